@@ -17,12 +17,21 @@ export function missingPrograms(programs: readonly string[]): string[] {
  * root).
  * @returns null when they exist, else the reason in one sentence
  */
-export async function ensurePrograms(
+export function ensurePrograms(
   programs: readonly string[],
   packages: readonly string[],
 ): Promise<string | null> {
-  if (missingPrograms(programs).length === 0) return null;
-  const wanted = `needs ${missingPrograms(programs).join(', ')} (apt-get install ${packages.join(' ')})`;
+  return ensureInstalled(() => missingPrograms(programs), packages);
+}
+
+/** The same for anything that Debian packages have. @param missing names of what is not there */
+export async function ensureInstalled(
+  missing: () => string[],
+  packages: readonly string[],
+): Promise<string | null> {
+  const names = missing();
+  if (names.length === 0) return null;
+  const wanted = `needs ${names.join(', ')} (apt-get install ${packages.join(' ')})`;
   if (process.getuid?.() !== 0 || missingPrograms(['apt-get']).length > 0) return wanted;
   const options = { timeout: INSTALL_TIMEOUT_MS, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
   try {
@@ -31,7 +40,7 @@ export async function ensurePrograms(
   } catch (error) {
     return `${wanted}; installing failed: ${String(error).split('\n')[0]}`;
   }
-  return missingPrograms(programs).length === 0 ? null : wanted;
+  return missing().length === 0 ? null : wanted;
 }
 
 function isExecutable(path: string): boolean {

@@ -1,10 +1,16 @@
 import { spawnSync } from 'node:child_process';
 
-/** A Python with the given packages, or the reason why there is none; ZEROFLEET_TEST_PYTHON selects one that is not on the PATH. */
+/**
+ * A Python with the given packages, or the reason why there is none: the one that ZEROFLEET_TEST_PYTHON selects, else the one on the
+ * PATH, else the distribution's, which has what apt-get installs.
+ */
 export function pythonWith(...packages: string[]): { python: string } | { missing: string } {
-  const python = process.env.ZEROFLEET_TEST_PYTHON ?? 'python3';
-  const { status } = spawnSync(python, ['-c', `import ${packages.join(', ')}`], { stdio: 'ignore' });
-  return status === 0 ? { python } : { missing: `${python} lacks some of ${packages.join(', ')}` };
+  const selected = process.env.ZEROFLEET_TEST_PYTHON;
+  const programs = selected ? [selected] : ['python3', '/usr/bin/python3'];
+  const has = (program: string) =>
+    spawnSync(program, ['-c', `import ${packages.join(', ')}`], { stdio: 'ignore' }).status === 0;
+  const python = programs.find(has);
+  return python ? { python } : { missing: `${programs[0]} lacks some of ${packages.join(', ')}` };
 }
 
 /** Runs a script that prints JSON. @throws Error with its output if it fails */

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { pythonGenerators } from '../python-client/generate.mjs';
 import { runLogged } from './command.mjs';
 import { SetupError } from './errors.mjs';
 import { inRoot } from './paths.mjs';
@@ -59,6 +60,7 @@ export const contractGenerators = [
 /** Each generated file and its generator. All but those of the contract need a compiled dist/. */
 export const generators = [
   ...contractGenerators,
+  ...pythonGenerators,
   documentation('docs/configuration.md', 'platform/config/config.js', 'renderSettings'),
   documentation('docs/errors.md', 'tools/docs/error-table.js', 'renderErrorTables'),
   documentation('docs/deepspeed.md', 'tools/docs/deepspeed-tables.js', 'renderDeepspeedTables'),

@@ -1,0 +1,83 @@
+"""Jobs: following and waiting, beside the API's operations."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Callable, Container, Iterator, List, Literal, Optional, Union
+
+from .errors import ConnectionFailed, WaitTimeout
+from .operations import JobsOperations
+from .schemas import Job, JobEvent, JobId, JobLog, JobMetric, JobState
+
+StreamEntry = Union[JobEvent, JobMetric, JobLog]
+"""An entry of a job's stream; its `kind` tells which."""
+
+FINAL_STATES = ("succeeded", "failed", "cancelled")
+
+REOPEN_SECONDS = 0.2
+"""Delay before a broken stream is reopened, unless the server sends another; opening has its own retries."""
+
+LONG_POLL_SECONDS = 30.0
+
+
+class Jobs(JobsOperations):
+    def follow(
+        self,
+        job_id: JobId,
+        *,
+        after: Optional[str] = None,
+        kinds: Optional[List[Literal["event", "metric", "log"]]] = None,
+    ) -> Iterator[StreamEntry]:
+        """Events, metrics and log lines of a job live, each once and in order, until the job has ended. A broken
+        stream resumes after the last entry. After a loss of Redis it restarts from the beginning of the recovered
+        entries, and `seq` counts from 1 again. `after`: only entries after the one with this `position`."""
+        position = after
+        while True:
+            reopen = REOPEN_SECONDS
+            with self.stream(job_id, last_event_id=position or None, kinds=kinds) as stream:
+                try:
+                    for message in stream.events():
+                        if message.event == "end":
+                            return
+                        reopen = reopen if message.retry_seconds is None else message.retry_seconds
+                        position = position if message.id is None else message.id
+                        # The entries were lost with the server's Redis; the id is empty, the recovered ones follow.
+                        if message.event != "reset":
+                            yield json.loads(message.data)
+                except ConnectionFailed:
+                    pass
+            time.sleep(reopen)
+
+    def follow_logs(
+        self, job_id: JobId, *, after: Optional[str] = None, rank: Optional[int] = None
+    ) -> Iterator[JobLog]:
+        """Log lines of the job, past and future ones, until it has ended; of one rank or of all."""
+        for entry in self.follow(job_id, after=after, kinds=["log"]):
+            if entry["kind"] == "log" and rank in (None, entry["rank"]):
+                yield entry
+
+    def wait(
+        self,
+        job_id: JobId,
+        *,
+        states: Container[JobState] = (),
+        timeout: Optional[float] = None,
+        on_job: Optional[Callable[[Job], object]] = None,
+    ) -> Job:
+        """Waits until the job has ended, or is in one of `states`; a state that it leaves at once may be missed.
+        The server answers as soon as the state changes. `on_job` is called with each version of the job.
+        Raises WaitTimeout after `timeout` seconds; None waits as long as the job takes."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        job = self.get(job_id)
+        while True:
+            if on_job is not None:
+                on_job(job)
+            if job["state"] in FINAL_STATES or job["state"] in states:
+                return job
+            seconds = LONG_POLL_SECONDS if deadline is None else deadline - time.monotonic()
+            if seconds <= 0:
+                raise WaitTimeout(f"{job_id} is {job['state']} after {timeout} seconds")
+            # The API counts whole seconds.
+            whole = max(1, int(min(seconds, LONG_POLL_SECONDS)))
+            job = self.get(job_id, wait=f"{whole}s", since_version=job["state_version"])

@@ -1,0 +1,3312 @@
+"""Types of the bodies of requests and answers. Generated from openapi.yaml by `npm run generate`."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
+
+
+class StateChange(TypedDict):
+    """A state change in a job's history."""
+    state: JobState
+    reason: Optional[str]
+    """Reason for the change."""
+    at: Time
+
+
+class _ResolvedGpt2ConfigRequired(TypedDict):
+    model_type: Literal["gpt2"]
+    """The model family."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    n_positions: int
+    """Maximum sequence length; every position has an embedding."""
+    n_embd: int
+    """Width of the residual stream."""
+    n_layer: int
+    """Number of transformer layers."""
+    n_head: int
+    """Number of heads."""
+    n_inner: int
+    """Width inside the MLP; even."""
+    activation_function: Literal["gelu", "gelu_new"]
+    """The activation of the MLP. `gelu` is exact, `gelu_new` is its approximation by tanh."""
+    resid_pdrop: float
+    """Dropout of a block's addition to the residual stream in training."""
+    embd_pdrop: float
+    """Dropout of the embeddings in training."""
+    attn_pdrop: float
+    """Dropout of the attention probabilities in training."""
+    layer_norm_epsilon: float
+    """Epsilon of LayerNorm."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+
+
+
+class ResolvedGpt2Config(_ResolvedGpt2ConfigRequired, total=False):
+    """GPT-2, with LayerNorm, learned positions, biases and GELU."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _RopeScalingRequired(TypedDict):
+    rope_type: Literal["linear", "llama3", "yarn"]
+    """Kind of scaling."""
+    factor: float
+    """Ratio of the sequence length to that of the original training."""
+
+
+
+class RopeScaling(_RopeScalingRequired, total=False):
+    """Scaling of rotary frequencies. `linear`: all are divided by `factor`. `llama3`, `yarn`: low
+    frequencies are divided, high ones are not, and those between in part."""
+    original_max_position_embeddings: int
+    """`llama3`, `yarn`: the longest sequence of the original training."""
+    low_freq_factor: float
+    """`llama3`: limit at which the scaling of frequencies begins."""
+    high_freq_factor: float
+    """`llama3`: limit at which the scaling of frequencies ends."""
+    beta_fast: float
+    """`yarn`: number of rotations above which a dimension is not scaled."""
+    beta_slow: float
+    """`yarn`: number of rotations below which a dimension is scaled fully."""
+    attention_factor: float
+    """`yarn`: factor of cosines and sines; by default computed from `factor`."""
+    mscale: float
+    """`yarn`: contributes to the default of `attention_factor`."""
+    mscale_all_dim: float
+    """`yarn`: contributes to the default of `attention_factor`."""
+    truncate: bool
+    """`yarn`: rounds the bounds between dimensions to whole numbers."""
+
+
+class _DecoderFieldsRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+
+
+
+class DecoderFields(_DecoderFieldsRequired, total=False):
+    """Common fields of the families with RMSNorm, rotary positions and SwiGLU."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedLlamaConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["llama"]
+    """The model family."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    mlp_bias: bool
+    """The projections of the MLP have biases."""
+
+
+
+class ResolvedLlamaConfig(_ResolvedLlamaConfigRequired, total=False):
+    """Llama 2 and 3."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedMistralConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["mistral"]
+    """The model family."""
+    sliding_window: Optional[int]
+    """Number of tokens that a query attends to, including itself; null: all before it."""
+
+
+
+class ResolvedMistralConfig(_ResolvedMistralConfigRequired, total=False):
+    """Mistral."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedQwen2ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["qwen2"]
+    """The model family."""
+    use_sliding_window: bool
+    """Some layers have a sliding window."""
+    sliding_window: Optional[int]
+    """Number of tokens that a query attends to, including itself; null: all before it."""
+    max_window_layers: int
+    """Index of the first layer with a sliding window by default."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+
+
+
+class ResolvedQwen2Config(_ResolvedQwen2ConfigRequired, total=False):
+    """Qwen2 and Qwen2.5: queries, keys and values have biases."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedQwen3ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["qwen3"]
+    """The model family."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    use_sliding_window: bool
+    """Some layers have a sliding window."""
+    sliding_window: Optional[int]
+    """Number of tokens that a query attends to, including itself; null: all before it."""
+    max_window_layers: int
+    """Index of the first layer with a sliding window by default."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+
+
+
+class ResolvedQwen3Config(_ResolvedQwen3ConfigRequired, total=False):
+    """Qwen3: query and key heads are normalized."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedMixtralConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["mixtral"]
+    """The model family."""
+    sliding_window: Optional[int]
+    """Number of tokens that a query attends to, including itself; null: all before it."""
+    num_local_experts: int
+    """Number of experts."""
+    num_experts_per_tok: int
+    """Number of experts to which each token is sent."""
+    output_router_logits: bool
+    """The auxiliary loss is part of the loss."""
+    router_aux_loss_coef: float
+    """Factor of the auxiliary loss."""
+
+
+
+class ResolvedMixtralConfig(_ResolvedMixtralConfigRequired, total=False):
+    """Mixtral: a mixture of experts."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class ResolvedInitCheckpoint(TypedDict):
+    """The initial checkpoint and its location."""
+    checkpoint: CheckpointId
+    job: JobId
+    prefix: str
+    """Prefix of the checkpoint's objects in the object store."""
+    restore: Restore
+
+
+class _ResolvedInitModelRequired(TypedDict):
+    model: ModelId
+
+
+
+class ResolvedInitModel(_ResolvedInitModelRequired, total=False):
+    """The initial model."""
+    restore: Literal["full"]
+    """Restores the uploaded optimizer state as well."""
+
+
+class ResolvedBase1(TypedDict):
+    """Fresh weights of a seed."""
+    seed: Seed
+
+
+class ResolvedBase2(TypedDict):
+    """An uploaded model."""
+    model: ModelId
+
+
+class ResolvedBase3(TypedDict):
+    """The weights of a checkpoint."""
+    checkpoint: CheckpointId
+    job: JobId
+    prefix: str
+    """Prefix of the checkpoint's objects in the object store."""
+
+
+class _ResolvedModelRequired(TypedDict):
+    config: ResolvedModelConfig
+    preset: Optional[PresetName]
+    init_from: Optional[Union[ResolvedInitCheckpoint, ResolvedInitModel]]
+
+
+
+class ResolvedModel(_ResolvedModelRequired, total=False):
+    """The model's configuration, its preset, and the source of its initial weights."""
+    quantization: Quantization
+    base: ResolvedBase
+
+
+class DataSpec(TypedDict, total=False):
+    """Training data. Exactly one of `dataset` and `uri`."""
+    dataset: DatasetId
+    uri: S3Uri
+    """An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST
+    /v1/datasets`; the key needs the scope `datasets`. The server copies the object before it
+    records the job, unless the project has a dataset that was copied from the same content (equal
+    ETag, size and `format`). The resolved document names the dataset."""
+    format: DatasetFormat
+    """Format of the object that `uri` names; by default `text`. A dataset has its own format."""
+    tokenizer: Optional[str]
+    """`bytes`: one token for each byte, 256 in all. The id of an uploaded model: its
+    `tokenizer.json`. `s3://bucket/key`: a `tokenizer.json` in a bucket that the operator allows;
+    the key needs the scope `models`. The server copies it before it records the job, unless the
+    project has a copy of the same content, and the resolved document has the id of the copy.
+    `null`: the tokenizer of the initial model (for a checkpoint: that of its job), otherwise
+    `bytes`. A dataset of `format=tokens` needs no tokenizer, and the resolved document has `null`."""
+    chat_template: Optional[str]
+    """A Jinja template, as in Hugging Face tokenizers, that renders the messages of a chat as a
+    text. `null`: the template of the tokenizer's model. The resolved document contains the
+    template, or `null` if the dataset has no chats."""
+    parse_special_tokens: bool
+    """Parses special tokens in texts, messages and prompts, such as `<|im_end|>`, as those tokens.
+    By default they are encoded as plain text, so that a text cannot end a turn or a document. The
+    output of a chat template is always parsed as tokens. Set it if texts were rendered by a
+    template before they were uploaded."""
+    template_date: Optional[str]
+    """The day that `strftime_now` of the template returns, at 00:00 UTC, so that tokens do not
+    depend on the time at which a worker prepares them. `null`: the day on which the job is created
+    (UTC); for a job that begins with a checkpoint and has the template of the checkpoint's job, the
+    day of that job. The resolved document contains the day, or `null` if the template has no
+    `strftime_now`."""
+    packing: Literal["split", "whole"]
+    """Division of documents into sequences. `split`: documents are concatenated and cut every
+    `sequence_length` tokens. `whole`: each sequence contains as many whole documents as fit,
+    followed by padding; a document that is too long is truncated. In both cases a token attends to
+    its own document only, and no token is trained to predict another document. `whole` by default
+    for `format=jsonl`, otherwise `split`. Preferences are `whole`: each completion with its prompt
+    is a sequence, and its end is cut off if it is too long."""
+    validation_fraction: float
+    """Share of the data for validation during training: that share of the documents, of the units
+    of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
+    seed: Seed
+    """Seed of the order of the samples and of the validation split."""
+
+
+class _ResolvedDataRequired(TypedDict):
+    dataset: DatasetId
+    tokenizer: Optional[str]
+    """`bytes`: one token for each byte, 256 in all. The id of an uploaded model: its
+    `tokenizer.json`. `s3://bucket/key`: a `tokenizer.json` in a bucket that the operator allows;
+    the key needs the scope `models`. The server copies it before it records the job, unless the
+    project has a copy of the same content, and the resolved document has the id of the copy.
+    `null`: the tokenizer of the initial model (for a checkpoint: that of its job), otherwise
+    `bytes`. A dataset of `format=tokens` needs no tokenizer, and the resolved document has `null`."""
+    chat_template: Optional[str]
+    """A Jinja template, as in Hugging Face tokenizers, that renders the messages of a chat as a
+    text. `null`: the template of the tokenizer's model. The resolved document contains the
+    template, or `null` if the dataset has no chats."""
+    parse_special_tokens: bool
+    """Parses special tokens in texts, messages and prompts, such as `<|im_end|>`, as those tokens.
+    By default they are encoded as plain text, so that a text cannot end a turn or a document. The
+    output of a chat template is always parsed as tokens. Set it if texts were rendered by a
+    template before they were uploaded."""
+    template_date: Optional[str]
+    """The day that `strftime_now` of the template returns, at 00:00 UTC, so that tokens do not
+    depend on the time at which a worker prepares them. `null`: the day on which the job is created
+    (UTC); for a job that begins with a checkpoint and has the template of the checkpoint's job, the
+    day of that job. The resolved document contains the day, or `null` if the template has no
+    `strftime_now`."""
+    packing: Literal["split", "whole"]
+    """Division of documents into sequences. `split`: documents are concatenated and cut every
+    `sequence_length` tokens. `whole`: each sequence contains as many whole documents as fit,
+    followed by padding; a document that is too long is truncated. In both cases a token attends to
+    its own document only, and no token is trained to predict another document. `whole` by default
+    for `format=jsonl`, otherwise `split`. Preferences are `whole`: each completion with its prompt
+    is a sequence, and its end is cut off if it is too long."""
+    validation_fraction: float
+    """Share of the data for validation during training: that share of the documents, of the units
+    of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
+    seed: Seed
+    """Seed of the order of the samples and of the validation split."""
+
+
+
+class ResolvedData(_ResolvedDataRequired, total=False):
+    """The data, with every field. It names a dataset even if the request has a `uri`."""
+    uri: S3Uri
+    """An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST
+    /v1/datasets`; the key needs the scope `datasets`. The server copies the object before it
+    records the job, unless the project has a dataset that was copied from the same content (equal
+    ETag, size and `format`). The resolved document names the dataset."""
+    format: DatasetFormat
+    """Format of the object that `uri` names; by default `text`. A dataset has its own format."""
+
+
+class _EvaluationDatasetSpecRequired(TypedDict):
+    name: str
+    """Name of the evaluation, whose metric is `eval_loss/` and this name. Names differ;
+    `validation` is the name of the evaluation on the data of `data.validation_fraction`, whose
+    metric is `eval_loss`."""
+
+
+
+class EvaluationDatasetSpec(_EvaluationDatasetSpecRequired, total=False):
+    """A dataset to evaluate on. Exactly one of `dataset` and `uri`."""
+    dataset: DatasetId
+    uri: S3Uri
+    """An object in a bucket, instead of a dataset, as `data.uri`. The resolved document names the
+    dataset."""
+    format: DatasetFormat
+    """Format of the object that `uri` names; by default `text`."""
+
+
+class _ResolvedEvaluationDatasetRequired(TypedDict):
+    name: str
+    """Name of the evaluation, whose metric is `eval_loss/` and this name. Names differ;
+    `validation` is the name of the evaluation on the data of `data.validation_fraction`, whose
+    metric is `eval_loss`."""
+    dataset: DatasetId
+
+
+
+class ResolvedEvaluationDataset(_ResolvedEvaluationDatasetRequired, total=False):
+    """A dataset to evaluate on."""
+    uri: S3Uri
+    """An object in a bucket, instead of a dataset, as `data.uri`. The resolved document names the
+    dataset."""
+    format: DatasetFormat
+    """Format of the object that `uri` names; by default `text`."""
+
+
+class EvaluationSpec(TypedDict, total=False):
+    """Evaluation during training, on the data of `data.validation_fraction` and on the listed
+    datasets, each with a loss of its own. Needs at least one of the two."""
+    every_steps: int
+    """Steps between evaluations; an evaluation always follows the last step."""
+    datasets: List[EvaluationDatasetSpec]
+    """Datasets to evaluate on, with the tokenizer, template, packing and sequence length of the
+    training data."""
+
+
+class PlannedEvaluation(TypedDict):
+    """The evaluation, with every field. An object that has not been copied has `uri` and `format`."""
+    every_steps: int
+    """Steps between evaluations; an evaluation always follows the last step."""
+    datasets: List[EvaluationDatasetSpec]
+    """Datasets to evaluate on, with the tokenizer, template, packing and sequence length of the
+    training data."""
+
+
+class ResolvedEvaluation(TypedDict):
+    """The evaluation, with every field. It names datasets even if the request has URIs."""
+    datasets: List[EvaluationDatasetSpec]
+    """Datasets to evaluate on, with the tokenizer, template, packing and sequence length of the
+    training data."""
+    every_steps: int
+    """Steps between evaluations; an evaluation always follows the last step."""
+
+
+class _ParamGroupSpecRequired(TypedDict):
+    match: str
+    """A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` matches any
+    sequence of characters, `?` matches one."""
+
+
+
+class ParamGroupSpec(_ParamGroupSpecRequired, total=False):
+    """Settings of the parameters whose names match."""
+    lr: Optional[float]
+    """Peak learning rate of the group; the schedule scales it like `optimizer.lr`, which is the
+    default (`null`)."""
+    weight_decay: Optional[float]
+    """Weight decay of the whole group; by default (`null`) the same as without the group."""
+    frozen: bool
+    """The parameters are not trained. They keep their values, rounded to `train.precision`. They
+    have no gradient, which is not computed either, no master weights and no optimizer state. The
+    backward pass ends at the lowest layer that is trained."""
+
+
+class OptimizerSpec(TypedDict, total=False):
+    """The optimizer. `type` determines the available fields and their defaults; a field of another
+    type is refused."""
+    type: Literal["adamw", "adam", "lamb", "lion", "adagrad", "sgd"]
+    """The update rule."""
+    lr: float
+    """Peak learning rate."""
+    weight_decay: float
+    """Weight decay of matrices; norms and biases have none unless `param_groups` sets it. `adamw`,
+    `lion`: decoupled. `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`,
+    `sgd`: added to the gradient (L2). By default 0.1 for the first three and 0 for the others."""
+    betas: List[float]
+    """Decay rates of the first and the second moment, each in [0, 1). `adamw`, `adam`, `lamb`: by
+    default `[0.9, 0.95]`. `lion`: rates of the update and of the momentum, by default `[0.9,
+    0.99]`."""
+    eps: float
+    """Added to the root of the second moment. By default 1e-8 for `adamw` and `adam`, 1e-6 for
+    `lamb`, 1e-10 for `adagrad`."""
+    momentum: float
+    """`sgd`: factor of the momentum; by default 0.9."""
+    dampening: float
+    """`sgd`: dampening of the momentum; by default 0."""
+    nesterov: bool
+    """`sgd`: Nesterov momentum, which needs a `momentum` and no `dampening`; by default false."""
+    lr_decay: float
+    """`adagrad`: decay of the rate with the steps; by default 0."""
+    initial_accumulator_value: float
+    """`adagrad`: initial value of the sum of squares; by default 0."""
+    min_coeff: float
+    """`lamb`: minimum trust ratio; by default 0.01."""
+    max_coeff: float
+    """`lamb`: maximum trust ratio; by default 10."""
+    bias_correction: Literal["update", "step_size", "none"]
+    """`lamb`: bias correction of the moments, which begin with zeros. `update`: corrects the
+    moments in the update from which the trust ratio is computed, as in the paper. `step_size`:
+    corrects the step size after the trust ratio of an uncorrected update, as in DeepSpeed. By
+    default `update`."""
+    param_groups: List[ParamGroupSpec]
+    """Settings for some of the parameters, by name. The first entry that matches a parameter
+    applies."""
+
+
+class LrScheduleSpec(TypedDict, total=False):
+    """Learning rate schedule."""
+    type: Literal["constant", "linear", "cosine", "wsd"]
+    """Schedule from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak.
+    `wsd` (warm-up, stable, decay) stays at the peak until the last `decay_steps`, in which it
+    decreases linearly."""
+    warmup_steps: int
+    """Number of warm-up steps, at most `steps`."""
+    warmup_type: Literal["linear", "log"]
+    """Form of the increase from `warmup_start_lr` to the peak; `log` increases fast first."""
+    warmup_start_lr: float
+    """Learning rate at the beginning of the warm-up."""
+    min_lr: float
+    """Final value of the decay, which the step after the last one would have."""
+    decay_steps: int
+    """`wsd`: number of steps of the final decay; by default a tenth of `steps`, rounded up."""
+
+
+class LossScaleSpec(TypedDict, total=False):
+    """Factor of the loss that prevents small gradients from vanishing in fp16; gradients are
+    divided by it before the update. A step whose gradients are not finite is skipped."""
+    type: Literal["none", "static", "dynamic"]
+    """`dynamic` halves the scale when gradients overflow and doubles it after `window` steps
+    without an overflow. By default `dynamic` for `precision: fp16`, otherwise `none`. Values other
+    than `none` require that precision, `reduce_dtype` or `grad_accum_dtype` is fp16."""
+    initial_scale: float
+    """The scale, or its initial value; by default 65536."""
+    window: int
+    """`dynamic`: steps without overflow before the scale is doubled; by default 1000."""
+    hysteresis: int
+    """`dynamic`: overflows before the scale is halved; by default 2."""
+    consecutive_hysteresis: bool
+    """`dynamic`: a step without overflow restores the whole `hysteresis`; by default false."""
+    min_scale: float
+    """`dynamic`: minimum scale; by default 1."""
+    max_skipped_steps: Optional[int]
+    """This number of consecutive skipped steps fails the job as `diverged`, or as `no_targets` if
+    the steps had no targets; an overflow at `min_scale` fails it as well. `null`: skipped steps
+    never fail the job."""
+
+
+class _OverrideSpecRequired(TypedDict):
+    step: int
+    """Number of completed steps; below `steps`."""
+
+
+
+class OverrideSpec(_OverrideSpecRequired, total=False):
+    """Applies from the boundary after `step` steps on. Each value stays until a later entry changes
+    it; `null` returns to the schedule, or to the loss scaler."""
+    lr: Optional[float]
+    """Learning rate from this step on."""
+    loss_scale: Optional[float]
+    """Loss scale from this step on."""
+
+
+class EmaSpec(TypedDict, total=False):
+    """Exponential moving average of the trained parameters, a further optimizer state: after each
+    update ema = decay · ema + (1 − decay) · parameters, which begins with the parameters after the
+    first update. `export.weights` selects it; the training and its evaluations do not use it."""
+    decay: float
+    """Share of the average that an update keeps: the average is over about 1 / (1 − decay) updates."""
+
+
+class _EarlyStoppingSpecRequired(TypedDict):
+    patience: int
+    """Number of consecutive evaluations without an improvement that end the training; below the
+    number of evaluations of the job."""
+
+
+
+class EarlyStoppingSpec(_EarlyStoppingSpecRequired, total=False):
+    """Ends the training after the evaluation at which `metric` has not improved for `patience`
+    evaluations; the job has succeeded then, with the reason `early_stopping`. Needs
+    `data.validation_fraction` or `evaluation.datasets`. Each evaluation that improves is saved as a
+    checkpoint at its step, and the newest of these is kept."""
+    metric: EvaluationMetric
+    """Metric of the evaluations; lower is better. By default the first that the job has:
+    `eval_loss` with `data.validation_fraction`, otherwise that of the first of
+    `evaluation.datasets`."""
+    min_delta: float
+    """An evaluation improves if it is below the best value, and by at least this difference. The
+    first finite value is an improvement."""
+
+
+class AdapterSpec(TypedDict, total=False):
+    """Trains low-rank adapters (LoRA, Hu et al. 2021) over the model, whose own parameters are
+    frozen: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ for each matrix W of the targeted modules. Their
+    parameters are named as in PEFT, `<module>.lora_A.weight` and `<module>.lora_B.weight`, and with
+    `type: dora` `<module>.lora_magnitude_vector.weight`."""
+    type: Literal["lora", "dora"]
+    """`lora`: the products alone. `dora`: also trains the norm of each output's weights
+    (weight-decomposed adapters, Liu et al. 2024; `use_dora` in PEFT): V = W + scale · B A, y = x (m
+    / ‖V‖ · V)ᵀ with a magnitude m for each output, which begins as ‖W‖. The gradient takes ‖V‖ for
+    a constant."""
+    rank: int
+    """Rows of A and columns of B (`r` in PEFT)."""
+    alpha: float
+    """The scale is `alpha / rank` (`lora_alpha` in PEFT). By default twice the rank."""
+    rank_stabilized: bool
+    """The scale is `alpha / √rank` (rsLoRA, Kalajdzievski 2023; `use_rslora` in PEFT)."""
+    dropout: float
+    """Dropout of the adapters' input. Matrices with the same input (queries, keys and values; gate
+    and up) have one mask. Must be 0 for adapters over experts, and for `dora`."""
+    target_modules: Union[str, List[str]]
+    """Modules with adapters, by their names or the ends of these, such as `q_proj` or `mlp.c_proj`.
+    `all-linear`: all matrices of the layers, experts and their router included."""
+    modules_to_save: List[str]
+    """Modules of the model that are trained as well, whole, such as `lm_head` or `input_layernorm`."""
+    init: Literal["kaiming_uniform", "gaussian"]
+    """Initial values of A. `kaiming_uniform`: uniform in ±1/√in, as PEFT does by default;
+    `gaussian`: normal with the standard deviation 1/rank. B begins with zeros."""
+
+
+class _ObjectiveSpecRequired(TypedDict):
+    type: Literal["sft", "dpo", "ipo", "orpo", "kto", "simpo"]
+    """`sft` (the same as no objective): the mean of −log p(target) over the targets. `dpo`:
+    Rafailov et al. 2023. `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024.
+    `kto`: Ethayarajh et al. 2024. `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the
+    formulas."""
+
+
+
+class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
+    """The objective of the training. `type` determines the available fields and their defaults; a
+    field of another type is refused. With an objective other than `sft` the data are preferences,
+    and the batch sizes count its units: pairs of a chosen and a rejected completion, or for `kto`
+    completions."""
+    beta: float
+    """`dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`:
+    weight of the odds ratio (λ in the paper). By default 0.1, and 2 for `simpo`."""
+    label_smoothing: float
+    """`dpo`: probability that the two completions of a pair are swapped (conservative DPO); by
+    default 0."""
+    gamma: float
+    """`simpo`: margin between the rewards of a pair; by default 1."""
+    desirable_weight: float
+    """`kto`: weight of desirable completions; by default 1."""
+    undesirable_weight: float
+    """`kto`: weight of undesirable completions; by default 1."""
+    reference: Literal["initial", "base"]
+    """`dpo`, `ipo`, `kto`: the model with which the trained one is compared. `base`: the model
+    without its adapter; it needs `adapter` without `modules_to_save`, and is then the default.
+    `initial`: the model as the job begins; the default otherwise."""
+
+
+class TrainSpec(TypedDict, total=False):
+    """The training loop."""
+    steps: int
+    """Number of optimizer steps. Exactly one of `steps` and `epochs` is required, unless the
+    scheduler of a `deepspeed_config` defines the steps."""
+    epochs: int
+    """Number of passes through the training samples, instead of `steps`; the last step may begin
+    another pass. The resolved document has the `steps` instead, as soon as the samples are counted:
+    at the submission for preferences and for a dataset of `format=text` under the `bytes`
+    tokenizer, else when a worker has prepared the data, before the first step."""
+    sequence_length: int
+    """Number of tokens of one sequence: of a sample, or of each completion with its prompt."""
+    global_batch_size: Union[int, str]
+    """Number of samples of one step; with a preference `objective` of its units. `auto` is the
+    power of two nearest to 0.2 % of the training samples, from 8 to 256. Where their number depends
+    on the tokens, it is estimated by the size of the dataset: four bytes a token, and one with the
+    `bytes` tokenizer. The resolved document has the number."""
+    micro_batch_size: int
+    """Number of samples of one micro-batch, or of units of a preference `objective`; it divides
+    `global_batch_size`. The quotient is the number of leaves, and the maximum number of ranks that
+    the job can use. At least 2 for `kto`. By default a `global_batch_size` of `auto` has at least
+    four leaves."""
+    seed: Seed
+    """Seed of the initial weights and of dropout."""
+    optimizer: OptimizerSpec
+    lr_schedule: LrScheduleSpec
+    gradient_clipping: float
+    """Maximum global gradient norm; 0 disables clipping."""
+    gradient_clipping_norm: Literal["l2", "max"]
+    """Norm for clipping and reports, over all parameters. `max` is the largest absolute value."""
+    precision: Precision
+    """Dtype of parameters, activations and gradients. Sums of matrix products and the optimizer
+    states are always fp32."""
+    loss_scale: LossScaleSpec
+    overrides: Overrides
+    activation_checkpointing: bool
+    """Activation checkpointing: keeps only the input of each layer and recomputes the layer before
+    its backward pass; packed copies of weights are made for one layer at a time (except those of
+    experts). It saves memory for a third more work, and gives the same bits."""
+    ema: EmaSpec
+    evaluation: EvaluationSpec
+    early_stopping: EarlyStoppingSpec
+    adapter: AdapterSpec
+    objective: ObjectiveSpec
+
+
+class ResolvedParamGroup(TypedDict):
+    """Settings of some parameters, with every field."""
+    match: str
+    """A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` matches any
+    sequence of characters, `?` matches one."""
+    lr: Optional[float]
+    """Peak learning rate of the group; the schedule scales it like `optimizer.lr`, which is the
+    default (`null`)."""
+    weight_decay: Optional[float]
+    """Weight decay of the whole group; by default (`null`) the same as without the group."""
+    frozen: bool
+    """The parameters are not trained. They keep their values, rounded to `train.precision`. They
+    have no gradient, which is not computed either, no master weights and no optimizer state. The
+    backward pass ends at the lowest layer that is trained."""
+
+
+class _ResolvedOptimizerRequired(TypedDict):
+    type: Literal["adamw", "adam", "lamb", "lion", "adagrad", "sgd"]
+    """The update rule."""
+    lr: float
+    """Peak learning rate."""
+    weight_decay: float
+    """Weight decay of matrices; norms and biases have none unless `param_groups` sets it. `adamw`,
+    `lion`: decoupled. `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`,
+    `sgd`: added to the gradient (L2). By default 0.1 for the first three and 0 for the others."""
+    param_groups: List[ResolvedParamGroup]
+
+
+
+class ResolvedOptimizer(_ResolvedOptimizerRequired, total=False):
+    """The optimizer, with every field of its type."""
+    betas: List[float]
+    """Decay rates of the first and the second moment, each in [0, 1). `adamw`, `adam`, `lamb`: by
+    default `[0.9, 0.95]`. `lion`: rates of the update and of the momentum, by default `[0.9,
+    0.99]`."""
+    eps: float
+    """Added to the root of the second moment. By default 1e-8 for `adamw` and `adam`, 1e-6 for
+    `lamb`, 1e-10 for `adagrad`."""
+    momentum: float
+    """`sgd`: factor of the momentum; by default 0.9."""
+    dampening: float
+    """`sgd`: dampening of the momentum; by default 0."""
+    nesterov: bool
+    """`sgd`: Nesterov momentum, which needs a `momentum` and no `dampening`; by default false."""
+    lr_decay: float
+    """`adagrad`: decay of the rate with the steps; by default 0."""
+    initial_accumulator_value: float
+    """`adagrad`: initial value of the sum of squares; by default 0."""
+    min_coeff: float
+    """`lamb`: minimum trust ratio; by default 0.01."""
+    max_coeff: float
+    """`lamb`: maximum trust ratio; by default 10."""
+    bias_correction: Literal["update", "step_size", "none"]
+    """`lamb`: bias correction of the moments, which begin with zeros. `update`: corrects the
+    moments in the update from which the trust ratio is computed, as in the paper. `step_size`:
+    corrects the step size after the trust ratio of an uncorrected update, as in DeepSpeed. By
+    default `update`."""
+
+
+class _ResolvedLrScheduleRequired(TypedDict):
+    type: Literal["constant", "linear", "cosine", "wsd"]
+    """Schedule from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak.
+    `wsd` (warm-up, stable, decay) stays at the peak until the last `decay_steps`, in which it
+    decreases linearly."""
+    warmup_steps: int
+    """Number of warm-up steps, at most `steps`."""
+    warmup_type: Literal["linear", "log"]
+    """Form of the increase from `warmup_start_lr` to the peak; `log` increases fast first."""
+    warmup_start_lr: float
+    """Learning rate at the beginning of the warm-up."""
+    min_lr: float
+    """Final value of the decay, which the step after the last one would have."""
+
+
+
+class ResolvedLrSchedule(_ResolvedLrScheduleRequired, total=False):
+    """The learning rate schedule, with every field of its type."""
+    decay_steps: int
+    """`wsd`: number of steps of the final decay; by default a tenth of `steps`, rounded up."""
+
+
+class _ResolvedLossScaleRequired(TypedDict):
+    type: Literal["none", "static", "dynamic"]
+    """`dynamic` halves the scale when gradients overflow and doubles it after `window` steps
+    without an overflow. By default `dynamic` for `precision: fp16`, otherwise `none`. Values other
+    than `none` require that precision, `reduce_dtype` or `grad_accum_dtype` is fp16."""
+    max_skipped_steps: Optional[int]
+    """This number of consecutive skipped steps fails the job as `diverged`, or as `no_targets` if
+    the steps had no targets; an overflow at `min_scale` fails it as well. `null`: skipped steps
+    never fail the job."""
+
+
+
+class ResolvedLossScale(_ResolvedLossScaleRequired, total=False):
+    """The loss scale, with every field of its type."""
+    initial_scale: float
+    """The scale, or its initial value; by default 65536."""
+    window: int
+    """`dynamic`: steps without overflow before the scale is doubled; by default 1000."""
+    hysteresis: int
+    """`dynamic`: overflows before the scale is halved; by default 2."""
+    consecutive_hysteresis: bool
+    """`dynamic`: a step without overflow restores the whole `hysteresis`; by default false."""
+    min_scale: float
+    """`dynamic`: minimum scale; by default 1."""
+
+
+class ResolvedEma(TypedDict):
+    """The average of the parameters, with every field."""
+    decay: float
+    """Share of the average that an update keeps: the average is over about 1 / (1 − decay) updates."""
+
+
+class ResolvedEarlyStopping(TypedDict):
+    """Early stopping, with every field."""
+    metric: EvaluationMetric
+    """Metric of the evaluations; lower is better. By default the first that the job has:
+    `eval_loss` with `data.validation_fraction`, otherwise that of the first of
+    `evaluation.datasets`."""
+    patience: int
+    """Number of consecutive evaluations without an improvement that end the training; below the
+    number of evaluations of the job."""
+    min_delta: float
+    """An evaluation improves if it is below the best value, and by at least this difference. The
+    first finite value is an improvement."""
+
+
+class ResolvedAdapter(TypedDict):
+    """The adapters, with every field, and the names of the targeted modules."""
+    type: Literal["lora", "dora"]
+    """`lora`: the products alone. `dora`: also trains the norm of each output's weights
+    (weight-decomposed adapters, Liu et al. 2024; `use_dora` in PEFT): V = W + scale · B A, y = x (m
+    / ‖V‖ · V)ᵀ with a magnitude m for each output, which begins as ‖W‖. The gradient takes ‖V‖ for
+    a constant."""
+    rank: int
+    """Rows of A and columns of B (`r` in PEFT)."""
+    alpha: float
+    """The scale is `alpha / rank` (`lora_alpha` in PEFT). By default twice the rank."""
+    rank_stabilized: bool
+    """The scale is `alpha / √rank` (rsLoRA, Kalajdzievski 2023; `use_rslora` in PEFT)."""
+    dropout: float
+    """Dropout of the adapters' input. Matrices with the same input (queries, keys and values; gate
+    and up) have one mask. Must be 0 for adapters over experts, and for `dora`."""
+    target_modules: List[str]
+    modules_to_save: List[str]
+    """Modules of the model that are trained as well, whole, such as `lm_head` or `input_layernorm`."""
+    init: Literal["kaiming_uniform", "gaussian"]
+    """Initial values of A. `kaiming_uniform`: uniform in ±1/√in, as PEFT does by default;
+    `gaussian`: normal with the standard deviation 1/rank. B begins with zeros."""
+
+
+class _ResolvedObjectiveRequired(TypedDict):
+    type: Literal["dpo", "ipo", "orpo", "kto", "simpo"]
+    beta: float
+    """`dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`:
+    weight of the odds ratio (λ in the paper). By default 0.1, and 2 for `simpo`."""
+
+
+
+class ResolvedObjective(_ResolvedObjectiveRequired, total=False):
+    """The preference objective, with every field of its type."""
+    label_smoothing: float
+    """`dpo`: probability that the two completions of a pair are swapped (conservative DPO); by
+    default 0."""
+    gamma: float
+    """`simpo`: margin between the rewards of a pair; by default 1."""
+    desirable_weight: float
+    """`kto`: weight of desirable completions; by default 1."""
+    undesirable_weight: float
+    """`kto`: weight of undesirable completions; by default 1."""
+    reference: Literal["initial", "base"]
+    """`dpo`, `ipo`, `kto`: the model with which the trained one is compared. `base`: the model
+    without its adapter; it needs `adapter` without `modules_to_save`, and is then the default.
+    `initial`: the model as the job begins; the default otherwise."""
+
+
+class _PlannedTrainRequired(TypedDict):
+    sequence_length: int
+    """Number of tokens of one sequence: of a sample, or of each completion with its prompt."""
+    global_batch_size: int
+    micro_batch_size: int
+    """Number of samples of one micro-batch, or of units of a preference `objective`; it divides
+    `global_batch_size`. The quotient is the number of leaves, and the maximum number of ranks that
+    the job can use. At least 2 for `kto`. By default a `global_batch_size` of `auto` has at least
+    four leaves."""
+    seed: Seed
+    """Seed of the initial weights and of dropout."""
+    optimizer: ResolvedOptimizer
+    lr_schedule: ResolvedLrSchedule
+    gradient_clipping: float
+    """Maximum global gradient norm; 0 disables clipping."""
+    gradient_clipping_norm: Literal["l2", "max"]
+    """Norm for clipping and reports, over all parameters. `max` is the largest absolute value."""
+    precision: Precision
+    """Dtype of parameters, activations and gradients. Sums of matrix products and the optimizer
+    states are always fp32."""
+    loss_scale: ResolvedLossScale
+    overrides: Overrides
+    activation_checkpointing: bool
+    """Activation checkpointing: keeps only the input of each layer and recomputes the layer before
+    its backward pass; packed copies of weights are made for one layer at a time (except those of
+    experts). It saves memory for a third more work, and gives the same bits."""
+
+
+
+class PlannedTrain(_PlannedTrainRequired, total=False):
+    """The training loop, with every field; `evaluation` only with data to evaluate on, `ema`,
+    `early_stopping` and `adapter` only if they are set, `objective` only if it is another than
+    `sft`. `steps` instead of `epochs`, which stay, with `decay_steps` absent if it follows from the
+    steps, until a worker has counted the samples."""
+    steps: int
+    """Number of optimizer steps. Exactly one of `steps` and `epochs` is required, unless the
+    scheduler of a `deepspeed_config` defines the steps."""
+    epochs: int
+    """Number of passes through the training samples, instead of `steps`; the last step may begin
+    another pass. The resolved document has the `steps` instead, as soon as the samples are counted:
+    at the submission for preferences and for a dataset of `format=text` under the `bytes`
+    tokenizer, else when a worker has prepared the data, before the first step."""
+    ema: ResolvedEma
+    evaluation: PlannedEvaluation
+    early_stopping: ResolvedEarlyStopping
+    adapter: ResolvedAdapter
+    objective: ResolvedObjective
+
+
+class _ResolvedTrainRequired(TypedDict):
+    sequence_length: int
+    """Number of tokens of one sequence: of a sample, or of each completion with its prompt."""
+    global_batch_size: int
+    micro_batch_size: int
+    """Number of samples of one micro-batch, or of units of a preference `objective`; it divides
+    `global_batch_size`. The quotient is the number of leaves, and the maximum number of ranks that
+    the job can use. At least 2 for `kto`. By default a `global_batch_size` of `auto` has at least
+    four leaves."""
+    seed: Seed
+    """Seed of the initial weights and of dropout."""
+    optimizer: ResolvedOptimizer
+    lr_schedule: ResolvedLrSchedule
+    gradient_clipping: float
+    """Maximum global gradient norm; 0 disables clipping."""
+    gradient_clipping_norm: Literal["l2", "max"]
+    """Norm for clipping and reports, over all parameters. `max` is the largest absolute value."""
+    precision: Precision
+    """Dtype of parameters, activations and gradients. Sums of matrix products and the optimizer
+    states are always fp32."""
+    loss_scale: ResolvedLossScale
+    overrides: Overrides
+    activation_checkpointing: bool
+    """Activation checkpointing: keeps only the input of each layer and recomputes the layer before
+    its backward pass; packed copies of weights are made for one layer at a time (except those of
+    experts). It saves memory for a third more work, and gives the same bits."""
+
+
+
+class ResolvedTrain(_ResolvedTrainRequired, total=False):
+    """The training loop, with every field."""
+    evaluation: PlannedEvaluation
+    steps: int
+    """Number of optimizer steps. Exactly one of `steps` and `epochs` is required, unless the
+    scheduler of a `deepspeed_config` defines the steps."""
+    epochs: int
+    """Number of passes through the training samples, instead of `steps`; the last step may begin
+    another pass. The resolved document has the `steps` instead, as soon as the samples are counted:
+    at the submission for preferences and for a dataset of `format=text` under the `bytes`
+    tokenizer, else when a worker has prepared the data, before the first step."""
+    ema: ResolvedEma
+    early_stopping: ResolvedEarlyStopping
+    adapter: ResolvedAdapter
+    objective: ResolvedObjective
+
+
+class ZeroSpec(TypedDict, total=False):
+    """Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group` and
+    `gradient_predivide_factor` change the result by rounding; `stage` alone, `bucket_bytes` and
+    `offload` do not."""
+    stage: Literal[1, 2]
+    """2: optimizer state and gradients are sharded; the gradients of every leaf are exchanged. 1:
+    each rank first sums the gradients of its leaves and exchanges the sums, once per step when it
+    has one lane: less traffic, more memory."""
+    lanes: int
+    """Stage 1 only: number of partial sums of a step, from `resources.ranks.max` (the default) to
+    the number of leaves. Leaf v belongs to lane v mod `lanes`; the result depends on `lanes` and
+    not on the number of ranks, which `lanes` bounds."""
+    lane_group: int
+    """Number of consecutive lanes (at stage 2: leaves) whose gradients are first added up in fp32
+    and rounded to `reduce_dtype`; these sums are then added up. For jobs on many machines: with as
+    many as each machine has ranks, a machine adds up its own gradients and sends 1 / `lane_group`
+    of the bytes to the others. It influences the result; the number of ranks does not."""
+    bucket_bytes: int
+    """Size of the gradient buckets that are exchanged during the backward pass; by default a
+    sixteenth of all gradients, rounded up to a power of two, between 16 and 128 MiB. A model may
+    have 16,384 buckets."""
+    reduce_dtype: Precision
+    """Dtype of gradients in transfer; by default `train.precision`."""
+    grad_accum_dtype: Precision
+    """Dtype of the sums of the gradients of a step."""
+    master_dtype: Literal["fp32", "fp16"]
+    """Dtype of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`."""
+    gradient_predivide_factor: float
+    """Divisor of gradients before the exchange and factor after their sum; it prevents overflow of
+    a 16-bit `reduce_dtype`."""
+    offload: Literal["none", "cpu"]
+    """`cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory
+    and updates them there. On a CPU worker both values are the same."""
+    expert_parallel_size: int
+    """Number of ranks over which the experts of a mixture-of-experts model are spread: each rank
+    keeps its share of them, and tokens are sent to their experts. It divides the experts, the
+    leaves of a step, `lanes`, and every number of ranks. It influences the result; the number of
+    ranks does not."""
+
+
+class _ResolvedZeroRequired(TypedDict):
+    stage: Literal[1, 2]
+    """2: optimizer state and gradients are sharded; the gradients of every leaf are exchanged. 1:
+    each rank first sums the gradients of its leaves and exchanges the sums, once per step when it
+    has one lane: less traffic, more memory."""
+    lane_group: int
+    """Number of consecutive lanes (at stage 2: leaves) whose gradients are first added up in fp32
+    and rounded to `reduce_dtype`; these sums are then added up. For jobs on many machines: with as
+    many as each machine has ranks, a machine adds up its own gradients and sends 1 / `lane_group`
+    of the bytes to the others. It influences the result; the number of ranks does not."""
+    bucket_bytes: int
+    """Size of the gradient buckets that are exchanged during the backward pass; by default a
+    sixteenth of all gradients, rounded up to a power of two, between 16 and 128 MiB. A model may
+    have 16,384 buckets."""
+    reduce_dtype: Precision
+    """Dtype of gradients in transfer; by default `train.precision`."""
+    grad_accum_dtype: Precision
+    """Dtype of the sums of the gradients of a step."""
+    master_dtype: Literal["fp32", "fp16"]
+    """Dtype of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`."""
+    gradient_predivide_factor: float
+    """Divisor of gradients before the exchange and factor after their sum; it prevents overflow of
+    a 16-bit `reduce_dtype`."""
+    offload: Literal["none", "cpu"]
+    """`cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory
+    and updates them there. On a CPU worker both values are the same."""
+    expert_parallel_size: int
+    """Number of ranks over which the experts of a mixture-of-experts model are spread: each rank
+    keeps its share of them, and tokens are sent to their experts. It divides the experts, the
+    leaves of a step, `lanes`, and every number of ranks. It influences the result; the number of
+    ranks does not."""
+
+
+
+class ResolvedZero(_ResolvedZeroRequired, total=False):
+    """The sharding, with every field; `lanes` at stage 1 only."""
+    lanes: int
+    """Stage 1 only: number of partial sums of a step, from `resources.ranks.max` (the default) to
+    the number of leaves. Leaf v belongs to lane v mod `lanes`; the result depends on `lanes` and
+    not on the number of ranks, which `lanes` bounds."""
+
+
+class RanksSpec(TypedDict, total=False):
+    """Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of
+    `zero.expert_parallel_size`, which is the default of `min`."""
+    min: int
+    """Minimum number of ranks."""
+    max: int
+    """Maximum number of ranks; by default `preferred`."""
+    preferred: int
+    """Number of ranks to start with."""
+
+
+class ResourcesSpec(TypedDict, total=False):
+    """Placement of the job."""
+    pool: str
+    """Pool of workers that runs the job."""
+    ranks: RanksSpec
+
+
+class ResolvedRanks(TypedDict):
+    """Number of ranks, with every field."""
+    min: int
+    """Minimum number of ranks."""
+    max: int
+    """Maximum number of ranks; by default `preferred`."""
+    preferred: int
+    """Number of ranks to start with."""
+
+
+class ResolvedResources(TypedDict):
+    """Placement of the job, with every field."""
+    pool: str
+    """Pool of workers that runs the job."""
+    ranks: ResolvedRanks
+
+
+class KeepSpec(TypedDict, total=False):
+    """Number of checkpoints to keep. A checkpoint that either rule keeps stays."""
+    last: int
+    """Number of newest checkpoints to keep."""
+    best: int
+    """Number of checkpoints with the lowest `best_metric` to keep. A checkpoint has the losses of
+    the evaluation after its own step; one at a step without an evaluation does not compete. Needs
+    `data.validation_fraction` or `train.evaluation.datasets`, and without `train.early_stopping`
+    also `every_steps` and `train.evaluation.every_steps` of which one is a multiple of the other."""
+    best_metric: EvaluationMetric
+    """Metric by which `best` compares checkpoints. By default that of `train.early_stopping`,
+    without it the first that the job has, as there."""
+
+
+class CheckpointSpec(TypedDict, total=False):
+    """Interval and retention of checkpoints."""
+    every_steps: int
+    """Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is set;
+    100 steps without any."""
+    every_seconds: float
+    """Seconds of training between checkpoints."""
+    auto: Literal[True]
+    """The interval with the smallest expected loss (Young and Daly), from the measured cost of a
+    save and the failure rate."""
+    on_busy: Literal["skip", "wait"]
+    """Behaviour when a checkpoint is due while the two previous ones are still being stored: `skip`
+    omits it, `wait` stalls the training."""
+    keep: KeepSpec
+    keep_every: int
+    """Checkpoints at multiples of this number of steps are kept permanently, besides those of
+    `keep`."""
+
+
+class _ResolvedKeepRequired(TypedDict):
+    last: int
+    """Number of newest checkpoints to keep."""
+    best: int
+    """Number of checkpoints with the lowest `best_metric` to keep. A checkpoint has the losses of
+    the evaluation after its own step; one at a step without an evaluation does not compete. Needs
+    `data.validation_fraction` or `train.evaluation.datasets`, and without `train.early_stopping`
+    also `every_steps` and `train.evaluation.every_steps` of which one is a multiple of the other."""
+
+
+
+class ResolvedKeep(_ResolvedKeepRequired, total=False):
+    """Number of checkpoints to keep, with every field."""
+    best_metric: EvaluationMetric
+    """Metric by which `best` compares checkpoints. By default that of `train.early_stopping`,
+    without it the first that the job has, as there."""
+
+
+class _ResolvedCheckpointRequired(TypedDict):
+    on_busy: Literal["skip", "wait"]
+    """Behaviour when a checkpoint is due while the two previous ones are still being stored: `skip`
+    omits it, `wait` stalls the training."""
+    keep: ResolvedKeep
+
+
+
+class ResolvedCheckpoint(_ResolvedCheckpointRequired, total=False):
+    """Checkpoint interval and retention, with every field; exactly one of the three intervals."""
+    every_steps: int
+    """Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is set;
+    100 steps without any."""
+    every_seconds: float
+    """Seconds of training between checkpoints."""
+    auto: Literal[True]
+    """The interval with the smallest expected loss (Young and Daly), from the measured cost of a
+    save and the failure rate."""
+    keep_every: int
+    """Checkpoints at multiples of this number of steps are kept permanently, besides those of
+    `keep`."""
+
+
+class LimitsSpec(TypedDict, total=False):
+    """Limits of the job. A reached limit stops the job with the reason `budget_reached`. `resume`
+    grants the whole limits again."""
+    max_runtime: int
+    """Maximum time in seconds for which the job holds slots."""
+    max_wait: int
+    """Maximum time in seconds that the job waits for slots without interruption."""
+    max_cost: float
+    """Maximum cost of its slots, at the price per rank-hour that the workers report."""
+    on_limit: Literal["pause", "cancel"]
+    """Action at a limit. A job that pauses saves first; a cancelled job keeps its existing
+    checkpoints."""
+
+
+class _ResolvedLimitsRequired(TypedDict):
+    on_limit: Literal["pause", "cancel"]
+    """Action at a limit. A job that pauses saves first; a cancelled job keeps its existing
+    checkpoints."""
+
+
+
+class ResolvedLimits(_ResolvedLimitsRequired, total=False):
+    """Limits of the job, with every field; an absent limit is unlimited."""
+    max_runtime: int
+    """Maximum time in seconds for which the job holds slots."""
+    max_wait: int
+    """Maximum time in seconds that the job waits for slots without interruption."""
+    max_cost: float
+    """Maximum cost of its slots, at the price per rank-hour that the workers report."""
+
+
+class RetrySpec(TypedDict, total=False):
+    """Handling of errors and preemptions."""
+    max_errors: int
+    """Number of consecutive errors without a new checkpoint that the job survives."""
+    preemptions: Optional[int]
+    """Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; the
+    next one pauses it at its checkpoint, with the reason `preemption_limit`. `resume` resets the
+    count. null: any number."""
+
+
+class ResolvedRetry(TypedDict):
+    """Handling of errors and preemptions, with every field."""
+    max_errors: int
+    """Number of consecutive errors without a new checkpoint that the job survives."""
+    preemptions: Optional[int]
+    """Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; the
+    next one pauses it at its checkpoint, with the reason `preemption_limit`. `resume` resets the
+    count. null: any number."""
+
+
+class ExportSpec(TypedDict, total=False):
+    """Export of the weights when the job has finished."""
+    format: Literal["safetensors", "peft"]
+    """`safetensors`: a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a
+    folder of PEFT."""
+    dtype: Literal["bf16", "fp16", "fp32"]
+    """Dtype of the exported weights."""
+    weights: ExportWeights
+    checkpoint: Literal["best", "last"]
+    """Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused
+    without it: that of the newest evaluation that improved. `last`, the default otherwise: that of
+    the last trained step."""
+
+
+class ResolvedExport(TypedDict):
+    """The exported weights, with every field."""
+    format: Literal["safetensors", "peft"]
+    """`safetensors`: a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a
+    folder of PEFT."""
+    dtype: Literal["bf16", "fp16", "fp32"]
+    """Dtype of the exported weights."""
+    weights: ExportWeights
+    checkpoint: Literal["best", "last"]
+    """Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused
+    without it: that of the newest evaluation that improved. `last`, the default otherwise: that of
+    the last trained step."""
+
+
+class NotifySpec(TypedDict, total=False):
+    """Webhooks that receive the job's events, besides the webhooks for all jobs."""
+    webhooks: List[WebhookId]
+    """Webhooks of the project with `jobs` `named`. A webhook for all jobs receives each event of
+    this job once."""
+
+
+class ResolvedNotify(TypedDict):
+    """Webhooks of the job, with every field."""
+    webhooks: List[WebhookId]
+    """Webhooks of the project with `jobs` `named`. A webhook for all jobs receives each event of
+    this job once."""
+
+
+class ResolvedJobSpec(TypedDict):
+    """The job document with every default filled in. Training is a function of it alone."""
+    name: str
+    """Display name; empty when absent."""
+    project: ProjectName
+    labels: Labels
+    priority: Priority
+    model: ResolvedModel
+    data: ResolvedData
+    train: ResolvedTrain
+    zero: ResolvedZero
+    resources: ResolvedResources
+    checkpoint: ResolvedCheckpoint
+    limits: ResolvedLimits
+    retry: ResolvedRetry
+    export: ResolvedExport
+    notify: ResolvedNotify
+
+
+class EarlyStoppingProgress(TypedDict):
+    """Evaluations so far; present only with `train.early_stopping`."""
+    best_eval_loss: Optional[float]
+    """Value of `metric` at the newest evaluation that improved, in nats per token; `null` before
+    the first."""
+    best_step: Optional[int]
+    """Step of that evaluation."""
+    evaluations_without_improvement: int
+    """Number of evaluations since then; at `patience` the training ends."""
+
+
+class PreferenceMetrics(TypedDict):
+    """Means over the pairs of a step or an evaluation; of `kto` over the desirable completions,
+    which are the chosen ones, and the undesirable ones. `null` when not finite, or without such a
+    completion."""
+    reward_chosen: Optional[float]
+    """Reward: `beta` times the log-probability less that of the reference (`dpo`, `kto`), in `ipo`
+    divided by the number of tokens; `beta` times the mean log-probability of a token (`orpo`,
+    `simpo`)."""
+    reward_rejected: Optional[float]
+    """Reward of the rejected completions."""
+    margin: Optional[float]
+    """`reward_chosen` less `reward_rejected`."""
+    accuracy: Optional[float]
+    """Fraction of the pairs whose chosen completion has the larger reward; of `kto` the completions
+    whose reward is on their side of the reference point."""
+    log_prob_chosen: Optional[float]
+    """Log-probability of a whole completion, in nats."""
+    log_prob_rejected: Optional[float]
+    """Log-probability of the rejected completions."""
+
+
+class _ProgressRequired(TypedDict):
+    step: int
+    """Number of completed steps."""
+    total_steps: Optional[int]
+    """Total number of steps; `null` until the samples of `train.epochs` are counted."""
+    tokens: int
+    """Tokens processed so far."""
+    percent: Optional[float]
+    """`step` in percent of `total_steps`; `null` without that."""
+    loss: Optional[float]
+    """Mean loss of the last step, in nats per token."""
+    tokens_per_second: Optional[float]
+    """Throughput over the last steps."""
+    eta_seconds: Optional[float]
+    """Estimated time until the last step."""
+
+
+
+class Progress(_ProgressRequired, total=False):
+    """Progress of the training."""
+    loss_scale: float
+    """Loss scale of the last step; 1 without loss scaling."""
+    skipped_steps: int
+    """Steps so far that were skipped because their gradients were not finite; they changed nothing."""
+    early_stopping: EarlyStoppingProgress
+    preference: PreferenceMetrics
+    """Of the last step; present only with a preference `objective`."""
+
+
+class CheckpointRef(TypedDict):
+    """The newest committed checkpoint."""
+    id: CheckpointId
+    step: int
+    """Completed steps at the time of the checkpoint."""
+    state_digest: StateDigest
+
+
+class Usage(TypedDict):
+    """Usage of the job so far, updated every few seconds while it holds slots."""
+    run_seconds: float
+    """Time for which the job held slots."""
+    rank_seconds: float
+    """Sum over its slots of the time for which the job held them."""
+    cost: float
+    """Cost of its slots, at the price per rank-hour that the workers report."""
+
+
+class ExportFile(TypedDict):
+    """One file of the model folder."""
+    name: str
+    """File name."""
+    bytes: int
+    """Size."""
+    sha256: str
+    """SHA-256 of the content."""
+
+
+class _ExportResultRequired(TypedDict):
+    checkpoint_id: CheckpointId
+    step: int
+    """Completed steps at the time of the checkpoint."""
+    prefix: str
+    """Prefix of its objects in the object store."""
+    state_digest: StateDigest
+    files: List[ExportFile]
+    """The files of the model folder."""
+
+
+
+class ExportResult(_ExportResultRequired, total=False):
+    """The exported model."""
+    base_quantization: Literal["nf4", "int8"]
+    """How the matrices of the base under the adapters were stored in training, and what the weights
+    were computed from (`model.quantization`); absent if in the training precision."""
+
+
+class _FieldErrorRequired(TypedDict):
+    pointer: str
+    """JSON pointer into the body, or `/query/…`, `/path/…`, `/header/…` for a parameter."""
+    code: str
+    """Stable code of the field error"""
+    message: str
+    """Description of the problem, for users."""
+
+
+
+class FieldError(_FieldErrorRequired, total=False):
+    """One bad field."""
+    suggestion: str
+    """Suggested field or value."""
+
+
+class _FailureRequired(TypedDict):
+    category: FailureCategory
+    code: str
+    """Stable code of the error catalogue."""
+    message: str
+    """Message for users."""
+    rank: Optional[int]
+    """Rank that failed; null for other errors."""
+    step: Optional[int]
+    """Step at which it failed; null when unknown."""
+    retryable: bool
+    """True if a retry of the same job may succeed."""
+
+
+
+class Failure(_FailureRequired, total=False):
+    """Failure of a job."""
+    host: str
+    """Host name of the machine on which the rank ran; null for other errors."""
+    exit_code: Optional[int]
+    """Exit code of the rank; `null` if it did not exit by itself."""
+    signal: Optional[str]
+    """Signal that ended the rank, e.g. `SIGKILL`; `null` without one."""
+    output: List[str]
+    """The last lines that the rank wrote to standard output and standard error, oldest first."""
+    errors: List[FieldError]
+    """Fields of the document that turned out to be invalid when a worker had counted the samples of
+    `train.epochs`; present with the code `validation_failed` only."""
+
+
+class Warning(TypedDict):
+    """An accepted field without effect."""
+    pointer: str
+    """JSON pointer into the job document of the request, or into the returned model."""
+    code: Literal["field_without_effect", "tokenizer_not_read"]
+    """Stable code of the warning"""
+    message: str
+    """The field without effect and the reason, for users."""
+
+
+class _JobRequired(TypedDict):
+    id: JobId
+    name: str
+    """Name from the document."""
+    state: JobState
+    reason: Optional[str]
+    """Reason for the state, an open set of codes."""
+    state_version: int
+    """Version of the state and of the user's requests. It increases with each change, by an
+    arbitrary amount, and a value that was lost with Redis is never reused."""
+    state_history: List[StateChange]
+    """States of the job, oldest first; the newest 200."""
+    created_at: Time
+    updated_at: Time
+    spec: ResolvedJobSpec
+    labels: Labels
+    progress: Progress
+    attempt: int
+    """Number of the queued or running attempt; each resume begins a new one."""
+    epoch: int
+    """Increases each time that a worker claims the job; it fences the writes of the previous
+    worker."""
+    world_size: Optional[int]
+    """Number of running ranks; `null` without any."""
+    requested_ranks: int
+    """Number of ranks that the next attempt requests."""
+    queue_position: Optional[int]
+    """Position among the jobs of the pool that wait for slots, from 1; `null` for a job that does
+    not wait. Jobs of projects that use fewer slots, and small jobs, may overtake it."""
+    latest_checkpoint: Optional[CheckpointRef]
+    lost_work_seconds: float
+    """Training time that recoveries had to repeat."""
+    usage: Usage
+    export: Optional[ExportResult]
+    failure: Optional[Failure]
+
+
+
+class Job(_JobRequired, total=False):
+    """The current state of a job."""
+    warnings: List[Warning]
+    """Fields of the document without effect; present only in the response to the creation of the
+    job, and only if there are any."""
+
+
+class JobPage(TypedDict):
+    """A page of jobs."""
+    data: List[Job]
+    next_cursor: NextCursor
+
+
+class Problem(TypedDict):
+    """An error, as described by RFC 9457."""
+    type: str
+    """`urn:zerofleet:error:` followed by the code."""
+    title: str
+    """Title of the error; equal for all errors of this code."""
+    status: int
+    """The HTTP status."""
+    detail: str
+    """Description of this occurrence, for users."""
+    code: str
+    """Stable code of the error catalogue."""
+    request_id: str
+    """Identifies the request in the server's log."""
+    retryable: bool
+    """True if the same request may succeed later."""
+    errors: List[FieldError]
+    """All bad fields; empty for errors that do not concern fields."""
+
+
+class ModelSpec(TypedDict, total=False):
+    """The model: exactly one of `preset` and `config`, and the source of the initial weights. With
+    `init_from.model` or `init_from.uri` both may be absent; the configuration is then that of the
+    initial model."""
+    preset: PresetName
+    config: ModelConfig
+    init_from: InitFromSpec
+    quantization: Quantization
+
+
+class _JobSpecRequired(TypedDict):
+    model: ModelSpec
+    data: DataSpec
+
+
+
+class JobSpec(_JobSpecRequired, total=False):
+    """Document of a training job. Every field but `model`, `data` and `train.steps` or
+    `train.epochs` has a default. With a `deepspeed_config` its scheduler may define the number of
+    steps."""
+    name: Name
+    project: ProjectName
+    """Project of the job. The default is the project of the API key; any other name is refused."""
+    labels: Labels
+    priority: Priority
+    train: TrainSpec
+    zero: ZeroSpec
+    resources: ResourcesSpec
+    checkpoint: CheckpointSpec
+    limits: LimitsSpec
+    retry: RetrySpec
+    export: ExportSpec
+    notify: NotifySpec
+    deepspeed_config: DeepspeedConfig
+
+
+class PlannedInitFolder(TypedDict):
+    """The folder that becomes the initial model."""
+    uri: S3Uri
+
+
+class _PlannedModelRequired(TypedDict):
+    config: ResolvedModelConfig
+    preset: Optional[PresetName]
+    init_from: Optional[Union[ResolvedInitCheckpoint, ResolvedInitModel, PlannedInitFolder]]
+
+
+
+class PlannedModel(_PlannedModelRequired, total=False):
+    """As in the document of a job, but with the `uri` of a folder that has not been copied. Its
+    `config.json` was read; its weights were not."""
+    quantization: Quantization
+    base: ResolvedBase
+
+
+class _PlannedDataRequired(TypedDict):
+    chat_template: Optional[str]
+    """A Jinja template, as in Hugging Face tokenizers, that renders the messages of a chat as a
+    text. `null`: the template of the tokenizer's model. The resolved document contains the
+    template, or `null` if the dataset has no chats."""
+    parse_special_tokens: bool
+    """Parses special tokens in texts, messages and prompts, such as `<|im_end|>`, as those tokens.
+    By default they are encoded as plain text, so that a text cannot end a turn or a document. The
+    output of a chat template is always parsed as tokens. Set it if texts were rendered by a
+    template before they were uploaded."""
+    template_date: Optional[str]
+    """The day that `strftime_now` of the template returns, at 00:00 UTC, so that tokens do not
+    depend on the time at which a worker prepares them. `null`: the day on which the job is created
+    (UTC); for a job that begins with a checkpoint and has the template of the checkpoint's job, the
+    day of that job. The resolved document contains the day, or `null` if the template has no
+    `strftime_now`."""
+    packing: Literal["split", "whole"]
+    """Division of documents into sequences. `split`: documents are concatenated and cut every
+    `sequence_length` tokens. `whole`: each sequence contains as many whole documents as fit,
+    followed by padding; a document that is too long is truncated. In both cases a token attends to
+    its own document only, and no token is trained to predict another document. `whole` by default
+    for `format=jsonl`, otherwise `split`. Preferences are `whole`: each completion with its prompt
+    is a sequence, and its end is cut off if it is too long."""
+    validation_fraction: float
+    """Share of the data for validation during training: that share of the documents, of the units
+    of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
+    seed: Seed
+    """Seed of the order of the samples and of the validation split."""
+
+
+
+class PlannedData(_PlannedDataRequired, total=False):
+    """As in the document of a job, but with `uri` and `format` of an object that has not been
+    copied. `tokenizer` is absent if it would be that of a model that is copied first;
+    `chat_template` is then incomplete."""
+    dataset: DatasetId
+    uri: S3Uri
+    """An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST
+    /v1/datasets`; the key needs the scope `datasets`. The server copies the object before it
+    records the job, unless the project has a dataset that was copied from the same content (equal
+    ETag, size and `format`). The resolved document names the dataset."""
+    format: DatasetFormat
+    """Format of the object that `uri` names; by default `text`. A dataset has its own format."""
+    tokenizer: Optional[str]
+    """`bytes`: one token for each byte, 256 in all. The id of an uploaded model: its
+    `tokenizer.json`. `s3://bucket/key`: a `tokenizer.json` in a bucket that the operator allows;
+    the key needs the scope `models`. The server copies it before it records the job, unless the
+    project has a copy of the same content, and the resolved document has the id of the copy.
+    `null`: the tokenizer of the initial model (for a checkpoint: that of its job), otherwise
+    `bytes`. A dataset of `format=tokens` needs no tokenizer, and the resolved document has `null`."""
+
+
+class PlannedJobSpec(TypedDict):
+    """The document that the job would have. `data`, `train.evaluation.datasets` and
+    `model.init_from` name objects and a folder by `uri` if the creation of the job would copy them
+    first; their content is checked then. `data.tokenizer` may name an object as well; its content
+    is already checked."""
+    name: str
+    """Display name; empty when absent."""
+    project: ProjectName
+    labels: Labels
+    priority: Priority
+    model: PlannedModel
+    data: PlannedData
+    train: PlannedTrain
+    zero: ResolvedZero
+    resources: ResolvedResources
+    checkpoint: ResolvedCheckpoint
+    limits: ResolvedLimits
+    retry: ResolvedRetry
+    export: ResolvedExport
+    notify: ResolvedNotify
+
+
+class RankMemory(TypedDict):
+    """Bytes of the rank that needs the most, by part; ranks differ by at most one block of 4096
+    elements."""
+    params: int
+    """Parameters, in `train.precision` or quantized."""
+    shared_params: int
+    """Frozen parameters of which all CPU ranks of one worker have one copy; n ranks need this once
+    and the rest of `total` n times."""
+    grad_shard: int
+    """Sums of the gradients of the shard that the rank owns, in `zero.grad_accum_dtype`."""
+    master: int
+    """Master weights of the shard that the rank owns, in `zero.master_dtype`."""
+    moments: int
+    """All other optimizer states of the shard that the rank owns, in fp32."""
+    lane_accumulator: int
+    """Stage 1: the sum of the gradients of one lane of several leaves, for all trained parameters."""
+    staging: int
+    """Gradient buckets in transfer between ranks."""
+    activations: int
+    """Activations, gradients before they enter a bucket, and workspace."""
+    packed_weights: int
+    """Copies of the weights in the layout of the matrix products."""
+    total: int
+    """Sum of all parts."""
+    host: int
+    """With `zero.offload: cpu` on a GPU: additional bytes in host memory."""
+
+
+class WorldEstimate(TypedDict):
+    """Memory of one rank of a world."""
+    world_size: int
+    """Number of ranks."""
+    bytes: RankMemory
+
+
+class Estimate(TypedDict):
+    """Memory of a job."""
+    num_params: int
+    """Number of elements of all parameters."""
+    device: EstimateDevice
+    threads: int
+    """Threads per rank."""
+    instruction_set: InstructionSet
+    data: List[WorldEstimate]
+    """One entry for each number of ranks."""
+
+
+class WorkDuration(TypedDict):
+    """Duration of the training on the preferred number of ranks, if each rank has the throughput of
+    an earlier job: of the newest 100 jobs of the pool and project, the one whose model is nearest
+    in cost. `null` without a measurement at this precision."""
+    seconds: float
+    """Excludes preparing data, saving and exporting."""
+    tokens_per_second: float
+    """Sum over all ranks."""
+    ranks: int
+    """The preferred number of ranks."""
+    measured_by: JobId
+
+
+class Work(TypedDict):
+    """Amount of data that the steps of a job read, and their duration."""
+    sequences: Optional[int]
+    """`steps` times `global_batch_size`, and times two for pairs of completions; `null` while the
+    steps are unknown."""
+    tokens: Optional[int]
+    """`sequences` times `sequence_length`."""
+    sequences_per_epoch: Optional[int]
+    """Sequences of the training data; `null` while only their tokens determine the number, which
+    the first job with these data computes. For preferences the number in the dataset's record,
+    before those without targets are left out."""
+    epochs: Optional[float]
+    """Number of times that each sequence is read."""
+    duration: Optional[WorkDuration]
+
+
+class DryRun(TypedDict):
+    """The resulting job and its needs."""
+    spec: PlannedJobSpec
+    estimate: Estimate
+    work: Work
+    warnings: List[Warning]
+    """Fields of the document without effect."""
+
+
+class _EstimateRequestRequired(TypedDict):
+    spec: JobSpec
+
+
+
+class EstimateRequest(_EstimateRequestRequired, total=False):
+    """The job, and the hardware to estimate for."""
+    world_sizes: List[int]
+    """Numbers of ranks; by default all that `resources.ranks` allows."""
+    device: EstimateDevice
+    threads: int
+    """Threads per rank."""
+    instruction_set: InstructionSet
+
+
+class RanksPatch(TypedDict, total=False):
+    """Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max`
+    ≤ lanes."""
+    min: int
+    """Minimum number of ranks."""
+    max: int
+    """Maximum number of ranks."""
+    preferred: int
+    """Requested number of ranks."""
+
+
+class LimitsPatch(TypedDict, total=False):
+    """Limits of the job; `null` removes a limit."""
+    max_runtime: Optional[int]
+    """Maximum time in seconds for which the job holds slots."""
+    max_wait: Optional[int]
+    """Maximum time in seconds that the job waits for slots without interruption."""
+    max_cost: Optional[float]
+    """Maximum cost of its slots."""
+    on_limit: Literal["pause", "cancel"]
+    """Action at a limit."""
+
+
+class JobPatch(TypedDict, total=False):
+    """Fields of a job to change; at least one."""
+    priority: int
+    """Jobs of a higher priority come first."""
+    labels: Dict[str, Optional[str]]
+    """Labels to set; `null` removes a label."""
+    resources: JobPatchResources
+    """Placement of the job. The pool cannot be changed."""
+    limits: LimitsPatch
+    train: JobPatchTrain
+    """Changeable fields of the training."""
+
+
+class JobPatchResources(TypedDict):
+    """Placement of the job. The pool cannot be changed."""
+    ranks: RanksPatch
+
+
+class JobPatchTrain(TypedDict):
+    """Changeable fields of the training."""
+    overrides: Overrides
+
+
+class ResumeRequest(TypedDict, total=False):
+    """Options of a resume."""
+    ranks: int
+    """Number of ranks; by default the previous number."""
+
+
+class ForkRequest(TypedDict, total=False):
+    """Source and changes of a fork."""
+    from_checkpoint: CheckpointId
+    """Checkpoint of the job; by default its newest."""
+    overrides: Dict[str, Any]
+    """A JSON merge patch (RFC 7396) of the job document; `model` cannot change."""
+
+
+class ResizeRequest(TypedDict):
+    """Requested number of ranks."""
+    ranks: int
+    """Number of ranks."""
+
+
+class Attempt(TypedDict):
+    """The period from a worker's claim of the job to its end."""
+    epoch: int
+    """Epoch of the claim; an attempt has several when other workers took it over."""
+    attempt: int
+    """Number of the attempt."""
+    workers: List[str]
+    """Workers of its newest generation of ranks, the leader first."""
+    world_size: Optional[int]
+    """Number of ranks of its newest generation; `null` when none trained."""
+    started_at: Time
+    ended_at: Optional[Time]
+    outcome: Literal["running", "succeeded", "failed", "cancelled", "paused", "requeued", "lost"]
+    """`requeued`: the worker returned the job to its queue; `lost`: the worker's lease expired."""
+    reason: Optional[str]
+    """Reason for its end, as in the job's history."""
+    root_cause: Optional[RootCause]
+
+
+class AttemptPage(TypedDict):
+    """A page of attempts."""
+    data: List[Attempt]
+    next_cursor: NextCursor
+
+
+class JobEvent(TypedDict):
+    """An event of a job."""
+    seq: Seq
+    position: StreamPosition
+    kind: Literal["event"]
+    """Distinguishes events from metrics and log lines."""
+    type: str
+    """Type of the event, an open set: `job.created`, `job.state`, `attempt.started`,
+    `checkpoint.committed`, `rank.lost`, …"""
+    at: Time
+    data: Dict[str, Any]
+    """Details; the fields depend on the type."""
+
+
+class EventPage(TypedDict):
+    """A page of events."""
+    data: List[JobEvent]
+    next_cursor: NextCursor
+
+
+class TrustRatios(TypedDict):
+    """Trust ratios of a group of parameters."""
+    min: float
+    """The smallest ratio."""
+    median: float
+    """The median ratio."""
+    max: float
+    """The largest ratio."""
+
+
+class StepSeconds(TypedDict):
+    """Wall time of a step on rank 0 by phase, in seconds. Exchange and gathering run concurrently
+    with the other phases; their values are the times that the step waited for them."""
+    total: float
+    """The whole step."""
+    data: float
+    """Reading sequences."""
+    forward: float
+    """Forward passes."""
+    backward: float
+    """Backward passes."""
+    exchange: float
+    """Waiting for gradients and statistics of other ranks."""
+    optimizer: float
+    """Statistics, and the update of the shard that the rank owns."""
+    gather: float
+    """Waiting for updated parameters of other ranks."""
+
+
+class _JobMetricRequired(TypedDict):
+    seq: Seq
+    position: StreamPosition
+    kind: Literal["metric"]
+    """Distinguishes metrics from events and log lines."""
+    at: Time
+    step: int
+    """Number of completed steps."""
+    loss: Optional[float]
+    """Mean over the target tokens, in nats, or with a preference `objective` over its units,
+    without `aux_loss`; `null` when not finite."""
+    seconds: StepSeconds
+    grad_norm: Optional[float]
+    """Global gradient norm before clipping; `null` when not finite."""
+    lr: float
+    """Learning rate of the step."""
+    tokens: int
+    """Tokens processed so far."""
+    tokens_per_second: Optional[float]
+    """Tokens of the step divided by its duration."""
+    world_size: int
+    """Number of ranks that executed the step."""
+    epoch: int
+    """Epoch of the attempt that executed the step."""
+
+
+
+class JobMetric(_JobMetricRequired, total=False):
+    """Metrics of one optimizer step."""
+    aux_loss: Optional[float]
+    """The load balancing loss of the model's routers, times `router_aux_loss_coef`, mean over
+    micro-batches, without padding. The training minimizes `loss` + `aux_loss`. Present only for
+    models with routers and a factor above 0; `null` when not finite."""
+    preference: PreferenceMetrics
+    """Present only with a preference `objective`."""
+    trust_ratios: List[TrustRatios]
+    """`lamb`: the trust ratios by which the step multiplied the updates of parameters, one entry
+    per group of parameters with the same learning rate and weight decay. For experts that are
+    spread over ranks, those of rank 0."""
+    eval_losses: Dict[str, Optional[float]]
+    """Mean losses of the evaluation after the step by the name of their data, in nats per token:
+    `validation` and the names of `train.evaluation.datasets`; `null` when not finite. Present only
+    for steps with an evaluation."""
+    loss_scale: float
+    """Loss scale of the step; 1 without loss scaling."""
+    skipped_steps: int
+    """Steps so far that were skipped because their gradients were not finite; they changed nothing."""
+
+
+class MetricPage(TypedDict):
+    """A page of metrics."""
+    data: List[JobMetric]
+    next_cursor: NextCursor
+
+
+class JobLog(TypedDict):
+    """A line written by a rank, or by its worker about it."""
+    seq: Seq
+    position: StreamPosition
+    kind: Literal["log"]
+    """Distinguishes log lines from events and metrics."""
+    at: Time
+    rank: Optional[int]
+    """Rank of the line; `null` for lines about the whole job."""
+    stream: Literal["stdout", "stderr", "worker"]
+    """Source of the line: `stdout` or `stderr` of the rank, where `stderr` has warnings and errors;
+    `worker` for messages of its worker."""
+    message: str
+    """The line, without control characters except tabs."""
+    truncated: bool
+    """The line was longer and has been truncated."""
+    dropped: int
+    """Number of dropped lines of the rank before this one; above 0 only in entries that report
+    dropped lines."""
+    epoch: int
+    """Epoch of the attempt that wrote it."""
+
+
+class LogPage(TypedDict):
+    """A page of log lines."""
+    data: List[JobLog]
+    next_cursor: NextCursor
+
+
+class _CheckpointRequired(TypedDict):
+    id: CheckpointId
+    job_id: JobId
+    step: int
+    """Completed steps at the time of the checkpoint."""
+    world_size: int
+    """Number of ranks that wrote it."""
+    state_digest: StateDigest
+    bytes: int
+    """Size of all its shards."""
+    committed_at: Time
+    pinned: bool
+    """The retention rule never removes a pinned checkpoint."""
+    damaged: bool
+    """The job could not load this checkpoint and resumed from the previous one. It never becomes
+    the newest again, and is removed once there is another one, unless it is pinned."""
+    prefix: str
+    """Prefix of its objects in the object store."""
+
+
+
+class Checkpoint(_CheckpointRequired, total=False):
+    """A committed checkpoint. A job can resume from it on any number of ranks."""
+    eval_losses: Dict[str, float]
+    """Losses of the evaluation after this step by the name of their data, in nats per token:
+    `validation` and the names of `train.evaluation.datasets`. Losses that are not finite are left
+    out; present only for steps with an evaluation."""
+    best_step: int
+    """Step of the newest evaluation until then that improved; present only with
+    `train.early_stopping`. The checkpoint of that step is kept."""
+
+
+class CheckpointPage(TypedDict):
+    """A page of checkpoints."""
+    data: List[Checkpoint]
+    next_cursor: NextCursor
+
+
+class CheckpointPatch(TypedDict):
+    """Fields of a checkpoint to change."""
+    pinned: bool
+    """Exempts the checkpoint from the retention rule."""
+
+
+class CheckpointVerdict(TypedDict):
+    """Result of the verification of a checkpoint."""
+    checkpoint_id: CheckpointId
+    valid: bool
+    """True if the checkpoint can be loaded."""
+    bytes: int
+    """Bytes of its shards that were compared and are correct."""
+    problems: List[CheckpointVerdictProblemsItem]
+    """Damaged objects; empty for a valid checkpoint."""
+
+
+class CheckpointVerdictProblemsItem(TypedDict):
+    object: str
+    """Key of the object, relative to the checkpoint."""
+    code: str
+    """Code of the error catalogue for the damage."""
+    message: str
+    """Location of the damage in the object."""
+
+
+class ChatMessage(TypedDict):
+    """A message of a chat."""
+    role: str
+    """Role of the author, as named by the template."""
+    content: str
+    """Text of the message."""
+
+
+class SampleRequest(TypedDict, total=False):
+    """A text to continue or a chat to answer, and the sampling options."""
+    prompt: str
+    """The text that the model continues."""
+    messages: List[ChatMessage]
+    """The chat that the model answers; requires a job with a chat template."""
+    max_tokens: int
+    """Maximum number of sampled tokens; the context of the model is another limit."""
+    temperature: float
+    """Sampling temperature. Below 1 likely tokens become more frequent, above 1 less frequent; 0
+    selects the most likely token each time."""
+    top_k: int
+    """Samples among the k most likely tokens; 0 keeps all."""
+    top_p: float
+    """Samples among the fewest of these tokens whose probabilities sum to this share; 1 keeps all."""
+    seed: Seed
+    """The same request with the same seed has the same answer. Choice `index` has the seed plus its
+    index."""
+    stop: List[str]
+    """Texts that end an answer; the answer ends before them."""
+    n: int
+    """Number of answers."""
+    logprobs: Optional[int]
+    """Reports the log-probability of each token, and of this many of the most likely ones."""
+    stream: bool
+    """The answer is a stream of server-sent events: `delta` with what follows of an answer
+    (`index`, `text` and `logprobs` of a choice), then `end` with the whole sample, or `error` with
+    a problem."""
+    weights: ExportWeights
+
+
+class SampledToken(TypedDict):
+    """A token of an answer."""
+    token: str
+    """Its text; a part of a character appears as U+FFFD."""
+    logprob: float
+    """Natural logarithm of its probability under the model, before temperature and other options."""
+    top: List[SampledTokenTopItem]
+    """The most likely tokens in its place, the most likely one first."""
+
+
+class SampledTokenTopItem(TypedDict):
+    token: str
+    """Its text."""
+    logprob: float
+    """Natural logarithm of its probability."""
+
+
+class SampleChoice(TypedDict):
+    """An answer."""
+    index: int
+    """Number of the answer."""
+    text: str
+    """The sampled text."""
+    finish_reason: Literal["stop", "length"]
+    """stop: the model or a text of `stop` ended the answer; length: it has `max_tokens` tokens, or
+    the context is full."""
+    logprobs: List[SampledToken]
+    """The tokens of the answer; empty without `logprobs`."""
+
+
+class SampleUsage(TypedDict):
+    """Numbers of tokens."""
+    prompt_tokens: int
+    """Tokens of the prompt."""
+    cached_tokens: int
+    """Tokens of the prompt that an earlier request had left."""
+    completion_tokens: int
+    """Tokens of all answers, those that end them included."""
+
+
+class Sample(TypedDict):
+    """Text sampled from a checkpoint's model."""
+    checkpoint_id: CheckpointId
+    step: int
+    """Completed steps at the time of the checkpoint."""
+    prompt: str
+    """The prompt of the request, or the chat template's rendering of its messages."""
+    choices: List[SampleChoice]
+    usage: SampleUsage
+
+
+class ExportRequest(TypedDict, total=False):
+    """Format, dtype and weights of the export."""
+    format: ExportFormat
+    dtype: Literal["bf16", "fp16", "fp32"]
+    """Dtype of the weights; by default `export.dtype` of the job. A `deepspeed_universal` export is
+    fp32."""
+    weights: ExportWeights
+    """Which weights; by default `export.weights` of the job. A `deepspeed_universal` export has
+    those that are trained, without their average."""
+
+
+class _CheckpointExportRequired(TypedDict):
+    checkpoint_id: CheckpointId
+    job_id: JobId
+    format: ExportFormat
+    dtype: Literal["bf16", "fp16", "fp32"]
+    """Dtype of the weights."""
+    weights: ExportWeights
+    state: Literal["queued", "running", "succeeded", "failed"]
+    """State of the export."""
+    prefix: str
+    """Folder of the files in the object store."""
+    state_digest: Optional[str]
+    """Digest of the checkpoint's state; null until the export has succeeded."""
+    files: List[ExportFile]
+    """Written files; empty until the export has succeeded."""
+    error: Optional[CheckpointExportError1]
+    """Error of a failed export; null otherwise."""
+
+
+
+class CheckpointExport(_CheckpointExportRequired, total=False):
+    """A checkpoint in another format."""
+    base_quantization: Literal["nf4", "int8"]
+    """How the matrices of the base under the adapters were stored in training, and what the weights
+    were computed from (`model.quantization`); absent if in the training precision."""
+
+
+class CheckpointExportError1(TypedDict):
+    """An error."""
+    code: str
+    """Stable code of the error."""
+    message: str
+    """Message for users."""
+
+
+class DownloadRequest(TypedDict, total=False):
+    """Files to download."""
+    format: Literal["safetensors", "peft", "deepspeed_universal"]
+    """Format of the export; absent for the checkpoint."""
+    dtype: Literal["bf16", "fp16", "fp32"]
+    """Dtype of the export; by default `export.dtype` of the job, and fp32 for a
+    `deepspeed_universal`."""
+    weights: ExportWeights
+    """Weights of the export; by default `export.weights` of the job, and `trained` for a
+    `deepspeed_universal`."""
+    expires_seconds: int
+    """Validity of presigned URLs; the retention rule does not remove the checkpoint during this
+    time."""
+    via: Literal["auto", "api"]
+    """`api`: returns paths of this API even where presigned URLs are possible, for clients that
+    cannot reach the object store."""
+
+
+class DownloadFile(TypedDict):
+    """A file."""
+    name: str
+    """Name relative to the folder; slashes separate folders."""
+    bytes: int
+    """Size."""
+    sha256: str
+    """SHA-256 of the content."""
+    url: str
+    """A presigned URL, or a path of this API, which requires the API key."""
+
+
+class Download(TypedDict):
+    """Files and their download URLs."""
+    checkpoint_id: CheckpointId
+    format: Optional[Literal["safetensors", "peft", "deepspeed_universal"]]
+    """Format of the export; null for the checkpoint."""
+    dtype: Optional[Literal["bf16", "fp16", "fp32"]]
+    """Dtype of the export; null for the checkpoint."""
+    weights: Optional[Literal["trained", "ema"]]
+    """Weights of the export; null for the checkpoint."""
+    state_digest: StateDigest
+    expires_at: Optional[Time]
+    """Time until which the URLs are valid; null for paths of this API."""
+    files: List[DownloadFile]
+    """All of its files."""
+
+
+class DatasetSource(TypedDict):
+    """The object from which a dataset was copied, at the time of the copy."""
+    uri: S3Uri
+    etag: str
+    """ETag of the object."""
+
+
+class Dataset(TypedDict):
+    """Training data."""
+    id: DatasetId
+    project: ProjectName
+    name: Name
+    description: Description
+    format: DatasetFormat
+    bytes: int
+    """Size of the content."""
+    digest: str
+    """SHA-256 of the content."""
+    source: Optional[DatasetSource]
+    """The object from which the content was copied; null for an upload."""
+    num_documents: int
+    """Number of documents; a text is one document."""
+    num_chats: int
+    """Number of documents that are or have lists of messages; they need a chat template."""
+    num_preferences: int
+    """Number of documents that are a prompt with a chosen and a rejected completion."""
+    num_labelled: int
+    """Number of documents that are a prompt with a completion and its label."""
+    num_tokens: Optional[int]
+    """`text`: number of tokens with the `bytes` tokenizer. `tokens`: number of its tokens. `jsonl`:
+    `null`, because the number depends on the tokenizer."""
+    max_token: Optional[int]
+    """The largest token of `format=tokens`, which must be below a model's `vocab_size`; `null` for
+    other formats."""
+    created_at: Time
+
+
+class DatasetPage(TypedDict):
+    """A page of datasets."""
+    data: List[Dataset]
+    next_cursor: NextCursor
+
+
+class DatasetPatch(TypedDict, total=False):
+    """Fields to change; at least one."""
+    name: Name
+    description: Description
+
+
+class _UploadRequestRequired(TypedDict):
+    name: Name
+    bytes: int
+    """Size of the whole content."""
+
+
+
+class UploadRequest(_UploadRequestRequired, total=False):
+    """A dataset to be sent in parts."""
+    format: DatasetFormat
+    """Format of the content."""
+    digest: Optional[str]
+    """SHA-256 of the whole content; completion refuses different content."""
+
+
+class Upload(TypedDict):
+    """A resumable upload."""
+    id: UploadId
+    project: ProjectName
+    name: Name
+    format: DatasetFormat
+    bytes: int
+    """Size of the whole content."""
+    digest: Optional[str]
+    """Announced digest of the content; null without one."""
+    part_bytes: int
+    """Size of each part but the last, which is the remainder."""
+    num_parts: int
+    """Number of parts."""
+    received_parts: List[int]
+    """Numbers of the received parts, ascending; empty after completion."""
+    dataset_id: Optional[DatasetId]
+    """Dataset of the upload; null until completion."""
+    created_at: Time
+
+
+class UploadUrlsRequest(TypedDict, total=False):
+    """Parts to send, and the kind of URLs."""
+    part_numbers: List[int]
+    """Numbers of parts; absent: the missing parts, at most 1000."""
+    sha256: List[str]
+    """The SHA-256 of each of the `part_numbers`, base64. A presigned URL is then valid for these
+    bytes alone. Buckets with a default retention (Object Lock) refuse parts without it."""
+    expires_seconds: int
+    """Validity of presigned URLs."""
+    via: Literal["auto", "api"]
+    """`api`: returns paths of this API even where presigned URLs are possible, for clients that
+    cannot reach the object store."""
+
+
+class UploadPart(TypedDict):
+    """A part and its upload URL."""
+    part_number: int
+    """Number of the part, from 1."""
+    bytes: int
+    """Size of the part."""
+    url: str
+    """URL for a PUT of the part: a presigned URL, or a path of this API, which requires the API
+    key."""
+    headers: Dict[str, str]
+    """Required headers of the PUT."""
+
+
+class UploadUrls(TypedDict):
+    """Parts and their upload URLs."""
+    upload_id: UploadId
+    expires_at: Optional[Time]
+    """Time until which the URLs are valid; null for paths of this API."""
+    parts: List[UploadPart]
+    """In ascending order, or in the order of the request."""
+
+
+class ModelTokenizer(TypedDict):
+    """A tokenizer that was uploaded with a model."""
+    vocab_size: int
+    """The largest token plus one, including added tokens."""
+    chat_template: Optional[str]
+    """The template of `chat_template.jinja` or of `tokenizer_config.json`; null without one."""
+
+
+class _ModelRequired(TypedDict):
+    id: ModelId
+    project: ProjectName
+    name: Name
+    description: Description
+    model_type: Optional[str]
+    """The model family; `null` for a tokenizer alone."""
+    num_parameters: int
+    """Number of elements of all parameters; of an adapter, without those of its base."""
+    dtypes: List[Literal["bf16", "fp16", "fp32"]]
+    """Dtypes of the stored weights."""
+    has_tokenizer: bool
+    """True if `tokenizer.json` is among the files."""
+    tokenizer: Optional[ModelTokenizer]
+    """Description of the tokenizer; null without one."""
+    bytes: int
+    """Size of all files."""
+    digest: str
+    """SHA-256 of names and digests of the files, sorted by name; equal for equal folders."""
+    files: List[ExportFile]
+    """Stored files, sorted by name."""
+    ignored_files: List[str]
+    """Ignored files of the archive; the first hundred names."""
+    config: Dict[str, Any]
+    """The model's original `config.json`; empty for a tokenizer alone."""
+    created_at: Time
+
+
+
+class Model(_ModelRequired, total=False):
+    """A Hugging Face model that was uploaded or copied from a bucket; or an adapter over one, as
+    PEFT writes it; or a tokenizer alone that a job named as `data.tokenizer`. A tokenizer alone has
+    no `model_type`, no parameters and an empty `config`, and no job can begin with it."""
+    unread_tokenizer: List[str]
+    """Tokenizer files in an unsupported format, such as `tokenizer.model`, when there is no
+    `tokenizer.json`; otherwise absent. They are kept for exports. A job that begins with the model
+    must name another `data.tokenizer`, or `bytes`."""
+    warnings: List[Warning]
+    """Content of the files without effect; present only in the response to the creation of the
+    model, and only if there is any."""
+    optimizer_steps: int
+    """Number of updates of the uploaded optimizer state of a DeepSpeed checkpoint; absent without
+    one."""
+    optimizer_states: List[Literal["exp_avg", "exp_avg_sq", "momentum_buffer", "sum"]]
+    """Optimizer states of each trained parameter; empty for SGD without momentum."""
+    frozen_parameters: List[str]
+    """Parameters without optimizer state, because they were not trained."""
+    base: ModelId
+    """The model that an adapter is over; otherwise absent. It can not be deleted before the
+    adapter. `config`, and the tokenizer unless the adapter has its own, are copies of the base's."""
+    adapter: ResolvedAdapter
+    """The adapter, as its `adapter_config.json` and its tensors say; otherwise absent.
+    `train.adapter` of a job that begins with it."""
+    source: ModelSource
+    """The folder, or for a tokenizer alone the object, from which it was copied, at the time of the
+    copy; absent for an upload."""
+
+
+class _ModelSourceRequired(TypedDict):
+    uri: S3Uri
+
+
+
+class ModelSource(_ModelSourceRequired, total=False):
+    """The folder, or for a tokenizer alone the object, from which it was copied, at the time of the
+    copy; absent for an upload."""
+    version: str
+    """SHA-256 of names, sizes and ETags of the files in the bucket; equal for an unchanged folder.
+    Absent if the object store returns no ETags."""
+
+
+class ModelPage(TypedDict):
+    """A page of models, the presets and the supported families."""
+    data: List[Model]
+    next_cursor: NextCursor
+    presets: List[PresetName]
+    """Values of `model.preset`."""
+    families: List[str]
+    """Supported values of `model_type` in a `config.json`."""
+
+
+class ModelPatch(TypedDict, total=False):
+    """Fields to change; at least one."""
+    name: Name
+    description: Description
+
+
+class PoolGpus(TypedDict):
+    """GPUs of one kind."""
+    name: str
+    """GPU model."""
+    memory_bytes: int
+    """Memory of each GPU."""
+    count: int
+    """Number of GPUs."""
+    unhealthy: int
+    """Number of unhealthy GPUs; `GET /v1/workers` describes their problems."""
+
+
+class PoolGroup(TypedDict):
+    """Workers of a pool whose ranks compute the same bits."""
+    numerics: Optional[str]
+    """Numerics fingerprint; null for workers that do not report one."""
+    workers: int
+    """Number of live workers."""
+    slots: int
+    """Total number of slots: ranks that can run at once."""
+    used_slots: int
+    """Slots held by jobs."""
+    gpus: List[PoolGpus]
+    """GPUs by model and memory; empty when ranks run on CPUs."""
+
+
+class PoolMachineType(TypedDict):
+    """Number of machines of one type, by state."""
+    type: str
+    """Name of the type."""
+    running: int
+    """Machines with a worker."""
+    starting: int
+    """Machines without a worker yet."""
+    requested: int
+    """Machines that do not exist yet."""
+    terminating: int
+    """Machines that are being ended."""
+
+
+class LaunchProblem(TypedDict):
+    """Reason for which requested machines of a type do not come."""
+    type: str
+    """Name of the type."""
+    code: Literal["no_capacity", "quota", "permission", "configuration"]
+    """`no_capacity`: the provider has no such machine now. `quota`: a limit of the account.
+    `permission`: the account may not launch it. `configuration`: the request cannot be fulfilled."""
+    message: str
+    """Answer of the provider."""
+
+
+class PoolMachines(TypedDict):
+    """Machines of a pool, and why requested ones do not come."""
+    types: List[PoolMachineType]
+    """Machine types of the pool."""
+    problems: List[LaunchProblem]
+    """Failed launches of machines that are requested."""
+
+
+class Pool(TypedDict):
+    """Capacity and load of a pool."""
+    name: PoolName
+    workers: int
+    """Number of live workers."""
+    slots: int
+    """Total number of slots: ranks that can run at once."""
+    used_slots: int
+    """Slots held by jobs."""
+    running: int
+    """Jobs that hold slots."""
+    waiting: int
+    """Jobs that wait for slots."""
+    groups: List[PoolGroup]
+    """Workers grouped by numerics fingerprint, in the order of `numerics`. All ranks of a job run
+    in one group."""
+    machines: Optional[PoolMachines]
+    """Machines of the pool as its autoscaler sees them; null without an autoscaler."""
+
+
+class PoolList(TypedDict):
+    """All pools."""
+    data: List[Pool]
+    """By name."""
+
+
+class WorkerGpu(TypedDict):
+    """A GPU on which one rank of a worker runs."""
+    uuid: str
+    """Unique id of the GPU, as shown by nvidia-smi."""
+    name: str
+    """GPU model, such as "NVIDIA H100 80GB HBM3"."""
+    memory_bytes: int
+    """Total memory."""
+    driver: str
+    """Driver version."""
+    problem: Optional[str]
+    """Description of a problem; null for a healthy GPU."""
+
+
+class AvoidedWorker(TypedDict):
+    """Another worker with a failed connection; the job is not placed on both workers."""
+    worker_id: str
+    """The other worker."""
+    job_id: JobId
+    until: Time
+    """Time from which the job may be placed on both workers again."""
+
+
+class Worker(TypedDict):
+    """A worker, as it reported itself."""
+    id: str
+    """Identifier; each start of the worker gets a new one."""
+    pool: PoolName
+    host: str
+    """Host name."""
+    pid: int
+    """Process id of the agent."""
+    slots: int
+    """Number of ranks that it can run at once."""
+    used_slots: int
+    """Slots held by jobs."""
+    version: str
+    """Version of its program."""
+    address: str
+    """Address at which other workers reach it."""
+    machine: Optional[str]
+    """Id of the machine that it runs on, as named by the machine's provider (for EC2 the instance
+    id); null when the worker's configuration does not name it."""
+    draining: bool
+    """The worker accepts no new work, because it is shutting down or has a problem."""
+    problem: Optional[str]
+    """Description of a problem, such as a process that cannot be killed; null for a healthy worker."""
+    numerics: Optional[str]
+    """Numerics fingerprint of its ranks, such as `cpu-avx2/2`: equal fingerprints give equal bits;
+    null when unknown."""
+    gpus: List[WorkerGpu]
+    """GPUs of its slots, one rank each; empty when ranks run on the CPU."""
+    memory_bytes: int
+    """Host memory that its processes may use, including the limit of its container."""
+    avoided: List[AvoidedWorker]
+    """Workers with a failed connection to or from this one. An affected job is not placed on both
+    until `until`."""
+    last_seen: Time
+
+
+class WorkerList(TypedDict):
+    """All workers."""
+    data: List[Worker]
+    """By pool and id."""
+
+
+class ApiKey(TypedDict):
+    """An API key without its secret."""
+    id: ApiKeyId
+    project: ProjectName
+    name: Name
+    scopes: Scopes
+    requests_per_minute: Optional[int]
+    """Requests per minute; `null`: the limit of the server."""
+    created_at: Time
+    expires_at: Optional[Time]
+    """Time from which the key is refused."""
+    last_used_at: Optional[Time]
+    """Time of the last use, accurate to five minutes; `null` when the key was never used."""
+    previous_secret_until: Optional[Time]
+    """Time until which the secret before the last rotation is accepted; `null` without one."""
+    builtin: bool
+    """True for the key from the server's configuration (`ZEROFLEET_API_KEY`, or the one in its data
+    directory). That key is changed there, not by a rotation."""
+
+
+class ApiKeyPage(TypedDict):
+    """A page of API keys."""
+    data: List[ApiKey]
+    next_cursor: NextCursor
+
+
+class _ApiKeyRequestRequired(TypedDict):
+    name: Name
+    scopes: Scopes
+
+
+
+class ApiKeyRequest(_ApiKeyRequestRequired, total=False):
+    """Fields of a new API key."""
+    project: ProjectName
+    """Project of the key; by default the project of the calling key. Creating its first key creates
+    a project."""
+    expires_at: Time
+    requests_per_minute: int
+    """Requests per minute; absent: the limit of the server."""
+
+
+class NewApiKey(TypedDict):
+    """An API key with its secret, which is not returned again."""
+    id: ApiKeyId
+    project: ProjectName
+    name: Name
+    scopes: Scopes
+    requests_per_minute: Optional[int]
+    """Requests per minute; `null`: the limit of the server."""
+    created_at: Time
+    expires_at: Optional[Time]
+    """Time from which the key is refused."""
+    last_used_at: Optional[Time]
+    """Time of the last use, accurate to five minutes; `null` when the key was never used."""
+    previous_secret_until: Optional[Time]
+    """Time until which the secret before the last rotation is accepted; `null` without one."""
+    builtin: bool
+    """True for the key from the server's configuration (`ZEROFLEET_API_KEY`, or the one in its data
+    directory). That key is changed there, not by a rotation."""
+    secret: str
+    """The bearer token."""
+
+
+class ApiKeyPatch(TypedDict, total=False):
+    """Fields to change; at least one."""
+    name: Name
+    expires_at: Optional[Time]
+    """Time from which the key is refused; `null`: never."""
+    requests_per_minute: Optional[int]
+    """Requests per minute; `null`: the limit of the server."""
+
+
+class RotateRequest(TypedDict, total=False):
+    """Options of a rotation."""
+    overlap_seconds: int
+    """Seconds for which the previous secret remains valid."""
+
+
+class AuditEntry(TypedDict):
+    """A request that changed something, or tried to."""
+    id: AuditEntryId
+    at: Time
+    key_id: ApiKeyId
+    key_name: str
+    """The key's name at the time of the request."""
+    operation: OperationName
+    resource: Optional[str]
+    """Id of the created resource, otherwise of the requested resource; `null` without one."""
+    outcome: Literal["succeeded", "refused", "failed"]
+    """`refused`: the status was 4xx; `failed`: the status was 5xx, and the change may or may not
+    have been made."""
+    status: int
+    """HTTP status of the response."""
+    code: Optional[str]
+    """Error code; `null` without an error."""
+    request_id: str
+    """Identifies the request in the error and in the server's log."""
+
+
+class AuditPage(TypedDict):
+    """A page of the audit log."""
+    data: List[AuditEntry]
+    next_cursor: Optional[AuditEntryId]
+    """Send it as `after` for the next page; null on the last page."""
+
+
+class WebhookSecretTimes(TypedDict):
+    """Validity of a secret."""
+    created_at: Time
+    expires_at: Optional[Time]
+    """Time at which it stops signing; `null` for the newest."""
+
+
+class Webhook(TypedDict):
+    """A webhook without its secrets."""
+    id: WebhookId
+    url: WebhookUrl
+    description: str
+    """Description for display."""
+    events: WebhookEvents
+    jobs: WebhookJobs
+    enabled: WebhookEnabled
+    disabled_reason: WebhookDisabledReason
+    failing_since: WebhookFailingSince
+    created_at: Time
+    secrets: List[WebhookSecretTimes]
+    """The secrets that currently sign, the newest first, without their values."""
+
+
+class WebhookPage(TypedDict):
+    """A page of webhooks."""
+    data: List[Webhook]
+    next_cursor: NextCursor
+
+
+class _WebhookSpecRequired(TypedDict):
+    url: WebhookUrl
+
+
+
+class WebhookSpec(_WebhookSpecRequired, total=False):
+    """Fields of a new webhook."""
+    description: str
+    """Description for display."""
+    events: WebhookEvents
+    jobs: WebhookJobs
+    enabled: WebhookEnabled
+
+
+class WebhookWithSecret(TypedDict):
+    """A webhook with its new secret."""
+    id: WebhookId
+    url: WebhookUrl
+    description: str
+    """Description for display."""
+    events: WebhookEvents
+    jobs: WebhookJobs
+    enabled: WebhookEnabled
+    disabled_reason: WebhookDisabledReason
+    failing_since: WebhookFailingSince
+    created_at: Time
+    secrets: List[WebhookSecretTimes]
+    """The secrets that currently sign, the newest first."""
+    secret: str
+    """Secret that verifies the signatures, in the format of the Standard Webhooks libraries. It is
+    not returned again."""
+
+
+class WebhookPatch(TypedDict, total=False):
+    """Fields to change; at least one."""
+    url: WebhookUrl
+    description: str
+    """Description for display."""
+    events: WebhookEvents
+    jobs: WebhookJobs
+    enabled: WebhookEnabled
+
+
+class RotateSecretRequest(TypedDict, total=False):
+    """Options of a rotation."""
+    overlap_seconds: int
+    """Seconds for which the previous secret signs as well."""
+
+
+class WebhookMessage(TypedDict):
+    """Body of a message to the URL."""
+    type: str
+    """Type of the event."""
+    timestamp: Time
+    data: WebhookMessageData
+    """The event."""
+
+
+class WebhookMessageData(TypedDict):
+    """The event."""
+    job_id: JobId
+    seq: Seq
+    position: StreamPosition
+    details: Dict[str, Any]
+    """`data` of the event."""
+
+
+class WebhookPing(TypedDict):
+    """Body of a test message to the URL."""
+    type: Literal["webhook.ping"]
+    """Always `webhook.ping`."""
+    timestamp: Time
+    data: WebhookPingData
+    """The tested webhook."""
+
+
+class WebhookPingData(TypedDict):
+    """The tested webhook."""
+    webhook_id: WebhookId
+
+
+class DeliveryAttempt(TypedDict):
+    """An attempt to send the message."""
+    at: Time
+    status: Optional[int]
+    """HTTP status of the response; `null` without a response."""
+    error: Optional[Literal["address_refused", "name_not_found", "connection_failed", "tls_failed", "timeout", "protocol_error", "refused_by_receiver", "webhook_disabled"]]
+    """Error of the attempt; `null` when it succeeded."""
+    duration_ms: int
+    """Duration of the attempt."""
+
+
+class Delivery(TypedDict):
+    """A message and its attempts."""
+    id: DeliveryId
+    webhook_id: WebhookId
+    message_id: str
+    """The header `webhook-id`; equal in all attempts."""
+    message: Union[WebhookMessage, WebhookPing]
+    """The body."""
+    state: Literal["pending", "succeeded", "failed"]
+    """`succeeded` once the receiver has responded with 2xx; `failed` after the last attempt."""
+    created_at: Time
+    next_attempt_at: Optional[Time]
+    """Approximate time of the next attempt; `null` without one."""
+    attempts: List[DeliveryAttempt]
+    """The last attempts, oldest first."""
+
+
+class DeliveryPage(TypedDict):
+    """A page of messages."""
+    data: List[Delivery]
+    next_cursor: NextCursor
+
+
+class ProjectQuota(TypedDict):
+    """Quota of a project; `null`: unlimited."""
+    max_jobs: Optional[int]
+    """Number of unfinished jobs."""
+    max_ranks: Optional[int]
+    """Total number of ranks that unfinished jobs request, except paused ones."""
+    max_storage_bytes: Optional[int]
+    """Total bytes of datasets, models and checkpoints. Running jobs write checkpoints even above
+    this limit."""
+
+
+class Project(TypedDict):
+    """A project."""
+    name: ProjectName
+    quota: ProjectQuota
+    used: ProjectUsed
+    """Current usage that counts towards the quota."""
+
+
+class ProjectUsed(TypedDict):
+    """Current usage that counts towards the quota."""
+    jobs: int
+    """Number of unfinished jobs."""
+    ranks: int
+    """Number of ranks that these jobs request."""
+    storage_bytes: int
+    """Bytes of datasets, models and checkpoints."""
+
+
+class ProjectList(TypedDict):
+    """All projects."""
+    data: List[Project]
+
+
+class QuotaRequest(TypedDict, total=False):
+    """Quota of a project; an absent limit or `null`: unlimited."""
+    max_jobs: Optional[int]
+    """Number of unfinished jobs."""
+    max_ranks: Optional[int]
+    """Total number of ranks that unfinished jobs request, except paused ones."""
+    max_storage_bytes: Optional[int]
+    """Total bytes of datasets, models and checkpoints. Running jobs write checkpoints even above
+    this limit."""
+
+
+class ProjectRequest(TypedDict):
+    """Fields of a project to set."""
+    quota: QuotaRequest
+
+
+class Me(TypedDict):
+    """The calling API key and its project."""
+    api_key: ApiKey
+    project: Project
+
+
+class UsageSums(TypedDict):
+    """Usage."""
+    jobs: int
+    """Number of created jobs."""
+    run_seconds: float
+    """Time for which jobs held ranks."""
+    rank_seconds: float
+    """Sum over the ranks of the time for which jobs held them."""
+    cost: float
+    """Cost of the ranks at the price of the workers (`ZEROFLEET_PRICE_PER_RANK_HOUR`)."""
+    tokens: int
+    """Number of tokens trained on; tokens of repeated steps count again."""
+
+
+class DayUsage(TypedDict):
+    """Usage of one day."""
+    date: str
+    """The day, UTC."""
+    jobs: int
+    """Number of created jobs."""
+    run_seconds: float
+    """Time for which jobs held ranks."""
+    rank_seconds: float
+    """Sum over the ranks of the time for which jobs held them."""
+    cost: float
+    """Cost of the ranks at the price of the workers (`ZEROFLEET_PRICE_PER_RANK_HOUR`)."""
+    tokens: int
+    """Number of tokens trained on; tokens of repeated steps count again."""
+
+
+_ProjectUsageNames = TypedDict("_ProjectUsageNames", {"from": "str"})
+
+
+class ProjectUsage(_ProjectUsageNames):
+    """Past usage and current resources of a project."""
+    project: ProjectName
+    to: str
+    """The last day."""
+    total: UsageSums
+    days: List[DayUsage]
+    """Usage of each day, oldest first."""
+    jobs: Dict[str, int]
+    """Number of current jobs, by state."""
+    ranks: int
+    """Number of ranks that unfinished jobs request, except paused ones."""
+    storage: ProjectUsageStorage
+    """Currently stored bytes. Exports are not counted."""
+    quota: ProjectQuota
+
+
+class ProjectUsageStorage(TypedDict):
+    """Currently stored bytes. Exports are not counted."""
+    dataset_bytes: int
+    """Datasets."""
+    model_bytes: int
+    """Models."""
+    checkpoint_bytes: int
+    """Checkpoints."""
+    upload_bytes: int
+    """Incomplete uploads in parts, each with its announced size."""
+    total_bytes: int
+    """Sum of all."""
+
+
+class Health(TypedDict):
+    """State of the process."""
+    status: Literal["ok", "draining"]
+    """`draining`: it is shutting down."""
+    version: str
+    """Version of the program."""
+
+
+class ReadinessCheck(TypedDict):
+    """Check of one service."""
+    ok: bool
+    """The service responded."""
+    code: Optional[str]
+    """Code of the error catalogue if the check failed."""
+
+
+class Readiness(TypedDict):
+    """Services that the process needs, and their status."""
+    status: Literal["ready", "not_ready"]
+    """`ready` when all checks have passed."""
+    checks: ReadinessChecks
+    """One entry for each service."""
+
+
+class ReadinessChecks(TypedDict):
+    """One entry for each service."""
+    redis: ReadinessCheck
+    object_store: ReadinessCheck
+
+
+JobId = str
+"""`job_` and a ULID; identifiers sort by time of creation."""
+
+Name = str
+"""Display name."""
+
+JobState = Literal["queued", "provisioning", "starting", "running", "recovering", "pausing", "paused", "cancelling", "cancelled", "succeeded", "failed"]
+"""`cancelled`, `succeeded` and `failed` are final: a job never leaves them, except that a user can
+retry a failed job."""
+
+PoolName = str
+"""Name of a pool."""
+
+Time = str
+"""RFC 3339, UTC."""
+
+ProjectName = str
+"""Project of the resource. Keys of other projects cannot access it."""
+
+Labels = Dict[str, str]
+"""`name=value` pairs by which jobs can be listed."""
+
+Priority = int
+"""Jobs of a higher priority come first. Each minute of waiting counts as one point. A job of a
+higher priority may preempt others of the pool, which save and return to the queue."""
+
+TokenIds = Optional[Union[int, List[int]]]
+"""Id of a special token, several or none; kept for the exported model."""
+
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig]
+"""The configuration with every field of its family, as spelled by transformers 4."""
+
+PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
+"""`llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size
+512, grouped-query attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million parameters,
+without dropout, vocabulary 50304. `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which
+each token is sent to 2, vocabulary 256."""
+
+Quantization = Literal["nf4", "int8"]
+"""Storage of the frozen matrices of the layers, for a job with `train.adapter` (QLoRA, Dettmers et
+al. 2023): 4 bits an element in NF4 or 8 bits in int8, with quantized scales of blocks of 64
+elements. Embeddings, norms, biases, routers and the output projection stay in `train.precision`.
+Without the field all weights do."""
+
+CheckpointId = str
+"""`ckpt_` and a ULID."""
+
+Restore = Literal["full", "weights", "weights_16bit", "continue"]
+"""Parts of the initial state that are restored. `full`: the fp32 master weights, the optimizer
+state and its number of steps; the optimizer `type` and the frozen parameters must be the same. For
+a model, `full` requires a DeepSpeed universal checkpoint; other models have weights only.
+`weights`: the fp32 master weights; the optimizer starts fresh. `weights_16bit`: the weights rounded
+to `train.precision`, as from a 16-bit export. In these cases the job counts its own steps from 0.
+`continue`: like `full`, and the job continues after the checkpoint's step as if the checkpoint were
+its own."""
+
+ModelId = str
+"""`mdl_` and a ULID; identifiers sort by time of creation."""
+
+Seed = int
+"""Seed of the counter-based random numbers."""
+
+ResolvedBase = Union[ResolvedBase1, ResolvedBase2, ResolvedBase3]
+"""Source of the frozen base under the adapters of `train.adapter`; absent without. Checkpoints of
+the job do not contain the base, so that its source can only be deleted after the job."""
+
+DatasetId = str
+"""`ds_` and a ULID; identifiers sort by time of creation."""
+
+S3Uri = str
+"""An S3 object, `s3://bucket/key`."""
+
+DatasetFormat = Literal["text", "jsonl", "tokens"]
+"""Format of the content; `docs/data.md` describes each."""
+
+Precision = Literal["bf16", "fp16", "fp32"]
+"""A number format."""
+
+Overrides = List[OverrideSpec]
+"""Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`."""
+
+EvaluationMetric = str
+"""Metric of an evaluation: `eval_loss`, the loss on the data of `data.validation_fraction`, or
+`eval_loss/` and the name of one of `train.evaluation.datasets`."""
+
+ExportWeights = Literal["trained", "ema"]
+"""`trained`: the weights as trained. `ema`: their average, of a job with `train.ema`; parameters
+that were not trained are as they are."""
+
+WebhookId = str
+"""Identifier of a webhook."""
+
+StateDigest = str
+"""128-bit digest of the whole training state (master parameters and moments). It does not depend on
+the number of ranks: equal digests mean equal training."""
+
+FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preempted", "capacity", "limit", "internal"]
+"""Category of a failure."""
+
+NextCursor = Optional[str]
+"""Send it as `after` for the next page; `null` on the last page."""
+
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral"]
+"""The model family."""
+
+ModelConfig = Dict[str, Any]
+"""A Hugging Face `config.json`, as written by transformers 4 or 5, of a family that `model_type`
+names. An absent field has the default of transformers; a field without effect on the computation is
+accepted; a field that would change the mathematics in an unsupported way, or an unknown field, is
+refused by name. `docs/models.md` lists the fields of each family."""
+
+InitFromSpec = Union[Dict[str, Any], str]
+"""Initial state instead of fresh weights: a committed checkpoint of a model with the same
+parameters, an uploaded model, or a model in a bucket. Exactly one of `checkpoint`, `model` and
+`uri`; a string is a short form for that value alone."""
+
+DeepspeedConfig = Dict[str, Any]
+"""An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines.
+The server translates it when the job is created; it is not part of the resolved document. A key
+without an equivalent is refused by name; `docs/deepspeed.md` has the table."""
+
+EstimateDevice = Literal["cpu", "cuda"]
+"""Device of the ranks. With `cuda` the bytes are those in the GPU's memory, without the memory of
+the CUDA runtime and NCCL; with `offload: cpu` master weights, moments and sums of gradients are 0
+there, because they are in host memory. `threads` and `instruction_set` apply to the CPU only."""
+
+InstructionSet = Literal["generic", "avx2", "avx512", "avx512bf16"]
+"""Instruction set of the kernels, as in the worker's numerics fingerprint. The kernels that
+multiply bf16 keep packed weights in half the space. By default the best one of the server's
+machine."""
+
+RootCause = Dict[str, Any]
+"""Root cause of the failure of an attempt: its last error."""
+
+StreamPosition = str
+"""The job's stream, the `seq` of an item and a stamp of the item, separated by hyphens, such as
+`3fa91c0b-41-660da8a518800`. After a loss of Redis the job has another stream. The stamp
+distinguishes items with the same `seq` after a failover lost one of them."""
+
+Seq = int
+"""Number in the job's sequence of events, metrics and log lines; it increases, and starts from 1
+again after a loss of Redis."""
+
+MetricName = str
+"""A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`,
+`world_size`, the metric of an evaluation, or a field of `preference`, such as `preference/margin`."""
+
+CheckpointCursor = str
+"""Position of a checkpoint in its job's list, which is ordered by step."""
+
+ExportFormat = Literal["safetensors", "peft", "deepspeed_universal"]
+"""`safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters
+alone, as a folder of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the
+optimizer state and its number of steps in DeepSpeed's universal checkpoint layout."""
+
+Description = str
+"""Description for display; initially empty."""
+
+UploadId = str
+"""`upl_` and a ULID."""
+
+ApiKeyId = str
+"""Identifier of an API key. It is not secret."""
+
+Scope = Literal["jobs:read", "jobs:write", "datasets", "models", "admin", "operator"]
+"""`jobs:read`: read jobs; `jobs:write`: create and control jobs; `datasets` and `models`: upload
+them. `admin`: all of these, and management of the project's keys. `operator`: management of the
+whole installation, such as keys of other projects and quotas."""
+
+Scopes = List[Scope]
+"""Permissions of the key. `admin` includes all other scopes but `operator`."""
+
+AuditEntryId = str
+"""Position of an entry in the audit log."""
+
+OperationName = str
+"""Name of an operation: its `operationId` in this document."""
+
+WebhookUrl = str
+"""URL that receives the messages. The server refuses `http` and addresses that are not public,
+unless the operator has allowed them; it also refuses a user name, a password and a fragment."""
+
+WebhookEvents = List[str]
+"""Types of events to send: one by its name, those with the same first word (`checkpoint.*`), or all
+(`*`)."""
+
+WebhookJobs = Literal["all", "named"]
+"""`all`: events of every job. `named`: only of jobs whose `notify.webhooks` names the webhook."""
+
+WebhookEnabled = bool
+"""The server sends messages only to enabled webhooks."""
+
+WebhookDisabledReason = Optional[Literal["not_delivered"]]
+"""`not_delivered`: the server has set `enabled` to false, because no message was accepted for three
+days. `null`: the webhook is enabled, or a user has disabled it."""
+
+WebhookFailingSince = Optional[Time]
+"""Time since which no message has been accepted; `null` when the last one was accepted, or none was
+sent since the webhook was changed."""
+
+DeliveryId = str
+"""Identifier of a message to a webhook."""

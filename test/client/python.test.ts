@@ -1,0 +1,20 @@
+/** The Python client's own tests, and its types, where Python has what they need; python.deep.test.ts installs it. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import t from 'tap';
+import { projectRoot } from '../../platform/process/root.js';
+import { pythonWith } from '../support/python.js';
+
+const cwd = join(projectRoot(), 'clients', 'python');
+
+function check(name: string, packages: string[], args: string[]) {
+  const found = pythonWith(...packages);
+  return t.test(name, { skip: 'missing' in found && found.missing }, async (t) => {
+    if ('missing' in found) return;
+    const { status, stdout, stderr } = spawnSync(found.python, args, { cwd, encoding: 'utf8' });
+    t.equal(status, 0, `${stdout}\n${stderr}`);
+  });
+}
+
+await check('its tests pass', ['httpx'], ['-B', '-m', 'unittest']);
+await check('mypy accepts its types', ['httpx', 'mypy'], ['-m', 'mypy', '--cache-dir', '/dev/null', '.']);
