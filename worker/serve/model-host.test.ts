@@ -1,0 +1,138 @@
+import t from 'tap';
+import type { ResolvedJobSpec, SampleTask } from '../../contracts/index.js';
+import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
+import type { AnswerOptions, CoreEngine, DrawnToken } from '../native/adapter.js';
+import type { HostMessage } from '../tasks/protocol.js';
+import { ModelHost } from './model-host.js';
+
+const TASK: SampleTask = {
+  prompt: 'to',
+  max_tokens: 3,
+  temperature: 0,
+  top_k: 0,
+  top_p: 1,
+  seed: 5,
+  stop: [],
+  n: 1,
+  logprobs: null,
+  weights: 'trained',
+};
+const DATA = { chat_template: null, template_date: null } as unknown as ResolvedJobSpec['data'];
+
+/** Repeats the letter that belongs to the seed; a step is taken when `next` is called. */
+class PlayedEngine implements CoreEngine {
+  readonly max_length = 64;
+  readonly texts = new Map<number, { options: AnswerOptions; left: number }>();
+  readonly cancelled: number[] = [];
+  failure: Error | null = null;
+  private waiting: (() => void)[] = [];
+
+  setParam(): void {}
+  close(): void {}
+
+  add(id: number, prompt: readonly number[], options: AnswerOptions): void {
+    if (prompt.length >= this.max_length)
+      throw Object.assign(new Error('too long'), { code: 'prompt_too_long' });
+    this.texts.set(id, { options, left: options.max_tokens });
+  }
+
+  cancel(id: number): void {
+    this.cancelled.push(id);
+    this.texts.delete(id);
+  }
+
+  async step(): Promise<DrawnToken[]> {
+    await new Promise<void>((resolve) => this.waiting.push(resolve));
+    if (this.failure !== null) throw this.failure;
+    return [...this.texts].map(([id, text]) => {
+      text.left -= 1;
+      const finish = text.left === 0 ? 'length' : null;
+      if (finish !== null) this.texts.delete(id);
+      return { id, token: 97 + text.options.seed, logprob: -1, top: [], finish, cached_tokens: 2 };
+    });
+  }
+
+  /** Lets the host take a step, if it wants one. */
+  async next(): Promise<void> {
+    for (let tries = 0; this.waiting.length === 0 && tries < 20; tries++)
+      await new Promise((resolve) => setImmediate(resolve));
+    this.waiting.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function setup() {
+  const engine = new PlayedEngine();
+  const sent: HostMessage[] = [];
+  const model = { engine, tokenizer: new BytesTokenizer(), data: DATA, num_tokens: 256 };
+  return { engine, sent, host: new ModelHost(model, (message) => sent.push(message)) };
+}
+
+t.test('requests join and leave at any step, each with its own answer', async (t) => {
+  const { engine, sent, host } = setup();
+  host.take({ kind: 'answer', id: 1, request: TASK });
+  await engine.next();
+  host.take({ kind: 'answer', id: 2, request: { ...TASK, seed: 0, n: 2 } });
+  for (let step = 0; step < 4; step++) await engine.next();
+  const done = sent.filter((message) => message.host === 'done');
+  t.match(done, [
+    { id: 1, sample: { prompt: 'to', choices: [{ text: 'fff', finish_reason: 'length' }] } },
+    {
+      id: 2,
+      sample: {
+        choices: [
+          { index: 0, text: 'aaa' },
+          { index: 1, text: 'bbb' },
+        ],
+      },
+    },
+  ]);
+  t.match(done[1], { sample: { usage: { prompt_tokens: 2, cached_tokens: 2, completion_tokens: 6 } } });
+  const told = sent.flatMap((message) => (message.host === 'deltas' ? message.deltas : []));
+  t.ok(told.every(({ text, text_at }) => text_at + text.length <= 3));
+});
+
+t.test('a stop text ends the text in the engine, too', async (t) => {
+  const { engine, sent, host } = setup();
+  host.take({ kind: 'answer', id: 1, request: { ...TASK, max_tokens: 50, stop: ['ff'] } });
+  await engine.next();
+  await engine.next();
+  t.match(sent.at(-1), { host: 'done', sample: { choices: [{ text: '', finish_reason: 'stop' }] } });
+  t.equal(engine.cancelled.length, 1);
+});
+
+t.test('a cancelled request is forgotten', async (t) => {
+  const { engine, sent, host } = setup();
+  host.take({ kind: 'answer', id: 1, request: { ...TASK, n: 3 } });
+  await engine.next();
+  host.take({ kind: 'cancel', id: 1 });
+  host.take({ kind: 'cancel', id: 77 });
+  t.equal(engine.texts.size, 0);
+  host.take({ kind: 'answer', id: 2, request: TASK });
+  for (let step = 0; step < 4; step++) await engine.next();
+  t.strictSame(
+    sent.filter(({ host }) => host === 'done').map((message) => ('id' in message ? message.id : 0)),
+    [2],
+  );
+});
+
+t.test('a request that cannot be is refused, and others go on', async (t) => {
+  const { engine, sent, host } = setup();
+  host.take({ kind: 'answer', id: 1, request: TASK });
+  host.take({ kind: 'answer', id: 2, request: { ...TASK, prompt: 'x'.repeat(99) } });
+  t.match(sent.at(-1), { host: 'failed', id: 2, error: { code: 'prompt_too_long' } });
+  for (let step = 0; step < 3; step++) await engine.next();
+  t.match(sent.at(-1), { host: 'done', id: 1 });
+});
+
+t.test('an engine that fails ends all requests with its error', async (t) => {
+  const { engine, sent, host } = setup();
+  host.take({ kind: 'answer', id: 1, request: TASK });
+  host.take({ kind: 'answer', id: 2, request: TASK });
+  engine.failure = Object.assign(new Error('no memory'), { code: 'out_of_memory' });
+  await engine.next();
+  t.match(sent, [
+    { host: 'failed', id: 1, error: { code: 'out_of_memory' } },
+    { host: 'failed', id: 2 },
+  ]);
+});
