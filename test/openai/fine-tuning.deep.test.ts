@@ -66,6 +66,15 @@ t.test('fine-tuning through the official client', async (t) => {
     for await (const event of jobs.listEvents(first.id, { limit: 5 })) events.push(event);
     t.equal(new Set(events.map(({ id }) => id)).size, events.length, 'each once, over all pages');
     const losses = events.filter(({ type }) => type === 'metrics');
+    const streamed = (
+      await (await client.get(`/fine_tuning/jobs/${first.id}/events?stream=true`).asResponse()).text()
+    )
+      .trim()
+      .split('\n\n')
+      .map((message) => message.slice('data: '.length));
+    t.equal(streamed.pop(), '[DONE]');
+    const told = streamed.map((message) => JSON.parse(message)).reverse();
+    t.strictSame(new Set(told.map(({ id }) => id)), new Set(events.map(({ id }) => id)), 'the same events');
     t.match(losses[0]?.data, { train_loss: Number, valid_loss: Number, total_steps: losses.length });
     t.ok(events.some(({ message }) => /^Checkpoint created at step \d+$/.test(message)));
     const [last] = (await jobs.checkpoints.list(first.id)).data;

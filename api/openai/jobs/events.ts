@@ -31,6 +31,17 @@ export async function eventsOf(api: Zerofleet, job_id: string): Promise<FineTuni
     .map((entry) => (entry.kind === 'event' ? ofEvent(job_id, entry) : ofMetric(entry, spec.train.steps)));
 }
 
+/** Server-sent events of a job, from its beginning until its end. */
+export async function* streamOf(api: Zerofleet, job_id: string, signal: AbortSignal): AsyncGenerator<string> {
+  const { spec } = await api.jobs.get(job_id);
+  const message = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
+  for await (const entry of api.jobs.follow(job_id, { kinds: ['event', 'metric'], signal })) {
+    if (entry.kind === 'event') yield message(ofEvent(job_id, entry));
+    else if (entry.kind === 'metric') yield message(ofMetric(entry, spec.train.steps));
+  }
+  yield 'data: [DONE]\n\n';
+}
+
 function ofEvent(job_id: string, { position, type, at, data }: JobEvent): FineTuningJobEvent {
   return {
     id: `ftevent-${position}`,

@@ -1,13 +1,15 @@
 /** `/fine_tuning/jobs`. */
+import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { collect, type Zerofleet } from '../../../client/index.js';
 import { bodyOf } from '../../../client/transport.js';
+import { onClosed } from '../../http/long-request.js';
 import { findBase } from '../models.js';
 import { ownApi } from '../own-api.js';
 import { type ListParams, listOf, pageOf } from '../pages.js';
 import { ofCheckpoint } from './checkpoints.js';
 import { parseCreate, specOf } from './create.js';
-import { eventsOf } from './events.js';
+import { eventsOf, streamOf } from './events.js';
 import { fineTuningJob } from './job.js';
 
 interface JobRoute {
@@ -57,8 +59,18 @@ export async function jobRoutes(app: FastifyInstance): Promise<void> {
       fineTuningJob(await control(ownApi(request), request.params.id)),
     );
 
-  app.get<JobRoute>('/fine_tuning/jobs/:id/events', async (request) =>
-    pageOf(await eventsOf(ownApi(request), request.params.id), request.query),
+  app.get<JobRoute & { Querystring: { stream?: string } }>(
+    '/fine_tuning/jobs/:id/events',
+    async (request, reply) => {
+      const api = ownApi(request);
+      const { id } = request.params;
+      if (request.query.stream !== 'true') return pageOf(await eventsOf(api, id), request.query);
+      await api.jobs.get(id);
+      const gone = new AbortController();
+      onClosed(reply, () => gone.abort());
+      reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
+      return reply.send(Readable.from(streamOf(api, id, gone.signal), { objectMode: false }));
+    },
   );
 
   app.get<JobRoute>('/fine_tuning/jobs/:id/checkpoints', async (request) => {
