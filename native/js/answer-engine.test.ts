@@ -96,12 +96,12 @@ t.test('calls that cannot be are refused; a step that runs is not disturbed', as
   engine.add(2, [1, 2], PLAIN);
   const running = engine.step();
   t.throws(() => engine.setParam(0, new Uint8Array(101 * 48 * 4)), { code: 'busy' });
-  engine.cancel(2);
-  engine.cancel(77);
   t.same(
     (await running).map(({ id }) => id),
     [1, 2],
   );
+  engine.cancel(2);
+  engine.cancel(77);
   t.same(
     (await engine.step()).map(({ id }) => id),
     [1],
