@@ -114,7 +114,8 @@ export class NamedOption extends Option {
 
 /** Resolves a name, id or id prefix to an id. @throws CliError when nothing or more than one object matches */
 export async function findId(client: Zerofleet, kind: Kind, text: string): Promise<string> {
-  if (WHOLE_ID.test(text)) return text;
+  // A job stands for its newest checkpoint.
+  if (WHOLE_ID.test(text) && !(kind === 'checkpoint' && text.startsWith(LISTS.job.prefix))) return text;
   if (kind === 'checkpoint') return findCheckpoint(client, text);
   if (kind !== 'source') return findListed(client, kind, text);
   const isCheckpoint = text.startsWith(CHECKPOINT_PREFIX) || /@\d+$/.test(text);

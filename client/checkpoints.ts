@@ -6,13 +6,9 @@ import type {
   DownloadFile,
   DownloadRequest,
   ExportRequest,
-  Sample,
-  SampleDelta,
-  SampleRequest,
 } from '../contracts/types.js';
 import { openFile } from './downloads.js';
 import { allPages, type ListQuery } from './pages.js';
-import { streamSample } from './samples.js';
 import { bodyOf, type Http } from './transport.js';
 
 export class Checkpoints {
@@ -60,32 +56,6 @@ export class Checkpoints {
       `verify ${checkpoint_id}`,
       this.http.POST('/v1/checkpoints/{checkpoint_id}/verify', { params }),
     );
-  }
-
-  /** Generates text with the model of a checkpoint. */
-  async sample(
-    checkpoint_id: string,
-    body: Omit<SampleRequest, 'stream'>,
-    { signal }: { signal?: AbortSignal } = {},
-  ): Promise<Sample> {
-    const params = { path: { checkpoint_id } };
-    return (await bodyOf(
-      `sample of ${checkpoint_id}`,
-      this.http.POST('/v1/checkpoints/{checkpoint_id}/sample', { params, body, signal }),
-    )) as Sample;
-  }
-
-  /**
-   * Generates text, and yields it as it grows. Breaking off ends the generation.
-   * @returns the whole sample
-   * @throws ApiError, also for an error behind the first text; ConnectionError when the connection breaks
-   */
-  stream(
-    checkpoint_id: string,
-    body: Omit<SampleRequest, 'stream'>,
-    options: { signal?: AbortSignal } = {},
-  ): AsyncGenerator<SampleDelta, Sample> {
-    return streamSample(this.http, checkpoint_id, body, options);
   }
 
   /** Download URLs of the files of a checkpoint, or with `format` of one of its exports. */

@@ -14,6 +14,7 @@ import { type AuditFilter, listAudit } from './audit.js';
 import { Checkpoints } from './checkpoints.js';
 import { Jobs } from './jobs.js';
 import { Projects } from './projects.js';
+import { Samples } from './samples.js';
 import { bodyOf, type ClientOptions, createHttp, fetchOf, type Http } from './transport.js';
 import { Datasets, estimate, Models } from './uploads.js';
 import { Webhooks } from './webhooks.js';
@@ -23,6 +24,7 @@ export class Zerofleet {
   readonly http: Http;
   readonly jobs: Jobs;
   readonly checkpoints: Checkpoints;
+  readonly samples: Samples;
   readonly datasets: Datasets;
   readonly models: Models;
   readonly apiKeys: ApiKeys;
@@ -33,6 +35,7 @@ export class Zerofleet {
     this.http = createHttp(options);
     this.jobs = new Jobs(this.http);
     this.checkpoints = new Checkpoints(this.http, fetchOf(options));
+    this.samples = new Samples(this.http);
     this.datasets = new Datasets(this.http, fetchOf(options));
     this.models = new Models(this.http);
     this.apiKeys = new ApiKeys(this.http);

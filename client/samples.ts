@@ -4,39 +4,60 @@ import { cancellable } from './cancellable.js';
 import { ApiError, ConnectionError } from './errors.js';
 import { bodyOf, type Http } from './transport.js';
 
-/**
- * Requests a sample and yields its texts as they grow. The connection is closed when the consumer leaves, which ends the generation.
- * @returns the whole sample
- * @throws ApiError, also for an error behind the first text; ConnectionError when the connection breaks
- */
-export function streamSample(
-  http: Http,
-  checkpoint_id: string,
-  body: Omit<SampleRequest, 'stream'>,
-  options: { signal?: AbortSignal },
-): AsyncGenerator<SampleDelta, Sample> {
-  return cancellable((signal) => deltasOf(http, checkpoint_id, body, signal), options.signal);
+type Asked = Omit<SampleRequest, 'stream'>;
+
+/** Where a sample is requested. */
+export interface SampleOptions {
+  /** Pool of the worker that answers for an uploaded model. A checkpoint is answered for by the pool of its job. */
+  pool?: string;
+  signal?: AbortSignal;
+}
+
+/** Texts of checkpoints and uploaded models. */
+export class Samples {
+  constructor(private readonly http: Http) {}
+
+  /** Generates text with the model of a checkpoint, or with an uploaded model. @param model id of either */
+  async create(model: string, body: Asked, options: SampleOptions = {}): Promise<Sample> {
+    return (await bodyOf(`sample of ${model}`, request(this.http, model, body, options))) as Sample;
+  }
+
+  /**
+   * Generates text, and yields it as it grows. The connection is closed when the consumer leaves, which ends the generation.
+   * @returns the whole sample
+   * @throws ApiError, also for an error behind the first text; ConnectionError when the connection breaks
+   */
+  stream(model: string, body: Asked, options: SampleOptions = {}): AsyncGenerator<SampleDelta, Sample> {
+    return cancellable((signal) => deltasOf(this.http, model, body, { ...options, signal }), options.signal);
+  }
+}
+
+function request(http: Http, model: string, body: SampleRequest, { pool, signal }: SampleOptions) {
+  if (!model.startsWith('mdl_'))
+    return http.POST('/v1/checkpoints/{checkpoint_id}/sample', {
+      params: { path: { checkpoint_id: model } },
+      body,
+      signal,
+      parseAs: body.stream ? 'stream' : 'json',
+    });
+  return http.POST('/v1/models/{model_id}/sample', {
+    params: { path: { model_id: model }, ...(pool !== undefined && { query: { pool } }) },
+    body,
+    signal,
+    parseAs: body.stream ? 'stream' : 'json',
+  });
 }
 
 async function* deltasOf(
   http: Http,
-  checkpoint_id: string,
-  body: Omit<SampleRequest, 'stream'>,
-  signal: AbortSignal,
+  model: string,
+  body: Asked,
+  options: SampleOptions & { signal: AbortSignal },
 ): AsyncGenerator<SampleDelta, Sample> {
-  const name = `sample of ${checkpoint_id}`;
-  const stream = await bodyOf(
-    name,
-    http.POST('/v1/checkpoints/{checkpoint_id}/sample', {
-      params: { path: { checkpoint_id } },
-      body: { ...body, stream: true },
-      headers: { accept: 'text/event-stream' },
-      parseAs: 'stream',
-      signal,
-    }),
-  );
-  if (stream === null) throw new Error('a stream without a body');
-  const events = stream
+  const name = `sample of ${model}`;
+  const stream = (await bodyOf(name, request(http, model, { ...body, stream: true }, options))) as unknown;
+  const bytes = stream as ReadableStream<Uint8Array<ArrayBuffer>>;
+  const events = bytes
     .pipeThrough(new TextDecoderStream())
     .pipeThrough(new EventSourceParserStream())
     .getReader();
@@ -50,7 +71,7 @@ async function* deltasOf(
       yield data as SampleDelta;
     }
   } catch (error) {
-    signal.throwIfAborted();
+    options.signal.throwIfAborted();
     throw error instanceof ApiError ? error : new ConnectionError(name, error);
   } finally {
     await events.cancel().catch(() => undefined);

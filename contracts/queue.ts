@@ -21,10 +21,14 @@ export function queueName(workerId: string): string {
 export type SampleTask = Pick<SampleRequest, 'prompt' | 'messages'> &
   Required<Omit<SampleRequest, 'prompt' | 'messages' | 'stream'>>;
 
+/** What answers: a checkpoint, or an uploaded model. */
+export type SampleSource =
+  | { job_id: string; checkpoint: Pick<Checkpoint, 'id' | 'prefix'> }
+  | { model_id: string };
+
 /** A BullMQ entry that requests a sample from a pool; the caller waits for its reply. */
 export interface SamplePayload {
-  job_id: string;
-  checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
+  source: SampleSource;
   request: SampleTask;
   /** True if the caller wants the text as it grows. */
   stream: boolean;

@@ -123,6 +123,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
 
   // No worker takes samples or exports here: the request reached the timeout.
   sampleCheckpoint: { own: 504, body: () => ({ prompt: 'a' }) },
+  sampleModel: { own: 504, body: () => ({ prompt: 'a' }) },
   exportCheckpoint: { own: 503, body: () => ({}) },
   updateCheckpoint: { own: 200, body: () => ({ pinned: true }) },
   updateJob: { own: 200, body: () => ({ labels: { team: 'a' } }) },

@@ -18,7 +18,7 @@ import * as uploads from './records/uploads.js';
 import * as checkpoints from './results/checkpoints.js';
 import * as downloads from './results/downloads.js';
 import * as exports from './results/exports.js';
-import { sampleCheckpoint } from './results/samples.js';
+import { sampleCheckpoint, sampleModel } from './results/samples.js';
 import type { OperationHandler } from './types.js';
 
 /** One handler per operation of the contract; a test compares the two sets. */
@@ -51,6 +51,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   deleteCheckpoint: checkpoints.deleteCheckpoint,
   verifyCheckpoint: checkpoints.verifyCheckpoint,
   sampleCheckpoint,
+  sampleModel,
   exportCheckpoint: exports.exportCheckpoint,
   listCheckpointExports: exports.listCheckpointExports,
   createDownloadUrls: downloads.createDownloadUrls,

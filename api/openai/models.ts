@@ -4,7 +4,7 @@ import type { Model as ListedModel, ModelDeleted } from 'openai/resources/models
 import type { Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec, Model } from '../../contracts/index.js';
 import { architectureOf, importConfig } from '../../spec/index.js';
-import { notFound, Refusal } from './errors.js';
+import { notFound } from './errors.js';
 import { LABELS } from './labels.js';
 import { ownApi } from './own-api.js';
 import { secondsOf } from './pages.js';
@@ -64,12 +64,11 @@ async function findByName(api: Zerofleet, name: string): Promise<Model | null> {
   return null;
 }
 
-/** Returns the checkpoint that answers for a model. @throws Refusal; ApiError */
+/** Returns the checkpoint, or the uploaded model, that answers. @throws Refusal; ApiError */
 export async function findAnswering(api: Zerofleet, name: string): Promise<string> {
   const named = await find(api, name);
-  if ('trained' in named) return checkpointOf(await jobOf(api, named.trained), named.trained);
-  const message = `${name} was not trained here; fine-tune it, and use the name of the result`;
-  throw new Refusal(400, 'model_not_supported', 'model', message);
+  if ('uploaded' in named) return named.uploaded.id;
+  return checkpointOf(await jobOf(api, named.trained), named.trained);
 }
 
 function checkpointOf({ id: job_id, export: result }: Job, id: string): string {

@@ -13,8 +13,7 @@ import type { SampleCall } from '../services.js';
 import { SampleQueue } from './sample-queue.js';
 
 const payload = (prompt = 'to'): SamplePayload => ({
-  job_id: 'job_1',
-  checkpoint: { id: 'ckpt_1', prefix: 'jobs/job_1/checkpoints/1' },
+  source: { job_id: 'job_1', checkpoint: { id: 'ckpt_1', prefix: 'jobs/job_1/checkpoints/1' } },
   request: {
     prompt,
     max_tokens: 4,

@@ -89,7 +89,7 @@ export class SampleQueue implements SamplePort {
       waiting.check(entry, queue);
       return await waiting.reply;
     } catch (error) {
-      this.log.warn({ err: error, pool, checkpoint: payload.checkpoint.id }, 'sample not answered');
+      this.log.warn({ err: error, pool, source: payload.source }, 'sample not answered');
       if (entry !== null) await this.#abandon(entry);
       throw error;
     } finally {

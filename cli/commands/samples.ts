@@ -7,18 +7,21 @@ import { NamedArgument } from '../names.js';
 import { choice, count, number, several } from './arguments.js';
 import { WEIGHTS } from './checkpoints.js';
 
+const MODEL =
+  'id or id prefix; JOB for its newest checkpoint, JOB@STEP for the one after that step; mdl_… for an uploaded model';
+
 /** Commands that generate text. */
 export function addSampleCommands(program: Command, run: Run): void {
   const sampling = program
     .command('sample')
-    .summary('continue a text with a checkpoint, or the result of a job')
-    .addArgument(new NamedArgument('checkpoint'))
+    .summary('continue a text with a checkpoint, the result of a job, or an uploaded model')
+    .addArgument(new NamedArgument('checkpoint', MODEL))
     .argument('<prompt>', 'the text that the model continues')
     .action(run(sample));
   const chatting = program
     .command('chat')
-    .summary('chat with a checkpoint, or the result of a job')
-    .addArgument(new NamedArgument('checkpoint'))
+    .summary('chat with a checkpoint, the result of a job, or an uploaded model')
+    .addArgument(new NamedArgument('checkpoint', MODEL))
     .argument('[message]', 'the message; without it, one line of standard input per turn')
     .option('--system <text>', 'a system message before the others')
     .action(run(chat));
@@ -83,11 +86,11 @@ async function answer(
 ): Promise<Sample> {
   const { client, signal, json } = context;
   if (json) {
-    const whole = await client.checkpoints.sample(id, request, { signal });
+    const whole = await client.samples.create(id, request, { signal });
     context.show(whole, () => '');
     return whole;
   }
-  const deltas = client.checkpoints.stream(id, request, { signal });
+  const deltas = client.samples.stream(id, request, { signal });
   context.write(before);
   for (;;) {
     const { value, done } = await deltas.next();

@@ -935,6 +935,30 @@ export interface paths {
         patch: operations["updateModel"];
         trace?: never;
     };
+    "/v1/models/{model_id}/sample": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the model. */
+                model_id: components["parameters"]["ModelId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sample text from an uploaded model
+         * @description As for a checkpoint, by a worker of the pool `pool`. The model computes in bf16, or in fp32 if all of its weights are
+         *     stored in fp32. It needs a tokenizer, and for messages a chat template among its files.
+         */
+        post: operations["sampleModel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/pools": {
         parameters: {
             query?: never;
@@ -4024,9 +4048,9 @@ export interface components {
             completion_tokens: number;
         };
         /**
-         * @description Text sampled from a checkpoint's model.
+         * @description Text sampled from a model.
          * @example {
-         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "model": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
          *       "step": 50,
          *       "prompt": "To be, or not",
          *       "choices": [
@@ -4045,9 +4069,10 @@ export interface components {
          *     }
          */
         Sample: {
-            checkpoint_id: components["schemas"]["CheckpointId"];
-            /** @description Completed steps at the time of the checkpoint. */
-            step: number;
+            /** @description The checkpoint or the uploaded model. */
+            model: string;
+            /** @description Completed steps at the time of the checkpoint; null for an uploaded model. */
+            step: number | null;
             /** @description The prompt of the request, or the chat template's rendering of its messages. */
             prompt: string;
             choices: components["schemas"]["SampleChoice"][];
@@ -7887,6 +7912,52 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    sampleModel: {
+        parameters: {
+            query?: {
+                /** @description The pool of the worker. */
+                pool?: components["schemas"]["PoolName"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the model. */
+                model_id: components["parameters"]["ModelId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SampleRequest"];
+            };
+        };
+        responses: {
+            /** @description The sampled text. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sample"];
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["Timeout"];
         };
     };
     listPools: {

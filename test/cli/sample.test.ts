@@ -35,9 +35,10 @@ t.test('a continued text, and a chat', async (t) => {
   await stack.objects.put(`${prefix}/MANIFEST.json`, Buffer.from('{}'));
 
   t.match(await zerofleet(['sample', 'chat', 'To be']), { code: 0, out: 'To be answer 1' });
+  t.match(await zerofleet(['sample', job.id, 'To be']), { code: 0, out: 'To be answer 2' });
   t.match(await zerofleet(['sample', 'chat']), { code: 2, err: /missing required argument 'prompt'/ });
   const one = await zerofleet(['chat', 'chat', 'Why?', '-n', '5', '--system', 'Be brief', '--stop', '.']);
-  t.match(one, { code: 0, out: / ?answer 2$/ });
+  t.match(one, { code: 0, out: / ?answer 3$/ });
   t.match(asked.at(-1), {
     messages: [
       { role: 'system', content: 'Be brief' },
@@ -47,14 +48,14 @@ t.test('a continued text, and a chat', async (t) => {
     stop: ['.'],
   });
   const talk = await zerofleet(['chat', 'chat'], { stdin: 'one\n\ntwo' });
-  t.equal(talk.out, ' answer 3\n answer 4');
+  t.equal(talk.out, ' answer 4\n answer 5');
   t.strictSame(asked.at(-1)?.messages, [
     { role: 'user', content: 'one' },
-    { role: 'assistant', content: ' answer 3' },
+    { role: 'assistant', content: ' answer 4' },
     { role: 'user', content: 'two' },
   ]);
   const whole = await zerofleet(['--json', 'chat', 'chat', 'Why?']);
-  t.match(JSON.parse(whole.out), { choices: [{ text: ' answer 5' }], usage: { completion_tokens: 2 } });
+  t.match(JSON.parse(whole.out), { choices: [{ text: ' answer 6' }], usage: { completion_tokens: 2 } });
 });
 
 t.test('a model from its folder', async (t) => {

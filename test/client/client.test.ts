@@ -79,6 +79,7 @@ t.test('all methods', async (t) => {
     await t.rejects(client.models.get(unknown), { code: 'model_not_found' });
     await t.rejects(client.models.update(unknown, { name: 'b' }), { code: 'model_not_found' });
     await t.rejects(client.models.delete(unknown), { code: 'model_not_found' });
+    await t.rejects(client.samples.create(unknown, { prompt: 'a' }), { code: 'model_not_found' });
     for await (const model of client.models.list()) t.fail(model.id);
   });
 
@@ -180,7 +181,7 @@ t.test('all methods', async (t) => {
     t.equal((await client.checkpoints.pin(first.id)).pinned, true);
     t.equal((await client.checkpoints.pin(first.id, false)).pinned, false);
     t.match(await client.checkpoints.verify(first.id), { checkpoint_id: first.id });
-    await t.rejects(client.checkpoints.sample(first.id, { prompt: 'a' }), { code: 'sample_timeout' });
+    await t.rejects(client.samples.create(first.id, { prompt: 'a' }), { code: 'sample_timeout' });
     await t.rejects(client.checkpoints.export(first.id, { format: 'safetensors' }), ApiError);
     t.strictSame(await client.checkpoints.exports(first.id), []);
     // No worker runs exports here; the requested one holds its checkpoint.

@@ -220,7 +220,7 @@ t.test('adapters', async (t) => {
         const { difference, size } = runPython(found.python, loader, folders) as Record<string, number>;
         t.ok((difference ?? 9) < 1e-5 * (size ?? 0), `logits differ by ${difference} of ${size}`);
       }
-      const sampled = await client.checkpoints.sample(last.id, { prompt: 'open', max_tokens: 8 });
+      const sampled = await client.samples.create(last.id, { prompt: 'open', max_tokens: 8 });
       t.equal(sampled.usage.completion_tokens, 8);
     },
   );
@@ -255,7 +255,7 @@ t.test('adapters', async (t) => {
       Float32Array.from(sumOf(new Float32Array(restored.buffer), down!, up!)),
     );
     t.notSame(restored, new Uint8Array(roundedToBf16(weight).buffer));
-    const sampled = await client.checkpoints.sample(last.id, { prompt: 'open', max_tokens: 8, seed: 5 });
+    const sampled = await client.samples.create(last.id, { prompt: 'open', max_tokens: 8, seed: 5 });
     t.equal(sampled.usage.completion_tokens, 8);
     await t.rejects(
       client.jobs.create({
@@ -268,7 +268,7 @@ t.test('adapters', async (t) => {
 
   await t.test('a sample comes from the adapted model', async (t) => {
     const ask = (id: string) =>
-      client.checkpoints.sample(id, { prompt: 'open', max_tokens: 24, temperature: 1, seed: 5 });
+      client.samples.create(id, { prompt: 'open', max_tokens: 24, temperature: 1, seed: 5 });
     const sampled = await ask(checkpoint.id);
     t.equal(sampled.usage.completion_tokens, 24);
     t.not(sampled.choices[0]?.text, (await ask(init.checkpoint)).choices[0]?.text);

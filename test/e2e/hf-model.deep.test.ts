@@ -131,7 +131,7 @@ t.test(
     t.same(await told(id, 'data.prepared'), [data, data]);
 
     const [checkpoint] = await collect(client.jobs.checkpoints(job.id));
-    const { choices } = await client.checkpoints.sample(checkpoint!.id, { prompt: PROMPT, temperature: 0 });
+    const { choices } = await client.samples.create(checkpoint!.id, { prompt: PROMPT, temperature: 0 });
     const completion = choices[0]?.text;
     t.equal(completion, 'The answer is 42.', 'it ends where the answer ends');
     const options = { prompt: PROMPT, max_tokens: 40, temperature: 0, seed: 1 };

@@ -76,7 +76,7 @@ t.test('the uninterrupted job reports its progress', async (t) => {
 t.test('its last checkpoint continues a text like the exported model', async (t) => {
   const [job] = await collect(client.jobs.list());
   const request = { prompt: 'schema: {', max_tokens: 40, temperature: 0.8, top_k: 40, top_p: 0.95, seed: 3 };
-  const sample = await client.checkpoints.sample(job?.latest_checkpoint?.id ?? '', request);
+  const sample = await client.samples.create(job?.latest_checkpoint?.id ?? '', request);
   t.match(sample, { step: STEPS, prompt: request.prompt, usage: { completion_tokens: 40 } });
   const folder = join(stack.data_dir, 'objects', job?.export?.prefix ?? '');
   t.equal(request.prompt + sample.choices[0]?.text, await continueText(folder, request));

@@ -60,7 +60,7 @@ t.test('a tokenizer in a bucket', async (t) => {
   t.not(bytes.export?.state_digest, first.export?.state_digest);
 
   const [checkpoint] = await collect(client.jobs.checkpoints(first.id));
-  const sample = await client.checkpoints.sample(checkpoint?.id ?? '', {
+  const sample = await client.samples.create(checkpoint?.id ?? '', {
     prompt: 'abc',
     max_tokens: 12,
     temperature: 0,

@@ -106,6 +106,9 @@ t.test('fine-tuning through the official client', async (t) => {
     const { usage } = again;
     t.match(usage, { completion_tokens: Number, prompt_tokens: Number });
     t.equal(usage?.total_tokens, (usage?.prompt_tokens ?? 0) + (usage?.completion_tokens ?? 0));
+    const base = await client.chat.completions.create({ ...options, model: 'my-base' });
+    t.notSame(base.choices[0]?.logprobs, answer.choices[0]?.logprobs, 'the base was not fine-tuned');
+    t.equal(base.usage?.completion_tokens, base.choices[0]?.logprobs?.content?.length);
     const checkpoint = (await jobs.checkpoints.list(first.id)).data[0]?.fine_tuned_model_checkpoint ?? '';
     const completion = await client.completions.create({
       model: checkpoint,

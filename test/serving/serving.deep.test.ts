@@ -38,7 +38,7 @@ const checkpoint = await trained('one');
 const request = { prompt: 'The fleet', max_tokens: 48, temperature: 0.8, seed: 11 };
 
 t.test('streamed, whole, several and among others: the same text', async (t) => {
-  const whole = await client.checkpoints.sample(checkpoint, { ...request, logprobs: 2 });
+  const whole = await client.samples.create(checkpoint, { ...request, logprobs: 2 });
   t.equal(whole.usage.completion_tokens, 48);
   t.equal(whole.choices[0]?.logprobs.length, 48);
   t.ok(
@@ -47,26 +47,24 @@ t.test('streamed, whole, several and among others: the same text', async (t) => 
     ),
   );
   const { texts, whole: streamed } = await read(
-    client.checkpoints.stream(checkpoint, { ...request, logprobs: 2 }),
+    client.samples.stream(checkpoint, { ...request, logprobs: 2 }),
   );
   t.equal(texts[0], whole.choices[0]?.text);
   t.strictSame(streamed.choices, whole.choices);
   const crowd = Array.from({ length: 24 }, (_, index) =>
-    client.checkpoints.sample(checkpoint, { ...request, prompt: `${index} others`, seed: index }),
+    client.samples.create(checkpoint, { ...request, prompt: `${index} others`, seed: index }),
   );
-  const several = await client.checkpoints.sample(checkpoint, { ...request, seed: 9, n: 4, logprobs: 2 });
+  const several = await client.samples.create(checkpoint, { ...request, seed: 9, n: 4, logprobs: 2 });
   t.strictSame({ ...several.choices[2], index: 0 }, whole.choices[0], 'choice 2 has the seed plus 2');
   t.equal(new Set(several.choices.map((choice) => choice.text)).size, 4);
   t.equal((await Promise.all(crowd)).length, 24);
 });
 
 t.test('a text of stop ends the answer before it', async (t) => {
-  const whole = await client.checkpoints.sample(checkpoint, request);
+  const whole = await client.samples.create(checkpoint, request);
   const all = whole.choices[0]?.text ?? '';
   const stop = all.slice(20, 23);
-  const { texts, whole: ended } = await read(
-    client.checkpoints.stream(checkpoint, { ...request, stop: [stop] }),
-  );
+  const { texts, whole: ended } = await read(client.samples.stream(checkpoint, { ...request, stop: [stop] }));
   t.equal(ended.choices[0]?.text, all.slice(0, all.indexOf(stop)));
   t.equal(texts[0], ended.choices[0]?.text, 'no part of it is told');
   t.equal(ended.choices[0]?.finish_reason, 'stop');
@@ -75,13 +73,13 @@ t.test('a text of stop ends the answer before it', async (t) => {
 
 t.test('a prompt that is too long', async (t) => {
   const prompt = 'word '.repeat(2000);
-  await t.rejects(client.checkpoints.sample(checkpoint, { prompt }), { code: 'prompt_too_long' });
+  await t.rejects(client.samples.create(checkpoint, { prompt }), { code: 'prompt_too_long' });
 });
 
 t.test('a host that is killed: the answer goes on with the same text', async (t) => {
   const long = { ...request, max_tokens: 400 };
-  const { whole: expected } = await read(client.checkpoints.stream(checkpoint, long));
-  const stream = client.checkpoints.stream(checkpoint, long);
+  const { whole: expected } = await read(client.samples.stream(checkpoint, long));
+  const stream = client.samples.stream(checkpoint, long);
   const first = await stream.next();
   const [host] = hosts();
   t.ok(host);
@@ -97,7 +95,7 @@ t.test(
   async (t) => {
     const other = await client.jobs.create(tinyJob({ name: 'beside', dataset }));
     const streams = Array.from({ length: 200 }, async (_, index) => {
-      const stream = client.checkpoints.stream(checkpoint, {
+      const stream = client.samples.stream(checkpoint, {
         ...request,
         max_tokens: 40,
         seed: index,
@@ -112,7 +110,7 @@ t.test(
     });
     const texts = await Promise.all(streams);
     t.equal(texts.filter((answer) => answer !== null).length, 100);
-    const again = await client.checkpoints.sample(checkpoint, {
+    const again = await client.samples.create(checkpoint, {
       ...request,
       max_tokens: 40,
       seed: 21,

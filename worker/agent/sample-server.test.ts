@@ -42,8 +42,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   };
   const sample = async ({ id, prefix, job_id }: Checkpoint, wait_ms = 30_000) => {
     const payload = {
-      job_id,
-      checkpoint: { id, prefix },
+      source: { job_id, checkpoint: { id, prefix } },
       request,
       stream: false,
       expires_at: (await fleet.store.now()) + wait_ms,
@@ -135,8 +134,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
     await worker.close();
     const { prefix, id, job_id } = alone;
     await queue.add('sample', {
-      job_id,
-      checkpoint: { id, prefix },
+      source: { job_id, checkpoint: { id, prefix } },
       request,
       stream: false,
       expires_at: (await fleet.store.now()) + 1_000,

@@ -4,12 +4,15 @@ import {
   type SamplePayload,
   type SampleProgress,
   type SampleReply,
+  type SampleSource,
   sampleQueueName,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { toRankError } from '../common/errors.js';
+import type { JobSession } from '../credentials/job-session.js';
 import { withSession } from '../credentials/sessions.js';
-import { runTask } from '../tasks/task-runner.js';
+import type { ServedSource } from '../tasks/protocol.js';
+import { runTask, type TaskOptions } from '../tasks/task-runner.js';
 import { HostedModel, HostLost } from './hosted-model.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
 
@@ -76,7 +79,7 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
         await job.moveToDelayed(Date.now(), token);
         throw new DelayedError();
       }
-      this.options.log.warn({ err: error, checkpoint: job.data.checkpoint.id }, 'sample failed');
+      this.options.log.warn({ err: error, source: job.data.source }, 'sample failed');
       return { ok: false, error: toRankError(error) };
     } finally {
       this.entries.delete(entry);
@@ -90,7 +93,7 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
     const tell = (progress: SampleProgress) => job.updateProgress(progress).catch(() => undefined);
     const onDeltas = (deltas: PlacedDelta[]) => void (stream && tell({ deltas }));
     for (let lost = 0; ; lost++) {
-      const host = await this.host(job.data);
+      const host = this.host(job.data);
       if (host.bytes === 0) await tell({ state: 'loading' });
       await host.loaded;
       await tell({ state: 'answering' });
@@ -105,30 +108,11 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
   }
 
   /** Returns the host of a model, which may still be loading. */
-  private async host({ job_id, checkpoint, request: { weights } }: SamplePayload): Promise<HostedModel> {
-    const key = `${checkpoint.id} ${weights}`;
+  private host({ source, request: { weights } }: SamplePayload): HostedModel {
+    const key = 'model_id' in source ? source.model_id : `${source.checkpoint.id} ${weights}`;
     const known = this.hosts.get(key);
     if (known !== undefined) return known;
-    const { store, object_store, processes, threads_per_rank, timing, log } = this.options;
-    const host = new HostedModel(async (signal, conversation) => {
-      const job = await store.getJob(job_id);
-      if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
-      return withSession(this.options, job, { purpose: 'sample', signal }, (session) =>
-        runTask(
-          processes,
-          {
-            kind: 'serve',
-            object_store,
-            spec: job.spec,
-            checkpoint: checkpoint.prefix,
-            weights,
-            threads: threads_per_rank ?? 1,
-            retry: timing.storage,
-          },
-          { signal, session, log, host: conversation },
-        ),
-      );
-    });
+    const host = new HostedModel((signal, conversation) => this.serve(source, weights, signal, conversation));
     this.hosts.set(key, host);
     void host.loaded.then(
       () => this.onChange(),
@@ -139,6 +123,38 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
       this.onChange();
     });
     return host;
+  }
+
+  private async serve(
+    source: SampleSource,
+    weights: SamplePayload['request']['weights'],
+    signal: AbortSignal,
+    host: NonNullable<TaskOptions['host']>,
+  ): Promise<never> {
+    const { store, object_store, processes, threads_per_rank, timing, log } = this.options;
+    const run = (session: JobSession | null, served: ServedSource) =>
+      runTask(
+        processes,
+        {
+          kind: 'serve',
+          object_store,
+          source: served,
+          threads: threads_per_rank ?? 1,
+          retry: timing.storage,
+        },
+        { signal, session, log, host },
+      );
+    if ('model_id' in source) {
+      const model = await store.getModel(source.model_id);
+      if (model === null) throw new ZerofleetError('model_not_found', `model ${source.model_id} is gone`);
+      return run(null, { model });
+    }
+    const { job_id, checkpoint } = source;
+    const job = await store.getJob(job_id);
+    if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
+    return withSession(this.options, job, { purpose: 'sample', signal }, (session) =>
+      run(session, { spec: job.spec, checkpoint: checkpoint.prefix, weights }),
+    );
   }
 
   /** Ends models that nobody uses, and requests that nobody waits for. */

@@ -20,6 +20,7 @@ import type {
   JobExecution,
   JobRequests,
   JobStorePort,
+  ModelRecords,
   PoolSlots,
   WorkerSlots,
   WorldRendezvous,
@@ -49,6 +50,7 @@ export type WorkerStore = JobAttempts &
   Pick<PoolSlots, 'adjustPlacements' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &
   WorldRendezvous &
   Pick<DatasetRecords, 'getDataset'> &
+  Pick<ModelRecords, 'getModel'> &
   Pick<JobStorePort, 'now'>;
 
 /** Dependencies that all attempts of one agent share. */

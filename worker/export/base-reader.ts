@@ -87,16 +87,19 @@ async function openSource(
       }
     };
   }
-  if ('model' in source) {
-    const directory = modelKey(source.model);
-    const weights = await retryTransient(() => readWeights(objects, directory), retry);
-    const chunks = new ChunkReader({ objects, directory, files: weights.files, retry });
-    return (param, numel) => modelParam(weights, chunks, param, numel);
-  }
+  if ('model' in source) return openModel(objects, source.model, retry);
   const directory = source.prefix;
   const of_base = await retryTransient(() => readManifest(objects, directory), retry);
   const reader = new TensorReader({ objects, directory, manifest: of_base, retry });
   return (param, numel) => reader.read('master', param, numel);
+}
+
+/** Opens the weights of an uploaded model. @throws ZerofleetError `model_corrupt`; errors of the object store */
+export async function openModel(objects: ObjectStore, model: string, retry: RetryPolicy): Promise<ReadParam> {
+  const directory = modelKey(model);
+  const weights = await retryTransient(() => readWeights(objects, directory), retry);
+  const chunks = new ChunkReader({ objects, directory, files: weights.files, retry });
+  return (param, numel) => modelParam(weights, chunks, param, numel);
 }
 
 /** Reads a parameter of an uploaded model. */

@@ -1,19 +1,10 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { usableMemory } from '../../platform/process/usable-memory.js';
-import { trainedArchitecture } from '../../spec/index.js';
-import { retryTransient } from '../common/errors.js';
-import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
-import { HfTokenizer } from '../encoding/hf-tokenizer.js';
-import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
-import { readTokenizer } from '../encoding/tokenizer-store.js';
-import { tokenizerSource } from '../export/model-source.js';
-import { type OpenCheckpoint, openCheckpoint } from '../export/open-checkpoint.js';
+import type { ReadParam } from '../export/base-reader.js';
 import type { CoreEngine, ModelConfig, NativeCore } from '../native/adapter.js';
-import type { TaskRequest } from '../tasks/protocol.js';
 import type { LoadedModel } from './model-host.js';
-
-type ServeTask = Extract<TaskRequest, { kind: 'serve' }>;
+import { type ServeTask, servedModel } from './served-model.js';
 
 /** Texts that are computed at once; more wait. */
 const MAX_TEXTS = 32;
@@ -25,7 +16,7 @@ const MAX_LENGTH = 32_768;
 const MEMORY_SHARE = 0.8;
 
 /**
- * Loads a checkpoint's model for answers, in the precision of its training. Only one parameter is in memory besides the model.
+ * Loads a model for answers, that of a checkpoint in the precision of its training. Only one parameter is in memory besides the model.
  * @throws ZerofleetError `model_does_not_fit`; `manifest_invalid`, `shard_corrupt`; `tokenizer_invalid`, `model_not_found`; errors of the
  *   object store and of the native core
  */
@@ -34,11 +25,15 @@ export async function loadModel(
   core: Pick<NativeCore, 'createEngine' | 'paramTable' | 'castTo16Bit' | 'initialValues' | 'quantizedValues'>,
   task: ServeTask,
 ): Promise<LoadedModel & { bytes: number }> {
-  const { spec, threads } = task;
-  const tokenizer = await openTokenizer(objects, task);
-  const model = trainedArchitecture(spec);
+  const {
+    architecture: model,
+    precision,
+    data,
+    tokenizer,
+    openWeights,
+  } = await servedModel(objects, core, task);
   const params = core.paramTable(model);
-  const element = spec.train.precision === 'fp32' ? 4 : 2;
+  const element = precision === 'fp32' ? 4 : 2;
   const { tokens: cache_tokens, bytes: cache_bytes } = cacheOf(model, element);
   // The weights as they are, and in the order in which products read them.
   const bytes = cache_bytes + 2 * element * params.reduce((sum, { numel }) => sum + numel, 0);
@@ -46,16 +41,16 @@ export async function loadModel(
   // The weights of a quantized base arrive restored.
   const engine = core.createEngine(
     { ...model, quantization: null },
-    { threads, dtype: spec.train.precision, device: 'cpu', cache_tokens, max_texts: MAX_TEXTS },
+    { threads: task.threads, dtype: precision, device: 'cpu', cache_tokens, max_texts: MAX_TEXTS },
   );
   try {
-    await loadWeights(await openCheckpoint(objects, core, task), engine, params);
+    await loadWeights(await openWeights(), engine, params);
   } catch (error) {
     engine.close();
     throw error;
   }
   const num_tokens = Math.min(tokenizer.vocab_size, model.vocab_size);
-  return { engine, tokenizer, data: spec.data, num_tokens, bytes };
+  return { engine, tokenizer, data, num_tokens, bytes };
 }
 
 function cacheOf(model: ModelConfig, element: number): { tokens: number; bytes: number } {
@@ -78,31 +73,14 @@ function requireMemory(bytes: number): void {
   );
 }
 
-async function openTokenizer(
-  objects: ObjectStore,
-  { spec, retry: policy }: ServeTask,
-): Promise<PromptTokenizer> {
-  if (spec.data.tokenizer === 'bytes') return new BytesTokenizer();
-  const model = tokenizerSource(spec);
-  if (model === null)
-    throw new ZerofleetError(
-      'tokenizer_invalid',
-      'the job was trained on uploaded tokens, and its initial model, if any, has no tokenizer',
-    );
-  return new HfTokenizer(
-    await retryTransient(() => readTokenizer(objects, model), policy),
-    spec.data.parse_special_tokens,
-  );
-}
-
 async function loadWeights(
-  { readWeights }: OpenCheckpoint,
+  read: ReadParam,
   engine: CoreEngine,
   params: ReturnType<NativeCore['paramTable']>,
 ): Promise<void> {
   for (const { index, name, numel } of params) {
     const pieces: Uint8Array[] = [];
-    for await (const piece of readWeights(name, numel)) pieces.push(piece);
+    for await (const piece of read(name, numel)) pieces.push(piece);
     engine.setParam(index, Buffer.concat(pieces));
   }
 }

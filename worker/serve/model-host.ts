@@ -22,7 +22,7 @@ interface Answer {
 export interface LoadedModel {
   engine: CoreEngine;
   tokenizer: PromptTokenizer;
-  data: ResolvedJobSpec['data'];
+  data: Pick<ResolvedJobSpec['data'], 'chat_template' | 'template_date'>;
   /** Tokens below it are drawn. */
   num_tokens: number;
 }

@@ -2,6 +2,7 @@ import type {
   ExportPayload,
   GeneratedText,
   JobExport,
+  Model,
   PlacedDelta,
   ResolvedJobSpec,
   SampleTask,
@@ -20,13 +21,10 @@ export type TaskRequest =
   | ({ kind: 'inspect_machine' } & InspectOptions)
   | ({ kind: 'prepare_data'; object_store: ObjectStoreLocation } & TokenRequest)
   | {
-      /** Answers `HostInput`s with a checkpoint's model until it is killed. */
+      /** Answers `HostInput`s with a model until it is killed. */
       kind: 'serve';
       object_store: ObjectStoreLocation;
-      spec: ResolvedJobSpec;
-      /** Key of the checkpoint's directory. */
-      checkpoint: string;
-      weights: SampleTask['weights'];
+      source: ServedSource;
       threads: number;
       retry: RetryPolicy;
     }
@@ -43,6 +41,16 @@ export type TaskRequest =
       prefix: string;
       retry: RetryPolicy;
     };
+
+/** A checkpoint with the document of its job, or an uploaded model. */
+export type ServedSource =
+  | {
+      spec: ResolvedJobSpec;
+      /** Key of the checkpoint's directory. */
+      checkpoint: string;
+      weights: SampleTask['weights'];
+    }
+  | { model: Model };
 
 /** Messages of an agent to a host of a model. */
 export type HostInput =

@@ -36,6 +36,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   listCheckpointExports: reads,
   verifyCheckpoint: reads,
   sampleCheckpoint: reads,
+  sampleModel: reads,
   estimateMemory: reads,
   listDatasets: reads,
   getDataset: reads,

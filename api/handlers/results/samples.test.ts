@@ -1,12 +1,15 @@
 import t from 'tap';
 import type {
   Checkpoint,
+  Model,
   Page,
   PlacedDelta,
   Problem,
   SamplePayload,
   SampleReply,
 } from '../../../contracts/index.js';
+import { modelFolder, tarOf } from '../../../platform/testing/models.js';
+import { upload } from '../../testing/model-uploads.js';
 import { CHATS, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';
 
@@ -45,7 +48,7 @@ t.test('a sample of a checkpoint', async (t) => {
     const reply = await sample({ prompt: 'to', temperature: 0.5, top_p: 0.9 });
     t.equal(reply.statusCode, 200);
     t.same(reply.json(), {
-      checkpoint_id: checkpoint.id,
+      model: checkpoint.id,
       step: 7,
       prompt: 'to',
       choices: [{ index: 0, text: ' be', finish_reason: 'stop', logprobs: [] }],
@@ -54,8 +57,7 @@ t.test('a sample of a checkpoint', async (t) => {
     const [pool, payload] = asked.at(-1) ?? [];
     t.equal(pool, 'default');
     t.match(payload, {
-      job_id: job.id,
-      checkpoint: { id: checkpoint.id, prefix: checkpoint.prefix },
+      source: { job_id: job.id, checkpoint: { id: checkpoint.id, prefix: checkpoint.prefix } },
       request: {
         prompt: 'to',
         max_tokens: 128,
@@ -140,6 +142,21 @@ t.test('a sample of a checkpoint', async (t) => {
     t.equal((await sample({ prompt: 'to' })).statusCode, 500);
     answer = { ok: false, error: { code: 'no_such_code', message: 'the core says no' } };
     t.equal((await sample({ prompt: 'to' })).json<Problem>().code, 'native_error');
+  });
+
+  t.test('an uploaded model answers, too', async (t) => {
+    const files = modelFolder().set('chat_template.jinja', Buffer.from('{{ messages }}'));
+    const model = (await upload(stack, await tarOf(files))).json<Model>();
+    answer = replyOf('to', ' be');
+    const messages = [{ role: 'user', content: 'to?' }];
+    const ask = (payload: object, query = '') =>
+      stack.request({ method: 'POST', url: `/v1/models/${model.id}/sample${query}`, payload });
+    const reply = await ask({ messages }, '?pool=other');
+    t.match(reply.json(), { model: model.id, step: null, choices: [{ text: ' be' }] });
+    t.match(asked.at(-1), ['other', { source: { model_id: model.id }, request: { messages } }]);
+    t.equal((await ask({ prompt: 'to' })).statusCode, 200);
+    t.equal(asked.at(-1)?.[0], 'default');
+    t.match((await ask({ prompt: 'to', weights: 'ema' })).json(), { errors: [{ pointer: '/weights' }] });
   });
 
   t.test('bad requests', async (t) => {

@@ -5,10 +5,12 @@ import {
   type Sample,
   type SamplePayload,
   type SampleReply,
+  type SampleRequest,
+  type SampleSource,
   type SampleTask,
   ZerofleetError,
 } from '../../../contracts/index.js';
-import { checkpointNotFound } from '../../access/found.js';
+import { checkpointNotFound, found } from '../../access/found.js';
 import { whileSilent } from '../../http/long-request.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
 import { findCheckpoint } from '../../jobs/init-source.js';
@@ -29,38 +31,75 @@ const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages'> = {
 };
 
 export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (request, reply) => {
-  const { services } = request.server;
-  const { objects } = services;
+  const { objects } = request.server.services;
   const { source, errors } = await findCheckpoint(
     { store: request.records, objects },
     request.params.checkpoint_id,
   );
   if (source === null) throw checkpointNotFound(errors[0]?.message);
   const { checkpoint, spec } = source;
-  const { stream = false, ...body } = request.body;
-  if (body.messages !== undefined && spec.data.chat_template === null) throw noTemplate();
-  requireWeights(spec, body.weights);
+  requireWeights(spec, request.body.weights);
   const { id, prefix, job_id, step } = checkpoint;
-  const payload: SamplePayload = {
-    job_id,
-    checkpoint: { id, prefix },
-    request: { ...DEFAULTS, ...body },
-    stream,
-    expires_at: (await services.store.now()) + services.limits.sample_timeout_ms,
-  };
-  const wholeOf = (answer: SampleReply): Sample => ({ checkpoint_id: id, step, ...sampleOf(answer) });
-  const growing = new SampleStream(request.id);
-  const answer = ask(request, reply, spec.resources.pool, payload, growing);
-  if (!stream) return wholeOf(await answer);
-  // An error before the first text is an answer of its own.
-  if (!(await growing.begins(answer))) sampleOf(await answer);
-  reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
-  const messages = growing.messages(answer, wholeOf);
-  return reply.send(Readable.from(messages, { objectMode: false, highWaterMark: 16 * 1024 }));
+  const { chat_template } = spec.data;
+  return answer(request, reply, {
+    source: { job_id, checkpoint: { id, prefix } },
+    pool: spec.resources.pool,
+    chat_template,
+    named: { model: id, step },
+  });
 };
 
+export const sampleModel: OperationHandler<'sampleModel'> = async (request, reply) => {
+  const { id, model_type, tokenizer } = found(
+    await request.records.getModel(request.params.model_id),
+    'model',
+    request.params.model_id,
+  );
+  if (model_type === null)
+    throw new ZerofleetError('model_not_found', `${id} is a tokenizer without weights; use a model`);
+  if (request.body.weights === 'ema') throw noAverage();
+  return answer(request, reply, {
+    source: { model_id: id },
+    pool: request.query.pool ?? 'default',
+    chat_template: tokenizer?.chat_template ?? null,
+    named: { model: id, step: null },
+  });
+};
+
+interface Answering {
+  source: SampleSource;
+  pool: string;
+  chat_template: string | null;
+  named: Pick<Sample, 'model' | 'step'>;
+}
+
+async function answer(
+  request: FastifyRequest<{ Body: SampleRequest }>,
+  reply: FastifyReply,
+  { source, pool, chat_template, named }: Answering,
+): Promise<Sample | FastifyReply> {
+  const { store, limits } = request.server.services;
+  const { stream = false, ...body } = request.body;
+  if (body.messages !== undefined && chat_template === null) throw noTemplate();
+  const payload: SamplePayload = {
+    source,
+    request: { ...DEFAULTS, ...body },
+    stream,
+    expires_at: (await store.now()) + limits.sample_timeout_ms,
+  };
+  const wholeOf = (reply: SampleReply): Sample => ({ ...named, ...sampleOf(reply) });
+  const growing = new SampleStream(request.id);
+  const answered = ask(request, reply, pool, payload, growing);
+  if (!stream) return wholeOf(await answered);
+  // An error before the first text is an answer of its own.
+  if (!(await growing.begins(answered))) sampleOf(await answered);
+  reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
+  const messages = growing.messages(answered, wholeOf);
+  return reply.send(Readable.from(messages, { objectMode: false, highWaterMark: 16 * 1024 }));
+}
+
 function ask(
-  request: FastifyRequest,
+  request: FastifyRequest<{ Body: SampleRequest }>,
   reply: FastifyReply,
   pool: string,
   payload: SamplePayload,
@@ -86,6 +125,11 @@ function sampleOf(reply: SampleReply) {
 }
 
 function noTemplate(): ZerofleetError {
-  const message = 'the job has no chat template for messages; send a prompt';
+  const message = 'there is no chat template for messages; send a prompt';
   return invalidDocument([{ pointer: '/messages', code: 'chat_template_missing', message }]);
+}
+
+function noAverage(): ZerofleetError {
+  const message = 'an uploaded model has one set of weights; leave weights out';
+  return invalidDocument([{ pointer: '/weights', code: 'ema_missing', message }]);
 }

@@ -31,8 +31,10 @@ export interface Shape<Answer, Chunk> {
 }
 
 export interface AnswerRequest {
+  /** As the request names it. */
   model: string;
-  checkpoint_id: string;
+  /** Checkpoint or uploaded model that answers. */
+  answering: string;
   sample: Omit<SampleRequest, 'stream'>;
   stream: boolean;
   include_usage: boolean;
@@ -45,19 +47,19 @@ export async function sendAnswer<Answer, Chunk>(
   shape: Shape<Answer, Chunk>,
   { raw: asked, reply }: { raw: FastifyRequest; reply: FastifyReply },
 ): Promise<FastifyReply> {
-  const { model, checkpoint_id, sample, stream } = request;
+  const { model, answering, sample, stream } = request;
   const head: Head = {
     id: `${shape.id}-${randomUUID()}`,
     created: Math.floor(Date.now() / 1000),
     model,
-    system_fingerprint: checkpoint_id,
+    system_fingerprint: answering,
   };
   const gone = new AbortController();
   onClosed(reply, () => gone.abort());
   const options = { signal: gone.signal };
   const wants = sample.logprobs !== null;
   // As a stream, too, for a whole answer: only a stream can be left before its end.
-  const deltas = api.checkpoints.stream(checkpoint_id, sample, options);
+  const deltas = api.samples.stream(answering, sample, options);
   const first = await deltas.next();
   if (!stream) {
     let result = first;

@@ -31,7 +31,7 @@ interface Asking {
 async function askedOf(api: ReturnType<typeof ownApi>, { model, stream, stream_options }: Asking) {
   return {
     model,
-    checkpoint_id: await findAnswering(api, model),
+    answering: await findAnswering(api, model),
     stream: stream === true,
     include_usage: stream_options?.include_usage === true,
   };

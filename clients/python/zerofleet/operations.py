@@ -1119,6 +1119,45 @@ class ModelsOperations(Resource):
             },
         )
 
+    def sample(
+        self,
+        model_id: schemas.ModelId,
+        body: schemas.SampleRequest,
+        *,
+        pool: Optional[schemas.PoolName] = None,
+    ) -> schemas.Sample:
+        """As for a checkpoint, by a worker of the pool `pool`. The model computes in bf16, or in
+        fp32 if all of its weights are stored in fp32. It needs a tokenizer, and for messages a chat
+        template among its files."""
+        answer: schemas.Sample = self._http.json(
+            "POST",
+            f"/v1/models/{quoted(model_id)}/sample",
+            query={
+                "pool": pool,
+            },
+            body=body,
+        )
+        return answer
+
+    def stream_sample(
+        self,
+        model_id: schemas.ModelId,
+        body: schemas.SampleRequest,
+        *,
+        pool: Optional[schemas.PoolName] = None,
+    ) -> EventStream:
+        """As for a checkpoint, by a worker of the pool `pool`. The model computes in bf16, or in
+        fp32 if all of its weights are stored in fp32. It needs a tokenizer, and for messages a chat
+        template among its files."""
+        return self._http.events(
+            "POST",
+            f"/v1/models/{quoted(model_id)}/sample",
+            query={
+                "pool": pool,
+            },
+            body={**body, "stream": True},
+        )
+
 
 
 class ApiKeysOperations(Resource):

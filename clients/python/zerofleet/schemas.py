@@ -2238,10 +2238,11 @@ class SampleUsage(TypedDict):
 
 
 class Sample(TypedDict):
-    """Text sampled from a checkpoint's model."""
-    checkpoint_id: CheckpointId
-    step: int
-    """Completed steps at the time of the checkpoint."""
+    """Text sampled from a model."""
+    model: str
+    """The checkpoint or the uploaded model."""
+    step: Optional[int]
+    """Completed steps at the time of the checkpoint; null for an uploaded model."""
     prompt: str
     """The prompt of the request, or the chat template's rendering of its messages."""
     choices: List[SampleChoice]
