@@ -82,6 +82,9 @@ for (const kind of Object.keys(KINDS) as (keyof typeof KINDS)[]) {
 
 /** 4 KiB each: more than the buffers of a connection hold before a replica that does not read. */
 const VALUE = 'x'.repeat(4_096);
+/** Writes that are lost with the primary: several times what the buffers hold. */
+const LAGGING = 5_000;
+/** Time in which no write is acknowledged that waits for a replica. */
 const CUT_OFF_MS = 600;
 
 /** Writes while the replicas are cut off and the primary is then killed. @returns the number of acknowledged writes, and of lost ones */
@@ -106,7 +109,9 @@ async function loseLaggingReplicas(servers: FailoverRedis, replicas: number) {
   };
   await until(() => acknowledged.length > 1_000);
   signal('SIGSTOP');
-  await sleep(CUT_OFF_MS);
+  const cut = acknowledged.length;
+  if (replicas === 0) await until(() => acknowledged.length > cut + LAGGING);
+  else await sleep(CUT_OFF_MS);
   await primary.kill();
   signal('SIGCONT');
   const before = acknowledged.length;
