@@ -28,6 +28,7 @@ const SMALLEST = {
     spec: { model: { preset: 'llama-tiny' }, data: { uri: 's3://my-data/book.txt' }, train: { steps: 200 } },
   },
   sampleCheckpoint: { prompt: 'Once' },
+  sampleModel: { prompt: 'Once' },
   exportCheckpoint: {},
   createDownloadUrls: {},
   createUpload: { name: 'book', bytes: 1 },
