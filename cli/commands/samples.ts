@@ -91,15 +91,12 @@ async function answer(
     return whole;
   }
   const deltas = client.samples.stream(id, request, { signal });
+  // An error before the first text is told alone.
+  let result = await deltas.next();
   context.write(before);
-  for (;;) {
-    const { value, done } = await deltas.next();
-    if (done) {
-      context.write('\n');
-      return value;
-    }
-    context.write(value.text);
-  }
+  for (; !result.done; result = await deltas.next()) context.write(result.value.text);
+  context.write('\n');
+  return result.value;
 }
 
 /** User messages, one per turn; a terminal shows a prompt for each. */

@@ -36,6 +36,8 @@ t.test('a continued text, and a chat', async (t) => {
 
   t.match(await zerofleet(['sample', 'chat', 'To be']), { code: 0, out: 'To be answer 1' });
   t.match(await zerofleet(['sample', job.id, 'To be']), { code: 0, out: 'To be answer 2' });
+  const unknown = await zerofleet(['sample', 'mdl_00000000000000000000000000', 'To be']);
+  t.match(unknown, { code: 1, out: '', err: /404 model_not_found/ });
   t.match(await zerofleet(['sample', 'chat']), { code: 2, err: /missing required argument 'prompt'/ });
   const one = await zerofleet(['chat', 'chat', 'Why?', '-n', '5', '--system', 'Be brief', '--stop', '.']);
   t.match(one, { code: 0, out: / ?answer 3$/ });
