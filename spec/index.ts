@@ -4,6 +4,7 @@
  */
 export * from './early-stopping.js';
 export * from './estimate/gpu-fit.js';
+export type { RankBudget } from './estimate/micro-batch.js';
 export * from './estimate/rank-memory.js';
 export type { EstimateDevice, Machine } from './estimate/sizes.js';
 export * from './estimate/work.js';
@@ -29,6 +30,7 @@ export { baseOf, modelsOf } from './resolve/models-of.js';
 export { resolveOptimizer } from './resolve/optimizer.js';
 export { groupOf } from './resolve/param-groups.js';
 export { type PatchedSpec, patchSpec } from './resolve/patch.js';
+export { DEFAULT_POOL } from './resolve/resources.js';
 export { isTrainable, resolveSteps, type StepSources } from './resolve/steps/steps.js';
 export { resolveTokenizer, tokenizerModel } from './resolve/tokenizer.js';
 export * from './resolve-spec.js';

@@ -14,6 +14,7 @@ import type {
 import { DEFAULT_PROJECT } from '../contracts/projects.js';
 import { fieldError } from './common/field-error.js';
 import { importDeepspeed } from './deepspeed/import.js';
+import { fitMicroBatch, type RankBudget } from './estimate/micro-batch.js';
 import { evaluationsOf, metricOf, VALIDATION } from './evaluation.js';
 import { architectureOf } from './model/families/families.js';
 import { unitOf } from './objective.js';
@@ -65,6 +66,8 @@ export interface ResolveOptions {
   tokenizer?: Model | null;
   /** Datasets of `train.evaluation`, in their order; null, and a missing one, skips the rules about it. */
   evaluation?: readonly (Dataset | null)[];
+  /** Memory of a rank, for a `micro_batch_size` of `auto`; null if no worker of the pool is known. */
+  budget?: RankBudget | null;
   /** Date of the job's creation, as in `data.template_date`. */
   today?: string | null;
   /** Returns the schema errors of a document translated from a `deepspeed_config`; none by default. */
@@ -104,7 +107,14 @@ export function resolveSpec(
 function resolveTranslated(
   spec: JobSpec,
   dataset: Dataset | null,
-  { source = null, bytes = null, tokenizer = null, evaluation = [], today = null }: ResolveOptions,
+  {
+    source = null,
+    bytes = null,
+    tokenizer = null,
+    evaluation = [],
+    budget = null,
+    today = null,
+  }: ResolveOptions,
 ): ResolvedSpec {
   const sources = { dataset, evaluation, source, tokenizer, today };
   const model = resolveConfig(spec.model, source);
@@ -137,7 +147,8 @@ function resolveTranslated(
     ...checkTokenizer(spec.data, resolved.data, sources),
     ...(dataset === null ? [] : checkData(resolved, dataset)),
   ];
-  return { spec: resolved, errors };
+  const isToFit = train?.micro_batch_size === 'auto' && errors.length === 0;
+  return { spec: isToFit ? fitMicroBatch(resolved, budget) : resolved, errors };
 }
 
 function checkAgainstModel(resolved: ResolvedJobSpec, sources: DataSources): FieldError[] {

@@ -4,7 +4,7 @@ import {
   type ResolvedJobSpec,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { initFromOf, resolveSpec } from '../../spec/index.js';
+import { DEFAULT_POOL, initFromOf, type RankBudget, resolveSpec } from '../../spec/index.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
@@ -27,6 +27,8 @@ export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups 
   project: string;
   /** Returns the error of a chat template, or null. */
   template(source: string): Promise<string | null>;
+  /** Memory of a rank of a pool; null if none of its workers is known. */
+  budget?(pool: string): Promise<RankBudget | null>;
   /** True if the project has this webhook. */
   webhook?(id: string): Promise<boolean>;
   /** Returns the schema errors of a document. */
@@ -95,13 +97,21 @@ export async function tryResolve(
   const named = { ...withEvaluation(document, evaluated.entries), data };
   const evaluation = evaluated.datasets;
   const bytes = object?.source.object.bytes ?? null;
-  const resolved = resolveSpec(named, dataset, { source, bytes, tokenizer, evaluation, today, validate });
+  const budget = await budgetOf(document, find);
+  const known = { source, bytes, tokenizer, evaluation, budget, today, validate };
+  const resolved = resolveSpec(named, dataset, known);
   const { chat_template } = resolved.spec.data;
   errors.push(...sourceErrors, ...reading.errors, ...resolved.errors);
   errors.push(...(await unreadable(chat_template, find)));
   const spec = errors.length === 0 ? resolved.spec : null;
   const requiredCopies = { object, evaluation: evaluated.copies, tokenizer: reading.copy, folder };
   return { spec, requiredCopies, errors: errors.map((error) => asSent(error, document)) };
+}
+
+/** Workers are asked only if the document depends on their memory. */
+async function budgetOf({ train, resources }: JobSpec, find: SpecLookups): Promise<RankBudget | null> {
+  if (train?.micro_batch_size !== 'auto') return null;
+  return (await find.budget?.(resources?.pool ?? DEFAULT_POOL)) ?? null;
 }
 
 function withEvaluation(document: JobSpec, datasets: FoundEvaluation['entries']): JobSpec {

@@ -2317,10 +2317,11 @@ export interface components {
             /**
              * @description Number of samples of one micro-batch, or of units of a preference `objective`; it divides `global_batch_size`.
              *     The quotient is the number of leaves, and the maximum number of ranks that the job can use. At least 2 for `kto`.
-             *     By default a `global_batch_size` of `auto` has at least four leaves.
-             * @default 4
+             *     By default the largest divisor up to 4, with which a `global_batch_size` of `auto` has at least four leaves.
+             *     `auto` is the largest one that the memory of the pool's workers allows at the submission, with at least four leaves
+             *     and at most 16,384 tokens. The resolved document has the number.
              */
-            micro_batch_size?: number;
+            micro_batch_size?: number | string;
             /**
              * @description Seed of the initial weights and of dropout.
              * @default 1
@@ -2391,6 +2392,7 @@ export interface components {
          */
         PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             global_batch_size: number;
+            micro_batch_size: number;
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];

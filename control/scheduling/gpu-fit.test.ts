@@ -2,7 +2,7 @@ import t from 'tap';
 import { gpuRankBytes, offloadedBytes } from '../../spec/index.js';
 import { testSpec } from '../../state/testing/jobs.js';
 import { testGpu, testWorker } from '../../state/testing/workers.js';
-import { misfitOf } from './gpu-fit.js';
+import { budgetOf, misfitOf } from './gpu-fit.js';
 
 const spec = testSpec(`ds_${'0'.repeat(26)}`, { resources: { ranks: { min: 1, max: 2, preferred: 1 } } });
 const need = gpuRankBytes(spec, 2);
@@ -54,4 +54,17 @@ t.test('the message has the numbers and the remedies', async (t) => {
   );
   t.match(misfit?.message, /what would help: a smaller model, or larger GPUs$/);
   t.match(misfit?.details, { world_size: 2, bytes: need, gpu_memory_bytes: 2 ** 30, remedies: [] });
+});
+
+t.test('the memory that a rank has on any worker', async (t) => {
+  const GIB = 2 ** 30;
+  const host = (id: string, memory_bytes: number, more = {}) => testWorker(id, 2, { memory_bytes, ...more });
+  t.equal(budgetOf([]), null);
+  t.equal(budgetOf([host('a', GIB, { draining: true })]), null);
+  const share = (bytes: number) => ({ device: 'cpu', bytes: bytes / 2 - GIB / 4 });
+  t.same(budgetOf([host('a', 8 * GIB), host('b', 4 * GIB)]), share(4 * GIB), 'the smallest share of a slot');
+  t.same(budgetOf([worker(80 * GIB, 40 * GIB)]), { device: 'cuda', bytes: 39 * GIB });
+  t.same(budgetOf([worker(80 * GIB), host('b', 4 * GIB)]), share(4 * GIB), 'a rank may be one of a CPU');
+  const hot = { ...worker(GIB), gpus: [testGpu('GPU-0', { problem: 'hot' })] };
+  t.equal(budgetOf([hot]), null);
 });

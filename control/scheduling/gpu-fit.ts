@@ -1,7 +1,13 @@
 /** Check that a job fits on the GPUs of a pool's workers. */
 
 import { type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
-import { GPU_RESERVE_BYTES, type GpuMisfit, gpuMisfit, hostMisfit } from '../../spec/index.js';
+import {
+  GPU_RESERVE_BYTES,
+  type GpuMisfit,
+  gpuMisfit,
+  hostMisfit,
+  type RankBudget,
+} from '../../spec/index.js';
 import type { WorkerAnnouncement } from '../../state/index.js';
 
 /** Live workers of the job's pool, draining or not. */
@@ -21,6 +27,24 @@ export function misfitOf(spec: ResolvedJobSpec, workers: PoolWorkers): Zerofleet
     healthy.map(({ memory_bytes }) => memory_bytes),
   );
   return misfit === null ? hostError(spec, staying) : gpuError(spec, misfit);
+}
+
+/** Host memory of a rank beyond the estimate: its program, and the workspace of its threads. */
+const CPU_RESERVE_BYTES = 2 ** 28;
+
+/**
+ * Returns the memory that a rank has on any of the workers, if ranks use all slots. Ranks compute on GPUs only where all workers have some.
+ * Null without workers that take jobs.
+ */
+export function budgetOf(workers: PoolWorkers): RankBudget | null {
+  const staying = workers.filter(({ draining }) => !draining);
+  const onCpus = staying.filter(({ gpus }) => gpus.length === 0);
+  const healthy = staying.flatMap(({ gpus }) => gpus).filter(({ problem }) => problem === null);
+  const [device, sizes] =
+    onCpus.length > 0
+      ? (['cpu', onCpus.map(({ memory_bytes, slots }) => memory_bytes / slots - CPU_RESERVE_BYTES)] as const)
+      : (['cuda', healthy.map(({ memory_bytes }) => memory_bytes - GPU_RESERVE_BYTES)] as const);
+  return sizes.length === 0 ? null : { device, bytes: Math.min(...sizes) };
 }
 
 function gpuError(spec: ResolvedJobSpec, misfit: GpuMisfit): ZerofleetError {

@@ -33,7 +33,7 @@ export function translateBatch(source: Source): Translated {
 function solve(source: Source): { total: number; micro: number; steps: number } {
   const { own, ranks } = source;
   const total = source.get<number>(TOTAL) ?? numberOf(own.train?.global_batch_size);
-  const micro = source.get<number>(MICRO) ?? own.train?.micro_batch_size;
+  const micro = source.get<number>(MICRO) ?? numberOf(own.train?.micro_batch_size);
   const steps = source.get<number>(STEPS);
   if (total === undefined) {
     const known = { micro: micro ?? 4, steps: steps ?? 1 };
@@ -43,7 +43,7 @@ function solve(source: Source): { total: number; micro: number; steps: number } 
   return { total, micro, steps: steps ?? total / (micro * ranks) };
 }
 
-/** `auto` is a number only when the data is known. */
+/** `auto` is a number only when the data and the workers are known. */
 function numberOf(size: number | string | undefined): number | undefined {
   return typeof size === 'number' ? size : undefined;
 }

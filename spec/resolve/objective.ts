@@ -20,7 +20,7 @@ const TYPE_DEFAULTS = {
 } as const satisfies Record<ObjectiveType, object>;
 
 /** KTO estimates its reference point over the sequences of a micro-batch; one alone would be noise. */
-const MIN_MICRO_BATCH_OF_KTO = 2;
+export const MIN_MICRO_BATCH_OF_KTO = 2;
 
 /** @param adapter the resolved adapter, which determines the default of `reference` */
 export function resolveObjective(

@@ -3,11 +3,13 @@ import { fieldError } from '../common/field-error.js';
 import { leafCount } from '../model/leaves.js';
 import { checkMultiple } from './expert-sets.js';
 
+export const DEFAULT_POOL = 'default';
+
 /** @param step the number of expert sets, of which the number of ranks is a multiple */
 export function resolveResources(given: JobSpec['resources'] = {}, step = 1): ResolvedJobSpec['resources'] {
   const { ranks } = given;
   const preferred = ranks?.preferred ?? Math.ceil(Math.max(1, ranks?.min ?? 1) / step) * step;
-  return { pool: given.pool ?? 'default', ranks: { min: step, max: preferred, ...ranks, preferred } };
+  return { pool: given.pool ?? DEFAULT_POOL, ranks: { min: step, max: preferred, ...ranks, preferred } };
 }
 
 export function checkRanks({ resources: { ranks }, train, zero }: ResolvedJobSpec): FieldError[] {

@@ -9,7 +9,7 @@ import type { SpecLookups } from '../../jobs/check-spec.js';
 import { findSource } from '../../jobs/init-source.js';
 import { namesUri } from '../../jobs/ready-spec.js';
 import { recordJob } from '../../jobs/record-job.js';
-import { requireFit } from '../../jobs/require-fit.js';
+import { rankBudget, requireFit } from '../../jobs/require-fit.js';
 import { templateFault } from '../../jobs/template-fault.js';
 import type { OperationRequest } from '../types.js';
 
@@ -55,6 +55,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
     tokenizer: findTokenizerObject(request),
     model: (id) => store.getModel(id),
     template: templateFault(request),
+    budget: rankBudget(request),
     webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
     source: (from) => findSource({ store, objects }, from),
     schemaErrors: contract.jobSpecErrors,

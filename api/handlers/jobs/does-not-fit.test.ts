@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Job, Problem } from '../../../contracts/index.js';
+import type { DryRun, Job, Problem } from '../../../contracts/index.js';
 import { gpuRankBytes } from '../../../spec/index.js';
 import { testGpu, testWorker } from '../../../state/testing/workers.js';
 import { smallSpec, startTestStack, type TestStack } from '../../testing/stack.js';
@@ -82,4 +82,31 @@ t.test('an estimate for GPUs', async (t) => {
   t.match(await estimate('cuda'), { device: 'cuda', data: [{ bytes: { packed_weights: 0 } }] });
   t.match(await estimate(), { device: 'cpu', data: [{ bytes: { packed_weights: Number } }] });
   t.match(await estimate('tpu'), { code: 'validation_failed' });
+});
+
+t.test('a micro-batch of auto is the largest one that fits on the GPUs of the pool', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const { id: dataset } = await stack.upload('some text '.repeat(500));
+  const small = smallSpec(dataset);
+  const send = (url: string, micro_batch_size: number | 'auto') =>
+    stack.request({
+      method: 'POST',
+      url,
+      payload: { ...small, train: { ...small.train, global_batch_size: 32, micro_batch_size } },
+    });
+  const specOf = async (size: number | 'auto') => {
+    const sent = await send('/v1/jobs', size);
+    t.equal(sent.statusCode, 201, sent.body);
+    return sent.json<Job>().spec;
+  };
+  t.equal((await specOf('auto')).train.micro_batch_size, 4, 'the default without a worker');
+  const large = await specOf(8);
+  const bytes = gpuRankBytes(large, large.resources.ranks.preferred);
+  await announce(stack, 1, bytes);
+  t.equal((await specOf('auto')).train.micro_batch_size, 8);
+  await announce(stack, 1, bytes - 1);
+  t.equal((await specOf('auto')).train.micro_batch_size, 4);
+  const planned = (await send('/v1/jobs?dry_run=true', 'auto')).json<DryRun>();
+  t.equal(planned.spec.train.micro_batch_size, 4, 'a dry run tells it');
 });

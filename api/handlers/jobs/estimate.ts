@@ -4,6 +4,7 @@ import { bodyErrors } from '../../http/body-errors.js';
 import { invalidDocument, tryResolve } from '../../jobs/check-spec.js';
 import { estimateOf } from '../../jobs/estimate.js';
 import { findSource, NO_SOURCE } from '../../jobs/init-source.js';
+import { rankBudget } from '../../jobs/require-fit.js';
 import { templateFault } from '../../jobs/template-fault.js';
 import type { OperationHandler } from '../types.js';
 
@@ -18,6 +19,7 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
     project: request.records.project,
     schemaErrors: contract.jobSpecErrors,
     template: templateFault(request),
+    budget: rankBudget(request),
     // A model may be the only source of the parameters; a checkpoint never is.
     source: async (from) => (from.model === undefined ? NO_SOURCE : findSource(stores, from)),
   });

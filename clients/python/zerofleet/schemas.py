@@ -803,11 +803,13 @@ class TrainSpec(TypedDict, total=False):
     power of two nearest to 0.2 % of the training samples, from 8 to 256. Where their number depends
     on the tokens, it is estimated by the size of the dataset: four bytes a token, and one with the
     `bytes` tokenizer. The resolved document has the number."""
-    micro_batch_size: int
+    micro_batch_size: Union[int, str]
     """Number of samples of one micro-batch, or of units of a preference `objective`; it divides
     `global_batch_size`. The quotient is the number of leaves, and the maximum number of ranks that
-    the job can use. At least 2 for `kto`. By default a `global_batch_size` of `auto` has at least
-    four leaves."""
+    the job can use. At least 2 for `kto`. By default the largest divisor up to 4, with which a
+    `global_batch_size` of `auto` has at least four leaves. `auto` is the largest one that the
+    memory of the pool's workers allows at the submission, with at least four leaves and at most
+    16,384 tokens. The resolved document has the number."""
     seed: Seed
     """Seed of the initial weights and of dropout."""
     optimizer: OptimizerSpec
@@ -1013,10 +1015,6 @@ class _PlannedTrainRequired(TypedDict):
     """Number of tokens of one sequence: of a sample, or of each completion with its prompt."""
     global_batch_size: int
     micro_batch_size: int
-    """Number of samples of one micro-batch, or of units of a preference `objective`; it divides
-    `global_batch_size`. The quotient is the number of leaves, and the maximum number of ranks that
-    the job can use. At least 2 for `kto`. By default a `global_batch_size` of `auto` has at least
-    four leaves."""
     seed: Seed
     """Seed of the initial weights and of dropout."""
     optimizer: ResolvedOptimizer
@@ -1062,10 +1060,6 @@ class _ResolvedTrainRequired(TypedDict):
     """Number of tokens of one sequence: of a sample, or of each completion with its prompt."""
     global_batch_size: int
     micro_batch_size: int
-    """Number of samples of one micro-batch, or of units of a preference `objective`; it divides
-    `global_batch_size`. The quotient is the number of leaves, and the maximum number of ranks that
-    the job can use. At least 2 for `kto`. By default a `global_batch_size` of `auto` has at least
-    four leaves."""
     seed: Seed
     """Seed of the initial weights and of dropout."""
     optimizer: ResolvedOptimizer

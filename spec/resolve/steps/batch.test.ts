@@ -62,3 +62,12 @@ t.test('a micro-batch of the document has to divide the number', async (t) => {
   const { errors } = resolve(text(10), { micro_batch_size: 16 });
   t.match(errors, [{ pointer: '/train/micro_batch_size', code: 'micro_batch_not_divisor', suggestion: '8' }]);
 });
+
+t.test('without a number the micro-batch is the largest divisor up to 4', async (t) => {
+  const sizes = [1, 2, 3, 6, 7, 8, 10, 12].map((global_batch_size) => {
+    const { spec, errors } = resolve(text(1_000), { global_batch_size });
+    t.same(errors, []);
+    return spec.train.micro_batch_size;
+  });
+  t.same(sizes, [1, 2, 3, 3, 1, 4, 2, 4]);
+});

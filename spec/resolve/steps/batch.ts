@@ -1,34 +1,43 @@
-/** Batch sizes. They are part of the arithmetic, so `auto` is resolved by the dataset's record at submission, never by a machine. */
+/** Batch sizes. They are part of the arithmetic, so `auto` is resolved at submission and the document has the numbers. */
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
 import { fieldError } from '../../common/field-error.js';
 import { largestDivisor } from '../../model/leaves.js';
+import { MIN_MICRO_BATCH_OF_KTO } from '../objective.js';
 
 type Train = NonNullable<JobSpec['train']>;
 type BatchSizes = Pick<ResolvedJobSpec['train'], 'global_batch_size' | 'micro_batch_size'>;
 
-const DEFAULTS = { global_batch_size: 16, micro_batch_size: 4 };
+export const DEFAULT_BATCH = { global_batch_size: 16, micro_batch_size: 4 };
 /** Part of the samples of an epoch that makes a step. */
 const SHARE = 0.002;
 /** Bounds of `auto`; a micro-batch of the smallest one has the two samples that `kto` needs. */
 const [MIN, MAX] = [8, 256];
-/** Least number of leaves of an `auto` batch without a given micro-batch, which as many ranks can share. */
-const LEAVES = DEFAULTS.global_batch_size / DEFAULTS.micro_batch_size;
-
-/** @param samples number of samples of an epoch, or an estimate; null if nothing is known about the data */
+/** Least number of leaves of an `auto` batch, which as many ranks can share. */
+const LEAVES = DEFAULT_BATCH.global_batch_size / DEFAULT_BATCH.micro_batch_size;
+/**
+ * A micro-batch of `auto` is the smallest one until `fitMicroBatch`: all rules hold for it that hold for any.
+ * @param samples number of samples of an epoch, or an estimate; null if nothing is known about the data
+ */
 export function resolveBatch(given: Train | undefined, samples: number | null): BatchSizes {
-  const sizes = { ...DEFAULTS, ...given };
-  if (typeof sizes.global_batch_size === 'number')
-    return { global_batch_size: sizes.global_batch_size, micro_batch_size: sizes.micro_batch_size };
-  const global_batch_size = samples === null ? DEFAULTS.global_batch_size : autoSize(samples);
-  const micro_batch_size =
-    given?.micro_batch_size ?? Math.min(DEFAULTS.micro_batch_size, global_batch_size / LEAVES);
-  return { global_batch_size, micro_batch_size };
+  const { global_batch_size: size = DEFAULT_BATCH.global_batch_size, micro_batch_size: micro } = given ?? {};
+  const global_batch_size = typeof size === 'number' ? size : autoSize(samples);
+  if (typeof micro === 'number') return { global_batch_size, micro_batch_size: micro };
+  const least = given?.objective?.type === 'kto' ? MIN_MICRO_BATCH_OF_KTO : 1;
+  const most = size === 'auto' ? largestMicroBatch(global_batch_size) : global_batch_size;
+  const atMost = micro === 'auto' ? least : Math.min(DEFAULT_BATCH.micro_batch_size, most);
+  return { global_batch_size, micro_batch_size: largestDivisor(global_batch_size, atMost) };
 }
 
 /** Returns the power of two nearest to SHARE of the samples, within the bounds. */
-function autoSize(samples: number): number {
+function autoSize(samples: number | null): number {
+  if (samples === null) return DEFAULT_BATCH.global_batch_size;
   const wanted = Math.min(Math.max(samples * SHARE, MIN), MAX);
   return 2 ** Math.round(Math.log2(wanted));
+}
+
+/** Returns the limit of a micro-batch that leaves a batch LEAVES leaves. */
+export function largestMicroBatch(globalBatchSize: number): number {
+  return Math.max(1, Math.floor(globalBatchSize / LEAVES));
 }
 
 export function checkBatch({ train }: ResolvedJobSpec): FieldError[] {
