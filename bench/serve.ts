@@ -55,6 +55,7 @@ async function answer(engine: AnswerEngine, many: number, round: number): Promis
       end_tokens: [],
       seed: 1,
       top_logprobs: 0,
+      adapter: 0,
     };
     engine.add(round * 1_000 + id, text, options);
   }

@@ -26,6 +26,7 @@ AnswerRequest request_from(const Napi::CallbackInfo& info) {
   request.max_tokens = int_field(options, "max_tokens");
   request.end_tokens = tokens_from(options.Get("end_tokens"));
   request.top_log_probs = int_field(options, "top_logprobs");
+  request.adapter = static_cast<std::int32_t>(int_field(options, "adapter"));
   request.draw = {number_field(options, "temperature"), int_field(options, "top_k"), number_field(options, "top_p"),
                   int_field(options, "num_tokens"), static_cast<std::uint64_t>(int_field(options, "seed"))};
   return request;
@@ -68,6 +69,8 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
   static Napi::Function define(Napi::Env env) {
     return DefineClass(env, "AnswerEngine",
                        {InstanceMethod("setParam", &AnswerEngineBinding::set_param), InstanceMethod("add", &AnswerEngineBinding::add),
+                        InstanceMethod("addAdapter", &AnswerEngineBinding::add_adapter),
+                        InstanceMethod("removeAdapter", &AnswerEngineBinding::remove_adapter),
                         InstanceMethod("cancel", &AnswerEngineBinding::cancel), InstanceMethod("step", &AnswerEngineBinding::step),
                         InstanceAccessor("max_length", &AnswerEngineBinding::max_length, nullptr),
                         InstanceAccessor("num_bytes", &AnswerEngineBinding::num_bytes, nullptr),
@@ -125,10 +128,31 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
     });
   }
 
-  /// (id: number, prompt: Int32Array, {max_tokens, temperature, top_k, top_p, num_tokens, end_tokens: Int32Array, seed, top_logprobs})
+  /// (id: number, prompt: Int32Array, {max_tokens, temperature, top_k, top_p, num_tokens, end_tokens: Int32Array, seed, top_logprobs, adapter})
   Napi::Value add(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
       open()->engine.add(request_from(info));
+      return info.Env().Undefined();
+    });
+  }
+
+  /// (adapter: object, values: Uint8Array[] of fp32) → number
+  Napi::Value add_adapter(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      const auto arrays = info[1].As<Napi::Array>();
+      std::vector<std::vector<float>> values;
+      for (std::uint32_t i = 0; i < arrays.Length(); ++i) {
+        const std::span<const float> floats = floats_from(arrays.Get(i));
+        values.emplace_back(floats.begin(), floats.end());
+      }
+      return Napi::Number::New(info.Env(), open()->engine.add_adapter(adapter_config_from(info[0].As<Napi::Object>()), values));
+    });
+  }
+
+  /// (adapter: number)
+  Napi::Value remove_adapter(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      open()->engine.remove_adapter(info[0].As<Napi::Number>().Int32Value());
       return info.Env().Undefined();
     });
   }

@@ -152,6 +152,8 @@ export interface RawAnswerEngine {
   readonly num_bytes: number;
   setParam(index: number, fp32: Uint8Array): void;
   add(id: number, prompt: Int32Array, options: object): void;
+  addAdapter(adapter: object, values: Uint8Array[]): number;
+  removeAdapter(adapter: number): void;
   cancel(id: number): void;
   step(): Promise<DrawnToken[]>;
   close(): void;

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { AnswerEngine, type AnswerOptions, type DrawnToken, paramTable } from './index.js';
+import type { AdapterConfig } from './model-config.js';
 import { tinyConfig, tinyTokens } from './testing.js';
 
 const tokens = tinyTokens();
@@ -14,6 +15,7 @@ const PLAIN: AnswerOptions = {
   end_tokens: [],
   seed: 1,
   top_logprobs: 0,
+  adapter: 0,
 };
 const create = (threads = 1) =>
   AnswerEngine.create(model, { threads, dtype: 'bf16', device: 'cpu', cache_tokens: 256, max_texts: 4 });
@@ -80,6 +82,37 @@ t.test('an end token ends the text, and tokens beyond num_tokens are not drawn',
     found.get(5)!.map(({ token }) => token),
     found.get(4)!.map(({ token }) => token),
   );
+});
+
+t.test('texts of the model and of adapters over it are drawn together', async (t) => {
+  const adapter: AdapterConfig = {
+    type: 'lora',
+    rank: 3,
+    scale: 2,
+    dropout: 0,
+    init: 'kaiming_uniform',
+    target_modules: ['q_proj', 'down_proj'],
+    modules_to_save: [],
+  };
+  const values = paramTable({ ...model, adapter })
+    .filter(({ base }) => !base)
+    .map(({ numel, index }) => {
+      const floats = Float32Array.from({ length: numel }, (_, i) => Math.cos(i * 0.37 + index));
+      return new Uint8Array(floats.buffer);
+    });
+  const engine = create();
+  setParams(engine);
+  t.equal(engine.addAdapter(adapter, values), 1);
+  const options = (number: number) => ({ ...PLAIN, temperature: 0, adapter: number });
+  engine.add(1, [1, 2, 3], options(0));
+  engine.add(2, [1, 2, 3], options(1));
+  const both = await answers(engine, 2);
+  const numbers = (id: number) => both.get(id)!.map(({ token, logprob }) => [token, logprob]);
+  t.notSame(numbers(1), numbers(2));
+  engine.removeAdapter(1);
+  t.throws(() => engine.add(3, [1], options(1)), { code: 'invalid_argument' });
+  t.throws(() => engine.addAdapter({ ...adapter, type: 'dora' }, values), { code: 'adapter_not_servable' });
+  t.throws(() => engine.addAdapter(adapter, values.slice(1)), { code: 'invalid_argument' });
 });
 
 t.test('calls that cannot be are refused; a step that runs is not disturbed', async (t) => {

@@ -1,7 +1,7 @@
 import { addon, type DrawnToken, type RawAnswerEngine } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
-import type { ModelConfig } from './model-config.js';
+import type { AdapterConfig, ModelConfig } from './model-config.js';
 import type { DeviceKind, Precision } from './trainer-config.js';
 
 export interface AnswerEngineOptions {
@@ -31,12 +31,14 @@ export interface AnswerOptions {
   seed: number;
   /** Most likely tokens that are told with each token. */
   top_logprobs: number;
+  /** Of addAdapter(); 0: the model alone. */
+  adapter: number;
 }
 
 /**
  * Goes on with any number of texts at once. What is drawn is a function of weights, prompt, options and seed alone: other texts, earlier
- * ones and the number of threads don't count. A call of step() or setParam() while a step runs fails with `busy`; add() and cancel() may
- * come at any time.
+ * ones and the number of threads don't count. Texts of the model and of adapters over it are computed together. A call of step() or
+ * setParam() while a step runs fails with `busy`; all else may come at any time.
  */
 export class AnswerEngine {
   private constructor(private readonly raw: RawAnswerEngine) {}
@@ -58,8 +60,22 @@ export class AnswerEngine {
 
   /** Sets parameter `index` of paramTable(); all must be set before the first step. */
   setParam(index: number, fp32: Uint8Array): void {
-    const aligned = fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
-    native(() => this.raw.setParam(index, aligned));
+    native(() => this.raw.setParam(index, aligned(fp32)));
+  }
+
+  /**
+   * Adds an adapter over the model and returns its number, from 1. `values`: of its parameters, which paramTable() has behind those of the
+   * model, in their order, fp32.
+   * @throws NativeError `adapter_not_servable` for one that changes more than it adds to the products of layers: with magnitudes,
+   *   `modules_to_save`, or over experts; `invalid_argument`
+   */
+  addAdapter(adapter: AdapterConfig, values: readonly Uint8Array[]): number {
+    return native(() => this.raw.addAdapter(adapter, values.map(aligned)));
+  }
+
+  /** Forgets an adapter and its texts; one that is not there is ignored. */
+  removeAdapter(adapter: number): void {
+    native(() => this.raw.removeAdapter(adapter));
   }
 
   /**
@@ -84,4 +100,9 @@ export class AnswerEngine {
   close(): void {
     this.raw.close();
   }
+}
+
+/** The addon reads whole floats. */
+function aligned(fp32: Uint8Array): Uint8Array {
+  return fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
 }

@@ -38,6 +38,7 @@ AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device
       stream_(device),
       context_{device, &pool_, cpu_isa, &stream_},
       dtype_(dtype),
+      config_(config),
       is_set_(specs_.size(), false),
       decoder_(context_, config, dtype, decoder_limits(config, limits)),
       cache_(decoder_.limits().num_pages) {
@@ -57,11 +58,35 @@ void AnswerEngine::set_param(std::size_t param, std::span<const float> values) {
   if (context_.device.kind == DeviceKind::kCpu) {
     convert(values, dtype_, target.data());
   } else {
-    std::vector<std::byte> host(target.num_bytes());
-    convert(values, dtype_, host.data());
-    copy_bytes(context_, {target.data(), target.num_bytes()}, context_.device, host, Device{});
+    copy_bytes(context_, {target.data(), target.num_bytes()}, context_.device, converted(values), Device{});
   }
   is_set_[param] = true;
+}
+
+std::vector<std::byte> AnswerEngine::converted(std::span<const float> values) const {
+  std::vector<std::byte> elements(values.size() * size_of(dtype_));
+  convert(values, dtype_, elements.data());
+  return elements;
+}
+
+std::int32_t AnswerEngine::add_adapter(const AdapterConfig& adapter, std::span<const std::vector<float>> values) {
+  const std::vector<ParamSpec> specs = ServedAdapter::params(config_, adapter);
+  require(std::ranges::equal(specs, values, {}, &ParamSpec::numel, [](const auto& of) { return std::ssize(of); }), "invalid_argument",
+          "the values of an adapter are not those of its " + std::to_string(specs.size()) + " parameters");
+  NewAdapter added{0, adapter, {}};
+  for (const std::vector<float>& of : values) added.values.push_back(converted(of));
+  const std::lock_guard lock(mutex_);
+  added.number = ++last_adapter_;
+  known_adapters_.insert(added.number);
+  new_adapters_.push_back(std::move(added));
+  return last_adapter_;
+}
+
+void AnswerEngine::remove_adapter(std::int32_t adapter) {
+  const std::lock_guard lock(mutex_);
+  if (known_adapters_.erase(adapter) == 0) return;
+  std::erase_if(arrived_, [&](const AnswerRequest& request) { return request.adapter == adapter; });
+  removed_adapters_.push_back(adapter);
 }
 
 std::size_t AnswerEngine::num_bytes() const {
@@ -81,6 +106,8 @@ void AnswerEngine::add(AnswerRequest request) {
           "the prompt has " + std::to_string(request.prompt.size()) + " tokens; with its answer a text has at most " +
               std::to_string(max_length()));
   const std::lock_guard lock(mutex_);
+  require(request.adapter == 0 || known_adapters_.contains(request.adapter), "invalid_argument",
+          "there is no adapter " + std::to_string(request.adapter));
   arrived_.push_back(std::move(request));
 }
 
@@ -103,17 +130,26 @@ void AnswerEngine::prepare() {
 void AnswerEngine::take_requests() {
   std::vector<AnswerRequest> arrived;
   std::vector<std::uint64_t> cancelled;
+  std::vector<NewAdapter> added;
+  std::vector<std::int32_t> removed;
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
     cancelled.swap(cancelled_);
+    added.swap(new_adapters_);
+    removed.swap(removed_adapters_);
   }
-  const auto is_cancelled = [&](const Text& text) { return std::ranges::find(cancelled, text.request.id) != cancelled.end(); };
+  const auto is_cancelled = [&](const Text& text) {
+    return std::ranges::find(cancelled, text.request.id) != cancelled.end() ||
+           std::ranges::find(removed, text.request.adapter) != removed.end();
+  };
   for (Text& text : writing_) {
     if (is_cancelled(text)) release(text);
   }
   std::erase_if(writing_, is_cancelled);
   std::erase_if(waiting_, is_cancelled);
+  for (const NewAdapter& adapter : added) adapters_.emplace(adapter.number, decoder_.make_adapter(adapter.config, adapter.values));
+  for (const std::int32_t adapter : removed) adapters_.erase(adapter);
   for (AnswerRequest& request : arrived) {
     Text text;
     text.tokens = request.prompt;
@@ -126,7 +162,7 @@ void AnswerEngine::take_requests() {
 void AnswerEngine::admit() {
   while (!waiting_.empty() && std::ssize(writing_) < decoder_.limits().max_texts) {
     Text& text = waiting_.front();
-    text.pages = cache_.take_beginning(text.tokens);
+    text.pages = cache_.take_beginning(text.request.adapter, text.tokens);
     if (!writing_.empty() && pages_for(std::ssize(text.tokens)) - std::ssize(text.pages) > cache_.num_available()) {
       release(text);
       return;
@@ -193,7 +229,7 @@ void AnswerEngine::publish(Text& text) {
   for (; text.published < text.computed / kPageTokens; ++text.published) {
     const auto index = static_cast<std::size_t>(text.published);
     const auto tokens = std::span<const std::int32_t>(text.tokens).subspan(index * kPageTokens, kPageTokens);
-    const std::optional<std::int32_t> before = index == 0 ? std::nullopt : std::optional(text.pages[index - 1]);
+    const std::int32_t before = index == 0 ? PageCache::first_of(text.request.adapter) : text.pages[index - 1];
     text.pages[index] = cache_.publish(before, tokens, text.pages[index]);
   }
 }
@@ -216,6 +252,16 @@ DrawnToken AnswerEngine::draw(const Text& text, const NextToken& next) const {
   return result;
 }
 
+/// The texts that have rows, those of one adapter together.
+std::vector<AnswerEngine::Text*> AnswerEngine::planned_texts() {
+  std::vector<Text*> texts;
+  for (Text& text : writing_) {
+    if (text.planned > 0) texts.push_back(&text);
+  }
+  std::ranges::stable_sort(texts, {}, [](const Text* text) { return text->request.adapter; });
+  return texts;
+}
+
 std::vector<DrawnToken> AnswerEngine::step() {
   prepare();
   take_requests();
@@ -223,12 +269,13 @@ std::vector<DrawnToken> AnswerEngine::step() {
   plan();
   std::vector<TextRows> rows;
   std::vector<Text*> drawing;
-  for (Text& text : writing_) {
-    if (text.planned == 0) continue;
-    const auto first = static_cast<std::size_t>(text.computed), count = static_cast<std::size_t>(text.planned);
-    const bool is_whole = text.planned == text.pending();
-    rows.push_back({std::span<const std::int32_t>(text.tokens).subspan(first, count), text.computed, text.pages, is_whole});
-    if (is_whole) drawing.push_back(&text);
+  for (Text* text : planned_texts()) {
+    const auto first = static_cast<std::size_t>(text->computed), count = static_cast<std::size_t>(text->planned);
+    const bool is_whole = text->planned == text->pending();
+    const auto adapter = adapters_.find(text->request.adapter);
+    rows.push_back({std::span<const std::int32_t>(text->tokens).subspan(first, count), text->computed, text->pages, is_whole,
+                    adapter == adapters_.end() ? nullptr : adapter->second.get()});
+    if (is_whole) drawing.push_back(text);
   }
   if (rows.empty()) return {};
   const std::span<const NextToken> next = decoder_.append(rows);

@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,6 +15,7 @@
 #include "core/device/stream.h"
 #include "core/param_spec.h"
 #include "core/threads/thread_pool.h"
+#include "model/layers/served_adapter.h"
 #include "model/transformer/decoder.h"
 #include "serve/page_cache.h"
 #include "serve/token_draw.h"
@@ -25,6 +29,7 @@ struct AnswerRequest {
   std::int64_t max_tokens = 64;
   std::vector<std::int32_t> end_tokens;  // no token is drawn after one of these
   std::int64_t top_log_probs = 0;        // most likely tokens that are told with each token
+  std::int32_t adapter = 0;              // of add_adapter(); 0: the model alone
   DrawOptions draw;
 };
 
@@ -51,7 +56,10 @@ struct DrawnToken {
 /// What is drawn, and every log-probability, is a function of the weights, the prompt, the options and the seed alone
 /// (see Decoder): neither the other texts count, nor what was there before, nor the number of threads.
 ///
-/// add() and cancel() may be called from any thread, also during a step(); all else from one thread at a time.
+/// Texts of the model and of any number of adapters over it are in one pass: the products of the model are computed once for all.
+///
+/// add(), cancel(), add_adapter() and remove_adapter() may be called from any thread, also during a step(); all else from one thread at a
+/// time.
 class AnswerEngine {
  public:
   struct Limits {
@@ -70,14 +78,19 @@ class AnswerEngine {
   /// Bytes of weights and pages.
   std::size_t num_bytes() const;
 
-  /// Throws Error{"invalid_argument"} for an empty prompt or options that cannot be, Error{"token_out_of_vocab"},
+  /// Adds an adapter and returns its number. values: of each parameter of ServedAdapter::params(), in fp32.
+  /// Throws its errors, and Error{"invalid_argument"} for values of another number.
+  std::int32_t add_adapter(const AdapterConfig& adapter, std::span<const std::vector<float>> values);
+  /// Forgets an adapter and the requests for it; one that is not there is ignored.
+  void remove_adapter(std::int32_t adapter);
+
+  /// Throws Error{"invalid_argument"} for an empty prompt or options that cannot be, or an adapter that is not there, Error{"token_out_of_vocab"},
   /// Error{"prompt_too_long"} where no token can follow.
   void add(AnswerRequest request);
   /// Forgets a request; one that is not there is ignored.
   void cancel(std::uint64_t id);
 
-  /// Computes the next rows. Returns what was drawn, in the order in which the requests began; empty also while prompts are still being
-  /// read.
+  /// Computes the next rows. Returns what was drawn, a token of a request at most; empty also while prompts are still being read.
   std::vector<DrawnToken> step();
 
  private:
@@ -95,6 +108,7 @@ class AnswerEngine {
 
   void prepare();
   void take_requests();
+  std::vector<Text*> planned_texts();
   void admit();
   void plan();
   void plan_rows(std::size_t index, std::int64_t count);
@@ -102,6 +116,7 @@ class AnswerEngine {
   void put_back(std::size_t index);
   void release(Text& text);
   void publish(Text& text);
+  std::vector<std::byte> converted(std::span<const float> values) const;
   DrawnToken draw(const Text& text, const NextToken& next) const;
 
   std::vector<ParamSpec> specs_;
@@ -109,6 +124,7 @@ class AnswerEngine {
   Stream stream_;
   Context context_;
   DType dtype_;
+  ModelConfig config_;
   std::vector<Buffer> params_;
   std::vector<bool> is_set_;
   Decoder decoder_;
@@ -116,8 +132,19 @@ class AnswerEngine {
   PageCache cache_;
   std::deque<Text> waiting_;
   std::vector<Text> writing_;  // in the order in which they began
+  std::map<std::int32_t, std::unique_ptr<const ServedAdapter>> adapters_;
+
+  struct NewAdapter {
+    std::int32_t number = 0;
+    AdapterConfig config;
+    std::vector<std::vector<std::byte>> values;
+  };
 
   std::mutex mutex_;  // of what follows
+  std::int32_t last_adapter_ = 0;
+  std::set<std::int32_t> known_adapters_;
+  std::vector<NewAdapter> new_adapters_;
+  std::vector<std::int32_t> removed_adapters_;
   std::vector<AnswerRequest> arrived_;
   std::vector<std::uint64_t> cancelled_;
 };

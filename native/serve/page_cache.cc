@@ -22,9 +22,9 @@ void PageCache::update(std::int32_t page) {
   if (is_published(it) && it.references == 0 && it.followers == 0) droppable_.insert({it.last_used, page});
 }
 
-std::vector<std::int32_t> PageCache::take_beginning(std::span<const std::int32_t> tokens) {
+std::vector<std::int32_t> PageCache::take_beginning(std::int32_t adapter, std::span<const std::int32_t> tokens) {
   std::vector<std::int32_t> taken;
-  Key key;
+  Key key{first_of(adapter), {}};
   for (std::size_t end = kPageTokens; end < tokens.size(); end += kPageTokens) {
     std::ranges::copy(tokens.subspan(end - kPageTokens, kPageTokens), key.tokens.begin());
     const auto found = published_.find(key);
@@ -58,13 +58,13 @@ void PageCache::drop(std::int32_t page) {
   update(before);
 }
 
-std::int32_t PageCache::publish(std::optional<std::int32_t> before, std::span<const std::int32_t> tokens, std::int32_t page) {
-  Key key{before.value_or(-1), {}};
+std::int32_t PageCache::publish(std::int32_t before, std::span<const std::int32_t> tokens, std::int32_t page) {
+  Key key{before, {}};
   std::ranges::copy(tokens, key.tokens.begin());
   const auto [place, is_new] = published_.try_emplace(key, page);
   if (is_new) {
     of(page).published = place;
-    if (before) ++of(*before).followers;
+    if (before >= 0) ++of(before).followers;
     return page;
   }
   reference(place->second);

@@ -13,21 +13,24 @@
 
 namespace zerofleet {
 
-/// Who has which page of keys and values. Texts that begin alike share the pages of their beginning: a page is known by its
-/// tokens and the page before it. Pages of texts that have ended stay until others need them, the least recently used first.
+/// Who has which page of keys and values. Texts of one adapter that begin alike share the pages of their beginning: a page is known by its
+/// tokens and the page before it, the first one by its adapter. Pages of texts that have ended stay until others need them, the least recently used first.
 class PageCache {
  public:
   explicit PageCache(std::int64_t num_pages);
 
   /// Takes the pages, a reference each, of the longest beginning of a text that is there: whole pages, and not its last token.
-  std::vector<std::int32_t> take_beginning(std::span<const std::int32_t> tokens);
+  /// `adapter`: 0 or more.
+  std::vector<std::int32_t> take_beginning(std::int32_t adapter, std::span<const std::int32_t> tokens);
 
   /// Takes a page of one's own, or nothing where all are in use.
   std::optional<std::int32_t> take();
 
-  /// A taken page is full: others may have it from now on. `before`: the text's page before it, which was published, or none.
+  /// A taken page is full: others may have it from now on. `before`: the text's page before it, which was published, or for the first one
+  /// first_of() its adapter.
   /// Returns the page to go on with. That is another one, and this one is given back, if its contents are there already.
-  std::int32_t publish(std::optional<std::int32_t> before, std::span<const std::int32_t> tokens, std::int32_t page);
+  std::int32_t publish(std::int32_t before, std::span<const std::int32_t> tokens, std::int32_t page);
+  static std::int32_t first_of(std::int32_t adapter) { return -1 - adapter; }
 
   void release(std::int32_t page);
 

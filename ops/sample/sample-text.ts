@@ -45,6 +45,7 @@ export async function sampleText(dir: string, options: SampleTextOptions): Promi
       num_tokens,
       end_tokens,
       top_logprobs: 0,
+      adapter: 0,
     });
     return prompt + tokenizer.decodeAfter(tokens, added);
   } finally {

@@ -1,12 +1,12 @@
 /** Answers of a real worker: equal bits in every case, and nothing that stays. */
-import { execFileSync } from 'node:child_process';
 import t from 'tap';
 import { collect } from '../../client/index.js';
 import type { Sample, SampleDelta } from '../../contracts/index.js';
+import { modelHosts } from '../support/processes.js';
 import { startStack } from '../support/stack.js';
 import { tinyJob } from '../support/zero-specs.js';
 
-const { client } = await startStack(t);
+const { client, pid } = await startStack(t);
 const text = 'The fleet answers. '.repeat(300);
 const { id: dataset } = await client.datasets.create('text', Buffer.from(text));
 
@@ -24,14 +24,6 @@ async function read(stream: AsyncGenerator<SampleDelta, Sample>) {
     if (done) return { texts, whole: value };
     texts[value.index] = (texts[value.index] ?? '') + value.text;
   }
-}
-
-/** Process ids of the children that host models. */
-function hosts(): number[] {
-  const found = execFileSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' }).split('\n');
-  return found
-    .filter((line) => line.includes('task-process/main.js'))
-    .map((line) => Number.parseInt(line, 10));
 }
 
 const checkpoint = await trained('one');
@@ -81,13 +73,13 @@ t.test('a host that is killed: the answer goes on with the same text', async (t)
   const { whole: expected } = await read(client.samples.stream(checkpoint, long));
   const stream = client.samples.stream(checkpoint, long);
   const first = await stream.next();
-  const [host] = hosts();
+  const [host] = modelHosts(pid);
   t.ok(host);
   process.kill(host ?? 0, 'SIGKILL');
   const { texts, whole } = await read(stream);
   t.equal(`${(first.value as SampleDelta).text}${texts[0] ?? ''}`, expected.choices[0]?.text);
   t.strictSame(whole.choices, expected.choices);
-  t.not(hosts()[0], host, 'another host answered');
+  t.not(modelHosts(pid)[0], host, 'another host answered');
 });
 
 t.test(

@@ -46,3 +46,10 @@ export function rankProcesses(stackPid: number): ProcessInfo[] {
 export function agentProcess(stackPid: number): ProcessInfo | undefined {
   return descendants(stackPid).find(({ command }) => /dist\/worker\/main\.js/.test(command));
 }
+
+/** Returns the ids of the processes below a stack that host models; tasks are among them. */
+export function modelHosts(stackPid: number): number[] {
+  return descendants(stackPid)
+    .filter(({ command }) => /task-process\/main\.js/.test(command))
+    .map(({ pid }) => pid);
+}

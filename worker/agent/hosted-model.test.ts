@@ -1,7 +1,8 @@
 import t from 'tap';
 import type { SampleTask } from '../../contracts/index.js';
+import type { SessionCredentials } from '../../contracts/rank-protocol.js';
 import type { HostInput, HostMessage } from '../tasks/protocol.js';
-import { HostedModel, HostLost } from './hosted-model.js';
+import { HostedModel, HostLost, type VariantRequest } from './hosted-model.js';
 
 const REQUEST = { prompt: 'to' } as SampleTask;
 const SAMPLE = {
@@ -9,6 +10,18 @@ const SAMPLE = {
   choices: [],
   usage: { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 },
 };
+
+const CREDENTIALS = { access_key_id: 'a' } as unknown as SessionCredentials;
+
+const request = (variant_key: string) =>
+  ({
+    variant_key,
+    source: {},
+    over: true,
+    withCredentials: (use) => use(CREDENTIALS),
+  }) as VariantRequest;
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 function setup() {
   const inputs: HostInput[] = [];
@@ -33,54 +46,115 @@ function setup() {
   };
 }
 
-t.test('requests wait until the model is loaded', async (t) => {
+t.test('a variant is loaded once, after the model; requests of all variants are answered', async (t) => {
   const { model, inputs, none, tell } = setup();
   const deltas: unknown[] = [];
-  const answer = model.answer(REQUEST, (some) => deltas.push(...some), none);
-  await new Promise((resolve) => setImmediate(resolve));
+  const use = (key: string) =>
+    model.withVariant(request(key), (variant) =>
+      model.answer({ variant, request: REQUEST }, (some) => deltas.push(...some), none),
+    );
+  const answer = use('a');
+  const same = use('a');
+  await turn();
   t.strictSame(inputs, []);
   t.notOk(model.is_idle);
+  t.notOk(model.is_loaded);
   tell({ host: 'loaded', bytes: 7 });
-  t.equal(await model.loaded, 7);
-  await new Promise((resolve) => setImmediate(resolve));
-  t.match(inputs, [{ kind: 'answer', id: 1, request: REQUEST }]);
+  await turn();
+  t.match(inputs, [{ kind: 'variant', variant: 1, over: true, credentials: CREDENTIALS }]);
+  t.equal(inputs.length, 1);
+  t.notOk(model.has('a'));
+  tell({ host: 'variant', variant: 1, bytes: 2 });
+  await turn();
+  t.ok(model.has('a'));
+  t.equal(model.bytes, 9);
+  t.match(inputs.slice(1), [
+    { kind: 'answer', id: 2, variant: 1, request: REQUEST },
+    { kind: 'answer', id: 3, variant: 1 },
+  ]);
   const delta = { index: 0, text: 'a', text_at: 0, logprobs: [], logprobs_at: 0 };
-  tell({ host: 'deltas', id: 1, deltas: [delta] });
+  tell({ host: 'deltas', id: 2, deltas: [delta] });
   tell({ host: 'deltas', id: 9, deltas: [delta] });
-  tell({ host: 'done', id: 1, sample: SAMPLE });
-  t.strictSame(await answer, SAMPLE);
+  for (const id of [2, 3]) tell({ host: 'done', id, sample: SAMPLE });
+  t.strictSame([await answer, await same], [SAMPLE, SAMPLE]);
   t.strictSame(deltas, [delta]);
   t.ok(model.is_idle);
+});
+
+t.test('a variant that cannot be loaded fails its requests, and may be tried again', async (t) => {
+  const { model, inputs, tell } = setup();
+  tell({ host: 'loaded', bytes: 7 });
+  const refused = model.withVariant(request('a'), async () => 0);
+  await turn();
+  tell({ host: 'no_variant', variant: 1, error: { code: 'tokenizer_invalid', message: 'none' } });
+  await t.rejects(refused, { code: 'tokenizer_invalid' });
+  const again = model.withVariant(request('a'), async (number) => number);
+  await turn();
+  t.match(inputs.at(-1), { kind: 'variant', variant: 2 });
+  tell({ host: 'variant', variant: 2, bytes: 2 });
+  t.equal(await again, 2);
+});
+
+t.test('variants that nobody uses are forgotten, the least recently used first', async (t) => {
+  const { model, inputs, tell } = setup();
+  tell({ host: 'loaded', bytes: 7 });
+  const load = async (key: string, use = async () => undefined) => {
+    const loaded = model.withVariant(request(key), use);
+    await turn();
+    const last = inputs.at(-1);
+    if (last?.kind === 'variant') tell({ host: 'variant', variant: last.variant, bytes: 1 });
+    return loaded;
+  };
+  let leave: () => void = () => undefined;
+  const busy = load('busy', () => new Promise((resolve) => (leave = () => resolve(undefined))));
+  await turn();
+  for (let i = 0; i < 63; i += 1) await load(`v${i}`);
+  await load('v0');
+  t.notOk(inputs.some(({ kind }) => kind === 'forget'));
+  const more = model.withVariant(request('more'), async () => undefined);
+  await turn();
+  t.match(
+    inputs.filter(({ kind }) => kind === 'forget'),
+    [{ kind: 'forget', variant: 3 }],
+    'v1: busy is used, and v0 was used again',
+  );
+  tell({ host: 'variant', variant: 65, bytes: 1 });
+  await more;
+  leave();
+  await busy;
+  t.equal(model.bytes, 7 + 64);
 });
 
 t.test('an error of the model is that of its requests; a lost host can be replaced', async (t) => {
   const { model, none, tell, end } = setup();
   tell({ host: 'loaded', bytes: 7 });
-  const refused = model.answer(REQUEST, () => undefined, none);
-  const lost = model.answer(REQUEST, () => undefined, none);
-  await new Promise((resolve) => setImmediate(resolve));
+  const refused = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
+  const lost = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
+  const loading = model.withVariant(request('a'), async () => 0);
+  await turn();
   tell({ host: 'failed', id: 1, error: { code: 'prompt_too_long', message: 'too long' } });
   await t.rejects(refused, { code: 'prompt_too_long' });
   end(new Error('killed'));
   await t.rejects(lost, HostLost);
+  await t.rejects(loading, HostLost);
   await model.ended;
 });
 
 t.test('a model that cannot be loaded', async (t) => {
-  const { model, none, end } = setup();
-  const answer = model.answer(REQUEST, () => undefined, none);
+  const { model, end } = setup();
+  const answer = model.withVariant(request('a'), async () => 0);
   const error = Object.assign(new Error('damaged'), { code: 'shard_corrupt' });
   end(error);
   await t.rejects(model.loaded, { code: 'shard_corrupt' });
-  await t.rejects(answer);
+  await t.rejects(answer, { code: 'shard_corrupt' });
 });
 
 t.test('a request that is left is cancelled in the host', async (t) => {
   const { model, inputs, tell } = setup();
   tell({ host: 'loaded', bytes: 7 });
   const left = new AbortController();
-  const answer = model.answer(REQUEST, () => undefined, left.signal);
-  await new Promise((resolve) => setImmediate(resolve));
+  const answer = model.answer({ variant: 1, request: REQUEST }, () => undefined, left.signal);
+  await turn();
   left.abort(new Error('nobody waits'));
   await t.rejects(answer, { message: 'nobody waits' });
   t.match(inputs.at(-1), { kind: 'cancel', id: 1 });

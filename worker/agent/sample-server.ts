@@ -4,16 +4,15 @@ import {
   type SamplePayload,
   type SampleProgress,
   type SampleReply,
-  type SampleSource,
   sampleQueueName,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { toRankError } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { withSession } from '../credentials/sessions.js';
-import type { ServedSource } from '../tasks/protocol.js';
 import { runTask, type TaskOptions } from '../tasks/task-runner.js';
-import { HostedModel, HostLost } from './hosted-model.js';
+import { HostedModel, HostLost, type VariantRequest } from './hosted-model.js';
+import { type Placement, placementOf } from './placement.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
 
 /** Requests in progress; a host computes some of them at once, and the others wait in it. */
@@ -93,12 +92,15 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
     const tell = (progress: SampleProgress) => job.updateProgress(progress).catch(() => undefined);
     const onDeltas = (deltas: PlacedDelta[]) => void (stream && tell({ deltas }));
     for (let lost = 0; ; lost++) {
-      const host = this.host(job.data);
-      if (host.bytes === 0) await tell({ state: 'loading' });
-      await host.loaded;
-      await tell({ state: 'answering' });
+      const placement = await placementOf(this.options.store, job.data);
+      const host = this.host(placement);
+      if (!host.has(placement.variant_key)) await tell({ state: 'loading' });
+      const variant = { ...placement, withCredentials: this.credentialsOf(placement) };
       try {
-        return await host.answer(request, onDeltas, signal);
+        return await host.withVariant(variant, async (number) => {
+          await tell({ state: 'answering' });
+          return host.answer({ variant: number, request }, onDeltas, signal);
+        });
       } catch (error) {
         if (!(error instanceof HostLost)) throw error;
         if (lost === MAX_LOST_HOSTS)
@@ -108,16 +110,15 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
   }
 
   /** Returns the host of a model, which may still be loading. */
-  private host({ source, request: { weights } }: SamplePayload): HostedModel {
-    const key = 'model_id' in source ? source.model_id : `${source.checkpoint.id} ${weights}`;
+  private host(placement: Placement): HostedModel {
+    const { host_key: key } = placement;
     const known = this.hosts.get(key);
     if (known !== undefined) return known;
-    const host = new HostedModel((signal, conversation) => this.serve(source, weights, signal, conversation));
-    this.hosts.set(key, host);
-    void host.loaded.then(
-      () => this.onChange(),
-      () => undefined,
+    const host = new HostedModel(
+      (signal, conversation) => this.serve(placement, signal, conversation),
+      this.onChange,
     );
+    this.hosts.set(key, host);
     void host.ended.then(() => {
       if (this.hosts.get(key) === host) this.hosts.delete(key);
       this.onChange();
@@ -125,43 +126,44 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
     return host;
   }
 
-  private async serve(
-    source: SampleSource,
-    weights: SamplePayload['request']['weights'],
+  private serve(
+    { weights, job }: Placement,
     signal: AbortSignal,
     host: NonNullable<TaskOptions['host']>,
   ): Promise<never> {
-    const { store, object_store, processes, threads_per_rank, timing, log } = this.options;
-    const run = (session: JobSession | null, served: ServedSource) =>
+    const { object_store, processes, threads_per_rank, timing, log } = this.options;
+    const run = (session: JobSession | null) =>
       runTask(
         processes,
         {
           kind: 'serve',
           object_store,
-          source: served,
+          weights,
           threads: threads_per_rank ?? 1,
           retry: timing.storage,
         },
         { signal, session, log, host },
       );
-    if ('model_id' in source) {
-      const model = await store.getModel(source.model_id);
-      if (model === null) throw new ZerofleetError('model_not_found', `model ${source.model_id} is gone`);
-      return run(null, { model });
-    }
-    const { job_id, checkpoint } = source;
-    const job = await store.getJob(job_id);
-    if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
-    return withSession(this.options, job, { purpose: 'sample', signal }, (session) =>
-      run(session, { spec: job.spec, checkpoint: checkpoint.prefix, weights }),
-    );
+    // An uploaded model belongs to no job.
+    if (job === null || ('base' in weights && 'model' in weights.base)) return run(null);
+    return withSession(this.options, job, { purpose: 'sample', signal }, run);
+  }
+
+  /** A host with all that a source has has a session of its job. */
+  private credentialsOf({ weights, job }: Placement): VariantRequest['withCredentials'] {
+    const { signal } = this.closing;
+    if (job === null || !('base' in weights)) return (use) => use(null);
+    return (use) =>
+      withSession(this.options, job, { purpose: 'sample', signal }, (session) =>
+        use(session?.current ?? null),
+      );
   }
 
   /** Ends models that nobody uses, and requests that nobody waits for. */
   private async sweep(): Promise<void> {
     const { store, timing, log } = this.options;
     for (const host of this.hosts.values())
-      if (host.is_idle && host.bytes > 0 && performance.now() - host.used_at > timing.model_idle_ms)
+      if (host.is_idle && host.is_loaded && performance.now() - host.used_at > timing.model_idle_ms)
         void host.close('the model was not used');
     if (this.entries.size === 0) return;
     try {

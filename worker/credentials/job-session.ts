@@ -46,6 +46,11 @@ export class JobSession {
     return new JobSession(options, first);
   }
 
+  /** The newest credentials. */
+  get current(): SessionCredentials {
+    return this.credentials;
+  }
+
   /** Calls the listener with the credentials at once and after every renewal. Returns the unsubscription. */
   watch(listener: Listener): () => void {
     this.listeners.add(listener);

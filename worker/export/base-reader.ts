@@ -6,7 +6,7 @@ import { planWeightReads, readWeights } from '../../platform/models/read-weights
 import type { ModelWeights, WeightDtype } from '../../platform/models/weights.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { ELEMENT_BYTES } from '../../platform/safetensors/header.js';
-import { modelParams, trainedArchitecture } from '../../spec/index.js';
+import { type Architecture, modelParams, trainedArchitecture } from '../../spec/index.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { baseError, retryTransient } from '../common/errors.js';
 import type { NativeCore, QuantizedShape } from '../native/adapter.js';
@@ -16,6 +16,11 @@ import { TensorReader } from './tensor-reader.js';
 
 /** Reads a whole parameter in pieces, in the order of its elements: fp32, little-endian. */
 export type ReadParam = (param: string, numel: number) => AsyncIterable<Uint8Array>;
+
+type Precision = ResolvedJobSpec['train']['precision'];
+
+/** Id of an uploaded model, or key of a checkpoint's directory. */
+export type StoredWeights = { model: string } | { prefix: string };
 
 export interface BaseOptions {
   objects: ObjectStore;
@@ -41,11 +46,20 @@ export async function openBase(
   const { core, spec } = options;
   const { precision } = spec.train;
   const read = await openSource(options, source).catch((error: unknown) => Promise.reject(baseError(error)));
+  return asTrained(read, core, { architecture: trainedArchitecture(spec), precision });
+}
+
+/** Returns the weights that a training under adapters computes with. @throws ZerofleetError `base_damaged` while reading */
+export function asTrained(
+  read: ReadParam,
+  core: Pick<NativeCore, 'castTo16Bit' | 'quantizedValues'>,
+  { architecture, precision }: { architecture: Architecture; precision: Precision },
+): ReadParam {
   const rounded = (fp32: Uint8Array) =>
     precision === 'fp32'
       ? fp32
       : widenToFp32(precision === 'bf16' ? 'BF16' : 'F16', core.castTo16Bit(precision, fp32));
-  const quantized = quantizedParams(spec);
+  const quantized = quantizedParams(architecture, precision);
   return async function* (param, numel) {
     const matrix = quantized.get(param);
     try {
@@ -57,12 +71,13 @@ export async function openBase(
   };
 }
 
-function quantizedParams(spec: ResolvedJobSpec): ReadonlyMap<string, QuantizedShape> {
-  const { precision } = spec.train;
+function quantizedParams(
+  architecture: Architecture,
+  precision: Precision,
+): ReadonlyMap<string, QuantizedShape> {
   return new Map(
-    modelParams(trainedArchitecture(spec)).flatMap(
-      ({ name, shape: [rows = 0, columns = 0], quantization }) =>
-        quantization === null ? [] : [[name, { format: quantization, precision, rows, columns }]],
+    modelParams(architecture).flatMap(({ name, shape: [rows = 0, columns = 0], quantization }) =>
+      quantization === null ? [] : [[name, { format: quantization, precision, rows, columns }]],
     ),
   );
 }
@@ -87,10 +102,19 @@ async function openSource(
       }
     };
   }
+  return openStored(objects, source, retry);
+}
+
+/** Opens weights without adapters: of an uploaded model, or of a checkpoint. @throws ZerofleetError `model_corrupt`, `manifest_invalid`; errors of the object store */
+export async function openStored(
+  objects: ObjectStore,
+  source: StoredWeights,
+  retry: RetryPolicy,
+): Promise<ReadParam> {
   if ('model' in source) return openModel(objects, source.model, retry);
   const directory = source.prefix;
-  const of_base = await retryTransient(() => readManifest(objects, directory), retry);
-  const reader = new TensorReader({ objects, directory, manifest: of_base, retry });
+  const manifest = await retryTransient(() => readManifest(objects, directory), retry);
+  const reader = new TensorReader({ objects, directory, manifest, retry });
   return (param, numel) => reader.read('master', param, numel);
 }
 

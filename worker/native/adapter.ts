@@ -58,7 +58,10 @@ export { drawText, endWithParent };
 export type RankTrainer = Omit<Trainer, 'lr'>;
 
 /** AnswerEngine of native/js, documented there. */
-export type CoreEngine = Pick<AnswerEngine, 'max_length' | 'setParam' | 'add' | 'cancel' | 'step' | 'close'>;
+export type CoreEngine = Pick<
+  AnswerEngine,
+  'max_length' | 'setParam' | 'add' | 'addAdapter' | 'removeAdapter' | 'cancel' | 'step' | 'close'
+>;
 
 export interface NativeCore {
   /** Goes on with texts. */

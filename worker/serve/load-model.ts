@@ -1,10 +1,11 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { usableMemory } from '../../platform/process/usable-memory.js';
+import type { Architecture } from '../../spec/index.js';
 import type { ReadParam } from '../export/base-reader.js';
-import type { CoreEngine, ModelConfig, NativeCore } from '../native/adapter.js';
-import type { LoadedModel } from './model-host.js';
-import { type ServeTask, servedModel } from './served-model.js';
+import type { CoreEngine, NativeCore, ParamInfo } from '../native/adapter.js';
+import type { HostInput, ServedBase, ServedSource, TaskRequest } from '../tasks/protocol.js';
+import { openBase, openWeights, shapeOf, type TextRules, textRules } from './served-source.js';
 
 /** Texts that are computed at once; more wait. */
 const MAX_TEXTS = 32;
@@ -15,45 +16,101 @@ const MAX_LENGTH = 32_768;
 /** Share of the available memory that a model may take. */
 const MEMORY_SHARE = 0.8;
 
+export type ServeTask = Extract<TaskRequest, { kind: 'serve' }>;
+type Core = Pick<
+  NativeCore,
+  'createEngine' | 'paramTable' | 'castTo16Bit' | 'initialValues' | 'quantizedValues'
+>;
+
 /**
- * Loads a model for answers, that of a checkpoint in the precision of its training. Only one parameter is in memory besides the model.
- * @throws ZerofleetError `model_does_not_fit`; `manifest_invalid`, `shard_corrupt`; `tokenizer_invalid`, `model_not_found`; errors of the
- *   object store and of the native core
+ * Loads the weights of a host, in the precision of their training. Only one parameter is in memory besides them.
+ * @throws ZerofleetError `model_does_not_fit`; `manifest_invalid`, `shard_corrupt`; `model_not_found`; errors of the object store and of the
+ *   native core
  */
 export async function loadModel(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'createEngine' | 'paramTable' | 'castTo16Bit' | 'initialValues' | 'quantizedValues'>,
-  task: ServeTask,
-): Promise<LoadedModel & { bytes: number }> {
-  const {
-    architecture: model,
-    precision,
-    data,
-    tokenizer,
-    openWeights,
-  } = await servedModel(objects, core, task);
+  core: Core,
+  { weights, threads, retry }: ServeTask,
+): Promise<{ engine: CoreEngine; bytes: number }> {
+  const { model, precision } = engineOf(weights);
   const params = core.paramTable(model);
-  const element = precision === 'fp32' ? 4 : 2;
-  const { tokens: cache_tokens, bytes: cache_bytes } = cacheOf(model, element);
+  const { tokens: cache_tokens, bytes: cache_bytes } = cacheOf(model, elementBytes(precision));
   // The weights as they are, and in the order in which products read them.
-  const bytes = cache_bytes + 2 * element * params.reduce((sum, { numel }) => sum + numel, 0);
+  const bytes = cache_bytes + 2 * elementBytes(precision) * numelOf(params);
   requireMemory(bytes);
-  // The weights of a quantized base arrive restored.
-  const engine = core.createEngine(
-    { ...model, quantization: null },
-    { threads: task.threads, dtype: precision, device: 'cpu', cache_tokens, max_texts: MAX_TEXTS },
-  );
+  const engine = core.createEngine(model, {
+    threads,
+    dtype: precision,
+    device: 'cpu',
+    cache_tokens,
+    max_texts: MAX_TEXTS,
+  });
   try {
-    await loadWeights(await openWeights(), engine, params);
+    const read =
+      'base' in weights
+        ? await openBase(objects, core, weights, retry)
+        : await openWeights(objects, core, weights, retry);
+    for (const { index, name, numel } of params) engine.setParam(index, await whole(read(name, numel)));
   } catch (error) {
     engine.close();
     throw error;
   }
-  const num_tokens = Math.min(tokenizer.vocab_size, model.vocab_size);
-  return { engine, tokenizer, data, num_tokens, bytes };
+  return { engine, bytes };
 }
 
-function cacheOf(model: ModelConfig, element: number): { tokens: number; bytes: number } {
+/** Weights of a quantized base arrive restored. */
+function engineOf(weights: ServedBase | ServedSource): {
+  model: Architecture;
+  precision: ServedBase['precision'];
+} {
+  if ('base' in weights)
+    return {
+      model: { ...weights.architecture, adapter: null, quantization: null },
+      precision: weights.precision,
+    };
+  const { architecture, precision } = shapeOf(weights);
+  return { model: { ...architecture, quantization: null }, precision };
+}
+
+/** What answers: the rules of its texts, and the adapter of the engine. */
+export interface Variant extends TextRules {
+  /** Tokens below it are drawn. */
+  num_tokens: number;
+  /** 0: the model alone. */
+  adapter: number;
+}
+
+/**
+ * Loads a variant: how it makes texts, and the adapter over the engine's model.
+ * @throws ZerofleetError `tokenizer_invalid`, and the errors of `loadModel`
+ */
+export async function loadVariant(
+  objects: ObjectStore,
+  core: Core,
+  engine: CoreEngine,
+  {
+    source,
+    over,
+    retry,
+  }: Pick<Extract<HostInput, { kind: 'variant' }>, 'source' | 'over'> & Pick<ServeTask, 'retry'>,
+): Promise<Variant & { bytes: number }> {
+  const { architecture, precision } = shapeOf(source);
+  const rules = await textRules(objects, source, retry);
+  const num_tokens = Math.min(rules.tokenizer.vocab_size, architecture.vocab_size);
+  if (!over || architecture.adapter === null) return { ...rules, num_tokens, adapter: 0, bytes: 0 };
+  const params = core.paramTable(architecture).filter(({ base }) => !base);
+  const bytes = elementBytes(precision) * numelOf(params);
+  requireMemory(bytes);
+  const read = await openWeights(objects, core, source, retry);
+  const values: Uint8Array[] = [];
+  for (const { name, numel } of params) values.push(await whole(read(name, numel)));
+  return { ...rules, num_tokens, adapter: engine.addAdapter(architecture.adapter, values), bytes };
+}
+
+const elementBytes = (precision: ServedBase['precision']) => (precision === 'fp32' ? 4 : 2);
+const numelOf = (params: readonly ParamInfo[]) => params.reduce((sum, { numel }) => sum + numel, 0);
+
+function cacheOf(model: Architecture, element: number): { tokens: number; bytes: number } {
   const { num_hidden_layers, num_key_value_heads, head_dim, max_position_embeddings } = model;
   const bytes_per_token = 2 * num_hidden_layers * num_key_value_heads * head_dim * element;
   const longest = Math.min(max_position_embeddings, MAX_LENGTH);
@@ -73,14 +130,8 @@ function requireMemory(bytes: number): void {
   );
 }
 
-async function loadWeights(
-  read: ReadParam,
-  engine: CoreEngine,
-  params: ReturnType<NativeCore['paramTable']>,
-): Promise<void> {
-  for (const { index, name, numel } of params) {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of read(name, numel)) pieces.push(piece);
-    engine.setParam(index, Buffer.concat(pieces));
-  }
+async function whole(pieces: ReturnType<ReadParam>): Promise<Uint8Array> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
 }

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { ResolvedJobSpec, SampleTask } from '../../contracts/index.js';
+import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../contracts/index.js';
 import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
 import type { AnswerOptions, CoreEngine, DrawnToken } from '../native/adapter.js';
-import type { HostMessage } from '../tasks/protocol.js';
+import type { HostInput, HostMessage } from '../tasks/protocol.js';
 import { ModelHost } from './model-host.js';
 
 const TASK: SampleTask = {
@@ -27,7 +27,15 @@ class PlayedEngine implements CoreEngine {
   failure: Error | null = null;
   private waiting: (() => void)[] = [];
 
+  readonly removed: number[] = [];
+
   setParam(): void {}
+  addAdapter(): number {
+    return 1;
+  }
+  removeAdapter(adapter: number): void {
+    this.removed.push(adapter);
+  }
   close(): void {}
 
   add(id: number, prompt: readonly number[], options: AnswerOptions): void {
@@ -61,18 +69,51 @@ class PlayedEngine implements CoreEngine {
   }
 }
 
-function setup() {
+type VariantInput = Extract<HostInput, { kind: 'variant' }>;
+
+const variantInput = (variant: number) =>
+  ({ kind: 'variant', variant, over: true, credentials: null }) as VariantInput;
+
+/** A host with variant 1 of the model alone. */
+async function setup() {
   const engine = new PlayedEngine();
   const sent: HostMessage[] = [];
-  const model = { engine, tokenizer: new BytesTokenizer(), data: DATA, num_tokens: 256 };
-  return { engine, sent, host: new ModelHost(model, (message) => sent.push(message)) };
+  const load = async ({ variant }: VariantInput) => {
+    if (variant === 9) throw new ZerofleetError('tokenizer_invalid', 'no tokenizer');
+    return { tokenizer: new BytesTokenizer(), data: DATA, num_tokens: 256, adapter: variant - 1, bytes: 7 };
+  };
+  const host = new ModelHost(engine, load, (message) => sent.push(message));
+  host.take(variantInput(1));
+  await new Promise((resolve) => setImmediate(resolve));
+  return { engine, sent, host };
 }
 
+t.test('each variant draws with its adapter; one that is forgotten is removed from the engine', async (t) => {
+  const { engine, sent, host } = await setup();
+  for (const variant of [2, 9]) host.take(variantInput(variant));
+  await new Promise((resolve) => setImmediate(resolve));
+  t.match(sent, [
+    { host: 'variant', variant: 1, bytes: 7 },
+    { host: 'variant', variant: 2, bytes: 7 },
+    { host: 'no_variant', variant: 9, error: { code: 'tokenizer_invalid' } },
+  ]);
+  host.take({ kind: 'answer', id: 1, variant: 1, request: TASK });
+  host.take({ kind: 'answer', id: 2, variant: 2, request: TASK });
+  t.same(
+    [...engine.texts.values()].map(({ options }) => options.adapter),
+    [0, 1],
+  );
+  for (const variant of [1, 2]) host.take({ kind: 'forget', variant });
+  t.same(engine.removed, [1]);
+  host.take({ kind: 'answer', id: 3, variant: 2, request: TASK });
+  t.match(sent.at(-1), { host: 'failed', id: 3, error: { code: 'internal_error' } });
+});
+
 t.test('requests join and leave at any step, each with its own answer', async (t) => {
-  const { engine, sent, host } = setup();
-  host.take({ kind: 'answer', id: 1, request: TASK });
+  const { engine, sent, host } = await setup();
+  host.take({ kind: 'answer', id: 1, variant: 1, request: TASK });
   await engine.next();
-  host.take({ kind: 'answer', id: 2, request: { ...TASK, seed: 0, n: 2 } });
+  host.take({ kind: 'answer', id: 2, variant: 1, request: { ...TASK, seed: 0, n: 2 } });
   for (let step = 0; step < 4; step++) await engine.next();
   const done = sent.filter((message) => message.host === 'done');
   t.match(done, [
@@ -93,8 +134,8 @@ t.test('requests join and leave at any step, each with its own answer', async (t
 });
 
 t.test('a stop text ends the text in the engine, too', async (t) => {
-  const { engine, sent, host } = setup();
-  host.take({ kind: 'answer', id: 1, request: { ...TASK, max_tokens: 50, stop: ['ff'] } });
+  const { engine, sent, host } = await setup();
+  host.take({ kind: 'answer', id: 1, variant: 1, request: { ...TASK, max_tokens: 50, stop: ['ff'] } });
   await engine.next();
   await engine.next();
   t.match(sent.at(-1), { host: 'done', sample: { choices: [{ text: '', finish_reason: 'stop' }] } });
@@ -102,13 +143,13 @@ t.test('a stop text ends the text in the engine, too', async (t) => {
 });
 
 t.test('a cancelled request is forgotten', async (t) => {
-  const { engine, sent, host } = setup();
-  host.take({ kind: 'answer', id: 1, request: { ...TASK, n: 3 } });
+  const { engine, sent, host } = await setup();
+  host.take({ kind: 'answer', id: 1, variant: 1, request: { ...TASK, n: 3 } });
   await engine.next();
   host.take({ kind: 'cancel', id: 1 });
   host.take({ kind: 'cancel', id: 77 });
   t.equal(engine.texts.size, 0);
-  host.take({ kind: 'answer', id: 2, request: TASK });
+  host.take({ kind: 'answer', id: 2, variant: 1, request: TASK });
   for (let step = 0; step < 4; step++) await engine.next();
   t.strictSame(
     sent.filter(({ host }) => host === 'done').map((message) => ('id' in message ? message.id : 0)),
@@ -117,21 +158,21 @@ t.test('a cancelled request is forgotten', async (t) => {
 });
 
 t.test('a request that cannot be is refused, and others go on', async (t) => {
-  const { engine, sent, host } = setup();
-  host.take({ kind: 'answer', id: 1, request: TASK });
-  host.take({ kind: 'answer', id: 2, request: { ...TASK, prompt: 'x'.repeat(99) } });
+  const { engine, sent, host } = await setup();
+  host.take({ kind: 'answer', id: 1, variant: 1, request: TASK });
+  host.take({ kind: 'answer', id: 2, variant: 1, request: { ...TASK, prompt: 'x'.repeat(99) } });
   t.match(sent.at(-1), { host: 'failed', id: 2, error: { code: 'prompt_too_long' } });
   for (let step = 0; step < 3; step++) await engine.next();
   t.match(sent.at(-1), { host: 'done', id: 1 });
 });
 
 t.test('an engine that fails ends all requests with its error', async (t) => {
-  const { engine, sent, host } = setup();
-  host.take({ kind: 'answer', id: 1, request: TASK });
-  host.take({ kind: 'answer', id: 2, request: TASK });
+  const { engine, sent, host } = await setup();
+  host.take({ kind: 'answer', id: 1, variant: 1, request: TASK });
+  host.take({ kind: 'answer', id: 2, variant: 1, request: TASK });
   engine.failure = Object.assign(new Error('no memory'), { code: 'out_of_memory' });
   await engine.next();
-  t.match(sent, [
+  t.match(sent.slice(1), [
     { host: 'failed', id: 1, error: { code: 'out_of_memory' } },
     { host: 'failed', id: 2 },
   ]);

@@ -1,10 +1,10 @@
-import type { ResolvedJobSpec } from '../../contracts/index.js';
-import type { GeneratedText, PlacedDelta, SampleTask } from '../../contracts/queue.js';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { GeneratedText, PlacedDelta } from '../../contracts/queue.js';
 import { toRankError } from '../common/errors.js';
-import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
 import type { AnswerOptions, CoreEngine } from '../native/adapter.js';
 import type { HostInput, HostMessage } from '../tasks/protocol.js';
 import { AnswerText } from './answer-text.js';
+import type { Variant } from './load-model.js';
 import { buildPrompt } from './prompt.js';
 
 /** Time for which deltas are gathered: a message for each token would cost more than its computation. */
@@ -19,16 +19,13 @@ interface Answer {
   open: number;
 }
 
-export interface LoadedModel {
-  engine: CoreEngine;
-  tokenizer: PromptTokenizer;
-  data: Pick<ResolvedJobSpec['data'], 'chat_template' | 'template_date'>;
-  /** Tokens below it are drawn. */
-  num_tokens: number;
-}
+type VariantInput = Extract<HostInput, { kind: 'variant' }>;
+type AnswerInput = Extract<HostInput, { kind: 'answer' }>;
+type LoadVariant = (input: VariantInput) => Promise<Variant & { bytes: number }>;
 
-/** Answers requests with a loaded model, as many at once as come. */
+/** Answers requests with a loaded model and adapters over it, as many at once as come. */
 export class ModelHost {
+  private readonly variants = new Map<number, Variant>();
   private readonly answers = new Map<number, Answer>();
   /** Answer of an engine id. */
   private readonly owners = new Map<number, number>();
@@ -37,27 +34,51 @@ export class ModelHost {
   private told_at = 0;
 
   constructor(
-    private readonly model: LoadedModel,
+    private readonly engine: CoreEngine,
+    private readonly load: LoadVariant,
     private readonly send: (message: HostMessage) => void,
   ) {}
 
   take(input: HostInput): void {
-    if (input.kind === 'cancel') {
-      this.drop(input.id);
-      return;
-    }
+    if (input.kind === 'variant') void this.add(input);
+    else if (input.kind === 'forget') this.forget(input.variant);
+    else if (input.kind === 'cancel') this.drop(input.id);
+    else this.answer(input);
+  }
+
+  private async add(input: VariantInput): Promise<void> {
+    const { variant } = input;
     try {
-      this.begin(input.id, input.request);
+      const { bytes, ...loaded } = await this.load(input);
+      this.variants.set(variant, loaded);
+      this.send({ host: 'variant', variant, bytes });
     } catch (error) {
-      this.drop(input.id);
-      this.send({ host: 'failed', id: input.id, error: toRankError(error) });
+      this.send({ host: 'no_variant', variant, error: toRankError(error) });
+    }
+  }
+
+  private forget(variant: number): void {
+    const adapter = this.variants.get(variant)?.adapter ?? 0;
+    this.variants.delete(variant);
+    if (adapter > 0) this.engine.removeAdapter(adapter);
+  }
+
+  private answer(input: AnswerInput): void {
+    const { id } = input;
+    try {
+      this.begin(input);
+    } catch (error) {
+      this.drop(id);
+      this.send({ host: 'failed', id, error: toRankError(error) });
       return;
     }
     if (!this.running) void this.run();
   }
 
-  private begin(id: number, request: SampleTask): void {
-    const { engine, tokenizer, data, num_tokens } = this.model;
+  private begin({ id, variant, request }: AnswerInput): void {
+    const known = this.variants.get(variant);
+    if (known === undefined) throw new ZerofleetError('internal_error', `there is no variant ${variant}`);
+    const { tokenizer, data, num_tokens, adapter } = known;
     const { text, tokens, end_token, end_text } = buildPrompt(tokenizer, request, data);
     const { max_tokens, temperature, top_k, top_p, seed, logprobs } = request;
     const stop = end_text === '' ? request.stop : [...request.stop, end_text];
@@ -79,9 +100,10 @@ export class ModelHost {
         end_tokens: end_token === null ? [] : [end_token],
         seed: seed + index,
         top_logprobs: logprobs ?? 0,
+        adapter,
       };
       const engine_id = this.next_id++;
-      engine.add(engine_id, tokens, options);
+      this.engine.add(engine_id, tokens, options);
       this.owners.set(engine_id, id);
       answer.texts.set(
         engine_id,
@@ -96,7 +118,7 @@ export class ModelHost {
     this.running = true;
     try {
       while (this.owners.size > 0) {
-        for (const drawn of await this.model.engine.step()) this.draw(drawn);
+        for (const drawn of await this.engine.step()) this.draw(drawn);
         if (performance.now() - this.told_at >= GATHER_MS) this.tell();
       }
     } catch (error) {
@@ -118,7 +140,7 @@ export class ModelHost {
     text.push(drawn);
     answer.cached_tokens = Math.max(answer.cached_tokens, drawn.cached_tokens);
     if (text.finish_reason === null) return;
-    if (drawn.finish === null) this.model.engine.cancel(drawn.id);
+    if (drawn.finish === null) this.engine.cancel(drawn.id);
     this.owners.delete(drawn.id);
     answer.open -= 1;
     if (answer.open > 0) return;
@@ -138,7 +160,7 @@ export class ModelHost {
 
   private drop(id: number): void {
     for (const engine_id of this.answers.get(id)?.texts.keys() ?? []) {
-      this.model.engine.cancel(engine_id);
+      this.engine.cancel(engine_id);
       this.owners.delete(engine_id);
     }
     this.answers.delete(id);

@@ -23,7 +23,7 @@ export function serveTask(core: NativeCore): void {
       credentials = input.credentials;
       return;
     }
-    if (input.kind === 'answer' || input.kind === 'cancel') return inputs.push(input);
+    if (input.kind === 'host') return inputs.push(input.input);
     const first = credentials;
     void answer(input, core, first && (() => credentials ?? first), inputs).then((reply) => {
       // The channel may close only after the reply was sent.

@@ -12,8 +12,11 @@ import type {
   ObjectStoreLocation,
   RankError,
   RetryPolicy,
+  SessionCredentials,
 } from '../../contracts/rank-protocol.js';
+import type { Architecture } from '../../spec/index.js';
 import type { PreparedTokens, TokenRequest } from '../data/prepare-tokens.js';
+import type { StoredWeights } from '../export/base-reader.js';
 import type { InspectOptions, MachineReport } from '../gpus/inspect-machine.js';
 
 /** Computation and bulk I/O that runs in a child process, so that the agent's event loop only supervises. */
@@ -24,7 +27,7 @@ export type TaskRequest =
       /** Answers `HostInput`s with a model until it is killed. */
       kind: 'serve';
       object_store: ObjectStoreLocation;
-      source: ServedSource;
+      weights: ServedSource | ServedBase;
       threads: number;
       retry: RetryPolicy;
     }
@@ -42,7 +45,7 @@ export type TaskRequest =
       retry: RetryPolicy;
     };
 
-/** A checkpoint with the document of its job, or an uploaded model. */
+/** A checkpoint with the document of its job, or an uploaded model. Either may have an adapter. */
 export type ServedSource =
   | {
       spec: ResolvedJobSpec;
@@ -52,21 +55,43 @@ export type ServedSource =
     }
   | { model: Model };
 
-/** Messages of an agent to a host of a model. */
+/** Weights under adapters that are loaded apart, as their trainings see them. */
+export interface ServedBase {
+  base: StoredWeights;
+  /** With the adapter of one of them. */
+  architecture: Architecture;
+  precision: ResolvedJobSpec['train']['precision'];
+}
+
+/** Messages of an agent to a host of a model. A variant is what answers: the model of the host, or an adapter over it. */
 export type HostInput =
-  | { kind: 'answer'; id: number; request: SampleTask }
+  | {
+      kind: 'variant';
+      /** Not used before. */
+      variant: number;
+      source: ServedSource;
+      /** Whether the adapter of the source is loaded over the model. */
+      over: boolean;
+      /** To read the source with; null: those of the host. */
+      credentials: SessionCredentials | null;
+    }
+  | { kind: 'forget'; variant: number }
+  /** To a variant that was loaded. */
+  | { kind: 'answer'; id: number; variant: number; request: SampleTask }
   /** Forgets a request; an unknown one is ignored. */
   | { kind: 'cancel'; id: number };
 
-/** Messages of a host of a model: when it is loaded, then of each request deltas and its end. */
+/** Messages of a host of a model: when it is loaded and each of its variants, and of each request deltas and its end. */
 export type HostMessage =
   | { host: 'loaded'; bytes: number }
+  | { host: 'variant'; variant: number; bytes: number }
+  | { host: 'no_variant'; variant: number; error: RankError }
   | { host: 'deltas'; id: number; deltas: PlacedDelta[] }
   | { host: 'done'; id: number; sample: GeneratedText }
   | { host: 'failed'; id: number; error: RankError };
 
 /** Messages of an agent to a task: credentials if it has a session, the request, then renewed credentials and input. */
-export type TaskInput = TaskRequest | CredentialsMessage | HostInput;
+export type TaskInput = TaskRequest | CredentialsMessage | { kind: 'host'; input: HostInput };
 
 export interface TaskResults {
   inspect_machine: MachineReport;

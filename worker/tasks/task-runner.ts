@@ -78,6 +78,6 @@ function forkTask(
       finish(`${request.kind} ended with ${by ?? `code ${code}`}. ${output}`.trim()),
     );
     send(request);
-    host?.onStart(send);
+    host?.onStart((input) => send({ kind: 'host', input }));
   });
 }

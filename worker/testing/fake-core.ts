@@ -79,10 +79,11 @@ function fakeGpus(): Gpu[] {
   }));
 }
 
-/** The answer to any prompt is a hex digest of the weights. */
+/** The answer to any prompt is a hex digest of the weights, those of the adapter included. */
 class FakeEngine implements CoreEngine {
   readonly max_length = 1_000_000;
   private readonly hash = createHash('sha256');
+  private readonly adapters = new Map<number, Uint8Array[]>();
   private readonly texts = new Map<number, { options: AnswerOptions; num_drawn: number }>();
 
   setParam(index: number, fp32: Uint8Array): void {
@@ -93,14 +94,25 @@ class FakeEngine implements CoreEngine {
     this.texts.set(id, { options, num_drawn: 0 });
   }
 
+  addAdapter(_adapter: unknown, values: readonly Uint8Array[]): number {
+    this.adapters.set(this.adapters.size + 1, [...values]);
+    return this.adapters.size;
+  }
+
+  removeAdapter(adapter: number): void {
+    this.adapters.set(adapter, []);
+  }
+
   cancel(id: number): void {
     this.texts.delete(id);
   }
 
   async step(): Promise<DrawnToken[]> {
-    const digest = Buffer.from(this.hash.copy().digest('hex'));
     return [...this.texts].map(([id, text]) => {
       const { options } = text;
+      const hash = this.hash.copy();
+      for (const values of this.adapters.get(options.adapter) ?? []) hash.update(values);
+      const digest = Buffer.from(hash.digest('hex'));
       const token = digest[text.num_drawn++ % digest.length] as number;
       const isLast = text.num_drawn === Math.min(options.max_tokens, digest.length);
       const finish = options.end_tokens.includes(token) ? 'end' : isLast ? 'length' : null;

@@ -70,7 +70,9 @@ std::vector<std::string> names_field(const Napi::Object& object, const char* nam
   return names;
 }
 
-AdapterConfig adapter_from(const Napi::Object& object) {
+}  // namespace
+
+AdapterConfig adapter_config_from(const Napi::Object& object) {
   AdapterConfig adapter;
   adapter.type = choice<AdapterType>(object, "type", {{"lora", AdapterType::kLora}, {"dora", AdapterType::kDora}});
   adapter.rank = int_field(object, "rank");
@@ -82,8 +84,6 @@ AdapterConfig adapter_from(const Napi::Object& object) {
   adapter.modules_to_save = names_field(object, "modules_to_save");
   return adapter;
 }
-
-}  // namespace
 
 ModelConfig model_config_from(const Napi::Object& object) {
   ModelConfig config;
@@ -100,7 +100,7 @@ ModelConfig model_config_from(const Napi::Object& object) {
   config.residual_dropout = number_field(object, "residual_dropout");
   config.initializer_range = number_field(object, "initializer_range");
   config.residual_initializer_range = number_field(object, "residual_initializer_range");
-  if (!object.Get("adapter").IsNull()) config.adapter = adapter_from(object_field(object, "adapter"));
+  if (!object.Get("adapter").IsNull()) config.adapter = adapter_config_from(object_field(object, "adapter"));
   if (!object.Get("quantization").IsNull()) config.quantization = quant_format_field(object, "quantization");
   return config;
 }

@@ -36,6 +36,8 @@ struct Matrix {
   /// The columns [begin, begin + count) of all rows.
   Matrix columns(std::int64_t begin, std::int64_t count) const { return {at(0, begin), dtype, rows, count, stride}; }
   Matrix first_rows(std::int64_t count) const { return {data, dtype, count, cols, stride}; }
+  /// The rows [begin, begin + count).
+  Matrix row_slice(std::int64_t begin, std::int64_t count) const { return {at(begin, 0), dtype, count, cols, stride}; }
 };
 
 /// Returns true when rows, columns and dtype of both agree.

@@ -66,6 +66,7 @@ struct PassShape {
 };
 
 struct KeyValuePages;
+struct AdaptedRows;
 
 /// The pass in hand.
 struct Pass {
@@ -74,6 +75,7 @@ struct Pass {
   Indices document_starts;                        // (M) as in LeafInput, or empty
   const LeafKey* dropout = nullptr;               // null: nothing is dropped
   KeyValuePages* pages = nullptr;                 // of texts that grow, whose new rows these are; null: a pass of its own
+  std::span<const AdaptedRows> adapted = {};      // rows with adapters of their own, over a model without one
   RouterTally* load = nullptr;                    // tally of the routers' choices, in the first forward of a layer
   std::span<const float> dprobs = {};             // (E) for the backward of routers, from the auxiliary loss; or empty
   Indices lengths = {};                           // (B) as in LeafInput, or empty

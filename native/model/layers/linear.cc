@@ -6,6 +6,7 @@
 #include "core/device/transfer.h"
 #include "core/error.h"
 #include "kernels/elementwise/bias.h"
+#include "model/layers/served_adapter.h"
 
 // For y = x Wᵀ: dx = dy W and dW = dyᵀ x. Both come out of one parallel section, after x was packed as an operand. For
 // weights that are stored as (in, out) it is dWᵀ = xᵀ dy, and dy is the operand.
@@ -114,7 +115,8 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
   if (!adapter_.is_on(model)) {
     add_forward(x, y, products);
     products.front().epilogue = epilogue;
-    return gemm(model.ctx, *model.scratch, products);
+    gemm(model.ctx, *model.scratch, products);
+    return adapt_rows(model, pass, x, y, epilogue);
   }
   const Matrix sums = epilogue.kind == GemmEpilogue::Kind::kGelu ? epilogue.inner : y, rows = low.first_rows(x.rows);
   add_forward(x, sums, products);
@@ -125,6 +127,23 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
   gemm(model.ctx, *model.scratch, added);
   adapter_.finish(model, rows, sums);
   apply_epilogue(model.ctx, epilogue, y);
+}
+
+/// After the product of the base: its epilogue is applied again to rows that their adapters change.
+void Linear::adapt_rows(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue) const {
+  if (pass.adapted.empty()) return;
+  const std::size_t first = places_.front().weight;
+  const Matrix sums = epilogue.kind == GemmEpilogue::Kind::kGelu ? epilogue.inner : y;
+  std::vector<Matrix> parts;
+  for (std::int64_t begin = 0; const LinearPlace& place : places_) {
+    parts.push_back(sums.columns(begin, place.out));
+    begin += place.out;
+  }
+  add_adapted_rows(model, pass.adapted, first, x, parts);
+  for (const AdaptedRows& rows : pass.adapted) {
+    if (rows.adapter->of(first) == nullptr || epilogue.kind == GemmEpilogue::Kind::kNone) continue;
+    apply_epilogue(model.ctx, {epilogue.kind, epilogue.gelu, rows.of(epilogue.inner)}, rows.of(y));
+  }
 }
 
 void Linear::forward_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Tensor& low) const {
@@ -142,20 +161,24 @@ void Linear::forward_low(const ModelContext& model, const Pass& pass, const Matr
   if (!added.empty()) gemm(model.ctx, *model.scratch, added);
 }
 
-void Linear::forward_from_low(const ModelContext& model, const Matrix& x, const Matrix& y, const Tensor& low) const {
+void Linear::forward_from_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const Tensor& low) const {
   if (adapter_.is_on(model) && !adapter_.magnitudes().empty()) return adapter_.finish(model, low.first_rows(x.rows), y);
   std::vector<GemmProblem> products, added;
   add_forward(x, y, products);
   gemm(model.ctx, *model.scratch, products);
   if (adapter_.is_on(model)) adapter_.add_outputs(low.first_rows(x.rows), y, added);
   if (!added.empty()) gemm(model.ctx, *model.scratch, added);
+  adapt_rows(model, pass, x, y);
 }
 
 void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& x, std::span<const Matrix> ys,
                      const Tensor& low) const {
   std::vector<GemmProblem> products, added;
   for (std::size_t part = 0; part < places_.size(); ++part) products.push_back(output(part, x, ys[part]));
-  if (!adapter_.is_on(model)) return gemm(model.ctx, *model.scratch, products);
+  if (!adapter_.is_on(model)) {
+    gemm(model.ctx, *model.scratch, products);
+    return add_adapted_rows(model, pass.adapted, places_.front().weight, x, ys);
+  }
   const Matrix rows = low.first_rows(x.rows);
   adapter_.magnitudes().keep_products(rows, products);
   adapter_.add_low(adapter_.dropped(model, pass, x), rows, products);

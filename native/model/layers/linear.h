@@ -35,7 +35,7 @@ struct LinearGradients {
 };
 
 /// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side, plus what their adapters
-/// add. `low`: an adapter's low-rank rows, from forward to backward; empty where there is none.
+/// add: its own, or those of rows (Pass::adapted). `low`: an adapter's low-rank rows, from forward to backward; empty where there is none.
 class Linear {
  public:
   /// Number of rows of x: the same in every call, or varying.
@@ -59,7 +59,7 @@ class Linear {
                const GemmEpilogue& epilogue = {}) const;
   /// forward() in two steps: first what the backward reads, then y.
   void forward_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Tensor& low) const;
-  void forward_from_low(const ModelContext& model, const Matrix& x, const Matrix& y, const Tensor& low) const;
+  void forward_from_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const Tensor& low) const;
   /// Computes the outputs separately: (M, out of each matrix).
   void forward(const ModelContext& model, const Pass& pass, const Matrix& x, std::span<const Matrix> ys,
                const Tensor& low) const;
@@ -90,6 +90,7 @@ class Linear {
  private:
   friend struct LinearGradients;
   void emit_part(const ModelContext& model, std::size_t part, LinearGradients& grads, GradSink& sink) const;
+  void adapt_rows(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue = {}) const;
   GemmProblem output(std::size_t part, const Matrix& x, const Matrix& y) const;
   void add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
                             GradSink& sink, std::vector<GemmProblem>& problems) const;

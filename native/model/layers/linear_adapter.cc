@@ -54,6 +54,7 @@ void LinearAdapter::bind(const ModelContext& model, ParamPointers params, std::s
     const ConstMatrix down{params[part.down.param], dtype_, rank_, in_, in_}, up{params[part.up.param], dtype_, part.out, rank_, rank_};
     part.down.bind(down);
     part.up.bind(up);
+    if (magnitudes_.empty()) continue;
     magnitudes_.bind(model, params, part.place,
                      {weights[part.place].parts.front(), model.layout == WeightLayout::kInOut, down, up, scale_});
   }
@@ -86,11 +87,12 @@ void LinearAdapter::add_outputs(const Matrix& low, const Matrix& y, std::vector<
   }
 }
 
-void LinearAdapter::add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems) const {
+void LinearAdapter::add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems,
+                                const std::int32_t* row_range) const {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     const Part& mine = parts_[part];
     const Matrix sums = magnitudes_.empty() ? ys[mine.place] : magnitudes_.products_of(low, mine.place);
-    problems.push_back(product(low_of(low, part), mine.up.along_n, sums, nullptr));
+    problems.push_back(product(low_of(low, part), mine.up.along_n, sums, row_range));
     problems.back().accumulate = true;
   }
 }

@@ -53,7 +53,7 @@ class LinearAdapter {
   /// Columns of `low`, z included.
   std::int64_t low_size() const { return magnitudes_.width() + static_cast<std::int64_t>(parts_.size()) * rank_; }
   const AdapterMagnitudes& magnitudes() const { return magnitudes_; }
-  /// `weights`: the Linear's matrices.
+  /// `weights`: the Linear's matrices, which magnitudes need.
   void bind(const ModelContext& model, ParamPointers params, std::span<const SourceOperand> weights);
 
   /// x (M, in) after dropout: x itself, or model.dropped filled.
@@ -65,7 +65,8 @@ class LinearAdapter {
   void add_outputs(const Matrix& low, const Matrix& y, std::vector<GemmProblem>& problems,
                    const std::int32_t* row_range = nullptr) const;
   /// The same for outputs that lie apart, of all matrices of the Linear.
-  void add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems) const;
+  void add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems,
+                   const std::int32_t* row_range = nullptr) const;
   /// y from z, after all products of the forward; nothing without magnitudes.
   void finish(const ModelContext& model, const Matrix& low, const Matrix& y, const std::int32_t* row_range = nullptr) const;
   void finish(const ModelContext& model, const Matrix& low, std::span<const Matrix> ys) const;

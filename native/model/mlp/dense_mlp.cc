@@ -82,9 +82,9 @@ class DenseMlp final : public Mlp {
     outer_.forward_low(model, pass, act, mine.outer_low);
   }
 
-  void project(const ModelContext& model, const Kept& kept, const Matrix& y) const override {
+  void project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& y) const override {
     const DenseKept& mine = static_cast<const DenseKept&>(kept);
-    outer_.forward_from_low(model, mine.act.first_rows(y.rows), y, mine.outer_low);
+    outer_.forward_from_low(model, pass, mine.act.first_rows(y.rows), y, mine.outer_low);
   }
 
   void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,

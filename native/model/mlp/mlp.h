@@ -36,7 +36,7 @@ class Mlp {
   /// From x (M, D), the normed stream, all that the backward reads.
   virtual void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const = 0;
   /// After activate(): y (M, D), the addend of the stream.
-  virtual void project(const ModelContext& model, const Kept& kept, const Matrix& y) const = 0;
+  virtual void project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& y) const = 0;
 
   struct Backward {
     Matrix x;   // (M, D) of the forward

@@ -125,7 +125,7 @@ class MoeMlp final : public Mlp {
   std::size_t packed_bytes() const override { return router_.packed_bytes() + experts_.packed_bytes(); }
 
   void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const override;
-  void project(const ModelContext& model, const Kept& kept, const Matrix& y) const override;
+  void project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& y) const override;
   void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
                 GradSink& sink) const override;
 
@@ -178,7 +178,7 @@ void MoeMlp::forward_elsewhere(const ModelContext& model, const Matrix& x, const
   });
 }
 
-void MoeMlp::project(const ModelContext& model, const Kept& kept, const Matrix& y) const {
+void MoeMlp::project(const ModelContext& model, const Pass&, const Kept& kept, const Matrix& y) const {
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
   const auto rows = static_cast<std::size_t>(y.rows * mine.groups.experts_per_token);
   combine_rows(model.ctx, mine.groups, mine.weights.first(static_cast<std::int64_t>(rows)),

@@ -11,6 +11,7 @@
 #include "model/layers/key_value_pages.h"
 #include "model/layers/norm.h"
 #include "model/layers/rotations.h"
+#include "model/layers/served_adapter.h"
 #include "model/layers/token_embedding.h"
 #include "model/layers/transit.h"
 #include "model/transformer/bound_params.h"
@@ -49,6 +50,7 @@ struct Decoder::State {
         places_upload(context, of.max_rows),
         tables_upload(context, of.max_rows),
         last_upload(context, of.max_texts),
+        ranges_upload(context, 2 * of.max_rows),
         added(model.tensor(of.max_rows, config.hidden_size)),
         stream(model.tensor(of.max_rows, config.hidden_size)),
         normed(model.tensor(of.max_rows, config.hidden_size)),
@@ -66,26 +68,38 @@ struct Decoder::State {
   std::unique_ptr<Norm> norm;
   Norm::Kept norm_kept;
   KeyValuePages pages;  // the last one is for rows that only fill up a pass
-  IndexUpload tokens_upload, places_upload, tables_upload, last_upload;
+  IndexUpload tokens_upload, places_upload, tables_upload, last_upload, ranges_upload;
   std::optional<IndexUpload> pages_upload;  // of the largest size so far
   std::size_t pages_capacity = 0;
   BoundParams params;
   Tensor added, stream, normed;  // (max_rows, D) as in Transformer
   Tensor last;                   // (max_texts, D) the normed rows that logits are made of
+  std::vector<std::int32_t> ranges;  // of rows with adapters
   std::vector<NextToken> next;
   bool packed = false;
 
   /// The rows of a pass.
   struct Rows {
     std::vector<std::int32_t> tokens, places, tables, pages, last;
+    std::vector<AdaptedRows> adapted;
+    void adapt(const TextRows& text);
   };
   Rows rows_of(std::span<const TextRows> texts) const;
   void check(std::span<const TextRows> texts) const;
   void fill_up(Rows& rows) const;
   /// Makes what follows the first `wanted` of rows.last.
-  void run(const Rows& rows, std::size_t wanted);
+  void run(Rows& rows, std::size_t wanted);
   Indices upload_pages(std::span<const std::int32_t> numbers);
+  void upload_ranges(std::vector<AdaptedRows>& adapted);
 };
+
+/// Before the text's rows are there. Texts of one adapter that stand together are one range.
+void Decoder::State::Rows::adapt(const TextRows& text) {
+  if (text.adapter == nullptr) return;
+  const auto begin = std::ssize(tokens), end = begin + std::ssize(text.tokens);
+  if (!adapted.empty() && adapted.back().adapter == text.adapter && adapted.back().end == begin) adapted.back().end = end;
+  else adapted.push_back({text.adapter, begin, end});
+}
 
 void Decoder::State::check(std::span<const TextRows> texts) const {
   std::int64_t rows = 0, wanted = 0;
@@ -110,6 +124,7 @@ Decoder::State::Rows Decoder::State::rows_of(std::span<const TextRows> texts) co
   Rows rows;
   for (const TextRows& text : texts) {
     const auto of_text = static_cast<std::int32_t>(rows.pages.size());
+    rows.adapt(text);
     rows.pages.insert(rows.pages.end(), text.pages.begin(), text.pages.end());
     for (std::size_t i = 0; i < text.tokens.size(); ++i) {
       rows.tokens.push_back(text.tokens[i]);
@@ -140,12 +155,28 @@ Indices Decoder::State::upload_pages(std::span<const std::int32_t> numbers) {
   return pages_upload->upload(model.ctx, numbers);
 }
 
-void Decoder::State::run(const Rows& all, std::size_t wanted) {
+void Decoder::State::upload_ranges(std::vector<AdaptedRows>& adapted) {
+  if (adapted.empty() || model.ctx.device.kind == DeviceKind::kCpu) return;
+  ranges.clear();
+  for (const AdaptedRows& rows : adapted) {
+    ranges.push_back(static_cast<std::int32_t>(rows.begin));
+    ranges.push_back(static_cast<std::int32_t>(rows.end));
+  }
+  const std::int32_t* range = ranges_upload.upload(model.ctx, ranges).on_device();
+  for (AdaptedRows& rows : adapted) {
+    rows.range = range;
+    range += 2;
+  }
+}
+
+void Decoder::State::run(Rows& all, std::size_t wanted) {
   const auto rows = static_cast<std::int64_t>(all.tokens.size());
   const Indices places = places_upload.upload(model.ctx, all.places);
   pages.rows = {places, tables_upload.upload(model.ctx, all.tables), upload_pages(all.pages)};
   Pass pass{{1, rows}, places, {}, nullptr};
   pass.pages = &pages;
+  upload_ranges(all.adapted);
+  pass.adapted = all.adapted;
   const Matrix room = stream.first_rows(rows), delta = added.first_rows(rows);
   Residual residual = embedding.forward(model, pass, tokens_upload.upload(model.ctx, all.tokens), layers.input(rows), room, delta);
   residual = layers.forward(model, pass, residual, delta);
@@ -177,6 +208,10 @@ void Decoder::params_changed() {
   s.norm->bind(params);
   s.head.pack(s.model, s.params[s.table.head]);
   s.packed = true;
+}
+
+std::unique_ptr<const ServedAdapter> Decoder::make_adapter(const AdapterConfig& adapter, std::span<const std::vector<std::byte>> values) const {
+  return std::make_unique<ServedAdapter>(state_->model, adapter, state_->limits.max_rows, values);
 }
 
 const Decoder::Limits& Decoder::limits() const { return state_->limits; }

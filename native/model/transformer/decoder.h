@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "core/device/context.h"
 #include "core/dtype.h"
@@ -11,12 +12,15 @@
 
 namespace zerofleet {
 
+class ServedAdapter;
+
 /// New tokens of a text.
 struct TextRows {
   std::span<const std::int32_t> tokens;
   std::int64_t first = 0;               // tokens that came before
   std::span<const std::int32_t> pages;  // of all its tokens, the new ones included, kPageTokens in each
   bool wants_logits = false;            // of the token behind the last one
+  const ServedAdapter* adapter = nullptr;  // of make_adapter()
 };
 
 /// What the next token of a text is drawn from.
@@ -54,6 +58,9 @@ class Decoder {
   /// Same contract as Transformer's: a pointer per ParamSpec, not owned, then params_changed() before the first token.
   void bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized = {});
   void params_changed();
+
+  /// Makes an adapter for texts, over a model without one (ServedAdapter). values: of each of its parameters, in the compute dtype.
+  std::unique_ptr<const ServedAdapter> make_adapter(const AdapterConfig& adapter, std::span<const std::vector<std::byte>> values) const;
 
   const Limits& limits() const;
   std::int64_t vocab_size() const;

@@ -60,7 +60,7 @@ void Layer::forward(const ModelContext& model, const Pass& pass, const Residual&
 }
 
 void Layer::project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& added) const {
-  mlp_->project(model, *kept.mlp, added);
+  mlp_->project(model, pass, *kept.mlp, added);
   mlp_dropout_.forward(model, pass, added);
 }
 

@@ -25,9 +25,9 @@ Tokens text_of(const std::vector<std::int32_t>& firsts, std::int64_t more) {
 
 /// Takes and publishes all whole pages of a text.
 std::vector<std::int32_t> write(PageCache& cache, const Tokens& tokens) {
-  std::vector<std::int32_t> pages = cache.take_beginning(tokens);
+  std::vector<std::int32_t> pages = cache.take_beginning(0, tokens);
   for (std::size_t page = pages.size(); page < tokens.size() / kPageTokens; ++page) {
-    const auto before = page == 0 ? std::nullopt : std::optional(pages.back());
+    const std::int32_t before = page == 0 ? PageCache::first_of(0) : pages.back();
     pages.push_back(cache.publish(before, std::span(tokens).subspan(page * kPageTokens, kPageTokens), cache.take().value()));
   }
   return pages;
@@ -44,9 +44,10 @@ TEST_CASE("texts that begin alike share whole pages, but for the last token") {
   const Tokens first = text_of({0, 100}, 5), second = text_of({0, 200}, 1);
   const std::vector<std::int32_t> pages = write(cache, first);
   CHECK(pages.size() == 2);
-  CHECK(cache.take_beginning(text_of({0, 100}, 1)) == pages);
-  CHECK(cache.take_beginning(text_of({0, 100}, 0)) == std::vector(pages.begin(), pages.begin() + 1));
-  CHECK(cache.take_beginning(text_of({100, 0}, 1)).empty());
+  CHECK(cache.take_beginning(0, text_of({0, 100}, 1)) == pages);
+  CHECK(cache.take_beginning(0, text_of({0, 100}, 0)) == std::vector(pages.begin(), pages.begin() + 1));
+  CHECK(cache.take_beginning(0, text_of({100, 0}, 1)).empty());
+  CHECK(cache.take_beginning(1, text_of({0, 100}, 1)).empty());
   CHECK(write(cache, second).front() == pages.front());
   CHECK(cache.num_available() == 5);
 }
@@ -55,8 +56,8 @@ TEST_CASE("a page that is there already takes the place of one with the same con
   PageCache cache(4);
   const Tokens text = text_of({7}, 0);
   const std::int32_t first = cache.take().value(), second = cache.take().value();
-  CHECK(cache.publish(std::nullopt, text, first) == first);
-  CHECK(cache.publish(std::nullopt, text, second) == first);
+  CHECK(cache.publish(PageCache::first_of(0), text, first) == first);
+  CHECK(cache.publish(PageCache::first_of(0), text, second) == first);
   CHECK(cache.num_available() == 3);
   cache.release(first);
   CHECK(cache.num_available() == 3);
@@ -71,13 +72,13 @@ TEST_CASE("unused pages are dropped when others are needed, from the ends of tex
   release(cache, write(cache, recent));
   CHECK(cache.num_available() == 4);
   const std::vector<std::int32_t> taken{cache.take().value(), cache.take().value()};  // a free one, and the end of the old text
-  std::vector<std::int32_t> beginning = cache.take_beginning(old);
+  std::vector<std::int32_t> beginning = cache.take_beginning(0, old);
   CHECK(beginning.size() == 1);
-  CHECK(cache.take_beginning(recent).size() == 1);
+  CHECK(cache.take_beginning(0, recent).size() == 1);
   CHECK_FALSE(cache.take().has_value());
   release(cache, beginning);
   CHECK(cache.take().has_value());
-  CHECK(cache.take_beginning(old).empty());
+  CHECK(cache.take_beginning(0, old).empty());
 }
 
 TEST_CASE("any sequence of uses keeps the count of pages, and gives no page twice") {
@@ -95,7 +96,7 @@ TEST_CASE("any sequence of uses keeps the count of pages, and gives no page twic
     std::vector<std::int32_t> firsts;
     for (std::size_t page = 0; page < 1 + random() % 4; ++page) firsts.push_back(static_cast<std::int32_t>(random() % 3) * 100);
     const Tokens tokens = text_of(firsts, 1);
-    const std::vector<std::int32_t> shared = cache.take_beginning(tokens);
+    const std::vector<std::int32_t> shared = cache.take_beginning(0, tokens);
     for (std::size_t page = 0; page < shared.size(); ++page) {
       CHECK(contents.at(shared[page]) == Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>((page + 1) * kPageTokens)));
     }

@@ -1,0 +1,147 @@
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "test/error_code.h"
+#include "test/serve/writer.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+AdapterConfig adapter_of(std::int64_t rank, double scale, std::vector<std::string> targets) {
+  AdapterConfig adapter;
+  adapter.rank = rank;
+  adapter.scale = scale;
+  adapter.target_modules = std::move(targets);
+  return adapter;
+}
+
+/// Adapters of several matrices, ranks and scales.
+std::vector<AdapterConfig> adapters_for(const std::string& family) {
+  if (family == "gpt2") return {adapter_of(3, 2, {"c_attn", "c_fc"}), adapter_of(8, 0.5, {"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"})};
+  if (family == "mixtral") return {adapter_of(3, 2, {"q_proj", "v_proj"}), adapter_of(8, 0.5, {"k_proj", "o_proj", "gate"})};
+  return {adapter_of(3, 2, {"q_proj", "v_proj", "down_proj"}),
+          adapter_of(8, 0.5, {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})};
+}
+
+std::vector<std::vector<float>> values_of(const ModelConfig& config, const AdapterConfig& adapter, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0, 0.3F);
+  std::vector<std::vector<float>> values;
+  for (const ParamSpec& spec : ServedAdapter::params(config, adapter)) {
+    values.emplace_back(static_cast<std::size_t>(spec.numel()));
+    for (float& value : values.back()) value = normal(random);
+  }
+  return values;
+}
+
+std::uint64_t add(Writer& writer, std::int32_t adapter, const Tokens& prompt) {
+  AnswerRequest request = writer.request(prompt, 8, 5);
+  request.adapter = adapter;
+  const std::uint64_t id = request.id;
+  writer.engine.add(std::move(request));
+  return id;
+}
+
+/// Answers of the model and of its adapters, each alone, then all at once: their bits are equal.
+void check_side_by_side(const std::string& family, DType dtype, Device device, std::size_t length, int rounds) {
+  const ModelConfig config = config_of(family);
+  const std::vector<AdapterConfig> adapters = adapters_for(family);
+  std::mt19937 random(4);
+  const Tokens prompt = random_tokens(random, length, config.vocab_size);
+  std::vector<Answer> alone;
+  Writer crowd(config, {16, 16 * 64}, dtype, 2, device);
+  for (unsigned number = 0; number <= adapters.size(); ++number) {
+    Writer writer(config, {16, 16 * 64}, dtype, 1, device);
+    std::int32_t adapter = 0;
+    if (number > 0) {
+      const auto values = values_of(config, adapters[number - 1], number);
+      adapter = writer.engine.add_adapter(adapters[number - 1], values);
+      CHECK(crowd.engine.add_adapter(adapters[number - 1], values) == static_cast<std::int32_t>(number));
+    }
+    alone.push_back(writer.finish(add(writer, adapter, prompt)));
+  }
+  CHECK(alone[0].log_probs != alone[1].log_probs);
+  CHECK(alone[1].log_probs != alone[2].log_probs);
+  std::vector<std::uint64_t> ids;
+  for (int round = 0; round < rounds; ++round) {
+    for (std::int32_t adapter : {2, 0, 1}) {
+      add(crowd, adapter, random_tokens(random, 1 + random() % 20, config.vocab_size));
+      ids.push_back(add(crowd, adapter, prompt));
+    }
+    crowd.step();
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) CHECK(crowd.finish(ids[i]).same_text(alone[std::vector<std::size_t>{2, 0, 1}[i % 3]]));
+  CHECK(crowd.finish(add(crowd, 1, prompt)).cached_tokens == 32);
+}
+
+}  // namespace
+
+TEST_CASE("served adapters: an answer has the same bits alone and beside those of the model and of other adapters") {
+  for (const std::string family : {"llama", "qwen3", "mixtral", "gpt2"}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+      CAPTURE(family + " " + name_of(dtype));
+      check_side_by_side(family, dtype, Device{}, 37, 3);
+    }
+  }
+}
+
+DEVICE_TEST_CASE("served adapters: on a CUDA device an answer has the same bits alone and beside others") {
+  for (const Device device : cuda_devices_here()) {
+    for (const std::string family : {"llama", "gpt2"}) check_side_by_side(family, DType::kBF16, device, 33, 1);
+  }
+}
+
+TEST_CASE("served adapters: log-probabilities have the bits of the losses of a training with the adapter") {
+  for (const std::string family : {"llama", "qwen3", "mixtral", "gpt2"}) {
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      CAPTURE(family + " " + name_of(dtype));
+      const ModelConfig config = config_of(family);
+      const AdapterConfig adapter = adapters_for(family)[1];
+      const auto values = values_of(config, adapter, 3);
+      std::mt19937 random(4);
+      const Tokens prompt = random_tokens(random, 9, config.vocab_size);
+      Writer writer(config, {2, 128}, dtype);
+      const Answer answer = writer.finish(add(writer, writer.engine.add_adapter(adapter, values), prompt));
+      ModelConfig trained = config;
+      trained.adapter = adapter;
+      auto weights = weights_of(config);
+      weights.insert(weights.end(), values.begin(), values.end());
+      check_losses(trained, dtype, weights, prompt, answer);
+    }
+  }
+}
+
+TEST_CASE("served adapters: what cannot be beside others is refused; a removed adapter ends its texts") {
+  const ModelConfig config = config_of("llama");
+  Writer writer(config, {4, 256});
+  const AdapterConfig lora = adapter_of(3, 2, {"q_proj"});
+  const auto values = values_of(config, lora, 1);
+  const auto code_with = [&](const ModelConfig& base, AdapterConfig adapter) {
+    return code_of([&] { ServedAdapter::params(base, adapter); });
+  };
+  AdapterConfig dora = lora, saving = lora;
+  dora.type = AdapterType::kDora;
+  saving.modules_to_save = {"lm_head"};
+  CHECK(code_with(config, dora) == "adapter_not_servable");
+  CHECK(code_with(config, saving) == "adapter_not_servable");
+  CHECK(code_with(config_of("mixtral"), adapter_of(3, 2, {"w1"})) == "adapter_not_servable");
+  CHECK(code_with(config, adapter_of(0, 2, {"q_proj"})) == "invalid_model_config");
+  CHECK(code_of([&] { writer.engine.add_adapter(lora, std::span(values).first(1)); }) == "invalid_argument");
+  CHECK(code_of([&] { add(writer, 1, {1, 2}); }) == "invalid_argument");
+
+  const std::int32_t first = writer.engine.add_adapter(lora, values), second = writer.engine.add_adapter(lora, values);
+  const std::uint64_t ended = add(writer, first, {1, 2}), other = add(writer, second, {1, 2});
+  writer.step();
+  const std::uint64_t arrived = add(writer, first, {3});
+  writer.engine.remove_adapter(first);
+  CHECK(code_of([&] { add(writer, first, {1, 2}); }) == "invalid_argument");
+  writer.finish(other);
+  CHECK(writer.answers[ended].tokens.size() == 1);
+  CHECK(writer.answers[arrived].tokens.empty());
+  CHECK(writer.engine.step().empty());
+}

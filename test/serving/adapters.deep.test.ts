@@ -1,0 +1,56 @@
+/** Adapters of one base are answered by one host, each with the text that it has alone. */
+import t from 'tap';
+import { collect } from '../../client/index.js';
+import type { JobSpec } from '../../contracts/index.js';
+import { modelHosts } from '../support/processes.js';
+import { startStack } from '../support/stack.js';
+import { tinyJob } from '../support/zero-specs.js';
+
+const { client, pid } = await startStack(t);
+const { id: dataset } = await client.datasets.create('text', Buffer.from('The fleet answers. '.repeat(300)));
+
+async function trained(spec: JobSpec): Promise<string> {
+  const { id } = await client.jobs.create(spec);
+  const job = await client.jobs.until(id, () => false);
+  t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
+  const [checkpoint] = await collect(client.jobs.checkpoints(id));
+  return checkpoint?.id ?? '';
+}
+
+const base = await trained(tinyJob({ name: 'base', dataset }));
+const adapted = (name: string, adapter: object) =>
+  trained(
+    tinyJob({
+      name,
+      dataset,
+      init_from: { checkpoint: base },
+      train: { adapter, optimizer: { lr: 5e-3 } },
+    }),
+  );
+const checkpoints = [
+  base,
+  await adapted('narrow', { rank: 2, target_modules: ['q_proj', 'down_proj'] }),
+  await adapted('wide', { rank: 8, rank_stabilized: true }),
+];
+const whole = await adapted('dora', { type: 'dora', rank: 4 });
+const request = { prompt: 'The fleet', max_tokens: 32, temperature: 0.9, logprobs: 1 };
+const ask = async (checkpoint: string, seed: number) =>
+  (await client.samples.create(checkpoint, { ...request, seed })).choices;
+
+t.test('one host answers for the base and its adapters, each as if it were alone', async (t) => {
+  const asked = Array.from({ length: 30 }, (_, i) => [checkpoints[i % 3] ?? '', i % 5] as const);
+  const together = await Promise.all(asked.map(([checkpoint, seed]) => ask(checkpoint, seed)));
+  const [host, ...others] = modelHosts(pid);
+  t.strictSame(others, []);
+  t.equal(new Set(together.slice(0, 3).map((choices) => choices[0]?.text)).size, 3);
+  process.kill(host ?? 0, 'SIGKILL');
+  for (const [index, [checkpoint, seed]] of asked.slice(0, 15).entries()) {
+    t.strictSame(await ask(checkpoint, seed), together[index]);
+    t.strictSame(together[index + 15], together[index]);
+  }
+});
+
+t.test('an adapter with magnitudes has a host of its own', async (t) => {
+  t.equal((await ask(whole, 1)).length, 1);
+  t.equal(modelHosts(pid).length, 2);
+});

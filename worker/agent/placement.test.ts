@@ -1,0 +1,120 @@
+import t from 'tap';
+import type { Job, JobSpec, Model, SamplePayload } from '../../contracts/index.js';
+import { testModel } from '../../platform/testing/models.js';
+import { testSpec } from '../../state/testing/jobs.js';
+import { placementOf } from './placement.js';
+
+const DATASET = `ds_${'0'.repeat(26)}`;
+const LORA = {
+  type: 'lora',
+  rank: 4,
+  alpha: 8,
+  rank_stabilized: false,
+  dropout: 0,
+  modules_to_save: [] as string[],
+  init: 'kaiming_uniform',
+  target_modules: ['q_proj'],
+} as const;
+
+type Spec = Job['spec'];
+
+/** A store with one job and two uploaded models, of which `lora` is an adapter over `base`. */
+function storeOf(change: (spec: Spec) => Spec = (spec) => spec, adapter: Partial<typeof LORA> = {}) {
+  const spec = change(testSpec(DATASET));
+  const base = { ...testModel('base'), config: spec.model.config as Model['config'] };
+  const models: Record<string, Model> = {
+    base,
+    lora: {
+      ...base,
+      id: 'lora',
+      base: 'base',
+      adapter: { ...LORA, ...adapter } as Model['adapter'] & object,
+    },
+  };
+  return {
+    getJob: async (id: string) => (id === 'job' ? ({ id, spec } as Job) : null),
+    getModel: async (id: string) => models[id] ?? null,
+  };
+}
+
+const model = (model_id: string) => ({ source: { model_id }, request: {} }) as SamplePayload;
+const checkpoint = (id: string, weights = 'trained', job_id = 'job') =>
+  ({ source: { job_id, checkpoint: { id, prefix: `at/${id}` } }, request: { weights } }) as SamplePayload;
+
+const under = (
+  base: NonNullable<Spec['model']['base']>,
+  adapter: object = LORA,
+  more: JobSpec['train'] = {},
+) =>
+  ((spec: Spec) => ({
+    ...spec,
+    model: { ...spec.model, base },
+    train: { ...spec.train, ...more, adapter },
+  })) as (spec: Spec) => Spec;
+
+t.test('adapters over one model share its host, each as a variant', async (t) => {
+  const store = storeOf(under({ model: 'base' }, LORA, { precision: 'fp32' }));
+  const [first, second] = await Promise.all([
+    placementOf(store, checkpoint('ckpt_1')),
+    placementOf(store, checkpoint('ckpt_2')),
+  ]);
+  t.equal(first.host_key, second.host_key);
+  t.not(first.variant_key, second.variant_key);
+  t.match(first, { over: true, weights: { base: { model: 'base' }, precision: 'fp32' }, job: { id: 'job' } });
+  t.match(first.source, { checkpoint: 'at/ckpt_1', weights: 'trained' });
+  const [alone, lora] = await Promise.all([
+    placementOf(store, model('base')),
+    placementOf(store, model('lora')),
+  ]);
+  t.equal(alone.host_key, lora.host_key);
+  t.match(alone, { over: false, variant_key: 'base', job: null });
+  t.match(lora, { over: true, variant_key: 'lora', job: null });
+});
+
+t.test('the precision and the quantization of the base are those of the training', async (t) => {
+  const key = async (more: JobSpec['train'], quantization?: 'nf4') => {
+    const change = (spec: Spec) => {
+      const changed = under({ model: 'base' }, LORA, more)(spec);
+      return quantization ? { ...changed, model: { ...changed.model, quantization } } : changed;
+    };
+    return (await placementOf(storeOf(change), checkpoint('ckpt_1'))).host_key;
+  };
+  const keys = await Promise.all([
+    key({ precision: 'bf16' }),
+    key({ precision: 'fp16' }),
+    key({ precision: 'bf16' }, 'nf4'),
+  ]);
+  t.equal(new Set(keys).size, 3);
+});
+
+t.test('a checkpoint is the base of adapters that began with it', async (t) => {
+  const base = await placementOf(storeOf(), checkpoint('ckpt_1'));
+  t.match(base, { over: false, weights: { base: { prefix: 'at/ckpt_1' } } });
+  const change = under({ checkpoint: 'ckpt_1', job: 'other', prefix: 'at/ckpt_1' });
+  t.equal((await placementOf(storeOf(change), checkpoint('ckpt_9'))).host_key, base.host_key);
+  const average = await placementOf(storeOf(), checkpoint('ckpt_1', 'ema'));
+  t.match(average, { over: false, weights: { checkpoint: 'at/ckpt_1', weights: 'ema' } });
+  t.not(average.host_key, base.host_key);
+});
+
+t.test('what changes more than products has a host of its own', async (t) => {
+  const alone = async (change: (spec: Spec) => Spec, adapter: object = {}) => {
+    const of_job = await placementOf(storeOf(change), checkpoint('ckpt_1'));
+    t.match(of_job, { over: false, host_key: 'ckpt_1 trained', weights: { checkpoint: 'at/ckpt_1' } });
+    return placementOf(storeOf(undefined, adapter), model('lora'));
+  };
+  t.match(await alone(under({ model: 'base' }, { ...LORA, type: 'dora' }), { type: 'dora' }), {
+    over: false,
+    host_key: 'lora',
+    weights: { model: { id: 'lora' } },
+  });
+  await alone(under({ model: 'base' }, { ...LORA, modules_to_save: ['lm_head'] }));
+  await alone(under({ seed: 1 }));
+});
+
+t.test('what is gone', async (t) => {
+  await t.rejects(placementOf(storeOf(), model('none')), { code: 'model_not_found' });
+  await t.rejects(placementOf(storeOf(), checkpoint('ckpt_1', 'trained', 'none')), {
+    code: 'checkpoint_not_found',
+  });
+});

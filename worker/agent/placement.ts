@@ -1,0 +1,88 @@
+import type { Job, SamplePayload } from '../../contracts/index.js';
+import { ZerofleetError } from '../../contracts/index.js';
+import { documentHash } from '../../platform/canonical-json.js';
+import { type Architecture, modelParams } from '../../spec/index.js';
+import type { JobStorePort } from '../../state/index.js';
+import type { StoredWeights } from '../export/base-reader.js';
+import { shapeOf } from '../serve/served-source.js';
+import type { ServedBase, ServedSource } from '../tasks/protocol.js';
+
+/** What answers a request. */
+export interface Placement {
+  /** Equal where one host can answer. */
+  host_key: string;
+  weights: ServedBase | ServedSource;
+  /** Equal where a host has it once. */
+  variant_key: string;
+  source: ServedSource;
+  /** True if the adapter of the source is loaded over the weights. */
+  over: boolean;
+  /** The job that the source belongs to; null for an uploaded model. */
+  job: Job | null;
+}
+
+/**
+ * Finds the weights for a request. Adapters over one model share a host with each other and with the model, if they add to products and
+ * change nothing else.
+ * @throws ZerofleetError `checkpoint_not_found`, `model_not_found`; errors of the store
+ */
+export async function placementOf(
+  store: Pick<JobStorePort, 'getJob' | 'getModel'>,
+  { source: given, request }: Pick<SamplePayload, 'source' | 'request'>,
+): Promise<Placement> {
+  const { source, key, job, base } =
+    'model_id' in given
+      ? await uploaded(store, given.model_id)
+      : await ofCheckpoint(store, given, request.weights);
+  const { architecture, precision } = shapeOf(source);
+  const over = architecture.adapter !== null;
+  const answer = { variant_key: key, source, over, job };
+  if (base === null || (over && !standsBeside(architecture)))
+    return { ...answer, host_key: key, weights: source, over: false };
+  const model = { ...architecture, adapter: null };
+  const host_key = documentHash({ base, model, precision });
+  return { ...answer, host_key, weights: { base, architecture, precision } };
+}
+
+interface Found {
+  source: ServedSource;
+  key: string;
+  job: Job | null;
+  /** The weights without adapters; null if they are not stored alone. */
+  base: StoredWeights | null;
+}
+
+async function uploaded(store: Pick<JobStorePort, 'getModel'>, id: string): Promise<Found> {
+  const model = await store.getModel(id);
+  if (model === null) throw new ZerofleetError('model_not_found', `model ${id} is gone`);
+  return { source: { model }, key: id, job: null, base: { model: model.base ?? id } };
+}
+
+async function ofCheckpoint(
+  store: Pick<JobStorePort, 'getJob'>,
+  { job_id, checkpoint: { id, prefix } }: Exclude<SamplePayload['source'], { model_id: string }>,
+  weights: SamplePayload['request']['weights'],
+): Promise<Found> {
+  const job = await store.getJob(job_id);
+  if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
+  const source = { spec: job.spec, checkpoint: prefix, weights };
+  return { source, key: `${id} ${weights}`, job, base: baseOf(source) };
+}
+
+function baseOf({
+  spec,
+  checkpoint,
+  weights,
+}: Extract<ServedSource, { spec: unknown }>): StoredWeights | null {
+  if (spec.train.adapter === undefined) return weights === 'trained' ? { prefix: checkpoint } : null;
+  const { base } = spec.model;
+  if (base === undefined || 'seed' in base) return null;
+  return 'model' in base ? { model: base.model } : { prefix: base.prefix };
+}
+
+/** The engine's rule for adapters beside others (native/model/layers/served_adapter.h). */
+function standsBeside(architecture: Architecture): boolean {
+  const { adapter } = architecture;
+  if (adapter === null || adapter.type !== 'lora' || adapter.modules_to_save.length > 0) return false;
+  return !modelParams(architecture).some(({ name, expert }) => expert !== null && /\.lora_[AB]\./.test(name));
+}

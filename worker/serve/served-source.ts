@@ -1,0 +1,108 @@
+/** What a host answers with: the weights of a checkpoint or of an uploaded model, and adapters over such a model. */
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { RetryPolicy } from '../../contracts/rank-protocol.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { type Architecture, importConfig, trainedArchitecture } from '../../spec/index.js';
+import { retryTransient } from '../common/errors.js';
+import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
+import { HfTokenizer } from '../encoding/hf-tokenizer.js';
+import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
+import { readTokenizer } from '../encoding/tokenizer-store.js';
+import { asTrained, openModel, openStored, type ReadParam } from '../export/base-reader.js';
+import { tokenizerSource } from '../export/model-source.js';
+import { openCheckpoint } from '../export/open-checkpoint.js';
+import type { NativeCore } from '../native/adapter.js';
+import type { ServedBase, ServedSource } from '../tasks/protocol.js';
+
+/** How a request becomes tokens, and tokens a text. */
+export interface TextRules {
+  tokenizer: PromptTokenizer;
+  /** How a chat becomes a prompt. */
+  data: Pick<ResolvedJobSpec['data'], 'chat_template' | 'template_date'>;
+}
+
+type Precision = ResolvedJobSpec['train']['precision'];
+type Core = Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'quantizedValues'>;
+
+/** Returns the architecture and the precision of a source, its adapter included. @throws ZerofleetError `model_not_found` without weights */
+export function shapeOf(source: ServedSource): { architecture: Architecture; precision: Precision } {
+  if ('spec' in source)
+    return { architecture: trainedArchitecture(source.spec), precision: source.spec.train.precision };
+  const { config: given, id, adapter, dtypes } = source.model;
+  const { config } = importConfig(given);
+  if (config === null) throw new ZerofleetError('model_not_found', `${id} has no weights`);
+  return {
+    architecture: trainedArchitecture({ model: { config }, train: { adapter } }),
+    precision: dtypes.every((dtype) => dtype === 'fp32') ? 'fp32' : 'bf16',
+  };
+}
+
+/** @throws ZerofleetError `tokenizer_invalid`, `model_not_found`; errors of the object store */
+export async function textRules(
+  objects: ObjectStore,
+  source: ServedSource,
+  retry: RetryPolicy,
+): Promise<TextRules> {
+  if ('spec' in source) {
+    const { spec } = source;
+    const { data } = spec;
+    const tokenizer =
+      data.tokenizer === 'bytes'
+        ? new BytesTokenizer()
+        : await openTokenizer(objects, tokenizerSource(spec), data.parse_special_tokens, retry);
+    return { data, tokenizer };
+  }
+  const { id, tokenizer, created_at } = source.model;
+  return {
+    tokenizer: await openTokenizer(objects, tokenizer === null ? null : id, false, retry),
+    data: {
+      chat_template: tokenizer?.chat_template ?? null,
+      // The same on each day.
+      template_date: created_at.slice(0, 'YYYY-MM-DD'.length),
+    },
+  };
+}
+
+async function openTokenizer(
+  objects: ObjectStore,
+  model: string | null,
+  parse_special: boolean,
+  policy: RetryPolicy,
+): Promise<PromptTokenizer> {
+  if (model === null)
+    throw new ZerofleetError(
+      'tokenizer_invalid',
+      'the model has no tokenizer for texts: it was trained on uploaded tokens, or has no tokenizer.json',
+    );
+  return new HfTokenizer(await retryTransient(() => readTokenizer(objects, model), policy), parse_special);
+}
+
+/**
+ * Opens all weights of a source, those under its adapter included.
+ * @throws ZerofleetError `manifest_invalid`, `base_damaged`, `model_corrupt`, also while reading; errors of the object store
+ */
+export async function openWeights(
+  objects: ObjectStore,
+  core: Core,
+  source: ServedSource,
+  retry: RetryPolicy,
+): Promise<ReadParam> {
+  if ('spec' in source) return (await openCheckpoint(objects, core, { ...source, retry })).readWeights;
+  const { id, base } = source.model;
+  const own = await openModel(objects, id, retry);
+  if (base === undefined) return own;
+  const below = await openModel(objects, base, retry);
+  return (param, numel) => (/\.(lora_[AB]|lora_magnitude_vector)\b/.test(param) ? own : below)(param, numel);
+}
+
+/** Opens weights under adapters that are loaded apart: those that their trainings computed with. @throws the same */
+export async function openBase(
+  objects: ObjectStore,
+  core: Core,
+  { base, architecture, precision }: ServedBase,
+  retry: RetryPolicy,
+): Promise<ReadParam> {
+  const read = await openStored(objects, base, retry);
+  return architecture.quantization === null ? read : asTrained(read, core, { architecture, precision });
+}
