@@ -13,8 +13,8 @@
 #include "kernels/common/scratch.h"
 #include "kernels/gemm/packed_matrix.h"
 #include "model/config/model_config.h"
-#include "model/layers/block.h"
-#include "model/layers/tensor.h"
+#include "model/common/block.h"
+#include "model/common/tensor.h"
 
 namespace zerofleet::bench {
 

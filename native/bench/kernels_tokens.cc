@@ -5,7 +5,7 @@
 #include "bench/kernel_bench.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/loss/cross_entropy.h"
-#include "model/layers/transit.h"
+#include "model/common/transit.h"
 #include "model/transformer/loss_head.h"
 
 namespace zerofleet::bench {

@@ -3,9 +3,8 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { type Architecture, modelParams } from '../../spec/index.js';
 import type { JobStorePort } from '../../state/index.js';
-import type { StoredWeights } from '../export/base-reader.js';
 import { shapeOf } from '../serve/served-source.js';
-import type { ServedBase, ServedSource } from '../tasks/protocol.js';
+import type { ServedBase, ServedSource, StoredWeights } from '../tasks/protocol.js';
 
 /** What answers a request. */
 export interface Placement {

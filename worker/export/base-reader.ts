@@ -11,6 +11,7 @@ import { readManifest } from '../checkpoint/read-manifest.js';
 import { baseError, retryTransient } from '../common/errors.js';
 import type { NativeCore, QuantizedShape } from '../native/adapter.js';
 import { widenToFp32 } from '../rank/load/widen.js';
+import type { StoredWeights } from '../tasks/protocol.js';
 import { ChunkReader } from './chunk-reader.js';
 import { TensorReader } from './tensor-reader.js';
 
@@ -18,9 +19,6 @@ import { TensorReader } from './tensor-reader.js';
 export type ReadParam = (param: string, numel: number) => AsyncIterable<Uint8Array>;
 
 type Precision = ResolvedJobSpec['train']['precision'];
-
-/** Id of an uploaded model, or key of a checkpoint's directory. */
-export type StoredWeights = { model: string } | { prefix: string };
 
 export interface BaseOptions {
   objects: ObjectStore;

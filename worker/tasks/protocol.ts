@@ -16,7 +16,6 @@ import type {
 } from '../../contracts/rank-protocol.js';
 import type { Architecture } from '../../spec/index.js';
 import type { PreparedTokens, TokenRequest } from '../data/prepare-tokens.js';
-import type { StoredWeights } from '../export/base-reader.js';
 import type { InspectOptions, MachineReport } from '../gpus/inspect-machine.js';
 
 /** Computation and bulk I/O that runs in a child process, so that the agent's event loop only supervises. */
@@ -54,6 +53,9 @@ export type ServedSource =
       weights: SampleTask['weights'];
     }
   | { model: Model };
+
+/** Id of an uploaded model, or key of a checkpoint's directory. */
+export type StoredWeights = { model: string } | { prefix: string };
 
 /** Weights under adapters that are loaded apart, as their trainings see them. */
 export interface ServedBase {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/config/model_config.h"
-#include "model/layers/block.h"
+#include "model/common/block.h"
 
 namespace zerofleet::bench {
 

@@ -9,8 +9,8 @@
 #include "kernels/adapter/magnitude.h"
 #include "kernels/gemm/gemm.h"
 #include "model/config/param_table.h"
-#include "model/layers/block.h"
-#include "model/layers/values.h"
+#include "model/common/block.h"
+#include "model/common/values.h"
 
 namespace zerofleet {
 

@@ -6,7 +6,7 @@
 
 #include "core/device/buffer.h"
 #include "kernels/attention/paged_attention.h"
-#include "model/layers/block.h"
+#include "model/common/block.h"
 
 namespace zerofleet {
 

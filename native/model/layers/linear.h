@@ -7,7 +7,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_matrix.h"
-#include "model/layers/block.h"
+#include "model/common/block.h"
 #include "model/layers/linear_adapter.h"
 
 namespace zerofleet {

@@ -8,7 +8,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_matrix.h"
 #include "model/layers/adapter_magnitude.h"
-#include "model/layers/block.h"
+#include "model/common/block.h"
 
 namespace zerofleet {
 

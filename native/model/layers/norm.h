@@ -3,7 +3,7 @@
 #include <memory>
 #include <span>
 
-#include "model/layers/block.h"
+#include "model/common/block.h"
 
 namespace zerofleet {
 

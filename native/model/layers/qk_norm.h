@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "model/layers/block.h"
+#include "model/common/block.h"
 
 namespace zerofleet {
 

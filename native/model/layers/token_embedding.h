@@ -6,7 +6,7 @@
 
 #include "model/layers/dropout.h"
 #include "model/layers/norm.h"
-#include "model/layers/transit.h"
+#include "model/common/transit.h"
 
 namespace zerofleet {
 

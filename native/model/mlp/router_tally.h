@@ -7,7 +7,7 @@
 #include "core/device/context.h"
 #include "core/device/stream.h"
 #include "kernels/moe/moe_router.h"
-#include "model/layers/values.h"
+#include "model/common/values.h"
 
 namespace zerofleet {
 

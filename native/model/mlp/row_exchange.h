@@ -8,8 +8,8 @@
 #include "core/device/stream.h"
 #include "kernels/common/matrix.h"
 #include "kernels/moe/moe.h"
-#include "model/layers/tensor.h"
-#include "model/layers/values.h"
+#include "model/common/tensor.h"
+#include "model/common/values.h"
 #include "model/mlp/expert_exchange.h"
 
 namespace zerofleet {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/layers/leaf_input.h"
+#include "model/common/leaf_input.h"
 
 namespace zerofleet {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/param_spec.h"
-#include "model/layers/block.h"
+#include "model/common/block.h"
 
 namespace zerofleet {
 

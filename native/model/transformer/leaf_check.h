@@ -1,7 +1,7 @@
 #pragma once
 
-#include "model/layers/block.h"
-#include "model/layers/leaf_input.h"
+#include "model/common/block.h"
+#include "model/common/leaf_input.h"
 
 namespace zerofleet {
 

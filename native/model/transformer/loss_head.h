@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "kernels/gemm/gemm.h"
-#include "model/layers/block.h"
-#include "model/layers/transit.h"
+#include "model/common/block.h"
+#include "model/common/transit.h"
 #include "model/objective/sequence_score.h"
 #include "model/transformer/decoder.h"
 #include "model/transformer/transformer.h"

@@ -15,9 +15,9 @@
 #include "model/layers/norm.h"
 #include "model/mlp/router_tally.h"
 #include "model/mlp/row_exchange.h"
-#include "model/layers/rotations.h"
+#include "model/common/rotations.h"
 #include "model/layers/token_embedding.h"
-#include "model/layers/transit.h"
+#include "model/common/transit.h"
 
 namespace zerofleet {
 namespace {

@@ -13,8 +13,8 @@
 #include "kernels/quantize/quantized_matrix.h"
 #include "model/config/model_config.h"
 #include "model/config/param_specs.h"
-#include "model/layers/leaf_input.h"
-#include "model/layers/weight_use.h"
+#include "model/common/leaf_input.h"
+#include "model/common/weight_use.h"
 #include "model/mlp/expert_exchange.h"
 #include "model/objective/sequence_score.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/device/context.h"
-#include "model/layers/block.h"
+#include "model/common/block.h"
 #include "model/transformer/transformer.h"
 #include "test/model/quantized_params.h"
 #include "test/shared_bytes.h"

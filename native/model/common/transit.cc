@@ -1,4 +1,4 @@
-#include "model/layers/transit.h"
+#include "model/common/transit.h"
 
 #include <cstring>
 

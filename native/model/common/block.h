@@ -15,10 +15,10 @@
 #include "model/config/model_config.h"
 #include "model/config/frozen_params.h"
 #include "model/config/param_table.h"
-#include "model/layers/leaf_input.h"
-#include "model/layers/tensor.h"
-#include "model/layers/values.h"
-#include "model/layers/weight_use.h"
+#include "model/common/leaf_input.h"
+#include "model/common/tensor.h"
+#include "model/common/values.h"
+#include "model/common/weight_use.h"
 
 // Types shared by all blocks of a layer (norms, attention, MLPs). A block has its parameters' places, their packed
 // copies, what it keeps from forward to backward (Kept: one per layer, or one in all with activation checkpointing) and

@@ -1,4 +1,4 @@
-#include "model/layers/tensor.h"
+#include "model/common/tensor.h"
 
 #include <doctest/doctest.h>
 
