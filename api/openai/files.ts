@@ -20,7 +20,7 @@ interface FileQuery extends ListParams {
   order?: string;
 }
 
-const PURPOSE = 'fine-tune';
+export const PURPOSE = 'fine-tune';
 const MAX_NAME = 100;
 
 export async function fileRoutes(app: FastifyInstance): Promise<void> {
@@ -90,28 +90,41 @@ async function receive(request: FastifyRequest): Promise<Dataset> {
 }
 
 function store({ filename, file }: MultipartFile, datasets: ReturnType<typeof ownApi>['datasets']) {
-  const name = filename.slice(-MAX_NAME) || 'file';
-  return datasets.create(name, Readable.toWeb(file) as ReadableStream<Uint8Array>, 'jsonl');
+  return datasets.create(nameOf(filename), Readable.toWeb(file) as ReadableStream<Uint8Array>, 'jsonl');
+}
+
+/** Returns the name of the dataset of a file. */
+export function nameOf(filename: string): string {
+  return [...filename].slice(-MAX_NAME).join('') || 'file';
 }
 
 function checkFields(fields: ReadonlyMap<string, unknown>): void {
   const purpose = fields.get('purpose');
   if (purpose === undefined)
     throw new Refusal(400, 'missing_parameter', 'purpose', `the form has no field purpose; send ${PURPOSE}`);
+  const [other = null] = [...fields.keys()].filter((name) => name !== 'purpose');
+  checkUse(String(purpose), other);
+}
+
+/**
+ * Checks what a file is for.
+ * @param other name of another parameter; null for none
+ * @throws Refusal
+ */
+export function checkUse(purpose: string, other: string | null): void {
   if (purpose !== PURPOSE)
     throw notSupported(
       'purpose',
       `files are for training here; the purpose must be ${PURPOSE}, not ${purpose}`,
     );
-  const [other] = [...fields.keys()].filter((name) => name !== 'purpose');
-  if (other !== undefined)
+  if (other !== null)
     throw notSupported(
       other.replace(/\[.*/, ''),
       `${other} is not supported: files stay until they are deleted`,
     );
 }
 
-function fileOf({ id, bytes, created_at, name }: Dataset): FileObject {
+export function fileOf({ id, bytes, created_at, name }: Dataset): FileObject {
   return {
     id,
     object: 'file',
