@@ -12,7 +12,7 @@ import { admit } from '../../http/authenticate.js';
 import { whileSilent } from '../../http/long-request.js';
 import { leaveRestUnread } from '../../http/upload-body.js';
 import { Refusal } from '../errors.js';
-import { checkUse, fileOf, nameOf, PURPOSE } from '../files.js';
+import { checkField, fileOf, nameOf, PURPOSE } from '../files.js';
 import { ownApi } from '../own-api.js';
 import { nullable, parserOf, secondsOf } from '../pages.js';
 import { expiryOf, MAX_PARTS, notPending, statusOf, UploadParts } from './parts.js';
@@ -56,7 +56,8 @@ export async function uploadRoutes(app: FastifyInstance): Promise<void> {
 
   app.post('/uploads', async (request): Promise<Upload> => {
     const { bytes, filename, purpose, expires_after } = parseCreation(request.body);
-    checkUse(purpose, (expires_after ?? null) === null ? null : 'expires_after');
+    checkField('purpose', purpose);
+    if ((expires_after ?? null) !== null) checkField('expires_after', expires_after);
     const body = { name: nameOf(filename), format: 'jsonl' as const, bytes };
     const upload = await bodyOf('uploads', ownApi(request).http.POST('/v1/uploads', { body }));
     return uploadOf(upload, 'pending');
