@@ -12,30 +12,42 @@ export interface CompleteUploadDeps extends StoreDatasetDeps {
   store: Pick<DatasetRecords, 'putDataset' | 'getDataset'>;
 }
 
+interface Completion {
+  session: UploadSession;
+  /** Opens the content of the parts in their order; not called if the upload is complete. */
+  content(): Promise<AsyncIterable<Uint8Array>>;
+}
+
 /**
- * Creates the dataset of an upload, once. Parts may be replaced during completion, and completions may run concurrently: each
+ * Creates the dataset of an upload, once, and removes the parts. Parts may be replaced during completion, and completions may run concurrently: each
  * completion stores the content that it reads under a new id, with the digest of that content. The first one to write the
  * upload's outcome wins; the others discard their copy and return the winner's.
  *
- * @throws ZerofleetError `upload_incomplete`, `upload_not_found` when the upload is deleted meanwhile, `dataset_not_found` when
- *   the dataset was deleted since, `storage_quota_exceeded`; errors of storeContent()
+ * @throws ZerofleetError `upload_not_found` when the upload is deleted meanwhile, `dataset_not_found` when the dataset was
+ *   deleted since, `storage_quota_exceeded`; errors of `content` and of storeContent()
  */
 export async function completeUpload(
   deps: CompleteUploadDeps,
-  session: UploadSession,
+  completion: Completion,
   signal: AbortSignal,
 ): Promise<Dataset> {
-  const outcome = (await session.outcome()) ?? (await decide(deps, session, signal));
-  return recordOutcome(deps, outcome, session.announced.id);
+  const { session } = completion;
+  const upload = session.announced.id;
+  const outcome = (await session.outcome()) ?? (await decide(deps, completion, signal));
+  const dataset = await recordOutcome(deps, outcome, upload);
+  // The sweep removes parts that remain after a failure.
+  await session.removeParts().catch((err: unknown) => deps.log.warn({ err, upload }, 'parts left'));
+  return dataset;
 }
 
 async function decide(
   deps: CompleteUploadDeps,
-  session: UploadSession,
+  { session, content }: Completion,
   signal: AbortSignal,
 ): Promise<Dataset> {
   try {
-    return await session.decide(await storeParts(deps, session, signal));
+    const body = untilAborted(await content(), signal);
+    return await session.decide(await storeParts(deps, session, body));
   } catch (error) {
     // The winning completion removes the parts, possibly while they are read here.
     const outcome = await session.outcome();
@@ -48,10 +60,9 @@ async function decide(
 async function storeParts(
   { objects, inspector, limits }: CompleteUploadDeps,
   session: UploadSession,
-  signal: AbortSignal,
+  body: AsyncIterable<Uint8Array>,
 ): Promise<Dataset> {
   const { project, name, format, digest } = session.announced;
-  const body = untilAborted(await session.content(), signal);
   const id = `ds_${newUlid()}`;
   const limit = limits.dataset_bytes;
   const rules = { format, project, limit, expected_digest: digest };

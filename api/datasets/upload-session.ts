@@ -4,7 +4,7 @@
  *
  *     uploads/<project>/<upload>/upload.json        announced properties
  *     uploads/<project>/<upload>/parts/<number>     a complete part
- *     uploads/<project>/<upload>/dataset.json       the resulting dataset; written once
+ *     uploads/<project>/<upload>/dataset.json       how it ended: the resulting dataset, or null; written once
  *
  * The sweep removes uploads that received nothing for a day.
  */
@@ -25,7 +25,7 @@ import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { newUlid } from '../../platform/random.js';
 import { type Static, Type } from '../../platform/schema.js';
 import type { UploadSpace } from '../../state/index.js';
-import { found } from '../access/found.js';
+import { found, notFound } from '../access/found.js';
 
 const Announced = Type.Object({
   id: Type.String(),
@@ -40,9 +40,8 @@ const Announced = Type.Object({
 type Announced = Static<typeof Announced>;
 const parse = parser(Announced);
 
-const parseOutcome = parser(
-  Type.Object({ dataset: Type.Unsafe<Dataset>({ type: 'object', required: ['id', 'digest', 'bytes'] }) }),
-);
+const Result = Type.Unsafe<Dataset>({ type: 'object', required: ['id', 'digest', 'bytes'] });
+const parseOutcome = parser(Type.Object({ dataset: Type.Union([Result, Type.Null()]) }));
 
 interface PartUrlsOptions {
   seconds: number;
@@ -100,9 +99,8 @@ export class UploadSession {
   /** Numbers of the received parts, ascending. */
   async received(): Promise<number[]> {
     const found: number[] = [];
-    const prefix = `${this.folder}/parts/`;
-    for await (const { key, bytes } of this.objects.list(prefix)) {
-      const part = Number(key.slice(prefix.length));
+    for await (const { key, bytes } of this.objects.list(this.partsPrefix)) {
+      const part = Number(key.slice(this.partsPrefix.length));
       if (bytes === this.bytesOf(part)) found.push(part);
     }
     return found;
@@ -118,27 +116,49 @@ export class UploadSession {
     };
   }
 
-  /** The winning dataset, or null before completion. It may not be recorded yet, or already be deleted. */
-  async outcome(): Promise<Dataset | null> {
+  /** How it ended: with the winning dataset, which may not be recorded yet or already be deleted, or cancelled. Null before. */
+  async end(): Promise<Dataset | 'cancelled' | null> {
     const outcome = await getIfExists(this.objects, this.outcomeKey);
-    return outcome && parseOutcome(outcome).dataset;
+    return outcome && (parseOutcome(outcome).dataset ?? 'cancelled');
+  }
+
+  /** The winning dataset, or null before completion. @throws ZerofleetError `upload_not_found` if it was cancelled */
+  async outcome(): Promise<Dataset | null> {
+    const end = await this.end();
+    if (end === 'cancelled') throw notFound('upload', this.announced.id);
+    return end;
   }
 
   /**
-   * Sets the upload's outcome to a dataset whose content is stored. If another dataset won, the content is removed.
+   * Sets the upload's outcome to a dataset whose content is stored. If something else won, the content is removed.
    * @returns the winning dataset, the same for all concurrent callers
+   * @throws ZerofleetError `upload_not_found` if the upload was cancelled
    */
   async decide(dataset: Dataset): Promise<Dataset> {
+    const decided = await this.settle(dataset);
+    // A write that is retried after a lost answer finds its own result.
+    if (decided?.id !== dataset.id) await this.objects.delete([datasetKey(dataset.id)]);
+    return found(decided, 'upload', this.announced.id);
+  }
+
+  /** Ends the upload without a dataset, unless it has one. Idempotent. @returns the dataset that won; null for none */
+  async cancel(store: Pick<UploadSpace, 'releaseUpload'>): Promise<Dataset | null> {
+    const dataset = await this.settle(null);
+    if (dataset !== null) return dataset;
+    await this.removeParts();
+    await store.releaseUpload(this.announced.project, this.announced.id);
+    return null;
+  }
+
+  /** Writes the outcome unless there is one. @returns the outcome that won */
+  private async settle(dataset: Dataset | null): Promise<Dataset | null> {
     try {
       await putDocument(this.objects, this.outcomeKey, { dataset }, { createOnly: true });
       return dataset;
     } catch (error) {
       if (!(error instanceof ObjectStoreError && error.code === 'precondition_failed')) throw error;
     }
-    const { dataset: decided } = parseOutcome(await this.objects.get(this.outcomeKey));
-    // A write that is retried after a lost answer finds its own result.
-    if (decided.id !== dataset.id) await this.objects.delete([datasetKey(dataset.id)]);
-    return decided;
+    return parseOutcome(await this.objects.get(this.outcomeKey)).dataset;
   }
 
   /** @throws ZerofleetError `upload_part_invalid`; errors of the body. Nothing is stored then */
@@ -208,7 +228,7 @@ export class UploadSession {
   }
 
   async removeParts(): Promise<void> {
-    await removeFolder(this.objects, `${this.folder}/parts`);
+    await removeFolder(this.objects, this.partsPrefix.slice(0, -1));
   }
 
   async remove(store: Pick<UploadSpace, 'releaseUpload'>): Promise<void> {
@@ -227,6 +247,11 @@ export class UploadSession {
     return Math.min(part_bytes, bytes - (part - 1) * part_bytes);
   }
 
+  /** Prefix of the keys of its parts. */
+  get partsPrefix(): string {
+    return `${this.folder}/parts/`;
+  }
+
   private get folder(): string {
     return uploadKey(this.announced.project, this.announced.id);
   }
@@ -240,7 +265,7 @@ export class UploadSession {
   }
 
   private partKey(part: number): string {
-    return `${this.folder}/parts/${String(part).padStart(6, '0')}`;
+    return this.partsPrefix + String(part).padStart(6, '0');
   }
 }
 

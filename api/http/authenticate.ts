@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ApiKey, type Scope, ZerofleetError } from '../../contracts/index.js';
 import type { ApiKeys } from '../../state/index.js';
 
@@ -6,6 +6,24 @@ const BEARER = /^Bearer +([\x21-\x7e]{1,512}) *$/i;
 
 /** Interval of recording a key's last use: recording each request would cost a durable write. */
 const USE_NOTED_EVERY_MS = 300_000;
+
+/**
+ * Finds the key of a request, counts the request for it, or for its address if there is none, and checks the key's scopes.
+ * @throws ZerofleetError `unauthenticated`, `rate_limited`, `insufficient_scope`
+ */
+export async function admit(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  scopes: readonly Scope[],
+): Promise<void> {
+  const { server } = request;
+  try {
+    request.apiKey = await authenticate(server.services.store, request);
+  } finally {
+    await server.countRequest(request, reply);
+  }
+  requireScopes(request.apiKey, scopes);
+}
 
 /**
  * Finds the API key of a request. The job store looks it up by its SHA-256 and never stores the key itself.

@@ -20,7 +20,7 @@ interface FileQuery extends ListParams {
   order?: string;
 }
 
-const PURPOSE = 'fine-tune';
+export const PURPOSE = 'fine-tune';
 const MAX_NAME = 100;
 
 export async function fileRoutes(app: FastifyInstance): Promise<void> {
@@ -69,19 +69,24 @@ export async function fileRoutes(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Stores the file while it arrives. Its purpose may come behind it, and then the file of a wrong one is removed. */
+/** Stores the file while it arrives. A wrong purpose is refused before it, or, if it comes behind the file, removes it. */
 async function receive(request: FastifyRequest): Promise<Dataset> {
   const { datasets } = ownApi(request);
-  const fields = new Map<string, unknown>();
+  let hasPurpose = false;
   let stored: Dataset | null = null;
   try {
     for await (const part of request.parts()) {
-      if (part.type === 'field') fields.set(part.fieldname, part.value);
-      else if (part.fieldname === 'file' && stored === null) stored = await store(part, datasets);
+      if (part.type === 'field') {
+        checkField(part.fieldname, part.value);
+        hasPurpose = true;
+      } else if (part.fieldname === 'file' && stored === null) stored = await store(part, datasets);
       else throw new Refusal(400, 'invalid_parameter', part.fieldname, 'send one file, as the field file');
     }
     if (stored === null) throw new Refusal(400, 'missing_parameter', 'file', 'the form has no field file');
-    checkFields(fields);
+    if (!hasPurpose) {
+      const message = `the form has no field purpose; send ${PURPOSE}`;
+      throw new Refusal(400, 'missing_parameter', 'purpose', message);
+    }
     return stored;
   } catch (error) {
     if (stored !== null) await datasets.delete(stored.id);
@@ -90,28 +95,29 @@ async function receive(request: FastifyRequest): Promise<Dataset> {
 }
 
 function store({ filename, file }: MultipartFile, datasets: ReturnType<typeof ownApi>['datasets']) {
-  const name = filename.slice(-MAX_NAME) || 'file';
-  return datasets.create(name, Readable.toWeb(file) as ReadableStream<Uint8Array>, 'jsonl');
+  return datasets.create(nameOf(filename), Readable.toWeb(file) as ReadableStream<Uint8Array>, 'jsonl');
 }
 
-function checkFields(fields: ReadonlyMap<string, unknown>): void {
-  const purpose = fields.get('purpose');
-  if (purpose === undefined)
-    throw new Refusal(400, 'missing_parameter', 'purpose', `the form has no field purpose; send ${PURPOSE}`);
-  if (purpose !== PURPOSE)
+/** Returns the name of the dataset of a file. */
+export function nameOf(filename: string): string {
+  return [...filename].slice(-MAX_NAME).join('') || 'file';
+}
+
+/** Checks a field besides the content. @throws Refusal */
+export function checkField(name: string, value: unknown): void {
+  if (name !== 'purpose')
+    throw notSupported(
+      name.replace(/\[.*/, ''),
+      `${name} is not supported: files stay until they are deleted`,
+    );
+  if (value !== PURPOSE)
     throw notSupported(
       'purpose',
-      `files are for training here; the purpose must be ${PURPOSE}, not ${purpose}`,
-    );
-  const [other] = [...fields.keys()].filter((name) => name !== 'purpose');
-  if (other !== undefined)
-    throw notSupported(
-      other.replace(/\[.*/, ''),
-      `${other} is not supported: files stay until they are deleted`,
+      `files are for training here; the purpose must be ${PURPOSE}, not ${value}`,
     );
 }
 
-function fileOf({ id, bytes, created_at, name }: Dataset): FileObject {
+export function fileOf({ id, bytes, created_at, name }: Dataset): FileObject {
   return {
     id,
     object: 'file',

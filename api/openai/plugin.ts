@@ -1,6 +1,6 @@
 /**
- * The fine-tuning API of OpenAI, translated: each request becomes requests to this server's own API (own-api.ts). docs/openai.md has what is
- * supported; what is not is refused by name.
+ * The fine-tuning API of OpenAI, translated: each request becomes requests to this server's own API (own-api.ts), or is an operation of it in
+ * another form (uploads/). docs/openai.md has what is supported; what is not is refused by name.
  */
 import multipart from '@fastify/multipart';
 import type { FastifyInstance } from 'fastify';
@@ -9,6 +9,7 @@ import { Refusal, sendRefusal } from './errors.js';
 import { fileRoutes } from './files.js';
 import { jobRoutes } from './jobs/routes.js';
 import { modelRoutes } from './models.js';
+import { uploadRoutes } from './uploads/routes.js';
 
 const PREFIX = '/openai/v1';
 
@@ -26,6 +27,7 @@ export default async function openai(app: FastifyInstance): Promise<void> {
       });
       await api.register(multipart, { limits: { fileSize: Number.POSITIVE_INFINITY, files: 1, fields: 10 } });
       await api.register(fileRoutes);
+      await api.register(uploadRoutes);
       await api.register(jobRoutes);
       await api.register(modelRoutes);
       await api.register(answerRoutes);

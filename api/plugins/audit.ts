@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import type { AuditEntry, OperationId } from '../../contracts/index.js';
-import { PROBLEM_MEDIA_TYPE } from '../http/problem.js';
 
 /**
  * Writes every mutating request to the audit log of the key's project, executed or refused, before its answer is sent. If Redis
  * fails at that moment, the server's own log has the entry. An entry has names and ids only, no content of bodies or headers.
+ *
+ * A request of the translated API that changes something itself is in the log as the operation that its route names.
  *
  * A request without a known key belongs to no project and is in the server's own log.
  */
@@ -36,7 +37,7 @@ function entryOf(
   { operationId, payload }: { operationId: OperationId; payload: unknown },
 ): Omit<AuditEntry, 'id' | 'key_id' | 'key_name'> {
   const { statusCode: status } = reply;
-  const code = status < 400 ? null : codeOf(reply, payload);
+  const code = status < 400 ? null : codeOf(payload);
   return {
     at: new Date().toISOString(),
     operation: operationId,
@@ -56,8 +57,10 @@ function resourceOf(request: FastifyRequest, reply: FastifyReply): string | null
   return Object.values(request.params ?? {}).map(String)[0] ?? null;
 }
 
-function codeOf(reply: FastifyReply, payload: unknown): string | null {
-  if (typeof payload !== 'string' || reply.getHeader('content-type') !== PROBLEM_MEDIA_TYPE) return null;
-  const { code }: { code?: unknown } = JSON.parse(payload);
-  return typeof code === 'string' ? code : null;
+/** The code of a problem document, or of an error of the translated API. */
+function codeOf(payload: unknown): string | null {
+  if (typeof payload !== 'string') return null;
+  const { code, error }: { code?: unknown; error?: { code: unknown } } = JSON.parse(payload);
+  const found = error?.code ?? code;
+  return typeof found === 'string' ? found : null;
 }

@@ -7,9 +7,9 @@ import type {
 } from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import fp from 'fastify-plugin';
-import { type ApiKey, type OperationId, ZerofleetError } from '../../contracts/index.js';
+import { type OperationId, ZerofleetError } from '../../contracts/index.js';
 import { handlers } from '../handlers/index.js';
-import { authenticate, requireScopes } from '../http/authenticate.js';
+import { admit } from '../http/authenticate.js';
 import { leaveRestUnread } from '../http/upload-body.js';
 import { type HttpPart, RequestValidators } from '../http/validators.js';
 import type { Contract, Operation } from '../operations.js';
@@ -30,7 +30,7 @@ export default fp(
     app.setSerializerCompiler(() => (data) => JSON.stringify(data));
     await app.register(openapiGlue, {
       specification: withoutReplies(contract.document),
-      operationResolver: (operationId) => routeOptions(app, contract, operationId as OperationId),
+      operationResolver: (operationId) => routeOptions(contract, operationId as OperationId),
     });
   },
   { name: 'contract', dependencies: ['services', 'errors', 'protection', 'bodies'] },
@@ -49,11 +49,7 @@ function withoutReplies(document: Contract['document']): Contract['document'] {
   return copy;
 }
 
-function routeOptions(
-  app: FastifyInstance,
-  { operations }: Contract,
-  operationId: OperationId,
-): RouteOptions {
+function routeOptions({ operations }: Contract, operationId: OperationId): RouteOptions {
   const operation = operations.get(operationId);
   const handler = handlers[operationId];
   if (operation === undefined || handler === undefined)
@@ -65,8 +61,7 @@ function routeOptions(
     onRequest: async (request, reply) => {
       try {
         if (operation.scopes !== null) {
-          await admit(app, request, reply);
-          requireScopes(request.apiKey as ApiKey, operation.scopes);
+          await admit(request, reply, operation.scopes);
           refuseEscapes(request);
         }
         refuseEncoding(request, reply);
@@ -84,15 +79,6 @@ function routeOptions(
   };
   // The OpenAPI glue adds method, url and schema.
   return options as RouteOptions;
-}
-
-/** Finds the key and counts the request for it, or for its address if there is none. */
-async function admit(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  try {
-    request.apiKey = await authenticate(app.services.store, request);
-  } finally {
-    await app.countRequest(request, reply);
-  }
 }
 
 /** Refuses malformed escapes in the query, which would otherwise be taken literally. The router refuses those of paths. */

@@ -1,15 +1,11 @@
 /** A program as it is written for OpenAI's fine-tuning API, with the official client; its URL and its key are those of a stack. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import OpenAI, { toFile } from 'openai';
 import type { FineTuningJob } from 'openai/resources/fine-tuning/jobs/jobs';
 import t from 'tap';
-import { projectRoot } from '../../platform/process/root.js';
-import { tarOf } from '../../platform/testing/models.js';
 import { startStack } from '../support/stack.js';
+import { uploadBase } from './base-model.js';
 
-const BASE = join(projectRoot(), 'test', 'e2e', 'hf-llama', 'model');
 const QUESTIONS = Array.from({ length: 40 }, (_, n) => ({ role: 'user', content: `Is ${n} even?` }));
 const answer = (n: number, isRight = true) => ({
   role: 'assistant',
@@ -27,8 +23,7 @@ t.test('fine-tuning through the official client', async (t) => {
   const { baseUrl, apiKey } = stack.client.options;
   const client = new OpenAI({ baseURL: `${baseUrl}/openai/v1`, apiKey });
   const { jobs } = client.fineTuning;
-  const files = readdirSync(BASE).map((name) => [name, readFileSync(join(BASE, name))] as const);
-  await stack.client.models.create('my-base', await tarOf(files));
+  await uploadBase(stack, 'my-base');
 
   const send = async (lines: object[], name: string) => {
     const content = lines.map((line) => `${JSON.stringify(line)}\n`).join('');

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { ADMIN_KEY, CHATS, startTestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
-import type { Checkpoint, SampleReply } from '../../contracts/index.js';
+import type { Checkpoint, SampleReply, Upload } from '../../contracts/index.js';
 import { wrongShape } from './shapes.js';
 
 const REQUESTS = 5_000;
@@ -55,6 +55,11 @@ t.test('5,000 requests', async (t) => {
   const [checkpoint] = (await stack.store.listCheckpoints(job.id)).data as [Checkpoint];
   await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
 
+  const announced = { name: 'fuzz', format: 'jsonl', bytes: 9 };
+  const upload = (
+    await stack.request({ method: 'POST', url: '/v1/uploads', payload: announced })
+  ).json<Upload>();
+
   const model = `ft:tiny:default::${checkpoint.id}`;
   const id = fc
     .oneof(
@@ -64,6 +69,7 @@ t.test('5,000 requests', async (t) => {
           job.id,
           dataset,
           checkpoint.id,
+          upload.id,
           model,
           `file-results-${job.id}`,
           'job_00000000000000000000000000',
@@ -91,6 +97,14 @@ t.test('5,000 requests', async (t) => {
     seed: 3,
     method: { type: 'supervised' },
   };
+  const creation = {
+    bytes: 9,
+    filename: 'a.jsonl',
+    mime_type: 'text/jsonl',
+    purpose: 'fine-tune',
+    expires_after: null,
+  };
+  const completion_of_upload = { part_ids: [`part_${'0'.repeat(26)}`], md5: '0'.repeat(32) };
   const query = fc
     .record(
       {
@@ -112,7 +126,7 @@ t.test('5,000 requests', async (t) => {
   const wild = fc.record({
     method: fc.constantFrom('GET' as const, 'POST' as const, 'DELETE' as const),
     url: fc
-      .oneof(fc.webPath(), at('/embeddings', '/uploads', '/responses', '/files', '/models'))
+      .oneof(fc.webPath(), at('/embeddings', '/responses', '/files', '/models'))
       .map((of) => `/openai/v1${of}`),
     body: fc.oneof(none, fc.jsonValue({ maxDepth: 2 })),
   });
@@ -120,6 +134,15 @@ t.test('5,000 requests', async (t) => {
     { weight: 4, arbitrary: call('POST', at('/chat/completions'), mutated(chat)) },
     { weight: 3, arbitrary: call('POST', at('/completions'), mutated(completion)) },
     { weight: 2, arbitrary: call('POST', at('/fine_tuning/jobs'), mutated(training)) },
+    { weight: 1, arbitrary: call('POST', at('/uploads'), mutated(creation)) },
+    {
+      weight: 1,
+      arbitrary: call(
+        'POST',
+        fc.tuple(id, at('parts', 'complete', 'cancel')).map(([of, what]) => `/uploads/${of}/${what}`),
+        mutated(completion_of_upload),
+      ),
+    },
     {
       weight: 3,
       arbitrary: call(

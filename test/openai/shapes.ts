@@ -6,6 +6,7 @@ import type { FileObject } from 'openai/resources/files';
 import type { FineTuningJobCheckpoint } from 'openai/resources/fine-tuning/jobs/checkpoints';
 import type { FineTuningJob, FineTuningJobEvent } from 'openai/resources/fine-tuning/jobs/jobs';
 import type { Model } from 'openai/resources/models';
+import type { Upload } from 'openai/resources/uploads';
 import { Check, type TSchema, Type } from '../../platform/schema.js';
 
 const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()]);
@@ -26,6 +27,16 @@ const SHAPES: Readonly<Record<string, TSchema>> = {
     filename: text,
     purpose: text,
     status: text,
+  }),
+  upload: fieldsOf<Upload>({
+    id: text,
+    bytes: whole,
+    created_at: whole,
+    expires_at: whole,
+    filename: text,
+    purpose: text,
+    status: text,
+    file: nullable(anything),
   }),
   model: fieldsOf<Model>({ id: text, created: whole, owned_by: text }),
   'fine_tuning.job': fieldsOf<FineTuningJob>({

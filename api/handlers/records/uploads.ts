@@ -65,11 +65,8 @@ export const completeUpload: OperationHandler<'completeUpload'> = async (request
   const { server, log } = request;
   const session = await open(request);
   const deps = { ...server.services, log };
-  const dataset = await whileSilent(request, reply, (signal) => complete(deps, session, signal));
-  // The sweep removes parts that remain after a failure.
-  await session
-    .removeParts()
-    .catch((err: unknown) => log.warn({ err, upload: session.announced.id }, 'parts left'));
+  const completion = { session, content: () => session.content() };
+  const dataset = await whileSilent(request, reply, (signal) => complete(deps, completion, signal));
   return reply.code(201).header('location', `/v1/datasets/${dataset.id}`).send(dataset);
 };
 

@@ -1,0 +1,282 @@
+/** Uploads through the official client. */
+import { createHash } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import { connect } from 'node:net';
+import OpenAI, { type APIError, toFile } from 'openai';
+import t, { type Test } from 'tap';
+import { putDocument } from '../../../control/recovery/documents.js';
+import { uploadDocumentKey } from '../../../control/recovery/uploads.js';
+import { sweep } from '../../../control/sweep/sweep.js';
+import { storedBytes } from '../../../state/index.js';
+import { storedKeys } from '../../testing/model-uploads.js';
+import { ADMIN_KEY, CHATS, startTestStack, withMethod } from '../../testing/stack.js';
+import { MAX_PART_BYTES } from './parts.js';
+
+const CONTENT = Buffer.from(CHATS);
+const MD5 = createHash('md5').update(CONTENT).digest('hex');
+/** Sizes that cut lines, and the rest. */
+const CUTS = [7, 1000, 1001, 2500];
+const PARTS = [0, ...CUTS].map((begin, index) => CONTENT.subarray(begin, CUTS[index]));
+
+async function setup(t: Test, options: Parameters<typeof startTestStack>[0] = {}) {
+  const stack = await startTestStack(options);
+  t.teardown(() => stack.close());
+  const root = await stack.listen();
+  const clientOf = (apiKey: string) =>
+    new OpenAI({ baseURL: `${root}/openai/v1`, apiKey, maxRetries: 0 }).uploads;
+  const uploads = clientOf(ADMIN_KEY);
+  const begin = (bytes = CONTENT.length, of = uploads) =>
+    of.create({ bytes, filename: 'chats.jsonl', mime_type: 'text/jsonl', purpose: 'fine-tune' });
+  const send = async (id: string, bytes: Buffer, of = uploads) =>
+    (await of.parts.create(id, { data: await toFile(bytes, 'part') })).id;
+  const sendAll = (id: string) => Promise.all(PARTS.map((part) => send(id, part)));
+  const stored = async () => storedBytes(await stack.store.getUse('default'));
+  return { stack, root, clientOf, uploads, begin, send, sendAll, stored };
+}
+
+/** Checks that a call is refused with an error of the official client. */
+async function refused(t: Test, call: Promise<unknown>, wanted: object) {
+  const error = (await call.then(
+    () => null,
+    (cause: unknown) => cause,
+  )) as APIError | null;
+  t.match(error, { type: 'invalid_request_error', ...wanted });
+}
+
+t.test('parts of any sizes become the file that files.create makes', async (t) => {
+  const { stack, uploads, begin, send, stored } = await setup(t);
+  const upload = await begin();
+  t.match(upload, {
+    id: /^upl_\w{26}$/,
+    object: 'upload',
+    status: 'pending',
+    filename: 'chats.jsonl',
+    purpose: 'fine-tune',
+    bytes: CONTENT.length,
+    expires_at: upload.created_at + 3600,
+    file: null,
+  });
+  t.equal(await stored(), CONTENT.length, 'its storage counts from the beginning');
+  const sent = new Map<number, string>();
+  const inReverse = [...PARTS.entries()].reverse();
+  await Promise.all(inReverse.map(async ([index, part]) => sent.set(index, await send(upload.id, part))));
+  const part = await uploads.parts.create(upload.id, { data: await toFile(Buffer.from('again'), 'part') });
+  t.match(part, { id: /^part_\w{26}$/, object: 'upload.part', created_at: Number, upload_id: upload.id });
+  const part_ids = PARTS.map((_, index) => sent.get(index) ?? '');
+
+  const completion = { part_ids, md5: MD5.toUpperCase() };
+  const [done, same] = await Promise.all([1, 2].map(() => uploads.complete(upload.id, completion)));
+  t.match(done, { ...upload, status: 'completed', file: { object: 'file', filename: 'chats.jsonl' } });
+  t.same(same, done, 'concurrent completions make one file');
+  t.same(await uploads.complete(upload.id, completion), done, 'and so does a repeated one');
+
+  const dataset = await stack.store.getDataset(done?.file?.id ?? '');
+  const { id, name, created_at, ...made } = await stack.upload(CHATS, 'jsonl');
+  t.match(dataset, made, 'with digest, counts and format');
+  t.equal(await stored(), 2 * CONTENT.length);
+  t.equal((await storedKeys(stack, 'uploads/')).filter((key) => key.includes('/parts/')).length, 0);
+  const { data: audited } = await stack.store.listAudit('default');
+  const [last, , , first] = audited.filter(({ operation }) => operation.endsWith('Upload'));
+  t.match(last, { operation: 'completeUpload', resource: done?.file?.id, outcome: 'succeeded' });
+  t.match(first, { operation: 'createUpload', resource: upload.id, outcome: 'succeeded' });
+});
+
+t.test('wrong parts, orders and contents', async (t) => {
+  const { stack, uploads, begin, send, sendAll } = await setup(t);
+  const { id } = await begin();
+  const part_ids = await sendAll(id);
+  const before = await storedKeys(stack);
+  const complete = (more: object) => uploads.complete(id, { part_ids, ...more });
+  const [first = '', ...rest] = part_ids;
+  const unknown = `part_${'0'.repeat(26)}`;
+  const wrong: [more: object, error: object][] = [
+    [{ part_ids: [unknown, ...rest] }, { code: 'upload_part_not_found', param: 'part_ids' }],
+    [{ part_ids: ['../upload.json', ...rest] }, { code: 'upload_part_not_found', param: 'part_ids' }],
+    [{ part_ids: rest }, { code: 'upload_bytes_mismatch', param: 'part_ids' }],
+    [{ part_ids: [first, first, ...rest] }, { code: 'invalid_parameter', param: 'part_ids' }],
+    [{ part_ids: [] }, { code: 'invalid_parameter', param: 'part_ids' }],
+    [{ md5: MD5.slice(1) }, { code: 'invalid_parameter', param: 'md5' }],
+    [{ md5: MD5.replace(/./, (digit) => (digit === '0' ? '1' : '0')) }, { code: 'upload_md5_mismatch' }],
+    [{ more: 1 }, { code: 'invalid_parameter' }],
+  ];
+  for (const [more, error] of wrong) await refused(t, complete(more), { status: 400, ...error });
+  const backwards = { part_ids: [...part_ids].reverse() };
+  await refused(t, complete(backwards), { status: 422, code: 'dataset_line_invalid' });
+  t.same(await storedKeys(stack), before, 'a refused completion changes nothing');
+  t.equal((await complete({ md5: MD5 })).status, 'completed');
+  await refused(t, send(id, Buffer.from('more')), { status: 400, code: 'upload_not_pending' });
+  await refused(t, uploads.cancel(id), { status: 400, code: 'upload_not_pending' });
+  const [entry] = (await stack.store.listAudit('default')).data;
+  t.match(entry, { operation: 'deleteUpload', outcome: 'refused', code: 'upload_not_pending', resource: id });
+});
+
+t.test('what is no file for training is refused', async (t) => {
+  const { stack, uploads } = await setup(t, { limits: { dataset_bytes: 10_000 } });
+  const wanted = { bytes: 10, filename: 'a', mime_type: 'text/jsonl', purpose: 'fine-tune' as const };
+  const expires_after = { anchor: 'created_at' as const, seconds: 3600 };
+  const create = (more: object) => uploads.create({ ...wanted, ...more });
+  await refused(t, create({ purpose: 'batch' }), { status: 400, param: 'purpose' });
+  await refused(t, create({ expires_after }), { status: 400, param: 'expires_after' });
+  await refused(t, create({ bytes: 0 }), { status: 400, param: 'bytes' });
+  await refused(t, create({ filename: undefined }), { status: 400, param: 'filename' });
+  await refused(t, create({ bytes: 10_001 }), { status: 413, code: 'dataset_too_large' });
+  await stack.store.putQuota('default', { max_jobs: null, max_ranks: null, max_storage_bytes: 1000 });
+  await refused(t, create({ bytes: 1001 }), { status: 403, code: 'storage_quota_exceeded', type: /./ });
+  const { filename } = await create({ filename: `${'é😀'.repeat(60)}.jsonl` });
+  t.equal([...filename].length, 100);
+  t.ok(filename.endsWith('é😀.jsonl'));
+});
+
+t.test('sizes of parts', async (t) => {
+  const { stack, begin, send } = await setup(t);
+  const keys = () => storedKeys(stack, 'uploads/');
+  const small = await begin(10);
+  const tooMany = { status: 400, code: 'upload_too_many_bytes', param: 'data' };
+  await refused(t, send(small.id, Buffer.alloc(11)), tooMany);
+  t.equal((await keys()).length, 1, 'nothing is stored');
+  // The client repeats a part when it lost the answer.
+  for (let n = 0; n < 2; n++) await send(small.id, Buffer.alloc(10));
+  await refused(t, send(small.id, Buffer.alloc(1)), tooMany);
+  t.equal((await keys()).length, 3);
+
+  const large = await begin(2 * MAX_PART_BYTES);
+  await send(large.id, Buffer.alloc(MAX_PART_BYTES));
+  const tooLarge = { status: 413, code: 'upload_part_too_large', param: 'data' };
+  await refused(t, send(large.id, Buffer.alloc(MAX_PART_BYTES + 1)), tooLarge);
+  t.equal((await keys()).length, 5);
+});
+
+t.test('forms without a part, and bodies that break off', async (t) => {
+  const puts = new EventEmitter();
+  const { stack, root, begin } = await setup(t, {
+    wrap: ({ objects }) => ({
+      objects: withMethod(objects, 'put', async (...args) => {
+        puts.emit('begun');
+        try {
+          return await objects.put(...args);
+        } catch (error) {
+          puts.emit('failed');
+          throw error;
+        }
+      }),
+    }),
+  });
+  const { id } = await begin();
+  const post = async (form: FormData) => {
+    const url = `${root}/openai/v1/uploads/${id}/parts`;
+    const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+    return (await fetch(url, { method: 'POST', headers, body: form })).json();
+  };
+  const formOf = (name: string, value: string | Blob) => {
+    const form = new FormData();
+    form.set(name, value as Blob);
+    return form;
+  };
+  t.match(await post(new FormData()), { error: { code: 'missing_parameter', param: 'data' } });
+  t.match(await post(formOf('file', new Blob(['x']))), { error: { param: 'file' } });
+  t.match(await post(formOf('data', 'x')), { error: { param: 'data' } });
+
+  const before = await storedKeys(stack);
+  const socket = connect(Number(new URL(root).port), '127.0.0.1');
+  await once(socket, 'connect');
+  const head = [
+    `POST /openai/v1/uploads/${id}/parts HTTP/1.1`,
+    'host: a',
+    `authorization: Bearer ${ADMIN_KEY}`,
+    'content-type: multipart/form-data; boundary=b',
+    'content-length: 1000',
+    '',
+    '--b',
+    'content-disposition: form-data; name="data"; filename="part"',
+    'content-type: application/octet-stream',
+    '',
+    'cut',
+  ];
+  const [begun, failed] = [once(puts, 'begun'), once(puts, 'failed')];
+  socket.write(head.join('\r\n'));
+  await begun;
+  socket.destroy();
+  await failed;
+  t.same(await storedKeys(stack), before, 'half a part is not stored');
+});
+
+t.test('cancelled and expired uploads', async (t) => {
+  const { stack, uploads, begin, send, sendAll, stored } = await setup(t);
+  const upload = await begin();
+  const part_ids = await sendAll(upload.id);
+  t.same(await uploads.cancel(upload.id), { ...upload, status: 'cancelled' });
+  t.same(await uploads.cancel(upload.id), { ...upload, status: 'cancelled' }, 'and again');
+  t.equal(await stored(), 0);
+  t.equal((await storedKeys(stack)).filter((key) => key.includes('/parts/')).length, 0);
+  const cancelled = { status: 400, code: 'upload_not_pending', message: /is cancelled/ };
+  await refused(t, send(upload.id, CONTENT), cancelled);
+  await refused(t, uploads.complete(upload.id, { part_ids }), cancelled);
+  const own = await stack.request({ url: `/v1/uploads/${upload.id}` });
+  t.equal(own.statusCode, 404, 'the own API does not know it any more');
+
+  const old = await begin();
+  const parts = await sendAll(old.id);
+  const document = uploadDocumentKey('default', old.id);
+  const announced = JSON.parse(String(await stack.objects.get(document)));
+  const created_at = new Date(Date.now() - 3_600_000).toISOString();
+  await putDocument(stack.objects, document, { ...announced, created_at });
+  const expired = { status: 400, code: 'upload_not_pending', message: /is expired/ };
+  await refused(t, send(old.id, CONTENT), expired);
+  await refused(t, uploads.complete(old.id, { part_ids: parts }), expired);
+
+  const kept = await stack.upload(CHATS, 'jsonl');
+  t.equal(await stored(), 2 * CONTENT.length);
+  await stack.loseRedis();
+  t.equal(await stored(), 2 * CONTENT.length, 'what is pending is reserved again, what was cancelled is not');
+  await sweep({ store: stack.store, objects: stack.objects, grace_ms: 0 });
+  t.same(await storedKeys(stack, 'uploads/'), [], 'the sweep removes both');
+  t.equal(await stored(), kept.bytes);
+});
+
+t.test('an upload that is cancelled while a part or its completion is on the way', async (t) => {
+  const cancel: { now: (() => Promise<unknown>) | null; at: RegExp } = { now: null, at: /./ };
+  const { stack, uploads, begin, send, stored } = await setup(t, {
+    wrap: ({ objects }) => ({
+      objects: withMethod(objects, 'put', async (key, body, options) => {
+        const put = await objects.put(key, body, options);
+        const { now, at } = cancel;
+        if (now === null || !at.test(key)) return put;
+        cancel.now = null;
+        await now();
+        return put;
+      }),
+    }),
+  });
+  const left = async () => (await storedKeys(stack)).filter((key) => /\/parts\/|^datasets/.test(key));
+  const inPart = await begin();
+  Object.assign(cancel, { now: () => uploads.cancel(inPart.id), at: /\/parts\// });
+  await refused(t, send(inPart.id, CONTENT), { code: 'upload_not_pending' });
+  t.same(await left(), []);
+  const inCompletion = await begin();
+  const part_ids = [await send(inCompletion.id, CONTENT)];
+  Object.assign(cancel, { now: () => uploads.cancel(inCompletion.id), at: /^datasets\// });
+  await refused(t, uploads.complete(inCompletion.id, { part_ids }), { code: 'upload_not_found' });
+  t.same(await left(), []);
+  t.equal(await stored(), 0);
+});
+
+t.test('keys of other projects and without the scope', async (t) => {
+  const { stack, clientOf, uploads, begin, send } = await setup(t);
+  const { id } = await begin();
+  const part = await send(id, CONTENT);
+  const keyOf = ({ authorization }: { authorization: string }) => authorization.slice('Bearer '.length);
+  const other = clientOf(keyOf(await stack.headersIn('elsewhere')));
+  const unknown = { status: 404, code: 'upload_not_found' };
+  await refused(t, send(id, CONTENT, other), unknown);
+  await refused(t, other.complete(id, { part_ids: [part] }), unknown);
+  await refused(t, other.cancel(id), unknown);
+  const reader = clientOf(keyOf(await stack.headersOf('jobs:read')));
+  const lacking = { status: 403, type: 'permission_error' };
+  await refused(t, begin(1, reader), lacking);
+  await refused(t, send(id, CONTENT, reader), lacking);
+  await refused(t, reader.cancel(id), lacking);
+  const nobody = { status: 401, type: 'authentication_error' };
+  await refused(t, clientOf('zf_unknown').cancel(id), nobody);
+  await refused(t, uploads.cancel('upl_1'), { status: 400, code: 'invalid_parameter', param: 'upload_id' });
+  t.equal((await uploads.complete(id, { part_ids: [part] })).status, 'completed');
+});

@@ -1,0 +1,153 @@
+/** `/uploads`: a file in parts. It is an upload of this server's own API whose parts have any sizes. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Upload } from 'openai/resources/uploads';
+import type { UploadPart } from 'openai/resources/uploads/parts';
+import { decodeTime } from 'ulid';
+import { bodyOf } from '../../../client/transport.js';
+import type { Upload as Announced, Dataset, OperationId } from '../../../contracts/index.js';
+import { Type } from '../../../platform/schema.js';
+import { completeUpload } from '../../datasets/complete-upload.js';
+import { UploadSession } from '../../datasets/upload-session.js';
+import { admit } from '../../http/authenticate.js';
+import { whileSilent } from '../../http/long-request.js';
+import { leaveRestUnread } from '../../http/upload-body.js';
+import { Refusal } from '../errors.js';
+import { checkField, fileOf, nameOf, PURPOSE } from '../files.js';
+import { ownApi } from '../own-api.js';
+import { nullable, parserOf, secondsOf } from '../pages.js';
+import { expiryOf, MAX_PARTS, notPending, statusOf, UploadParts } from './parts.js';
+
+interface Identified {
+  Params: { upload_id: string };
+}
+type OfUpload = FastifyRequest<Identified>;
+
+const ID = /^upl_[0-9A-HJKMNP-TV-Z]{26}$/;
+
+const parseCreation = parserOf(
+  Type.Object(
+    {
+      bytes: Type.Integer({ minimum: 1 }),
+      filename: Type.String({ minLength: 1 }),
+      mime_type: Type.String(),
+      purpose: Type.String(),
+      expires_after: Type.Optional(Type.Unsafe<unknown>()),
+    },
+    { additionalProperties: false },
+  ),
+);
+
+const parseCompletion = parserOf(
+  Type.Object(
+    {
+      part_ids: Type.Array(Type.String({ maxLength: 64 }), {
+        minItems: 1,
+        maxItems: MAX_PARTS,
+        uniqueItems: true,
+      }),
+      md5: nullable(Type.String({ pattern: '^[0-9a-fA-F]{32}$' })),
+    },
+    { additionalProperties: false },
+  ),
+);
+
+export async function uploadRoutes(app: FastifyInstance): Promise<void> {
+  const { store, objects } = app.services;
+
+  app.post('/uploads', async (request): Promise<Upload> => {
+    const { bytes, filename, purpose, expires_after } = parseCreation(request.body);
+    checkField('purpose', purpose);
+    if ((expires_after ?? null) !== null) checkField('expires_after', expires_after);
+    const body = { name: nameOf(filename), format: 'jsonl' as const, bytes };
+    const upload = await bodyOf('uploads', ownApi(request).http.POST('/v1/uploads', { body }));
+    return uploadOf(upload, 'pending');
+  });
+
+  app.post<Identified>('/uploads/:upload_id/parts', as(app, 'putUploadPart'), async (request, reply) => {
+    try {
+      const session = await open(request, reply);
+      const id = await receive(request, new UploadParts(objects, session));
+      return partOf(id, session.announced.id);
+    } catch (error) {
+      leaveRestUnread(reply);
+      throw error;
+    }
+  });
+
+  app.post<Identified>('/uploads/:upload_id/complete', as(app, 'completeUpload'), async (request, reply) => {
+    const session = await open(request, reply);
+    const { part_ids, md5 = null } = parseCompletion(request.body);
+    const status = await statusOf(session);
+    // The client repeats the request when it lost the answer.
+    if (status !== 'pending' && status !== 'completed') throw notPending(session, status);
+    const deps = { ...app.services, log: request.log };
+    const content = () => new UploadParts(objects, session).content(part_ids, md5);
+    const complete = (signal: AbortSignal) => completeUpload(deps, { session, content }, signal);
+    const dataset = await whileSilent(request, reply, complete);
+    reply.header('location', `/v1/datasets/${dataset.id}`);
+    return uploadOf(session.announced, 'completed', dataset);
+  });
+
+  app.post<Identified>('/uploads/:upload_id/cancel', as(app, 'deleteUpload'), async (request, reply) => {
+    const session = await open(request, reply);
+    if ((await session.cancel(store)) !== null) throw notPending(session, 'completed');
+    return uploadOf(session.announced, 'cancelled');
+  });
+}
+
+/** Options of a route that is an operation of this server's own API: with its scopes, and as such in the audit log. */
+function as({ services }: FastifyInstance, operationId: OperationId) {
+  const operation = services.contract.operations.get(operationId);
+  if (operation === undefined) throw new Error(`there is no operation ${operationId}`);
+  return { config: { operation } };
+}
+
+/** Finds the upload of a request, if its key may change it. @throws Refusal; ZerofleetError `upload_not_found`, errors of admit() */
+async function open(request: OfUpload, reply: FastifyReply): Promise<UploadSession> {
+  await admit(request, reply, request.routeOptions.config.operation?.scopes ?? []);
+  const { upload_id: id } = request.params;
+  if (!ID.test(id))
+    throw new Refusal(400, 'invalid_parameter', 'upload_id', `${id} is not the id of an upload`);
+  return UploadSession.open(request.server.services.objects, request.records.project, id);
+}
+
+/** Stores the part that a form has. @returns its id */
+async function receive(request: FastifyRequest, parts: UploadParts): Promise<string> {
+  let id: string | null = null;
+  for await (const part of request.parts()) {
+    if (part.type === 'field' || part.fieldname !== 'data' || id !== null)
+      throw new Refusal(
+        400,
+        'invalid_parameter',
+        part.fieldname,
+        'send the part as one file, as the field data',
+      );
+    id = await parts.add(part.file);
+  }
+  if (id === null) throw new Refusal(400, 'missing_parameter', 'data', 'the form has no field data');
+  return id;
+}
+
+function partOf(id: string, upload_id: string): UploadPart {
+  const created_at = Math.floor(decodeTime(id.slice('part_'.length)) / 1000);
+  return { id, object: 'upload.part', created_at, upload_id };
+}
+
+function uploadOf(
+  upload: Pick<Announced, 'id' | 'name' | 'bytes' | 'created_at'>,
+  status: Upload['status'],
+  dataset: Dataset | null = null,
+): Upload {
+  const { id, name, bytes, created_at } = upload;
+  return {
+    id,
+    object: 'upload',
+    bytes,
+    created_at: secondsOf(created_at),
+    expires_at: Math.floor(expiryOf(upload) / 1000),
+    filename: name,
+    purpose: PURPOSE,
+    status,
+    file: dataset && fileOf(dataset),
+  };
+}
