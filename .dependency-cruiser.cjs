@@ -13,6 +13,7 @@ const mayImport = {
   'native/js': [],
   client: ['contracts'],
   cli: ['contracts', 'spec', 'client'],
+  web: ['contracts', 'client'],
 };
 const everywhere = ['bench', 'test', 'tools', 'stack', 'ops'];
 

@@ -11,8 +11,8 @@ import openai from './openai/plugin.js';
 import { loadContract } from './operations.js';
 import audit from './plugins/audit.js';
 import bodies from './plugins/bodies.js';
+import consolePlugin from './plugins/console.js';
 import contract from './plugins/contract.js';
-import dashboard from './plugins/dashboard.js';
 import errors, { sendError } from './plugins/errors.js';
 import head from './plugins/head.js';
 import idempotency from './plugins/idempotency.js';
@@ -78,7 +78,7 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
   app.register(idempotency);
   app.register(contract);
   app.register(openai);
-  app.register(dashboard);
+  app.register(consolePlugin);
   app.register(reference);
   return app;
 }

@@ -7,8 +7,8 @@ import { defaultRetry, type RetryPolicy, retryingFetch } from './retry.js';
 export interface ClientOptions {
   /** URL of the API, e.g. `http://127.0.0.1:8080`. */
   baseUrl: string;
-  /** Sent as bearer token. */
-  apiKey: string;
+  /** Sent as bearer token. Without one, in the console, the browser sends the session's cookie. */
+  apiKey?: string;
   retry?: Partial<RetryPolicy>;
   /** Replaces the global fetch. */
   fetch?: typeof fetch;
@@ -37,7 +37,8 @@ export function createHttp(options: ClientOptions): Http {
   const { baseUrl, apiKey } = options;
   const http = createClient<paths>({
     baseUrl: baseUrl.replace(/\/+$/, ''),
-    headers: { authorization: `Bearer ${apiKey}` },
+    // The header tells that a page of this server sends the cookie: pages of others cannot set it.
+    headers: apiKey === undefined ? { 'x-zerofleet-console': '1' } : { authorization: `Bearer ${apiKey}` },
     fetch: fetchOf(options),
   });
   http.use({

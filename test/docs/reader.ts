@@ -19,7 +19,7 @@ export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: s
   const dir = t.testdir({ clone: {}, tmp: {} });
   const [cwd, tmp] = [join(dir, 'clone'), join(dir, 'tmp')];
   symlinkSync(data_dir, join(cwd, '.zerofleet'));
-  writeFileSync(join(data_dir, 'api-key'), client.options.apiKey);
+  writeFileSync(join(data_dir, 'api-key'), client.options.apiKey ?? '');
   symlinkSync(join(projectRoot(), 'tools'), join(cwd, 'tools'));
   copyFileSync(join(projectRoot(), 'README.md'), join(cwd, 'README.md'));
   return { client, cwd, tmp };

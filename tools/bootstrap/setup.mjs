@@ -6,6 +6,7 @@ import { installNpmPackages, npmPackagesAreCurrent } from './npm-packages.mjs';
 import { Progress } from './progress.mjs';
 import { installSystemPackages, missingSystemPackages } from './system-packages.mjs';
 import { compileTypescript, typescriptIsCurrent } from './typescript.mjs';
+import { buildWeb, webIsCurrent } from './web.mjs';
 
 const progress = new Progress(process.stderr);
 
@@ -37,13 +38,18 @@ export function ensureTypescript() {
   return unless(typescriptIsCurrent, 'TypeScript: compiling', compileTypescript);
 }
 
+/** Builds the console unless it is current. */
+export function ensureWeb() {
+  return unless(webIsCurrent, 'console: bundling', buildWeb);
+}
+
 /** Installs the npm packages unless they are current. */
 export function ensureNpmPackages() {
   return unless(npmPackagesAreCurrent, 'npm packages: installing', installNpmPackages);
 }
 
 /**
- * Sets up a machine that has only Node.js and npm: system packages, npm packages, native addon, compiled TypeScript. Current
+ * Sets up a machine that has only Node.js and npm: system packages, npm packages, native addon, compiled TypeScript, console. Current
  * parts are skipped, so a repeated call takes a fraction of a second. One process at a time sets up a checkout; others wait for
  * it.
  * @param {{advise?: boolean}} [options] advise: print the advice on an old Node.js, if there is any, on standard error
@@ -81,7 +87,8 @@ function isCurrent() {
     missingSystemPackages().length === 0 &&
     npmPackagesAreCurrent() &&
     nativeBuildIsCurrent('release') &&
-    typescriptIsCurrent()
+    typescriptIsCurrent() &&
+    webIsCurrent()
   );
 }
 
@@ -94,6 +101,7 @@ async function runSteps() {
   const addon = Promise.all([npmPackages, core]).then(() =>
     ensureNative('release', 'native addon: building'),
   );
-  const done = await allDone([npmPackages, core, addon, npmPackages.then(ensureTypescript)]);
+  const programs = npmPackages.then(() => allDone([ensureTypescript(), ensureWeb()]));
+  const done = (await allDone([npmPackages, core, addon, programs])).flat();
   return systemPackages || done.includes(true);
 }

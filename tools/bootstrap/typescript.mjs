@@ -7,7 +7,8 @@ const stampFile = inRoot('dist', '.stamp');
 
 function inputs() {
   const { include } = JSON.parse(readFileSync(inRoot('tsconfig.json'), 'utf8'));
-  const files = listFiles(include, (path) => path.endsWith('/') || path.endsWith('.ts'));
+  const folders = include.map((path) => path.replace(/\/\*\*.*/, ''));
+  const files = listFiles(folders, (path) => path.endsWith('/') || path.endsWith('.ts'));
   return [...files, 'tsconfig.json', 'package-lock.json'];
 }
 

@@ -1,17 +1,17 @@
 // The loop of `npm run dev`. Changed TypeScript, C++ and contracts/openapi/ are compiled, and the stack is restarted with the
-// same data: running jobs are saved and continue. Compile errors are reported, and the running stack stays. Pages of web/ are
-// read at each request.
+// same data: running jobs are saved and continue. Compile errors are reported, and the running stack stays. The
+// console is bundled anew, and the stack stays.
 import { spawn } from 'node:child_process';
 import { EventEmitter, on, once } from 'node:events';
 import { readFileSync, watch, writeFileSync } from 'node:fs';
 import { SetupError } from '../bootstrap/errors.mjs';
 import { contractGenerators } from '../bootstrap/generators.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
-import { ensureNative, ensureTypescript } from '../bootstrap/setup.mjs';
+import { ensureNative, ensureTypescript, ensureWeb } from '../bootstrap/setup.mjs';
 
 /** Editors write a file in several steps, and several files are saved together. */
 const SETTLE_MS = 150;
-const SOURCE = /(\.(ts|cc|h|cu|cuh|cmake)|CMakeLists\.txt|CMakePresets\.json|^openapi\/.+\.yaml)$/;
+const SOURCE = /(\.(tsx?|css|html|cc|h|cu|cuh|cmake)|CMakeLists\.txt|CMakePresets\.json|^openapi\/.+\.yaml)$/;
 
 /** Calls `onChange` when sources have changed and no change followed for a moment. @returns {() => void} stops watching */
 function watchSources(onChange) {
@@ -22,7 +22,7 @@ function watchSources(onChange) {
     timer = setTimeout(onChange, SETTLE_MS);
   };
   const { include } = JSON.parse(readFileSync(inRoot('tsconfig.json'), 'utf8'));
-  const folders = include.map((path) => (path.startsWith('native') ? 'native' : path));
+  const folders = [...include, 'web'].map((path) => (path.startsWith('native') ? 'native' : path));
   const watchers = folders.map((folder) => watch(inRoot(folder), { recursive: true }, take));
   // A file watcher would lose a replaced file, so folders are watched.
   watchers.push(watch(inRoot(), take));
@@ -52,6 +52,7 @@ function rebuilder() {
   return async () => {
     try {
       const hasNewContract = await updateContract();
+      await ensureWeb();
       const built = [await ensureNative('release', 'native core: building'), await ensureTypescript()];
       return hasNewContract || built.includes(true);
     } catch (error) {

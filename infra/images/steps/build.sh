@@ -15,7 +15,7 @@ mkdir -p "$app/native/build"
 npm run setup
 
 cp package.json package-lock.json LICENSE openapi.yaml infra/images/steps/make-bucket.mjs "$app"
-cp -r web "$app/web"
+mkdir "$app/web" && cp -r web/build "$app/web/build"
 cp --parents state/*/commands/*.lua native/third_party/xxhash/LICENSE "$app"
 cp native/build/zerofleet.node "$app/native/build"
 # Without tests and benchmarks, types and source maps.

@@ -1,0 +1,44 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { runLogged } from './command.mjs';
+import { fingerprint, listFiles, stampMatches, writeStamp } from './fingerprint.mjs';
+import { inRoot } from './paths.mjs';
+
+const stampFile = inRoot('.build', 'web.stamp');
+/** The console is made of its own sources and of the client of the API. */
+const SOURCES = ['web', 'client', 'contracts'];
+const COMPRESSED = /\.(js|css|html|svg)$/;
+
+function inputs() {
+  const isSource = (path) => !/^web\/build\/|\.test\.ts$|\/testing\//.test(path);
+  return [...listFiles(SOURCES, isSource), 'package-lock.json'];
+}
+
+/** True when web/build was made from exactly these sources. */
+export const webIsCurrent = () => stampMatches(stampFile, fingerprint(inputs()));
+
+/** Checks the types of the console and bundles it, with a compressed file beside each. */
+export async function buildWeb() {
+  const value = fingerprint(inputs());
+  const bin = (...path) => [process.execPath, inRoot('node_modules', ...path)];
+  await runLogged('web', [
+    ...bin('typescript', 'bin', 'tsc'),
+    '--pretty',
+    'false',
+    '--project',
+    inRoot('web'),
+  ]);
+  await runLogged('web', [
+    ...bin('vite', 'bin', 'vite.js'),
+    'build',
+    '--config',
+    inRoot('web', 'vite.config.ts'),
+  ]);
+  for (const file of listFiles(['web/build'], (path) => path.endsWith('/') || COMPRESSED.test(path))) {
+    const content = readFileSync(inRoot(file));
+    const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+    writeFileSync(inRoot(`${file}.br`), brotliCompressSync(content, { params }));
+    writeFileSync(inRoot(`${file}.gz`), gzipSync(content, { level: 9 }));
+  }
+  writeStamp(stampFile, value);
+}

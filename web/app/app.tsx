@@ -1,0 +1,45 @@
+import type { FunctionComponent } from 'preact';
+import { lazy, Suspense } from 'preact/compat';
+import { useEffect } from 'preact/hooks';
+import { Notice } from '../parts/notice.js';
+import { RunView } from '../run/run-view.js';
+import { RunsView } from '../runs/runs-view.js';
+import { useLoaded } from './loaded.js';
+import { followAddress, place } from './router.js';
+import { readSession, session } from './session.js';
+import { Shell } from './shell.js';
+import { SignIn } from './sign-in.js';
+
+const CompareView = lazy(() => import('../runs/compare-view.js').then((module) => module.CompareView));
+
+/** Views by the first part of the path; each gets the others. */
+const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[] }>>> = {
+  runs: ({ path: [id] }) => (id === undefined ? <RunsView /> : <RunView key={id} id={id} />),
+  compare: () => <CompareView />,
+};
+
+export function App() {
+  useEffect(followAddress, []);
+  const { fault } = useLoaded(readSession, []);
+  const { path } = place.value;
+  if (path[0] === 'sign-in') return <SignIn code={path[1] ?? null} />;
+  if (session.value.state === 'unknown') return fault.value && <Notice fault={fault.value} />;
+  if (session.value.state === 'out') return <SignIn code={null} />;
+  const [name = 'runs', ...rest] = path;
+  const View = VIEWS[name];
+  return (
+    <Shell>
+      <Suspense fallback={<p class="muted">…</p>}>
+        {View === undefined ? <NoSuchView /> : <View path={rest} />}
+      </Suspense>
+    </Shell>
+  );
+}
+
+function NoSuchView() {
+  return (
+    <p class="empty">
+      There is no such page. <a href="#/runs">Runs</a>
+    </p>
+  );
+}

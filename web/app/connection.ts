@@ -1,0 +1,38 @@
+/** The HTTP API as the console uses it: the typed client, with the browser's session instead of a key. */
+import { ApiError, ConnectionError, Zerofleet } from '../../client/index.js';
+
+/** The console may lie behind a path of a proxy. */
+const baseUrl = new URL('.', location.href.replace(/#.*/, '')).href.replace(/\/$/, '');
+
+export const client = new Zerofleet({ baseUrl });
+
+/** What went wrong, for a person. */
+export interface Fault {
+  /** Code of the catalogue, or `offline`. */
+  code: string;
+  message: string;
+  /** Bad fields of a document. */
+  fields: readonly { pointer: string; message: string }[];
+}
+
+export function faultOf(error: unknown): Fault {
+  if (error instanceof ApiError) {
+    const { problem, status, message } = error;
+    if (problem === null) return { code: `http_${status}`, message, fields: [] };
+    return {
+      code: problem.code,
+      message: problem.detail ?? problem.title,
+      fields: problem.errors ?? [],
+    };
+  }
+  if (error instanceof ConnectionError)
+    return { code: 'offline', message: 'The server does not answer. It is tried again.', fields: [] };
+  return {
+    code: 'internal_error',
+    message: error instanceof Error ? error.message : String(error),
+    fields: [],
+  };
+}
+
+/** True for the error of a request that its view no longer wants. */
+export const isAborted = (error: unknown) => error instanceof DOMException && error.name === 'AbortError';

@@ -1,0 +1,75 @@
+import { type ReadonlySignal, signal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { ApiError } from '../../client/index.js';
+import { type Fault, faultOf, isAborted } from './connection.js';
+import { sessionEnded } from './session.js';
+
+export interface Loaded<T> {
+  /** The newest value; it stays while it is read again, and after an error. */
+  value: ReadonlySignal<T | null>;
+  fault: ReadonlySignal<Fault | null>;
+  /** Reads it again; resolves when it was read or has failed. */
+  reload(): Promise<void>;
+  /** Puts a value in place of the one that was read, as an action has answered it. */
+  set(value: T): void;
+}
+
+/**
+ * Reads something for a view, and again in an interval while the page is visible. A read that fails is told and tried again.
+ * @param deps of `read`: with others it begins anew
+ */
+export function useLoaded<T>(
+  read: (signal: AbortSignal) => Promise<T>,
+  deps: readonly unknown[],
+  { every_ms = 0 } = {},
+): Loaded<T> {
+  // The caller names what `read` depends on.
+  const loader = useMemo(() => new Loader(read), deps);
+  useEffect(() => {
+    void loader.reload();
+    const timer = every_ms > 0 ? setInterval(() => document.hidden || void loader.reload(), every_ms) : 0;
+    return () => {
+      clearInterval(timer);
+      loader.close();
+    };
+  }, [loader, every_ms]);
+  return loader;
+}
+
+class Loader<T> implements Loaded<T> {
+  readonly value = signal<T | null>(null);
+  readonly fault = signal<Fault | null>(null);
+  private readonly closing = new AbortController();
+  private running: Promise<void> | null = null;
+
+  constructor(private readonly read: (signal: AbortSignal) => Promise<T>) {}
+
+  reload(): Promise<void> {
+    this.running ??= this.run().finally(() => {
+      this.running = null;
+    });
+    return this.running;
+  }
+
+  set(value: T): void {
+    this.value.value = value;
+  }
+
+  close(): void {
+    this.closing.abort();
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.closing;
+    try {
+      const value = await this.read(signal);
+      if (signal.aborted) return;
+      this.value.value = value;
+      this.fault.value = null;
+    } catch (error) {
+      if (signal.aborted || isAborted(error)) return;
+      if (error instanceof ApiError && error.status === 401) sessionEnded();
+      this.fault.value = faultOf(error);
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/** Who is signed in. The session is a cookie that scripts cannot read. */
+import { signal } from '@preact/signals';
+import { ApiError } from '../../client/index.js';
+import type { Me, Scope } from '../../contracts/types.js';
+import { client } from './connection.js';
+
+export type Session =
+  | { state: 'unknown' }
+  | { state: 'out'; reason: string | null }
+  | { state: 'in'; me: Me };
+
+export const session = signal<Session>({ state: 'unknown' });
+
+/** Reads who is signed in. @throws errors of the client, other than that nobody is */
+export async function readSession(): Promise<void> {
+  try {
+    session.value = { state: 'in', me: await client.me() };
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 401)) throw error;
+    session.value = { state: 'out', reason: null };
+  }
+}
+
+/** Signs in with a key, or with the code of a link. @throws errors of the client */
+export async function signIn(given: { api_key: string } | { code: string }): Promise<void> {
+  await send('POST', 'v1/sessions', given);
+  await readSession();
+}
+
+export async function signOut(everywhere: boolean): Promise<void> {
+  await send('DELETE', everywhere ? 'v1/sessions' : 'v1/sessions/current');
+  session.value = { state: 'out', reason: null };
+}
+
+/** Called when the server no longer knows the session. */
+export function sessionEnded(): void {
+  if (session.value.state === 'in') session.value = { state: 'out', reason: 'The session has ended.' };
+}
+
+/** Whether the key of the session may do this: what it may not is not offered. */
+export function may(scope: Scope): boolean {
+  if (session.value.state !== 'in') return false;
+  const { scopes } = session.value.me.api_key;
+  return scopes.includes(scope) || (scope !== 'operator' && scopes.includes('admin'));
+}
+
+async function send(method: string, path: string, body?: unknown): Promise<void> {
+  const headers = { 'x-zerofleet-console': '1', 'content-type': 'application/json' };
+  const response = await fetch(path, {
+    method,
+    headers,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => null), path);
+}

@@ -1,0 +1,72 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { ActionButton } from '../parts/action.js';
+import { Dialog } from '../parts/dialog.js';
+import { place } from './router.js';
+import { session, signOut } from './session.js';
+import { SHORTCUTS, useShortcuts } from './shortcuts.js';
+
+const PAGES = [['runs', 'Runs']] as const;
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const help = useSignal(false);
+  useShortcuts(() => {
+    help.value = true;
+  });
+  const current = place.value.path[0] ?? 'runs';
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="bar">
+        <a class="brand" href="#/runs">
+          <img src="./icon.svg" alt="" width="22" height="22" />
+          zerofleet
+        </a>
+        <nav aria-label="Pages">
+          {PAGES.map(([name, label]) => (
+            <a key={name} href={`#/${name}`} aria-current={current === name ? 'page' : undefined}>
+              {label}
+            </a>
+          ))}
+          <a href="docs">API</a>
+        </nav>
+        <Account />
+      </header>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+      {help.value && (
+        <Dialog title="Keyboard" onClose={() => (help.value = false)}>
+          <dl class="keys">
+            {SHORTCUTS.map(({ keys, what }) => (
+              <div key={keys}>
+                <dt>
+                  <kbd>{keys}</kbd>
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Account() {
+  if (session.value.state !== 'in') return null;
+  const { api_key, project } = session.value.me;
+  return (
+    <details class="account">
+      <summary>
+        {api_key.name} <span class="muted">{project.name}</span>
+      </summary>
+      <div class="menu">
+        <ActionButton label="Sign out" act={() => signOut(false)} />
+        <ActionButton label="Sign out everywhere" act={() => signOut(true)} />
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,45 @@
+import { useEffect } from 'preact/hooks';
+import { go } from './router.js';
+
+export const SHORTCUTS = [
+  { keys: '/', what: 'search' },
+  { keys: 'g r', what: 'runs' },
+  { keys: '?', what: 'this help' },
+  { keys: 'Esc', what: 'close' },
+] as const;
+
+const PAGES: Readonly<Record<string, string>> = { r: '#/runs' };
+/** Time between the keys of a sequence. */
+const SEQUENCE_MS = 1_000;
+
+const isWriting = (target: EventTarget | null) =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+const isCommand = ({ ctrlKey, metaKey, altKey, target }: KeyboardEvent) =>
+  !ctrlKey && !metaKey && !altKey && !isWriting(target);
+
+function focusSearch(event: KeyboardEvent): void {
+  const search = document.querySelector<HTMLInputElement>('input[type=search]');
+  if (search === null) return;
+  event.preventDefault();
+  search.focus();
+}
+
+/** Keyboard commands of all views. @param onHelp called for `?` */
+export function useShortcuts(onHelp: () => void): void {
+  // One listener for the life of the page.
+  useEffect(() => {
+    let went_at = Number.NEGATIVE_INFINITY;
+    const press = (event: KeyboardEvent) => {
+      if (!isCommand(event)) return;
+      const page = performance.now() - went_at < SEQUENCE_MS ? PAGES[event.key] : undefined;
+      went_at = event.key === 'g' ? performance.now() : Number.NEGATIVE_INFINITY;
+      if (page !== undefined) go(page);
+      else if (event.key === '?') onHelp();
+      else if (event.key === '/') focusSearch(event);
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}

@@ -1,0 +1,50 @@
+/** Numbers and times as people read them. */
+
+const COUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+const NONE = '–';
+
+export const count = (value: number | null) => (value === null ? NONE : COUNT.format(value));
+
+export const compact = (value: number | null) => (value === null ? NONE : COMPACT.format(value));
+
+export const loss = (value: number | null) => (value === null ? NONE : value.toFixed(4));
+
+export function bytes(value: number): string {
+  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
+  const scaled = value / 1024 ** unit;
+  return `${scaled.toFixed(unit === 0 || scaled >= 100 ? 0 : 1)} ${UNITS[unit]}`;
+}
+
+export function duration(seconds: number | null): string {
+  if (seconds === null) return NONE;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  const minutes = Math.round(whole / 60);
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Returns the age of a time, or its date if it is more than a day ago. @param time RFC 3339 @param now Unix time in milliseconds */
+export function ago(time: string, now = Date.now()): string {
+  const seconds = Math.max(0, (now - Date.parse(time)) / 1000);
+  if (seconds < 60) return 'just now';
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return new Date(time).toLocaleDateString();
+}
+
+/** Time of day. @param time RFC 3339 */
+export const clock = (time: string) => new Date(time).toLocaleTimeString([], { hour12: false });
+
+export const ranks = (num: number) => (num === 1 ? '1 rank' : `${num} ranks`);
+
+/** A value of a document in one line. */
+export function short(value: unknown): string {
+  if (value === undefined || value === null) return NONE;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** A name of a document or an event, in words. */
+export const words = (name: string) => name.replaceAll(/[_.]/g, ' ');

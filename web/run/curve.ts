@@ -1,0 +1,93 @@
+/** Curves of a run: values by step, of which old ones are thinned out, so that a page holds the same memory for any length. */
+import type { JobMetric } from '../../contracts/types.js';
+
+/** Points that are held; half of the inner ones are dropped beyond. */
+export const MAX_POINTS = 4_000;
+
+/** What can be drawn of a step. */
+const VALUES = {
+  loss: ({ loss }: JobMetric) => loss,
+  lr: ({ lr }: JobMetric) => lr,
+  grad_norm: ({ grad_norm }: JobMetric) => grad_norm,
+  tokens_per_second: ({ tokens_per_second }: JobMetric) => tokens_per_second,
+  ranks: ({ world_size }: JobMetric) => world_size,
+  loss_scale: ({ loss_scale }: JobMetric) => loss_scale ?? null,
+} as const;
+
+export interface CurvePoint {
+  step: number;
+  values: Readonly<Record<string, number | null>>;
+}
+
+/** Parts of the time of a step, in seconds. */
+export const PHASES = ['data', 'forward', 'backward', 'exchange', 'optimizer', 'gather'] as const;
+
+export function pointOf(metric: JobMetric): CurvePoint {
+  const values: Record<string, number | null> = {};
+  for (const [name, of] of Object.entries(VALUES)) values[name] = of(metric);
+  for (const [name, loss] of Object.entries(metric.eval_losses ?? {})) values[`eval ${name}`] = loss;
+  for (const phase of PHASES) values[phase] = metric.seconds[phase];
+  return { step: metric.step, values };
+}
+
+/**
+ * Adds points of later steps; a step that is there is replaced, and what came after it goes: the run went back to a checkpoint.
+ * @returns a new list, of at most MAX_POINTS and one more
+ */
+export function extended(points: readonly CurvePoint[], added: readonly CurvePoint[]): CurvePoint[] {
+  const [first] = added;
+  if (first === undefined) return [...points];
+  const kept = points.filter(({ step }) => step < first.step);
+  return thinned([...kept, ...added]);
+}
+
+/** Drops every second inner point while there are too many; points of evaluations stay. */
+export function thinned(points: readonly CurvePoint[]): CurvePoint[] {
+  if (points.length <= MAX_POINTS) return [...points];
+  const last = points.length - 1;
+  const hasEvaluation = ({ values }: CurvePoint) =>
+    Object.keys(values).some((name) => name.startsWith('eval '));
+  return points.filter((point, index) => index % 2 === 0 || index === last || hasEvaluation(point));
+}
+
+/** Names of the values that some point has, in the order in which they appear. */
+export function namesIn(points: readonly CurvePoint[]): string[] {
+  const names = new Set<string>();
+  for (const { values } of points)
+    for (const [name, value] of Object.entries(values)) if (value !== null) names.add(name);
+  return [...names];
+}
+
+/**
+ * Exponential moving average, without the bias of its beginning; gaps stay.
+ * @param weight of the past, from 0 (none) to below 1
+ */
+export function smoothed(values: readonly (number | null)[], weight: number): (number | null)[] {
+  if (weight <= 0) return [...values];
+  let sum = 0;
+  let norm = 0;
+  return values.map((value) => {
+    if (value === null) return null;
+    sum = weight * sum + (1 - weight) * value;
+    norm = weight * norm + (1 - weight);
+    return sum / norm;
+  });
+}
+
+/** Columns as a chart wants them: steps, then the values of each name; null where a point has none. */
+export function columnsOf(
+  points: readonly CurvePoint[],
+  names: readonly string[],
+  { smoothing = 0, logarithmic = false } = {},
+): [number[], ...(number | null)[][]] {
+  const steps = points.map(({ step }) => step);
+  const columns = names.map((name) => {
+    const values = smoothed(
+      points.map(({ values: of }) => of[name] ?? null),
+      name.startsWith('eval ') ? 0 : smoothing,
+    );
+    // A logarithm has no place for others.
+    return logarithmic ? values.map((value) => (value !== null && value > 0 ? value : null)) : values;
+  });
+  return [steps, ...columns];
+}

@@ -1,0 +1,25 @@
+import { Empty } from '../parts/empty.js';
+import { clock } from '../parts/format.js';
+import { detailsOf, isBad } from './event-text.js';
+import type { LiveRun } from './live-run.js';
+
+export function Events({ run }: { run: LiveRun }) {
+  const events = run.events.value;
+  if (events.length === 0) return <Empty title="Nothing has happened yet." />;
+  return (
+    <section class="card">
+      <ol class="events" aria-label="Events, newest first">
+        {events.map((event) => (
+          <li key={event.seq} class={isBad(event) ? 'bad' : undefined}>
+            <time dateTime={event.at} class="muted">
+              {clock(event.at)}
+            </time>
+            <div>
+              <strong>{event.type}</strong> <span class="muted small">{detailsOf(event)}</span>
+            </div>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

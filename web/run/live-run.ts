@@ -1,0 +1,180 @@
+/** One run, live: what was read at first, then what its stream tells. */
+import { batch, type Signal, signal } from '@preact/signals';
+import { ApiError, collect } from '../../client/index.js';
+import type { Checkpoint, Job, JobEvent, JobMetric } from '../../contracts/types.js';
+import { client, type Fault, faultOf, isAborted } from '../app/connection.js';
+import { sessionEnded } from '../app/session.js';
+import { type CurvePoint, extended, pointOf } from './curve.js';
+
+/** Points of the curve that are read at first. */
+const FIRST_POINTS = 2_000;
+/** Records are read again at most so often, whatever the stream tells. */
+const REREAD_MS = 10_000;
+/** Steps of a fast run are shown together. */
+const GATHER_MS = 200;
+const REOPEN_MS = 2_000;
+const EVENTS_HELD = 1_000;
+
+type Entry = JobEvent | JobMetric;
+
+export class LiveRun {
+  readonly job = signal<Job | null>(null);
+  readonly points: Signal<readonly CurvePoint[]> = signal([]);
+  /** Newest first. */
+  readonly events: Signal<readonly JobEvent[]> = signal([]);
+  /** Highest step first. */
+  readonly checkpoints: Signal<readonly Checkpoint[]> = signal([]);
+  readonly isLive = signal(false);
+  readonly fault = signal<Fault | null>(null);
+  private readonly closing = new AbortController();
+  private readonly waiting: Entry[] = [];
+  private readonly wanted = new Set<'job' | 'checkpoints'>();
+  private gathering: ReturnType<typeof setTimeout> | undefined;
+  private rereading: ReturnType<typeof setTimeout> | undefined;
+  private read_at = Number.NEGATIVE_INFINITY;
+  private seen = 0;
+
+  constructor(private readonly id: string) {}
+
+  /** Reads and follows the run until it has ended or the view is closed; what fails is told and tried again. */
+  async run(): Promise<void> {
+    const { signal: closed } = this.closing;
+    while (!closed.aborted) {
+      try {
+        const after = await this.readAll();
+        this.fault.value = null;
+        await this.follow(after);
+        return;
+      } catch (error) {
+        this.isLive.value = false;
+        if (closed.aborted || isAborted(error)) return;
+        if (error instanceof ApiError && error.status === 401) return sessionEnded();
+        this.fault.value = faultOf(error);
+        if (error instanceof ApiError && error.status < 500) return;
+        await new Promise((resolve) => setTimeout(resolve, REOPEN_MS));
+      }
+    }
+  }
+
+  close(): void {
+    this.closing.abort();
+    clearTimeout(this.gathering);
+    clearTimeout(this.rereading);
+  }
+
+  /** Puts in what an action has answered. */
+  set(job: Job): void {
+    this.job.value = job;
+  }
+
+  /** Reads a record again, now or when it may be. */
+  reread(what: 'job' | 'checkpoints'): void {
+    this.wanted.add(what);
+    if (this.rereading !== undefined) return;
+    const pause = Math.max(0, this.read_at + REREAD_MS - performance.now());
+    this.rereading = setTimeout(() => void this.rereadNext(), pause);
+  }
+
+  private async rereadNext(): Promise<void> {
+    this.rereading = undefined;
+    const [what] = this.wanted;
+    if (what === undefined || this.closing.signal.aborted) return;
+    this.wanted.delete(what);
+    this.read_at = performance.now();
+    try {
+      if (what === 'job') this.job.value = await client.jobs.get(this.id, { signal: this.closing.signal });
+      else this.checkpoints.value = await collect(client.jobs.checkpoints(this.id));
+    } catch {
+      // The stream tells the next change; a server that is gone shows there.
+    }
+    const [next] = this.wanted;
+    if (next !== undefined) this.reread(next);
+  }
+
+  /** @returns position in the stream after which nothing was read */
+  private async readAll(): Promise<string | undefined> {
+    const { id } = this;
+    const [job, curve, events, checkpoints] = await Promise.all([
+      client.jobs.get(id, { signal: this.closing.signal }),
+      client.jobs.curve(id, FIRST_POINTS),
+      collect(client.jobs.events(id)),
+      collect(client.jobs.checkpoints(id)),
+    ]);
+    this.read_at = performance.now();
+    batch(() => {
+      this.job.value = job;
+      this.points.value = curve.map(pointOf);
+      this.events.value = events.slice(-EVENTS_HELD).reverse();
+      this.checkpoints.value = checkpoints;
+    });
+    // Both were read at about the same time; entries that are told twice are left out.
+    const [metric, event] = [curve.at(-1), events.at(-1)];
+    this.seen = Math.max(metric?.seq ?? 0, event?.seq ?? 0);
+    const first = metric === undefined || event === undefined || metric.seq < event.seq ? metric : event;
+    return first?.position;
+  }
+
+  private async follow(after: string | undefined): Promise<void> {
+    const { signal: closed } = this.closing;
+    const job = this.job.value;
+    const options = {
+      kinds: ['event', 'metric'] as ('event' | 'metric')[],
+      signal: closed,
+      ...(after && { after }),
+    };
+    if (job?.state !== 'succeeded' && job?.state !== 'failed' && job?.state !== 'cancelled')
+      this.isLive.value = true;
+    let last = 0;
+    for await (const entry of client.jobs.follow(this.id, options)) {
+      // Numbers that begin anew: the server lost its memory, and the entries that it has recovered follow.
+      if (entry.seq < last) this.seen = 0;
+      last = entry.seq;
+      if (entry.kind === 'log' || entry.seq <= this.seen) continue;
+      this.waiting.push(entry);
+      this.gathering ??= setTimeout(() => this.take(), GATHER_MS);
+    }
+    this.take();
+    this.isLive.value = false;
+    this.reread('job');
+    this.reread('checkpoints');
+  }
+
+  private take(): void {
+    clearTimeout(this.gathering);
+    this.gathering = undefined;
+    const entries = this.waiting.splice(0);
+    const metrics = entries.filter((entry) => entry.kind === 'metric');
+    const events = entries.filter((entry) => entry.kind === 'event');
+    batch(() => {
+      this.points.value = extended(this.points.value, metrics.map(pointOf));
+      if (events.length > 0)
+        this.events.value = [...events.reverse(), ...this.events.value].slice(0, EVENTS_HELD);
+      this.progress(metrics.at(-1));
+      for (const { type, data } of events) this.change(type, data);
+    });
+  }
+
+  /** What the newest step says about the record, so that it need not be read. */
+  private progress(metric: JobMetric | undefined): void {
+    const job = this.job.value;
+    if (metric === undefined || job === null) return;
+    const { step, loss, tokens, tokens_per_second, world_size } = metric;
+    const { total_steps } = job.progress;
+    const percent = total_steps === null ? null : (100 * step) / total_steps;
+    const eta_seconds = total_steps === null ? null : (total_steps - step) * metric.seconds.total;
+    const progress = { ...job.progress, step, loss, tokens, tokens_per_second, percent, eta_seconds };
+    this.job.value = { ...job, world_size, progress };
+  }
+
+  private change(type: string, data: JobEvent['data']): void {
+    if (type.startsWith('checkpoint.')) this.reread('checkpoints');
+    if (type === 'job.state' || type.endsWith('.resolved')) this.reread('job');
+    const job = this.job.value;
+    if (type === 'job.state' && job !== null)
+      this.job.value = {
+        ...job,
+        state: data.to as Job['state'],
+        reason: (data.reason as string | null) ?? null,
+      };
+  }
+}

@@ -1,0 +1,91 @@
+import type { FunctionComponent } from 'preact';
+import { lazy, Suspense } from 'preact/compat';
+import { useEffect, useMemo } from 'preact/hooks';
+import { go, linkTo, place } from '../app/router.js';
+import { ProgressBar, StateBadge } from '../parts/badge.js';
+import { words } from '../parts/format.js';
+import { Notice } from '../parts/notice.js';
+import { LiveRun } from './live-run.js';
+import { Overview } from './overview.js';
+import { RunActions } from './run-actions.js';
+
+const tab = <T extends string>(
+  load: () => Promise<Record<T, FunctionComponent<{ run: LiveRun }>>>,
+  name: T,
+) => lazy(() => load().then((module) => module[name]));
+
+const TABS: Readonly<Record<string, FunctionComponent<{ run: LiveRun }>>> = {
+  overview: Overview,
+  charts: tab(() => import('./charts.js'), 'Charts'),
+  checkpoints: tab(() => import('./checkpoints.js'), 'Checkpoints'),
+  events: tab(() => import('./events.js'), 'Events'),
+  logs: tab(() => import('./logs.js'), 'Logs'),
+  document: tab(() => import('./document.js'), 'Document'),
+  attempts: tab(() => import('./attempts.js'), 'Attempts'),
+};
+
+export function RunView({ id }: { id: string }) {
+  const run = useMemo(() => new LiveRun(id), [id]);
+  useEffect(() => {
+    void run.run();
+    return () => run.close();
+  }, [run]);
+  const current = place.value.query.get('tab') ?? 'overview';
+  const Tab = TABS[current] ?? Overview;
+  return (
+    <>
+      {run.fault.value && <Notice fault={run.fault.value} />}
+      {run.job.value && (
+        <>
+          <Head run={run} />
+          <div class="tabs" role="tablist" aria-label="Parts of the run">
+            {Object.keys(TABS).map((name) => (
+              <button
+                key={name}
+                type="button"
+                role="tab"
+                id={`tab-${name}`}
+                aria-selected={name === current}
+                aria-controls="panel"
+                onClick={() =>
+                  go(linkTo(['runs', id], { tab: name === 'overview' ? '' : name }), { replace: true })
+                }
+              >
+                {name}
+              </button>
+            ))}
+          </div>
+          <div id="panel" class="panel" role="tabpanel" aria-labelledby={`tab-${current}`}>
+            <Suspense fallback={<p class="muted">…</p>}>
+              <Tab run={run} />
+            </Suspense>
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function Head({ run }: { run: LiveRun }) {
+  const job = run.job.value;
+  if (job === null) return null;
+  const { id, name, state, reason, failure, progress, queue_position } = job;
+  return (
+    <section class="head">
+      <div class="title">
+        <h1>{name || 'unnamed'}</h1>
+        <StateBadge state={state} />
+        {reason && <span class="muted">{words(reason)}</span>}
+        {queue_position !== null && <span class="muted">{queue_position} in the queue</span>}
+        {run.isLive.value && <span class="live">live</span>}
+        <span class="spring" />
+        <RunActions run={run} job={job} />
+      </div>
+      <p class="mono muted small">{id}</p>
+      {failure && (
+        <Notice fault={{ code: failure.code, message: failure.message, fields: failure.errors ?? [] }} />
+      )}
+      <ProgressBar percent={progress.percent} label="Progress" />
+    </section>
+  );
+}

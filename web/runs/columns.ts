@@ -1,0 +1,100 @@
+/** Columns of the list of runs. */
+import type { Job } from '../../contracts/types.js';
+import { compact, count, loss } from '../parts/format.js';
+
+export interface Column {
+  name: string;
+  label: string;
+  text(job: Job): string;
+  /** By which rows are sorted; null last. */
+  value(job: Job): number | string | null;
+}
+
+const number = (name: string, label: string, value: (job: Job) => number | null, text = count): Column => ({
+  name,
+  label,
+  value,
+  text: (job) => text(value(job)),
+});
+
+const plain = (value: number | null) => (value === null ? '–' : String(value));
+
+/** Columns that can be shown beside the name and the state. */
+export const COLUMNS: readonly Column[] = [
+  number('loss', 'Loss', ({ progress }) => progress.loss, loss),
+  number('steps', 'Steps', ({ progress }) => progress.total_steps),
+  number('tokens', 'Tokens', ({ progress }) => progress.tokens, compact),
+  number('tokens_per_second', 'Tokens/s', ({ progress }) => progress.tokens_per_second, compact),
+  number('ranks', 'Ranks', ({ world_size, requested_ranks }) => world_size ?? requested_ranks),
+  number('lr', 'Rate', ({ spec }) => spec.train.optimizer.lr, plain),
+  number('batch', 'Batch', ({ spec }) => spec.train.global_batch_size),
+  number('length', 'Length', ({ spec }) => spec.train.sequence_length),
+  {
+    name: 'model',
+    label: 'Model',
+    value: modelOf,
+    text: modelOf,
+  },
+  {
+    name: 'method',
+    label: 'Method',
+    value: methodOf,
+    text: methodOf,
+  },
+  {
+    name: 'precision',
+    label: 'Precision',
+    value: ({ spec }) => spec.train.precision,
+    text: ({ spec }) => spec.train.precision,
+  },
+  number(
+    'cost',
+    'Cost',
+    ({ usage }) => usage.cost,
+    (value) => (value === null ? '–' : value.toFixed(2)),
+  ),
+];
+
+export const DEFAULT_COLUMNS: readonly string[] = ['loss', 'tokens_per_second', 'ranks', 'model'];
+
+function modelOf({ spec }: Job): string {
+  return spec.model.preset ?? spec.model.config.model_type;
+}
+
+/** What is trained, and by what. */
+function methodOf({ spec: { train, model } }: Job): string {
+  const { adapter, objective } = train;
+  const weights =
+    adapter === undefined
+      ? 'full'
+      : model.quantization
+        ? `${adapter.type} ${model.quantization}`
+        : adapter.type;
+  return objective === undefined ? weights : `${weights}, ${objective.type}`;
+}
+
+export interface Sorting {
+  column: string;
+  descending: boolean;
+}
+
+/** Returns the jobs in the order of a column; newest first without one. */
+export function sorted(jobs: readonly Job[], sorting: Sorting | null): Job[] {
+  const column = COLUMNS.find(({ name }) => name === sorting?.column);
+  if (sorting === null || column === undefined) return [...jobs];
+  const sign = sorting.descending ? -1 : 1;
+  const keyed = jobs.map((job) => ({ job, value: column.value(job) }));
+  keyed.sort((a, b) => {
+    if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null);
+    return sign * (a.value < b.value ? -1 : a.value > b.value ? 1 : 0);
+  });
+  return keyed.map(({ job }) => job);
+}
+
+/** Puts newly read jobs in place of older copies; new ones come first. Both lists are newest first. */
+export function merged(known: readonly Job[], read: readonly Job[]): Job[] {
+  const fresh = new Map(read.map((job) => [job.id, job]));
+  const ids = new Set(known.map(({ id }) => id));
+  const added = read.filter(({ id }) => !ids.has(id));
+  return [...added, ...known.map((job) => fresh.get(job.id) ?? job)];
+}

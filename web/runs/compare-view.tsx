@@ -1,0 +1,131 @@
+import { useMemo } from 'preact/hooks';
+import { collect } from '../../client/index.js';
+import type { Checkpoint, Job } from '../../contracts/types.js';
+import { client } from '../app/connection.js';
+import { useLoaded } from '../app/loaded.js';
+import { linkTo, place } from '../app/router.js';
+import { Chart } from '../parts/chart.js';
+import { Empty } from '../parts/empty.js';
+import { count, loss, short } from '../parts/format.js';
+import { Notice } from '../parts/notice.js';
+import { type CurvePoint, pointOf } from '../run/curve.js';
+import { agreement, differences } from './documents.js';
+import { overlaid } from './overlay.js';
+
+const POINTS = 1_000;
+const REFRESH_MS = 10_000;
+
+interface Compared {
+  job: Job;
+  points: CurvePoint[];
+  checkpoints: Checkpoint[];
+}
+
+async function readRun(id: string, signal: AbortSignal): Promise<Compared> {
+  const [job, curve, checkpoints] = await Promise.all([
+    client.jobs.get(id, { signal }),
+    client.jobs.curve(id, POINTS),
+    collect(client.jobs.checkpoints(id)),
+  ]);
+  return { job, points: curve.map(pointOf), checkpoints };
+}
+
+export function CompareView() {
+  const ids = place.value.query.getAll('run');
+  const { value, fault } = useLoaded(
+    (signal) => Promise.all(ids.map((id) => readRun(id, signal))),
+    [ids.join()],
+    { every_ms: REFRESH_MS },
+  );
+  const runs = value.value;
+  const data = useMemo(
+    () =>
+      runs === null
+        ? []
+        : overlaid(
+            runs.map(({ points }) => points),
+            'loss',
+          ),
+    [runs],
+  );
+  if (ids.length < 2)
+    return (
+      <Empty title="Choose runs to compare.">
+        <p>
+          Mark two or more in the <a href="#/runs">list of runs</a>.
+        </p>
+      </Empty>
+    );
+  const names = runs?.map(({ job }, index) => `${index + 1} ${job.name || job.id}`) ?? [];
+  return (
+    <>
+      <h1>Comparison</h1>
+      {fault.value && <Notice fault={fault.value} />}
+      {runs && (
+        <>
+          <section class="card">
+            <h2>Loss</h2>
+            <Chart label="Losses by step" names={names} data={data} format={(value) => loss(value)} />
+          </section>
+          <Digests runs={runs} />
+          <Differences runs={runs} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Digests({ runs }: { runs: readonly Compared[] }) {
+  const { equal_until, differs_at } = agreement(runs.map(({ checkpoints }) => checkpoints));
+  return (
+    <section class="card proof">
+      <h2>Digests</h2>
+      {equal_until === null && differs_at === null && <p>No step has a checkpoint of each of them.</p>}
+      {equal_until !== null && (
+        <p>
+          <strong>Equal until step {count(equal_until)}</strong>: bit for bit the same training.
+        </p>
+      )}
+      {differs_at !== null && <p>Different at step {count(differs_at)}.</p>}
+    </section>
+  );
+}
+
+function Differences({ runs }: { runs: readonly Compared[] }) {
+  const found = differences(runs.map(({ job }) => job.spec)).filter(({ pointer }) => pointer !== '/name');
+  return (
+    <section class="card scroll">
+      <h2>Documents</h2>
+      {found.length === 0 ? (
+        <p>All fields are equal.</p>
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Field</th>
+              {runs.map(({ job }, index) => (
+                <th key={job.id} scope="col">
+                  <a href={linkTo(['runs', job.id])}>
+                    {index + 1} {job.name || job.id}
+                  </a>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {found.map(({ pointer, values }) => (
+              <tr key={pointer}>
+                <th scope="row" class="mono small">
+                  {pointer}
+                </th>
+                {values.map((value, index) => (
+                  <td key={runs[index]?.job.id}>{short(value)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,61 @@
+/** Documents of jobs side by side. */
+
+/** A field of a document, by its JSON pointer. */
+export type Fields = ReadonlyMap<string, unknown>;
+
+/** Returns the fields of a document that are no objects; lists count as one. */
+export function fieldsOf(document: unknown, at = ''): Map<string, unknown> {
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    return new Map([[at, document]]);
+  return new Map(
+    Object.entries(document).flatMap(([name, value]) => [
+      ...fieldsOf(value, `${at}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+    ]),
+  );
+}
+
+export interface Difference {
+  pointer: string;
+  /** By document; undefined where it has no such field. */
+  values: unknown[];
+}
+
+/** Returns the fields in which documents differ, in the order of the first document that has them. */
+export function differences(documents: readonly unknown[]): Difference[] {
+  const all = documents.map((document) => fieldsOf(document));
+  const pointers = new Set(all.flatMap((fields) => [...fields.keys()]));
+  return [...pointers].flatMap((pointer) => {
+    const values = all.map((fields) => fields.get(pointer));
+    const texts = new Set(values.map((value) => JSON.stringify(value)));
+    return texts.size === 1 ? [] : [{ pointer, values }];
+  });
+}
+
+/** A committed checkpoint, as far as it is compared. */
+export interface Proof {
+  step: number;
+  state_digest: string;
+}
+
+export interface Agreement {
+  /** Highest step at which all have the same digest; null for none. */
+  equal_until: number | null;
+  /** Lowest step at which digests differ; null for none. */
+  differs_at: number | null;
+}
+
+/** Compares trainings by the digests of checkpoints that all of them have. Equal digests prove equal states. */
+export function agreement(runs: readonly (readonly Proof[])[]): Agreement {
+  const [first = [], ...others] = runs.map((proofs) => new Map(proofs.map((proof) => [proof.step, proof])));
+  const common = [...first.keys()].filter((step) => others.every((proofs) => proofs.has(step)));
+  const isEqual = (step: number) =>
+    others.every(
+      (proofs) => proofs.get(step)?.state_digest === (first as Map<number, Proof>).get(step)?.state_digest,
+    );
+  const steps = common.sort((a, b) => a - b);
+  const differs_at = steps.find((step) => !isEqual(step)) ?? null;
+  const equal_until = steps
+    .filter((step) => isEqual(step) && (differs_at === null || step < differs_at))
+    .at(-1);
+  return { equal_until: equal_until ?? null, differs_at };
+}

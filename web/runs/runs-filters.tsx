@@ -1,0 +1,79 @@
+import type { Signal } from '@preact/signals';
+import { words } from '../parts/format.js';
+import { COLUMNS } from './columns.js';
+import { type Filters, STATES, TIMES } from './filters.js';
+
+interface RunsFiltersProps {
+  filters: Filters;
+  onChange: (changed: Partial<Filters>) => void;
+  columns: Signal<readonly string[]>;
+}
+
+const TIME_LABELS: Readonly<Record<Filters['since'], string>> = {
+  ever: 'any time',
+  day: 'last day',
+  week: 'last week',
+  month: 'last 30 days',
+};
+
+export function RunsFilters({ filters, onChange, columns }: RunsFiltersProps) {
+  return (
+    <form class="filters" onSubmit={(event) => event.preventDefault()}>
+      <input
+        type="search"
+        aria-label="Search in names, ids and labels"
+        placeholder="Search  /"
+        value={filters.text}
+        onInput={(event) => onChange({ text: event.currentTarget.value })}
+      />
+      <select
+        aria-label="State"
+        value={filters.state}
+        onChange={(event) => onChange({ state: event.currentTarget.value as Filters['state'] })}
+      >
+        {Object.keys(STATES).map((state) => (
+          <option key={state} value={state}>
+            {state === 'all' ? 'all states' : state}
+          </option>
+        ))}
+      </select>
+      <select
+        aria-label="Created"
+        value={filters.since}
+        onChange={(event) => onChange({ since: event.currentTarget.value as Filters['since'] })}
+      >
+        {Object.keys(TIMES).map((since) => (
+          <option key={since} value={since}>
+            {TIME_LABELS[since as Filters['since']]}
+          </option>
+        ))}
+      </select>
+      <input
+        type="text"
+        aria-label="Label"
+        placeholder="label=value"
+        value={filters.label}
+        onChange={(event) => onChange({ label: event.currentTarget.value })}
+      />
+      <details class="columns-menu">
+        <summary>Columns</summary>
+        <div class="menu">
+          {COLUMNS.map(({ name, label }) => (
+            <label key={name}>
+              <input
+                type="checkbox"
+                checked={columns.value.includes(name)}
+                onChange={(event) => {
+                  columns.value = event.currentTarget.checked
+                    ? [...columns.value, name]
+                    : columns.value.filter((other) => other !== name);
+                }}
+              />
+              {words(label)}
+            </label>
+          ))}
+        </div>
+      </details>
+    </form>
+  );
+}

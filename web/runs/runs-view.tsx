@@ -1,0 +1,118 @@
+import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import { ApiError } from '../../client/index.js';
+import type { Job } from '../../contracts/types.js';
+import { client } from '../app/connection.js';
+import { useLoaded } from '../app/loaded.js';
+import { go, linkTo, place } from '../app/router.js';
+import { Empty } from '../parts/empty.js';
+import { Notice } from '../parts/notice.js';
+import { useStored } from '../parts/stored.js';
+import { COLUMNS, DEFAULT_COLUMNS, merged, type Sorting, sorted } from './columns.js';
+import { type Filters, filtersOf, hasText, queryOf, requestOf } from './filters.js';
+import { RunsFilters } from './runs-filters.js';
+import { RunsTable } from './runs-table.js';
+
+const PAGE = 50;
+const REFRESH_MS = 10_000;
+/** Runs that can be compared at once: the colours of curves. */
+const MAX_COMPARED = 8;
+
+/** One page of runs, newest first. */
+async function readPage(filters: Filters, after: string | undefined, signal: AbortSignal) {
+  const query = { ...requestOf(filters, Date.now()), limit: PAGE, ...(after && { after }) };
+  const { data, response, error } = await client.http.GET('/v1/jobs', { params: { query }, signal });
+  if (data === undefined) throw new ApiError(response.status, error ?? null, 'list of runs');
+  return data;
+}
+
+export function RunsView() {
+  const filters = filtersOf(place.value.query);
+  const { state, label, since } = filters;
+  const jobs = useSignal<readonly Job[]>([]);
+  const next = useSignal<string | null>(null);
+  const chosen = useSignal<ReadonlySet<string>>(new Set());
+  const columns = useStored<readonly string[]>('runs.columns', DEFAULT_COLUMNS);
+  const sorting = useStored<Sorting | null>('runs.sorting', null);
+  const newest = useLoaded(
+    async (signal) => {
+      const page = await readPage(filters, undefined, signal);
+      if (signal.aborted) return true;
+      jobs.value = isFirst(jobs.value, page.data, filters) ? page.data : merged(jobs.value, page.data);
+      next.value = jobs.value.length > page.data.length ? next.value : page.next_cursor;
+      return true;
+    },
+    [state, label, since],
+    { every_ms: REFRESH_MS },
+  );
+  const shown = useMemo(
+    () =>
+      sorted(
+        jobs.value.filter((job) => hasText(job, filters.text)),
+        sorting.value,
+      ),
+    [jobs.value, filters.text, sorting.value],
+  );
+  const more = async () => {
+    const page = await readPage(filters, next.value ?? undefined, new AbortController().signal);
+    jobs.value = [...jobs.value, ...page.data.filter(({ id }) => !jobs.value.some((job) => job.id === id))];
+    next.value = page.next_cursor;
+  };
+  const choose = (id: string, isChosen: boolean) => {
+    const ids = new Set(chosen.value);
+    if (isChosen && ids.size < MAX_COMPARED) ids.add(id);
+    else ids.delete(id);
+    chosen.value = ids;
+  };
+  const setFilters = (changed: Partial<Filters>) =>
+    go(linkTo(['runs'], queryOf({ ...filters, ...changed })), { replace: true });
+  return (
+    <>
+      <div class="title">
+        <h1>Runs</h1>
+        <span class="spring" />
+        {chosen.value.size > 1 && (
+          <a class="button primary" href={linkTo(['compare'], { run: [...chosen.value] })}>
+            Compare {chosen.value.size}
+          </a>
+        )}
+      </div>
+      <RunsFilters filters={filters} onChange={setFilters} columns={columns} />
+      {newest.fault.value && <Notice fault={newest.fault.value} />}
+      {shown.length > 0 && (
+        <RunsTable
+          jobs={shown}
+          columns={COLUMNS.filter(({ name }) => columns.value.includes(name))}
+          sorting={sorting}
+          chosen={chosen.value}
+          onChoose={choose}
+        />
+      )}
+      {newest.value.value !== null && shown.length === 0 && (
+        <NoRuns filtered={filters.text !== '' || state !== 'all' || label !== '' || since !== 'ever'} />
+      )}
+      {next.value !== null && (
+        <button type="button" onClick={() => void more().catch(() => newest.reload())}>
+          Load older runs
+        </button>
+      )}
+    </>
+  );
+}
+
+/** Whether the known runs are of other filters, or none are known. */
+function isFirst(known: readonly Job[], read: readonly Job[], { state }: Filters): boolean {
+  const [oldest] = read.slice(-1);
+  return known.length <= PAGE || oldest === undefined || state !== 'all';
+}
+
+function NoRuns({ filtered }: { filtered: boolean }) {
+  if (filtered) return <Empty title="No run passes these filters." />;
+  return (
+    <Empty title="No run yet.">
+      <p>
+        Send one with <code>zerofleet submit job.yaml</code>, or <a href="docs">the API</a>.
+      </p>
+    </Empty>
+  );
+}
