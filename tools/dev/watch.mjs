@@ -1,6 +1,5 @@
-// The loop of `npm run dev`. Changed TypeScript, C++ and contracts/openapi/ are compiled, and the stack is restarted with the
-// same data: running jobs are saved and continue. Compile errors are reported, and the running stack stays. The
-// console is bundled anew, and the stack stays.
+// The loop of `npm run dev`. Changed TypeScript, C++, contracts/openapi/ and web/ are compiled, and the stack is restarted with the
+// same data: running jobs are saved and continue. Compile errors are reported, and the running stack stays.
 import { spawn } from 'node:child_process';
 import { EventEmitter, on, once } from 'node:events';
 import { readFileSync, watch, writeFileSync } from 'node:fs';
@@ -52,8 +51,7 @@ function rebuilder() {
   return async () => {
     try {
       const hasNewContract = await updateContract();
-      await ensureWeb();
-      const built = [await ensureNative('release', 'native core: building'), await ensureTypescript()];
+      const built = [await ensureNative('release', 'native core: building'), await ensureTypescript(), await ensureWeb()];
       return hasNewContract || built.includes(true);
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;

@@ -27,10 +27,11 @@ const GROUPS: readonly Group[] = [
 export function Charts({ run }: { run: LiveRun }) {
   const smoothing = useStored('charts.smoothing', 0);
   const logarithmic = useStored('charts.logarithmic', false);
-  const points = run.points.value;
+  const points = run.points.value ?? [];
   const names = useMemo(() => namesIn(points), [points]);
-  const marks = run.checkpoints.value.map(({ step }) => step);
-  if (points.length === 0) return <p class="muted">No step is done yet.</p>;
+  const marks = (run.checkpoints.value ?? []).map(({ step }) => step);
+  if (points.length === 0)
+    return <p class="muted">{run.points.value === null ? '…' : 'No step is done yet.'}</p>;
   return (
     <>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>

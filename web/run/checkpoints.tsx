@@ -10,6 +10,7 @@ import type { LiveRun } from './live-run.js';
 
 export function Checkpoints({ run }: { run: LiveRun }) {
   const checkpoints = run.checkpoints.value;
+  if (checkpoints === null) return <p class="muted">…</p>;
   if (checkpoints.length === 0)
     return (
       <Empty title="No checkpoint is committed yet.">

@@ -32,7 +32,13 @@ export function detailsOf({ type, data }: Pick<JobEvent, 'type' | 'data'>): stri
 
 function plainValues(data: Data): string {
   const plain = Object.entries(data).filter(([, value]) => value !== null && typeof value !== 'object');
-  return join(...plain.map(([name, value]) => `${words(name)} ${value}`));
+  return join(...plain.map(([name, value]) => `${words(name)} ${plainValue(name, value)}`));
+}
+
+function plainValue(name: string, value: unknown): string {
+  if (typeof value !== 'number') return String(value);
+  if (/(^|_)bytes$/.test(name)) return bytes(value);
+  return Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(4)));
 }
 
 /** Whether an event tells of something that went wrong. */

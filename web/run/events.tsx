@@ -1,10 +1,14 @@
+import { useLoaded } from '../app/loaded.js';
 import { Empty } from '../parts/empty.js';
 import { clock } from '../parts/format.js';
+import { Notice } from '../parts/notice.js';
 import { detailsOf, isBad } from './event-text.js';
 import type { LiveRun } from './live-run.js';
 
 export function Events({ run }: { run: LiveRun }) {
+  const { fault } = useLoaded(() => run.readEvents(), [run]);
   const events = run.events.value;
+  if (fault.value) return <Notice fault={fault.value} />;
   if (events.length === 0) return <Empty title="Nothing has happened yet." />;
   return (
     <section class="card">

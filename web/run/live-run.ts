@@ -19,11 +19,12 @@ type Entry = JobEvent | JobMetric;
 
 export class LiveRun {
   readonly job = signal<Job | null>(null);
-  readonly points: Signal<readonly CurvePoint[]> = signal([]);
-  /** Newest first. */
+  /** Null until they are read. */
+  readonly points: Signal<readonly CurvePoint[] | null> = signal(null);
+  /** Newest first; those before the stream only after `readEvents`. */
   readonly events: Signal<readonly JobEvent[]> = signal([]);
-  /** Highest step first. */
-  readonly checkpoints: Signal<readonly Checkpoint[]> = signal([]);
+  /** Highest step first; null until they are read. */
+  readonly checkpoints: Signal<readonly Checkpoint[] | null> = signal(null);
   readonly isLive = signal(false);
   readonly fault = signal<Fault | null>(null);
   private readonly closing = new AbortController();
@@ -33,6 +34,7 @@ export class LiveRun {
   private rereading: ReturnType<typeof setTimeout> | undefined;
   private read_at = Number.NEGATIVE_INFINITY;
   private seen = 0;
+  private has_events = false;
 
   constructor(private readonly id: string) {}
 
@@ -91,27 +93,32 @@ export class LiveRun {
     if (next !== undefined) this.reread(next);
   }
 
-  /** @returns position in the stream after which nothing was read */
+  /** Reads the record and the curve, and lets the rest follow. @returns position in the stream after which nothing was read */
   private async readAll(): Promise<string | undefined> {
     const { id } = this;
-    const [job, curve, events, checkpoints] = await Promise.all([
-      client.jobs.get(id, { signal: this.closing.signal }),
-      client.jobs.curve(id, FIRST_POINTS),
-      collect(client.jobs.events(id)),
-      collect(client.jobs.checkpoints(id)),
-    ]);
-    this.read_at = performance.now();
-    batch(() => {
+    const reading = client.jobs.get(id, { signal: this.closing.signal }).then((job) => {
       this.job.value = job;
-      this.points.value = curve.map(pointOf);
-      this.events.value = events.slice(-EVENTS_HELD).reverse();
-      this.checkpoints.value = checkpoints;
     });
-    // Both were read at about the same time; entries that are told twice are left out.
-    const [metric, event] = [curve.at(-1), events.at(-1)];
-    this.seen = Math.max(metric?.seq ?? 0, event?.seq ?? 0);
-    const first = metric === undefined || event === undefined || metric.seq < event.seq ? metric : event;
-    return first?.position;
+    const [curve] = await Promise.all([client.jobs.curve(id, FIRST_POINTS), reading]);
+    this.points.value = curve.map(pointOf);
+    this.reread('checkpoints');
+    this.read_at = performance.now();
+    const last = curve.at(-1);
+    this.seen = last?.seq ?? 0;
+    return last?.position;
+  }
+
+  /** Reads the events that came before those of the stream, once. @throws errors of the client */
+  async readEvents(): Promise<void> {
+    if (this.has_events) return;
+    this.has_events = true;
+    const read = await collect(client.jobs.events(this.id)).catch((error: unknown) => {
+      this.has_events = false;
+      throw error;
+    });
+    const known = new Set(this.events.value.map(({ seq }) => seq));
+    const before = read.filter(({ seq }) => !known.has(seq)).reverse();
+    this.events.value = [...this.events.value, ...before].slice(0, EVENTS_HELD);
   }
 
   private async follow(after: string | undefined): Promise<void> {
@@ -146,7 +153,7 @@ export class LiveRun {
     const metrics = entries.filter((entry) => entry.kind === 'metric');
     const events = entries.filter((entry) => entry.kind === 'event');
     batch(() => {
-      this.points.value = extended(this.points.value, metrics.map(pointOf));
+      this.points.value = extended(this.points.value ?? [], metrics.map(pointOf));
       if (events.length > 0)
         this.events.value = [...events.reverse(), ...this.events.value].slice(0, EVENTS_HELD);
       this.progress(metrics.at(-1));

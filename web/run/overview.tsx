@@ -8,7 +8,7 @@ import type { LiveRun } from './live-run.js';
 
 export function Overview({ run }: { run: LiveRun }) {
   const job = run.job.value;
-  const points = run.points.value;
+  const points = run.points.value ?? [];
   const names = useMemo(
     () => namesIn(points).filter((name) => name === 'loss' || name.startsWith('eval ')),
     [points],
@@ -29,13 +29,13 @@ export function Overview({ run }: { run: LiveRun }) {
           ))}
         </dl>
         {last === undefined ? (
-          <p class="muted">No step is done yet.</p>
+          <p class="muted">{run.points.value === null ? '…' : 'No step is done yet.'}</p>
         ) : (
           <Chart
             label={`Loss by step, ${loss(last.values.loss ?? null)} at step ${last.step}`}
             names={names}
             data={data}
-            marks={run.checkpoints.value.map(({ step }) => step)}
+            marks={(run.checkpoints.value ?? []).map(({ step }) => step)}
             format={(value) => loss(value)}
           />
         )}

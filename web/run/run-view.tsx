@@ -35,6 +35,7 @@ export function RunView({ id }: { id: string }) {
   return (
     <>
       {run.fault.value && <Notice fault={run.fault.value} />}
+      {run.job.value === null && run.fault.value === null && <p class="muted">…</p>}
       {run.job.value && (
         <>
           <Head run={run} />

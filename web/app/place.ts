@@ -1,0 +1,24 @@
+/** Addresses of views, by the fragment: `#/runs/job_…?tab=logs`. A fragment is never sent to a server. */
+
+export interface Place {
+  /** Parts of the path. */
+  path: readonly string[];
+  query: URLSearchParams;
+}
+
+export function parsePlace(hash: string): Place {
+  const [path = '', query = ''] = hash.replace(/^#?\/?/, '').split('?', 2);
+  return { path: path.split('/').filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+}
+
+/** Returns the address of a view. Empty values are left out. */
+export function linkTo(
+  path: readonly string[],
+  query: Readonly<Record<string, string | readonly string[] | undefined>> = {},
+): string {
+  const params = new URLSearchParams();
+  for (const [name, values] of Object.entries(query))
+    for (const value of [values ?? []].flat()) if (value !== '') params.append(name, value);
+  const search = params.toString();
+  return `#/${path.map(encodeURIComponent).join('/')}${search && `?${search}`}`;
+}

@@ -1,0 +1,54 @@
+import t from 'tap';
+import { ago, bytes, compact, count, duration, loss, ranks, short, words } from './format.js';
+
+t.test('numbers', async (t) => {
+  t.same(
+    [count(1234567), count(null), compact(65_432), compact(null), loss(1.23456), loss(null)],
+    ['1,234,567', '–', '65.4K', '–', '1.2346', '–'],
+  );
+  t.same([0, 1023, 1024, 150 * 1024, 1.5 * 2 ** 30, 5 * 2 ** 50].map(bytes), [
+    '0 B',
+    '1023 B',
+    '1.0 KiB',
+    '150 KiB',
+    '1.5 GiB',
+    '5120 TiB',
+  ]);
+  t.same([ranks(1), ranks(3)], ['1 rank', '3 ranks']);
+});
+
+t.test('times', async (t) => {
+  t.same([null, 0, 59.4, 59.6, 3599, 3599.6, 7290].map(duration), [
+    '–',
+    '0 s',
+    '59 s',
+    '1 min 0 s',
+    '59 min 59 s',
+    '1 h 0 min',
+    '2 h 2 min',
+  ]);
+  const now = Date.parse('2026-11-27T12:00:00Z');
+  const before = (seconds: number) => ago(new Date(now - 1000 * seconds).toISOString(), now);
+  t.same([-5, 59, 60, 3599, 3600, 86_399].map(before), [
+    'just now',
+    'just now',
+    '1 min ago',
+    '59 min ago',
+    '1 h ago',
+    '23 h ago',
+  ]);
+  t.match(before(86_400), /\d{4}/);
+});
+
+t.test('values and names of documents', async (t) => {
+  t.same([undefined, null, 0, false, 'a', [1, 2], { a: 1 }].map(short), [
+    '–',
+    '–',
+    '0',
+    'false',
+    'a',
+    '[1,2]',
+    '{"a":1}',
+  ]);
+  t.equal(words('checkpoint.save_request'), 'checkpoint save request');
+});
