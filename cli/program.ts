@@ -15,6 +15,7 @@ import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLocalCommands } from './commands/local.js';
 import { addLogCommands } from './commands/logs.js';
+import { addMetricsCommand } from './commands/metrics.js';
 import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addSampleCommands } from './commands/samples.js';
@@ -64,6 +65,7 @@ function build(environment: Environment): Command {
   addLocalCommands(program, environment);
   addJobCommands(program, run);
   addLogCommands(program, run);
+  addMetricsCommand(program, run);
   addControlCommands(program, run);
   addChangeCommands(program, run);
   addOverrideCommand(program, run);

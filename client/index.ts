@@ -83,6 +83,7 @@ export class Zerofleet {
 
 export { ApiError, ConnectionError } from './errors.js';
 export type { CreateOptions, ForkRequest, ListJobs, UntilOptions } from './jobs.js';
+export type { MetricsFile, MetricsFileQuery } from './metrics.js';
 export { collect } from './pages.js';
 export { defaultRetry, type RetryPolicy } from './retry.js';
 export type { FollowOptions } from './stream.js';

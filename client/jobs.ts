@@ -14,6 +14,13 @@ import type {
   ResumeRequest,
   StreamEntry,
 } from '../contracts/types.js';
+import {
+  type MetricsFile,
+  type MetricsFileQuery,
+  type MetricsQuery,
+  metricsPage,
+  openMetricsFile,
+} from './metrics.js';
 import { allPages, type ListQuery } from './pages.js';
 import { pause } from './pause.js';
 import { type FollowOptions, followJob } from './stream.js';
@@ -44,10 +51,7 @@ export interface UntilOptions {
 
 const INTERVAL_MS = 200;
 
-export type CurveOptions = Pick<
-  NonNullable<operations['listJobMetrics']['parameters']['query']>,
-  'names' | 'from_step' | 'to_step'
->;
+export type CurveOptions = Pick<MetricsQuery, 'names' | 'from_step' | 'to_step'>;
 
 export class Jobs {
   constructor(private readonly http: Http) {}
@@ -80,8 +84,7 @@ export class Jobs {
 
   /** Downsampled metrics for a curve: at most `max_points` measured points with the extremes of `names` and both ends. */
   async curve(job_id: string, max_points: number, query: CurveOptions = {}): Promise<JobMetric[]> {
-    const params = { path: { job_id }, query: { ...query, max_points } };
-    return (await bodyOf(`curve of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/metrics', { params }))).data;
+    return (await metricsPage(this.http, job_id, { ...query, max_points })).data;
   }
 
   get(job_id: string, options: { signal?: AbortSignal } = {}): Promise<Job> {
@@ -183,10 +186,16 @@ export class Jobs {
 
   /** Metrics of the steps so far, optionally after the entry with this `position`. */
   metrics(job_id: string, begin?: string): AsyncIterable<JobMetric> {
-    return allPages((after) => {
-      const params = { path: { job_id }, query: { after, limit: STREAM_PAGE } };
-      return bodyOf(`metrics of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/metrics', { params }));
-    }, begin);
+    return allPages((after) => metricsPage(this.http, job_id, { after, limit: STREAM_PAGE }), begin);
+  }
+
+  /** Metrics as a file of JSON lines, CSV or TensorBoard; with `max_points` those of {@link Jobs.curve}. */
+  metricsFile(
+    job_id: string,
+    query: MetricsFileQuery,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<MetricsFile> {
+    return openMetricsFile(this.http, job_id, query, options);
   }
 
   /**

@@ -1,23 +1,9 @@
-import type { JobMetric, PreferenceMetrics, StreamEntry } from '../../contracts/index.js';
-import { lossOf } from '../../spec/index.js';
+import type { JobMetric, StreamEntry } from '../../contracts/index.js';
 import type { JobStorePort } from '../../state/index.js';
+import { valuesOf } from '../metric-files/values.js';
 
 /** Entries per read of the store. */
 const BATCH_SIZE = 1000;
-
-/** Metrics of each step. */
-const OF_STEPS = [
-  'loss',
-  'aux_loss',
-  'grad_norm',
-  'lr',
-  'loss_scale',
-  'tokens_per_second',
-  'world_size',
-] as const;
-
-/** Prefix of the names of `preference`'s fields. */
-const OF_PREFERENCE = 'preference/';
 
 export interface StepRange {
   from: number;
@@ -76,38 +62,31 @@ export interface PointOptions {
   lastStep: number;
 }
 
+interface Measured {
+  metric: JobMetric;
+  value: number;
+}
+
 /** Extremes of some metrics over an interval of steps. */
 class Interval {
-  private readonly least = new Map<string, JobMetric>();
-  private readonly greatest = new Map<string, JobMetric>();
+  private readonly least = new Map<string, Measured>();
+  private readonly greatest = new Map<string, Measured>();
 
   constructor(private readonly names: readonly string[]) {}
 
   add(metric: JobMetric): void {
-    for (const name of this.names) {
-      const value = measured(metric, name);
-      if (value === null) continue;
-      if (value <= valueAt(this.least, name, Number.POSITIVE_INFINITY)) this.least.set(name, metric);
-      if (value >= valueAt(this.greatest, name, Number.NEGATIVE_INFINITY)) this.greatest.set(name, metric);
+    for (const [name, value] of valuesOf(metric)) {
+      if (value === null || !this.names.includes(name)) continue;
+      if (value <= (this.least.get(name)?.value ?? Number.POSITIVE_INFINITY))
+        this.least.set(name, { metric, value });
+      if (value >= (this.greatest.get(name)?.value ?? Number.NEGATIVE_INFINITY))
+        this.greatest.set(name, { metric, value });
     }
   }
 
   extremes(): JobMetric[] {
-    return [...this.least.values(), ...this.greatest.values()];
+    return [...this.least.values(), ...this.greatest.values()].map(({ metric }) => metric);
   }
-}
-
-/** Null for a value that was not measured or not finite. */
-function measured(metric: JobMetric, name: string): number | null {
-  if (name.startsWith(OF_PREFERENCE))
-    return metric.preference?.[name.slice(OF_PREFERENCE.length) as keyof PreferenceMetrics] ?? null;
-  const of_steps = OF_STEPS.find((known) => known === name);
-  return (of_steps ? metric[of_steps] : lossOf(metric.eval_losses, name)) ?? null;
-}
-
-function valueAt(metrics: ReadonlyMap<string, JobMetric>, name: string, none: number): number {
-  const metric = metrics.get(name);
-  return metric === undefined ? none : (measured(metric, name) ?? none);
 }
 
 function newestOfEachStep(metrics: readonly JobMetric[]): JobMetric[] {

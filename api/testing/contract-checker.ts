@@ -49,7 +49,7 @@ export class ContractChecker {
     const content = response.content[mediaType];
     if (content === undefined)
       throw new Error(`${where}: the contract does not document the media type ${mediaType}`);
-    if (content.schema === undefined || !mediaType.endsWith('json')) return;
+    if (content.schema === undefined || !/[/+]json$/.test(mediaType)) return;
     const problems = this.#reader.problems(content.schema, reply.json());
     if (problems !== null) throw new Error(`${where}: ${problems}\n${reply.body}`.slice(0, SHOWN));
   }

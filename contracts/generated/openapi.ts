@@ -6461,8 +6461,21 @@ export interface operations {
                  *     (`position_lost`); the client then starts again without `after`.
                  */
                 after?: components["parameters"]["AfterPosition"];
-                /** @description Maximum number of items per page. */
-                limit?: components["parameters"]["StreamLimit"];
+                /** @description Maximum number of items, of `json` 100 by default, of the other formats all. */
+                limit?: number;
+                /**
+                 * @description `json`: a page. The other formats are files of all items after `after`, or the first `limit` of them. `jsonl`:
+                 *     each item as one line of JSON. `csv`: a table after RFC 4180, whose first line has `seq`, `position`, `at`,
+                 *     `step`, `epoch` and the names of all values of the items; a value that an item lacks is an empty field, one that
+                 *     is `null` is `NaN`. `tensorboard`: an event file of TensorBoard with a scalar for each value, as a 32-bit number,
+                 *     `NaN` for `null`; a step that appears again replaces what is known of it and of later steps.
+                 *
+                 *     Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `skipped_steps`, `tokens`,
+                 *     `tokens_per_second`, `world_size`; `preference/` and `seconds/` with a field of these objects; `trust_ratios/`,
+                 *     the index of the group, `/` and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the name of a
+                 *     dataset.
+                 */
+                format?: "json" | "jsonl" | "csv" | "tensorboard";
                 /** @description Returns only steps from this one on. */
                 from_step?: number;
                 /** @description Returns only steps up to this one. */
@@ -6481,7 +6494,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of metrics. */
+            /** @description A page of metrics, or a file of them with its name in `Content-Disposition`. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -6492,6 +6505,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MetricPage"];
+                    "application/x-ndjson": string;
+                    "text/csv": string;
+                    "application/octet-stream": string;
                 };
             };
             400: components["responses"]["BadRequest"];

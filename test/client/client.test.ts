@@ -107,6 +107,12 @@ t.test('all methods', async (t) => {
     const steps = [];
     for await (const { step } of client.jobs.metrics(one.id)) steps.push(step);
     t.strictSame(steps, [1, 2, 3]);
+    const file = await client.jobs.metricsFile(one.id, { format: 'jsonl' });
+    t.equal(file.name, `${one.id}.jsonl`);
+    t.strictSame(
+      Buffer.concat(await collect(file.content)).toString(),
+      (await collect(client.jobs.metrics(one.id))).map((metric) => `${JSON.stringify(metric)}\n`).join(''),
+    );
     const types = [];
     for await (const { type } of client.jobs.events(one.id)) types.push(type);
     t.ok(types.includes('checkpoint.committed'));

@@ -4,6 +4,7 @@ import { docstring, parameterName, pascal, snake } from './text.mjs';
 
 const JSON_TYPE = 'application/json';
 const EVENTS = 'text/event-stream';
+const BYTES = 'application/octet-stream';
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
 const segmentOf = (path) => /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? '';
@@ -175,9 +176,30 @@ function withoutStreams(operation) {
   return [operation, { ...operation, name: ['stream', ...words].join('_'), answers, streamed: true }];
 }
 
+/** A page, or a file of the whole list in a format that the client selects, is two methods: `list_metrics` and `metrics_file`. */
+function withoutFormats(operation) {
+  const isFormat = ({ name }) => name === 'format';
+  const [{ status, content }] = operation.answers;
+  const { [JSON_TYPE]: json, ...files } = content;
+  const format = operation.parameters.find(isFormat);
+  if (!json || Object.keys(files).length === 0 || !format) return [operation];
+  const others = operation.parameters.filter((parameter) => !isFormat(parameter));
+  const kinds = format.schema.enum.filter((kind) => kind !== 'json');
+  const asked = { ...format, required: true, schema: { type: 'string', enum: kinds } };
+  const answers = [{ status, content: { [BYTES]: {} } }];
+  const name = `${operation.name.replace(/^list_/, '')}_file`;
+  return [
+    { ...operation, parameters: others },
+    { ...operation, parameters: [asked, ...others], answers, name, text: format.description },
+  ];
+}
+
 /** zerofleet/operations.py. */
 export function operationsModule(types, document) {
-  const operations = operationsOf(document).flatMap(withoutAlternatives).flatMap(withoutStreams);
+  const operations = operationsOf(document)
+    .flatMap(withoutAlternatives)
+    .flatMap(withoutStreams)
+    .flatMap(withoutFormats);
   const classOf = (resource) => `${pascal(resource ?? 'service')}Operations`;
   const resources = [...new Set(operations.map(({ resource }) => resource))];
   const classes = resources.map((resource) => {

@@ -54,6 +54,26 @@ t.test('pages are an iterator, and a list without pages is a list', async (t) =>
   t.match(list_few, /-> List\[schemas\.Job\]: .* \)\["data"\] return answer/);
 });
 
+t.test('a file of a list is a method of its own', async (t) => {
+  const page = {
+    type: 'object',
+    properties: { data: { type: 'array', items: ref('Point') }, next_cursor: { type: 'string' } },
+  };
+  const parameters = [
+    { name: 'after', in: 'query', schema: { type: 'string' } },
+    { name: 'format', in: 'query', schema: { type: 'string', enum: ['json', 'csv'] }, description: 'Text.' },
+  ];
+  const content = { ...json(page), 'text/csv': { schema: { type: 'string' } } };
+  const { list_points, points_file } = methodsOf(
+    { '/v1/points': { get: { operationId: 'listPoints', parameters, responses: { 200: { content } } } } },
+    { Point: { type: 'string' } },
+  );
+  t.match(list_points, /-> Iterator\[schemas\.Point\]: return self\._http\.pages\( "\/v1\/points"/);
+  t.notMatch(list_points, 'format');
+  t.match(points_file, 'self, *, format: Literal["csv"], after: Optional[str] = None, ) -> ByteStream:');
+  t.match(points_file, /"""Text\.""" return self\._http\.open\( "GET", .*"format": format,/);
+});
+
 t.test('another answer has a method of its own', async (t) => {
   const requestBody = {
     required: true,

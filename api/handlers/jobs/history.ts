@@ -1,7 +1,16 @@
-import type { JobLog, JobMetric, Page, StreamEntry } from '../../../contracts/index.js';
+import { Readable } from 'node:stream';
+import type { Job, JobLog, JobMetric, Page, StreamEntry } from '../../../contracts/index.js';
+import type { JobStorePort } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { choosePoints, metricsBetween } from '../../jobs/metric-points.js';
-import type { OperationHandler } from '../types.js';
+import { METRIC_FORMATS } from '../../metric-files/formats.js';
+import { sendMetrics } from '../../metric-files/send.js';
+import type { OperationHandler, OperationRequest } from '../types.js';
+
+/** Metrics per page by default. */
+const METRICS_PER_PAGE = 100;
+/** Metrics per read of the store. */
+const METRICS_PER_READ = 1000;
 
 /** Lines per read when a filter may drop some of them. */
 const LOG_BATCH = 1000;
@@ -15,35 +24,52 @@ export const listJobEvents: OperationHandler<'listJobEvents'> = async (request) 
   return pageOf(entries, limit);
 };
 
-export const listJobMetrics: OperationHandler<'listJobMetrics'> = async (
-  request,
-): Promise<Page<JobMetric>> => {
+/** A page of metrics, or a file of all of them. */
+export const listJobMetrics: OperationHandler<'listJobMetrics'> = async (request, reply) => {
   const { store } = request.server.services;
-  const {
-    after = null,
-    limit = 100,
-    from_step: from = 1,
-    to_step,
-    max_points,
-    names = ['loss'],
-  } = request.query;
+  const { query } = request;
+  const { format = 'json', limit } = query;
   const job = await findJob(request.records, request.params.job_id);
-  const range = { from, to: to_step ?? Number.POSITIVE_INFINITY };
-  if (max_points !== undefined) {
-    const lastStep = Math.max(from, Math.min(range.to, job.progress.step));
-    const metrics = metricsBetween(store, job.id, range);
-    return {
-      data: await choosePoints(metrics, { names, maxPoints: max_points, from, lastStep }),
-      next_cursor: null,
-    };
+  const points = query.max_points === undefined ? null : await curveOf(store, job, query, query.max_points);
+  if (format !== 'json') {
+    const read = () => (points ? Readable.from(points) : metricsOf(store, job, query, limit));
+    return sendMetrics(request, reply, job, METRIC_FORMATS[format], read);
   }
+  if (points) return { data: points, next_cursor: null };
+  const size = limit ?? METRICS_PER_PAGE;
   const found: JobMetric[] = [];
-  for await (const metric of metricsBetween(store, job.id, range, { after, batch: limit + 1 })) {
-    found.push(metric);
-    if (found.length > limit) break;
-  }
-  return pageOf(found, limit);
+  for await (const metric of metricsOf(store, job, query, size + 1)) found.push(metric);
+  return pageOf(found, size);
 };
+
+type MetricsQuery = OperationRequest<'listJobMetrics'>['query'];
+
+/** The first metrics of the range after the position; all of them without `limit`. */
+async function* metricsOf(
+  store: JobStorePort,
+  { id }: Job,
+  { after, from_step = 1, to_step = Number.POSITIVE_INFINITY }: MetricsQuery,
+  limit = Number.POSITIVE_INFINITY,
+): AsyncGenerator<JobMetric> {
+  const range = { from: from_step, to: to_step };
+  const batch = Math.min(limit, METRICS_PER_READ);
+  let left = limit;
+  for await (const metric of metricsBetween(store, id, range, { after: after ?? null, batch })) {
+    yield metric;
+    left -= 1;
+    if (left === 0) return;
+  }
+}
+
+function curveOf(
+  store: JobStorePort,
+  { id, progress }: Job,
+  { from_step: from = 1, to_step: to = Number.POSITIVE_INFINITY, names = ['loss'] }: MetricsQuery,
+  maxPoints: number,
+): Promise<JobMetric[]> {
+  const lastStep = Math.max(from, Math.min(to, progress.step));
+  return choosePoints(metricsBetween(store, id, { from, to }), { names, maxPoints, from, lastStep });
+}
 
 /** Log lines of one rank; lines of other ranks are skipped. The number of lines per job is bounded. */
 export const listJobLogs: OperationHandler<'listJobLogs'> = async (request): Promise<Page<JobLog>> => {

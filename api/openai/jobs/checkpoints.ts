@@ -1,11 +1,13 @@
 /** Checkpoints of a job in the shape of `fine_tuning.job.checkpoint`. */
 import type { FineTuningJobCheckpoint } from 'openai/resources/fine-tuning/jobs/checkpoints';
 import type { Zerofleet } from '../../../client/index.js';
-import { bodyOf } from '../../../client/transport.js';
 import type { Checkpoint, Job } from '../../../contracts/index.js';
 import { VALIDATION_FILE } from '../labels.js';
 import { fineTunedName } from '../models.js';
 import { secondsOf } from '../pages.js';
+
+/** The smallest number that the API accepts; a step has one. */
+const MAX_METRICS = 16;
 
 /** Adds the metrics of a checkpoint's step. */
 export async function ofCheckpoint(
@@ -14,13 +16,8 @@ export async function ofCheckpoint(
   { id, step, committed_at, eval_losses = {} }: Checkpoint,
 ): Promise<FineTuningJobCheckpoint> {
   const { [VALIDATION_FILE]: valid_loss } = eval_losses;
-  const found = await bodyOf(
-    `metrics of ${job.id}`,
-    api.http.GET('/v1/jobs/{job_id}/metrics', {
-      params: { path: { job_id: job.id }, query: { from_step: step, to_step: step } },
-    }),
-  );
-  const train_loss = found.data.at(-1)?.loss;
+  const [metric] = await api.jobs.curve(job.id, MAX_METRICS, { from_step: step, to_step: step });
+  const train_loss = metric?.loss;
   return {
     id,
     object: 'fine_tuning.job.checkpoint',

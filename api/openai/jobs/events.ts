@@ -1,7 +1,6 @@
 /** Events and metrics of a job in the shape of `fine_tuning.job.event`. */
 import type { FineTuningJobEvent } from 'openai/resources/fine-tuning/jobs/jobs';
 import { collect, type Zerofleet } from '../../../client/index.js';
-import { bodyOf } from '../../../client/transport.js';
 import type { JobEvent, JobMetric } from '../../../contracts/index.js';
 import { VALIDATION_FILE } from '../labels.js';
 import { secondsOf } from '../pages.js';
@@ -19,13 +18,8 @@ const LEVELS: Readonly<Record<string, FineTuningJobEvent['level']>> = {
 export async function eventsOf(api: Zerofleet, job_id: string): Promise<FineTuningJobEvent[]> {
   const { spec } = await api.jobs.get(job_id);
   const events = await collect(api.jobs.events(job_id));
-  const metrics = await bodyOf(
-    `metrics of ${job_id}`,
-    api.http.GET('/v1/jobs/{job_id}/metrics', {
-      params: { path: { job_id }, query: { max_points: MAX_METRICS, names: ['loss'] } },
-    }),
-  );
-  const entries: (JobEvent | JobMetric)[] = [...events, ...metrics.data];
+  const metrics = await api.jobs.curve(job_id, MAX_METRICS, { names: ['loss'] });
+  const entries: (JobEvent | JobMetric)[] = [...events, ...metrics];
   return entries
     .sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : b.seq - a.seq))
     .map((entry) => (entry.kind === 'event' ? ofEvent(job_id, entry) : ofMetric(entry, spec.train.steps)));

@@ -376,6 +376,42 @@ class JobsOperations(Resource):
             },
         )
 
+    def metrics_file(
+        self,
+        job_id: schemas.JobId,
+        *,
+        format: Literal["jsonl", "csv", "tensorboard"],
+        after: Optional[schemas.StreamPosition] = None,
+        limit: Optional[int] = None,
+        from_step: Optional[int] = None,
+        to_step: Optional[int] = None,
+        max_points: Optional[int] = None,
+        names: Optional[List[schemas.MetricName]] = None,
+    ) -> ByteStream:
+        """`json`: a page. The other formats are files of all items after `after`, or the first
+        `limit` of them. `jsonl`: each item as one line of JSON. `csv`: a table after RFC 4180,
+        whose first line has `seq`, `position`, `at`, `step`, `epoch` and the names of all values of
+        the items; a value that an item lacks is an empty field, one that is `null` is `NaN`.
+        `tensorboard`: an event file of TensorBoard with a scalar for each value, as a 32-bit
+        number, `NaN` for `null`; a step that appears again replaces what is known of it and of
+        later steps. Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`,
+        `skipped_steps`, `tokens`, `tokens_per_second`, `world_size`; `preference/` and `seconds/`
+        with a field of these objects; `trust_ratios/`, the index of the group, `/` and `min`,
+        `median` or `max`; `eval_loss` and `eval_loss/` with the name of a dataset."""
+        return self._http.open(
+            "GET",
+            f"/v1/jobs/{quoted(job_id)}/metrics",
+            query={
+                "format": format,
+                "after": after,
+                "limit": limit,
+                "from_step": from_step,
+                "to_step": to_step,
+                "max_points": max_points,
+                "names": names,
+            },
+        )
+
     def list_logs(
         self,
         job_id: schemas.JobId,

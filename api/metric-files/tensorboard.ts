@@ -1,0 +1,21 @@
+import { eventRecord, FILE_VERSION } from './event-file.js';
+import type { MeasuredJob, ReadMetrics } from './format.js';
+import { valuesOf } from './values.js';
+
+/** An event file with the values of each item as scalars. A repeated step begins a session, so that the newest item counts. */
+export async function* eventRecords(read: ReadMetrics, job: MeasuredJob): AsyncGenerator<Uint8Array> {
+  const created = createdSeconds(job);
+  yield eventRecord({ wall_time: created, file_version: FILE_VERSION });
+  yield eventRecord({ wall_time: created, starts_session: true });
+  let last = 0;
+  for await (const metric of read()) {
+    const { step } = metric;
+    const wall_time = Date.parse(metric.at) / 1000;
+    if (step <= last) yield eventRecord({ wall_time, step, starts_session: true });
+    last = step;
+    const scalars = valuesOf(metric).map(([tag, value]) => [tag, value ?? Number.NaN] as const);
+    yield eventRecord({ wall_time, step, scalars });
+  }
+}
+
+export const createdSeconds = ({ created_at }: MeasuredJob): number => Date.parse(created_at) / 1000;
