@@ -23,7 +23,7 @@ export function Checkpoints({ run }: { run: LiveRun }) {
       <table>
         <thead>
           <tr>
-            {['Step', 'Ranks', 'Size', 'Digest', 'Evaluation', 'Committed', ''].map((name) => (
+            {['Step', 'Ranks', 'Size', 'Digest', 'Evaluation', 'Committed', 'Actions'].map((name) => (
               <th key={name} scope="col">
                 {name}
               </th>

@@ -1,0 +1,95 @@
+/** The console in a browser, over an API whose runs the test plays. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { Page } from 'playwright-core';
+import type { Test } from 'tap';
+import { type OpenedPage, openPage } from '../../api/testing/browser.js';
+import { ADMIN_KEY, startTestStack, type TestStack } from '../../api/testing/stack.js';
+import { until } from '../../platform/testing/waiting.js';
+
+export interface TestConsole extends OpenedPage {
+  stack: TestStack;
+  base: string;
+  /** Opens a view of the console, as a new page would. */
+  open(hash: string): Promise<void>;
+}
+
+export interface ConsoleOptions {
+  width?: number;
+  dark?: boolean;
+  /** Header of the key; the admin key by default. */
+  headers?: { authorization: string };
+}
+
+/** Opens the console with a key in a header: signing in has tests of its own. */
+export async function openConsole(
+  t: Test,
+  stack: TestStack,
+  base: string,
+  { width = 1280, dark = false, headers = { authorization: `Bearer ${ADMIN_KEY}` } }: ConsoleOptions = {},
+): Promise<TestConsole> {
+  const opened = await openPage(t, {
+    viewport: { width, height: 900 },
+    colorScheme: dark ? 'dark' : 'light',
+    extraHTTPHeaders: headers,
+  });
+  const { page } = opened;
+  const open = async (hash: string) => {
+    await page.goto('about:blank');
+    await page.goto(`${base}/${hash}`);
+  };
+  return { ...opened, stack, base, open };
+}
+
+export async function startConsole(t: Test, options: ConsoleOptions = {}): Promise<TestConsole> {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  return openConsole(t, stack, await stack.listen(), options);
+}
+
+/** Requests of the page to the API from now on, by method and path. */
+export function countRequests(page: Page): string[] {
+  const seen: string[] = [];
+  page.on('request', (request) => {
+    const { pathname } = new URL(request.url());
+    if (pathname.startsWith('/v1/')) seen.push(`${request.method()} ${pathname}`);
+  });
+  return seen;
+}
+
+/** Waits until the page has so many of something. */
+export const untilCount = (page: Page, selector: string, count: number) =>
+  until(async () => (await page.locator(selector).count()) === count);
+
+/** A way to a server that can be cut, as when a network fails. */
+export async function cuttable(t: Test, base: string): Promise<{ url: string; cut(): void; mend(): void }> {
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const proxy = createServer((socket) => {
+    const server = connect(Number(new URL(base).port), '127.0.0.1');
+    const both = [socket, server];
+    for (const one of both) {
+      sockets.add(one);
+      one.on('error', () => undefined);
+      one.on('close', () => {
+        sockets.delete(one);
+        for (const other of both) other.destroy();
+      });
+    }
+    if (isCut) socket.destroy();
+    else socket.pipe(server).pipe(socket);
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  const cut = () => {
+    isCut = true;
+    for (const socket of sockets) socket.destroy();
+  };
+  t.teardown(() => {
+    cut();
+    proxy.close();
+  });
+  const mend = () => {
+    isCut = false;
+  };
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut, mend };
+}

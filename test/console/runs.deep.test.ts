@@ -1,0 +1,260 @@
+/** Runs in the console: the list, one run live, and comparison. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { accessibilityFaults, ensureBrowser } from '../../api/testing/browser.js';
+import { startTestStack } from '../../api/testing/stack.js';
+import { checkpointOf, claimAndTrain, metricOf, progressOf } from '../../api/testing/training.js';
+import { countRequests, cuttable, openConsole, startConsole, untilCount } from './console.js';
+
+const skip = await ensureBrowser();
+const NAME = '<img src=x onerror=alert(1)>';
+
+t.test('the list of runs', { skip }, async (t) => {
+  const { page, complaints, stack, open } = await startConsole(t);
+  await open('');
+  await page.waitForSelector('text=No run yet.');
+  const jobs = [await stack.createJob({ name: NAME, labels: { team: 'alpha' } })];
+  for (const name of ['one', 'two', 'three']) jobs.push(await stack.createJob({ name }));
+  await claimAndTrain(stack.store, jobs[1]?.id ?? '', { steps: 3, finish: true });
+  const names = () => page.locator('table.runs a.name').allTextContents();
+
+  await t.test('shows names as plain text, the newest first', async (t) => {
+    await open('#/runs');
+    await page.waitForSelector('table.runs');
+    t.same(await names(), ['three', 'two', 'one', NAME]);
+    t.equal(await page.locator('table img').count(), 0);
+    t.same(await accessibilityFaults(page), []);
+  });
+
+  await t.test('filters by text, state and label, and keeps them in the address', async (t) => {
+    await page.keyboard.press('/');
+    await page.keyboard.type('tw');
+    await untilCount(page, 'table.runs a.name', 1);
+    t.same(await names(), ['two']);
+    t.match(page.url(), /text=tw/);
+    await page.reload();
+    await page.waitForSelector('table.runs');
+    t.same(await names(), ['two'], 'also when the page is loaded again');
+    await page.fill('input[type=search]', '');
+    await page.selectOption('select[aria-label=State]', 'succeeded');
+    await untilCount(page, 'table.runs a.name', 1);
+    t.same(await names(), ['one']);
+    await page.selectOption('select[aria-label=State]', 'all');
+    await page.fill('input[aria-label=Label]', 'team=alpha');
+    await page.keyboard.press('Enter');
+    await untilCount(page, 'table.runs a.name', 1);
+    t.same(await names(), [NAME]);
+    await page.fill('input[aria-label=Label]', 'team=beta');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('text=No run passes these filters.');
+  });
+
+  await t.test('shows columns that are chosen, and sorts by them', async (t) => {
+    await open('#/runs');
+    await page.click('text=Columns');
+    await page.check('label:has-text("Rate")');
+    await page.waitForSelector('th:has-text("Rate")');
+    await page.click('th:has-text("Loss") button');
+    t.equal((await names())[0], 'one', 'the only one with a loss');
+    t.equal(await page.getAttribute('th:has-text("Loss")', 'aria-sort'), 'descending');
+  });
+
+  await t.test('is read again while it is open, and keeps the focus', async (t) => {
+    await open('#/runs');
+    await page.waitForSelector('table.runs');
+    await page.focus('input[type=search]');
+    await stack.createJob({ name: 'late' });
+    await page.waitForSelector('table.runs a.name:has-text("late")', { timeout: 60_000 });
+    t.equal(await page.evaluate('document.activeElement.type'), 'search');
+  });
+
+  t.same(complaints, []);
+});
+
+t.test('one run, live', { skip }, async (t) => {
+  const { page, complaints, stack, base, open } = await startConsole(t);
+  const { id } = await stack.createJob({ name: 'live' });
+  const execution = await claimAndTrain(stack.store, id, { steps: 5 });
+  const report = (step: number) =>
+    stack.store.report(id, execution, [metricOf(step)], progressOf(step, 10), { batch: step });
+
+  await t.test('its figures and its curve follow the steps', async (t) => {
+    await open(`#/runs/${id}`);
+    await page.waitForSelector('.figures:has-text("5 / 10")');
+    await report(6);
+    await page.waitForSelector('.figures:has-text("6 / 10")');
+    await page.waitForSelector('.chart[aria-label$="at step 6"] canvas');
+    t.ok(await page.locator('.live').isVisible());
+    t.same(await accessibilityFaults(page), []);
+  });
+
+  await t.test('takes at most a request in ten seconds beside its stream, and keeps the focus', async (t) => {
+    await page.focus('text=Cancel');
+    const requests = countRequests(page);
+    const began = Date.now();
+    for (let second = 0; second < 20; second += 1) {
+      await report(7);
+      await sleep(1_000);
+    }
+    const allowed = Math.ceil((Date.now() - began) / 10_000);
+    t.ok(requests.length <= allowed, `${requests.join()} of ${allowed}`);
+    t.equal(await page.evaluate('document.activeElement.textContent'), 'Cancel');
+  });
+
+  await t.test('tabs: charts, checkpoints, events, logs, document, attempts', async (t) => {
+    await page.click('role=tab[name=charts]');
+    await page.waitForSelector('.chart >> nth=3');
+    t.same(await accessibilityFaults(page), []);
+    await page.click('role=tab[name=checkpoints]');
+    await page.waitForSelector('table th:has-text("5")');
+    await page.click('text=Pin');
+    await page.waitForSelector('text=Unpin', { timeout: 60_000 });
+    t.same(await accessibilityFaults(page), []);
+    await page.click('role=tab[name=events]');
+    await page.waitForSelector(
+      '.events li:has-text("queued → provisioning"), .events li:has-text("job.created")',
+    );
+    const line = {
+      rank: 1,
+      at: new Date().toISOString(),
+      stream: 'stdout',
+      message: '<b>of rank 1</b>',
+      truncated: false,
+      dropped: 0,
+    } as const;
+    await page.click('role=tab[name=logs]');
+    await stack.store.appendLogs(id, execution, [line, { ...line, rank: 0, message: 'of rank 0' }]);
+    await page.waitForSelector('.log li:has-text("of rank 0")');
+    await page.selectOption('select[aria-label=Rank]', '1');
+    await untilCount(page, '.log li', 1);
+    t.match(await page.textContent('.log li'), '<b>of rank 1</b>');
+    await page.fill('input[aria-label="Search in the lines"]', 'nothing like it');
+    await untilCount(page, '.log li', 0);
+    await page.click('role=tab[name=document]');
+    await page.waitForSelector('pre:has-text("micro_batch_size")');
+    await page.click('role=tab[name=attempts]');
+    await page.waitForSelector('td:has-text("test-worker")');
+    t.same(await accessibilityFaults(page), []);
+  });
+
+  await t.test('its buttons control the run; cancelling asks once', async (t) => {
+    await open(`#/runs/${id}`);
+    await page.click('text=Pause');
+    await page.waitForSelector('.badge:has-text("pausing")');
+    await stack.store.releaseAttempt(id, execution, { to: 'paused' });
+    await page.waitForSelector('.badge:has-text("paused")');
+    await page.selectOption('select[aria-label=Ranks]', '3');
+    await page.click('text=Resume');
+    await page.waitForSelector('.badge:has-text("queued")');
+    t.equal((await stack.store.getJob(id))?.requested_ranks, 3);
+    await page.click('button:has-text("Cancel")');
+    await page.click('text=Keep');
+    t.equal((await stack.store.getJob(id))?.state, 'queued');
+    await page.click('button:has-text("Cancel")');
+    await page.click('.asking button.danger');
+    await page.waitForSelector('.badge:has-text("cancelled")');
+    await page.waitForSelector('.live', { state: 'detached' });
+  });
+
+  await t.test('an error of an action stays until it is read', async (t) => {
+    const other = await stack.createJob({ name: 'other' });
+    await open(`#/runs/${other.id}`);
+    const problem = {
+      type: 'about:blank',
+      title: 'Conflict',
+      status: 409,
+      code: 'invalid_state',
+      detail: 'it cannot be now',
+    };
+    const answer = { status: 409, contentType: 'application/problem+json', body: JSON.stringify(problem) };
+    await page.route('**/pause', (route) => route.fulfill(answer));
+    await page.click('button:has-text("Pause")');
+    await page.waitForSelector('[role=alert]:has-text("it cannot be now")');
+    await page.click('role=tab[name=events]');
+    t.equal(await page.locator('[role=alert]:has-text("it cannot be now")').count(), 1);
+    await page.click('text=Dismiss');
+    await untilCount(page, '[role=alert]', 0);
+    await page.unroute('**/pause');
+  });
+
+  await t.test('a key that may only read is offered no action', async (t) => {
+    const reading = await openConsole(t, stack, base, { headers: await stack.headersOf('jobs:read') });
+    await reading.open(`#/runs/${id}`);
+    await reading.page.waitForSelector('.badge');
+    t.equal(await reading.page.locator('.head button').count(), 0);
+  });
+
+  await t.test('a run that does not exist', async () => {
+    await open('#/runs/job_00000000000000000000000000');
+    await page.waitForSelector('[role=alert]:has-text("job_not_found")');
+  });
+
+  t.same(
+    complaints.filter((text) => !/40[49]/.test(text)),
+    [],
+  );
+});
+
+t.test('a server that goes away and comes back', { skip }, async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const way = await cuttable(t, await stack.listen());
+  const { page, open } = await openConsole(t, stack, way.url);
+  const { id } = await stack.createJob({ name: 'away' });
+  const execution = await claimAndTrain(stack.store, id, { steps: 5 });
+  await open(`#/runs/${id}`);
+  await page.waitForSelector('.figures:has-text("5 / 10")');
+  way.cut();
+  await page.waitForSelector('[role=alert]:has-text("does not answer")', { timeout: 120_000 });
+  t.ok(await page.locator('.figures:has-text("5 / 10")').isVisible(), 'what was read stays');
+  await stack.store.report(id, execution, [metricOf(6)], progressOf(6, 10), { batch: 6 });
+  way.mend();
+  await page.waitForSelector('.figures:has-text("6 / 10")', { timeout: 120_000 });
+  await untilCount(page, '[role=alert]', 0);
+});
+
+t.test('comparison', { skip }, async (t) => {
+  const { page, complaints, stack, open } = await startConsole(t);
+  const jobs = [await stack.createJob({ name: 'left' }), await stack.createJob({ name: 'right' })];
+  for (const { id } of jobs) {
+    const execution = await claimAndTrain(stack.store, id, { steps: 4 });
+    await stack.store.commitCheckpoint(id, execution, {
+      ...checkpointOf(id, 6),
+      state_digest: id
+        .slice(-32)
+        .padStart(32, '0')
+        .toLowerCase()
+        .replace(/[^0-9a-f]/g, '0'),
+    });
+  }
+  await open('#/runs');
+  await page.check('input[aria-label="Compare left"]');
+  await page.check('input[aria-label="Compare right"]');
+  await page.click('text=Compare 2');
+  await page.waitForSelector('text=Equal until step 4');
+  t.match(await page.textContent('main'), /Different at step 6/);
+  t.match(await page.textContent('main'), /\/data\/dataset/);
+  await page.waitForSelector('.chart canvas');
+  t.same(await accessibilityFaults(page), []);
+  t.same(complaints, []);
+});
+
+for (const width of [390, 1280, 2560]) {
+  t.test(`nothing is wider than a page of ${width} pixels`, { skip }, async (t) => {
+    const { page, stack, open } = await startConsole(t, { width, dark: width === 390 });
+    const { id } = await stack.createJob({
+      name: 'a run with a rather long name that says what it is about',
+    });
+    await claimAndTrain(stack.store, id, { steps: 5 });
+    for (const hash of [
+      '#/runs',
+      `#/runs/${id}`,
+      `#/runs/${id}?tab=charts`,
+      `#/runs/${id}?tab=checkpoints`,
+    ]) {
+      await open(hash);
+      await page.waitForSelector('.card');
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, hash);
+    }
+  });
+}
