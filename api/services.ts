@@ -11,6 +11,7 @@ import type { ObjectStore } from '../platform/object-store/common/port.js';
 import type { JobStorePort } from '../state/index.js';
 import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
+import type { RequestSession } from './http/authenticate.js';
 import type { KeyWatch } from './http/key-watch.js';
 import type { Inspector } from './inspection/inspector.js';
 import type { ApiLimits } from './limits.js';
@@ -71,7 +72,7 @@ export interface ApiServices {
   limits: ApiLimits;
   contract: Contract;
   metrics: ApiMetrics;
-  /** Ends streams whose key was revoked. */
+  /** Ends streams whose key was revoked, or whose session has ended. */
   keyWatch: KeyWatch;
   /** Creates datasets from the objects that jobs refer to. */
   datasetCopies: DatasetCopies;
@@ -100,6 +101,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The request's key; null on routes that need none. */
     apiKey: ApiKey | null;
+    /** The browser session that stands for the key; null for a request with the key itself. */
+    session: RequestSession | null;
     /** Trace context of the request: a child of the client's trace, or a new one. */
     readonly trace: TraceContext;
     /** Records of the key's project. Only on routes that need a key. */

@@ -31,6 +31,7 @@ export const ERROR_CATALOGUE = {
   bad_request: kind(400, 'user', 'The request could not be read'),
   unauthenticated: kind(401, 'user', 'A valid API key is required'),
   insufficient_scope: kind(403, 'user', 'The API key lacks the required scope'),
+  csrf_rejected: kind(403, 'user', 'The request of a browser session does not come from the console'),
   route_not_found: kind(404, 'user', 'The route does not exist'),
   method_not_allowed: kind(405, 'user', 'The route does not have this method'),
   payload_too_large: kind(413, 'user', 'The body is too large'),

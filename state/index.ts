@@ -2,6 +2,7 @@
 export type * from './access/api-keys-port.js';
 export type * from './access/audit-port.js';
 export * from './access/projects-port.js';
+export * from './access/sessions-port.js';
 export type * from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
 export { connectJobStore, openJobStore } from './job-store.js';

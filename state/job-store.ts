@@ -4,7 +4,9 @@ import type { Logger } from '../platform/logging/logging.js';
 import { connectRedis, disconnectRedis, openRedis } from '../platform/redis/connect.js';
 import { apiKeys } from './access/api-keys.js';
 import { auditLog } from './access/audit.js';
+import { LookUps } from './access/look-ups.js';
 import { projects } from './access/projects.js';
+import { sessions } from './access/sessions.js';
 import { CommandRunner } from './core/command-runner.js';
 import { confirmed, type StoreContext, serverTime } from './core/context.js';
 import { Subscriptions } from './core/subscriptions.js';
@@ -70,6 +72,8 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
     commands: new CommandRunner(redis, prefix),
     subscriptions: new Subscriptions(subscriber),
   };
+  const lookUps = new LookUps(context);
+  const keys = apiKeys(context, lookUps);
   return {
     ...jobRequests(context),
     ...jobChanges(context),
@@ -82,7 +86,8 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
     ...scaling(context),
     ...scheduling(context),
     ...worldRendezvous(context),
-    ...apiKeys(context),
+    ...keys,
+    ...sessions(context, lookUps, keys),
     ...auditLog(context),
     ...projects(context),
     ...uploadSpace(context),

@@ -19,6 +19,7 @@
 import type { ApiKeys } from './access/api-keys-port.js';
 import type { AuditLog } from './access/audit-port.js';
 import type { Projects } from './access/projects-port.js';
+import type { Sessions } from './access/sessions-port.js';
 import type { AbandonedSamples } from './jobs/abandoned-port.js';
 import type { JobAttempts } from './jobs/attempts-port.js';
 import type { JobChanges } from './jobs/changes-port.js';
@@ -51,6 +52,7 @@ export interface JobStorePort
     PoolSlots,
     WorldRendezvous,
     ApiKeys,
+    Sessions,
     AuditLog,
     Projects,
     JobRestore,

@@ -54,6 +54,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getHealth: { own: 200, isOpen: true },
   getReadiness: { own: 200, isOpen: true },
   getOpenapi: { own: 200, isOpen: true },
+  createSession: { own: 201, isOpen: true, body: () => ({ api_key: 'zf_of_default' }) },
 
   listJobs: { own: 200, foreign: 200 },
   listDatasets: { own: 200, foreign: 200 },
@@ -63,6 +64,10 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   listWebhooks: { own: 200, foreign: 200 },
   getUsage: { own: 200, foreign: 200 },
   getMe: { own: 200, foreign: 200 },
+  createSignInCode: { own: 201, foreign: 201 },
+  // Those of the calling key alone.
+  endSession: { own: 204, foreign: 204 },
+  endSessions: { own: 204, foreign: 204 },
   listCheckpoints: { own: 200, foreign: 200 },
   // Operators of the installation may use these with a key of any project.
   listProjects: { own: 200, foreign: 403 },
@@ -147,6 +152,9 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   redeliverWebhook: { own: 202 },
   deleteWebhook: { own: 204 },
 };
+
+/** Every key may read its own description, and begin and end sessions of itself. */
+const OF_EVERY_KEY = new Set<OperationId>(['getMe', 'createSignInCode', 'endSession', 'endSessions']);
 
 interface Operation {
   id: OperationId;
@@ -279,8 +287,11 @@ t.test('every operation with every kind of key', async (t) => {
   }
 
   for (const operation of operations.filter(({ id }) => !ROWS[id].isOpen)) {
-    // Every key may read its own description.
-    t.equal(operation.scopes.length === 0, operation.id === 'getMe', `${operation.id} requires a scope`);
+    t.equal(
+      operation.scopes.length === 0,
+      OF_EVERY_KEY.has(operation.id),
+      `${operation.id} requires a scope`,
+    );
     if (operation.scopes.length === 0) continue;
     const others = SCOPES.filter((scope) => scope !== 'admin' && !operation.scopes.includes(scope));
     const { authorization } = await key('others', others);

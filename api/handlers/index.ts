@@ -2,6 +2,7 @@ import type { OperationId } from '../../contracts/index.js';
 import * as apiKeys from './access/api-keys.js';
 import { listAuditLog } from './access/audit-log.js';
 import * as projects from './access/projects.js';
+import * as sessions from './access/sessions.js';
 import { getUsage } from './access/usage.js';
 import * as pools from './fleet/pools.js';
 import * as service from './fleet/service.js';
@@ -83,6 +84,11 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   updateApiKey: apiKeys.updateApiKey,
   revokeApiKey: apiKeys.revokeApiKey,
   rotateApiKey: apiKeys.rotateApiKey,
+
+  createSignInCode: sessions.createSignInCode,
+  createSession: sessions.createSession,
+  endSession: sessions.endSession,
+  endSessions: sessions.endSessions,
 
   listAuditLog,
 

@@ -1,15 +1,35 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ApiKey, type Scope, ZerofleetError } from '../../contracts/index.js';
-import type { ApiKeys } from '../../state/index.js';
+import { type ApiKeys, type BrowserSession, SESSION_MS, type Sessions } from '../../state/index.js';
+import { requireConsole } from './same-origin.js';
+import { sessionToken, setSessionCookie } from './session-cookie.js';
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512}) *$/i;
 
 /** Interval of recording a key's last use: recording each request would cost a durable write. */
 const USE_NOTED_EVERY_MS = 300_000;
 
+/** Interval at which a session in use is prolonged, for the same reason. */
+const SESSION_PROLONGED_EVERY_MS = 3_600_000;
+
+/** The look-ups of an authentication. */
+export type Credentials = Pick<ApiKeys & Sessions, 'findApiKey' | 'touchApiKey' | 'findSession'>;
+
+/** The session of a request, with the token in its cookie. */
+export interface RequestSession extends BrowserSession {
+  token: string;
+}
+
+/** Who sends a request: an API key, by its secret or by a browser session. */
+interface Caller {
+  key: ApiKey;
+  session: RequestSession | null;
+}
+
 /**
- * Finds the key of a request, counts the request for it, or for its address if there is none, and checks the key's scopes.
- * @throws ZerofleetError `unauthenticated`, `rate_limited`, `insufficient_scope`
+ * Finds the key of a request, counts the request for it, or for its address if there is none, and checks the key's scopes. A request of a
+ * browser session must come from the console.
+ * @throws ZerofleetError `unauthenticated`, `rate_limited`, `csrf_rejected`, `insufficient_scope`
  */
 export async function admit(
   request: FastifyRequest,
@@ -18,41 +38,77 @@ export async function admit(
 ): Promise<void> {
   const { server } = request;
   try {
-    request.apiKey = await authenticate(server.services.store, request);
+    const { key, session } = await authenticate(server.services.store, request);
+    request.apiKey = key;
+    request.session = session;
   } finally {
     await server.countRequest(request, reply);
+  }
+  if (request.session !== null) {
+    requireConsole(request);
+    prolong(request, request.session, reply);
   }
   requireScopes(request.apiKey, scopes);
 }
 
 /**
- * Finds the API key of a request. The job store looks it up by its SHA-256 and never stores the key itself.
+ * Finds the API key of a request. The job store looks keys and sessions up by their SHA-256 and never stores the secrets themselves.
  * @throws ZerofleetError `unauthenticated`
  */
-export async function authenticate(
-  keys: Pick<ApiKeys, 'findApiKey' | 'touchApiKey'>,
-  request: FastifyRequest,
-): Promise<ApiKey> {
-  const header = request.headers.authorization;
-  const secret = BEARER.exec(header ?? '')?.[1];
-  if (secret === undefined) {
-    throw new ZerofleetError(
-      'unauthenticated',
-      header === undefined
-        ? 'send an API key as "Authorization: Bearer …"'
-        : 'the Authorization header does not have the form "Bearer …"',
-    );
-  }
-  const key = await keys.findApiKey(secret);
-  if (key === null) throw new ZerofleetError('unauthenticated', 'the API key is unknown or was revoked');
-  if (hasPassed(key.expires_at)) throw new ZerofleetError('unauthenticated', 'the API key has expired');
+export async function authenticate(credentials: Credentials, request: FastifyRequest): Promise<Caller> {
+  const caller = await findCaller(credentials, request);
+  const { key } = caller;
+  requireUnexpired(key);
   if (hasPassed(key.last_used_at, USE_NOTED_EVERY_MS) ?? true) {
     // The request does not wait for this write and succeeds without it.
-    keys
-      .touchApiKey(secret)
+    credentials
+      .touchApiKey(key.id)
       .catch((error: unknown) => request.log.warn({ err: error }, 'last use of a key not recorded'));
   }
+  return caller;
+}
+
+/** A request with an `Authorization` header is one of that key, whatever its cookies. */
+async function findCaller(credentials: Credentials, request: FastifyRequest): Promise<Caller> {
+  const { authorization } = request.headers;
+  const token = authorization === undefined ? sessionToken(request) : undefined;
+  if (token === undefined) return { key: await findKey(credentials, secretOf(authorization)), session: null };
+  const session = await credentials.findSession(token);
+  if (session === null) throw new ZerofleetError('unauthenticated', 'the session has ended; sign in again');
+  return { key: session.key, session: { ...session, token } };
+}
+
+function secretOf(authorization: string | undefined): string {
+  const secret = BEARER.exec(authorization ?? '')?.[1];
+  if (secret !== undefined) return secret;
+  throw new ZerofleetError(
+    'unauthenticated',
+    authorization === undefined
+      ? 'send an API key as "Authorization: Bearer …"'
+      : 'the Authorization header does not have the form "Bearer …"',
+  );
+}
+
+/** Finds the key of a secret, expired or not. @throws ZerofleetError `unauthenticated` */
+export async function findKey(keys: Pick<ApiKeys, 'findApiKey'>, secret: string): Promise<ApiKey> {
+  const key = await keys.findApiKey(secret);
+  if (key === null) throw new ZerofleetError('unauthenticated', 'the API key is unknown or was revoked');
   return key;
+}
+
+/** @throws ZerofleetError `unauthenticated` */
+export function requireUnexpired(key: ApiKey): void {
+  if (hasPassed(key.expires_at)) throw new ZerofleetError('unauthenticated', 'the API key has expired');
+}
+
+/** Gives a session that is in use its whole life again. */
+function prolong({ server, log }: FastifyRequest, session: RequestSession, reply: FastifyReply): void {
+  if (session.expires_at - Date.now() > SESSION_MS - SESSION_PROLONGED_EVERY_MS) return;
+  setSessionCookie(reply, session.token, session);
+  // The request does not wait for this write and succeeds without it; a later one repeats it.
+  server.services.store
+    .renewSession(session.token)
+    .catch((error: unknown) => log.warn({ err: error }, 'session not prolonged'));
 }
 
 /** @throws ZerofleetError `insufficient_scope` when the key lacks one of `scopes` */

@@ -12,6 +12,7 @@ t.test('the key of a disconnected client is not looked up', async (t) => {
       return { expires_at: null, last_used_at: new Date().toISOString() } as ApiKey;
     },
     touchApiKey: async () => undefined,
+    findSession: async () => null,
   };
   const watch = new KeyWatch(keys, (error) => t.fail(String(error)));
   t.teardown(() => watch.close());

@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 import { Periodic } from '../../platform/process/periodic.js';
-import type { ApiKeys } from '../../state/index.js';
-import { authenticate } from './authenticate.js';
+import { authenticate, type Credentials } from './authenticate.js';
 
 const INTERVAL_MS = 1_000;
 
@@ -12,23 +11,26 @@ interface Watched {
   ended: AbortController;
 }
 
-/** Ends long-lived requests, such as streams, when their key becomes invalid. One look-up per key serves all its requests. */
+/**
+ * Ends long-lived requests, such as streams, when their key becomes invalid, or their session ends. One look-up per key or session serves all
+ * its requests.
+ */
 export class KeyWatch {
   private readonly watched = new Map<string, Set<Watched>>();
   private readonly looking: Periodic;
 
   constructor(
-    private readonly keys: Pick<ApiKeys, 'findApiKey' | 'touchApiKey'>,
+    private readonly credentials: Credentials,
     onError: (error: unknown) => void,
   ) {
     this.looking = new Periodic(() => this.look(), INTERVAL_MS, onError);
   }
 
-  /** Returns a signal that is aborted when the request's key becomes invalid. Watches until the answer is closed. */
+  /** Returns a signal that is aborted when the request's key or session becomes invalid. Watches until the answer is closed. */
   watch(request: FastifyRequest, closed: AbortSignal): AbortSignal {
     const ended = new AbortController();
     if (closed.aborted) return ended.signal;
-    const header = request.headers.authorization ?? '';
+    const header = request.headers.authorization ?? request.headers.cookie ?? '';
     const ofKey = this.watched.get(header) ?? new Set();
     this.watched.set(header, ofKey);
     const one = { request, ended };
@@ -56,7 +58,7 @@ export class KeyWatch {
 
   private async isAccepted(request: FastifyRequest): Promise<boolean> {
     try {
-      await authenticate(this.keys, request);
+      await authenticate(this.credentials, request);
       return true;
     } catch (error) {
       // A failed look-up says nothing about the key.

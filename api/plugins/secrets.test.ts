@@ -54,6 +54,19 @@ t.test('no secret reaches the log, wherever it is sent', async (t) => {
   secrets.push(key.secret.slice(3));
   const rotated = await stack.request({ method: 'POST', url: `/v1/api-keys/${key.id}/rotate`, payload: {} });
   secrets.push(rotated.json<{ secret: string }>().secret.slice(3));
+  // Codes and sessions of browsers, and what is wrong about them.
+  const code = (await stack.request({ method: 'POST', url: '/v1/sign-in-codes' })).json<{ code: string }>();
+  const signIn = { method: 'POST' as const, url: '/v1/sessions' };
+  const signedIn = await app.inject({ ...signIn, payload: { code: code.code } });
+  const [cookie = ''] = String(signedIn.headers['set-cookie']).split(';');
+  t.equal(signedIn.statusCode, 201);
+  secrets.push(code.code.slice('zf_code_'.length), cookie.slice('zf_session=zf_session_'.length));
+  await app.inject({ url: '/v1/jobs', headers: { cookie } });
+  await app.inject({ method: 'DELETE', url: '/v1/sessions', headers: { cookie } });
+  await app.inject({ url: '/v1/jobs', headers: { cookie: `zf_session=${fresh()}` } });
+  await app.inject({ ...signIn, payload: { code: fresh() } });
+  await app.inject({ ...signIn, payload: { api_key: fresh('zf_'), code: fresh() } });
+  await app.inject({ ...signIn, url: `/v1/sessions?code=${fresh('zf_code_')}`, payload: {} });
   const payload = { url: `https://user:${fresh()}@hooks.example.com/?token=${fresh()}` };
   await stack.request({ method: 'POST', url: '/v1/webhooks', payload });
   const webhook = await stack.request({
@@ -86,6 +99,8 @@ t.test('no secret reaches the log, wherever it is sent', async (t) => {
     payload: 'text',
   });
   await stack.redis.kill();
+  await app.inject({ ...signIn, payload: { code: fresh() } });
+  await app.inject({ url: '/v1/jobs', headers: { cookie: `zf_session=${fresh()}` } });
   await stack.request({ method: 'POST', url: '/v1/api-keys', payload: { name: 'k', scopes: ['jobs:read'] } });
   await stack.request({
     method: 'POST',

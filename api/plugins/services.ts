@@ -43,6 +43,7 @@ export default fp<ServicesOptions>(
       draining,
     });
     app.decorateRequest('apiKey', null);
+    app.decorateRequest('session', null);
     app.decorateRequest('trace', {
       getter(this: FastifyRequest) {
         return traceOf(this.raw);

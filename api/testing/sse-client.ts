@@ -87,10 +87,14 @@ export class SseClient {
   }
 }
 
-/** Connects; resolves when the headers have arrived. */
-export async function openStream(url: string, key: string, lastEventId?: string): Promise<SseClient> {
+/** Connects; resolves when the headers have arrived. @param caller the API key, or the headers instead of it */
+export async function openStream(
+  url: string,
+  caller: string | { cookie: string },
+  lastEventId?: string,
+): Promise<SseClient> {
   const headers = {
-    authorization: `Bearer ${key}`,
+    ...(typeof caller === 'string' ? { authorization: `Bearer ${caller}` } : caller),
     ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
   };
   const request = get(url, { headers, agent: false });

@@ -1084,6 +1084,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sign-in-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a sign-in code
+         * @description Returns a code that signs one browser in as the calling key, once and within two minutes. The address
+         *     `/#/sign-in/CODE` of this server does so; a fragment is never sent to a server. Only a request with an
+         *     `Authorization` header can create a code: a browser session cannot create further ones.
+         */
+        post: operations["createSignInCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a browser in
+         * @description Exchanges a sign-in code or an API key for a session, whose token is in the cookie `zf_session` only (`HttpOnly`,
+         *     `SameSite=Strict`, and `Secure` over HTTPS). A request with that cookie and without an `Authorization` header has
+         *     the rights of the key. A session ends after seven days without a request, with its key, or by signing out; an
+         *     answer may set the cookie again to prolong it. A request from another site is refused (`csrf_rejected`).
+         */
+        post: operations["createSession"];
+        /**
+         * Sign out everywhere
+         * @description Ends all sessions of the calling key, and its sign-in codes. The key itself remains valid.
+         */
+        delete: operations["endSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/current": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Sign out
+         * @description Ends the session of this request. A request that an API key authenticates has none, and changes nothing.
+         */
+        delete: operations["endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/audit-log": {
         parameters: {
             query?: never;
@@ -4871,6 +4940,76 @@ export interface components {
              */
             overlap_seconds?: number;
         };
+        /** @description A code that signs one browser in. */
+        SignInCode: {
+            /**
+             * @description The prefix `zf_code_` and 256 random bits.
+             * @example zf_code_4JmB0mYhX2Vn8sT5cQ7wR1zL6kP3fD9gA_uEoIyHtCs
+             */
+            code: string;
+            expires_at: components["schemas"]["Time"];
+        };
+        /** @description What signs a browser in; exactly one of the fields. */
+        SignIn: {
+            /** @description A sign-in code. */
+            code?: string;
+            /** @description The secret of an API key. */
+            api_key?: string;
+        };
+        /** @description Quota of a project; `null`: unlimited. */
+        ProjectQuota: {
+            /**
+             * @description Number of unfinished jobs.
+             * @default null
+             */
+            max_jobs: number | null;
+            /**
+             * @description Total number of ranks that unfinished jobs request, except paused ones.
+             * @default null
+             */
+            max_ranks: number | null;
+            /**
+             * @description Total bytes of datasets, models and checkpoints. Running jobs write checkpoints even above this limit.
+             * @default null
+             */
+            max_storage_bytes: number | null;
+        };
+        /**
+         * @description A project.
+         * @example {
+         *       "name": "team-b",
+         *       "quota": {
+         *         "max_jobs": 20,
+         *         "max_ranks": 8,
+         *         "max_storage_bytes": null
+         *       },
+         *       "used": {
+         *         "jobs": 3,
+         *         "ranks": 6,
+         *         "storage_bytes": 1250000000
+         *       }
+         *     }
+         */
+        Project: {
+            name: components["schemas"]["ProjectName"];
+            quota: components["schemas"]["ProjectQuota"];
+            /** @description Current usage that counts towards the quota. */
+            used: {
+                /** @description Number of unfinished jobs. */
+                jobs: number;
+                /** @description Number of ranks that these jobs request. */
+                ranks: number;
+                /** @description Bytes of datasets, models and checkpoints. */
+                storage_bytes: number;
+            };
+        };
+        /** @description The API key of a session, its project, and the end of the session. */
+        Session: {
+            api_key: components["schemas"]["ApiKey"];
+            project: components["schemas"]["Project"];
+            /** @description Time at which the session ends unless requests prolong it. */
+            expires_at: components["schemas"]["Time"];
+        };
         /**
          * @description Position of an entry in the audit log.
          * @example 1763715600000-0
@@ -5168,53 +5307,6 @@ export interface components {
             data: components["schemas"]["Delivery"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description Quota of a project; `null`: unlimited. */
-        ProjectQuota: {
-            /**
-             * @description Number of unfinished jobs.
-             * @default null
-             */
-            max_jobs: number | null;
-            /**
-             * @description Total number of ranks that unfinished jobs request, except paused ones.
-             * @default null
-             */
-            max_ranks: number | null;
-            /**
-             * @description Total bytes of datasets, models and checkpoints. Running jobs write checkpoints even above this limit.
-             * @default null
-             */
-            max_storage_bytes: number | null;
-        };
-        /**
-         * @description A project.
-         * @example {
-         *       "name": "team-b",
-         *       "quota": {
-         *         "max_jobs": 20,
-         *         "max_ranks": 8,
-         *         "max_storage_bytes": null
-         *       },
-         *       "used": {
-         *         "jobs": 3,
-         *         "ranks": 6,
-         *         "storage_bytes": 1250000000
-         *       }
-         *     }
-         */
-        Project: {
-            name: components["schemas"]["ProjectName"];
-            quota: components["schemas"]["ProjectQuota"];
-            /** @description Current usage that counts towards the quota. */
-            used: {
-                /** @description Number of unfinished jobs. */
-                jobs: number;
-                /** @description Number of ranks that these jobs request. */
-                ranks: number;
-                /** @description Bytes of datasets, models and checkpoints. */
-                storage_bytes: number;
-            };
-        };
         /** @description All projects. */
         ProjectList: {
             data: components["schemas"]["Project"][];
@@ -5445,8 +5537,9 @@ export interface components {
             };
         };
         /**
-         * @description The key lacks the required scope (`insufficient_scope`), or the project has reached a quota (`jobs_quota_exceeded`,
-         *     `ranks_quota_exceeded`, `storage_quota_exceeded`).
+         * @description The key lacks the required scope (`insufficient_scope`), the project has reached a quota (`jobs_quota_exceeded`,
+         *     `ranks_quota_exceeded`, `storage_quota_exceeded`), or another site caused the request of a browser
+         *     (`csrf_rejected`).
          */
         Forbidden: {
             headers: {
@@ -5723,6 +5816,11 @@ export interface components {
         ETag: string;
         /** @description `true` when this is the stored response to an earlier request with the same `Idempotency-Key`. */
         IdempotentReplayed: "true";
+        /**
+         * @description The cookie `zf_session` with the token of the session, or its removal. Other answers to requests of a session set it
+         *     again, at most once an hour, when the session is prolonged.
+         */
+        SetCookie: string;
     };
     pathItems: never;
 }
@@ -8320,6 +8418,138 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createSignInCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The code, which is not returned again. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInCode"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description The key of the session and its project. */
+            201: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    endSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key has no session. The cookie of this browser is removed. */
+            204: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session has ended. The cookie of this browser is removed. */
+            204: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -32,11 +32,12 @@ export interface ApiKeys {
   listApiKeys(page?: NamedPageRequest): Promise<Page<ApiKey>>;
   /**
    * Makes `secret` the key's current secret. The previous secret is accepted for `overlapMs` more; older secrets are rejected at once.
+   * Without an overlap, the key's browser sessions end as well: they may have begun with the previous secret.
    * @throws `api_key_not_found`, `api_key_builtin`
    */
   rotateApiKey(keyId: string, secret: string, overlapMs: number): Promise<ApiKey>;
-  /** Returns false when the key was unknown. */
+  /** Ends the key and its browser sessions. Returns false when the key was unknown. */
   revokeApiKey(keyId: string): Promise<boolean>;
-  /** Records that the key of `secret` was used now. */
-  touchApiKey(secret: string): Promise<void>;
+  /** Records that the key was used now. */
+  touchApiKey(keyId: string): Promise<void>;
 }

@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto';
 import { type ApiKey, DEFAULT_PROJECT, ZerofleetError } from '../../contracts/index.js';
 import { newUlid } from '../../platform/random.js';
-import type { CommandReply } from '../core/command-runner.js';
 import {
   indexKey,
   namedIndex,
@@ -10,36 +8,14 @@ import {
   type StoreContext,
   untilUnchanged,
 } from '../core/context.js';
-import type { CommandName } from '../core/library.js';
 import { readPage } from '../core/listing.js';
-import { ApiKeyCache } from './api-key-cache.js';
 import type { ApiKeyInput, ApiKeys } from './api-keys-port.js';
+import type { LookUps } from './look-ups.js';
+import { hashOf } from './secret-hash.js';
 
-export function apiKeys(context: StoreContext): ApiKeys {
+export function apiKeys(context: StoreContext, lookUps: LookUps): ApiKeys {
   const { redis, prefix, commands } = context;
   const ids = `${prefix}:api-keys`;
-  const cache = new ApiKeyCache();
-  let isWatching = false;
-
-  /** Subscribes on the first look-up only. Without a subscription, cached keys expire by age. */
-  function watch(): void {
-    if (isWatching) return;
-    isWatching = true;
-    context.subscriptions
-      .add(`${ids}:changed`, () => cache.forget())
-      .catch(() => {
-        isWatching = false;
-      });
-  }
-
-  /** The server that changes a key clears its own cache at once; other servers do so when the message arrives. */
-  async function changeKey(command: CommandName, call: Record<string, unknown>): Promise<CommandReply> {
-    try {
-      return await commands.run(command, call);
-    } finally {
-      cache.forget();
-    }
-  }
   const key = (hash: string) => `${prefix}:api-key:${hash}`;
 
   async function read(ofHash: string): Promise<ApiKey | null> {
@@ -61,14 +37,14 @@ export function apiKeys(context: StoreContext): ApiKeys {
         builtin: builtin ? '1' : '',
       };
       const call = { hash: hashOf(secret), key_id: `key_${newUlid()}`, fields, at: nowText() };
-      return keyOfReply(await changeKey('put_api_key', call));
+      return keyOfReply(await lookUps.change('put_api_key', call));
     },
 
     // The look-up uses the hash of the secret that was sent, so its duration reveals nothing about stored secrets.
     findApiKey(secret) {
       const hash = hashOf(secret);
-      watch();
-      return cache.find(hash, () => read(hash));
+      lookUps.watch();
+      return lookUps.keys.find(hash, () => read(hash));
     },
 
     getApiKey: get,
@@ -84,25 +60,25 @@ export function apiKeys(context: StoreContext): ApiKeys {
         if (before === null) return null;
         const after = change(before);
         const call = { key_id: keyId, from: changeable(before), to: changeable(after) };
-        const [changed, ...fields] = await changeKey('change_api_key', call);
+        const [changed, ...fields] = await lookUps.change('change_api_key', call);
         return changed === '1' ? keyOfReply(fields) : undefined;
       });
     },
 
     async rotateApiKey(keyId, secret, overlapMs) {
       const call = { key_id: keyId, hash: hashOf(secret), overlap_ms: overlapMs };
-      return keyOfReply(await changeKey('rotate_api_key', call));
+      return keyOfReply(await lookUps.change('rotate_api_key', call));
     },
 
     async revokeApiKey(keyId) {
-      const [revoked] = await changeKey('revoke_api_key', { key_id: keyId });
+      const [revoked] = await lookUps.change('revoke_api_key', { key_id: keyId });
       return revoked === '1';
     },
 
-    async touchApiKey(secret) {
-      const [hash, at] = [hashOf(secret), nowText()];
-      cache.used(hash, at);
-      await commands.run('touch_api_key', { hash, at });
+    async touchApiKey(keyId) {
+      const at = nowText();
+      lookUps.keys.revise((known) => (known.id === keyId ? { ...known, last_used_at: at } : known));
+      await commands.run('touch_api_key', { key_id: keyId, at });
     },
   };
 }
@@ -114,10 +90,6 @@ function changeable({ name, expires_at, requests_per_minute }: ApiKeyInput): Rec
     expires_at: expires_at ?? '',
     requests_per_minute: String(requests_per_minute ?? ''),
   };
-}
-
-function hashOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
 }
 
 /** Returns null for an empty record. */

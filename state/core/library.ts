@@ -12,8 +12,13 @@ const COMMANDS_OF = {
   access: [
     'append_audit',
     'change_api_key',
+    'create_session',
+    'end_session',
+    'end_sessions',
     'put_api_key',
     'put_quota',
+    'put_sign_in_code',
+    'renew_session',
     'revoke_api_key',
     'rotate_api_key',
     'touch_api_key',
@@ -84,6 +89,7 @@ const SHARED = [
   'pool',
   'world',
   'delivery',
+  'session',
 ];
 
 /** Start of the names of all versions of the library. */

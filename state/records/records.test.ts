@@ -207,7 +207,7 @@ t.test('rotation: two secrets for a while, never three', async (t) => {
   t.equal((await store.findApiKey('two'))?.id, key.id);
   t.same((await store.listApiKeys({ project: 'team-b' })).data, [rotated]);
 
-  await store.touchApiKey('one');
+  await store.touchApiKey(key.id);
   t.match(await store.getApiKey(key.id), { last_used_at: /^20/ }, 'the older secret uses the key as well');
   t.match(await store.findApiKey('one'), { last_used_at: /^20/ });
 
@@ -222,7 +222,7 @@ t.test('rotation: two secrets for a while, never three', async (t) => {
   for (const secret of ['two', 'four', 'five']) t.equal(await store.findApiKey(secret), null, secret);
   t.equal(await store.getApiKey(key.id), null);
   t.same((await store.listApiKeys({ project: 'team-b' })).data, []);
-  await store.touchApiKey('five');
+  await store.touchApiKey(key.id);
   t.equal(await store.findApiKey('five'), null, 'a use recorded after the revocation does not restore it');
   await t.rejects(store.rotateApiKey(key.id, 'six', 0), { code: 'api_key_not_found' });
   const builtin = await store.putApiKey('first', { name: 'first', scopes: ['admin'], builtin: true });

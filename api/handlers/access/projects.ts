@@ -6,11 +6,11 @@ import type { OperationHandler } from '../types.js';
 export const listProjects: OperationHandler<'listProjects'> = async (request) => {
   const { store } = request.server.services;
   const names = await store.listProjects();
-  return { data: await Promise.all(names.map((name) => describe(store, name))) };
+  return { data: await Promise.all(names.map((name) => describeProject(store, name))) };
 };
 
 export const getProject: OperationHandler<'getProject'> = (request) =>
-  describe(request.server.services.store, request.params.project);
+  describeProject(request.server.services.store, request.params.project);
 
 export const putProject: OperationHandler<'putProject'> = async (request) => {
   const { store, objects } = request.server.services;
@@ -19,15 +19,18 @@ export const putProject: OperationHandler<'putProject'> = async (request) => {
   const quota = { max_jobs, max_ranks, max_storage_bytes };
   await store.putQuota(project, quota);
   await putQuotaDocument(objects, project, quota);
-  return describe(store, project);
+  return describeProject(store, project);
 };
 
 export const getMe: OperationHandler<'getMe'> = async ({ server, apiKey, records }) => {
   if (apiKey === null) throw new ZerofleetError('internal_error', 'a request without a key');
-  return { api_key: apiKey, project: await describe(server.services.store, records.project) };
+  return { api_key: apiKey, project: await describeProject(server.services.store, records.project) };
 };
 
-async function describe(store: Pick<Projects, 'getQuota' | 'getUse'>, name: string): Promise<Project> {
+export async function describeProject(
+  store: Pick<Projects, 'getQuota' | 'getUse'>,
+  name: string,
+): Promise<Project> {
   const [quota, use] = await Promise.all([store.getQuota(name), store.getUse(name)]);
   const jobs = JOB_STATES.filter((state) => !isFinal(state)).reduce((sum, state) => sum + use.jobs[state], 0);
   return { name, quota, used: { jobs, ranks: use.ranks, storage_bytes: storedBytes(use) } };

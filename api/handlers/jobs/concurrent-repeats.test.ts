@@ -14,7 +14,10 @@ import { RECORD_MUTATIONS } from '../../testing/mutations/records.js';
 import { startTestStack } from '../../testing/stack.js';
 
 const reads: 'changes nothing' = 'changes nothing';
-/** Sending a part of an upload again replaces it, so its key need not be stored for seven days. */
+/**
+ * Sending a part of an upload again replaces it, so its key need not be stored for seven days. A lost answer of a sign-in is replaced by
+ * another code or session, and a session that has ended stays so.
+ */
 const unkeyed: 'takes no key' = 'takes no key';
 
 const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unkeyed } = {
@@ -60,6 +63,10 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
 
   getUpload: reads,
   putUploadPart: unkeyed,
+  createSignInCode: unkeyed,
+  createSession: unkeyed,
+  endSession: unkeyed,
+  endSessions: unkeyed,
 
   ...JOB_MUTATIONS,
   ...RECORD_MUTATIONS,

@@ -526,6 +526,55 @@ class ServiceOperations(Resource):
         )["data"]
         return answer
 
+    def create_sign_in_code(
+        self,
+    ) -> schemas.SignInCode:
+        """Returns a code that signs one browser in as the calling key, once and within two minutes.
+        The address `/#/sign-in/CODE` of this server does so; a fragment is never sent to a server.
+        Only a request with an `Authorization` header can create a code: a browser session cannot
+        create further ones."""
+        answer: schemas.SignInCode = self._http.json(
+            "POST",
+            "/v1/sign-in-codes",
+        )
+        return answer
+
+    def create_session(
+        self,
+        body: schemas.SignIn,
+    ) -> schemas.Session:
+        """Exchanges a sign-in code or an API key for a session, whose token is in the cookie
+        `zf_session` only (`HttpOnly`, `SameSite=Strict`, and `Secure` over HTTPS). A request with
+        that cookie and without an `Authorization` header has the rights of the key. A session ends
+        after seven days without a request, with its key, or by signing out; an answer may set the
+        cookie again to prolong it. A request from another site is refused (`csrf_rejected`)."""
+        answer: schemas.Session = self._http.json(
+            "POST",
+            "/v1/sessions",
+            body=body,
+        )
+        return answer
+
+    def end_sessions(
+        self,
+    ) -> None:
+        """Ends all sessions of the calling key, and its sign-in codes. The key itself remains
+        valid."""
+        return self._http.empty(
+            "DELETE",
+            "/v1/sessions",
+        )
+
+    def end_session(
+        self,
+    ) -> None:
+        """Ends the session of this request. A request that an API key authenticates has none, and
+        changes nothing."""
+        return self._http.empty(
+            "DELETE",
+            "/v1/sessions/current",
+        )
+
     def list_audit_log(
         self,
         *,

@@ -2781,6 +2781,58 @@ class RotateRequest(TypedDict, total=False):
     """Seconds for which the previous secret remains valid."""
 
 
+class SignInCode(TypedDict):
+    """A code that signs one browser in."""
+    code: str
+    """The prefix `zf_code_` and 256 random bits."""
+    expires_at: Time
+
+
+class SignIn(TypedDict, total=False):
+    """What signs a browser in; exactly one of the fields."""
+    code: str
+    """A sign-in code."""
+    api_key: str
+    """The secret of an API key."""
+
+
+class ProjectQuota(TypedDict):
+    """Quota of a project; `null`: unlimited."""
+    max_jobs: Optional[int]
+    """Number of unfinished jobs."""
+    max_ranks: Optional[int]
+    """Total number of ranks that unfinished jobs request, except paused ones."""
+    max_storage_bytes: Optional[int]
+    """Total bytes of datasets, models and checkpoints. Running jobs write checkpoints even above
+    this limit."""
+
+
+class Project(TypedDict):
+    """A project."""
+    name: ProjectName
+    quota: ProjectQuota
+    used: ProjectUsed
+    """Current usage that counts towards the quota."""
+
+
+class ProjectUsed(TypedDict):
+    """Current usage that counts towards the quota."""
+    jobs: int
+    """Number of unfinished jobs."""
+    ranks: int
+    """Number of ranks that these jobs request."""
+    storage_bytes: int
+    """Bytes of datasets, models and checkpoints."""
+
+
+class Session(TypedDict):
+    """The API key of a session, its project, and the end of the session."""
+    api_key: ApiKey
+    project: Project
+    expires_at: Time
+    """Time at which the session ends unless requests prolong it."""
+
+
 class AuditEntry(TypedDict):
     """A request that changed something, or tried to."""
     id: AuditEntryId
@@ -2951,35 +3003,6 @@ class DeliveryPage(TypedDict):
     """A page of messages."""
     data: List[Delivery]
     next_cursor: NextCursor
-
-
-class ProjectQuota(TypedDict):
-    """Quota of a project; `null`: unlimited."""
-    max_jobs: Optional[int]
-    """Number of unfinished jobs."""
-    max_ranks: Optional[int]
-    """Total number of ranks that unfinished jobs request, except paused ones."""
-    max_storage_bytes: Optional[int]
-    """Total bytes of datasets, models and checkpoints. Running jobs write checkpoints even above
-    this limit."""
-
-
-class Project(TypedDict):
-    """A project."""
-    name: ProjectName
-    quota: ProjectQuota
-    used: ProjectUsed
-    """Current usage that counts towards the quota."""
-
-
-class ProjectUsed(TypedDict):
-    """Current usage that counts towards the quota."""
-    jobs: int
-    """Number of unfinished jobs."""
-    ranks: int
-    """Number of ranks that these jobs request."""
-    storage_bytes: int
-    """Bytes of datasets, models and checkpoints."""
 
 
 class ProjectList(TypedDict):

@@ -1,4 +1,4 @@
--- Removes an API key; none of its secrets is accepted any more.
+-- Removes an API key with its sessions; none of its secrets is accepted any more.
 --
 -- call: key_id
 -- Returns: ok, '1' revoked | '0' unknown
@@ -18,5 +18,6 @@ redis.call('HDEL', prefix .. ':api-keys', call.key_id)
 local index = index_key(fields[2], 'api-key-ids')
 redis.call('ZREM', index, call.key_id)
 redis.call('ZREM', index .. ':name:' .. fields[3], call.key_id)
+end_sessions(call.key_id)
 redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
 return { 'ok', '1' }

@@ -1,4 +1,5 @@
--- Gives an API key a new secret. The previous secret is accepted for a while, older ones no longer.
+-- Gives an API key a new secret. The previous secret is accepted for a while, older ones no longer. Without an overlap, the sessions of the
+-- key end as well: they may have begun with the previous secret.
 --
 -- call: key_id, hash (SHA-256 of the new secret, hex), overlap_ms
 -- Returns: ok, the fields and values of the key
@@ -28,6 +29,7 @@ if call.overlap_ms > 0 then
 else
   redis.call('HDEL', new, 'previous', 'previous_until')
   redis.call('DEL', old)
+  end_sessions(call.key_id)
 end
 redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
 return { 'ok', unpack(redis.call('HGETALL', new)) }

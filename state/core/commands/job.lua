@@ -26,6 +26,9 @@
 --                                              rotation one per secret, the older one expires
 --   <prefix>:api-keys                  hash    key id -> hash of its newest secret
 --   <index>:api-key-ids, :api-key-ids:name:<name>  zset of key ids, by id
+--   <prefix>:sign-in-code:<hash>       string  id of the key; expires
+--   <prefix>:session:<hash>            hash    key_id, expires_at (ms, server clock), secure: a browser session; expires
+--   <prefix>:sign-in-codes:<key_id>, :sessions:<key_id>  zset  hashes of the key's codes or sessions, by their ends; bounded
 --   <index>:quota, :used, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
 --   <index>:audit-log                  stream  entry (JSON); the oldest are dropped
 --   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed

@@ -6,7 +6,7 @@ import type { ApiKey } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { openJobStore } from '../job-store.js';
-import { API_KEY_BELIEVED_MS, ApiKeyCache } from './api-key-cache.js';
+import { LOOK_UP_BELIEVED_MS, LookUpCache } from './look-up-cache.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());
@@ -54,13 +54,13 @@ t.test('a change without a message is seen when the cached key has expired', asy
   t.ok(await store.findApiKey('secret'));
   await redis.del(await redis.keys(`${prefix}:api-key:*`));
   t.ok(await store.findApiKey('secret'), 'the cached key is used');
-  goOn(API_KEY_BELIEVED_MS);
+  goOn(LOOK_UP_BELIEVED_MS);
   t.equal(await store.findApiKey('secret'), null);
 });
 
 t.test('a look-up that began before a change is not cached after it', async (t) => {
   let now = 0;
-  const cache = new ApiKeyCache(() => now);
+  const cache = new LookUpCache<ApiKey>(() => now);
   const key = { id: 'key_1' } as ApiKey;
   const asked = cache.find('a', async () => {
     cache.forget();
@@ -70,12 +70,12 @@ t.test('a look-up that began before a change is not cached after it', async (t) 
   t.equal(await cache.find('a', async () => null), null);
   t.equal(await cache.find('a', async () => key), key);
   t.equal(await cache.find('a', async () => null), key);
-  now += API_KEY_BELIEVED_MS;
+  now += LOOK_UP_BELIEVED_MS;
   t.equal(await cache.find('a', async () => null), null);
 });
 
 t.test('the number of cached keys is bounded', async (t) => {
-  const cache = new ApiKeyCache();
+  const cache = new LookUpCache<ApiKey>();
   let looked = 0;
   const find = (hash: number) =>
     cache.find(String(hash), async () => {

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import { type Session, type SignInCode, ZerofleetError } from '../../../contracts/index.js';
+import type { JobStorePort, SignInBy } from '../../../state/index.js';
+import { findKey, requireUnexpired } from '../../http/authenticate.js';
+import { requireSameOrigin } from '../../http/same-origin.js';
+import { cameOverHttps, clearSessionCookie, setSessionCookie } from '../../http/session-cookie.js';
+import type { OperationHandler, OperationRequest } from '../types.js';
+import { describeProject } from './projects.js';
+
+export const createSignInCode: OperationHandler<'createSignInCode'> = async (
+  request,
+  reply,
+): Promise<SignInCode> => {
+  const { id } = keyOf(request);
+  // A script on a page could otherwise take the session of its browser elsewhere.
+  if (request.session !== null)
+    throw new ZerofleetError('insufficient_scope', 'a session cannot create sign-in codes; send the API key');
+  const code = newSecret('code');
+  const expires_at = await request.server.services.store.putSignInCode(code, id);
+  reply.code(201).header('cache-control', 'no-store');
+  return { code, expires_at: timeText(expires_at) };
+};
+
+export const createSession: OperationHandler<'createSession'> = async (request, reply): Promise<Session> => {
+  requireSameOrigin(request);
+  const { store } = request.server.services;
+  const token = newSecret('session');
+  const by = await signInBy(store, request.body);
+  const session = await store.createSession(token, by, { secure: cameOverHttps(request) });
+  if (session === null)
+    throw new ZerofleetError('unauthenticated', 'the sign-in code is unknown, was used or has expired');
+  const { key, expires_at } = session;
+  requireUnexpired(key);
+  // The audit log has the sign-in as a request of the key.
+  request.apiKey = key;
+  setSessionCookie(reply, token, session);
+  reply.code(201).header('cache-control', 'no-store');
+  const project = await describeProject(store, key.project);
+  return { api_key: key, project, expires_at: timeText(expires_at) };
+};
+
+export const endSession: OperationHandler<'endSession'> = async ({ server, session }, reply) => {
+  if (session !== null) await server.services.store.endSession(session.token);
+  clearSessionCookie(reply);
+  return reply.code(204).send();
+};
+
+export const endSessions: OperationHandler<'endSessions'> = async (request, reply) => {
+  await request.server.services.store.endSessions(keyOf(request).id);
+  clearSessionCookie(reply);
+  return reply.code(204).send();
+};
+
+/** @throws ZerofleetError `unauthenticated` */
+async function signInBy(
+  store: JobStorePort,
+  { code, api_key }: OperationRequest<'createSession'>['body'],
+): Promise<SignInBy> {
+  if (api_key === undefined) return { code: code ?? '' };
+  const key = await findKey(store, api_key);
+  requireUnexpired(key);
+  return { key_id: key.id };
+}
+
+function keyOf({ apiKey }: Pick<OperationRequest<'endSessions'>, 'apiKey'>) {
+  if (apiKey === null) throw new ZerofleetError('internal_error', 'a request without a key');
+  return apiKey;
+}
+
+/** 256 random bits with a prefix that logs and secret scanners recognize. */
+function newSecret(kind: 'code' | 'session'): string {
+  return `zf_${kind}_${randomBytes(32).toString('base64url')}`;
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
+}

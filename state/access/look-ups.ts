@@ -1,0 +1,49 @@
+import type { ApiKey } from '../../contracts/index.js';
+import type { CommandReply } from '../core/command-runner.js';
+import type { StoreContext } from '../core/context.js';
+import type { CommandName } from '../core/library.js';
+import { LookUpCache } from './look-up-cache.js';
+
+/** A session without its key. */
+export interface SessionRecord {
+  key_id: string;
+  /** Unix time in ms. */
+  expires_at: number;
+  secure: boolean;
+}
+
+/** The look-ups of keys and sessions, and their changes, which make every server look them up again. */
+export class LookUps {
+  /** By the hash of a secret, and by the id. */
+  readonly keys = new LookUpCache<ApiKey>();
+  /** By the hash of the token. */
+  readonly sessions = new LookUpCache<SessionRecord>();
+  private isWatching = false;
+
+  constructor(private readonly context: StoreContext) {}
+
+  /** Subscribes on the first look-up only. Without a subscription, cached values expire by age. */
+  watch(): void {
+    if (this.isWatching) return;
+    this.isWatching = true;
+    this.context.subscriptions
+      .add(`${this.context.prefix}:api-keys:changed`, () => this.forget())
+      .catch(() => {
+        this.isWatching = false;
+      });
+  }
+
+  /** The server that makes a change clears its own caches at once; other servers do so when the message arrives. */
+  async change(command: CommandName, call: Record<string, unknown>): Promise<CommandReply> {
+    try {
+      return await this.context.commands.run(command, call);
+    } finally {
+      this.forget();
+    }
+  }
+
+  private forget(): void {
+    this.keys.forget();
+    this.sessions.forget();
+  }
+}
