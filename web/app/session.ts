@@ -1,6 +1,7 @@
 /** Who is signed in. The session is a cookie that scripts cannot read. */
 import { signal } from '@preact/signals';
 import { ApiError } from '../../client/index.js';
+import { bodyOf } from '../../client/transport.js';
 import type { Me, Scope } from '../../contracts/types.js';
 import { client } from './connection.js';
 
@@ -23,12 +24,13 @@ export async function readSession(): Promise<void> {
 
 /** Signs in with a key, or with the code of a link. @throws errors of the client */
 export async function signIn(given: { api_key: string } | { code: string }): Promise<void> {
-  await send('POST', 'v1/sessions', given);
+  await bodyOf('sign in', client.http.POST('/v1/sessions', { body: given }));
   await readSession();
 }
 
 export async function signOut(everywhere: boolean): Promise<void> {
-  await send('DELETE', everywhere ? 'v1/sessions' : 'v1/sessions/current');
+  const { http } = client;
+  await bodyOf('sign out', everywhere ? http.DELETE('/v1/sessions') : http.DELETE('/v1/sessions/current'));
   session.value = { state: 'out', reason: null };
 }
 
@@ -42,14 +44,4 @@ export function may(scope: Scope): boolean {
   if (session.value.state !== 'in') return false;
   const { scopes } = session.value.me.api_key;
   return scopes.includes(scope) || (scope !== 'operator' && scopes.includes('admin'));
-}
-
-async function send(method: string, path: string, body?: unknown): Promise<void> {
-  const headers = { 'x-zerofleet-console': '1', 'content-type': 'application/json' };
-  const response = await fetch(path, {
-    method,
-    headers,
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => null), path);
 }

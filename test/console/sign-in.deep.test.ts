@@ -1,0 +1,79 @@
+/** Signing in to the console, and out. */
+import t, { type Test } from 'tap';
+import { accessibilityFaults, ensureBrowser, openPage } from '../../api/testing/browser.js';
+import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
+import type { SignInCode } from '../../contracts/index.js';
+
+const skip = await ensureBrowser();
+
+async function start(t: Test) {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const base = await stack.listen();
+  const { page, complaints } = await openPage(t);
+  const code = async () =>
+    (await stack.request({ method: 'POST', url: '/v1/sign-in-codes' })).json<SignInCode>().code;
+  return { stack, base, page, complaints, code };
+}
+
+t.test('a key is exchanged for a cookie that no script reads', { skip }, async (t) => {
+  const { base, page, stack } = await start(t);
+  await page.goto(base);
+  await page.waitForSelector('text=Sign in');
+  t.same(await accessibilityFaults(page), []);
+  await page.fill('input[name=key]', 'zf_wrong');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('[role=alert]:has-text("unknown or was revoked")');
+  await page.fill('input[name=key]', ADMIN_KEY);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('text=No run yet.');
+  t.notOk(
+    String(await page.evaluate('JSON.stringify([document.cookie, { ...localStorage }])')).includes('zf_'),
+  );
+  const [cookie] = await page.context().cookies();
+  t.match(cookie, { name: 'zf_session', httpOnly: true, sameSite: 'Strict' });
+
+  const job = await stack.createJob({ name: 'mine' });
+  await page.goto(`${base}/#/runs/${job.id}`);
+  await page.reload();
+  await page.click('button:has-text("Pause")');
+  await page.waitForSelector('.badge:has-text("paused")');
+
+  await page.click('.account summary');
+  await page.click('text="Sign out"');
+  await page.waitForSelector('input[name=key]');
+  t.same(await page.context().cookies(), []);
+});
+
+t.test('a link signs in once, and does not stay in the address', { skip }, async (t) => {
+  const { base, page, code, complaints } = await start(t);
+  const link = `${base}/#/sign-in/${await code()}`;
+  await page.goto(link);
+  await page.waitForSelector('text=No run yet.');
+  t.notMatch(page.url(), 'sign-in');
+  t.same(
+    complaints.filter((text) => !text.includes('401')),
+    [],
+  );
+  await page.context().clearCookies();
+  await page.goto('about:blank');
+  await page.goto(link);
+  await page.waitForSelector('[role=alert]');
+  t.equal(await page.locator('input[name=key]').count(), 1);
+});
+
+t.test('signing out everywhere ends the other browsers', { skip }, async (t) => {
+  const { stack, base, page, code } = await start(t);
+  const other = await openPage(t);
+  for (const one of [page, other.page]) {
+    await one.goto(`${base}/#/sign-in/${await code()}`);
+    await one.waitForSelector('text=No run yet.');
+  }
+  const { id } = await stack.createJob();
+  await other.page.goto(`${base}/#/runs/${id}`);
+  await other.page.waitForSelector('.live');
+  await page.click('.account summary');
+  await page.click('text=Sign out everywhere');
+  await page.waitForSelector('input[name=key]');
+  await other.page.waitForSelector('text=The session has ended.', { timeout: 120_000 });
+});
