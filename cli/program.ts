@@ -6,6 +6,7 @@ import { ApiError, ConnectionError, type Zerofleet } from '../client/index.js';
 import { addChangeCommands } from './commands/changes.js';
 import { addCheckpointCommands } from './commands/checkpoints.js';
 import { addCompletionCommand } from './commands/completion.js';
+import { addConsoleCommands } from './commands/console.js';
 import { addControlCommands } from './commands/control.js';
 import { addDataCommands } from './commands/data.js';
 import { addDownloadCommand } from './commands/download.js';
@@ -75,6 +76,7 @@ function build(environment: Environment): Command {
   addDataCommands(program, run);
   addFleetCommands(program, run);
   addCompletionCommand(program, environment);
+  addConsoleCommands(program, run);
   addKeyCommands(program, run);
   addWebhookCommands(program, run);
   addProjectCommands(program, run);

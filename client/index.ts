@@ -15,6 +15,7 @@ import { Checkpoints } from './checkpoints.js';
 import { Jobs } from './jobs.js';
 import { Projects } from './projects.js';
 import { Samples } from './samples.js';
+import { Sessions } from './sessions.js';
 import { bodyOf, type ClientOptions, createHttp, fetchOf, type Http } from './transport.js';
 import { Datasets, estimate, Models } from './uploads.js';
 import { Webhooks } from './webhooks.js';
@@ -28,6 +29,7 @@ export class Zerofleet {
   readonly datasets: Datasets;
   readonly models: Models;
   readonly apiKeys: ApiKeys;
+  readonly sessions: Sessions;
   readonly webhooks: Webhooks;
   readonly projects: Projects;
 
@@ -39,6 +41,7 @@ export class Zerofleet {
     this.datasets = new Datasets(this.http, fetchOf(options));
     this.models = new Models(this.http);
     this.apiKeys = new ApiKeys(this.http);
+    this.sessions = new Sessions(this.http, options.baseUrl);
     this.webhooks = new Webhooks(this.http);
     this.projects = new Projects(this.http);
   }
@@ -86,6 +89,7 @@ export type { CreateOptions, ForkRequest, ListJobs, UntilOptions } from './jobs.
 export type { MetricsFile, MetricsFileQuery } from './metrics.js';
 export { collect } from './pages.js';
 export { defaultRetry, type RetryPolicy } from './retry.js';
+export type { SignInAddress } from './sessions.js';
 export type { FollowOptions } from './stream.js';
 export type { ClientOptions } from './transport.js';
 export type { Content } from './uploads.js';

@@ -1,6 +1,7 @@
 /** `npm start`: the stack in the foreground until SIGINT or SIGTERM. */
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { Zerofleet } from '../client/index.js';
 import { ZerofleetError } from '../contracts/index.js';
 import { createLogger } from '../platform/logging/logging.js';
 import { configFor } from './config.js';
@@ -19,13 +20,28 @@ export function explainStartError(error: unknown): string {
   return known ? error.message : ((error as Error).stack ?? String(error));
 }
 
-function announce({ url, firstKey }: Stack, { autoscaler }: StackParts): void {
+async function announce({ url, firstKey }: Stack, { autoscaler }: StackParts): Promise<void> {
   if (firstKey?.isNew)
     process.stdout.write(`API key, printed only once and stored in the file below: ${firstKey.secret}\n`);
   if (firstKey?.file) process.stdout.write(`API key file: ${firstKey.file}\n`);
   if (autoscaler)
     process.stdout.write('no worker runs yet; workers are started for jobs and stopped when idle\n');
+  if (url !== null && firstKey !== null)
+    process.stdout.write(`console: ${await signInAddress(url, firstKey.secret)}\n`);
   process.stdout.write(url === null ? 'ready\n' : `ready ${url}\n`);
+}
+
+/** How a user signs in to the console. Only a terminal gets a code: a file would keep it. */
+async function signInAddress(baseUrl: string, apiKey: string): Promise<string> {
+  const later = 'zerofleet open';
+  if (!process.stdout.isTTY) return later;
+  const client = new Zerofleet({ baseUrl, apiKey, retry: { tries: 1 } });
+  try {
+    return `${(await client.sessions.address()).url} (once, within two minutes; later: ${later})`;
+  } catch {
+    // Redis may be away; the stack serves as soon as it is back.
+    return later;
+  }
 }
 
 /** Runs the stack; sets the exit code. */
@@ -38,7 +54,7 @@ export async function main(args: readonly string[]): Promise<void> {
     const config = configFor(process.env, process.stderr);
     const log = createLogger({ level: config.log_level, name: 'stack', destination: process.stderr });
     const stack = await startStack({ config, parts, log });
-    announce(stack, parts);
+    await announce(stack, parts);
     const cause = await ended;
     if (process.stdout.isTTY)
       process.stdout.write('\nstopping; running jobs are saved and continue at the next start\n');

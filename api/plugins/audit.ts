@@ -40,6 +40,7 @@ function entryOf(
   const code = status < 400 ? null : codeOf(payload);
   return {
     at: new Date().toISOString(),
+    session: request.session !== null,
     operation: operationId,
     // A refused parameter may contain anything.
     resource: code === 'invalid_parameter' ? null : resourceOf(request, reply),

@@ -1044,8 +1044,8 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description The server rejects both secrets of the key from now on. Open streams continue until they end. A key from a
-         *     server's configuration is created again when the server restarts with the same configuration.
+         * @description The server rejects both secrets and all browser sessions of the key from now on, and ends its open streams. A key
+         *     from a server's configuration is created again when the server restarts with the same configuration.
          */
         delete: operations["revokeApiKey"];
         options?: never;
@@ -1076,6 +1076,7 @@ export interface paths {
          * Rotate the secret of an API key
          * @description Returns the new secret, which is not returned again. The previous secret remains valid for `overlap_seconds`, so
          *     that clients can be updated one after the other; an older secret from an earlier rotation becomes invalid at once.
+         *     With `overlap_seconds: 0` the browser sessions of the key end, too: they may have begun with the previous secret.
          */
         post: operations["rotateApiKey"];
         delete?: never;
@@ -5027,6 +5028,8 @@ export interface components {
             key_id: components["schemas"]["ApiKeyId"];
             /** @description The key's name at the time of the request. */
             key_name: string;
+            /** @description True if a browser session of the key has sent the request. */
+            session: boolean;
             operation: components["schemas"]["OperationName"];
             /** @description Id of the created resource, otherwise of the requested resource; `null` without one. */
             resource: string | null;

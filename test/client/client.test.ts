@@ -216,6 +216,22 @@ t.test('all methods', async (t) => {
     t.strictSame(operations, ['revokeApiKey', 'rotateApiKey', 'updateApiKey', 'createApiKey']);
   });
 
+  await t.test('browser sessions', async (t) => {
+    const { sessions, http } = client;
+    const { code } = await sessions.code();
+    const signedIn = await http.POST('/v1/sessions', { body: { code } });
+    t.match(signedIn.data, { api_key: { name: 'test' }, project: { name: 'default' } });
+    t.equal((await http.DELETE('/v1/sessions/current')).response.status, 204);
+    const { url, expires_at } = await sessions.address();
+    t.ok(url.startsWith(`${client.options.baseUrl}/#/sign-in/zf_code_`));
+    t.ok(Date.parse(expires_at) > Date.now());
+    await sessions.endAll();
+    t.equal(
+      (await http.POST('/v1/sessions', { body: { code: url.split('/').at(-1) } })).response.status,
+      401,
+    );
+  });
+
   await t.test('webhooks', async (t) => {
     const { webhooks } = client;
     const made = await webhooks.create({ url: 'https://hooks.example.com/', events: ['job.*'] });

@@ -27,6 +27,7 @@ t.test('readable lines at a terminal, JSON in a file', { skip: whyNoTerminal() ?
   terminal.type(start);
   const shown = await terminal.see(/ready http:\/\/127\.0\.0\.1:\d+\n/);
   t.match(shown, /API key file: /);
+  t.match(shown, /console: http:\/\/127\.0\.0\.1:\d+\/#\/sign-in\/zf_code_[\w-]{43} /);
   const redis = redisPid();
   if (redis === undefined) throw new Error('there is no Redis below the terminal');
   process.kill(redis, 'SIGKILL');

@@ -10,7 +10,7 @@ import { ADMIN_KEY, startTestStack, type TestStackOptions } from '../../testing/
 
 const FROM_CONSOLE = { 'x-zerofleet-console': '1' };
 
-async function start(t: Test, options?: TestStackOptions) {
+async function start(t: Pick<Test, 'teardown'>, options?: TestStackOptions) {
   const stack = await startTestStack(options);
   t.teardown(() => stack.close());
   const { app } = stack;
@@ -31,6 +31,8 @@ async function start(t: Test, options?: TestStackOptions) {
   return { stack, browse, signIn, newCode, cookieOf };
 }
 
+const shared = await start(t);
+
 /** What a browser sends of a cookie. */
 function cookieIn(reply: LightMyRequestResponse): string {
   return String(reply.headers['set-cookie']).split(';', 1)[0] ?? '';
@@ -40,7 +42,7 @@ const status = async (reply: Promise<LightMyRequestResponse>) => (await reply).s
 const codeOf = async (reply: Promise<LightMyRequestResponse>) => (await reply).json<Problem>().code;
 
 t.test('a code signs one browser in', async (t) => {
-  const { stack, browse, signIn, newCode } = await start(t);
+  const { stack, browse, signIn, newCode } = shared;
   const before = Date.now();
   const made = await newCode();
   const left = Date.parse(made.expires_at) - before;
@@ -67,23 +69,32 @@ t.test('a code signs one browser in', async (t) => {
   const me = await browse({ url: '/v1/me' }, `theme=dark; ${cookie}; other=1`);
   t.match(me.json(), { api_key: { id: session.api_key.id }, project: { name: 'default' } });
   t.equal(me.headers['set-cookie'], undefined, 'not prolonged with each request');
+  const again = await browse({ method: 'POST', url: '/v1/sign-in-codes', headers: FROM_CONSOLE }, cookie);
+  t.equal(again.json<Problem>().code, 'insufficient_scope', 'a session cannot leave its browser');
   const { data } = (await browse({ url: '/v1/audit-log' }, cookie)).json<Page<AuditEntry>>();
-  t.match(
-    data.map(({ operation, key_name, outcome }) => [operation, key_name, outcome]),
+  t.strictSame(
+    data.map(({ operation, key_name, session, outcome }) => [operation, key_name, session, outcome]),
     [
-      ['createSession', 'test', 'succeeded'],
-      ['createSignInCode', 'test', 'succeeded'],
+      ['createSignInCode', 'test', true, 'refused'],
+      ['createSession', 'test', false, 'succeeded'],
+      ['createSignInCode', 'test', false, 'succeeded'],
     ],
   );
   t.notOk(me.body.includes(token) || JSON.stringify(data).includes(token));
-  const again = await browse({ method: 'POST', url: '/v1/sign-in-codes', headers: FROM_CONSOLE }, cookie);
-  t.equal(again.json<Problem>().code, 'insufficient_scope', 'a session cannot leave its browser');
   const { data: keys } = (await stack.request({ url: '/v1/api-keys' })).json<Page<object>>();
   t.equal(keys.length, 1);
+
+  const { code } = await newCode();
+  const next = cookieIn(await signIn({ code }, { cookie }));
+  t.same(
+    [await status(browse({ url: '/v1/me' }, cookie)), await status(browse({ url: '/v1/me' }, next))],
+    [401, 200],
+    'a browser has one session',
+  );
 });
 
 t.test('a key signs in, too; what is wrong is refused', async (t) => {
-  const { stack, browse, signIn, newCode } = await start(t);
+  const { stack, browse, signIn, newCode } = shared;
   t.equal(await status(signIn({ api_key: ADMIN_KEY })), 201);
   const { store } = stack;
   const past = new Date(0).toISOString();
@@ -108,7 +119,7 @@ t.test('a key signs in, too; what is wrong is refused', async (t) => {
 });
 
 t.test('over HTTPS the cookie is secure', async (t) => {
-  const { signIn } = await start(t);
+  const { signIn } = shared;
   const origin = (of: string, site?: string) => ({
     origin: of,
     host: new URL(of).host,
@@ -123,7 +134,7 @@ t.test('over HTTPS the cookie is secure', async (t) => {
 });
 
 t.test('requests from other sites are refused', async (t) => {
-  const { stack, browse, cookieOf } = await start(t);
+  const { stack, browse, cookieOf } = shared;
   const cookie = await cookieOf();
   const job = await stack.createJob();
   const host = 'train.example.com';
@@ -174,7 +185,7 @@ t.test('requests from other sites are refused', async (t) => {
 });
 
 t.test('a session has the rights of its key alone', async (t) => {
-  const { stack, browse, cookieOf } = await start(t);
+  const { stack, browse, cookieOf } = shared;
   const { store } = stack;
   const job = await stack.createJob();
   const reader = { name: 'reader', scopes: ['jobs:read' as const] };
@@ -205,7 +216,7 @@ t.test('rate limits', async (t) => {
 });
 
 t.test('a session survives the API, and ends with its key', async (t) => {
-  const { stack, browse, cookieOf } = await start(t);
+  const { stack, browse, cookieOf } = shared;
   const { store } = stack;
   const key = await store.putApiKey('zf_k', { name: 'k', scopes: ['jobs:read'] });
   const cookie = await cookieOf('zf_k');
@@ -227,7 +238,7 @@ t.test('a session survives the API, and ends with its key', async (t) => {
 });
 
 t.test('a session in use is prolonged', async (t) => {
-  const { stack } = await start(t);
+  const { stack } = shared;
   const { app, store } = stack;
   const [key] = (await store.listApiKeys()).data;
   if (key === undefined) throw new Error('no key');
@@ -249,7 +260,7 @@ t.test('a session in use is prolonged', async (t) => {
 });
 
 t.test('signing out, here and everywhere; streams end', async (t) => {
-  const { stack, browse, cookieOf, newCode, signIn } = await start(t);
+  const { stack, browse, cookieOf, newCode, signIn } = shared;
   const [here, there, third] = [await cookieOf(), await cookieOf(), await cookieOf()];
   const base = await stack.listen();
   const job = await stack.createJob();

@@ -3,7 +3,12 @@ import { type Session, type SignInCode, ZerofleetError } from '../../../contract
 import type { JobStorePort, SignInBy } from '../../../state/index.js';
 import { findKey, requireUnexpired } from '../../http/authenticate.js';
 import { requireSameOrigin } from '../../http/same-origin.js';
-import { cameOverHttps, clearSessionCookie, setSessionCookie } from '../../http/session-cookie.js';
+import {
+  cameOverHttps,
+  clearSessionCookie,
+  sessionToken,
+  setSessionCookie,
+} from '../../http/session-cookie.js';
 import type { OperationHandler, OperationRequest } from '../types.js';
 import { describeProject } from './projects.js';
 
@@ -31,6 +36,9 @@ export const createSession: OperationHandler<'createSession'> = async (request, 
     throw new ZerofleetError('unauthenticated', 'the sign-in code is unknown, was used or has expired');
   const { key, expires_at } = session;
   requireUnexpired(key);
+  // The browser forgets its previous session.
+  const previous = sessionToken(request);
+  if (previous !== undefined) await store.endSession(previous);
   // The audit log has the sign-in as a request of the key.
   request.apiKey = key;
   setSessionCookie(reply, token, session);

@@ -1328,9 +1328,9 @@ class ApiKeysOperations(Resource):
         *,
         idempotency_key: Optional[str] = None,
     ) -> None:
-        """The server rejects both secrets of the key from now on. Open streams continue until they
-        end. A key from a server's configuration is created again when the server restarts with the
-        same configuration."""
+        """The server rejects both secrets and all browser sessions of the key from now on, and ends
+        its open streams. A key from a server's configuration is created again when the server
+        restarts with the same configuration."""
         return self._http.empty(
             "DELETE",
             f"/v1/api-keys/{quoted(key_id)}",
@@ -1348,7 +1348,8 @@ class ApiKeysOperations(Resource):
     ) -> schemas.NewApiKey:
         """Returns the new secret, which is not returned again. The previous secret remains valid
         for `overlap_seconds`, so that clients can be updated one after the other; an older secret
-        from an earlier rotation becomes invalid at once."""
+        from an earlier rotation becomes invalid at once. With `overlap_seconds: 0` the browser
+        sessions of the key end, too: they may have begun with the previous secret."""
         answer: schemas.NewApiKey = self._http.json(
             "POST",
             f"/v1/api-keys/{quoted(key_id)}/rotate",

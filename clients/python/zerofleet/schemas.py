@@ -2840,6 +2840,8 @@ class AuditEntry(TypedDict):
     key_id: ApiKeyId
     key_name: str
     """The key's name at the time of the request."""
+    session: bool
+    """True if a browser session of the key has sent the request."""
     operation: OperationName
     resource: Optional[str]
     """Id of the created resource, otherwise of the requested resource; `null` without one."""

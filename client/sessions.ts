@@ -1,0 +1,34 @@
+import type { SignInCode } from '../contracts/types.js';
+import { bodyOf, type Http } from './transport.js';
+
+/** Address that signs one browser in, and the time at which it expires. */
+export interface SignInAddress {
+  url: string;
+  /** RFC 3339. */
+  expires_at: string;
+}
+
+/** Browser sessions of this client's key. */
+export class Sessions {
+  /** @param baseUrl URL of the API, which serves the console as well */
+  constructor(
+    private readonly http: Http,
+    private readonly baseUrl: string,
+  ) {}
+
+  /** Creates a code that signs one browser in, once and within two minutes. */
+  code(): Promise<SignInCode> {
+    return bodyOf('sign-in code', this.http.POST('/v1/sign-in-codes'));
+  }
+
+  /** Creates a code, as the address of the console. The code is in its fragment, which browsers send to no server. */
+  async address(): Promise<SignInAddress> {
+    const { code, expires_at } = await this.code();
+    return { url: `${this.baseUrl.replace(/\/+$/, '')}/#/sign-in/${code}`, expires_at };
+  }
+
+  /** Ends all sessions of the key, and its codes. The key stays valid. */
+  async endAll(): Promise<void> {
+    await bodyOf('end of sessions', this.http.DELETE('/v1/sessions'));
+  }
+}
