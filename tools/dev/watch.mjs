@@ -51,7 +51,11 @@ function rebuilder() {
   return async () => {
     try {
       const hasNewContract = await updateContract();
-      const built = [await ensureNative('release', 'native core: building'), await ensureTypescript(), await ensureWeb()];
+      const built = [
+        await ensureNative('release', 'native core: building'),
+        await ensureTypescript(),
+        await ensureWeb(),
+      ];
       return hasNewContract || built.includes(true);
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;
