@@ -11,6 +11,8 @@ import { SHORTCUTS, useShortcuts } from './shortcuts.js';
 const PAGES: readonly (readonly [name: string, label: string, scope: Scope])[] = [
   ['runs', 'Runs', 'jobs:read'],
   ['fleet', 'Fleet', 'jobs:read'],
+  ['datasets', 'Datasets', 'datasets'],
+  ['models', 'Models', 'models'],
 ];
 
 export function Shell({ children }: { children: ComponentChildren }) {

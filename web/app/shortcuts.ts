@@ -5,6 +5,8 @@ export const SHORTCUTS = [
   { keys: '/', what: 'search' },
   { keys: 'g r', what: 'runs' },
   { keys: 'g f', what: 'fleet' },
+  { keys: 'g d', what: 'datasets' },
+  { keys: 'g m', what: 'models' },
   { keys: '?', what: 'this help' },
   { keys: 'Esc', what: 'close' },
 ] as const;
@@ -12,6 +14,8 @@ export const SHORTCUTS = [
 const PAGES: Readonly<Record<string, string>> = {
   r: '#/runs',
   f: '#/fleet',
+  d: '#/datasets',
+  m: '#/models',
 };
 /** Time between the keys of a sequence. */
 const SEQUENCE_MS = 1_000;
