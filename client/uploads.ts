@@ -16,7 +16,7 @@ import { allPages, type ListQuery } from './pages.js';
 import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
 /** Content of an upload: all of it, or a stream that is read while it is sent. */
-export type Content = string | Uint8Array | ReadableStream<Uint8Array>;
+export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array>;
 
 const CONTENT_TYPES: Record<Dataset['format'], string> = {
   text: 'text/plain; charset=utf-8',

@@ -11,11 +11,21 @@ import { Shell } from './shell.js';
 import { SignIn } from './sign-in.js';
 
 const CompareView = lazy(() => import('../runs/compare-view.js').then((module) => module.CompareView));
+const FleetView = lazy(() => import('../fleet/fleet-view.js').then((module) => module.FleetView));
+const data = () => import('../data/datasets-view.js');
+const DatasetsView = lazy(() => data().then((module) => module.DatasetsView));
+const DatasetView = lazy(() => data().then((module) => module.DatasetView));
+const models = () => import('../data/models-view.js');
+const ModelsView = lazy(() => models().then((module) => module.ModelsView));
+const ModelView = lazy(() => models().then((module) => module.ModelView));
 
 /** Views by the first part of the path; each gets the others. */
 const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[] }>>> = {
   runs: ({ path: [id] }) => (id === undefined ? <RunsView /> : <RunView key={id} id={id} />),
   compare: () => <CompareView />,
+  fleet: () => <FleetView />,
+  datasets: ({ path: [id] }) => (id === undefined ? <DatasetsView /> : <DatasetView key={id} id={id} />),
+  models: ({ path: [id] }) => (id === undefined ? <ModelsView /> : <ModelView key={id} id={id} />),
 };
 
 export function App() {

@@ -1,12 +1,19 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import type { Scope } from '../../contracts/types.js';
 import { ActionButton } from '../parts/action.js';
 import { Dialog } from '../parts/dialog.js';
 import { place } from './router.js';
-import { session, signOut } from './session.js';
+import { may, session, signOut } from './session.js';
 import { SHORTCUTS, useShortcuts } from './shortcuts.js';
 
-const PAGES = [['runs', 'Runs']] as const;
+/** Pages, and the scope that each needs. */
+const PAGES: readonly (readonly [name: string, label: string, scope: Scope])[] = [
+  ['runs', 'Runs', 'jobs:read'],
+  ['fleet', 'Fleet', 'jobs:read'],
+  ['datasets', 'Datasets', 'datasets'],
+  ['models', 'Models', 'models'],
+];
 
 export function Shell({ children }: { children: ComponentChildren }) {
   const help = useSignal(false);
@@ -25,7 +32,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           zerofleet
         </a>
         <nav aria-label="Pages">
-          {PAGES.map(([name, label]) => (
+          {PAGES.filter(([, , scope]) => may(scope)).map(([name, label]) => (
             <a key={name} href={`#/${name}`} aria-current={current === name ? 'page' : undefined}>
               {label}
             </a>

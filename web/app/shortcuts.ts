@@ -4,11 +4,19 @@ import { go } from './router.js';
 export const SHORTCUTS = [
   { keys: '/', what: 'search' },
   { keys: 'g r', what: 'runs' },
+  { keys: 'g f', what: 'fleet' },
+  { keys: 'g d', what: 'datasets' },
+  { keys: 'g m', what: 'models' },
   { keys: '?', what: 'this help' },
   { keys: 'Esc', what: 'close' },
 ] as const;
 
-const PAGES: Readonly<Record<string, string>> = { r: '#/runs' };
+const PAGES: Readonly<Record<string, string>> = {
+  r: '#/runs',
+  f: '#/fleet',
+  d: '#/datasets',
+  m: '#/models',
+};
 /** Time between the keys of a sequence. */
 const SEQUENCE_MS = 1_000;
 

@@ -1,0 +1,104 @@
+import type { ComponentChildren } from 'preact';
+import { useList } from '../app/list.js';
+import { go, linkTo, place } from '../app/router.js';
+import { Empty } from '../parts/empty.js';
+import { ago } from '../parts/format.js';
+import { Notice } from '../parts/notice.js';
+import '../style/data.css';
+import { Drop } from './drop.js';
+import { hasText } from './records.js';
+import type { Report } from './upload.js';
+
+/** Records that a search reads at most. */
+const SEARCHED = 1_000;
+
+interface Shown {
+  id: string;
+  name: string;
+  description: string;
+  created_at: string;
+}
+
+interface ListViewProps<T extends Shown> {
+  title: string;
+  /** First part of the path. */
+  page: string;
+  list: () => AsyncIterable<T>;
+  columns: readonly (readonly [name: string, text: (record: T) => string])[];
+  drop: {
+    label: string;
+    hint: string;
+    send: (files: readonly File[], report: Report, signal: AbortSignal) => Promise<unknown>;
+  };
+  empty: ComponentChildren;
+}
+
+/** A list with a search and a place for uploads. */
+export function ListView<T extends Shown>({
+  title,
+  page,
+  list: open,
+  columns,
+  drop,
+  empty,
+}: ListViewProps<T>) {
+  const text = place.value.query.get('text') ?? '';
+  const { list, more } = useList(open, [page], text === '' ? undefined : SEARCHED);
+  const shown = list.value.value?.items.filter((record) => hasText(record, text)) ?? null;
+  const send: Parameters<typeof Drop>[0]['send'] = async (...given) => {
+    await drop.send(...given);
+    await list.reload();
+  };
+  return (
+    <>
+      <h1>{title}</h1>
+      <Drop {...drop} send={send} />
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <input
+          type="search"
+          aria-label="Search in names, ids and descriptions"
+          placeholder="Search  /"
+          value={text}
+          onInput={({ currentTarget: { value } }) => go(linkTo([page], { text: value }), { replace: true })}
+        />
+      </form>
+      {list.fault.value && <Notice fault={list.fault.value} />}
+      {shown?.length === 0 && (text === '' ? empty : <Empty title="Nothing has this text." />)}
+      {shown !== null && shown.length > 0 && (
+        <section class="card scroll" aria-label={title}>
+          <table class="runs">
+            <thead>
+              <tr>
+                {['Name', ...columns.map(([name]) => name), 'Created'].map((name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((record) => (
+                <tr key={record.id}>
+                  <th scope="row">
+                    <a class="name" href={linkTo([page, record.id])}>
+                      {record.name}
+                    </a>
+                  </th>
+                  {columns.map(([name, textOf]) => (
+                    <td key={name}>{textOf(record)}</td>
+                  ))}
+                  <td class="muted">{ago(record.created_at)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+      {list.value.value?.hasMore && (
+        <button type="button" onClick={() => void more()}>
+          Load older ones
+        </button>
+      )}
+    </>
+  );
+}
