@@ -11,11 +11,13 @@ import { Shell } from './shell.js';
 import { SignIn } from './sign-in.js';
 
 const CompareView = lazy(() => import('../runs/compare-view.js').then((module) => module.CompareView));
+const Playground = lazy(() => import('../playground/playground.js').then((module) => module.Playground));
 
 /** Views by the first part of the path; each gets the others. */
 const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[] }>>> = {
   runs: ({ path: [id] }) => (id === undefined ? <RunsView /> : <RunView key={id} id={id} />),
   compare: () => <CompareView />,
+  playground: () => <Playground />,
 };
 
 export function App() {

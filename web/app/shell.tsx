@@ -6,7 +6,10 @@ import { place } from './router.js';
 import { session, signOut } from './session.js';
 import { SHORTCUTS, useShortcuts } from './shortcuts.js';
 
-const PAGES = [['runs', 'Runs']] as const;
+const PAGES = [
+  ['runs', 'Runs'],
+  ['playground', 'Playground'],
+] as const;
 
 export function Shell({ children }: { children: ComponentChildren }) {
   const help = useSignal(false);

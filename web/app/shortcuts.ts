@@ -4,11 +4,12 @@ import { go } from './router.js';
 export const SHORTCUTS = [
   { keys: '/', what: 'search' },
   { keys: 'g r', what: 'runs' },
+  { keys: 'g p', what: 'playground' },
   { keys: '?', what: 'this help' },
   { keys: 'Esc', what: 'close' },
 ] as const;
 
-const PAGES: Readonly<Record<string, string>> = { r: '#/runs' };
+const PAGES: Readonly<Record<string, string>> = { r: '#/runs', p: '#/playground' };
 /** Time between the keys of a sequence. */
 const SEQUENCE_MS = 1_000;
 
