@@ -10,6 +10,8 @@ export class ApiError extends Error {
     /** The body; null when it is not a problem document, e.g. of a proxy. */
     readonly problem: Problem | null,
     request: string,
+    /** Seconds after which the server wants the request again (`Retry-After`); null when it did not say. */
+    readonly retry_after_s: number | null = null,
   ) {
     super(`${request}: ${status}${problem ? ` ${problem.code}: ${problem.detail ?? problem.title}` : ''}`);
   }

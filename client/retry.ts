@@ -35,7 +35,7 @@ export function retryingFetch(
         const response = await send(last ? request : request.clone());
         if (last || !isRetryable(response)) return response;
         await response.body?.cancel();
-        pause_ms = Math.max(pause_ms, retryAfterMs(response.headers));
+        pause_ms = Math.max(pause_ms, 1000 * (retryAfter(response.headers) ?? 0));
       } catch (error) {
         signal.throwIfAborted();
         if (last) throw new ConnectionError(`${request.method} ${new URL(request.url).pathname}`, error);
@@ -57,8 +57,8 @@ function pauseAfter(attempt: number, { first_ms, max_ms }: RetryPolicy): number 
   return Math.min(max_ms, first_ms * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
 }
 
-/** `Retry-After` in seconds, the only form that the API sends; 0 for none. */
-function retryAfterMs(headers: Headers): number {
-  const seconds = Number(headers.get('retry-after') ?? 0);
-  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
+/** `Retry-After` in seconds, the only form that the API sends; null for none. */
+export function retryAfter(headers: Headers): number | null {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds : null;
 }

@@ -2,7 +2,7 @@ import createClient, { type Client } from 'openapi-fetch';
 import type { paths } from '../contracts/generated/openapi.js';
 import type { Problem } from '../contracts/types.js';
 import { ApiError } from './errors.js';
-import { defaultRetry, type RetryPolicy, retryingFetch } from './retry.js';
+import { defaultRetry, type RetryPolicy, retryAfter, retryingFetch } from './retry.js';
 
 export interface ClientOptions {
   /** URL of the API, e.g. `http://127.0.0.1:8080`. */
@@ -71,7 +71,7 @@ interface Answer<T> {
 export async function bodyOf<T>(request: string, answer: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await answer;
   if (response.ok) return data as T;
-  throw new ApiError(response.status, isProblem(error) ? error : null, request);
+  throw new ApiError(response.status, isProblem(error) ? error : null, request, retryAfter(response.headers));
 }
 
 function isProblem(body: unknown): body is Problem {

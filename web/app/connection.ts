@@ -6,6 +6,9 @@ const baseUrl = new URL('.', location.href.replace(/#.*/, '')).href.replace(/\/$
 
 export const client = new Zerofleet({ baseUrl });
 
+/** The client without repetitions, for views that tell of a busy server and repeat themselves. */
+export const impatient = new Zerofleet({ baseUrl, retry: { tries: 1 } });
+
 /** What went wrong, for a person. */
 export interface Fault {
   /** Code of the catalogue, or `offline`. */

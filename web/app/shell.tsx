@@ -10,6 +10,7 @@ import { SHORTCUTS, useShortcuts } from './shortcuts.js';
 /** Pages, and the scope that each needs. */
 const PAGES: readonly (readonly [name: string, label: string, scope: Scope])[] = [
   ['runs', 'Runs', 'jobs:read'],
+  ['playground', 'Playground', 'jobs:read'],
   ['fleet', 'Fleet', 'jobs:read'],
   ['datasets', 'Datasets', 'datasets'],
   ['models', 'Models', 'models'],

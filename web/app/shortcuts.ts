@@ -7,12 +7,14 @@ export const SHORTCUTS = [
   { keys: 'g f', what: 'fleet' },
   { keys: 'g d', what: 'datasets' },
   { keys: 'g m', what: 'models' },
+  { keys: 'g p', what: 'playground' },
   { keys: '?', what: 'this help' },
   { keys: 'Esc', what: 'close' },
 ] as const;
 
 const PAGES: Readonly<Record<string, string>> = {
   r: '#/runs',
+  p: '#/playground',
   f: '#/fleet',
   d: '#/datasets',
   m: '#/models',

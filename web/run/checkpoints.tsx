@@ -99,6 +99,7 @@ function Row({ checkpoint, run }: { checkpoint: Checkpoint; run: LiveRun }) {
       </td>
       <td class="muted">{ago(committed_at)}</td>
       <td class="actions">
+        <a href={linkTo(['playground'], { model: id })}>Try it</a>
         <ActionButton label="Verify" kind="quiet" act={verify} />
         {may('jobs:write') && (
           <>
