@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import type { Test } from 'tap';
 import { ensureInstalled } from '../../platform/testing/programs.js';
@@ -34,21 +33,4 @@ export async function openPage(t: Test, options: BrowserContextOptions = {}): Pr
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   return { page, complaints };
-}
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** Returns what axe finds fault with in the page, in one line each. */
-export async function accessibilityFaults(page: Page): Promise<string[]> {
-  // The page's policy forbids scripts of others; those of the browser's tools are none of the page.
-  await page.evaluate(axe);
-  return page.evaluate(async () => {
-    const { axe: runner } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }> };
-    };
-    const { violations } = await runner.run();
-    return violations.map(
-      ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`,
-    );
-  });
 }

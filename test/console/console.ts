@@ -1,5 +1,7 @@
 /** The console in a browser, over an API whose runs the test plays. */
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Page } from 'playwright-core';
 import type { Test } from 'tap';
@@ -92,4 +94,32 @@ export async function cuttable(t: Test, base: string): Promise<{ url: string; cu
     isCut = false;
   };
   return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut, mend };
+}
+
+const axe = () => readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface AxeResult {
+  violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
+}
+
+/** What axe finds on the page, in light and in dark. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme });
+    // Of the page, not added to it: its policy allows no other scripts.
+    await page.evaluate(axe());
+    const { violations } = await page.evaluate<AxeResult>('axe.run()');
+    for (const { id, nodes } of violations)
+      found.push(
+        `${colorScheme} ${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+      );
+  }
+  return found;
+}
+
+/** Whether the page is wider than the window: only tables may scroll, in themselves. */
+export async function isTooWide(page: Page, width: number): Promise<boolean> {
+  await page.setViewportSize({ width, height: 800 });
+  return page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth');
 }

@@ -1,20 +1,21 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { noBrowser } from '../../api/testing/browser.js';
-import { ADMIN_KEY, smallSpec, startTestStack } from '../../api/testing/stack.js';
+import { ensureBrowser } from '../../api/testing/browser.js';
+import { smallSpec, startTestStack } from '../../api/testing/stack.js';
 import type { Dataset, Model } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { axeFindings, isTooWide, openConsole } from '../support/console.js';
+import { axeFindings, isTooWide, openConsole } from './console.js';
 
 const MODEL = join(projectRoot(), 'test/e2e/hf-llama/model');
 const file = (name: string, text: string) => ({ name, mimeType: '', buffer: Buffer.from(text) });
 
-t.test('datasets and models in a browser', { skip: noBrowser, timeout: 240_000 }, async (t) => {
+t.test('datasets and models in a browser', { skip: await ensureBrowser() }, async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const base = await stack.listen();
-  const { page, complaints } = await openConsole(t, base, ADMIN_KEY, 'datasets');
+  const { page, complaints, open } = await openConsole(t, stack, base);
+  await open('#/datasets');
   const stored = async <T>(url: string) =>
     (await stack.request({ method: 'GET', url })).json<{ data: T[] }>().data;
 

@@ -1,17 +1,18 @@
 import t from 'tap';
-import { noBrowser } from '../../api/testing/browser.js';
-import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
+import { ensureBrowser } from '../../api/testing/browser.js';
+import { startTestStack } from '../../api/testing/stack.js';
 import { claimAllocated } from '../../state/testing/pools.js';
 import { testGpu, testWorker } from '../../state/testing/workers.js';
-import { axeFindings, isTooWide, openConsole } from '../support/console.js';
+import { axeFindings, isTooWide, openConsole } from './console.js';
 
 const LEASE_MS = 600_000;
 
-t.test('the fleet in a browser', { skip: noBrowser, timeout: 240_000 }, async (t) => {
+t.test('the fleet in a browser', { skip: await ensureBrowser() }, async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const base = await stack.listen();
-  const { page, complaints } = await openConsole(t, base, ADMIN_KEY, 'fleet');
+  const { page, complaints, open } = await openConsole(t, stack, base);
+  await open('#/fleet');
 
   t.test('without workers it says how to start one', async (t) => {
     await page.waitForSelector('text=No workers yet.');

@@ -1,10 +1,10 @@
 /** Runs in the console: the list, one run live, and comparison. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { accessibilityFaults, ensureBrowser } from '../../api/testing/browser.js';
+import { ensureBrowser } from '../../api/testing/browser.js';
 import { startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain, metricOf, progressOf } from '../../api/testing/training.js';
-import { countRequests, cuttable, openConsole, startConsole, untilCount } from './console.js';
+import { axeFindings, countRequests, cuttable, openConsole, startConsole, untilCount } from './console.js';
 
 const skip = await ensureBrowser();
 const NAME = '<img src=x onerror=alert(1)>';
@@ -23,7 +23,7 @@ t.test('the list of runs', { skip }, async (t) => {
     await page.waitForSelector('table.runs');
     t.same(await names(), ['three', 'two', 'one', NAME]);
     t.equal(await page.locator('table img').count(), 0);
-    t.same(await accessibilityFaults(page), []);
+    t.same(await axeFindings(page), []);
   });
 
   await t.test('filters by text, state and label, and keeps them in the address', async (t) => {
@@ -85,7 +85,7 @@ t.test('one run, live', { skip }, async (t) => {
     await page.waitForSelector('.figures:has-text("6 / 10")');
     await page.waitForSelector('.chart[aria-label$="at step 6"] canvas');
     t.ok(await page.locator('.live').isVisible());
-    t.same(await accessibilityFaults(page), []);
+    t.same(await axeFindings(page), []);
   });
 
   await t.test('takes at most a request in ten seconds beside its stream, and keeps the focus', async (t) => {
@@ -104,12 +104,12 @@ t.test('one run, live', { skip }, async (t) => {
   await t.test('tabs: charts, checkpoints, events, logs, document, attempts', async (t) => {
     await page.click('role=tab[name=charts]');
     await page.waitForSelector('.chart >> nth=3');
-    t.same(await accessibilityFaults(page), []);
+    t.same(await axeFindings(page), []);
     await page.click('role=tab[name=checkpoints]');
     await page.waitForSelector('table th:has-text("5")');
     await page.click('text=Pin');
     await page.waitForSelector('text=Unpin', { timeout: 60_000 });
-    t.same(await accessibilityFaults(page), []);
+    t.same(await axeFindings(page), []);
     await page.click('role=tab[name=events]');
     await page.waitForSelector(
       '.events li:has-text("queued → provisioning"), .events li:has-text("job.created")',
@@ -134,7 +134,7 @@ t.test('one run, live', { skip }, async (t) => {
     await page.waitForSelector('pre:has-text("micro_batch_size")');
     await page.click('role=tab[name=attempts]');
     await page.waitForSelector('td:has-text("test-worker")');
-    t.same(await accessibilityFaults(page), []);
+    t.same(await axeFindings(page), []);
   });
 
   await t.test('its buttons control the run; cancelling asks once', async (t) => {
@@ -235,7 +235,7 @@ t.test('comparison', { skip }, async (t) => {
   t.match(await page.textContent('main'), /Different at step 6/);
   t.match(await page.textContent('main'), /\/data\/dataset/);
   await page.waitForSelector('.chart canvas');
-  t.same(await accessibilityFaults(page), []);
+  t.same(await axeFindings(page), []);
   t.same(complaints, []);
 });
 

@@ -1,8 +1,9 @@
 /** Signing in to the console, and out. */
 import t, { type Test } from 'tap';
-import { accessibilityFaults, ensureBrowser, openPage } from '../../api/testing/browser.js';
+import { ensureBrowser, openPage } from '../../api/testing/browser.js';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
 import type { SignInCode } from '../../contracts/index.js';
+import { axeFindings } from './console.js';
 
 const skip = await ensureBrowser();
 
@@ -20,7 +21,7 @@ t.test('a key is exchanged for a cookie that no script reads', { skip }, async (
   const { base, page, stack } = await start(t);
   await page.goto(base);
   await page.waitForSelector('text=Sign in');
-  t.same(await accessibilityFaults(page), []);
+  t.same(await axeFindings(page), []);
   await page.fill('input[name=key]', 'zf_wrong');
   await page.keyboard.press('Enter');
   await page.waitForSelector('[role=alert]:has-text("unknown or was revoked")');
