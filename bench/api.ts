@@ -12,7 +12,7 @@ import { Queue } from 'bullmq';
 import type { Job } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
 import { type ApiStack, startApiStack, startBareAdd, startBareServer } from './api-stack.js';
-import { ask, latencyOf, measureCalls, measureLoad } from './http-load.js';
+import { ask, latencyOf, measureCalls, measureLoad } from './http/load.js';
 import { benchOptions, count } from './options.js';
 import { measurePaired } from './paired.js';
 import { report } from './report.js';

@@ -12,7 +12,7 @@ import { FailoverRedis } from '../platform/testing/failover-redis.js';
 import { untilDone } from '../platform/testing/waiting.js';
 import { openJobStore } from '../state/index.js';
 import { createTestJob } from '../state/testing/jobs.js';
-import { latencyOf } from './http-load.js';
+import { latencyOf } from './http/load.js';
 import { benchOptions, count, oneOf } from './options.js';
 import { median, report } from './report.js';
 

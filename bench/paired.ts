@@ -1,4 +1,4 @@
-import type { LoadResult } from './http-load.js';
+import type { LoadResult } from './http/load.js';
 import { median } from './report.js';
 
 export interface PairedResult extends LoadResult {

@@ -14,7 +14,7 @@ import type { Redis } from 'ioredis';
 import type { Job } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
 import { type ApiStack, startApiStack } from './api-stack.js';
-import { ask } from './http-load.js';
+import { ask } from './http/load.js';
 import { benchOptions, count } from './options.js';
 import { memoryOf } from './process-memory.js';
 import { report } from './report.js';

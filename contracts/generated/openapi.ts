@@ -5004,11 +5004,10 @@ export interface components {
                 storage_bytes: number;
             };
         };
-        /** @description The API key of a session, its project, and the end of the session. */
+        /** @description The API key of a session, its project, and the time at which the session ends unless requests prolong it. */
         Session: {
             api_key: components["schemas"]["ApiKey"];
             project: components["schemas"]["Project"];
-            /** @description Time at which the session ends unless requests prolong it. */
             expires_at: components["schemas"]["Time"];
         };
         /**

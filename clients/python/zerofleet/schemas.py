@@ -2826,11 +2826,11 @@ class ProjectUsed(TypedDict):
 
 
 class Session(TypedDict):
-    """The API key of a session, its project, and the end of the session."""
+    """The API key of a session, its project, and the time at which the session ends unless requests
+    prolong it."""
     api_key: ApiKey
     project: Project
     expires_at: Time
-    """Time at which the session ends unless requests prolong it."""
 
 
 class AuditEntry(TypedDict):

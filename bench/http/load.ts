@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
-import { HttpConnection, requestBytes } from './http-connection.js';
-import { median } from './report.js';
+import { median } from '../report.js';
+import { HttpConnection, requestBytes } from './connection.js';
 
 export interface Load {
   /** Requested in turn. */
