@@ -65,8 +65,11 @@ export class ContractChecker {
       if (header === undefined)
         throw new Error(`${where}: the contract does not document the header ${name}`);
       const { schema = {} } = header;
-      const problems = this.#reader.problems(schema, schema.type === 'integer' ? Number(sent) : sent);
-      if (problems !== null) throw new Error(`${where}: ${name}: ${problems}`);
+      // Node.js has a list of this one header, however many there are.
+      for (const value of [sent].flat()) {
+        const problems = this.#reader.problems(schema, schema.type === 'integer' ? Number(value) : value);
+        if (problems !== null) throw new Error(`${where}: ${name}: ${problems}`);
+      }
     }
   }
 }

@@ -81,7 +81,7 @@ async function train(t: Test, release: NodeRelease): Promise<Job> {
   const remarks = stack
     .output()
     .split('\n')
-    .filter((line) => line !== `ready ${baseUrl}`);
+    .filter((line) => ![`ready ${baseUrl}`, 'console: zerofleet open'].includes(line));
   t.match(
     remarks.map((line) => `${line}\n`).join(''),
     advice(release.version),
