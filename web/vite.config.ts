@@ -15,6 +15,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     sourcemap: false,
     reportCompressedSize: false,
+    // Texts of the licenses of all bundled packages, which go with their code.
+    license: { fileName: 'licenses.md' },
   },
   server: { proxy: { '/v1': 'http://127.0.0.1:8080', '/openai': 'http://127.0.0.1:8080' } },
 });

@@ -65,7 +65,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getUsage: { own: 200, foreign: 200 },
   getMe: { own: 200, foreign: 200 },
   createSignInCode: { own: 201, foreign: 201 },
-  // Those of the calling key alone.
+  // Sessions belong to the calling key.
   endSession: { own: 204, foreign: 204 },
   endSessions: { own: 204, foreign: 204 },
   listCheckpoints: { own: 200, foreign: 200 },

@@ -31,7 +31,7 @@ export interface AnswerOptions {
   seed: number;
   /** Most likely tokens that are told with each token. */
   top_logprobs: number;
-  /** Of addAdapter(); 0: the model alone. */
+  /** Number that addAdapter() returned; 0 selects the model without an adapter. */
   adapter: number;
 }
 

@@ -148,13 +148,27 @@ void AnswerEngine::take_requests() {
   }
   std::erase_if(writing_, is_cancelled);
   std::erase_if(waiting_, is_cancelled);
-  for (const NewAdapter& adapter : added) adapters_.emplace(adapter.number, decoder_.make_adapter(adapter.config, adapter.values));
+  install(added);
   for (const std::int32_t adapter : removed) adapters_.erase(adapter);
   for (AnswerRequest& request : arrived) {
     Text text;
     text.tokens = request.prompt;
     text.request = std::move(request);
     waiting_.push_back(std::move(text));
+  }
+}
+
+/// An adapter that there is no memory for is forgotten with its requests, so that none of them is answered without it.
+void AnswerEngine::install(std::span<const NewAdapter> added) {
+  for (const NewAdapter& adapter : added) {
+    try {
+      adapters_.emplace(adapter.number, decoder_.make_adapter(adapter.config, adapter.values));
+    } catch (...) {
+      for (const NewAdapter& other : added) {
+        if (!adapters_.contains(other.number)) remove_adapter(other.number);
+      }
+      throw;
+    }
   }
 }
 
@@ -272,9 +286,8 @@ std::vector<DrawnToken> AnswerEngine::step() {
   for (Text* text : planned_texts()) {
     const auto first = static_cast<std::size_t>(text->computed), count = static_cast<std::size_t>(text->planned);
     const bool is_whole = text->planned == text->pending();
-    const auto adapter = adapters_.find(text->request.adapter);
     rows.push_back({std::span<const std::int32_t>(text->tokens).subspan(first, count), text->computed, text->pages, is_whole,
-                    adapter == adapters_.end() ? nullptr : adapter->second.get()});
+                    text->request.adapter == 0 ? nullptr : adapters_.at(text->request.adapter).get()});
     if (is_whole) drawing.push_back(text);
   }
   if (rows.empty()) return {};

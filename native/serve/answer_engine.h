@@ -109,6 +109,8 @@ class AnswerEngine {
   void prepare();
   void take_requests();
   std::vector<Text*> planned_texts();
+  struct NewAdapter;
+  void install(std::span<const NewAdapter> added);
   void admit();
   void plan();
   void plan_rows(std::size_t index, std::int64_t count);

@@ -13,7 +13,7 @@
 
 namespace zerofleet {
 
-/// Who has which page of keys and values. Texts of one adapter that begin alike share the pages of their beginning: a page is known by its
+/// Owners of the pages of keys and values. Texts of one adapter that begin alike share the pages of their beginning: a page is known by its
 /// tokens and the page before it, the first one by its adapter. Pages of texts that have ended stay until others need them, the least recently used first.
 class PageCache {
  public:

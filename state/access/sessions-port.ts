@@ -15,7 +15,7 @@ export interface BrowserSession {
   secure: boolean;
 }
 
-/** What signs a browser in: a code, which is used up, or the id of a key whose secret the caller has checked. */
+/** A sign-in code, which is used up, or the id of an API key whose secret the caller has checked. */
 export type SignInBy = { code: string } | { key_id: string };
 
 /**

@@ -102,12 +102,12 @@ interface AxeResult {
   violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
 }
 
-/** What axe finds on the page, in light and in dark. */
+/** Returns axe's violations, with the page in the light and in the dark colour scheme. */
 export async function axeFindings(page: Page): Promise<string[]> {
   const found: string[] = [];
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme });
-    // Of the page, not added to it: its policy allows no other scripts.
+    // The script is evaluated, not added as an element: the content security policy forbids scripts of others.
     await page.evaluate(axe());
     const { violations } = await page.evaluate<AxeResult>('axe.run()');
     for (const { id, nodes } of violations)
@@ -118,7 +118,7 @@ export async function axeFindings(page: Page): Promise<string[]> {
   return found;
 }
 
-/** Whether the page is wider than the window: only tables may scroll, in themselves. */
+/** Returns whether the page scrolls sideways at a window width in pixels. Tables may scroll inside themselves. */
 export async function isTooWide(page: Page, width: number): Promise<boolean> {
   await page.setViewportSize({ width, height: 800 });
   return page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth');

@@ -57,7 +57,7 @@ const Panel = Type.Object(
   closed,
 );
 
-/** What the dashboard uses of Grafana's classic model, schema version 39 (Grafana 11); later ones convert it. */
+/** Fields of Grafana's classic dashboard model that the file uses: schema version 39 (Grafana 11), which later versions convert. */
 const Dashboard = Type.Object(
   {
     title: text,
@@ -99,7 +99,7 @@ function readDashboard(): Static<typeof Dashboard> {
   return found;
 }
 
-/** What the programs serve to Prometheus after each of their counts has happened once. */
+/** Metrics in Prometheus' text format that API, agent and autoscaler serve, after each counter was incremented once. */
 async function servedText(): Promise<string> {
   const [api, autoscaler] = [new ApiMetrics(), new AutoscalerMetrics()];
   const agent = new AgentMetrics({ pool: 'default', slots: 1 });

@@ -9,7 +9,7 @@ export const client = new Zerofleet({ baseUrl });
 /** The client without repetitions, for views that tell of a busy server and repeat themselves. */
 export const impatient = new Zerofleet({ baseUrl, retry: { tries: 1 } });
 
-/** What went wrong, for a person. */
+/** An error as the console shows it. */
 export interface Fault {
   /** Code of the catalogue, or `offline`. */
   code: string;
@@ -29,7 +29,7 @@ export function faultOf(error: unknown): Fault {
     };
   }
   if (error instanceof ConnectionError)
-    return { code: 'offline', message: 'The server does not answer. It is tried again.', fields: [] };
+    return { code: 'offline', message: 'The server does not answer.', fields: [] };
   return {
     code: 'internal_error',
     message: error instanceof Error ? error.message : String(error),

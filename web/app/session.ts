@@ -1,4 +1,4 @@
-/** Who is signed in. The session is a cookie that scripts cannot read. */
+/** Browser session of the console: a cookie that scripts cannot read. */
 import { signal } from '@preact/signals';
 import { ApiError } from '../../client/index.js';
 import { bodyOf } from '../../client/transport.js';
@@ -39,7 +39,7 @@ export function sessionEnded(): void {
   if (session.value.state === 'in') session.value = { state: 'out', reason: 'The session has ended.' };
 }
 
-/** Whether the key of the session may do this: what it may not is not offered. */
+/** Returns whether the session's API key has a scope. Views hide actions without it. */
 export function may(scope: Scope): boolean {
   if (session.value.state !== 'in') return false;
   const { scopes } = session.value.me.api_key;

@@ -22,8 +22,9 @@ export function SignIn({ code }: { code: string | null }) {
   };
   useEffect(() => {
     // The code is used up by this, so it need not stay in the address.
+    if (code === null) return;
     history.replaceState(null, '', '#/runs');
-    if (code !== null) void enter({ code });
+    void enter({ code });
   }, [code]);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();

@@ -10,7 +10,7 @@ interface DropProps {
   send: (files: readonly File[], report: Report, signal: AbortSignal) => Promise<void>;
 }
 
-/** Where files are dropped, or chosen, and sent. */
+/** Area for dropped or chosen files, which are uploaded at once. */
 export function Drop({ label, hint, send }: DropProps) {
   const share = useSignal<number | null>(null);
   const isOver = useSignal(false);

@@ -86,7 +86,7 @@ const tick = (value: number | null) =>
       ? COMPACT.format(value)
       : String(Number(value.toPrecision(5)));
 
-/** Whether only a part of the steps is shown: new data then does not move it. */
+/** Returns whether the chart is zoomed: new data then keeps the visible range. */
 function isZoomed({ scales: { x }, data: [steps = []] }: uPlot): boolean {
   const [first, last] = [steps[0], steps.at(-1)];
   if (x === undefined || first == null || last == null || x.min == null || x.max == null) return false;

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** What stands where there is nothing, and the next step. */
+/** Placeholder of an empty list, with the next step for the user. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <section class="card empty">

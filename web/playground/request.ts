@@ -1,4 +1,4 @@
-/** What is asked, from what was entered. */
+/** Sample requests from the settings that were entered. */
 import type { Checkpoint, Job, Model, SampleRequest } from '../../contracts/types.js';
 
 type Message = NonNullable<SampleRequest['messages']>[number];

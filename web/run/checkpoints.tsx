@@ -40,7 +40,7 @@ export function Checkpoints({ run }: { run: LiveRun }) {
   );
 }
 
-/** Where the checkpoints lie between the first and the last step. */
+/** Positions of the checkpoints between the first and the last step. */
 function Timeline({ checkpoints, total }: { checkpoints: readonly Checkpoint[]; total: number | null }) {
   const end = total ?? checkpoints[0]?.step ?? 1;
   return (

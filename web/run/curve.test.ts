@@ -64,6 +64,8 @@ t.test('any number of steps takes as many points, with the first, the last and e
     points.map(({ step }) => step).sort((a, b) => a - b),
   );
   t.equal(thinned(range(MAX_POINTS)).length, MAX_POINTS);
+  const evaluated = range(MAX_POINTS + 1).map(({ step }) => point(step, 1, { 'eval validation': 1 }));
+  t.equal(thinned(evaluated).length, MAX_POINTS / 2 + 1, 'an evaluation with each step');
 });
 
 t.test('smoothing', async (t) => {

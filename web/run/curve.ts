@@ -4,7 +4,7 @@ import type { JobMetric } from '../../contracts/types.js';
 /** Points that are held; half of the inner ones are dropped beyond. */
 export const MAX_POINTS = 4_000;
 
-/** What can be drawn of a step. */
+/** Values of a step that charts draw, by name. */
 const VALUES = {
   loss: ({ loss }: JobMetric) => loss,
   lr: ({ lr }: JobMetric) => lr,
@@ -41,13 +41,14 @@ export function extended(points: readonly CurvePoint[], added: readonly CurvePoi
   return thinned([...kept, ...added]);
 }
 
-/** Drops every second inner point while there are too many; points of evaluations stay. */
+/** Drops every second inner point if there are too many. Points of evaluations stay, unless they alone are too many. */
 export function thinned(points: readonly CurvePoint[]): CurvePoint[] {
   if (points.length <= MAX_POINTS) return [...points];
   const last = points.length - 1;
   const hasEvaluation = ({ values }: CurvePoint) =>
     Object.keys(values).some((name) => name.startsWith('eval '));
-  return points.filter((point, index) => index % 2 === 0 || index === last || hasEvaluation(point));
+  const kept = points.filter((point, index) => index % 2 === 0 || index === last || hasEvaluation(point));
+  return kept.length <= MAX_POINTS ? kept : points.filter((_, index) => index % 2 === 0 || index === last);
 }
 
 /** Names of the values that some point has, in the order in which they appear. */

@@ -41,7 +41,7 @@ function plainValue(name: string, value: unknown): string {
   return Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(4)));
 }
 
-/** Whether an event tells of something that went wrong. */
+/** Returns whether an event reports a failure or a loss. */
 export function isBad({ type, data }: Pick<JobEvent, 'type' | 'data'>): boolean {
   return /\b(lost|failed|fallback)$/.test(type) || data.to === 'failed';
 }

@@ -1,6 +1,7 @@
 /** One run, live: what was read at first, then what its stream tells. */
 import { batch, type Signal, signal } from '@preact/signals';
 import { ApiError, collect } from '../../client/index.js';
+import { isFinal } from '../../contracts/job-states.js';
 import type { Checkpoint, Job, JobEvent, JobMetric } from '../../contracts/types.js';
 import { client, type Fault, faultOf, isAborted } from '../app/connection.js';
 import { sessionEnded } from '../app/session.js';
@@ -87,7 +88,8 @@ export class LiveRun {
       if (what === 'job') this.job.value = await client.jobs.get(this.id, { signal: this.closing.signal });
       else this.checkpoints.value = await collect(client.jobs.checkpoints(this.id));
     } catch {
-      // The stream tells the next change; a server that is gone shows there.
+      // A server that is gone shows in the stream; the read is repeated in the next interval.
+      this.wanted.add(what);
     }
     const [next] = this.wanted;
     if (next !== undefined) this.reread(next);
@@ -129,12 +131,14 @@ export class LiveRun {
       signal: closed,
       ...(after && { after }),
     };
-    if (job?.state !== 'succeeded' && job?.state !== 'failed' && job?.state !== 'cancelled')
-      this.isLive.value = true;
+    this.isLive.value = job !== null && !isFinal(job.state);
     let last = 0;
     for await (const entry of client.jobs.follow(this.id, options)) {
       // Numbers that begin anew: the server lost its memory, and the entries that it has recovered follow.
-      if (entry.seq < last) this.seen = 0;
+      if (entry.seq < last) {
+        this.seen = 0;
+        this.events.value = [];
+      }
       last = entry.seq;
       if (entry.kind === 'log' || entry.seq <= this.seen) continue;
       this.waiting.push(entry);
@@ -161,7 +165,7 @@ export class LiveRun {
     });
   }
 
-  /** What the newest step says about the record, so that it need not be read. */
+  /** Updates the record's progress from the newest step, so that the record need not be read. */
   private progress(metric: JobMetric | undefined): void {
     const job = this.job.value;
     if (metric === undefined || job === null) return;

@@ -61,7 +61,7 @@ function modelOf({ spec }: Job): string {
   return spec.model.preset ?? spec.model.config.model_type;
 }
 
-/** What is trained, and by what. */
+/** Names the trained weights and the objective. */
 function methodOf({ spec: { train, model } }: Job): string {
   const { adapter, objective } = train;
   const weights =
@@ -91,10 +91,13 @@ export function sorted(jobs: readonly Job[], sorting: Sorting | null): Job[] {
   return keyed.map(({ job }) => job);
 }
 
-/** Puts newly read jobs in place of older copies; new ones come first. Both lists are newest first. */
-export function merged(known: readonly Job[], read: readonly Job[]): Job[] {
-  const fresh = new Map(read.map((job) => [job.id, job]));
-  const ids = new Set(known.map(({ id }) => id));
-  const added = read.filter(({ id }) => !ids.has(id));
-  return [...added, ...known.map((job) => fresh.get(job.id) ?? job)];
+/**
+ * Puts a newly read first page in place of the jobs that it covers; older ones that were loaded before stay. Both lists are newest first,
+ * and ids rise with the time of creation.
+ * @param isAll whether there are no older jobs than those of the page
+ */
+export function merged(known: readonly Job[], page: readonly Job[], isAll: boolean): Job[] {
+  const oldest = page.at(-1);
+  if (isAll || oldest === undefined) return [...page];
+  return [...page, ...known.filter(({ id }) => id < oldest.id)];
 }

@@ -52,7 +52,7 @@ export function requestOf({ state, label, since }: Omit<Filters, 'text'>, now: n
   };
 }
 
-/** Whether a run has the text in its name, id or labels. */
+/** Returns whether the name, id or a label of a run contains the text. */
 export function hasText({ name, id, labels }: Pick<Job, 'name' | 'id' | 'labels'>, text: string): boolean {
   const wanted = text.trim().toLowerCase();
   const all = [name, id, ...Object.entries(labels).map(([label, value]) => `${label}=${value}`)];

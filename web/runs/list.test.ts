@@ -41,15 +41,13 @@ t.test('texts of columns', async (t) => {
   );
 });
 
-t.test('a page that is read again replaces its runs and adds new ones', async (t) => {
+t.test('a first page that is read again replaces the runs that it covers', async (t) => {
   const known = [job('c', 1), job('b', 1), job('a', 1)];
-  const read = [job('d', 2), job('c', 2), job('b', 2)];
-  const all = merged(known, read);
-  t.equal(ids(all), 'dcba');
-  t.same(
-    all.map(({ progress }) => progress.loss),
-    [2, 2, 2, 1],
-  );
+  const losses = (jobs: readonly Job[]) => jobs.map(({ id, progress }) => `${id}${progress.loss}`).join();
+  t.equal(losses(merged(known, [job('d', 2), job('c', 2)], false)), 'd2,c2,b1,a1');
+  t.equal(losses(merged(known, [job('d', 2), job('b', 2)], false)), 'd2,b2,a1', 'one has left the filter');
+  t.equal(losses(merged(known, [job('d', 2)], true)), 'd2', 'there are no others');
+  t.equal(losses(merged(known, [], true)), '');
 });
 
 t.test('filters stand in the address', async (t) => {

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { ApiError } from '../../client/index.js';
 import type { Job } from '../../contracts/types.js';
@@ -29,17 +29,20 @@ async function readPage(filters: Filters, after: string | undefined, signal: Abo
 export function RunsView() {
   const filters = filtersOf(place.value.query);
   const { state, label, since } = filters;
-  const jobs = useSignal<readonly Job[]>([]);
-  const next = useSignal<string | null>(null);
+  // Other filters begin with an empty list.
+  const { jobs, next } = useMemo(
+    () => ({ jobs: signal<readonly Job[]>([]), next: signal<string | null>(null) }),
+    [state, label, since],
+  );
   const chosen = useSignal<ReadonlySet<string>>(new Set());
   const columns = useStored<readonly string[]>('runs.columns', DEFAULT_COLUMNS);
   const sorting = useStored<Sorting | null>('runs.sorting', null);
   const newest = useLoaded(
-    async (signal) => {
-      const page = await readPage(filters, undefined, signal);
-      if (signal.aborted) return true;
-      jobs.value = isFirst(jobs.value, page.data, filters) ? page.data : merged(jobs.value, page.data);
-      next.value = jobs.value.length > page.data.length ? next.value : page.next_cursor;
+    async (aborted) => {
+      const page = await readPage(filters, undefined, aborted);
+      const hasOlder = jobs.value.length > page.data.length;
+      jobs.value = merged(jobs.value, page.data, page.next_cursor === null);
+      if (!hasOlder) next.value = page.next_cursor;
       return true;
     },
     [state, label, since],
@@ -98,12 +101,6 @@ export function RunsView() {
       )}
     </>
   );
-}
-
-/** Whether the known runs are of other filters, or none are known. */
-function isFirst(known: readonly Job[], read: readonly Job[], { state }: Filters): boolean {
-  const [oldest] = read.slice(-1);
-  return known.length <= PAGE || oldest === undefined || state !== 'all';
 }
 
 function NoRuns({ filtered }: { filtered: boolean }) {

@@ -54,6 +54,7 @@ export class HostedModel {
   private readonly variants = new Map<string, Variant>();
   private readonly loading = new Map<number, Deferred<number>>();
   private send: (input: HostInput) => void = () => undefined;
+  private lost: HostLost | null = null;
   private next_id = 1;
 
   /** @param onChange called when `bytes` has changed */
@@ -79,6 +80,7 @@ export class HostedModel {
     this.ended = start(this.closing.signal, host).catch((error: unknown) => {
       loaded.reject(error);
       const lost = new HostLost('the host has ended', { cause: error });
+      this.lost = lost;
       for (const { reject } of [...this.waiting.values(), ...this.loading.values()]) reject(lost);
       this.waiting.clear();
       this.loading.clear();
@@ -173,6 +175,7 @@ export class HostedModel {
     signal: AbortSignal,
   ): Promise<GeneratedText> {
     signal.throwIfAborted();
+    if (this.lost !== null) throw this.lost;
     const id = this.next_id++;
     const answered = deferred<GeneratedText>();
     this.waiting.set(id, { ...answered, onDeltas });

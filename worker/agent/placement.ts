@@ -6,7 +6,7 @@ import type { JobStorePort } from '../../state/index.js';
 import { shapeOf } from '../serve/served-source.js';
 import type { ServedBase, ServedSource, StoredWeights } from '../tasks/protocol.js';
 
-/** What answers a request. */
+/** Host and variant that answer a request. */
 export interface Placement {
   /** Equal where one host can answer. */
   host_key: string;

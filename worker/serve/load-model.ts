@@ -72,7 +72,7 @@ function engineOf(weights: ServedBase | ServedSource): {
   return { model: { ...architecture, quantization: null }, precision };
 }
 
-/** What answers: the rules of its texts, and the adapter of the engine. */
+/** Tokenizer, chat template and engine adapter that answer a request. */
 export interface Variant extends TextRules {
   /** Tokens below it are drawn. */
   num_tokens: number;

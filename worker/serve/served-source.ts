@@ -1,4 +1,4 @@
-/** What a host answers with: the weights of a checkpoint or of an uploaded model, and adapters over such a model. */
+/** Weights and tokenizers of served sources: checkpoints, uploaded models, and adapters over them. */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
@@ -15,7 +15,7 @@ import { openCheckpoint } from '../export/open-checkpoint.js';
 import type { NativeCore } from '../native/adapter.js';
 import type { ServedBase, ServedSource } from '../tasks/protocol.js';
 
-/** How a request becomes tokens, and tokens a text. */
+/** Conversion of requests to tokens, and of tokens to text. */
 export interface TextRules {
   tokenizer: PromptTokenizer;
   /** How a chat becomes a prompt. */

@@ -33,7 +33,7 @@ async function start(t: Pick<Test, 'teardown'>, options?: TestStackOptions) {
 
 const shared = await start(t);
 
-/** What a browser sends of a cookie. */
+/** Returns the `name=value` pair that a browser sends back for a `Set-Cookie` header. */
 function cookieIn(reply: LightMyRequestResponse): string {
   return String(reply.headers['set-cookie']).split(';', 1)[0] ?? '';
 }
