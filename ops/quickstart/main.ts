@@ -51,8 +51,8 @@ function showNextCommands(config: Config): void {
   const keyFile = relative(process.cwd(), join(config.data_dir, 'api-key'));
   say('\nNext');
   say('  npm start                                     the stack in the foreground; with these jobs');
-  say('  open http://127.0.0.1:8080                    the dashboard, once it runs');
-  say(`  cat ${keyFile.padEnd(42)}the API key for the dashboard`);
+  say('  npx zerofleet open                            the console in the browser, once it runs');
+  say(`  cat ${keyFile.padEnd(42)}the API key`);
   say(`  curl -H "Authorization: Bearer $(cat ${keyFile})" http://127.0.0.1:8080/v1/jobs`);
   say('  npm run bench -- train --config llama-tiny    tokens per second on this machine');
 }
@@ -61,7 +61,7 @@ async function story(stack: Stack, config: Config, signal: AbortSignal): Promise
   const { url, firstKey } = stack;
   signal.throwIfAborted();
   if (url === null || firstKey === null) throw new QuickstartError('the stack has no API');
-  say(`Dashboard and API while this runs: ${url}`);
+  say(`Console and API while this runs: ${url}`);
   if (firstKey.isNew) say(`API key, stored in ${firstKey.file}: ${firstKey.secret}`);
 
   const corpus = buildCorpus(join(projectRoot(), 'node_modules'), CORPUS_MAX_BYTES);

@@ -114,6 +114,7 @@ t.test('one run, live', { skip }, async (t) => {
     await page.waitForSelector(
       '.events li:has-text("queued → provisioning"), .events li:has-text("job.created")',
     );
+    t.same(await axeFindings(page), []);
     const line = {
       rank: 1,
       at: new Date().toISOString(),
@@ -130,8 +131,10 @@ t.test('one run, live', { skip }, async (t) => {
     t.match(await page.textContent('.log li'), '<b>of rank 1</b>');
     await page.fill('input[aria-label="Search in the lines"]', 'nothing like it');
     await untilCount(page, '.log li', 0);
+    t.same(await axeFindings(page), []);
     await page.click('role=tab[name=document]');
     await page.waitForSelector('pre:has-text("micro_batch_size")');
+    t.same(await axeFindings(page), []);
     await page.click('role=tab[name=attempts]');
     await page.waitForSelector('td:has-text("test-worker")');
     t.same(await axeFindings(page), []);

@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { collect } from '../../client/index.js';
 import { type Loaded, useLoaded } from './loaded.js';
 
@@ -12,19 +12,24 @@ export interface List<T> {
 /**
  * Reads the beginning of a list, newest first, and more of it on demand.
  * @param deps of `open`: with others it begins anew
- * @param first number of entries that are read at first
+ * @param first number of entries that are read at least; a greater one reads more, and what was read stays meanwhile
  */
 export function useList<T>(
   open: () => AsyncIterable<T>,
   deps: readonly unknown[],
   first = PAGE,
 ): { list: Loaded<List<T>>; more: () => Promise<void> } {
-  const all = [...deps, first];
-  const wanted = useMemo(() => ({ entries: first }), all);
+  const wanted = useMemo(() => ({ entries: first }), deps);
   const list = useLoaded(async () => {
-    const found = await collect(open(), wanted.entries + 1);
-    return { items: found.slice(0, wanted.entries), hasMore: found.length > wanted.entries };
-  }, all);
+    const { entries } = wanted;
+    const found = await collect(open(), entries + 1);
+    return { items: found.slice(0, entries), hasMore: found.length > entries };
+  }, deps);
+  useEffect(() => {
+    if (first <= wanted.entries) return;
+    wanted.entries = first;
+    void list.reload();
+  }, [first, wanted, list]);
   const more = () => {
     wanted.entries += PAGE;
     return list.reload();

@@ -8,7 +8,7 @@ export interface Loaded<T> {
   /** The newest value; it stays while it is read again, and after an error. */
   value: ReadonlySignal<T | null>;
   fault: ReadonlySignal<Fault | null>;
-  /** Reads it again; resolves when it was read or has failed. */
+  /** Reads it again, after a read that has begun; resolves when it was read or has failed. */
   reload(): Promise<void>;
   /** Puts a value in place of the one that was read, as an action has answered it. */
   set(value: T): void;
@@ -41,14 +41,23 @@ class Loader<T> implements Loaded<T> {
   readonly fault = signal<Fault | null>(null);
   private readonly closing = new AbortController();
   private running: Promise<void> | null = null;
+  private following: Promise<void> | null = null;
 
   constructor(private readonly read: (signal: AbortSignal) => Promise<T>) {}
 
+  /** A read that has begun may be older than what its caller has changed, so another one follows it. */
   reload(): Promise<void> {
-    this.running ??= this.run().finally(() => {
-      this.running = null;
+    if (this.running === null) {
+      this.running = this.run().finally(() => {
+        this.running = null;
+      });
+      return this.running;
+    }
+    this.following ??= this.running.then(() => {
+      this.following = null;
+      return this.reload();
     });
-    return this.running;
+    return this.following;
   }
 
   set(value: T): void {

@@ -3,8 +3,9 @@ import { buffer } from 'node:stream/consumers';
 import t from 'tap';
 import { extract } from 'tar-stream';
 import type { Job } from '../../contracts/types.js';
+import { includesText } from '../parts/search.js';
 import { previewOf } from './preview.js';
-import { formatOf, hasText, useOf } from './records.js';
+import { formatOf, useOf } from './records.js';
 import { tarOf } from './tar.js';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -61,9 +62,9 @@ t.test('what a run uses', async (t) => {
 });
 
 t.test('search and formats', async (t) => {
-  const record = { id: 'ds_1', name: 'Book', description: 'of tests' };
-  for (const text of ['', 'book', 'DS_1', ' tests ']) t.ok(hasText(record, text), text);
-  t.notOk(hasText(record, 'other'));
+  const record = ['ds_1', 'Book', 'of tests'];
+  for (const text of ['', 'book', 'DS_1', ' tests ']) t.ok(includesText(record, text), text);
+  t.notOk(includesText(record, 'other'));
   t.equal(formatOf('a.b.JSONL'), 'jsonl');
   t.equal(formatOf('notes.txt'), 'text');
   t.equal(formatOf('notes'), 'text');

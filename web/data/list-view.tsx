@@ -4,9 +4,10 @@ import { go, linkTo, place } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
 import { ago } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { includesText } from '../parts/search.js';
+import { TableHead } from '../parts/table-head.js';
 import '../style/data.css';
 import { Drop } from './drop.js';
-import { hasText } from './records.js';
 import type { Report } from './upload.js';
 
 /** Records that a search reads at most. */
@@ -44,7 +45,10 @@ export function ListView<T extends Shown>({
 }: ListViewProps<T>) {
   const text = place.value.query.get('text') ?? '';
   const { list, more } = useList(open, [page], text === '' ? undefined : SEARCHED);
-  const shown = list.value.value?.items.filter((record) => hasText(record, text)) ?? null;
+  const shown =
+    list.value.value?.items.filter((record) =>
+      includesText([record.id, record.name, record.description], text),
+    ) ?? null;
   const send: Parameters<typeof Drop>[0]['send'] = async (...given) => {
     await drop.send(...given);
     await list.reload();
@@ -67,15 +71,7 @@ export function ListView<T extends Shown>({
       {shown !== null && shown.length > 0 && (
         <section class="card scroll" aria-label={title}>
           <table class="runs">
-            <thead>
-              <tr>
-                {['Name', ...columns.map(([name]) => name), 'Created'].map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <TableHead names={['Name', ...columns.map(([name]) => name), 'Created']} />
             <tbody>
               {shown.map((record) => (
                 <tr key={record.id}>

@@ -1,12 +1,6 @@
 /** Datasets and models in lists, and the runs that use them. */
 import type { Dataset, Job } from '../../contracts/types.js';
 
-/** Returns whether the name, id or description of a record contains the text. */
-export function hasText(record: { id: string; name: string; description: string }, text: string): boolean {
-  const wanted = text.trim().toLowerCase();
-  return [record.id, record.name, record.description].some((one) => one.toLowerCase().includes(wanted));
-}
-
 /** Describes how a run uses a dataset or a model; null if it does not. */
 export function useOf({ spec }: Pick<Job, 'spec'>, id: string): string | null {
   const { data, model, train } = spec;

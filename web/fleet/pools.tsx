@@ -1,5 +1,6 @@
 import type { Pool } from '../../contracts/types.js';
 import { bytes, count, words } from '../parts/format.js';
+import { TableHead } from '../parts/table-head.js';
 
 export function Pools({ pools }: { pools: readonly Pool[] }) {
   return (
@@ -63,15 +64,7 @@ function Machines({ machines: { types, problems } }: { machines: NonNullable<Poo
     <div class="machines scroll">
       <table>
         <caption class="hidden">Machines of the autoscaler</caption>
-        <thead>
-          <tr>
-            {['Machines', 'Running', 'Starting', 'Requested', 'Terminating'].map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead names={['Machines', 'Running', 'Starting', 'Requested', 'Terminating']} />
         <tbody>
           {types.map(({ type, running, starting, requested, terminating }) => (
             <tr key={type}>

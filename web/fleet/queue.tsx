@@ -3,6 +3,7 @@ import { linkTo } from '../app/router.js';
 import { StateBadge } from '../parts/badge.js';
 import { Empty } from '../parts/empty.js';
 import { ago, count, words } from '../parts/format.js';
+import { TableHead } from '../parts/table-head.js';
 import { waitOf } from './fleet.js';
 
 interface QueueProps {
@@ -26,15 +27,7 @@ export function Queue({ jobs, pools, isCut }: QueueProps) {
     <section class="card scroll" aria-label="Queue">
       <h2>Queue</h2>
       <table class="runs">
-        <thead>
-          <tr>
-            {['Turn', 'Run', 'State', 'Pool', 'Ranks', 'Priority', 'Why it waits', 'Queued'].map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead names={['Turn', 'Run', 'State', 'Pool', 'Ranks', 'Priority', 'Why it waits', 'Queued']} />
         <tbody>
           {jobs.map((job) => (
             <WaitingRow key={job.id} job={job} pool={byName.get(job.spec.resources.pool) ?? null} />

@@ -4,6 +4,7 @@ import { useLoaded } from '../app/loaded.js';
 import { Empty } from '../parts/empty.js';
 import { clock, duration, words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { TableHead } from '../parts/table-head.js';
 import type { LiveRun } from './live-run.js';
 
 /** Each time that workers had the run, and what ended it. */
@@ -17,15 +18,7 @@ export function Attempts({ run }: { run: LiveRun }) {
   return (
     <section class="card scroll" aria-label="Attempts">
       <table>
-        <thead>
-          <tr>
-            {['Began', 'Lasted', 'Ranks', 'Workers', 'Outcome'].map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead names={['Began', 'Lasted', 'Ranks', 'Workers', 'Outcome']} />
         <tbody>
           {value.value.map(
             ({ epoch, started_at, ended_at, world_size, workers, outcome, reason, root_cause }) => (

@@ -6,6 +6,7 @@ import { may } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { Empty } from '../parts/empty.js';
 import { ago, bytes, count, loss } from '../parts/format.js';
+import { TableHead } from '../parts/table-head.js';
 import type { LiveRun } from './live-run.js';
 
 export function Checkpoints({ run }: { run: LiveRun }) {
@@ -21,15 +22,7 @@ export function Checkpoints({ run }: { run: LiveRun }) {
     <section class="card scroll" aria-label="Checkpoints">
       <Timeline checkpoints={checkpoints} total={run.job.value?.progress.total_steps ?? null} />
       <table>
-        <thead>
-          <tr>
-            {['Step', 'Ranks', 'Size', 'Digest', 'Evaluation', 'Committed', 'Actions'].map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead names={['Step', 'Ranks', 'Size', 'Digest', 'Evaluation', 'Committed', 'Actions']} />
         <tbody>
           {checkpoints.map((checkpoint) => (
             <Row key={checkpoint.id} checkpoint={checkpoint} run={run} />

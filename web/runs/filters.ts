@@ -1,6 +1,7 @@
 /** Filters of the list of runs, as they stand in the address. */
 import type { ListJobs } from '../../client/index.js';
 import type { Job, JobState } from '../../contracts/types.js';
+import { includesText } from '../parts/search.js';
 
 export interface Filters {
   text: string;
@@ -54,7 +55,8 @@ export function requestOf({ state, label, since }: Omit<Filters, 'text'>, now: n
 
 /** Returns whether the name, id or a label of a run contains the text. */
 export function hasText({ name, id, labels }: Pick<Job, 'name' | 'id' | 'labels'>, text: string): boolean {
-  const wanted = text.trim().toLowerCase();
-  const all = [name, id, ...Object.entries(labels).map(([label, value]) => `${label}=${value}`)];
-  return all.some((one) => one.toLowerCase().includes(wanted));
+  return includesText(
+    [name, id, ...Object.entries(labels).map(([label, value]) => `${label}=${value}`)],
+    text,
+  );
 }

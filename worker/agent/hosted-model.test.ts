@@ -138,6 +138,8 @@ t.test('an error of the model is that of its requests; a lost host can be replac
   await t.rejects(lost, HostLost);
   await t.rejects(loading, HostLost);
   await model.ended;
+  const late = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
+  await t.rejects(late, HostLost, 'a host that has ended already');
 });
 
 t.test('a model that cannot be loaded', async (t) => {
