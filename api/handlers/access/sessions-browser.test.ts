@@ -49,7 +49,12 @@ t.test('a session in a browser', { skip: noBrowser, timeout: 120_000 }, async (t
   t.teardown(() => evil.close());
   const refused = async (url: string, script: string) => {
     await page.goto(`http://127.0.0.1:${(evil.address() as AddressInfo).port}/`);
-    const [reply] = await Promise.all([page.waitForResponse(url), page.evaluate(script)]);
+    // The reply is shown before the next page is asked for, which would interrupt it.
+    const [reply] = await Promise.all([
+      page.waitForResponse(url),
+      page.waitForURL(url),
+      page.evaluate(script),
+    ]);
     t.equal(reply.status(), 403, script);
   };
   await refused(`${base}/v1/me`, `location.href = '${base}/v1/me'`);
