@@ -1,6 +1,7 @@
 /** Client of the HTTP API: typed by openapi.yaml, based on fetch, with idempotent retries. */
 import type {
   AuditEntry,
+  DataPreview,
   Estimate,
   Health,
   JobSpec,
@@ -49,6 +50,12 @@ export class Zerofleet {
   /** Memory per rank of a job, by part, for each number of ranks. @param device device of the ranks; the CPU by default */
   estimate(spec: JobSpec, worldSizes?: number[], device?: Estimate['device']): Promise<Estimate> {
     return estimate(this.http, spec, worldSizes, device);
+  }
+
+  /** The beginning of a job's data as the job reads it. @param texts number of texts to return; 5 by default */
+  previewData(spec: JobSpec, texts?: number, options: { signal?: AbortSignal } = {}): Promise<DataPreview> {
+    const body = { spec, ...(texts !== undefined && { texts }) };
+    return bodyOf('preview of data', this.http.POST('/v1/data-preview', { body, ...options }));
   }
 
   /** Properties of this client's key, and its project. */

@@ -21,6 +21,7 @@ export type ResolvedParamGroup = Schemas['ResolvedParamGroup'];
 export type Precision = Schemas['Precision'];
 export type ResumeRequest = Schemas['ResumeRequest'];
 export type Estimate = Schemas['Estimate'];
+export type DataPreview = Schemas['DataPreview'];
 export type InstructionSet = Schemas['InstructionSet'];
 
 export type Job = Schemas['Job'];

@@ -82,6 +82,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
     foreign: 200,
     body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id), world_sizes: [1] }),
   },
+  previewData: { own: 200, foreign: 422, body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id) }) },
 
   getJob: { own: 200 },
   listJobEvents: { own: 200 },

@@ -13,6 +13,7 @@ import * as history from './jobs/history.js';
 import * as changes from './jobs/job-changes.js';
 import * as jobs from './jobs/jobs.js';
 import * as stream from './jobs/stream.js';
+import { previewData } from './records/data-preview.js';
 import * as datasets from './records/datasets.js';
 import * as models from './records/models.js';
 import * as uploads from './records/uploads.js';
@@ -31,6 +32,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   deleteJob: changes.deleteJob,
   listJobAttempts: changes.listJobAttempts,
   estimateMemory,
+  previewData,
 
   cancelJob: control.cancelJob,
   pauseJob: control.pauseJob,

@@ -27,6 +27,9 @@ const SMALLEST = {
   estimateMemory: {
     spec: { model: { preset: 'llama-tiny' }, data: { uri: 's3://my-data/book.txt' }, train: { steps: 200 } },
   },
+  previewData: {
+    spec: { model: { preset: 'llama-tiny' }, data: { uri: 's3://my-data/book.txt' }, train: { steps: 200 } },
+  },
   sampleCheckpoint: { prompt: 'Once' },
   sampleModel: { prompt: 'Once' },
   exportCheckpoint: {},

@@ -2,10 +2,12 @@
 import { parseChatTemplate } from '../../platform/models/chat-template.js';
 import { checkLines } from '../contents/check-lines.js';
 import * as models from '../contents/inspect.js';
+import { previewData } from '../contents/preview-data.js';
 
 export const tasks = {
   ...models,
   checkLines,
+  previewData,
   /** @throws ZerofleetError `chat_template_invalid` */
   checkTemplate: ({ source }: { source: string }): void => void parseChatTemplate(source),
 };

@@ -63,6 +63,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/data-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the beginning of a job's data
+         * @description Reads the beginning of the dataset as the job would: the texts after the chat template, the parts of them that are learned, and
+         *     the number of tokens, by the job's tokenizer. The document is validated as in `estimateMemory`, but its dataset and its tokenizer
+         *     must exist. Nothing is recorded.
+         */
+        post: operations["previewData"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job_id}": {
         parameters: {
             query?: never;
@@ -3589,6 +3611,82 @@ export interface components {
             threads?: number;
             instruction_set?: components["schemas"]["InstructionSet"];
         };
+        /** @description A job, and how much of its data to show. */
+        DataPreviewRequest: {
+            spec: components["schemas"]["JobSpec"];
+            /**
+             * @description Number of texts to return.
+             * @default 5
+             */
+            texts?: number;
+        };
+        /** @description Counts of what was read, at most the first 256 KiB and the rest of a line. */
+        DataRead: {
+            /** @description Share of the dataset's bytes that was read. */
+            share: number;
+            /** @description Bytes that were read. */
+            bytes: number;
+            /** @description Texts in them: documents; of preferences, completions with their prompts. */
+            texts: number;
+            /** @description Tokens of the texts. */
+            tokens: number;
+            /** @description Tokens that are learned. */
+            targets: number;
+            /** @description With `packing: whole`: texts that do not fit into one sequence. Documents are divided, and completions are cut off. Otherwise 0. */
+            long_texts: number;
+        };
+        /** @description A part of a text. */
+        PreviewPart: {
+            text: string;
+            learned: boolean;
+        };
+        /** @description A text that is encoded, with the chat template applied. */
+        PreviewText: {
+            /** @description The text in order, in parts of which the whole is learned, or nothing. */
+            parts: components["schemas"]["PreviewPart"][];
+            /** @description The text goes on after its parts. */
+            is_shortened: boolean;
+            /** @description Tokens of the whole text. */
+            tokens: number;
+            /** @description Those of them that are learned. */
+            targets: number;
+        };
+        /**
+         * @description The beginning of a dataset, as a job reads it. `read` is `null`, and there are no texts, for data that has none (`tokens`), and for an
+         *     object of a bucket that the server has not copied.
+         * @example {
+         *       "read": {
+         *         "share": 1,
+         *         "bytes": 164,
+         *         "texts": 2,
+         *         "tokens": 154,
+         *         "targets": 96,
+         *         "long_texts": 0
+         *       },
+         *       "texts": [
+         *         {
+         *           "parts": [
+         *             {
+         *               "text": "<user>Why?</user>\n",
+         *               "learned": false
+         *             },
+         *             {
+         *               "text": "<assistant>Because.</assistant>",
+         *               "learned": true
+         *             }
+         *           ],
+         *           "is_shortened": false,
+         *           "tokens": 49,
+         *           "targets": 31
+         *         }
+         *       ]
+         *     }
+         */
+        DataPreview: {
+            read: components["schemas"]["DataRead"] | null;
+            /** @description The first texts. */
+            texts: components["schemas"]["PreviewText"][];
+        };
         /** @description Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
         RanksPatch: {
             /** @description Minimum number of ranks. */
@@ -5969,6 +6067,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Estimate"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    previewData: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DataPreviewRequest"];
+            };
+        };
+        responses: {
+            /** @description The beginning of the data. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataPreview"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { drawText } from '../../native/js/index.js';
+import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
+import { HfTokenizer } from '../../platform/encoding/hf-tokenizer.js';
+import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 import {
   SPECIAL_TOKENS_FILE,
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
 } from '../../platform/models/documents.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
-import { BytesTokenizer } from '../../worker/encoding/bytes-tokenizer.js';
-import { HfTokenizer } from '../../worker/encoding/hf-tokenizer.js';
-import type { PromptTokenizer } from '../../worker/encoding/prompt-tokenizer.js';
 import { loadEngine } from './model-folder.js';
 
 export interface SampleTextOptions {

@@ -88,6 +88,7 @@ t.test('all methods', async (t) => {
     const spec = { ...smallSpec(dataset), labels: { team: 'a' }, model: { preset: 'llama-tiny' as const } };
     t.match(await client.estimate(spec, [1, 2]), { device: 'cpu', data: [{}, {}] });
     t.match(await client.estimate(spec, undefined, 'cuda'), { device: 'cuda' });
+    t.match(await client.previewData(spec, 1), { read: { texts: 1 }, texts: [{}] });
     const [one, same] = await Promise.all(
       [1, 2].map(() => client.jobs.create(spec, { idempotencyKey: 'key-1' })),
     );

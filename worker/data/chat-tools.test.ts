@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { type JsonlChat, parseLine } from '../../contracts/jsonl.js';
+import { ChatTemplate } from '../../platform/encoding/chat-template.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { ChatTemplate } from '../encoding/chat-template.js';
 
 interface Golden {
   template: string;

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { ChatMessage } from '../../contracts/index.js';
+import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
+import { ChatTemplate } from '../../platform/encoding/chat-template.js';
+import { DocumentEncoder } from '../../platform/encoding/document-encoder.js';
+import { HfTokenizer } from '../../platform/encoding/hf-tokenizer.js';
+import { textPieces } from '../../platform/encoding/text-pieces.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
-import { ChatTemplate } from '../encoding/chat-template.js';
-import { DocumentEncoder } from '../encoding/document-encoder.js';
-import { HfTokenizer } from '../encoding/hf-tokenizer.js';
-import { textPieces } from '../encoding/text-pieces.js';
 
 interface Golden {
   templates: Record<string, string>;

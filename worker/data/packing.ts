@@ -1,3 +1,5 @@
+import { countTargets } from '../../platform/encoding/tokens.js';
+
 /**
  * Packer that splits the tokens of consecutive documents into sequences of T inputs and the target of the last one. It receives the tokens
  * in order and reports each sequence that it closes; a sequence without a target is dropped. The result depends only on the tokens, not on
@@ -114,13 +116,4 @@ export class WholePacker implements Packer {
     if (targets > 0) this.onSequence(this.begin);
     else if (this.place > this.begin + 1) this.without_targets++;
   }
-}
-
-/** Counts the targets among tokens [begin, end) of a call; the first token of a document is none. */
-export function countTargets(counts: Uint8Array | null, begin: number, end: number, starts: boolean): number {
-  const first = starts && begin === 0 ? 1 : begin;
-  if (counts === null) return Math.max(0, end - first);
-  let targets = 0;
-  for (let i = first; i < end; i++) targets += counts[i] === 0 ? 0 : 1;
-  return targets;
 }

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { modelKey } from '../../contracts/index.js';
+import { ChatTemplate } from '../../platform/encoding/chat-template.js';
+import { DocumentEncoder } from '../../platform/encoding/document-encoder.js';
+import { HfTokenizer } from '../../platform/encoding/hf-tokenizer.js';
 import { projectRoot } from '../../platform/process/root.js';
 import type { Unit } from '../../spec/index.js';
-import { ChatTemplate } from '../encoding/chat-template.js';
-import { DocumentEncoder } from '../encoding/document-encoder.js';
-import { HfTokenizer } from '../encoding/hf-tokenizer.js';
 import { prepared, readSequences } from '../testing/prepared.js';
 import { prepareTokens } from './prepare-tokens.js';
 

@@ -5,8 +5,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type Dataset, modelKey } from '../../contracts/index.js';
+import { BatchEncoder } from '../../platform/encoding/encode-batch.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { BatchEncoder } from '../encoding/encode-batch.js';
 import { prepared, readTokenFile } from '../testing/prepared.js';
 import { prepareTokens } from './prepare-tokens.js';
 

@@ -8,12 +8,12 @@ import {
   TOKEN_FILE_HEADER_BYTES,
   tokenFileLayout,
 } from '../../contracts/token-file.js';
+import { DataCounts, type DataSummary } from '../../platform/encoding/data-summary.js';
+import type { TokenizerFiles } from '../../platform/encoding/hf-tokenizer.js';
+import { readTokenizer } from '../../platform/encoding/tokenizer-store.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { tokenizerModel, type Unit, unitsOf } from '../../spec/index.js';
 import { codeOf } from '../common/errors.js';
-import type { TokenizerFiles } from '../encoding/hf-tokenizer.js';
-import { readTokenizer } from '../encoding/tokenizer-store.js';
-import { DataCounts, type DataSummary } from './data-summary.js';
 import { type OnSequence, type Packer, SplitPacker, WholePacker } from './packing.js';
 import { type SequenceCounts, SequenceFiles } from './sequence-files.js';
 import { evict, markUse, putEntry, removeTemporary, sealOf, temporaryPath } from './token-cache.js';

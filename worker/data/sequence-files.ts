@@ -1,8 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import type { Tokens } from '../encoding/tokens.js';
+import type { TokenPiece, Tokens } from '../../platform/encoding/tokens.js';
 import { KeyedChoice } from './keyed-choice.js';
 import type { OnSequence, Packer } from './packing.js';
-import { type TokenFileShape, TokenFileWriter, type TokenPiece } from './token-file-writer.js';
+import { type TokenFileShape, TokenFileWriter } from './token-file-writer.js';
 
 /** Part of the data for validation. */
 export interface ValidationSplit {

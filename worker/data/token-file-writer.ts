@@ -5,7 +5,7 @@ import {
   TOKEN_FILE_HEADER_BYTES,
   type TokenFileHeader,
 } from '../../contracts/token-file.js';
-import type { Tokens } from '../encoding/tokens.js';
+import type { Tokens } from '../../platform/encoding/tokens.js';
 import { MaskSpool } from './mask-spool.js';
 import { PositionSpool, readWhole, Spool, writeWhole } from './spool.js';
 
@@ -121,13 +121,4 @@ export class TokenFileWriter {
   private align(bytes: number): void {
     writeWhole(this.fd, new Uint8Array(padded(bytes) - bytes));
   }
-}
-
-/** Consecutive tokens of a dataset: a document or a part of one. */
-export interface TokenPiece {
-  tokens: Tokens;
-  /** 1 for each token that counts as a target; null: all of them. */
-  counts: Uint8Array | null;
-  /** True if the first of them begins a document. */
-  starts: boolean;
 }

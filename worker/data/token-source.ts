@@ -1,9 +1,9 @@
 import type { Dataset } from '../../contracts/index.js';
 import { lineBatches } from '../../platform/datasets/line-batches.js';
-import type { Batch, EncodedBatch, EncoderSetup } from '../encoding/encode-batch.js';
-import { EncoderPool } from '../encoding/encoder-pool.js';
-import { textPieces, withLineFeeds } from '../encoding/text-pieces.js';
-import type { TokenPiece } from './token-file-writer.js';
+import type { Batch, EncodedBatch, EncoderSetup } from '../../platform/encoding/encode-batch.js';
+import { EncoderPool } from '../../platform/encoding/encoder-pool.js';
+import { textPieces, withLineFeeds } from '../../platform/encoding/text-pieces.js';
+import type { TokenPiece } from '../../platform/encoding/tokens.js';
 import { uploadedTokens } from './uploaded-tokens.js';
 
 /** Converts the bytes of a dataset to tokens. */

@@ -1,9 +1,10 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import type { TokenPiece } from '../../platform/encoding/tokens.js';
+import { countTargets } from '../../platform/encoding/tokens.js';
 import type { Unit } from '../../spec/index.js';
 import { KeyedChoice } from './keyed-choice.js';
-import { countTargets } from './packing.js';
 import { type SequenceCounts, type ValidationSplit, validationCount } from './sequence-files.js';
-import { type TokenFileShape, TokenFileWriter, type TokenPiece } from './token-file-writer.js';
+import { type TokenFileShape, TokenFileWriter } from './token-file-writer.js';
 
 export interface UnitFilesOptions {
   shape: TokenFileShape;

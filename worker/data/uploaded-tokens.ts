@@ -6,8 +6,8 @@ import {
   type TokenFileHeader,
   tokenFileLayout,
 } from '../../contracts/token-file.js';
+import type { TokenPiece } from '../../platform/encoding/tokens.js';
 import { readWhole, writeWhole } from './spool.js';
-import type { TokenPiece } from './token-file-writer.js';
 
 /** Tokens per read; a multiple of 8, for the bits of the mask. */
 const BLOCK_TOKENS = 1 << 16;

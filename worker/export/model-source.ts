@@ -1,6 +1,7 @@
 /** Files that an export takes from the uploaded models of its job. */
 import { isDeepStrictEqual } from 'node:util';
 import { modelKey, type ResolvedJobSpec } from '../../contracts/index.js';
+import { readText } from '../../platform/encoding/tokenizer-store.js';
 import {
   CHAT_TEMPLATE_FILE,
   COMPANION_FILES,
@@ -12,7 +13,6 @@ import { documentText, jsonObject } from '../../platform/models/read-document.js
 import { chatTemplateOf } from '../../platform/models/tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { importConfig, tokenizerModel } from '../../spec/index.js';
-import { readText } from '../encoding/tokenizer-store.js';
 import { parseExactly } from './exact-json.js';
 
 /** File of an export that does not depend on the trained weights. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
+import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
 import type { DrawnToken } from '../native/adapter.js';
 import { AnswerText } from './answer-text.js';
 

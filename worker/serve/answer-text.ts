@@ -1,6 +1,6 @@
 import type { SampleChoice, SampledToken } from '../../contracts/index.js';
 import type { PlacedDelta } from '../../contracts/queue.js';
-import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
+import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 import type { DrawnToken } from '../native/adapter.js';
 import { Detokenizer } from './detokenizer.js';
 

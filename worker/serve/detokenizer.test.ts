@@ -1,5 +1,5 @@
 import t from 'tap';
-import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
+import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
 import { Detokenizer } from './detokenizer.js';
 
 const bytes = (text: string) => [...Buffer.from(text)];

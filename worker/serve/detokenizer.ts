@@ -1,4 +1,4 @@
-import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
+import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 
 /** Tokens of the prompt that the first words are decoded with. */
 const CONTEXT = 8;

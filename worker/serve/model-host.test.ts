@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../contracts/index.js';
-import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
+import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
 import type { AnswerOptions, CoreEngine, DrawnToken } from '../native/adapter.js';
 import type { HostInput, HostMessage } from '../tasks/protocol.js';
 import { ModelHost } from './model-host.js';

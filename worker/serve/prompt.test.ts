@@ -1,6 +1,6 @@
 import t from 'tap';
-import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
-import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
+import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
+import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 import { buildPrompt } from './prompt.js';
 
 const TEMPLATE =

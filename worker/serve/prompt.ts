@@ -1,6 +1,6 @@
 import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../contracts/index.js';
-import { ChatTemplate } from '../encoding/chat-template.js';
-import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
+import { ChatTemplate } from '../../platform/encoding/chat-template.js';
+import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 
 /** Prompt of a sample. */
 export interface SamplePrompt {

@@ -2,13 +2,13 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
+import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
+import { HfTokenizer } from '../../platform/encoding/hf-tokenizer.js';
+import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
+import { readTokenizer } from '../../platform/encoding/tokenizer-store.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { type Architecture, importConfig, trainedArchitecture } from '../../spec/index.js';
 import { retryTransient } from '../common/errors.js';
-import { BytesTokenizer } from '../encoding/bytes-tokenizer.js';
-import { HfTokenizer } from '../encoding/hf-tokenizer.js';
-import type { PromptTokenizer } from '../encoding/prompt-tokenizer.js';
-import { readTokenizer } from '../encoding/tokenizer-store.js';
 import { asTrained, openModel, openStored, type ReadParam } from '../export/base-reader.js';
 import { tokenizerSource } from '../export/model-source.js';
 import { openCheckpoint } from '../export/open-checkpoint.js';

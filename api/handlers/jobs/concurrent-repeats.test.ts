@@ -41,6 +41,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   sampleCheckpoint: reads,
   sampleModel: reads,
   estimateMemory: reads,
+  previewData: reads,
   listDatasets: reads,
   getDataset: reads,
   getDatasetContent: reads,

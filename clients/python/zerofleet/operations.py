@@ -501,6 +501,21 @@ class ServiceOperations(Resource):
         )
         return answer
 
+    def preview_data(
+        self,
+        body: schemas.DataPreviewRequest,
+    ) -> schemas.DataPreview:
+        """Reads the beginning of the dataset as the job would: the texts after the chat template,
+        the parts of them that are learned, and the number of tokens, by the job's tokenizer. The
+        document is validated as in `estimateMemory`, but its dataset and its tokenizer must exist.
+        Nothing is recorded."""
+        answer: schemas.DataPreview = self._http.json(
+            "POST",
+            "/v1/data-preview",
+            body=body,
+        )
+        return answer
+
     def list_pools(
         self,
     ) -> List[schemas.Pool]:

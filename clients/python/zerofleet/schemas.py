@@ -1864,6 +1864,60 @@ class EstimateRequest(_EstimateRequestRequired, total=False):
     instruction_set: InstructionSet
 
 
+class _DataPreviewRequestRequired(TypedDict):
+    spec: JobSpec
+
+
+
+class DataPreviewRequest(_DataPreviewRequestRequired, total=False):
+    """A job, and how much of its data to show."""
+    texts: int
+    """Number of texts to return."""
+
+
+class DataRead(TypedDict):
+    """Counts of what was read, at most the first 256 KiB and the rest of a line."""
+    share: float
+    """Share of the dataset's bytes that was read."""
+    bytes: int
+    """Bytes that were read."""
+    texts: int
+    """Texts in them: documents; of preferences, completions with their prompts."""
+    tokens: int
+    """Tokens of the texts."""
+    targets: int
+    """Tokens that are learned."""
+    long_texts: int
+    """With `packing: whole`: texts that do not fit into one sequence. Documents are divided, and
+    completions are cut off. Otherwise 0."""
+
+
+class PreviewPart(TypedDict):
+    """A part of a text."""
+    text: str
+    learned: bool
+
+
+class PreviewText(TypedDict):
+    """A text that is encoded, with the chat template applied."""
+    parts: List[PreviewPart]
+    """The text in order, in parts of which the whole is learned, or nothing."""
+    is_shortened: bool
+    """The text goes on after its parts."""
+    tokens: int
+    """Tokens of the whole text."""
+    targets: int
+    """Those of them that are learned."""
+
+
+class DataPreview(TypedDict):
+    """The beginning of a dataset, as a job reads it. `read` is `null`, and there are no texts, for
+    data that has none (`tokens`), and for an object of a bucket that the server has not copied."""
+    read: Optional[DataRead]
+    texts: List[PreviewText]
+    """The first texts."""
+
+
 class RanksPatch(TypedDict, total=False):
     """Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max`
     ≤ lanes."""

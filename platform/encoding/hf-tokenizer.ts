@@ -1,11 +1,7 @@
-import {
-  SPECIAL_TOKENS_FILE,
-  TOKENIZER_CONFIG_FILE,
-  TOKENIZER_FILE,
-} from '../../platform/models/documents.js';
-import { jsonObject } from '../../platform/models/read-document.js';
-import { specialTokensOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
-import { type SpecialTokens, Tokenizer } from '../../platform/tokenizer/tokenizer.js';
+import { SPECIAL_TOKENS_FILE, TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../models/documents.js';
+import { jsonObject } from '../models/read-document.js';
+import { specialTokensOf, vocabSizeOf } from '../models/tokenizer.js';
+import { type SpecialTokens, Tokenizer } from '../tokenizer/tokenizer.js';
 import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';

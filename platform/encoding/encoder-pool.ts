@@ -1,5 +1,5 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { ThreadPool } from '../../platform/threads/thread-pool.js';
+import { ThreadPool } from '../threads/thread-pool.js';
 import type { Batch, EncodedBatch, EncoderSetup } from './encode-batch.js';
 import type { EncoderTasks } from './encoder-thread.js';
 

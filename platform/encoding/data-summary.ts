@@ -1,5 +1,4 @@
-import { countTargets } from './packing.js';
-import type { TokenPiece } from './token-file-writer.js';
+import { countTargets, type TokenPiece } from './tokens.js';
 
 /** Summary of a dataset, including the validation split. */
 export interface DataSummary {

@@ -32,6 +32,13 @@ export interface CountedTokens {
   counts: Uint8Array;
 }
 
+/** A text that is encoded as one document, and the parts of it that are learned. */
+export type ReadableText =
+  | { kind: 'document'; text: string }
+  | { kind: 'chat'; text: RenderedText; learned: Span[] }
+  /** A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token. */
+  | { kind: 'completion'; text: string | RenderedText; begin: number; label: boolean };
+
 /** Converts documents to tokens; messages need a template. */
 export class DocumentEncoder {
   constructor(
@@ -46,32 +53,48 @@ export class DocumentEncoder {
    * @throws ZerofleetError `chat_template_invalid`
    */
   encode(document: JsonlDocument): EncodedDocument[] {
-    if (!isReadable(document, this.unit)) throw new Error('an encoder received a document of another kind');
-    if ('text' in document) return [{ tokens: this.tokenizer.encodeDocument(document.text), counts: null }];
-    if ('label' in document)
-      return [marked(this.encodeCompletion(document, document.completion), document.label)];
-    if ('chosen' in document) {
-      const chosen = this.encodeCompletion(document, document.chosen);
-      const rejected = this.encodeCompletion(document, document.rejected);
-      return [marked(chosen, this.unit === 'labelled'), marked(rejected, false)];
-    }
-    const { learned, ...text } = this.templateOfChats().render(document);
-    return [this.tokenizer.encodeSpans(text, learned)];
+    return this.read(document).map((text) => this.encodeText(text));
   }
 
-  private encodeCompletion(
+  /** Returns the texts of a document, as they are encoded. @throws ZerofleetError `chat_template_invalid` */
+  read(document: JsonlDocument): ReadableText[] {
+    if (!isReadable(document, this.unit)) throw new Error('an encoder received a document of another kind');
+    if ('text' in document) return [{ kind: 'document', text: document.text }];
+    if ('label' in document) return [this.readCompletion(document, document.completion, document.label)];
+    if ('chosen' in document)
+      return [
+        this.readCompletion(document, document.chosen, this.unit === 'labelled'),
+        this.readCompletion(document, document.rejected, false),
+      ];
+    const { learned, ...text } = this.templateOfChats().render(document);
+    return [{ kind: 'chat', text, learned }];
+  }
+
+  encodeText(read: ReadableText): EncodedDocument {
+    switch (read.kind) {
+      case 'document':
+        return { tokens: this.tokenizer.encodeDocument(read.text), counts: null };
+      case 'chat':
+        return this.tokenizer.encodeSpans(read.text, read.learned);
+      case 'completion':
+        return marked(this.tokenizer.encodeCompletion(read.text, read.begin), read.label);
+    }
+  }
+
+  private readCompletion(
     { prompt, tools }: JsonlPair | JsonlLabelled,
     completion: JsonlContent,
-  ): CountedTokens {
+    label: boolean,
+  ): ReadableText {
     if (typeof prompt === 'string' && typeof completion === 'string')
-      return this.tokenizer.encodeCompletion(prompt + completion, prompt.length);
+      return { kind: 'completion', text: prompt + completion, begin: prompt.length, label };
     if (typeof prompt === 'string' || typeof completion === 'string')
       throw new Error('a prompt and its completion are of different kinds');
     const { begin, ...text } = this.templateOfChats().renderCompletion(
       { messages: prompt, tools },
       completion,
     );
-    return this.tokenizer.encodeCompletion(text, begin);
+    return { kind: 'completion', text, begin, label };
   }
 
   private templateOfChats(): ChatTemplate {

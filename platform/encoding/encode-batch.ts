@@ -1,8 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { badLine, parseLine } from '../../contracts/jsonl.js';
 import { BadLine } from '../../contracts/jsonl-fields.js';
-import type { LineBatch } from '../../platform/datasets/line-batches.js';
 import type { Unit } from '../../spec/index.js';
+import type { LineBatch } from '../datasets/line-batches.js';
 import { BytesTokenizer } from './bytes-tokenizer.js';
 import { ChatTemplate } from './chat-template.js';
 import { DocumentEncoder, type EncodedDocument, type TextTokenizer } from './document-encoder.js';
@@ -37,18 +37,32 @@ export interface EncodedBatch {
   starts: boolean;
 }
 
+/** Encoders of parts of a text, and of whole documents. */
+export interface Encoders {
+  tokenizer: TextTokenizer;
+  documents: DocumentEncoder;
+}
+
+/** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
+export function makeEncoders(setup: EncoderSetup): Encoders {
+  const { parse_special_tokens, chat_template, template_date: date, unit } = setup;
+  const hf = setup.tokenizer === null ? null : new HfTokenizer(setup.tokenizer, parse_special_tokens);
+  const tokenizer = hf ?? new BytesTokenizer();
+  const { variables: tokens = {}, special_texts = null } = hf ?? {};
+  const template =
+    chat_template === null ? null : new ChatTemplate(chat_template, { tokens, special_texts, date });
+  return { tokenizer, documents: new DocumentEncoder(tokenizer, template, unit) };
+}
+
 export class BatchEncoder {
   private readonly tokenizer: TextTokenizer;
   private readonly documents: DocumentEncoder;
 
-  /** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
-  constructor({ tokenizer, parse_special_tokens, chat_template, template_date: date, unit }: EncoderSetup) {
-    const hf = tokenizer === null ? null : new HfTokenizer(tokenizer, parse_special_tokens);
-    this.tokenizer = hf ?? new BytesTokenizer();
-    const { variables: tokens = {}, special_texts = null } = hf ?? {};
-    const template =
-      chat_template === null ? null : new ChatTemplate(chat_template, { tokens, special_texts, date });
-    this.documents = new DocumentEncoder(this.tokenizer, template, unit);
+  /** @throws as `makeEncoders` */
+  constructor(setup: EncoderSetup) {
+    const { tokenizer, documents } = makeEncoders(setup);
+    this.tokenizer = tokenizer;
+    this.documents = documents;
   }
 
   /** @throws ZerofleetError naming the line, such as `dataset_line_invalid` */
@@ -61,17 +75,20 @@ export class BatchEncoder {
   private lines({ bytes, first_line }: LineBatch): EncodedDocument[] {
     return textOf(bytes)
       .split('\n')
-      .flatMap((line, index) => (line.trim() === '' ? [] : this.line(line, first_line + index)));
+      .flatMap((line, index) =>
+        line.trim() === '' ? [] : ofLine(first_line + index, () => this.documents.encode(parseLine(line))),
+      );
   }
+}
 
-  private line(line: string, number: number): EncodedDocument[] {
-    try {
-      return this.documents.encode(parseLine(line));
-    } catch (error) {
-      if (error instanceof BadLine) throw badLine(number, error.message);
-      if (!(error instanceof ZerofleetError)) throw error;
-      throw new ZerofleetError(error.code, `line ${number}: ${error.message}`, { details: { line: number } });
-    }
+/** Does something with a line. @throws ZerofleetError of it, naming the line */
+export function ofLine<T>(number: number, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof BadLine) throw badLine(number, error.message);
+    if (!(error instanceof ZerofleetError)) throw error;
+    throw new ZerofleetError(error.code, `line ${number}: ${error.message}`, { details: { line: number } });
   }
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from '../../platform/process/root.js';
+import { projectRoot } from '../process/root.js';
 import { strftime } from './strftime.js';
 
 const golden: { day: string; format: string; text: string }[] = JSON.parse(

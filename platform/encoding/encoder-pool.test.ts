@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from '../../platform/process/root.js';
+import { projectRoot } from '../process/root.js';
 import { type Batch, BatchEncoder, type EncodedBatch, type EncoderSetup } from './encode-batch.js';
 import { EncoderPool } from './encoder-pool.js';
 

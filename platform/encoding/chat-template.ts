@@ -8,7 +8,7 @@ import {
   END_MARK,
   invalidTemplate,
   parseChatTemplate,
-} from '../../platform/models/chat-template.js';
+} from '../models/chat-template.js';
 import { strftime } from './strftime.js';
 
 /** Placeholder of an answer: a Unicode noncharacter, which no text contains. */

@@ -1,6 +1,6 @@
 /** Main module of a thread of the encoder pool. */
 import { workerData } from 'node:worker_threads';
-import { serveTasks } from '../../platform/threads/serve-tasks.js';
+import { serveTasks } from '../threads/serve-tasks.js';
 import { type Batch, BatchEncoder, type EncodedBatch, type EncoderSetup } from './encode-batch.js';
 
 export type EncoderTasks = typeof tasks;

@@ -1,0 +1,107 @@
+/** The beginning of a dataset as a job reads it, in an inspection thread (api/inspection/tasks.ts). */
+import type { DataPreview } from '../../contracts/index.js';
+import { parseLine } from '../../contracts/jsonl.js';
+import { DataCounts } from '../../platform/encoding/data-summary.js';
+import type { EncodedDocument, ReadableText } from '../../platform/encoding/document-encoder.js';
+import {
+  type EncoderSetup,
+  type Encoders,
+  makeEncoders,
+  ofLine,
+} from '../../platform/encoding/encode-batch.js';
+import { type TokenizerBytes, tokenizerTexts } from '../../platform/encoding/tokenizer-store.js';
+import { countTargets } from '../../platform/encoding/tokens.js';
+
+export interface DataBeginning extends Omit<EncoderSetup, 'tokenizer'> {
+  /** Whole lines of JSONL, or a text that may end inside of a character. */
+  content: Uint8Array;
+  is_whole: boolean;
+  format: 'text' | 'jsonl';
+  /** Files of the tokenizer; null: the tokenizer `bytes`. */
+  tokenizer: TokenizerBytes | null;
+  packing: 'split' | 'whole';
+  sequence_length: number;
+  /** Number of texts to return. */
+  num_texts: number;
+}
+
+export interface ReadBeginning {
+  counts: Omit<NonNullable<DataPreview['read']>, 'share' | 'bytes'>;
+  texts: DataPreview['texts'];
+}
+
+type PreviewText = DataPreview['texts'][number];
+
+interface EncodedText {
+  text: ReadableText;
+  encoded: EncodedDocument;
+}
+
+/** UTF-16 units of a text that are returned. */
+const SHOWN = 2_000;
+
+/** @throws ZerofleetError `chat_template_invalid`, `dataset_line_invalid`, both naming the line; `tokenizer_invalid` */
+export function previewData({ tokenizer, ...beginning }: DataBeginning): ReadBeginning {
+  const { packing, sequence_length, num_texts } = beginning;
+  const files = tokenizer && tokenizerTexts(tokenizer);
+  const encoders = makeEncoders({ ...beginning, tokenizer: files });
+  const counts = new DataCounts(sequence_length);
+  const texts: PreviewText[] = [];
+  for (const { text, encoded } of encodedTexts(beginning, encoders, tokenizer === null)) {
+    counts.add({ ...encoded, starts: true });
+    if (texts.length < num_texts) texts.push(shown(text, encoded));
+  }
+  const { documents, tokens, targets, long_documents } = counts.end();
+  const long_texts = packing === 'whole' ? long_documents : 0;
+  return { counts: { texts: documents, tokens, targets, long_texts }, texts };
+}
+
+function* encodedTexts(
+  { content, is_whole, format }: Pick<DataBeginning, 'content' | 'is_whole' | 'format'>,
+  { tokenizer, documents }: Encoders,
+  areBytes: boolean,
+): Generator<EncodedText> {
+  const decoded = new TextDecoder('utf-8', { ignoreBOM: true }).decode(content, { stream: !is_whole });
+  if (format === 'text') {
+    // A `tokenizer.json` reads CR LF as LF.
+    const text = areBytes ? decoded : decoded.replaceAll('\r\n', '\n');
+    const tokens = tokenizer.encodePiece(text, { first: true, last: is_whole, after_line: false });
+    yield { text: { kind: 'document', text }, encoded: { tokens, counts: null } };
+    return;
+  }
+  for (const [index, line] of decoded.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    yield* ofLine(index + 1, () =>
+      documents.read(parseLine(line)).map((text) => ({ text, encoded: documents.encodeText(text) })),
+    );
+  }
+}
+
+function shown(text: ReadableText, { tokens, counts }: EncodedDocument): PreviewText {
+  const parts = partsOf(text).filter(({ text }) => text !== '');
+  const length = parts.reduce((sum, part) => sum + part.text.length, 0);
+  let left = SHOWN;
+  const kept = parts.flatMap(({ text, learned }) => {
+    const part = { text: withoutHalf(text.slice(0, left)), learned };
+    left -= part.text.length;
+    return part.text === '' ? [] : [part];
+  });
+  const targets = countTargets(counts, 0, tokens.length, true);
+  return { parts: kept, is_shortened: length > SHOWN, tokens: tokens.length, targets };
+}
+
+function partsOf(read: ReadableText): PreviewText['parts'] {
+  if (read.kind === 'document') return [{ text: read.text, learned: true }];
+  const text = typeof read.text === 'string' ? read.text : read.text.text;
+  const learned = read.kind === 'chat' ? read.learned : [{ begin: read.begin, end: text.length }];
+  let at = 0;
+  const parts = learned.flatMap(({ begin, end }) => {
+    const before = { text: text.slice(at, begin), learned: false };
+    at = end;
+    return [before, { text: text.slice(begin, end), learned: true }];
+  });
+  return [...parts, { text: text.slice(at), learned: false }];
+}
+
+/** Removes the first half of a character whose other half is cut off. */
+const withoutHalf = (text: string) => text.replace(/[\ud800-\udbff]$/, '');

@@ -1,0 +1,140 @@
+import t from 'tap';
+import type { DataPreview, Problem } from '../../../contracts/index.js';
+import { startTestStack } from '../../testing/stack.js';
+
+const TEMPLATE =
+  '{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}';
+const chat = (question: string, answer: string) =>
+  JSON.stringify({
+    messages: [
+      { role: 'user', content: question },
+      { role: 'assistant', content: answer },
+    ],
+  });
+
+t.test('the beginning of data', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const upload = async (content: string | Buffer, format: string) => {
+    const url = `/v1/datasets?name=data&format=${format}`;
+    const headers = { 'content-type': 'application/octet-stream' };
+    const reply = await stack.request({ method: 'POST', url, headers, payload: content });
+    t.equal(reply.statusCode, 201, reply.body);
+    return reply.json<{ id: string }>().id;
+  };
+  const ask = (dataset: string, data: object = {}, rest: object = {}, train: object = {}) =>
+    stack.request({
+      method: 'POST',
+      url: '/v1/data-preview',
+      payload: {
+        spec: {
+          model: { preset: 'llama-tiny' },
+          data: { dataset, ...data },
+          train: { steps: 1, sequence_length: 16, ...train },
+        },
+        ...rest,
+      },
+    });
+  const preview = async (...of: Parameters<typeof ask>) => {
+    const reply = await ask(...of);
+    t.equal(reply.statusCode, 200, reply.body);
+    return reply.json<DataPreview>();
+  };
+
+  t.test('chats: the parts that are learned', async (t) => {
+    const dataset = await upload([chat('Why?', 'Because.'), '', chat('é', 'ja'), ''].join('\n'), 'jsonl');
+    const { read, texts } = await preview(dataset, { chat_template: TEMPLATE }, { texts: 1 });
+    const asked = '<user>Why?</user>\n<assistant>';
+    const answer = 'Because.</assistant>\n';
+    t.strictSame(texts, [
+      {
+        parts: [
+          { text: asked, learned: false },
+          { text: answer, learned: true },
+        ],
+        is_shortened: false,
+        tokens: asked.length + answer.length,
+        targets: answer.length,
+      },
+    ]);
+    const other = Buffer.byteLength('<user>é</user>\n<assistant>ja</assistant>\n');
+    t.match(read, {
+      share: 1,
+      texts: 2,
+      tokens: asked.length + answer.length + other,
+      targets: answer.length + 'ja</assistant>\n'.length,
+      long_texts: 2,
+    });
+  });
+
+  t.test('a template that fails names the line', async (t) => {
+    const dataset = await upload(`${chat('a', 'b')}\n${chat('bad', 'b')}\n`, 'jsonl');
+    const chat_template = `{% if messages[0].content == 'bad' %}{{ raise_exception('no') }}{% endif %}${TEMPLATE}`;
+    const reply = await ask(dataset, { chat_template });
+    t.match(reply.json<Problem>(), { code: 'chat_template_invalid', detail: /^line 2: / });
+  });
+
+  t.test('preferences: completions, and what is cut off', async (t) => {
+    const pair = { prompt: 'Two and two is', chosen: ' four.', rejected: ' a very large number.' };
+    const dataset = await upload(`${JSON.stringify(pair)}\n`, 'jsonl');
+    const { read, texts } = await preview(
+      dataset,
+      {},
+      {},
+      { objective: { type: 'dpo' }, sequence_length: 24 },
+    );
+    t.strictSame(
+      texts.map(({ parts, targets }) => [parts, targets]),
+      [pair.chosen, pair.rejected].map((text) => [
+        [
+          { text: pair.prompt, learned: false },
+          { text, learned: true },
+        ],
+        text.length,
+      ]),
+    );
+    t.match(read, { texts: 2, long_texts: 1 });
+  });
+
+  t.test('a long text is read in part, and shown in part', async (t) => {
+    const content = Buffer.from('äb'.repeat(200_000));
+    const dataset = await upload(content, 'text');
+    const { read, texts } = await preview(dataset);
+    t.match(read, { share: (256 * 1024) / content.length, bytes: 256 * 1024, texts: 1, long_texts: 0 });
+    // The last character was cut in the middle, and is not counted.
+    t.equal(read?.tokens, 256 * 1024 - 1);
+    t.match(texts, [{ is_shortened: true }]);
+    t.equal(texts[0]?.parts[0]?.text, 'äb'.repeat(1000));
+  });
+
+  t.test('a line that is longer than what is read', async (t) => {
+    const text = 'a'.repeat(300 * 1024);
+    const dataset = await upload(
+      [text, 'b'].map((text) => `${JSON.stringify({ text })}\n`).join(''),
+      'jsonl',
+    );
+    t.match((await preview(dataset)).read, {
+      texts: 1,
+      tokens: text.length,
+      targets: text.length - 1,
+      long_texts: 1,
+    });
+  });
+
+  t.test('what cannot be read', async (t) => {
+    const missing = await ask(`ds_${'0'.repeat(26)}`);
+    t.match(missing.json(), {
+      status: 422,
+      errors: [{ pointer: '/spec/data/dataset', code: 'dataset_not_found' }],
+    });
+    const spec = { model: { preset: 'llama-tiny' }, data: { uri: 's3://bucket/key' }, train: { steps: 1 } };
+    const reply = await stack.request({ method: 'POST', url: '/v1/data-preview', payload: { spec } });
+    t.strictSame(reply.json(), { read: null, texts: [] });
+    const bad = await stack.request({
+      method: 'POST',
+      url: '/v1/data-preview',
+      payload: { spec: { ...spec, train: {} } },
+    });
+    t.match(bad.json(), { status: 422, errors: [{ pointer: '/spec/train/steps', code: 'missing_field' }] });
+  });
+});

@@ -1,0 +1,60 @@
+import { type DataPreview, type Dataset, datasetKey } from '../../../contracts/index.js';
+import { MAX_LINE_BYTES } from '../../../contracts/jsonl.js';
+import { readTokenizerBytes } from '../../../platform/encoding/tokenizer-store.js';
+import type { ObjectStore } from '../../../platform/object-store/common/port.js';
+import { tokenizerModel, unitOf } from '../../../spec/index.js';
+import { invalidDocument, tryResolve } from '../../jobs/check-spec.js';
+import { specLookups } from '../jobs/create-job.js';
+import type { OperationHandler } from '../types.js';
+
+/** Bytes of a dataset that are read. */
+const READ_BYTES = 256 * 1024;
+const NEWLINE = 0x0a;
+
+const NOTHING: DataPreview = { read: null, texts: [] };
+
+export const previewData: OperationHandler<'previewData'> = async (request): Promise<DataPreview> => {
+  const { spec: document, texts: num_texts = 5 } = request.body;
+  // Objects in buckets are not read; what else the document refers to must exist.
+  const { object: _, ...find } = specLookups(request);
+  const { spec, errors } = await tryResolve(document, [], find);
+  if (spec === null)
+    throw invalidDocument(errors.map((error) => ({ ...error, pointer: `/spec${error.pointer}` })));
+  const dataset = await request.records.getDataset(spec.data.dataset);
+  if (dataset === null || dataset.format === 'tokens') return NOTHING;
+  const { objects, inspector } = request.server.services;
+  const { project } = request.records;
+  const { format } = dataset;
+  const content = await readBeginning(objects, { ...dataset, format });
+  const read = content.length;
+  const model = tokenizerModel(spec.data);
+  const { parse_special_tokens, chat_template, template_date, packing } = spec.data;
+  const setup = { parse_special_tokens, chat_template, template_date, unit: unitOf(spec.train) };
+  const beginning = {
+    ...setup,
+    content,
+    is_whole: read === dataset.bytes,
+    format,
+    tokenizer: model === null ? null : await readTokenizerBytes(objects, model),
+    packing,
+    sequence_length: spec.train.sequence_length,
+    num_texts,
+  };
+  const { counts, texts } = await inspector.run('previewData', beginning, { owner: project });
+  return { read: { share: read / dataset.bytes, bytes: read, ...counts }, texts };
+};
+
+/** Reads the beginning of a dataset, of lines at least one. */
+async function readBeginning(
+  objects: ObjectStore,
+  { id, bytes, format }: Pick<Dataset, 'id' | 'bytes'> & { format: 'text' | 'jsonl' },
+): Promise<Uint8Array> {
+  const read = (end: number) => objects.get(datasetKey(id), { begin: 0, end: Math.min(bytes, end) });
+  const first = await read(READ_BYTES);
+  if (format === 'text' || first.length === bytes) return first;
+  const lines = first.subarray(0, first.lastIndexOf(NEWLINE) + 1);
+  if (lines.length > 0) return lines;
+  const longer = await read(READ_BYTES + MAX_LINE_BYTES);
+  const end = longer.indexOf(NEWLINE, READ_BYTES);
+  return end < 0 ? longer : longer.subarray(0, end + 1);
+}
