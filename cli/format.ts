@@ -153,7 +153,7 @@ export function workDetails({
       'duration',
       time === null
         ? 'known once a job has run in the pool'
-        : `about ${duration(time.seconds)} on ${rankCount(time.ranks)}, by the speed of ${time.measured_by}`,
+        : `about ${duration(time.seconds)} on ${rankCount(time.ranks)}${time.cost ? ` for ${time.cost.toFixed(2)}` : ''}, by the speed of ${time.measured_by}`,
     ],
   ];
   return labelled(rows);

@@ -69,10 +69,18 @@ async function durationOf(
     .sort((a, b) => Math.abs(Math.log(a.ratio)) - Math.abs(Math.log(b.ratio)));
   const [best] = measured;
   if (!best) return null;
-  const { id, progress, world_size } = best.job;
+  const { id, progress, usage, world_size } = best.job;
   const [attempt] = (await records.listAttempts(id, { limit: 1 })).data;
   const then = world_size ?? attempt?.world_size;
   if (!then) return null;
   const tokens_per_second = (((progress.tokens_per_second ?? 0) * best.ratio) / then) * ranks.preferred;
-  return { seconds: tokens / tokens_per_second, tokens_per_second, ranks: ranks.preferred, measured_by: id };
+  const seconds = tokens / tokens_per_second;
+  const cost_per_second = usage.rank_seconds > 0 ? (usage.cost / usage.rank_seconds) * ranks.preferred : null;
+  return {
+    seconds,
+    tokens_per_second,
+    ranks: ranks.preferred,
+    cost: cost_per_second && cost_per_second * seconds,
+    measured_by: id,
+  };
 }

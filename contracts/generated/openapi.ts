@@ -3563,6 +3563,8 @@ export interface components {
             tokens_per_second: number;
             /** @description The preferred number of ranks. */
             ranks: number;
+            /** @description Cost of the ranks for these seconds, at what a rank of `measured_by` has cost; `null` if that is unknown. */
+            cost: number | null;
             measured_by: components["schemas"]["JobId"];
         };
         /**

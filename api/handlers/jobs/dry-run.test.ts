@@ -1,6 +1,7 @@
 /** Field `work` of a dry run: sequences, tokens, epochs, and the duration estimated from a measured job. */
 import t from 'tap';
-import type { DryRun, JobSpec, Problem } from '../../../contracts/index.js';
+import type { DryRun, Job, JobSpec, Problem } from '../../../contracts/index.js';
+import { workOf as estimateWork } from '../../jobs/work.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';
 
@@ -116,6 +117,27 @@ t.test('duration from the speed of another job of the pool', async (t) => {
   t.equal((await workOf({ ...spec, model: model(1) })).duration?.measured_by, measured.id);
   t.equal((await workOf({ ...spec, resources: { pool: 'gpu' } })).duration, null, 'another pool');
   t.equal((await workOf({ ...spec, train: { steps: 1, precision: 'fp32' } })).duration, null);
+});
+
+t.test('cost, at what a rank of the measured job has cost', async (t) => {
+  const job = await stack.createJob();
+  const progress = { ...job.progress, tokens_per_second: 1000 };
+  const costOf = async (usage: Job['usage']) => {
+    const jobs = { data: [{ ...job, usage, progress, world_size: 1 }], next_cursor: null };
+    const attempts = { data: [], next_cursor: null };
+    const records = {
+      getDataset: async () => null,
+      listJobs: async () => jobs,
+      listAttempts: async () => attempts,
+    };
+    const { duration } = await estimateWork(job.spec, { records, events: async () => [] });
+    return (duration?.cost ?? Number.NaN) / (duration?.seconds ?? Number.NaN);
+  };
+  const ranks = job.spec.resources.ranks.preferred;
+  // 12 for 60 seconds of a rank.
+  t.equal(await costOf({ run_seconds: 30, rank_seconds: 60, cost: 12 }), 0.2 * ranks);
+  t.equal(await costOf({ run_seconds: 30, rank_seconds: 60, cost: 0 }), 0);
+  t.ok(Number.isNaN(await costOf({ run_seconds: 0, rank_seconds: 0, cost: 0 })), 'unknown');
 });
 
 t.test('an epoch of data that another job has prepared', async (t) => {

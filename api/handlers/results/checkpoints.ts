@@ -1,10 +1,10 @@
+import { forkDocument } from '../../../client/fork-document.js';
 import type { Checkpoint, CheckpointVerdict } from '../../../contracts/index.js';
 import { pinKey } from '../../../platform/checkpoint/layout.js';
 import type { JobStorePort } from '../../../state/index.js';
 import { checkpointNotFound, findJob, found } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { deleteCheckpoint as remove } from '../../jobs/deletions.js';
-import { forkDocument } from '../../jobs/fork-spec.js';
 import { readySpec } from '../../jobs/ready-spec.js';
 import { verifyCheckpoint as verify } from '../../jobs/verify-checkpoint.js';
 import { createdBefore, idempotencyOf, record, sendCreated, specLookups } from '../jobs/create-job.js';

@@ -1821,6 +1821,9 @@ class WorkDuration(TypedDict):
     """Sum over all ranks."""
     ranks: int
     """The preferred number of ranks."""
+    cost: Optional[float]
+    """Cost of the ranks for these seconds, at what a rank of `measured_by` has cost; `null` if that
+    is unknown."""
     measured_by: JobId
 
 

@@ -1,4 +1,5 @@
-import { type Checkpoint, mergePatch, type ResolvedJobSpec } from '../../contracts/index.js';
+import { mergePatch } from '../contracts/merge-patch.js';
+import type { Checkpoint, ResolvedJobSpec } from '../contracts/types.js';
 
 /**
  * Document of a fork: the document of the checkpoint's job, changed by a JSON merge patch (RFC 7396) and starting from the

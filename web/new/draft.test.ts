@@ -1,0 +1,73 @@
+import t from 'tap';
+import {
+  baseOf,
+  dataPartOf,
+  FIRST_DRAFT,
+  methodOf,
+  objectivesOf,
+  parseDraft,
+  valueAt,
+  withBase,
+  withDataset,
+  withMethod,
+  withValue,
+} from './draft.js';
+
+const dataset = (counts: object) =>
+  ({ id: 'ds_1', num_preferences: 0, num_labelled: 0, ...counts }) as Parameters<typeof withDataset>[1];
+
+t.test('fields of a document', async (t) => {
+  const draft = withValue({}, ['train', 'optimizer', 'lr'], 1e-3);
+  t.strictSame(draft, { train: { optimizer: { lr: 1e-3 } } });
+  t.equal(valueAt(draft, ['train', 'optimizer', 'lr']), 1e-3);
+  t.equal(valueAt(draft, ['train', 'steps', 'none']), undefined);
+  t.strictSame(withValue(draft, ['train', 'steps'], 5), { train: { optimizer: { lr: 1e-3 }, steps: 5 } });
+  t.strictSame(withValue(draft, ['train', 'optimizer', 'lr'], undefined), {}, 'empty objects go, too');
+  t.strictSame(withValue({ train: {} }, ['train'], {}), { train: {} }, 'one that is given stays');
+});
+
+t.test('methods', async (t) => {
+  t.equal(methodOf(FIRST_DRAFT), 'full');
+  const ranked = withValue(withMethod(FIRST_DRAFT, 'lora'), ['train', 'adapter', 'rank'], 8);
+  t.equal(methodOf(ranked), 'lora');
+  const dora = withMethod(ranked, 'dora');
+  t.strictSame(valueAt(dora, ['train', 'adapter']), { type: 'dora', rank: 8 });
+  t.equal(methodOf(dora), 'dora');
+  t.strictSame(withMethod(dora, 'full'), FIRST_DRAFT);
+});
+
+t.test('a dataset brings its objective', async (t) => {
+  const pairs = dataset({ num_preferences: 3 });
+  const draft = withDataset(FIRST_DRAFT, pairs);
+  t.strictSame(valueAt(draft, ['data']), { dataset: 'ds_1' });
+  t.equal(valueAt(draft, ['train', 'objective', 'type']), 'dpo');
+  const kto = withValue(draft, ['train', 'objective', 'type'], 'kto');
+  t.equal(valueAt(withDataset(kto, pairs), ['train', 'objective', 'type']), 'kto', 'what fits stays');
+  t.equal(valueAt(withDataset(draft, dataset({ num_labelled: 1 })), ['train', 'objective', 'type']), 'kto');
+  t.equal(valueAt(withDataset(draft, dataset({})), ['train', 'objective']), undefined);
+  t.strictSame(objectivesOf(dataset({})), ['sft']);
+});
+
+t.test('models', async (t) => {
+  t.equal(baseOf(FIRST_DRAFT), 'llama-tiny');
+  const draft = withBase(withValue(FIRST_DRAFT, ['data', 'tokenizer'], 'bytes'), 'mdl_1');
+  t.strictSame(draft.model, { init_from: { model: 'mdl_1' } });
+  t.equal(draft.data, undefined, 'the tokenizer was that of the other model');
+  t.equal(baseOf(draft), 'mdl_1');
+  t.equal(baseOf({ model: { init_from: 's3://b/k' } }), 's3://b/k');
+  t.equal(baseOf({ model: { preset: 'gpt2', init_from: { checkpoint: 'ckpt_1' } } }), 'ckpt_1');
+  t.equal(baseOf({}), '');
+});
+
+t.test('documents as JSON', async (t) => {
+  t.strictSame(parseDraft('{"a": 1}'), { a: 1 });
+  for (const text of ['[]', '1', 'null', '{']) t.throws(() => parseDraft(text), SyntaxError, text);
+});
+
+t.test('what decides the data', async (t) => {
+  const of = (path: string[], value: unknown) => dataPartOf(withValue(FIRST_DRAFT, path, value));
+  t.equal(of(['train', 'steps'], 5), dataPartOf(FIRST_DRAFT));
+  t.not(of(['train', 'sequence_length'], 5), dataPartOf(FIRST_DRAFT));
+  t.not(of(['data', 'dataset'], 'ds_1'), dataPartOf(FIRST_DRAFT));
+  t.ok(dataPartOf({}));
+});
