@@ -69,9 +69,10 @@ export class Jobs {
   }
 
   /** Returns the planned job and its memory estimate; nothing is recorded. */
-  async dryRun(spec: JobSpec): Promise<DryRun> {
+  async dryRun(spec: JobSpec, options: { signal?: AbortSignal } = {}): Promise<DryRun> {
     const params = { query: { dry_run: true } };
-    const answer = await bodyOf('dry run of a job', this.http.POST('/v1/jobs', { params, body: spec }));
+    const asked = this.http.POST('/v1/jobs', { params, body: spec, ...options });
+    const answer = await bodyOf('dry run of a job', asked);
     if ('estimate' in answer) return answer;
     throw new Error('the API does not support dry runs and has created a job');
   }

@@ -18,6 +18,7 @@ const DatasetView = lazy(() => data().then((module) => module.DatasetView));
 const models = () => import('../data/models-view.js');
 const ModelsView = lazy(() => models().then((module) => module.ModelsView));
 const ModelView = lazy(() => models().then((module) => module.ModelView));
+const NewView = lazy(() => import('../new/new-view.js').then((module) => module.NewView));
 const Playground = lazy(() => import('../playground/playground.js').then((module) => module.Playground));
 
 /** Views by the first part of the path; each gets the others. */
@@ -28,6 +29,7 @@ const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[]
   datasets: ({ path: [id] }) => (id === undefined ? <DatasetsView /> : <DatasetView key={id} id={id} />),
   models: ({ path: [id] }) => (id === undefined ? <ModelsView /> : <ModelView key={id} id={id} />),
   playground: () => <Playground />,
+  new: () => <NewView />,
 };
 
 export function App() {

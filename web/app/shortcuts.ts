@@ -8,6 +8,7 @@ export const SHORTCUTS = [
   { keys: 'g d', what: 'datasets' },
   { keys: 'g m', what: 'models' },
   { keys: 'g p', what: 'playground' },
+  { keys: 'g n', what: 'new run' },
   { keys: '?', what: 'this help' },
   { keys: 'Esc', what: 'close' },
 ] as const;
@@ -18,6 +19,7 @@ const PAGES: Readonly<Record<string, string>> = {
   f: '#/fleet',
   d: '#/datasets',
   m: '#/models',
+  n: '#/new',
 };
 /** Time between the keys of a sequence. */
 const SEQUENCE_MS = 1_000;

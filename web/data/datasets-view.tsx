@@ -2,6 +2,7 @@ import { ApiError } from '../../client/index.js';
 import type { Dataset } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
+import { linkTo } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
 import { bytes, count } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
@@ -76,6 +77,7 @@ export function DatasetView({ id }: { id: string }) {
       record={dataset}
       page="datasets"
       facts={factsOf(dataset)}
+      train={linkTo(['new'], { dataset: id })}
       remove={() => client.datasets.delete(id)}
     >
       {preview.length > 0 && (

@@ -1,6 +1,7 @@
 import type { Model } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
+import { linkTo } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
 import { bytes, compact, count } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
@@ -56,7 +57,13 @@ export function ModelView({ id }: { id: string }) {
   const model = value.value;
   if (model === null) return fault.value && <Notice fault={fault.value} />;
   return (
-    <RecordView record={model} page="models" facts={factsOf(model)} remove={() => client.models.delete(id)}>
+    <RecordView
+      record={model}
+      page="models"
+      facts={factsOf(model)}
+      train={model.model_type === null ? undefined : linkTo(['new'], { model: id })}
+      remove={() => client.models.delete(id)}
+    >
       <section class="card" aria-label="Files">
         <h2>Files</h2>
         <ul class="files">

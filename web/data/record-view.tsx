@@ -18,6 +18,8 @@ interface RecordViewProps {
   page: string;
   facts: readonly (readonly [name: string, value: string | null])[];
   remove: () => Promise<void>;
+  /** Address of a new run with it; undefined if none can begin with it. */
+  train: string | undefined;
   children?: ComponentChildren;
 }
 
@@ -27,6 +29,7 @@ export function RecordView({
   page,
   facts,
   remove,
+  train,
   children,
 }: RecordViewProps) {
   const act = async () => {
@@ -39,6 +42,11 @@ export function RecordView({
         <div class="title">
           <h1>{name}</h1>
           <span class="spring" />
+          {train !== undefined && may('jobs:write') && (
+            <a class="button" href={train}>
+              Train
+            </a>
+          )}
           <ActionButton label="Delete" kind="danger" confirm={`Delete ${name} for good?`} act={act} />
         </div>
         <p class="mono muted small">{id}</p>

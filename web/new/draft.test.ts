@@ -14,7 +14,9 @@ import {
 } from './draft.js';
 
 const dataset = (counts: object) =>
-  ({ id: 'ds_1', num_preferences: 0, num_labelled: 0, ...counts }) as Parameters<typeof withDataset>[1];
+  ({ id: 'ds_1', num_chats: 0, num_preferences: 0, num_labelled: 0, ...counts }) as Parameters<
+    typeof withDataset
+  >[1];
 
 t.test('fields of a document', async (t) => {
   const draft = withValue({}, ['train', 'optimizer', 'lr'], 1e-3);
@@ -46,6 +48,9 @@ t.test('a dataset brings its objective', async (t) => {
   t.equal(valueAt(withDataset(draft, dataset({ num_labelled: 1 })), ['train', 'objective', 'type']), 'kto');
   t.equal(valueAt(withDataset(draft, dataset({})), ['train', 'objective']), undefined);
   t.strictSame(objectivesOf(dataset({})), ['sft']);
+  const templated = withValue(draft, ['data', 'chat_template'], 'x');
+  t.equal(valueAt(withDataset(templated, dataset({ num_chats: 1 })), ['data', 'chat_template']), 'x');
+  t.equal(valueAt(withDataset(templated, dataset({})), ['data', 'chat_template']), undefined);
 });
 
 t.test('models', async (t) => {

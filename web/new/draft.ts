@@ -51,9 +51,10 @@ export function objectivesOf({
   return num_labelled > 0 ? ['kto'] : ['sft'];
 }
 
-/** Chooses a dataset, and its usual objective unless it allows the present one. */
+/** Chooses a dataset, and its usual objective unless it allows the present one. A template stays where there are chats. */
 export function withDataset(draft: Draft, dataset: Dataset): Draft {
-  const chosen = withValue(withValue(draft, ['data', 'dataset'], dataset.id), ['data', 'uri'], undefined);
+  const named = withValue(withValue(draft, ['data', 'dataset'], dataset.id), ['data', 'uri'], undefined);
+  const chosen = dataset.num_chats > 0 ? named : withValue(named, ['data', 'chat_template'], undefined);
   const objectives = objectivesOf(dataset);
   const present = valueAt(draft, ['train', 'objective', 'type']) ?? 'sft';
   const [usual] = objectives;

@@ -48,3 +48,6 @@ export function short(value: unknown): string {
 
 /** A name of a document or an event, in words. */
 export const words = (name: string) => name.replaceAll(/[_.]/g, ' ');
+
+/** A share of a whole, 0 to 1. */
+export const portion = (share: number) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;

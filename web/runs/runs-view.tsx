@@ -5,6 +5,7 @@ import type { Job } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { go, linkTo, place } from '../app/router.js';
+import { may } from '../app/session.js';
 import { Empty } from '../parts/empty.js';
 import { Notice } from '../parts/notice.js';
 import { useStored } from '../parts/stored.js';
@@ -79,6 +80,11 @@ export function RunsView() {
             Compare {chosen.value.size}
           </a>
         )}
+        {may('jobs:write') && (
+          <a class="button" href="#/new">
+            New run
+          </a>
+        )}
       </div>
       <RunsFilters filters={filters} onChange={setFilters} columns={columns} />
       {newest.fault.value && <Notice fault={newest.fault.value} />}
@@ -108,7 +114,8 @@ function NoRuns({ filtered }: { filtered: boolean }) {
   return (
     <Empty title="No run yet.">
       <p>
-        Send one with <code>zerofleet submit job.yaml</code>, or <a href="docs">the API</a>.
+        <a href="#/new">Begin one here</a>, send one with <code>zerofleet submit job.yaml</code>, or by{' '}
+        <a href="docs">the API</a>.
       </p>
     </Empty>
   );

@@ -1,0 +1,154 @@
+/** The view that writes and starts a run. */
+import t from 'tap';
+import { ensureBrowser } from '../../api/testing/browser.js';
+import { startTestStack } from '../../api/testing/stack.js';
+import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
+import type { Job, Page as ListPage } from '../../contracts/index.js';
+import { axeFindings, isTooWide, openConsole } from './console.js';
+
+const PLAN = '[aria-labelledby=new-plan]';
+const START = `${PLAN} button:has-text("Start the run"):not(:disabled)`;
+const lines = (documents: object[]) => documents.map((document) => `${JSON.stringify(document)}\n`).join('');
+const chat = (number: number) => ({
+  messages: [
+    { role: 'user', content: `What is <b>${number}</b>?` },
+    { role: 'assistant', content: `A number, ${number}.` },
+  ],
+});
+
+t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const base = await stack.listen();
+  const { page, complaints, open } = await openConsole(t, stack, base);
+  const file = (name: string, content: string) => ({ name, mimeType: '', buffer: Buffer.from(content) });
+  const drop = (name: string, content: string) =>
+    page.setInputFiles('input[type=file]', [file(name, content)]);
+  const newest = async () => {
+    const { data } = (await stack.request({ url: '/v1/jobs?limit=1' })).json<ListPage<Job>>();
+    return data[0] as Job;
+  };
+  const started = async () => {
+    await page.click(START);
+    await page.waitForSelector('[role=tablist]');
+    return newest();
+  };
+  /** Waits for an error at the field with this label. */
+  const errorAt = (label: string, text: string) =>
+    page.waitForSelector(`.field:has(label:text-is("${label}")) .errors:has-text("${text}")`);
+
+  await t.test('chats are dropped, read, and trained on with adapters', async (t) => {
+    await open('#/new');
+    await page.waitForSelector('text=Upload or choose data first.');
+    t.same(await axeFindings(page), []);
+    await drop('chats.jsonl', lines([1, 2, 3].map(chat)));
+    await errorAt('Chat template (Jinja)', 'no chat template');
+    await page.click('text=Use ChatML');
+    await page.waitForSelector(START);
+    await page.click('summary:has-text("The first texts")');
+    const learned = page.locator('.read mark');
+    t.strictSame(
+      await learned.allTextContents(),
+      [1, 2, 3].map((number) => `A number, ${number}.<|im_end|>\n`),
+    );
+    t.match(await page.textContent('.read >> nth=0'), /What is <b>1<\/b>\?/);
+    await page.getByLabel('Train', { exact: true }).selectOption('lora');
+    await page.getByLabel('Rank', { exact: true }).fill('4');
+    await page.getByLabel('Name of the run').fill('by hand');
+    await page.waitForSelector(`${PLAN} :text("Memory of a rank")`);
+    t.same(await axeFindings(page), []);
+    for (const width of [390, 1280, 2560]) t.notOk(await isTooWide(page, width), String(width));
+    const { name, spec } = await started();
+    t.equal(name, 'by hand');
+    t.match(spec, {
+      model: { preset: 'llama-tiny' },
+      data: { packing: 'whole', chat_template: /im_start/ },
+      train: { epochs: 3, adapter: { type: 'lora', rank: 4 } },
+    });
+  });
+
+  await t.test('errors stand at their fields, and a draft outlives the page', async (t) => {
+    await open('#/new');
+    await drop('book.txt', 'a text '.repeat(500));
+    await page.waitForSelector(START);
+    await page.getByLabel('Batch size').fill('0');
+    await page.getByLabel('Learning rate').fill('1e-');
+    await errorAt('Batch size', '1');
+    await errorAt('Learning rate', 'number');
+    t.equal(await page.locator(START).count(), 0);
+    t.same(await axeFindings(page), []);
+    await open('#/new');
+    await errorAt('Batch size', '1');
+    t.equal(await page.getByLabel('Learning rate').inputValue(), '1e-');
+    await page.getByLabel('Batch size').fill('8');
+    await page.getByLabel('Learning rate').fill('1e-4');
+    await page.waitForSelector(START);
+    await page.click('summary:has-text("Document")');
+    const document = page.getByLabel('Document as JSON');
+    const written = JSON.parse(await document.inputValue());
+    t.match(written, { train: { global_batch_size: 8, optimizer: { lr: 1e-4 } } });
+    await document.fill(JSON.stringify({ ...written, zero: { stagee: 1 } }));
+    await page.waitForSelector(`${PLAN} .notice:has-text("/zero/stagee")`);
+    await document.fill('{');
+    await page.waitForSelector('.errors[role=alert]');
+    await document.fill(JSON.stringify({ ...written, zero: { stage: 1 } }));
+    t.match((await started()).spec, { zero: { stage: 1 }, train: { optimizer: { lr: 1e-4 } } });
+    await open('#/new');
+    await page.waitForSelector('text=Upload or choose data first.');
+  });
+
+  await t.test('preferences bring their objective', async () => {
+    await drop('pairs.jsonl', lines([{ prompt: 'Two and two is', chosen: ' four.', rejected: ' five.' }]));
+    await page.waitForSelector('select:has(option:text-is("dpo"):checked)');
+    await page.waitForSelector('label:text-is("Beta")');
+  });
+
+  await t.test('a run goes on from a checkpoint of another one', async (t) => {
+    const job = await stack.createJob({ name: 'first' });
+    const execution = await claimAndTrain(stack.store, job.id, { steps: 3 });
+    const checkpoint = checkpointOf(job.id, 4);
+    await stack.store.commitCheckpoint(job.id, execution, checkpoint);
+    await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
+    const forked = await stack.request({ method: 'POST', url: `/v1/jobs/${job.id}/fork`, payload: {} });
+    await open(`#/new?fork=${checkpoint.id}`);
+    await page.waitForSelector(START);
+    t.same((await started()).spec, forked.json<Job>().spec);
+  });
+
+  await t.test('a start that the server refuses keeps the draft', async (t) => {
+    const { id } = await stack.upload('a text '.repeat(500));
+    await open(`#/new?dataset=${id}`);
+    await page.waitForSelector(START);
+    const before = await newest();
+    await page.route('**/v1/jobs', (route) => route.abort());
+    await page.click(START);
+    await page.waitForSelector('.action .notice:has-text("offline")', { timeout: 120_000 });
+    await page.unroute('**/v1/jobs');
+    await page.click('.action .notice >> text=Dismiss');
+    t.equal((await newest()).id, before.id);
+    t.equal((await started()).spec.data.dataset, id);
+  });
+
+  await t.test('commands that send it', async (t) => {
+    const { id } = await stack.upload('a text '.repeat(500));
+    await open(`#/datasets/${id}`);
+    await page.click('a:text-is("Train")');
+    await page.click('summary:has-text("Send it by a program")');
+    await page.getByLabel('Language').selectOption('Python');
+    await page.waitForSelector(`pre:has-text("client.jobs.create"):has-text("${id}")`);
+    t.same(await axeFindings(page), []);
+  });
+
+  await t.test('a key that may not create runs is not offered it', async (t) => {
+    const headers = await stack.headersOf('jobs:read', 'datasets');
+    const reader = await openConsole(t, stack, base, { headers });
+    await reader.open('#/runs');
+    await reader.page.waitForSelector('h1:has-text("Runs")');
+    t.equal(await reader.page.locator('a:has-text("New run")').count(), 0);
+  });
+
+  t.strictSame(
+    complaints.filter((text) => !/422|ERR_FAILED/.test(text)),
+    [],
+  );
+});

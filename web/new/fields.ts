@@ -1,0 +1,85 @@
+/** Fields of the form, and the errors at them. */
+import { type Path, pointerOf } from './draft.js';
+
+export interface NumberField {
+  path: Path;
+  label: string;
+}
+
+export const LENGTHS = ['epochs', 'steps'] as const;
+export type Length = (typeof LENGTHS)[number];
+
+export const TRAINING: readonly NumberField[] = [
+  { path: ['train', 'sequence_length'], label: 'Sequence length' },
+  { path: ['train', 'global_batch_size'], label: 'Batch size' },
+  { path: ['train', 'optimizer', 'lr'], label: 'Learning rate' },
+  { path: ['checkpoint', 'every_steps'], label: 'Checkpoint every … steps' },
+];
+
+export const ADAPTER: readonly NumberField[] = [
+  { path: ['train', 'adapter', 'rank'], label: 'Rank' },
+  { path: ['train', 'adapter', 'alpha'], label: 'Alpha' },
+];
+
+export const VALIDATION: readonly NumberField[] = [
+  { path: ['data', 'validation_fraction'], label: 'Share for validation' },
+];
+
+export const EVALUATION: readonly NumberField[] = [
+  { path: ['train', 'evaluation', 'every_steps'], label: 'Evaluate every … steps' },
+];
+
+export const RANKS: readonly NumberField[] = [
+  { path: ['resources', 'ranks', 'preferred'], label: 'Ranks to begin with' },
+  { path: ['resources', 'ranks', 'min'], label: 'At least' },
+  { path: ['resources', 'ranks', 'max'], label: 'At most' },
+];
+
+export const PATHS = {
+  name: ['name'],
+  dataset: ['data', 'dataset'],
+  template: ['data', 'chat_template'],
+  model: ['model'],
+  adapter: ['train', 'adapter'],
+  objective: ['train', 'objective', 'type'],
+  beta: ['train', 'objective', 'beta'],
+  precision: ['train', 'precision'],
+  pool: ['resources', 'pool'],
+} satisfies Record<string, Path>;
+
+/** An error of one field. */
+export interface FieldFault {
+  pointer: string;
+  message: string;
+}
+
+const isAt = (pointer: string, path: Path) =>
+  pointer === pointerOf(path) || pointer.startsWith(`${pointerOf(path)}/`);
+
+/** Errors of a field, and of the fields in it that have no place of their own. */
+export const errorsAt = (
+  fields: readonly FieldFault[],
+  path: Path,
+  shown: readonly Path[],
+): readonly FieldFault[] =>
+  fields.filter(
+    ({ pointer }) =>
+      isAt(pointer, path) &&
+      !shown.some(
+        (other) => other.length > path.length && isAt(pointerOf(other), path) && isAt(pointer, other),
+      ),
+  );
+
+/** Errors that no field of the form shows. */
+export const unplacedErrors = (
+  fields: readonly FieldFault[],
+  shown: readonly Path[],
+): readonly FieldFault[] => fields.filter(({ pointer }) => !shown.some((path) => isAt(pointer, path)));
+
+/** The value of a number field: a number, nothing, or what was entered instead, which the server refuses by name. */
+export function numberIn(text: string): number | string | undefined {
+  const trimmed = text.trim();
+  if (trimmed === '') return undefined;
+  const value = Number(trimmed);
+  return Number.isFinite(value) ? value : trimmed;
+}
