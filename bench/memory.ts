@@ -8,14 +8,14 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { MemoryProbeResult } from './memory-probe.js';
+import type { MemoryProbeResult } from './memory/probe.js';
 import { benchOptions, count, counts } from './options.js';
 import { report } from './report.js';
 
 const { params, ranks: worldSizes } = benchOptions({ params: count(100_000_000), ranks: counts(1, 2, 4, 8) });
 
 async function probe(worldSize: number): Promise<MemoryProbeResult> {
-  const script = fileURLToPath(new URL('./memory-probe.js', import.meta.url));
+  const script = fileURLToPath(new URL('./memory/probe.js', import.meta.url));
   const child = fork(script, [String(params), String(worldSize)]);
   const exited = once(child, 'exit').then(([code]) => {
     throw new Error(`the probe with ${worldSize} ranks ended early (exit code ${code})`);

@@ -1,6 +1,6 @@
-/** One measurement of the `memory` benchmark, a child process: `memory-probe.js PARAMS RANKS`. */
+/** One measurement of the `memory` benchmark, a child process: `memory/probe.js PARAMS RANKS`. */
 import { readFileSync } from 'node:fs';
-import { measureZeroMemory, type ZeroMemory } from '../native/js/index.js';
+import { measureZeroMemory, type ZeroMemory } from '../../native/js/index.js';
 
 export interface MemoryProbeResult {
   /** Peak resident set of all ranks, minus the resident set before them. */

@@ -1,0 +1,35 @@
+/** A new user's way through the console, with real workers. */
+import t from 'tap';
+import { ensureBrowser, openPage } from '../../api/testing/browser.js';
+import { collect } from '../../client/index.js';
+import { startStack } from '../support/stack.js';
+import { walk } from './new-user.js';
+
+t.test('from signing in to an answer', { skip: await ensureBrowser(), timeout: 900_000 }, async (t) => {
+  const { client } = await startStack(t);
+  const { page, complaints } = await openPage(t);
+  const { url } = await client.sessions.address();
+  const stages: string[] = [];
+  const { run, twin, answer } = await walk({ page, address: url, done: (stage) => stages.push(stage) });
+  t.strictSame(stages, [
+    'signed in',
+    'data read',
+    'training',
+    'paused',
+    'resumed on 3 ranks',
+    'equal digest shown',
+    'answered',
+  ]);
+  t.ok(answer.length > 0);
+  const digestsOf = async (id: string) =>
+    new Map((await collect(client.jobs.checkpoints(id))).map((one) => [one.step, one]));
+  const [paused, through] = [await digestsOf(run), await digestsOf(twin)];
+  const both = [...paused.values()].filter(({ step }) => through.has(step));
+  t.ok(both.some(({ world_size }) => world_size === 3));
+  for (const { step, state_digest } of both)
+    t.equal(through.get(step)?.state_digest, state_digest, `step ${step}`);
+  t.strictSame(
+    complaints.filter((text) => !text.includes('401')),
+    [],
+  );
+});
