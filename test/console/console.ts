@@ -59,6 +59,19 @@ export function countRequests(page: Page): string[] {
   return seen;
 }
 
+/** Lets the server refuse the requests to some addresses. @returns a function that ends it */
+export async function refuse(
+  page: Page,
+  urls: string,
+  status: number,
+  code: string,
+): Promise<() => Promise<void>> {
+  const problem = { type: 'about:blank', title: 'Refused', status, code, detail: `refused: ${code}` };
+  const answer = { status, contentType: 'application/problem+json', body: JSON.stringify(problem) };
+  await page.route(urls, (route) => route.fulfill(answer));
+  return () => page.unroute(urls);
+}
+
 /** Waits until the page has so many of something. */
 export const untilCount = (page: Page, selector: string, count: number) =>
   until(async () => (await page.locator(selector).count()) === count);

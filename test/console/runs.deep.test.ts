@@ -4,7 +4,15 @@ import t from 'tap';
 import { ensureBrowser } from '../../api/testing/browser.js';
 import { startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain, metricOf, progressOf } from '../../api/testing/training.js';
-import { axeFindings, countRequests, cuttable, openConsole, startConsole, untilCount } from './console.js';
+import {
+  axeFindings,
+  countRequests,
+  cuttable,
+  openConsole,
+  refuse,
+  startConsole,
+  untilCount,
+} from './console.js';
 
 const skip = await ensureBrowser();
 const NAME = '<img src=x onerror=alert(1)>';
@@ -107,7 +115,7 @@ t.test('one run, live', { skip }, async (t) => {
     t.same(await axeFindings(page), []);
     await page.click('role=tab[name=checkpoints]');
     await page.waitForSelector('table th:has-text("5")');
-    await page.click('text=Pin');
+    await page.click('button:text-is("Pin")');
     await page.waitForSelector('text=Unpin', { timeout: 60_000 });
     t.same(await axeFindings(page), []);
     await page.click('role=tab[name=events]');
@@ -162,22 +170,14 @@ t.test('one run, live', { skip }, async (t) => {
   await t.test('an error of an action stays until it is read', async (t) => {
     const other = await stack.createJob({ name: 'other' });
     await open(`#/runs/${other.id}`);
-    const problem = {
-      type: 'about:blank',
-      title: 'Conflict',
-      status: 409,
-      code: 'invalid_state',
-      detail: 'it cannot be now',
-    };
-    const answer = { status: 409, contentType: 'application/problem+json', body: JSON.stringify(problem) };
-    await page.route('**/pause', (route) => route.fulfill(answer));
+    const unrefuse = await refuse(page, '**/pause', 409, 'invalid_state');
     await page.click('button:has-text("Pause")');
-    await page.waitForSelector('[role=alert]:has-text("it cannot be now")');
+    await page.waitForSelector('[role=alert]:has-text("refused: invalid_state")');
     await page.click('role=tab[name=events]');
-    t.equal(await page.locator('[role=alert]:has-text("it cannot be now")').count(), 1);
+    t.equal(await page.locator('[role=alert]:has-text("refused: invalid_state")').count(), 1);
     await page.click('text=Dismiss');
     await untilCount(page, '[role=alert]', 0);
-    await page.unroute('**/pause');
+    await unrefuse();
   });
 
   await t.test('a key that may only read is offered no action', async (t) => {

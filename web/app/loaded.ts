@@ -17,6 +17,7 @@ export interface Loaded<T> {
 /**
  * Reads something for a view, and again in an interval while the page is visible. A read that fails is told and tried again.
  * @param deps of `read`: with others it begins anew
+ * @param every_ms interval, which may change; 0 for none
  */
 export function useLoaded<T>(
   read: (signal: AbortSignal) => Promise<T>,
@@ -27,11 +28,12 @@ export function useLoaded<T>(
   const loader = useMemo(() => new Loader(read), deps);
   useEffect(() => {
     void loader.reload();
-    const timer = every_ms > 0 ? setInterval(() => document.hidden || void loader.reload(), every_ms) : 0;
-    return () => {
-      clearInterval(timer);
-      loader.close();
-    };
+    return () => loader.close();
+  }, [loader]);
+  useEffect(() => {
+    if (every_ms === 0) return;
+    const timer = setInterval(() => document.hidden || void loader.reload(), every_ms);
+    return () => clearInterval(timer);
   }, [loader, every_ms]);
   return loader;
 }

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
-import type { Checkpoint, CheckpointVerdict } from '../../contracts/types.js';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { Checkpoint, CheckpointVerdict, Job } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { go, linkTo } from '../app/router.js';
 import { may } from '../app/session.js';
@@ -7,11 +8,19 @@ import { ActionButton } from '../parts/action.js';
 import { Empty } from '../parts/empty.js';
 import { ago, bytes, count, loss } from '../parts/format.js';
 import { TableHead } from '../parts/table-head.js';
+import { CheckpointFiles } from './checkpoint-files.js';
 import type { LiveRun } from './live-run.js';
+import { type Mark, marksOf } from './marks.js';
+import { RanksSelect } from './run-actions.js';
+import { Timeline } from './timeline.js';
 
 export function Checkpoints({ run }: { run: LiveRun }) {
   const checkpoints = run.checkpoints.value;
-  if (checkpoints === null) return <p class="muted">…</p>;
+  const job = run.job.value;
+  const chosen = useSignal<string | null>(null);
+  const opened = useSignal<Checkpoint | null>(null);
+  const marks = useMemo(() => job && marksOf(checkpoints ?? [], job.spec), [checkpoints, job?.spec]);
+  if (checkpoints === null || job === null || marks === null) return <p class="muted">…</p>;
   if (checkpoints.length === 0)
     return (
       <Empty title="No checkpoint is committed yet.">
@@ -19,50 +28,60 @@ export function Checkpoints({ run }: { run: LiveRun }) {
       </Empty>
     );
   return (
-    <section class="card scroll" aria-label="Checkpoints">
-      <Timeline checkpoints={checkpoints} total={run.job.value?.progress.total_steps ?? null} />
-      <table>
-        <TableHead names={['Step', 'Ranks', 'Size', 'Digest', 'Evaluation', 'Committed', 'Actions']} />
-        <tbody>
-          {checkpoints.map((checkpoint) => (
-            <Row key={checkpoint.id} checkpoint={checkpoint} run={run} />
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <>
+      <section class="card">
+        <Timeline
+          checkpoints={checkpoints}
+          marks={marks}
+          total_steps={job.progress.total_steps}
+          chosen={chosen}
+        />
+      </section>
+      <section class="card scroll" aria-label="Checkpoints">
+        <table>
+          <TableHead names={['Step', 'Ranks', 'Size', 'Digest', 'Evaluation', 'Committed', 'Actions']} />
+          <tbody>
+            {checkpoints.map((checkpoint) => (
+              <Row
+                key={checkpoint.id}
+                run={run}
+                job={job}
+                checkpoint={checkpoint}
+                marks={marks.get(checkpoint.id) ?? []}
+                isChosen={checkpoint.id === chosen.value}
+                onOpen={() => (opened.value = checkpoint)}
+              />
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {opened.value && (
+        <CheckpointFiles job={job} checkpoint={opened.value} onClose={() => (opened.value = null)} />
+      )}
+    </>
   );
 }
 
-/** Positions of the checkpoints between the first and the last step. */
-function Timeline({ checkpoints, total }: { checkpoints: readonly Checkpoint[]; total: number | null }) {
-  const end = total ?? checkpoints[0]?.step ?? 1;
-  return (
-    <svg
-      class="timeline"
-      viewBox="0 0 1000 24"
-      preserveAspectRatio="none"
-      role="img"
-      aria-label="Checkpoints by step"
-    >
-      <line x1="0" y1="12" x2="1000" y2="12" />
-      {checkpoints.map(({ id, step, pinned, damaged }) => (
-        <circle
-          key={id}
-          cx={Math.min(994, Math.max(6, (1000 * step) / end))}
-          cy="12"
-          r="5"
-          class={damaged ? 'bad' : pinned ? 'pinned' : undefined}
-        >
-          <title>step {step}</title>
-        </circle>
-      ))}
-    </svg>
-  );
+interface RowProps {
+  run: LiveRun;
+  job: Job;
+  checkpoint: Checkpoint;
+  marks: readonly Mark[];
+  /** Chosen in the time line: the row is scrolled to. */
+  isChosen: boolean;
+  /** Opens its files. */
+  onOpen: () => void;
 }
 
-function Row({ checkpoint, run }: { checkpoint: Checkpoint; run: LiveRun }) {
-  const { id, step, world_size, state_digest, eval_losses = {}, committed_at, pinned, damaged } = checkpoint;
+const BADGES: Readonly<Record<Mark, string>> = { newest: '', best: 'done', pinned: 'warn', damaged: 'bad' };
+
+function Row({ run, job, checkpoint, marks, isChosen, onOpen }: RowProps) {
+  const { id, step, world_size, state_digest, eval_losses = {}, committed_at, pinned } = checkpoint;
   const verdict = useSignal<CheckpointVerdict | null>(null);
+  const row = useRef<HTMLTableRowElement>(null);
+  useEffect(() => {
+    if (isChosen) row.current?.scrollIntoView({ block: 'nearest' });
+  }, [isChosen]);
   const verify = async () => {
     verdict.value = await client.checkpoints.verify(id);
     run.reread('checkpoints');
@@ -76,13 +95,19 @@ function Row({ checkpoint, run }: { checkpoint: Checkpoint; run: LiveRun }) {
     go(linkTo(['runs', job.id]));
   };
   return (
-    <tr>
-      <th scope="row">{count(step)}</th>
+    <tr ref={row} class={isChosen ? 'chosen' : undefined}>
+      <th scope="row">
+        {count(step)}{' '}
+        {marks.map((mark) => (
+          <span key={mark} class={`badge ${BADGES[mark]}`}>
+            {mark}
+          </span>
+        ))}
+      </th>
       <td>{world_size}</td>
       <td>{bytes(checkpoint.bytes)}</td>
       <td>
         <code title={state_digest}>{state_digest.slice(0, 12)}…</code>
-        {damaged && <span class="badge bad">damaged</span>}
         {verdict.value && <span class="badge good">verified</span>}
       </td>
       <td>
@@ -93,14 +118,30 @@ function Row({ checkpoint, run }: { checkpoint: Checkpoint; run: LiveRun }) {
       <td class="muted">{ago(committed_at)}</td>
       <td class="actions">
         <a href={linkTo(['playground'], { model: id })}>Try it</a>
+        <button type="button" class="quiet" onClick={onOpen}>
+          Files and exports
+        </button>
         <ActionButton label="Verify" kind="quiet" act={verify} />
         {may('jobs:write') && (
           <>
             <ActionButton label={pinned ? 'Unpin' : 'Pin'} kind="quiet" act={pin} />
             <ActionButton label="Fork from here" kind="quiet" act={fork} />
+            {job.state === 'paused' && marks.includes('newest') && <Resume run={run} job={job} />}
           </>
         )}
       </td>
     </tr>
+  );
+}
+
+/** A paused run continues from its newest checkpoint, on any number of its ranks. */
+function Resume({ run, job }: { run: LiveRun; job: Job }) {
+  const ranks = useSignal(job.requested_ranks);
+  const resume = async () => run.set(await client.jobs.resume(job.id, { ranks: ranks.value }));
+  return (
+    <>
+      <RanksSelect job={job} ranks={ranks} />
+      <ActionButton label="Resume from here" kind="quiet" act={resume} />
+    </>
   );
 }

@@ -159,7 +159,7 @@ export class LiveRun {
     batch(() => {
       this.points.value = extended(this.points.value ?? [], metrics.map(pointOf));
       if (events.length > 0)
-        this.events.value = [...events.reverse(), ...this.events.value].slice(0, EVENTS_HELD);
+        this.events.value = [...events.toReversed(), ...this.events.value].slice(0, EVENTS_HELD);
       this.progress(metrics.at(-1));
       for (const { type, data } of events) this.change(type, data);
     });

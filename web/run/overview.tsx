@@ -2,8 +2,9 @@ import { useMemo } from 'preact/hooks';
 import { isFinal } from '../../contracts/job-states.js';
 import type { Job } from '../../contracts/types.js';
 import { Chart } from '../parts/chart.js';
-import { bytes, compact, count, duration, loss } from '../parts/format.js';
+import { compact, count, duration, loss } from '../parts/format.js';
 import { columnsOf, namesIn } from './curve.js';
+import { Files } from './files.js';
 import type { LiveRun } from './live-run.js';
 
 export function Overview({ run }: { run: LiveRun }) {
@@ -61,7 +62,7 @@ function figuresOf({ progress, world_size, state, usage, spec }: Job): [name: st
 }
 
 /** The digest: two runs, or two ways through one, are the same training exactly when it is equal. */
-function Proof({ job: { export: exported, latest_checkpoint } }: { job: Job }) {
+function Proof({ job: { export: exported, latest_checkpoint, spec } }: { job: Job }) {
   const proof = exported ?? latest_checkpoint;
   if (proof === null) return null;
   return (
@@ -71,15 +72,7 @@ function Proof({ job: { export: exported, latest_checkpoint } }: { job: Job }) {
       </h2>
       <p class="muted small">Equal digests prove equal training, on any number of ranks.</p>
       <code class="digest">{proof.state_digest}</code>
-      {exported && (
-        <ul class="files">
-          {exported.files.map((file) => (
-            <li key={file.name}>
-              {file.name} <span class="muted">{bytes(file.bytes)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
+      {exported && <Files checkpoint_id={exported.checkpoint_id} kind={spec.export} files={exported.files} />}
     </section>
   );
 }

@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import { isFinal } from '../../contracts/job-states.js';
 import type { Job } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
@@ -13,6 +13,25 @@ export function ranksOf({ spec }: Pick<Job, 'spec'>): number[] {
   const { min, max } = spec.resources.ranks;
   const step = spec.zero.expert_parallel_size;
   return Array.from({ length: Math.floor((max - min) / step) + 1 }, (_, index) => min + index * step);
+}
+
+/** The choice of a number of ranks; nothing if there is only one. */
+export function RanksSelect({ job, ranks }: { job: Job; ranks: Signal<number> }) {
+  const choice = ranksOf(job);
+  if (choice.length === 1) return null;
+  return (
+    <select
+      aria-label="Ranks"
+      value={ranks.value}
+      onChange={(event) => (ranks.value = Number(event.currentTarget.value))}
+    >
+      {choice.map((number) => (
+        <option key={number} value={number}>
+          {ranksText(number)}
+        </option>
+      ))}
+    </select>
+  );
 }
 
 /** The actions that make sense in the state of the run, and that the key of the session may do. */
@@ -31,23 +50,10 @@ export function RunActions({ run, job }: { run: LiveRun; job: Job }) {
         {job.latest_checkpoint && <ActionButton label="Fork" act={fork} />}
       </>
     );
-  const choice = ranksOf(job);
   const isPaused = state === 'paused';
   return (
     <>
-      {choice.length > 1 && state !== 'cancelling' && (
-        <select
-          aria-label="Ranks"
-          value={ranks.value}
-          onChange={(event) => (ranks.value = Number(event.currentTarget.value))}
-        >
-          {choice.map((number) => (
-            <option key={number} value={number}>
-              {ranksText(number)}
-            </option>
-          ))}
-        </select>
-      )}
+      {state !== 'cancelling' && <RanksSelect job={job} ranks={ranks} />}
       {isPaused && (
         <ActionButton
           label="Resume"
