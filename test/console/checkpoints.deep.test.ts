@@ -164,7 +164,7 @@ t.test('checkpoints in a browser', { skip: await ensureBrowser() }, async (t) =>
     await reading.open(`#/runs/${id}?tab=checkpoints`);
     await reading.page.waitForSelector('tbody tr');
     for (const label of ['Pin', 'Fork from here', 'Resume from here'])
-      t.equal(await reading.page.locator(`tbody button:has-text("${label}")`).count(), 0, label);
+      t.equal(await reading.page.locator(`tbody :is(a, button):has-text("${label}")`).count(), 0, label);
     await reading.page.click('text=Files and exports >> nth=0');
     await reading.page.waitForSelector('dialog a:has-text("MANIFEST.json")');
     t.equal(await reading.page.locator('dialog button:text-is("Export")').count(), 0);

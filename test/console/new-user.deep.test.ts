@@ -5,12 +5,16 @@ import { collect } from '../../client/index.js';
 import { startStack } from '../support/stack.js';
 import { walk } from './new-user.js';
 
-t.test('from signing in to an answer', { skip: await ensureBrowser(), timeout: 900_000 }, async (t) => {
+t.test('from signing in to a download', { skip: await ensureBrowser(), timeout: 900_000 }, async (t) => {
   const { client } = await startStack(t);
   const { page, complaints } = await openPage(t);
   const { url } = await client.sessions.address();
   const stages: string[] = [];
-  const { run, twin, answer } = await walk({ page, address: url, done: (stage) => stages.push(stage) });
+  const { run, twin, answer, downloaded } = await walk({
+    page,
+    address: url,
+    done: (stage) => stages.push(stage),
+  });
   t.strictSame(stages, [
     'signed in',
     'data read',
@@ -19,8 +23,11 @@ t.test('from signing in to an answer', { skip: await ensureBrowser(), timeout: 9
     'resumed on 3 ranks',
     'equal digest shown',
     'answered',
+    'downloaded',
   ]);
   t.ok(answer.length > 0);
+  // 3,344,640 parameters of two bytes, and a header.
+  t.ok(downloaded > 2 * 3_344_640);
   const digestsOf = async (id: string) =>
     new Map((await collect(client.jobs.checkpoints(id))).map((one) => [one.step, one]));
   const [paused, through] = [await digestsOf(run), await digestsOf(twin)];

@@ -1,4 +1,5 @@
-/** A new user's way through the console: from the address that signs in to an answer of the trained model. */
+/** A new user's way through the console: from the address that signs in to the weights of the trained model. */
+import { stat } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { until } from '../../platform/testing/waiting.js';
 
@@ -25,6 +26,8 @@ export interface Walked {
   twin: string;
   /** Continuation that the trained model wrote. */
   answer: string;
+  /** Bytes of its weights. */
+  downloaded: number;
 }
 
 export async function walk({ page, address, done }: Way): Promise<Walked> {
@@ -73,8 +76,22 @@ export async function walk({ page, address, done }: Way): Promise<Walked> {
   await page.fill('textarea', '7 and 7 is');
   await page.click('button:text-is("Continue")');
   await page.waitForSelector('text=/finish: /');
+  const answer = (await page.locator('.side .text').textContent()) ?? '';
   done('answered');
-  return { run, twin, answer: (await page.locator('.side .text').textContent()) ?? '' };
+
+  await page.goBack();
+  const downloaded = await download(page);
+  done('downloaded');
+  return { run, twin, answer, downloaded };
+}
+
+/** Exports the newest checkpoint, and downloads the weights. @returns their size in bytes */
+async function download(page: Page): Promise<number> {
+  await page.click('text=Files and exports >> nth=0');
+  await page.click('dialog button:text-is("Export")');
+  const link = page.locator('[aria-label=Exports] a:text-is("model.safetensors")');
+  const [file] = await Promise.all([page.waitForEvent('download'), link.click()]);
+  return (await stat(await file.path())).size;
 }
 
 /** Fills in the form for the chosen data, and starts the run. @returns its id */
@@ -116,7 +133,10 @@ async function untilCheckpoint(
     const rows = await page.locator('#panel table tbody tr').all();
     const cells = await Promise.all(rows.map((row) => row.locator('th, td').allTextContents()));
     return cells
-      .map(([step = '', ranks]) => ({ step: Number(step.replaceAll(',', '')), ranks: Number(ranks) }))
+      .map(([step = '', ranks]) => ({
+        step: Number.parseInt(step.replaceAll(',', ''), 10),
+        ranks: Number(ranks),
+      }))
       .find(isWanted);
   };
   await until(async () => (await found()) !== undefined);

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Checkpoint, CheckpointVerdict, Job } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
-import { go, linkTo } from '../app/router.js';
+import { linkTo } from '../app/router.js';
 import { may } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { Empty } from '../parts/empty.js';
@@ -90,10 +90,6 @@ function Row({ run, job, checkpoint, marks, isChosen, onOpen }: RowProps) {
     await client.checkpoints.pin(id, !pinned);
     run.reread('checkpoints');
   };
-  const fork = async () => {
-    const job = await client.jobs.fork(checkpoint.job_id, { from_checkpoint: id });
-    go(linkTo(['runs', job.id]));
-  };
   return (
     <tr ref={row} class={isChosen ? 'chosen' : undefined}>
       <th scope="row">
@@ -125,7 +121,7 @@ function Row({ run, job, checkpoint, marks, isChosen, onOpen }: RowProps) {
         {may('jobs:write') && (
           <>
             <ActionButton label={pinned ? 'Unpin' : 'Pin'} kind="quiet" act={pin} />
-            <ActionButton label="Fork from here" kind="quiet" act={fork} />
+            <a href={linkTo(['new'], { fork: id })}>Fork from here</a>
             {job.state === 'paused' && marks.includes('newest') && <Resume run={run} job={job} />}
           </>
         )}

@@ -2,7 +2,7 @@ import { type Signal, useSignal } from '@preact/signals';
 import { isFinal } from '../../contracts/job-states.js';
 import type { Job } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
-import { go, linkTo } from '../app/router.js';
+import { linkTo } from '../app/router.js';
 import { may } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { ranks as ranksText } from '../parts/format.js';
@@ -40,14 +40,17 @@ export function RunActions({ run, job }: { run: LiveRun; job: Job }) {
   if (!may('jobs:write')) return null;
   const { id, state } = job;
   const act = (does: () => Promise<Job>) => async () => run.set(await does());
-  const fork = async () => go(linkTo(['runs', (await client.jobs.fork(id)).id]));
   if (isFinal(state))
     return (
       <>
         {state === 'failed' && (
           <ActionButton label="Retry" kind="primary" act={act(() => client.jobs.retry(id))} />
         )}
-        {job.latest_checkpoint && <ActionButton label="Fork" act={fork} />}
+        {job.latest_checkpoint && (
+          <a class="button" href={linkTo(['new'], { fork: id })}>
+            Fork
+          </a>
+        )}
       </>
     );
   const isPaused = state === 'paused';
