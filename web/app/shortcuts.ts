@@ -8,6 +8,7 @@ export const SHORTCUTS = [
   { keys: 'g d', what: 'datasets' },
   { keys: 'g m', what: 'models' },
   { keys: 'g p', what: 'playground' },
+  { keys: 'g a', what: 'admin' },
   { keys: '?', what: 'this help' },
   { keys: 'Esc', what: 'close' },
 ] as const;
@@ -18,6 +19,7 @@ const PAGES: Readonly<Record<string, string>> = {
   f: '#/fleet',
   d: '#/datasets',
   m: '#/models',
+  a: '#/admin',
 };
 /** Time between the keys of a sequence. */
 const SEQUENCE_MS = 1_000;
@@ -26,8 +28,9 @@ const isWriting = (target: EventTarget | null) =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
+/** A modal dialog keeps the keyboard to itself: a key must not lead away from a form, or from a secret that is shown once. */
 const isCommand = ({ ctrlKey, metaKey, altKey, target }: KeyboardEvent) =>
-  !ctrlKey && !metaKey && !altKey && !isWriting(target);
+  !ctrlKey && !metaKey && !altKey && !isWriting(target) && document.querySelector('dialog[open]') === null;
 
 function focusSearch(event: KeyboardEvent): void {
   const search = document.querySelector<HTMLInputElement>('input[type=search]');
