@@ -19,6 +19,7 @@ const models = () => import('../data/models-view.js');
 const ModelsView = lazy(() => models().then((module) => module.ModelsView));
 const ModelView = lazy(() => models().then((module) => module.ModelView));
 const Playground = lazy(() => import('../playground/playground.js').then((module) => module.Playground));
+const AdminView = lazy(() => import('../admin/admin-view.js').then((module) => module.AdminView));
 
 /** Views by the first part of the path; each gets the others. */
 const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[] }>>> = {
@@ -28,6 +29,7 @@ const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[]
   datasets: ({ path: [id] }) => (id === undefined ? <DatasetsView /> : <DatasetView key={id} id={id} />),
   models: ({ path: [id] }) => (id === undefined ? <ModelsView /> : <ModelView key={id} id={id} />),
   playground: () => <Playground />,
+  admin: () => <AdminView />,
 };
 
 export function App() {

@@ -14,6 +14,7 @@ const PAGES: readonly (readonly [name: string, label: string, scope: Scope])[] =
   ['fleet', 'Fleet', 'jobs:read'],
   ['datasets', 'Datasets', 'datasets'],
   ['models', 'Models', 'models'],
+  ['admin', 'Admin', 'admin'],
 ];
 
 export function Shell({ children }: { children: ComponentChildren }) {
