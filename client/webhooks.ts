@@ -56,7 +56,7 @@ export class Webhooks {
       bodyOf(
         `deliveries of ${webhook_id}`,
         this.http.GET('/v1/webhooks/{webhook_id}/deliveries', {
-          params: { path: { webhook_id }, query: { after } },
+          params: { path: { webhook_id }, query: { after, limit: 100 } },
         }),
       ),
     );

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import type { Test } from 'tap';
 import { type OpenedPage, openPage } from '../../api/testing/browser.js';
 import { ADMIN_KEY, startTestStack, type TestStack } from '../../api/testing/stack.js';
@@ -135,4 +135,36 @@ export async function axeFindings(page: Page): Promise<string[]> {
 export async function isTooWide(page: Page, width: number): Promise<boolean> {
   await page.setViewportSize({ width, height: 800 });
   return page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth');
+}
+
+/** A dialog's secret, after it was copied; the dialog is closed and has left nothing of it. */
+export async function takeSecret(t: Test, page: Page): Promise<string> {
+  await page.waitForSelector('dialog:has-text("it will not be shown again")');
+  const secret = await page.inputValue('dialog input');
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.click('dialog button:has-text("Copy")');
+  await page.waitForSelector('dialog :text("Copied.")');
+  t.equal(await page.evaluate('navigator.clipboard.readText()'), secret);
+  await page.keyboard.press('g');
+  await page.keyboard.press('r');
+  t.match(page.url(), '#/admin', 'keys do not lead away from it');
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('dialog', { state: 'detached' });
+  t.notOk((await page.content()).includes(secret));
+  return secret;
+}
+
+/** Axe, and the narrowest and the widest window. */
+export async function looksWell(t: Test, page: Page): Promise<void> {
+  t.same(await axeFindings(page), []);
+  for (const width of [390, 2560]) t.notOk(await isTooWide(page, width), `fits in ${width}`);
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+/** An error that stays until it is dismissed. */
+export async function refusal(t: Test, owner: Page | Locator, code: string): Promise<void> {
+  const notice = owner.locator(`.notice:has-text("${code}")`);
+  await notice.waitFor();
+  await notice.locator('text=Dismiss').click();
+  t.equal(await notice.count(), 0);
 }

@@ -20,6 +20,7 @@ const ModelsView = lazy(() => models().then((module) => module.ModelsView));
 const ModelView = lazy(() => models().then((module) => module.ModelView));
 const NewView = lazy(() => import('../new/new-view.js').then((module) => module.NewView));
 const Playground = lazy(() => import('../playground/playground.js').then((module) => module.Playground));
+const AdminView = lazy(() => import('../admin/admin-view.js').then((module) => module.AdminView));
 
 /** Views by the first part of the path; each gets the others. */
 const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[] }>>> = {
@@ -30,6 +31,7 @@ const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[]
   models: ({ path: [id] }) => (id === undefined ? <ModelsView /> : <ModelView key={id} id={id} />),
   playground: () => <Playground />,
   new: () => <NewView />,
+  admin: () => <AdminView />,
 };
 
 export function App() {

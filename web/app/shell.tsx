@@ -15,6 +15,7 @@ const PAGES: readonly (readonly [name: string, label: string, scope: Scope])[] =
   ['datasets', 'Datasets', 'datasets'],
   ['models', 'Models', 'models'],
   ['new', 'New run', 'jobs:write'],
+  ['admin', 'Admin', 'admin'],
 ];
 
 export function Shell({ children }: { children: ComponentChildren }) {

@@ -9,6 +9,7 @@ export const SHORTCUTS = [
   { keys: 'g m', what: 'models' },
   { keys: 'g p', what: 'playground' },
   { keys: 'g n', what: 'new run' },
+  { keys: 'g a', what: 'admin' },
   { keys: '?', what: 'this help' },
   { keys: 'Esc', what: 'close' },
 ] as const;
@@ -20,6 +21,7 @@ const PAGES: Readonly<Record<string, string>> = {
   d: '#/datasets',
   m: '#/models',
   n: '#/new',
+  a: '#/admin',
 };
 /** Time between the keys of a sequence. */
 const SEQUENCE_MS = 1_000;
@@ -28,8 +30,9 @@ const isWriting = (target: EventTarget | null) =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
+/** A modal dialog keeps the keyboard to itself: a key must not lead away from a form, or from a secret that is shown once. */
 const isCommand = ({ ctrlKey, metaKey, altKey, target }: KeyboardEvent) =>
-  !ctrlKey && !metaKey && !altKey && !isWriting(target);
+  !ctrlKey && !metaKey && !altKey && !isWriting(target) && document.querySelector('dialog[open]') === null;
 
 function focusSearch(event: KeyboardEvent): void {
   const search = document.querySelector<HTMLInputElement>('input[type=search]');

@@ -4,7 +4,7 @@ import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { linkTo } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
-import { bytes, count } from '../parts/format.js';
+import { bytes, count, dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { ListView } from './list-view.js';
 import { PREVIEW_BYTES, previewOf } from './preview.js';
@@ -107,5 +107,5 @@ const factsOf = (dataset: Dataset): [string, string | null][] => [
   ['Largest token', dataset.max_token === null ? null : String(dataset.max_token)],
   ['Source', dataset.source?.uri ?? null],
   ['Digest', dataset.digest],
-  ['Created', new Date(dataset.created_at).toLocaleString()],
+  ['Created', dateTime(dataset.created_at)],
 ];

@@ -3,7 +3,7 @@ import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { linkTo } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
-import { bytes, compact, count } from '../parts/format.js';
+import { bytes, compact, count, dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { ListView } from './list-view.js';
 import { RecordView } from './record-view.js';
@@ -100,5 +100,5 @@ const factsOf = (model: Model): [string, string | null][] => [
   ['Ignored files', listed(model.ignored_files)],
   ['Source', model.source?.uri ?? null],
   ['Digest', model.digest],
-  ['Created', new Date(model.created_at).toLocaleString()],
+  ['Created', dateTime(model.created_at)],
 ];

@@ -28,7 +28,7 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
   const id = String(valueAt(draft.value, PATHS.dataset) ?? '');
   const dataset = datasets.find((one) => one.id === id);
   return (
-    <section class="card form" aria-labelledby="new-data">
+    <section class="card part" aria-labelledby="new-data">
       <h2 id="new-data">Data</h2>
       {may('datasets') && (
         <Drop

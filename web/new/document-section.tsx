@@ -25,7 +25,7 @@ export function DocumentSection() {
     }
   };
   return (
-    <details class="card form">
+    <details class="card part">
       <summary>Document</summary>
       <label class="field">
         <span class="small muted">The form changes some of its fields; all of them can be written here.</span>

@@ -67,7 +67,7 @@ export function NewView() {
       {fault.value && <Notice fault={fault.value} />}
       {source.fault.value && <Notice fault={source.fault.value} />}
       <div class="new">
-        <div class="form">
+        <div class="part">
           <DataSection
             datasets={datasets}
             onUpload={(made) => {

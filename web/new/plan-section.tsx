@@ -24,7 +24,7 @@ export function PlanSection() {
   };
   const others = fault.value && { ...fault.value, fields: unplacedErrors(fault.value.fields, shown) };
   return (
-    <section class="card form plan" aria-labelledby="new-plan">
+    <section class="card part plan" aria-labelledby="new-plan">
       <h2 id="new-plan">Plan</h2>
       <Labelled label="Name of the run" path={PATHS.name}>
         {(attributes) => (
@@ -114,7 +114,7 @@ function Commands() {
   return (
     <details>
       <summary>Send it by a program</summary>
-      <div class="form">
+      <div class="part">
         <div class="filters">
           <select
             aria-label="Language"

@@ -31,7 +31,7 @@ export function ModelSection({ presets, models }: ModelSectionProps) {
     }));
   const fresh = presets.map((preset) => ({ value: preset, label: `${preset}, random weights` }));
   return (
-    <section class="card form" aria-labelledby="new-model">
+    <section class="card part" aria-labelledby="new-model">
       <h2 id="new-model">Model</h2>
       <div class="fields">
         <Choice
@@ -61,7 +61,7 @@ export function TrainingSection({ dataset }: { dataset: Dataset | undefined }) {
   const objectives = dataset === undefined ? ['sft'] : objectivesOf(dataset);
   const objective = String(valueAt(draft.value, PATHS.objective) ?? 'sft');
   return (
-    <section class="card form" aria-labelledby="new-training">
+    <section class="card part" aria-labelledby="new-training">
       <h2 id="new-training">Training</h2>
       <div class="fields">
         <Choice
@@ -140,7 +140,7 @@ const NOWHERE: Path = [''];
 /** Step 4: where it runs. */
 export function PlaceSection({ pools }: { pools: readonly Pool[] }) {
   return (
-    <section class="card form" aria-labelledby="new-place">
+    <section class="card part" aria-labelledby="new-place">
       <h2 id="new-place">Workers</h2>
       <div class="fields">
         <DefaultedChoice path={PATHS.pool} label="Pool" values={pools.map(({ name }) => name)} />

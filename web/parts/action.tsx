@@ -11,13 +11,11 @@ interface ActionProps {
   disabled?: boolean;
 }
 
-/** A button that does something on the server. Its error stays until it is read. */
-export function ActionButton({ label, act, kind, confirm, disabled = false }: ActionProps) {
+/** An action on the server while it runs, and its error until it is read. */
+export function useAttempt() {
   const busy = useSignal(false);
-  const asking = useSignal(false);
   const fault = useSignal<Fault | null>(null);
-  const run = async () => {
-    asking.value = false;
+  const attempt = async (act: () => Promise<unknown>) => {
     busy.value = true;
     fault.value = null;
     try {
@@ -28,8 +26,19 @@ export function ActionButton({ label, act, kind, confirm, disabled = false }: Ac
       busy.value = false;
     }
   };
+  return { busy, fault, attempt };
+}
+
+/** A button that does something on the server. Its error stays until it is read. */
+export function ActionButton({ label, act, kind, confirm, disabled = false }: ActionProps) {
+  const { busy, fault, attempt } = useAttempt();
+  const asking = useSignal(false);
+  const run = () => {
+    asking.value = false;
+    void attempt(act);
+  };
   const press = () => {
-    if (confirm === undefined) void run();
+    if (confirm === undefined) run();
     else asking.value = true;
   };
   return (

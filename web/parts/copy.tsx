@@ -1,16 +1,33 @@
 import { useSignal } from '@preact/signals';
+import { ActionButton } from './action.js';
 
-/** Copies a text. Browsers offer that to pages of a secure origin only; elsewhere a reader selects the text. */
-export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
-  const copied = useSignal('');
-  if (navigator.clipboard === undefined) return null;
+interface CopyProps {
+  text: string;
+  kind?: 'primary' | 'quiet';
+}
+
+/** Copies a text. */
+export function Copy({ text, kind }: CopyProps) {
+  const copied = useSignal<string | null>(null);
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
+    await copyText(text);
     copied.value = text;
   };
   return (
-    <button type="button" onClick={() => void copy()}>
-      {copied.value === text ? 'Copied' : label}
-    </button>
+    <>
+      <ActionButton label="Copy" kind={kind} act={copy} />
+      <span role="status">{copied.value === text && 'Copied.'}</span>
+    </>
   );
+}
+
+async function copyText(text: string): Promise<void> {
+  // Browsers offer their clipboard only to pages that came over TLS or from this machine.
+  if (isSecureContext) return navigator.clipboard.writeText(text);
+  const put = (event: ClipboardEvent) => {
+    event.clipboardData?.setData('text/plain', text);
+    event.preventDefault();
+  };
+  document.addEventListener('copy', put, { once: true });
+  document.execCommand('copy');
 }

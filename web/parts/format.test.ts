@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ago, bytes, compact, count, duration, loss, ranks, short, words } from './format.js';
+import { ago, bytes, compact, count, dateTime, duration, loss, ranks, short, words } from './format.js';
 
 t.test('numbers', async (t) => {
   t.same(
@@ -38,6 +38,7 @@ t.test('times', async (t) => {
     '23 h ago',
   ]);
   t.match(before(86_400), /\d{4}/);
+  t.match(dateTime('2026-11-27T12:34:56Z'), /2026.*:34:56$/);
 });
 
 t.test('values and names of documents', async (t) => {

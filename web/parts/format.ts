@@ -35,6 +35,9 @@ export function ago(time: string, now = Date.now()): string {
   return new Date(time).toLocaleDateString();
 }
 
+/** Date and time of day. @param time RFC 3339 */
+export const dateTime = (time: string) => new Date(time).toLocaleString([], { hour12: false });
+
 /** Time of day. @param time RFC 3339 */
 export const clock = (time: string) => new Date(time).toLocaleTimeString([], { hour12: false });
 

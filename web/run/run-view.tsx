@@ -5,6 +5,7 @@ import { go, linkTo, place } from '../app/router.js';
 import { ProgressBar, StateBadge } from '../parts/badge.js';
 import { words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { Tabs } from '../parts/tabs.js';
 import { LiveRun } from './live-run.js';
 import { Overview } from './overview.js';
 import { RunActions } from './run-actions.js';
@@ -39,28 +40,18 @@ export function RunView({ id }: { id: string }) {
       {run.job.value && (
         <>
           <Head run={run} />
-          <div class="tabs" role="tablist" aria-label="Parts of the run">
-            {Object.keys(TABS).map((name) => (
-              <button
-                key={name}
-                type="button"
-                role="tab"
-                id={`tab-${name}`}
-                aria-selected={name === current}
-                aria-controls="panel"
-                onClick={() =>
-                  go(linkTo(['runs', id], { tab: name === 'overview' ? '' : name }), { replace: true })
-                }
-              >
-                {name}
-              </button>
-            ))}
-          </div>
-          <div id="panel" class="panel" role="tabpanel" aria-labelledby={`tab-${current}`}>
+          <Tabs
+            label="Parts of the run"
+            names={Object.keys(TABS)}
+            current={current}
+            onChoose={(name) =>
+              go(linkTo(['runs', id], { tab: name === 'overview' ? '' : name }), { replace: true })
+            }
+          >
             <Suspense fallback={<p class="muted">…</p>}>
               <Tab run={run} />
             </Suspense>
-          </div>
+          </Tabs>
         </>
       )}
     </>

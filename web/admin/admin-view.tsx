@@ -1,0 +1,44 @@
+import type { FunctionComponent } from 'preact';
+import { go, linkTo, place } from '../app/router.js';
+import { may } from '../app/session.js';
+import { Empty } from '../parts/empty.js';
+import { Tabs } from '../parts/tabs.js';
+import '../style/admin.css';
+import { AuditTab } from './audit-tab.js';
+import { KeysTab } from './keys-tab.js';
+import { UsageTab } from './usage-tab.js';
+import { WebhooksTab } from './webhooks-tab.js';
+
+const TABS: Readonly<Record<string, FunctionComponent>> = {
+  keys: KeysTab,
+  usage: UsageTab,
+  audit: AuditTab,
+  webhooks: WebhooksTab,
+};
+
+export function AdminView() {
+  const asked = place.value.query.get('tab') ?? '';
+  const current = Object.hasOwn(TABS, asked) ? asked : 'keys';
+  const Tab = TABS[current] ?? KeysTab;
+  return (
+    <>
+      <h1>Admin</h1>
+      {may('admin') ? (
+        <Tabs
+          label="Parts of the administration"
+          names={Object.keys(TABS)}
+          current={current}
+          onChoose={(tab) => go(linkTo(['admin'], { tab: tab === 'keys' ? '' : tab }), { replace: true })}
+        >
+          <Tab />
+        </Tabs>
+      ) : (
+        <Empty title="This page needs a key with the scope admin.">
+          <p>
+            Sign in with another key: <code>zerofleet open</code>.
+          </p>
+        </Empty>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,80 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { useAttempt } from '../parts/action.js';
+import { Copy } from '../parts/copy.js';
+import { Dialog } from '../parts/dialog.js';
+import { Notice } from '../parts/notice.js';
+
+interface FormDialogProps {
+  title: string;
+  submit: string;
+  /** Sends the form. A returned secret takes its place, and is shown until the dialog is closed. */
+  send: (form: FormData) => Promise<string | null>;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+/** A form in a dialog. It keeps its input when the server refuses. */
+export function FormDialog({ title, submit, send, onClose, children }: FormDialogProps) {
+  const { busy, fault, attempt } = useAttempt();
+  const secret = useSignal<string | null>(null);
+  const press = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    void attempt(async () => {
+      secret.value = await send(new FormData(form));
+      if (secret.value === null) form.closest('dialog')?.close();
+    });
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {secret.value === null ? (
+        <form class="form" onSubmit={press}>
+          {children}
+          {fault.value && <Notice fault={fault.value} onClose={() => (fault.value = null)} />}
+          <button type="submit" class="primary" disabled={busy.value} aria-busy={busy.value}>
+            {submit}
+          </button>
+        </form>
+      ) : (
+        <Secret secret={secret.value} />
+      )}
+    </Dialog>
+  );
+}
+
+function Secret({ secret }: { secret: string }) {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
+  return (
+    <div class="form">
+      <p class="notice">Store this secret now: it will not be shown again.</p>
+      <label>
+        Secret
+        <input class="mono" readOnly value={secret} ref={field} />
+      </label>
+      <div class="filters">
+        <Copy text={secret} kind="primary" />
+      </div>
+    </div>
+  );
+}
+
+/** How long the previous secret stays valid after a rotation. */
+export function OverlapField() {
+  return (
+    <label>
+      The previous secret works
+      <select name="overlap_seconds">
+        <option value="86400">for another day</option>
+        <option value="3600">for another hour</option>
+        <option value="604800">for another week</option>
+        <option value="0">no longer</option>
+      </select>
+    </label>
+  );
+}
