@@ -16,6 +16,7 @@ import { Jobs } from './jobs.js';
 import { Projects } from './projects.js';
 import { Samples } from './samples.js';
 import { Sessions } from './sessions.js';
+import { Shares } from './shares.js';
 import { bodyOf, type ClientOptions, createHttp, fetchOf, type Http } from './transport.js';
 import { Datasets, estimate, Models } from './uploads.js';
 import { Webhooks } from './webhooks.js';
@@ -30,6 +31,7 @@ export class Zerofleet {
   readonly models: Models;
   readonly apiKeys: ApiKeys;
   readonly sessions: Sessions;
+  readonly shares: Shares;
   readonly webhooks: Webhooks;
   readonly projects: Projects;
 
@@ -42,6 +44,7 @@ export class Zerofleet {
     this.models = new Models(this.http);
     this.apiKeys = new ApiKeys(this.http);
     this.sessions = new Sessions(this.http, options.baseUrl);
+    this.shares = new Shares(this.http, options.baseUrl);
     this.webhooks = new Webhooks(this.http);
     this.projects = new Projects(this.http);
   }
@@ -51,9 +54,9 @@ export class Zerofleet {
     return estimate(this.http, spec, worldSizes, device);
   }
 
-  /** Properties of this client's key, and its project. */
+  /** Properties of this client's key and its project, or of its share. */
   me(): Promise<Me> {
-    return bodyOf('own key', this.http.GET('/v1/me'));
+    return bodyOf('own rights', this.http.GET('/v1/me'));
   }
 
   async pools(): Promise<Pool[]> {
@@ -90,6 +93,7 @@ export type { MetricsFile, MetricsFileQuery } from './metrics.js';
 export { collect } from './pages.js';
 export { defaultRetry, type RetryPolicy } from './retry.js';
 export type { SignInAddress } from './sessions.js';
+export type { SharedAddress } from './shares.js';
 export type { FollowOptions } from './stream.js';
 export type { ClientOptions } from './transport.js';
 export type { Content } from './uploads.js';

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { Checkpoint, CheckpointVerdict } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { go, linkTo } from '../app/router.js';
-import { may } from '../app/session.js';
+import { may, share } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { Empty } from '../parts/empty.js';
 import { ago, bytes, count, loss } from '../parts/format.js';
@@ -92,8 +92,12 @@ function Row({ checkpoint, run }: { checkpoint: Checkpoint; run: LiveRun }) {
       </td>
       <td class="muted">{ago(committed_at)}</td>
       <td class="actions">
-        <a href={linkTo(['playground'], { model: id })}>Try it</a>
-        <ActionButton label="Verify" kind="quiet" act={verify} />
+        {share.value === null && (
+          <>
+            <a href={linkTo(['playground'], { model: id })}>Try it</a>
+            <ActionButton label="Verify" kind="quiet" act={verify} />
+          </>
+        )}
         {may('jobs:write') && (
           <>
             <ActionButton label={pinned ? 'Unpin' : 'Pin'} kind="quiet" act={pin} />

@@ -2,12 +2,14 @@ import type { FunctionComponent } from 'preact';
 import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useMemo } from 'preact/hooks';
 import { go, linkTo, place } from '../app/router.js';
+import { may } from '../app/session.js';
 import { ProgressBar, StateBadge } from '../parts/badge.js';
 import { words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { LiveRun } from './live-run.js';
 import { Overview } from './overview.js';
 import { RunActions } from './run-actions.js';
+import { ShareRun } from './share.js';
 
 const tab = <T extends string>(
   load: () => Promise<Record<T, FunctionComponent<{ run: LiveRun }>>>,
@@ -81,6 +83,7 @@ function Head({ run }: { run: LiveRun }) {
         {run.isLive.value && <span class="live">live</span>}
         <span class="spring" />
         <RunActions run={run} job={job} />
+        {may('jobs:write') && <ShareRun id={id} />}
       </div>
       <p class="mono muted small">{id}</p>
       {failure && (
