@@ -18,12 +18,15 @@ export interface Operation {
   isAudited: boolean;
   /** True if it takes an `Idempotency-Key`. */
   isKeyed: boolean;
+  /** True if a share may do it; it concerns the job in its path, or the share itself. */
+  isShared: boolean;
 }
 
 interface OperationDocument {
   operationId: OperationId;
   security?: Record<string, string[]>[];
   'x-audited'?: boolean;
+  'x-shared'?: boolean;
   parameters?: { $ref?: string }[];
   requestBody?: { required?: boolean; content: Record<string, unknown> };
 }
@@ -58,6 +61,7 @@ export function loadContract(): Contract {
         mediaTypes: Object.keys(operation.requestBody?.content ?? {}),
         bodyRequired: operation.requestBody?.required ?? false,
         isAudited: method !== 'get' && operation['x-audited'] !== false,
+        isShared: operation['x-shared'] === true,
         isKeyed: operation.parameters?.some(({ $ref }) => $ref === IDEMPOTENCY_KEY) ?? false,
       });
     }

@@ -1,5 +1,4 @@
 import type {
-  ApiKey,
   ExportPayload,
   PlacedDelta,
   SamplePayload,
@@ -8,7 +7,7 @@ import type {
 } from '../contracts/index.js';
 import type { DatasetSources } from '../platform/dataset-sources.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
-import type { JobStorePort } from '../state/index.js';
+import type { JobStorePort, Principal } from '../state/index.js';
 import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
 import type { RequestSession } from './http/authenticate.js';
@@ -99,13 +98,13 @@ declare module 'fastify' {
     services: ApiServices;
   }
   interface FastifyRequest {
-    /** The request's key; null on routes that need none. */
-    apiKey: ApiKey | null;
-    /** The browser session that stands for the key; null for a request with the key itself. */
+    /** Who sends the request; null on routes that are open to all. */
+    principal: Principal | null;
+    /** The browser session that stands for the principal; null for a request with a bearer token. */
     session: RequestSession | null;
     /** Trace context of the request: a child of the client's trace, or a new one. */
     readonly trace: TraceContext;
-    /** Records of the key's project. Only on routes that need a key. */
+    /** Records of the principal's project. Only on routes that need one. */
     readonly records: ProjectRecords;
   }
 }

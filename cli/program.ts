@@ -20,6 +20,7 @@ import { addMetricsCommand } from './commands/metrics.js';
 import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addSampleCommands } from './commands/samples.js';
+import { addShareCommands } from './commands/shares.js';
 import { addWebhookCommands } from './commands/webhooks.js';
 import {
   CliError,
@@ -78,6 +79,7 @@ function build(environment: Environment): Command {
   addCompletionCommand(program, environment);
   addConsoleCommands(program, run);
   addKeyCommands(program, run);
+  addShareCommands(program, run);
   addWebhookCommands(program, run);
   addProjectCommands(program, run);
   addHelpCommand(program);

@@ -17,6 +17,7 @@ import { Jobs } from './jobs.js';
 import { Projects } from './projects.js';
 import { Samples } from './samples.js';
 import { Sessions } from './sessions.js';
+import { Shares } from './shares.js';
 import { bodyOf, type ClientOptions, createHttp, fetchOf, type Http } from './transport.js';
 import { Datasets, estimate, Models } from './uploads.js';
 import { Webhooks } from './webhooks.js';
@@ -31,6 +32,7 @@ export class Zerofleet {
   readonly models: Models;
   readonly apiKeys: ApiKeys;
   readonly sessions: Sessions;
+  readonly shares: Shares;
   readonly webhooks: Webhooks;
   readonly projects: Projects;
 
@@ -43,6 +45,7 @@ export class Zerofleet {
     this.models = new Models(this.http);
     this.apiKeys = new ApiKeys(this.http);
     this.sessions = new Sessions(this.http, options.baseUrl);
+    this.shares = new Shares(this.http, options.baseUrl);
     this.webhooks = new Webhooks(this.http);
     this.projects = new Projects(this.http);
   }
@@ -58,9 +61,9 @@ export class Zerofleet {
     return bodyOf('preview of data', this.http.POST('/v1/data-preview', { body, ...options }));
   }
 
-  /** Properties of this client's key, and its project. */
+  /** Properties of this client's key and its project, or of its share. */
   me(): Promise<Me> {
-    return bodyOf('own key', this.http.GET('/v1/me'));
+    return bodyOf('own rights', this.http.GET('/v1/me'));
   }
 
   async pools(): Promise<Pool[]> {
@@ -97,6 +100,7 @@ export type { MetricsFile, MetricsFileQuery } from './metrics.js';
 export { collect } from './pages.js';
 export { defaultRetry, type RetryPolicy } from './retry.js';
 export type { SignInAddress } from './sessions.js';
+export type { SharedAddress } from './shares.js';
 export type { FollowOptions } from './stream.js';
 export type { ClientOptions } from './transport.js';
 export type { Content } from './uploads.js';

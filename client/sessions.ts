@@ -1,5 +1,5 @@
 import type { SignInCode } from '../contracts/types.js';
-import { bodyOf, type Http } from './transport.js';
+import { bodyOf, consoleAddress, type Http } from './transport.js';
 
 /** Address that signs one browser in, and the time at which it expires. */
 export interface SignInAddress {
@@ -24,7 +24,7 @@ export class Sessions {
   /** Creates a code, as the address of the console. The code is in its fragment, which browsers send to no server. */
   async address(): Promise<SignInAddress> {
     const { code, expires_at } = await this.code();
-    return { url: `${this.baseUrl.replace(/\/+$/, '')}/#/sign-in/${code}`, expires_at };
+    return { url: consoleAddress(this.baseUrl, ['sign-in', code]), expires_at };
   }
 
   /** Ends all sessions of the key, and its codes. The key stays valid. */

@@ -77,3 +77,8 @@ export async function bodyOf<T>(request: string, answer: Promise<Answer<T>>): Pr
 function isProblem(body: unknown): body is Problem {
   return typeof body === 'object' && body !== null && 'code' in body && 'title' in body && 'status' in body;
 }
+
+/** Returns the address of a view of the console. A secret in its fragment is sent to no server. */
+export function consoleAddress(baseUrl: string, path: readonly string[]): string {
+  return `${baseUrl.replace(/\/+$/, '')}/#/${path.join('/')}`;
+}

@@ -1,8 +1,10 @@
 /** The control plane's database on Redis: jobs, pools, records, access and webhooks. Other modules import this file. */
 export type * from './access/api-keys-port.js';
 export type * from './access/audit-port.js';
+export type * from './access/principals-port.js';
 export * from './access/projects-port.js';
 export * from './access/sessions-port.js';
+export * from './access/shares-port.js';
 export type * from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
 export { connectJobStore, openJobStore } from './job-store.js';

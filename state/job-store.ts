@@ -5,8 +5,10 @@ import { connectRedis, disconnectRedis, openRedis } from '../platform/redis/conn
 import { apiKeys } from './access/api-keys.js';
 import { auditLog } from './access/audit.js';
 import { LookUps } from './access/look-ups.js';
+import { principals } from './access/principals.js';
 import { projects } from './access/projects.js';
 import { sessions } from './access/sessions.js';
+import { shares } from './access/shares.js';
 import { CommandRunner } from './core/command-runner.js';
 import { confirmed, type StoreContext, serverTime } from './core/context.js';
 import { Subscriptions } from './core/subscriptions.js';
@@ -74,6 +76,8 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
   };
   const lookUps = new LookUps(context);
   const keys = apiKeys(context, lookUps);
+  const shared = shares(context, lookUps);
+  const known = principals(lookUps, keys, shared);
   return {
     ...jobRequests(context),
     ...jobChanges(context),
@@ -87,7 +91,9 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
     ...scheduling(context),
     ...worldRendezvous(context),
     ...keys,
-    ...sessions(context, lookUps, keys),
+    ...shared,
+    ...known,
+    ...sessions(context, lookUps, known),
     ...auditLog(context),
     ...projects(context),
     ...uploadSpace(context),

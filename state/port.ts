@@ -18,8 +18,10 @@
 
 import type { ApiKeys } from './access/api-keys-port.js';
 import type { AuditLog } from './access/audit-port.js';
+import type { Principals } from './access/principals-port.js';
 import type { Projects } from './access/projects-port.js';
 import type { Sessions } from './access/sessions-port.js';
+import type { Shares } from './access/shares-port.js';
 import type { AbandonedSamples } from './jobs/abandoned-port.js';
 import type { JobAttempts } from './jobs/attempts-port.js';
 import type { JobChanges } from './jobs/changes-port.js';
@@ -52,7 +54,9 @@ export interface JobStorePort
     PoolSlots,
     WorldRendezvous,
     ApiKeys,
+    Principals,
     Sessions,
+    Shares,
     AuditLog,
     Projects,
     JobRestore,

@@ -8,6 +8,7 @@ const CODES = {
   checkpoint: 'checkpoint_not_found',
   upload: 'upload_not_found',
   webhook: 'webhook_not_found',
+  share: 'share_not_found',
   'API key': 'api_key_not_found',
 } as const satisfies Record<string, ErrorCode>;
 

@@ -9,7 +9,7 @@ import { type OperationId, type Problem, SCOPES, type Scope, type Upload } from 
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 import { testModel } from '../../platform/testing/models.js';
 import { ContractChecker } from '../testing/contract-checker.js';
-import { smallSpec, startTestStack, type TestStack } from '../testing/stack.js';
+import { ADMIN_KEY, smallSpec, startTestStack, type TestStack } from '../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../testing/training.js';
 
 /** Ids of the records of project `default`, by path parameter name. */
@@ -22,6 +22,7 @@ interface Ids {
   part_number: string;
   model_id: string;
   key_id: string;
+  share_id: string;
   webhook_id: string;
   delivery_id: string;
   project: string;
@@ -46,6 +47,8 @@ interface Row {
   isOpen?: true;
 }
 
+const SHARE = `zf_share_${'s'.repeat(43)}`;
+
 const text = { 'content-type': 'text/plain' };
 const TEXT = 'to be or not to be, that is the question. '.repeat(20);
 
@@ -54,7 +57,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getHealth: { own: 200, isOpen: true },
   getReadiness: { own: 200, isOpen: true },
   getOpenapi: { own: 200, isOpen: true },
-  createSession: { own: 201, isOpen: true, body: () => ({ api_key: 'zf_of_default' }) },
+  createSession: { own: 201, isOpen: true, body: () => ({ token: 'zf_of_default' }) },
 
   listJobs: { own: 200, foreign: 200 },
   listDatasets: { own: 200, foreign: 200 },
@@ -85,6 +88,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   previewData: { own: 200, foreign: 422, body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id) }) },
 
   getJob: { own: 200 },
+  listShares: { own: 200 },
   listJobEvents: { own: 200 },
   listJobMetrics: { own: 200 },
   listJobLogs: { own: 200, query: 'rank=0' },
@@ -132,6 +136,8 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   sampleModel: { own: 504, body: () => ({ prompt: 'a' }) },
   exportCheckpoint: { own: 503, body: () => ({}) },
   updateCheckpoint: { own: 200, body: () => ({ pinned: true }) },
+  createShare: { own: 201, body: () => ({}) },
+  revokeShare: { own: 204 },
   updateJob: { own: 200, body: () => ({ labels: { team: 'a' } }) },
   // The job is running.
   retryJob: { own: 409 },
@@ -156,6 +162,19 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
 
 /** Every key may read its own description, and begin and end sessions of itself. */
 const OF_EVERY_KEY = new Set<OperationId>(['getMe', 'createSignInCode', 'endSession', 'endSessions']);
+
+/** A share reads its job, and ends sessions of itself. */
+const OF_EVERY_SHARE = new Set<OperationId>([
+  'getMe',
+  'getJob',
+  'listJobAttempts',
+  'listJobCheckpoints',
+  'listJobEvents',
+  'listJobLogs',
+  'listJobMetrics',
+  'streamJob',
+  'endSession',
+]);
 
 interface Operation {
   id: OperationId;
@@ -189,6 +208,8 @@ async function fill(stack: TestStack): Promise<Ids> {
   const model_id = `mdl_${ulid()}`;
   await store.putModel(testModel(model_id));
   const key = await store.putApiKey('zf_of_default', { name: 'theirs', scopes: ['jobs:read'] });
+  const share = { job_id: job.id, description: 'for a review', life_ms: 3_600_000 };
+  const { id: share_id } = await store.createShare(SHARE, share);
   const upload = await stack.request({
     method: 'POST',
     url: '/v1/uploads',
@@ -203,6 +224,7 @@ async function fill(stack: TestStack): Promise<Ids> {
     dataset_id: job.spec.data.dataset,
     model_id,
     key_id: key.id,
+    share_id,
     ...(await fillWebhook(stack)),
     project: 'default',
   };
@@ -278,6 +300,7 @@ t.test('every operation with every kind of key', async (t) => {
     ['a key that is too long', `Bearer ${'z'.repeat(600)}`],
     ['a revoked key', revoked.authorization],
     ['an expired key', expired.authorization],
+    ['an unknown share', `Bearer ${SHARE}x`],
   ];
   for (const operation of operations.filter(({ id }) => !ROWS[id].isOpen)) {
     for (const [what, authorization] of refused) {
@@ -340,7 +363,46 @@ t.test('every operation with every kind of key', async (t) => {
   }
 });
 
+t.test('every operation with a share', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const checker = new ContractChecker(stack.app.services.contract);
+  const ids = await fill(stack);
+  const { id: job_id } = await stack.createJob();
+  const token = `zf_share_${'j'.repeat(43)}`;
+  await stack.store.createShare(token, { job_id, description: 'for a review', life_ms: 3_600_000 });
+  const send = async (operation: Operation, of: Ids) => {
+    const request = requestOf(operation, of);
+    const headers = { ...request.headers, authorization: `Bearer ${token}` };
+    const reply = await stack.app.inject({ ...request, headers });
+    checker.check(request, reply);
+    return reply;
+  };
+  const withJob = (id: string): Ids => ({ ...ids, job_id: id, ended_job_id: id });
+  const secrets = [ADMIN_KEY, 'whsec_AA==', token, SHARE, 'theirs', ids.webhook_id, ids.key_id];
+  const operations = operationsOf(stack).filter(({ id }) => !ROWS[id].isOpen);
+  const [read, refused] = [OF_EVERY_SHARE, (id: OperationId) => !OF_EVERY_SHARE.has(id)];
+  for (const operation of operations.filter(({ id }) => refused(id)))
+    for (const of of [ids, withJob(job_id)])
+      t.match((await send(operation, of)).json(), { status: 403, code: 'outside_share' }, operation.id);
+
+  // A stream does not end while its job lives.
+  for (const operation of operations.filter(({ id }) => read.has(id) && id !== 'streamJob')) {
+    const reply = await send(operation, withJob(job_id));
+    t.equal(reply.statusCode, ROWS[operation.id].own, `${operation.id} of the shared job: ${reply.body}`);
+    for (const secret of secrets) t.notOk(reply.body.includes(secret), `${operation.id} has ${secret}`);
+  }
+  for (const operation of operations.filter(({ id, path }) => read.has(id) && path.includes('{job_id}'))) {
+    const other = await send(operation, ids);
+    const missing = await send(operation, withJob(unknown(job_id)));
+    t.equal(other.statusCode, 404, `${operation.id}: another job of the project`);
+    t.equal(masked(other.body), masked(missing.body), `${operation.id}: as for an unknown id`);
+  }
+});
+
 /** A reply with request-specific values masked. */
 function masked(body: string): string {
-  return body.replaceAll(/\b(job|ckpt|ds|mdl|key|wh|dlv|upl)_\w{26}/g, 'ID').replaceAll(/req_[\w-]+/g, 'REQ');
+  return body
+    .replaceAll(/\b(job|ckpt|ds|mdl|key|shr|wh|dlv|upl)_\w{26}/g, 'ID')
+    .replaceAll(/req_[\w-]+/g, 'REQ');
 }

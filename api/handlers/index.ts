@@ -3,6 +3,7 @@ import * as apiKeys from './access/api-keys.js';
 import { listAuditLog } from './access/audit-log.js';
 import * as projects from './access/projects.js';
 import * as sessions from './access/sessions.js';
+import * as shares from './access/shares.js';
 import { getUsage } from './access/usage.js';
 import * as pools from './fleet/pools.js';
 import * as service from './fleet/service.js';
@@ -91,6 +92,10 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createSession: sessions.createSession,
   endSession: sessions.endSession,
   endSessions: sessions.endSessions,
+
+  createShare: shares.createShare,
+  listShares: shares.listShares,
+  revokeShare: shares.revokeShare,
 
   listAuditLog,
 

@@ -36,6 +36,7 @@ const SMALLEST = {
   createDownloadUrls: {},
   createUpload: { name: 'book', bytes: 1 },
   createUploadUrls: {},
+  createShare: {},
   createWebhook: { url: 'https://hooks.example.com/zerofleet' },
   rotateApiKey: {},
   rotateWebhookSecret: {},

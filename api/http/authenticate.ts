@@ -1,8 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type ApiKey, type Scope, ZerofleetError } from '../../contracts/index.js';
-import { type ApiKeys, type BrowserSession, SESSION_MS, type Sessions } from '../../state/index.js';
+import { type Scope, ZerofleetError } from '../../contracts/index.js';
+import {
+  type ApiKeys,
+  type BrowserSession,
+  type Principal,
+  type Principals,
+  SESSION_MS,
+  type Sessions,
+  SHARE_TOKEN,
+} from '../../state/index.js';
 import { requireConsole } from './same-origin.js';
 import { sessionToken, setSessionCookie } from './session-cookie.js';
+import { requireShared } from './share-rule.js';
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512}) *$/i;
 
@@ -13,34 +22,36 @@ const USE_NOTED_EVERY_MS = 300_000;
 const SESSION_PROLONGED_EVERY_MS = 3_600_000;
 
 /** The look-ups of an authentication. */
-export type Credentials = Pick<ApiKeys & Sessions, 'findApiKey' | 'touchApiKey' | 'findSession'>;
+export type Credentials = Pick<
+  ApiKeys & Principals & Sessions,
+  'findPrincipal' | 'touchApiKey' | 'findSession'
+>;
 
 /** The session of a request, with the token in its cookie. */
 export interface RequestSession extends BrowserSession {
   token: string;
 }
 
-/** Who sends a request: an API key, by its secret or by a browser session. */
+/** Who sends a request, by a bearer token or by a browser session. */
 interface Caller {
-  key: ApiKey;
+  principal: Principal;
   session: RequestSession | null;
 }
 
 /**
- * Finds the key of a request, counts the request for it, or for its address if there is none, and checks the key's scopes. A request of a
- * browser session must come from the console.
- * @throws ZerofleetError `unauthenticated`, `rate_limited`, `csrf_rejected`, `insufficient_scope`
+ * Finds the principal of a request, counts the request for it, or for its address if there is none, and checks that the principal may do the
+ * operation of the route. A request of a browser session must come from the console.
+ * @throws ZerofleetError `unauthenticated`, `rate_limited`, `csrf_rejected`, `outside_share`, `job_not_found`, `insufficient_scope`
  */
-export async function admit(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  scopes: readonly Scope[],
-): Promise<void> {
+export async function admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { server } = request;
+  const { operation } = request.routeOptions.config;
+  let principal: Principal;
   try {
-    const { key, session } = await authenticate(server.services.store, request);
-    request.apiKey = key;
-    request.session = session;
+    const caller = await authenticate(server.services.store, request);
+    principal = caller.principal;
+    request.principal = principal;
+    request.session = caller.session;
   } finally {
     await server.countRequest(request, reply);
   }
@@ -48,18 +59,19 @@ export async function admit(
     requireConsole(request);
     prolong(request, request.session, reply);
   }
-  requireScopes(request.apiKey, scopes);
+  requireShared(principal, operation, request.params);
+  requireScopes(principal, operation?.scopes ?? []);
 }
 
 /**
- * Finds the API key of a request. The job store looks keys and sessions up by their SHA-256 and never stores the secrets themselves.
+ * Finds the principal of a request. The job store looks keys, shares and sessions up by their SHA-256 and never stores the secrets themselves.
  * @throws ZerofleetError `unauthenticated`
  */
 export async function authenticate(credentials: Credentials, request: FastifyRequest): Promise<Caller> {
   const caller = await findCaller(credentials, request);
-  const { key } = caller;
-  requireUnexpired(key);
-  if (hasPassed(key.last_used_at, USE_NOTED_EVERY_MS) ?? true) {
+  const { api_key: key } = caller.principal;
+  requireUnexpired(caller.principal);
+  if (key !== null && (hasPassed(key.last_used_at, USE_NOTED_EVERY_MS) ?? true)) {
     // The request does not wait for this write and succeeds without it.
     credentials
       .touchApiKey(key.id)
@@ -68,14 +80,15 @@ export async function authenticate(credentials: Credentials, request: FastifyReq
   return caller;
 }
 
-/** A request with an `Authorization` header is one of that key, whatever its cookies. */
+/** A request with an `Authorization` header is one of that token, whatever its cookies. */
 async function findCaller(credentials: Credentials, request: FastifyRequest): Promise<Caller> {
   const { authorization } = request.headers;
   const token = authorization === undefined ? sessionToken(request) : undefined;
-  if (token === undefined) return { key: await findKey(credentials, secretOf(authorization)), session: null };
+  if (token === undefined)
+    return { principal: await findPrincipal(credentials, secretOf(authorization)), session: null };
   const session = await credentials.findSession(token);
   if (session === null) throw new ZerofleetError('unauthenticated', 'the session has ended; sign in again');
-  return { key: session.key, session: { ...session, token } };
+  return { principal: session.principal, session: { ...session, token } };
 }
 
 function secretOf(authorization: string | undefined): string {
@@ -89,16 +102,26 @@ function secretOf(authorization: string | undefined): string {
   );
 }
 
-/** Finds the key of a secret, expired or not. @throws ZerofleetError `unauthenticated` */
-export async function findKey(keys: Pick<ApiKeys, 'findApiKey'>, secret: string): Promise<ApiKey> {
-  const key = await keys.findApiKey(secret);
-  if (key === null) throw new ZerofleetError('unauthenticated', 'the API key is unknown or was revoked');
-  return key;
+/** Finds the principal of a secret, expired or not. @throws ZerofleetError `unauthenticated` */
+export async function findPrincipal(principals: Principals, secret: string): Promise<Principal> {
+  const principal = await principals.findPrincipal(secret);
+  if (principal !== null) return principal;
+  const isShare = secret.startsWith(SHARE_TOKEN);
+  throw new ZerofleetError(
+    'unauthenticated',
+    isShare
+      ? 'the share link is unknown, has expired or was revoked'
+      : 'the API key is unknown or was revoked',
+  );
 }
 
 /** @throws ZerofleetError `unauthenticated` */
-export function requireUnexpired(key: ApiKey): void {
-  if (hasPassed(key.expires_at)) throw new ZerofleetError('unauthenticated', 'the API key has expired');
+export function requireUnexpired({ expires_at, share }: Principal): void {
+  if (hasPassed(expires_at))
+    throw new ZerofleetError(
+      'unauthenticated',
+      `the ${share === null ? 'API key' : 'share link'} has expired`,
+    );
 }
 
 /** Gives a session that is in use its whole life again. */
@@ -111,15 +134,17 @@ function prolong({ server, log }: FastifyRequest, session: RequestSession, reply
     .catch((error: unknown) => log.warn({ err: error }, 'session not prolonged'));
 }
 
-/** @throws ZerofleetError `insufficient_scope` when the key lacks one of `scopes` */
-export function requireScopes(key: ApiKey, scopes: readonly Scope[]): void {
-  const missing = scopes.filter((scope) => !allows(key, scope));
+/** @throws ZerofleetError `insufficient_scope` when the principal lacks one of `scopes` */
+export function requireScopes(principal: Rights, scopes: readonly Scope[]): void {
+  const missing = scopes.filter((scope) => !allows(principal, scope));
   if (missing.length > 0) {
     throw new ZerofleetError('insufficient_scope', `the API key lacks the scope ${missing.join(', ')}`);
   }
 }
 
-function allows({ scopes }: ApiKey, scope: Scope): boolean {
+type Rights = Pick<Principal, 'scopes'>;
+
+function allows({ scopes }: Rights, scope: Scope): boolean {
   return scopes.includes(scope) || (scope !== 'operator' && scopes.includes('admin'));
 }
 

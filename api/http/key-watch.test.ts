@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import t from 'tap';
-import type { ApiKey } from '../../contracts/index.js';
+import type { Principal } from '../../state/index.js';
 import { KeyWatch } from './key-watch.js';
 
 t.test('the key of a disconnected client is not looked up', async (t) => {
   const looked: string[] = [];
   const keys = {
-    async findApiKey(secret: string) {
+    async findPrincipal(secret: string) {
       looked.push(secret);
-      return { expires_at: null, last_used_at: new Date().toISOString() } as ApiKey;
+      const api_key = { last_used_at: new Date().toISOString() };
+      return { expires_at: null, api_key } as Principal;
     },
     touchApiKey: async () => undefined,
     findSession: async () => null,

@@ -12,8 +12,8 @@ interface Watched {
 }
 
 /**
- * Ends long-lived requests, such as streams, when their key becomes invalid, or their session ends. One look-up per key or session serves all
- * its requests.
+ * Ends long-lived requests, such as streams, when their key or share becomes invalid, or their session ends. One look-up per key, share or
+ * session serves all its requests.
  */
 export class KeyWatch {
   private readonly watched = new Map<string, Set<Watched>>();

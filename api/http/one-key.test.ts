@@ -16,9 +16,9 @@ async function ask(authorization: string | undefined, found: ApiKey | null = key
   const warnings: unknown[] = [];
   let touch: Promise<void> = Promise.resolve();
   const keys = {
-    findApiKey: async (secret: string) => {
+    findPrincipal: async (secret: string) => {
       looked_for.push(secret);
-      return found;
+      return found && { ...found, api_key: found, share: null };
     },
     touchApiKey: (id: string) => {
       touched.push(id);
@@ -38,7 +38,7 @@ async function ask(authorization: string | undefined, found: ApiKey | null = key
 t.test('the key after "Bearer" is looked up, with any case and any spaces', async (t) => {
   for (const header of ['Bearer secret', 'bearer secret', 'BEARER   secret  ']) {
     const { run, looked_for } = await ask(header);
-    t.match(await run(), { key: { id: 'key' }, session: null });
+    t.match(await run(), { principal: { api_key: { id: 'key' } }, session: null });
     t.strictSame(looked_for, ['secret'], header);
   }
   const longest = `!~${'x'.repeat(510)}`;

@@ -10,14 +10,18 @@ import type { DataLookups } from './find-data.js';
 import type { InitLookups } from './find-init.js';
 import type { TokenizerLookups } from './find-tokenizer.js';
 
-type LookupContext = Pick<FastifyRequest, 'records' | 'server' | 'apiKey'>;
+type LookupContext = Pick<FastifyRequest, 'records' | 'server' | 'principal'>;
 
 /** Looks up the object used as data. */
-export function findObject({ records, server, apiKey }: LookupContext): NonNullable<DataLookups['object']> {
+export function findObject({
+  records,
+  server,
+  principal,
+}: LookupContext): NonNullable<DataLookups['object']> {
   const { sources, limits } = server.services;
   return async (uri, format) => {
     // It becomes a dataset, and the caller learns whether it exists.
-    if (apiKey !== null) requireScopes(apiKey, ['datasets']);
+    if (principal !== null) requireScopes(principal, ['datasets']);
     const object = await sources.find(uri);
     if (object.bytes === 0) throw new ZerofleetError('dataset_empty', `${uri} is empty`);
     if (object.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
@@ -27,10 +31,14 @@ export function findObject({ records, server, apiKey }: LookupContext): NonNulla
 }
 
 /** Looks up the folder used as initial model. Reads only `config.json` of a new one. */
-export function findFolder({ records, server, apiKey }: LookupContext): NonNullable<InitLookups['folder']> {
+export function findFolder({
+  records,
+  server,
+  principal,
+}: LookupContext): NonNullable<InitLookups['folder']> {
   const { sources, inspector, limits } = server.services;
   return async (uri) => {
-    if (apiKey !== null) requireScopes(apiKey, ['models']);
+    if (principal !== null) requireScopes(principal, ['models']);
     const folder = await BucketModel.find(uri, sources);
     requireSize(folder, limits);
     const model = await records.findModelCopy(folder.source);
@@ -43,11 +51,11 @@ export function findFolder({ records, server, apiKey }: LookupContext): NonNulla
 export function findTokenizerObject({
   records,
   server,
-  apiKey,
+  principal,
 }: LookupContext): NonNullable<TokenizerLookups['tokenizer']> {
   const { tokenizers } = server.services;
   return async (uri) => {
-    if (apiKey !== null) requireScopes(apiKey, ['models']);
+    if (principal !== null) requireScopes(principal, ['models']);
     const object = await tokenizers.find(uri, records.project);
     const model = await records.findTokenizerCopy(object.digest);
     return model === null ? { object, preview: previewOf(object, records.project) } : { model };

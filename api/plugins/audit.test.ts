@@ -45,7 +45,7 @@ t.test('mutating requests are in the log, executed or refused', async (t) => {
       outcome: 'succeeded',
       status: 202,
       code: null,
-      key_name: 'test',
+      principal_name: 'test',
     },
     { operation: 'cancelJob', outcome: 'refused', status: 403, code: 'insufficient_scope' },
     { operation: 'createJob', resource: job.id, outcome: 'succeeded', status: 201 },
@@ -54,12 +54,12 @@ t.test('mutating requests are in the log, executed or refused', async (t) => {
   t.equal(data.length, 6);
   t.equal(cancelled.statusCode, 202);
   t.match(data[0]?.request_id, /^req_/);
-  t.not(data[2]?.key_id, data[3]?.key_id);
+  t.not(data[2]?.principal_id, data[3]?.principal_id);
 
   t.test('by filters and pages', async (t) => {
     const ids = async (query: string) => (await log(query)).data.map(({ id }) => id);
     const all = data.map(({ id }) => id);
-    t.same(await ids(`?key_id=${data[3]?.key_id}`), [all[3]]);
+    t.same(await ids(`?principal_id=${data[3]?.principal_id}`), [all[3]]);
     t.same(await ids('?operation=createJob'), [all[1], all[4]]);
     t.same(await ids(`?resource=${job.id}`), [all[2], all[3], all[4]]);
     t.same(await ids('?since=2999-01-01T00:00:00Z'), []);

@@ -3,22 +3,23 @@ import fp from 'fastify-plugin';
 import type { AuditEntry, OperationId } from '../../contracts/index.js';
 
 /**
- * Writes every mutating request to the audit log of the key's project, executed or refused, before its answer is sent. If Redis
+ * Writes every mutating request to the audit log of the principal's project, executed or refused, before its answer is sent. If Redis
  * fails at that moment, the server's own log has the entry. An entry has names and ids only, no content of bodies or headers.
  *
  * A request of the translated API that changes something itself is in the log as the operation that its route names.
  *
- * A request without a known key belongs to no project and is in the server's own log.
+ * A request without a known principal belongs to no project and is in the server's own log.
  */
 export default fp(
   async (app: FastifyInstance) => {
     const { store } = app.services;
     app.addHook('onSend', (request, reply, payload, done) => {
-      const { apiKey } = request;
+      const { principal } = request;
       const { operation } = request.routeOptions.config;
-      if (apiKey === null || !operation?.isAudited) return done();
+      if (principal === null || !operation?.isAudited) return done();
+      const { id: principal_id, name: principal_name, project } = principal;
       const entry = entryOf(request, reply, { operationId: operation.operationId, payload });
-      store.appendAudit(apiKey.project, { ...entry, key_id: apiKey.id, key_name: apiKey.name }).then(
+      store.appendAudit(project, { ...entry, principal_id, principal_name }).then(
         () => done(),
         (error: unknown) => {
           // The change was made; the client must get its answer.
@@ -35,7 +36,7 @@ function entryOf(
   request: FastifyRequest,
   reply: FastifyReply,
   { operationId, payload }: { operationId: OperationId; payload: unknown },
-): Omit<AuditEntry, 'id' | 'key_id' | 'key_name'> {
+): Omit<AuditEntry, 'id' | 'principal_id' | 'principal_name'> {
   const { statusCode: status } = reply;
   const code = status < 400 ? null : codeOf(payload);
   return {

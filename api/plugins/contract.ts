@@ -61,7 +61,7 @@ function routeOptions({ operations }: Contract, operationId: OperationId): Route
     onRequest: async (request, reply) => {
       try {
         if (operation.scopes !== null) {
-          await admit(request, reply, operation.scopes);
+          await admit(request, reply);
           refuseEscapes(request);
         }
         refuseEncoding(request, reply);

@@ -49,10 +49,10 @@ async function setup(t: Test, options: SetupOptions = {}) {
     fp(
       async (inner) => {
         inner.decorate('services', { store } as never);
-        inner.decorateRequest('apiKey', null);
+        inner.decorateRequest('principal', null);
         inner.addHook('onRequest', async (request) => {
           const project = options.project === undefined ? 'team-a' : options.project;
-          request.apiKey = project === null ? null : ({ project } as never);
+          request.principal = project === null ? null : ({ project } as never);
         });
       },
       { name: 'services' },

@@ -17,6 +17,7 @@ const OWN_KEYS: ReadonlySet<OperationId> = new Set(['createJob', 'forkJob']);
 const SHOWING_SECRETS: ReadonlySet<OperationId> = new Set([
   'createApiKey',
   'rotateApiKey',
+  'createShare',
   'createWebhook',
   'rotateWebhookSecret',
 ]);
@@ -97,7 +98,7 @@ async function begin(
 function keyedRequest(request: FastifyRequest): KeyedRequest | null {
   const { operation } = request.routeOptions.config;
   const key = request.headers['idempotency-key'];
-  if (operation === undefined || typeof key !== 'string' || request.apiKey === null) return null;
+  if (operation === undefined || typeof key !== 'string' || request.principal === null) return null;
   if (!operation.isKeyed || OWN_KEYS.has(operation.operationId)) return null;
   const { params, query, body, headers } = request;
   // Uploads are distinguished by their parameters: comparing gigabytes of content would be too expensive.
@@ -105,7 +106,7 @@ function keyedRequest(request: FastifyRequest): KeyedRequest | null {
     body instanceof Readable ? [headers['content-type'], headers['content-length'] ?? null] : body;
   return {
     // All API keys of a project share their idempotency keys: a client may rotate its API key.
-    scope: `${request.apiKey.project}:${operation.operationId}`,
+    scope: `${request.principal.project}:${operation.operationId}`,
     key,
     body_hash: documentHash({ params, query, content }),
     token: randomUUID(),

@@ -25,7 +25,7 @@ const OF_DATA = {
 };
 
 /**
- * Security headers, request id, and the rate limit of one key, or of one address without a key.
+ * Security headers, request id, and the rate limit of one principal (an API key or a share), or of one address without any.
  *
  * Each server counts in its own memory. Counting in Redis (which `@fastify/rate-limit` can do) would cost a durable write for
  * every GET, because Redis syncs each write to disk here. So n servers together allow up to n times the limit, and the limit is
@@ -37,14 +37,14 @@ export default fp(
       const { operation, isTranslated = false } = request.routeOptions.config;
       reply.headers(request.url.startsWith('/v1/') || isTranslated ? OF_DATA : OF_PAGES);
       reply.header('x-request-id', request.id);
-      // Other requests are counted once their key is known, translated ones as what they become.
+      // Other requests are counted once their principal is known, translated ones as what they become.
       if (operation?.scopes == null && !isTranslated) await app.countRequest(request, reply);
     });
     await app.register(rateLimit, {
       global: false,
-      max: (request) => request.apiKey?.requests_per_minute ?? app.services.limits.requests_per_minute,
+      max: (request) => request.principal?.requests_per_minute ?? app.services.limits.requests_per_minute,
       timeWindow: '1 minute',
-      keyGenerator: (request) => request.apiKey?.id ?? request.ip,
+      keyGenerator: (request) => request.principal?.id ?? request.ip,
     });
     const count = app.createRateLimit();
     app.decorate('countRequest', async (request, reply) => {
@@ -68,7 +68,7 @@ const UNCOUNTED: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Counts a request for its key, or for its address without a key, and sets the rate limit headers.
+     * Counts a request for its principal, or for its address without one, and sets the rate limit headers.
      * @throws ZerofleetError `rate_limited`
      */
     countRequest(request: FastifyRequest, reply: FastifyReply): Promise<void>;

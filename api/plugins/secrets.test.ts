@@ -65,8 +65,16 @@ t.test('no secret reaches the log, wherever it is sent', async (t) => {
   await app.inject({ method: 'DELETE', url: '/v1/sessions', headers: { cookie } });
   await app.inject({ url: '/v1/jobs', headers: { cookie: `zf_session=${fresh()}` } });
   await app.inject({ ...signIn, payload: { code: fresh() } });
-  await app.inject({ ...signIn, payload: { api_key: fresh('zf_'), code: fresh() } });
+  await app.inject({ ...signIn, payload: { token: fresh('zf_'), code: fresh() } });
   await app.inject({ ...signIn, url: `/v1/sessions?code=${fresh('zf_code_')}`, payload: {} });
+  // A share, in the header and as a session.
+  const { id: job_id } = await stack.createJob();
+  const shares = `/v1/jobs/${job_id}/shares`;
+  const share = (await stack.request({ method: 'POST', url: shares })).json<{ token: string }>();
+  secrets.push(share.token.slice('zf_share_'.length));
+  await app.inject({ url: '/v1/jobs', headers: { authorization: `Bearer ${share.token}` } });
+  await app.inject({ ...signIn, payload: { token: share.token } });
+  await app.inject({ url: `/v1/jobs/${share.token}` });
   const payload = { url: `https://user:${fresh()}@hooks.example.com/?token=${fresh()}` };
   await stack.request({ method: 'POST', url: '/v1/webhooks', payload });
   const webhook = await stack.request({

@@ -42,7 +42,7 @@ export default fp<ServicesOptions>(
       closing: closing.signal,
       draining,
     });
-    app.decorateRequest('apiKey', null);
+    app.decorateRequest('principal', null);
     app.decorateRequest('session', null);
     app.decorateRequest('trace', {
       getter(this: FastifyRequest) {
@@ -51,8 +51,9 @@ export default fp<ServicesOptions>(
     });
     app.decorateRequest('records', {
       getter(this: FastifyRequest) {
-        if (this.apiKey === null) throw new ZerofleetError('internal_error', 'records without a key');
-        return new ProjectRecords(options.store, this.apiKey.project);
+        if (this.principal === null)
+          throw new ZerofleetError('internal_error', 'records without a principal');
+        return new ProjectRecords(options.store, this.principal.project);
       },
     });
     // Before Fastify waits for open requests: a stream is an open request until it is aborted.

@@ -70,15 +70,18 @@ interface AuditOptions {
   limit: number;
 }
 
-async function listAudit(context: Context, { key: key_id, limit, ...filter }: AuditOptions): Promise<void> {
+async function listAudit(
+  context: Context,
+  { key: principal_id, limit, ...filter }: AuditOptions,
+): Promise<void> {
   const columns: Columns<AuditEntry> = {
     AT: ({ at }) => at,
-    KEY: ({ key_name }) => key_name,
+    BY: ({ principal_name }) => principal_name,
     OPERATION: ({ operation }) => operation,
     OF: ({ resource }) => resource ?? '',
     OUTCOME: ({ outcome, code }) => (code === null ? outcome : `${outcome}: ${code}`),
   };
-  const entries = await collect(context.client.audit({ key_id, ...filter }), limit);
+  const entries = await collect(context.client.audit({ principal_id, ...filter }), limit);
   context.list(entries, columns, 'no entries');
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Me } from '../../contracts/index.js';
 import type { Context, Run } from '../context.js';
 import { bytes, duration, table } from '../format.js';
 import { whole } from './arguments.js';
@@ -49,9 +50,13 @@ async function usage(context: Context, period: { from?: string; to?: string }): 
 
 async function whoami(context: Context): Promise<void> {
   const me = await context.client.me();
-  const { id, name, scopes, expires_at } = me.api_key;
-  const until = expires_at === null ? '' : ` until ${expires_at}`;
-  context.show(me, () => `${name} (${id})${until}\nproject ${me.project.name}\n${scopes.join(' ')}`);
+  context.show(me, () => describe(me));
+}
+
+function describe({ api_key, share, scopes, project }: Me): string {
+  const until = (time: string | null = null) => (time === null ? '' : ` until ${time}`);
+  if (share !== null) return `${share.id}${until(share.expires_at)}\nreads ${share.job_id} only`;
+  return `${api_key?.name} (${api_key?.id})${until(api_key?.expires_at)}\nproject ${project?.name}\n${scopes.join(' ')}`;
 }
 
 async function list(context: Context): Promise<void> {

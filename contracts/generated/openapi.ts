@@ -467,6 +467,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job_id}/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the shares of a job
+         * @description All shares of the job that have not ended, newest first, without their tokens.
+         */
+        get: operations["listShares"];
+        put?: never;
+        /**
+         * Share a job
+         * @description Returns a token that reads this job until it expires or is revoked: the job with its metrics, events, log lines,
+         *     checkpoints and attempts, and nothing else (`outside_share`). It is a bearer token. The address `/#/shared/TOKEN`
+         *     of this server shows the job in a browser. A job may have 50 shares, which end with it (`too_many_shares`).
+         */
+        post: operations["createShare"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job_id}/shares/{share_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+                /** @description Identifier of the share. */
+                share_id: components["parameters"]["ShareId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a share
+         * @description The token is refused from now on. Sessions and streams that use it end within a second.
+         */
+        delete: operations["revokeShare"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/checkpoints": {
         parameters: {
             query?: never;
@@ -1140,10 +1194,10 @@ export interface paths {
         put?: never;
         /**
          * Sign a browser in
-         * @description Exchanges a sign-in code or an API key for a session, whose token is in the cookie `zf_session` only (`HttpOnly`,
+         * @description Exchanges a sign-in code, an API key or the token of a share for a session, whose token is in the cookie `zf_session` only (`HttpOnly`,
          *     `SameSite=Strict`, and `Secure` over HTTPS). A request with that cookie and without an `Authorization` header has
-         *     the rights of the key. A session ends after seven days without a request, with its key, or by signing out; an
-         *     answer may set the cookie again to prolong it. A request from another site is refused (`csrf_rejected`).
+         *     the rights of the key or share. A session ends after seven days without a request, with its key or share, or by
+         *     signing out; an answer may set the cookie again to prolong it. A request from another site is refused (`csrf_rejected`).
          */
         post: operations["createSession"];
         /**
@@ -1416,8 +1470,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the calling API key
-         * @description The API key of the request with its scopes and rate limit, and its project with its quota and current usage.
+         * Read who calls
+         * @description The API key of the request with its scopes and rate limit, and its project with its quota and current usage; or the share of the request.
          */
         get: operations["getMe"];
         put?: never;
@@ -4084,6 +4138,51 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
+         * @description Identifier of a share. It is not secret.
+         * @example shr_01KAJX7Q1N3P5R7T9V1X3Z5B7D
+         */
+        ShareId: string;
+        /**
+         * @description A note for people. Those who open the link see it.
+         * @example for the review on Monday
+         */
+        ShareDescription: string;
+        /** @description A share without its token. */
+        Share: {
+            id: components["schemas"]["ShareId"];
+            job_id: components["schemas"]["JobId"];
+            description: components["schemas"]["ShareDescription"];
+            created_at: components["schemas"]["Time"];
+            expires_at: components["schemas"]["Time"];
+        };
+        /** @description All shares of a job that have not ended, newest first. */
+        ShareList: {
+            data: components["schemas"]["Share"][];
+        };
+        /** @description Fields of a new share. */
+        ShareRequest: {
+            /**
+             * @description Seconds after which the share ends; at most 90 days, by default 7 days.
+             * @default 604800
+             */
+            expires_in_seconds?: number;
+            /** @default  */
+            description?: components["schemas"]["ShareDescription"];
+        };
+        /** @description A share with its token, which is not returned again. */
+        NewShare: {
+            id: components["schemas"]["ShareId"];
+            job_id: components["schemas"]["JobId"];
+            description: components["schemas"]["ShareDescription"];
+            created_at: components["schemas"]["Time"];
+            expires_at: components["schemas"]["Time"];
+            /**
+             * @description The prefix `zf_share_` and 256 random bits; a bearer token.
+             * @example zf_share_4JmB0mYhX2Vn8sT5cQ7wR1zL6kP3fD9gA_uEoIyHtCs
+             */
+            token: string;
+        };
+        /**
          * @description Fields of a checkpoint to change.
          * @example {
          *       "pinned": true
@@ -5054,8 +5153,8 @@ export interface components {
         SignIn: {
             /** @description A sign-in code. */
             code?: string;
-            /** @description The secret of an API key. */
-            api_key?: string;
+            /** @description The secret of an API key or the token of a share. */
+            token?: string;
         };
         /** @description Quota of a project; `null`: unlimited. */
         ProjectQuota: {
@@ -5104,10 +5203,19 @@ export interface components {
                 storage_bytes: number;
             };
         };
-        /** @description The API key of a session, its project, and the time at which the session ends unless requests prolong it. */
+        /** @description The sender of the request; exactly one of `api_key` and `share` is not `null`. */
+        Me: {
+            /** @description The API key. */
+            api_key: components["schemas"]["ApiKey"] | null;
+            /** @description The share, whose job is all that it reads. */
+            share: components["schemas"]["Share"] | null;
+            scopes: components["schemas"]["Scopes"];
+            /** @description The project of the key; `null` for a share. */
+            project: components["schemas"]["Project"] | null;
+        };
+        /** @description The principal of a session, and the time at which the session ends unless requests prolong it. */
         Session: {
-            api_key: components["schemas"]["ApiKey"];
-            project: components["schemas"]["Project"];
+            me: components["schemas"]["Me"];
             expires_at: components["schemas"]["Time"];
         };
         /**
@@ -5115,6 +5223,11 @@ export interface components {
          * @example 1763715600000-0
          */
         AuditEntryId: string;
+        /**
+         * @description Identifier of the sender of requests, an API key or a share.
+         * @example key_01KAJX7Q1N3P5R7T9V1X3Z5B7D
+         */
+        PrincipalId: string;
         /**
          * @description Name of an operation: its `operationId` in this document.
          * @example cancelJob
@@ -5124,10 +5237,10 @@ export interface components {
         AuditEntry: {
             id: components["schemas"]["AuditEntryId"];
             at: components["schemas"]["Time"];
-            key_id: components["schemas"]["ApiKeyId"];
-            /** @description The key's name at the time of the request. */
-            key_name: string;
-            /** @description True if a browser session of the key has sent the request. */
+            principal_id: components["schemas"]["PrincipalId"];
+            /** @description Name of the key, or description of the share, at the time of the request. */
+            principal_name: string;
+            /** @description True if a browser session has sent the request. */
             session: boolean;
             operation: components["schemas"]["OperationName"];
             /** @description Id of the created resource, otherwise of the requested resource; `null` without one. */
@@ -5435,11 +5548,6 @@ export interface components {
         ProjectRequest: {
             quota: components["schemas"]["QuotaRequest"];
         };
-        /** @description The calling API key and its project. */
-        Me: {
-            api_key: components["schemas"]["ApiKey"];
-            project: components["schemas"]["Project"];
-        };
         /** @description Usage. */
         UsageSums: {
             /** @description Number of created jobs. */
@@ -5640,8 +5748,8 @@ export interface components {
         };
         /**
          * @description The key lacks the required scope (`insufficient_scope`), the project has reached a quota (`jobs_quota_exceeded`,
-         *     `ranks_quota_exceeded`, `storage_quota_exceeded`), or another site caused the request of a browser
-         *     (`csrf_rejected`).
+         *     `ranks_quota_exceeded`, `storage_quota_exceeded`), a share does not allow the request (`outside_share`), or another
+         *     site caused the request of a browser (`csrf_rejected`).
          */
         Forbidden: {
             headers: {
@@ -5699,7 +5807,7 @@ export interface components {
         };
         /**
          * @description The state does not allow the request (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`,
-         *     `too_many_webhooks`), the object has changed meanwhile (`dataset_source_changed`), or another request has used the
+         *     `too_many_webhooks`, `too_many_shares`), the object has changed meanwhile (`dataset_source_changed`), or another request has used the
          *     `Idempotency-Key` (`idempotency_key_in_use`, `response_not_repeatable`).
          */
         Conflict: {
@@ -5873,6 +5981,8 @@ export interface components {
         AfterPosition: components["schemas"]["StreamPosition"];
         /** @description Maximum number of items per page. */
         StreamLimit: number;
+        /** @description Identifier of the share. */
+        ShareId: components["schemas"]["ShareId"];
         /** @description Identifier of the checkpoint. */
         CheckpointId: components["schemas"]["CheckpointId"];
         /** @description Identifier of the dataset. */
@@ -6877,6 +6987,142 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listShares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The shares. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShareList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createShare: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ShareRequest"];
+            };
+        };
+        responses: {
+            /** @description The share with its token. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewShare"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeShare: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+                /** @description Identifier of the share. */
+                share_id: components["parameters"]["ShareId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The share has ended. */
+            204: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -8607,7 +8853,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The key of the session and its project. */
+            /** @description The principal of the session. */
             201: {
                 headers: {
                     "Set-Cookie": components["headers"]["SetCookie"];
@@ -8701,8 +8947,8 @@ export interface operations {
                 after?: components["schemas"]["AuditEntryId"];
                 /** @description Maximum number of items per page. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Returns only requests of this key, which may have been revoked since. */
-                key_id?: components["schemas"]["ApiKeyId"];
+                /** @description Returns only requests of this key or share, which may have been revoked since. */
+                principal_id?: components["schemas"]["PrincipalId"];
                 /** @description Returns only requests of this operation. */
                 operation?: components["schemas"]["OperationName"];
                 /** @description Returns only requests on the resource with this id. */
@@ -9284,7 +9530,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The API key and its project. */
+            /** @description The API key and its project, or the share. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["XRequestId"];
@@ -9298,6 +9544,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -3,7 +3,7 @@ import type { AuditEntry, Page } from '../../contracts/index.js';
 import type { PageRequest } from '../core/paging.js';
 
 export interface AuditFilter extends PageRequest {
-  key_id?: string;
+  principal_id?: string;
   operation?: string;
   resource?: string;
   /** RFC 3339, inclusive lower bound. */

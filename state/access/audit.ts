@@ -60,9 +60,9 @@ function newestOf({ until }: AuditFilter): string {
   return until === undefined ? '+' : String(Date.parse(until));
 }
 
-function matches(entry: AuditEntry, { key_id, operation, resource }: AuditFilter): boolean {
+function matches(entry: AuditEntry, { principal_id, operation, resource }: AuditFilter): boolean {
   return (
-    (key_id === undefined || entry.key_id === key_id) &&
+    (principal_id === undefined || entry.principal_id === principal_id) &&
     (operation === undefined || entry.operation === operation) &&
     (resource === undefined || entry.resource === resource)
   );

@@ -3,19 +3,22 @@ import type { CommandReply } from '../core/command-runner.js';
 import type { StoreContext } from '../core/context.js';
 import type { CommandName } from '../core/library.js';
 import { LookUpCache } from './look-up-cache.js';
+import type { Principal } from './principals-port.js';
 
-/** A session without its key. */
+/** A session without its principal. */
 export interface SessionRecord {
-  key_id: string;
+  principal_id: string;
   /** Unix time in ms. */
   expires_at: number;
   secure: boolean;
 }
 
-/** The look-ups of keys and sessions, and their changes, which make every server look them up again. */
+/** The look-ups of keys, shares and sessions, and their changes, which make every server look them up again. */
 export class LookUps {
   /** By the hash of a secret, and by the id. */
   readonly keys = new LookUpCache<ApiKey>();
+  /** By the hash of a token, and by the id. */
+  readonly shares = new LookUpCache<Principal>();
   /** By the hash of the token. */
   readonly sessions = new LookUpCache<SessionRecord>();
   private isWatching = false;
@@ -27,7 +30,7 @@ export class LookUps {
     if (this.isWatching) return;
     this.isWatching = true;
     this.context.subscriptions
-      .add(`${this.context.prefix}:api-keys:changed`, () => this.forget())
+      .add(`${this.context.prefix}:principals:changed`, () => this.forget())
       .catch(() => {
         this.isWatching = false;
       });
@@ -44,6 +47,7 @@ export class LookUps {
 
   private forget(): void {
     this.keys.forget();
+    this.shares.forget();
     this.sessions.forget();
   }
 }

@@ -38,7 +38,7 @@ t.test('a code begins one session, however many ask at once', async (t) => {
   );
   const [session, ...others] = begun.filter((one) => one !== null);
   t.same(others, []);
-  t.same({ key: session?.key, secure: session?.secure }, { key, secure: true });
+  t.match(session, { principal: { id: key.id, api_key: key, share: null }, secure: true });
   const winner = `token-${begun.findIndex((one) => one !== null)}`;
   t.same(await store.findSession(winner), session);
   for (const token of tokens.filter((other) => other !== winner))
@@ -50,8 +50,8 @@ t.test('a code begins one session, however many ask at once', async (t) => {
 t.test('a session of a key; only hashes are stored, and everything expires', async (t) => {
   const { store, redis, prefix, key } = await start(t);
   await store.putSignInCode('the-code', key.id);
-  const session = await store.createSession('the-token', { key_id: key.id }, insecure);
-  t.match(session, { key, secure: false });
+  const session = await store.createSession('the-token', { principal_id: key.id }, insecure);
+  t.match(session, { principal: { api_key: key }, secure: false });
   t.ok((session?.expires_at ?? 0) > (await store.now()) + SESSION_MS - 60_000);
   t.equal(await store.findSession('the-code'), null, 'a code is no token');
   t.equal(await store.findApiKey('the-token'), null, 'a token is no key');
@@ -62,14 +62,14 @@ t.test('a session of a key; only hashes are stored, and everything expires', asy
     t.notMatch(name, /the-(code|token)/);
     t.ok((await redis.pttl(name)) > 0, name);
   }
-  t.equal(await store.createSession('x', { key_id: `key_${ulid()}` }, insecure), null, 'of an unknown key');
+  t.equal(await store.createSession('x', { principal_id: `key_${ulid()}` }, insecure), null);
 });
 
 t.test('codes and sessions end by themselves; a session can be prolonged', async (t) => {
   const { store, key } = await start(t);
   const code_ends_at = await store.putSignInCode('short', key.id, 1);
-  await store.createSession('short', { key_id: key.id }, { ...insecure, lifeMs: 1 });
-  const long = await store.createSession('long', { key_id: key.id }, { ...insecure, lifeMs: 60_000 });
+  await store.createSession('short', { principal_id: key.id }, { ...insecure, lifeMs: 1 });
+  const long = await store.createSession('long', { principal_id: key.id }, { ...insecure, lifeMs: 60_000 });
   while ((await store.findSession('short')) !== null) await sleep(5);
   // Redis' clock may be set back a little.
   while ((await store.now()) < code_ends_at + 100) await sleep(5);
@@ -86,8 +86,9 @@ t.test('a revocation, and a rotation without overlap, end sessions and codes', a
   const other = await open();
   const begin = async () => {
     await store.putSignInCode('code', key.id);
-    await store.createSession('token', { key_id: key.id }, insecure);
-    for (const each of [store, other]) t.match(await each.findSession('token'), { key: { id: key.id } });
+    await store.createSession('token', { principal_id: key.id }, insecure);
+    for (const each of [store, other])
+      t.match(await each.findSession('token'), { principal: { id: key.id } });
   };
   const ended = async () => {
     t.equal(await store.findSession('token'), null, 'at once where it was changed');
@@ -107,9 +108,9 @@ t.test('a revocation, and a rotation without overlap, end sessions and codes', a
 t.test('signing out here, and everywhere', async (t) => {
   const { store, key } = await start(t);
   const foreign = await store.putApiKey('other', { name: 'other', scopes: ['admin'] });
-  await store.createSession('foreign', { key_id: foreign.id }, insecure);
+  await store.createSession('foreign', { principal_id: foreign.id }, insecure);
   for (const token of ['one', 'two', 'three']) {
-    await store.createSession(token, { key_id: key.id }, insecure);
+    await store.createSession(token, { principal_id: key.id }, insecure);
     t.not(await store.findSession(token), null);
   }
   await store.putSignInCode('code', key.id);
@@ -127,7 +128,11 @@ t.test('signing out here, and everywhere', async (t) => {
 t.test('a key has at most 100 sessions', async (t) => {
   const { store, redis, prefix, key } = await start(t);
   for (let n = 0; n < 105; n += 1)
-    await store.createSession(`token-${n}`, { key_id: key.id }, { ...insecure, lifeMs: SESSION_MS + n });
+    await store.createSession(
+      `token-${n}`,
+      { principal_id: key.id },
+      { ...insecure, lifeMs: SESSION_MS + n },
+    );
   t.equal(await redis.zcard(`${prefix}:sessions:${key.id}`), 100);
   for (const [n, lives] of [
     [0, false],

@@ -1,47 +1,47 @@
 import { redisCall, type StoreContext } from '../core/context.js';
-import type { ApiKeys } from './api-keys-port.js';
 import type { LookUps, SessionRecord } from './look-ups.js';
+import type { PrincipalLookUps } from './principals.js';
 import { hashOf } from './secret-hash.js';
 import { type BrowserSession, SESSION_MS, type Sessions, SIGN_IN_CODE_MS } from './sessions-port.js';
 
 export function sessions(
   context: StoreContext,
   lookUps: LookUps,
-  keys: Pick<ApiKeys, 'getApiKey'>,
+  principals: Pick<PrincipalLookUps, 'getPrincipal'>,
 ): Sessions {
   const { redis, prefix, commands } = context;
 
   async function read(hash: string): Promise<SessionRecord | null> {
-    const { key_id, expires_at, secure } = await redisCall(redis.hgetall(`${prefix}:session:${hash}`));
-    if (key_id === undefined) return null;
-    return { key_id, expires_at: Number(expires_at), secure: secure === '1' };
+    const { principal_id, expires_at, secure } = await redisCall(redis.hgetall(`${prefix}:session:${hash}`));
+    if (principal_id === undefined) return null;
+    return { principal_id, expires_at: Number(expires_at), secure: secure === '1' };
   }
 
-  async function withKey(session: SessionRecord | null): Promise<BrowserSession | null> {
+  async function withPrincipal(session: SessionRecord | null): Promise<BrowserSession | null> {
     if (session === null) return null;
-    const { key_id, ...rest } = session;
-    const key = await lookUps.keys.find(key_id, () => keys.getApiKey(key_id));
-    return key && { key, ...rest };
+    const { principal_id, ...rest } = session;
+    const principal = await principals.getPrincipal(principal_id);
+    return principal && { principal, ...rest };
   }
 
   return {
-    async putSignInCode(code, keyId, lifeMs = SIGN_IN_CODE_MS) {
-      const call = { hash: hashOf(code), key_id: keyId, life_ms: lifeMs };
+    async putSignInCode(code, principalId, lifeMs = SIGN_IN_CODE_MS) {
+      const call = { hash: hashOf(code), principal_id: principalId, life_ms: lifeMs };
       return Number((await commands.run('put_sign_in_code', call))[0]);
     },
 
     async createSession(token, by, { secure, lifeMs = SESSION_MS }) {
       const whose = 'code' in by ? { code_hash: hashOf(by.code) } : by;
       const call = { hash: hashOf(token), ...whose, secure: secure ? '1' : '', life_ms: lifeMs };
-      const [created, key_id, expires_at] = await commands.run('create_session', call);
+      const [created, principal_id, expires_at] = await commands.run('create_session', call);
       if (created !== '1') return null;
-      return withKey({ key_id: String(key_id), expires_at: Number(expires_at), secure });
+      return withPrincipal({ principal_id: String(principal_id), expires_at: Number(expires_at), secure });
     },
 
     async findSession(token) {
       const hash = hashOf(token);
       lookUps.watch();
-      return withKey(await lookUps.sessions.find(hash, () => read(hash)));
+      return withPrincipal(await lookUps.sessions.find(hash, () => read(hash)));
     },
 
     async renewSession(token, lifeMs = SESSION_MS) {
@@ -52,8 +52,8 @@ export function sessions(
       await lookUps.change('end_session', { hash: hashOf(token) });
     },
 
-    async endSessions(keyId) {
-      await lookUps.change('end_sessions', { key_id: keyId });
+    async endSessions(principalId) {
+      await lookUps.change('end_sessions', { principal_id: principalId });
     },
   };
 }

@@ -22,7 +22,7 @@ t.test('the printed address signs a browser in, once', async (t) => {
       'there is no display',
     );
     const reply = await signIn(printed.out);
-    t.match(reply.json(), { api_key: { name: 'test' } });
+    t.match(reply.json(), { me: { api_key: { name: 'test' } } });
     t.equal((await signIn(printed.out)).statusCode, 401);
     const headers = { cookie: String(reply.headers['set-cookie']).split(';')[0] };
     const status = async () => (await stack.app.inject({ url: '/v1/me', headers })).statusCode;

@@ -221,7 +221,7 @@ t.test('all methods', async (t) => {
     const { sessions, http } = client;
     const { code } = await sessions.code();
     const signedIn = await http.POST('/v1/sessions', { body: { code } });
-    t.match(signedIn.data, { api_key: { name: 'test' }, project: { name: 'default' } });
+    t.match(signedIn.data?.me, { api_key: { name: 'test' }, project: { name: 'default' } });
     t.equal((await http.DELETE('/v1/sessions/current')).response.status, 204);
     const { url, expires_at } = await sessions.address();
     t.ok(url.startsWith(`${client.options.baseUrl}/#/sign-in/zf_code_`));
@@ -231,6 +231,20 @@ t.test('all methods', async (t) => {
       (await http.POST('/v1/sessions', { body: { code: url.split('/').at(-1) } })).response.status,
       401,
     );
+  });
+
+  await t.test('shares', async (t) => {
+    const { id: job_id } = await stack.createJob();
+    const { url, token, ...made } = await client.shares.create(job_id, { description: 'a note' });
+    t.equal(url, `${client.options.baseUrl}/#/shared/${token}`);
+    t.strictSame(await client.shares.list(job_id), [made]);
+    const viewer = new Zerofleet({ ...client.options, apiKey: token });
+    t.match(await viewer.me(), { share: made, api_key: null, project: null });
+    t.equal((await viewer.jobs.get(job_id)).id, job_id);
+    await t.rejects(viewer.jobs.pause(job_id), { code: 'outside_share', status: 403 });
+    await client.shares.revoke(job_id, made.id);
+    await t.rejects(viewer.me(), { code: 'unauthenticated' });
+    await t.rejects(client.shares.revoke(job_id, made.id), { code: 'share_not_found' });
   });
 
   await t.test('webhooks', async (t) => {

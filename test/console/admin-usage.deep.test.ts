@@ -113,7 +113,7 @@ t.test('the audit log', { skip }, async (t) => {
     await untilCount(page, rows, 50);
     t.equal(await page.inputValue('label:has-text("Operation") input'), '');
     await page.click(`${rows}:nth-child(1) a:has-text("test")`);
-    await page.waitForURL(/key_id=key_/);
+    await page.waitForURL(/principal_id=key_/);
     await page.fill('label:has-text("Until") input', '2020-01-01T00:00');
     await page.keyboard.press('Tab');
     await page.waitForSelector('text=No entry passes these filters.');

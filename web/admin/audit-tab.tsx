@@ -57,15 +57,26 @@ function NoEntries({ filtered }: { filtered: boolean }) {
 }
 
 function EntryRow({ entry }: { entry: AuditEntry }) {
-  const { at, key_id, key_name, session, operation, resource, outcome, status, code, request_id } = entry;
+  const {
+    at,
+    principal_id,
+    principal_name,
+    session,
+    operation,
+    resource,
+    outcome,
+    status,
+    code,
+    request_id,
+  } = entry;
   return (
     <tr>
       <td>
         <time dateTime={at}>{dateTime(at)}</time>
       </td>
       <td>
-        <a href={linkOf({ key_id })} title={`Only ${key_id}`}>
-          {key_name}
+        <a href={linkOf({ principal_id })} title={`Only ${principal_id}`}>
+          {principal_name}
         </a>
         {session && <span class="muted"> in a browser</span>}
       </td>
@@ -116,7 +127,7 @@ const AuditFilters = memo(() => {
       </label>
       <label>
         Key
-        <input type="text" placeholder="key_…" list="audit-keys" {...field('key_id')} />
+        <input type="text" placeholder="key_… or shr_…" list="audit-keys" {...field('principal_id')} />
       </label>
       <KeyOptions />
       <label>

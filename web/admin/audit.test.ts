@@ -8,7 +8,7 @@ t.test('filters stay in the address, and become a request', async (t) => {
   const filters = {
     operation: 'cancelJob',
     resource: 'job_1',
-    key_id: 'key_1',
+    principal_id: 'key_1',
     since: '2026-11-27T20:00',
     until: '2026-11-28T00:00',
   };

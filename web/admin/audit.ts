@@ -3,7 +3,7 @@ import type { AuditFilter } from '../../client/audit.js';
 import type { AuditEntry } from '../../contracts/types.js';
 import { timeOf } from './fields.js';
 
-export const FILTERS = ['operation', 'resource', 'key_id', 'since', 'until'] as const;
+export const FILTERS = ['operation', 'resource', 'principal_id', 'since', 'until'] as const;
 
 /** Times are those of the browser: `2026-11-27T20:00`. */
 export type Filters = Record<(typeof FILTERS)[number], string>;
@@ -11,11 +11,11 @@ export type Filters = Record<(typeof FILTERS)[number], string>;
 export const filtersOf = (query: URLSearchParams) =>
   Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? ''])) as Filters;
 
-export function requestOf({ operation, resource, key_id, since, until }: Filters): AuditFilter {
+export function requestOf({ operation, resource, principal_id, since, until }: Filters): AuditFilter {
   return {
     operation: operation || undefined,
     resource: resource || undefined,
-    key_id: key_id || undefined,
+    principal_id: principal_id || undefined,
     since: timeOf(since),
     until: timeOf(until),
   };

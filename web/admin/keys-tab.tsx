@@ -23,7 +23,7 @@ const readProjects = async () =>
 const me = () => (session.value.state === 'in' ? session.value.me : null);
 
 export function KeysTab() {
-  const own = me()?.project.name ?? '';
+  const own = me()?.project?.name ?? '';
   const project = place.value.query.get('project') ?? own;
   const { list, more } = useList(() => client.apiKeys.list({ limit: 100, project }), [project]);
   const projects = useLoaded(readProjects, []);
@@ -125,7 +125,7 @@ function KeyRow({ apiKey, onRotate, onRevoked }: KeyRowProps) {
       </td>
       <td>{requests_per_minute === null ? 'default' : count(requests_per_minute)}</td>
       <td class="actions">
-        <a href={linkTo(['admin'], { tab: 'audit', key_id: id })}>Audit</a>
+        <a href={linkTo(['admin'], { tab: 'audit', principal_id: id })}>Audit</a>
         {!builtin && (may('operator') || !scopes.includes('operator')) && (
           <button type="button" class="quiet" onClick={onRotate}>
             Rotate
@@ -142,7 +142,7 @@ function KeyRow({ apiKey, onRotate, onRevoked }: KeyRowProps) {
   );
 }
 
-const isOwn = ({ id }: ApiKey) => me()?.api_key.id === id;
+const isOwn = ({ id }: ApiKey) => me()?.api_key?.id === id;
 
 const isAhead = (time: string | null): time is string => time !== null && Date.parse(time) > Date.now();
 

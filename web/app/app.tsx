@@ -6,7 +6,8 @@ import { RunView } from '../run/run-view.js';
 import { RunsView } from '../runs/runs-view.js';
 import { useLoaded } from './loaded.js';
 import { followAddress, place } from './router.js';
-import { readSession, session } from './session.js';
+import { readSession, session, share } from './session.js';
+import { OpenShared, SharedShell } from './shared.js';
 import { Shell } from './shell.js';
 import { SignIn } from './sign-in.js';
 
@@ -40,7 +41,15 @@ export function App() {
   const { path } = place.value;
   if (path[0] === 'sign-in') return <SignIn code={path[1] ?? null} />;
   if (session.value.state === 'unknown') return fault.value && <Notice fault={fault.value} />;
+  if (path[0] === 'shared') return <OpenShared token={path[1] ?? ''} />;
   if (session.value.state === 'out') return <SignIn code={null} />;
+  const link = share.value;
+  if (link !== null)
+    return (
+      <SharedShell link={link}>
+        <RunView key={link.job_id} id={link.job_id} />
+      </SharedShell>
+    );
   const [name = 'runs', ...rest] = path;
   const View = VIEWS[name];
   return (

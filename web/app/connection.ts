@@ -9,6 +9,9 @@ export const client = new Zerofleet({ baseUrl });
 /** The client without repetitions, for views that tell of a busy server and repeat themselves. */
 export const impatient = new Zerofleet({ baseUrl, retry: { tries: 1 } });
 
+/** The client with a token of its own, whatever the session of the browser. */
+export const clientOf = (token: string) => new Zerofleet({ baseUrl, apiKey: token });
+
 /** An error as the console shows it. */
 export interface Fault {
   /** Code of the catalogue, or `offline`. */

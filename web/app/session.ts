@@ -1,5 +1,5 @@
 /** Browser session of the console: a cookie that scripts cannot read. */
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { ApiError } from '../../client/index.js';
 import { bodyOf } from '../../client/transport.js';
 import type { Me, Scope } from '../../contracts/types.js';
@@ -12,6 +12,9 @@ export type Session =
 
 export const session = signal<Session>({ state: 'unknown' });
 
+/** The share of a session that shows one run; null for a session of a key. */
+export const share = computed(() => (session.value.state === 'in' ? session.value.me.share : null));
+
 /** Reads who is signed in. @throws errors of the client, other than that nobody is */
 export async function readSession(): Promise<void> {
   try {
@@ -22,8 +25,8 @@ export async function readSession(): Promise<void> {
   }
 }
 
-/** Signs in with a key, or with the code of a link. @throws errors of the client */
-export async function signIn(given: { api_key: string } | { code: string }): Promise<void> {
+/** Signs in with a key, the token of a share, or the code of a link. @throws errors of the client */
+export async function signIn(given: { token: string } | { code: string }): Promise<void> {
   await bodyOf('sign in', client.http.POST('/v1/sessions', { body: given }));
   await readSession();
 }
@@ -36,12 +39,15 @@ export async function signOut(everywhere: boolean): Promise<void> {
 
 /** Called when the server no longer knows the session. */
 export function sessionEnded(): void {
-  if (session.value.state === 'in') session.value = { state: 'out', reason: 'The session has ended.' };
+  if (session.value.state !== 'in') return;
+  const reason =
+    share.value === null ? 'The session has ended.' : 'The shared link has expired or was revoked.';
+  session.value = { state: 'out', reason };
 }
 
-/** Returns whether the session's API key has a scope. Views hide actions without it. */
+/** Returns whether the session has a scope. Views hide actions without it. */
 export function may(scope: Scope): boolean {
   if (session.value.state !== 'in') return false;
-  const { scopes } = session.value.me.api_key;
+  const { scopes } = session.value.me;
   return scopes.includes(scope) || (scope !== 'operator' && scopes.includes('admin'));
 }

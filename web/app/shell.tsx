@@ -26,13 +26,10 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const current = place.value.path[0] ?? 'runs';
   return (
     <>
-      <a class="skip" href="#main">
-        Skip to the content
-      </a>
+      <SkipLink />
       <header class="bar">
         <a class="brand" href="#/runs">
-          <img src="./icon.svg" alt="" width="22" height="22" />
-          zerofleet
+          <Brand />
         </a>
         <nav aria-label="Pages">
           {PAGES.filter(([, , scope]) => may(scope)).map(([name, label]) => (
@@ -65,13 +62,27 @@ export function Shell({ children }: { children: ComponentChildren }) {
   );
 }
 
+/** Goes around the head. */
+export const SkipLink = () => (
+  <a class="skip" href="#main">
+    Skip to the content
+  </a>
+);
+
+export const Brand = () => (
+  <>
+    <img src="./icon.svg" alt="" width="22" height="22" />
+    zerofleet
+  </>
+);
+
 function Account() {
   if (session.value.state !== 'in') return null;
   const { api_key, project } = session.value.me;
   return (
     <details class="account">
       <summary>
-        {api_key.name} <span class="muted">{project.name}</span>
+        {api_key?.name} <span class="muted">{project?.name}</span>
       </summary>
       <div class="menu">
         <ActionButton label="Sign out" act={() => signOut(false)} />

@@ -29,12 +29,12 @@ export function SignIn({ code }: { code: string | null }) {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    void enter({ api_key: String(form.get('key')).trim() });
+    void enter({ token: String(form.get('key')).trim() });
   };
   const reason = session.value.state === 'out' ? session.value.reason : null;
   return (
     <main class="sign-in">
-      <form class="card" onSubmit={submit}>
+      <form class="card form" onSubmit={submit}>
         <h1>Sign in</h1>
         <p class="muted">
           <code>zerofleet open</code> signs this browser in. Or enter an API key: it is kept by the server,

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Checkpoint, CheckpointVerdict, Job } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { linkTo } from '../app/router.js';
-import { may } from '../app/session.js';
+import { may, share } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { Empty } from '../parts/empty.js';
 import { ago, bytes, count, loss } from '../parts/format.js';
@@ -113,11 +113,15 @@ function Row({ run, job, checkpoint, marks, isChosen, onOpen }: RowProps) {
       </td>
       <td class="muted">{ago(committed_at)}</td>
       <td class="actions">
-        <a href={linkTo(['playground'], { model: id })}>Try it</a>
-        <button type="button" class="quiet" onClick={onOpen}>
-          Files and exports
-        </button>
-        <ActionButton label="Verify" kind="quiet" act={verify} />
+        {share.value === null && (
+          <>
+            <a href={linkTo(['playground'], { model: id })}>Try it</a>
+            <button type="button" class="quiet" onClick={onOpen}>
+              Files and exports
+            </button>
+            <ActionButton label="Verify" kind="quiet" act={verify} />
+          </>
+        )}
         {may('jobs:write') && (
           <>
             <ActionButton label={pinned ? 'Unpin' : 'Pin'} kind="quiet" act={pin} />

@@ -2,6 +2,7 @@ import type { FunctionComponent } from 'preact';
 import { lazy, Suspense } from 'preact/compat';
 import { useEffect, useMemo } from 'preact/hooks';
 import { go, linkTo, place } from '../app/router.js';
+import { may } from '../app/session.js';
 import { ProgressBar, StateBadge } from '../parts/badge.js';
 import { words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
@@ -9,6 +10,7 @@ import { Tabs } from '../parts/tabs.js';
 import { LiveRun } from './live-run.js';
 import { Overview } from './overview.js';
 import { RunActions } from './run-actions.js';
+import { ShareRun } from './share.js';
 
 const tab = <T extends string>(
   load: () => Promise<Record<T, FunctionComponent<{ run: LiveRun }>>>,
@@ -72,6 +74,7 @@ function Head({ run }: { run: LiveRun }) {
         {run.isLive.value && <span class="live">live</span>}
         <span class="spring" />
         <RunActions run={run} job={job} />
+        {may('jobs:write') && <ShareRun id={id} />}
       </div>
       <p class="mono muted small">{id}</p>
       {failure && (

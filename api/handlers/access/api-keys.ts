@@ -7,7 +7,7 @@ import {
   type NewApiKey,
   ZerofleetError,
 } from '../../../contracts/index.js';
-import type { ApiKeys } from '../../../state/index.js';
+import type { ApiKeys, Principal } from '../../../state/index.js';
 import { patched } from '../../access/change-record.js';
 import { found, notFound } from '../../access/found.js';
 import { sendRecord } from '../../http/etag.js';
@@ -16,9 +16,11 @@ import type { OperationHandler } from '../types.js';
 
 const DAY_SECONDS = 86_400;
 
+type Rights = Pick<Principal, 'project' | 'scopes'>;
+
 export const createApiKey: OperationHandler<'createApiKey'> = async (request, reply): Promise<NewApiKey> => {
   const { store } = request.server.services;
-  const { apiKey: by, body } = request;
+  const { principal: by, body } = request;
   const errors = errorsOf(body, by);
   if (errors.length > 0) throw invalidDocument(errors);
   const secret = newSecret();
@@ -31,7 +33,7 @@ export const createApiKey: OperationHandler<'createApiKey'> = async (request, re
 
 export const listApiKeys: OperationHandler<'listApiKeys'> = (request) => {
   const { project = request.records.project, ...page } = request.query;
-  if (project !== request.records.project && !isOperator(request.apiKey))
+  if (project !== request.records.project && !isOperator(request.principal))
     throw new ZerofleetError(
       'insufficient_scope',
       'only a key with the scope operator may read keys of other projects',
@@ -44,12 +46,16 @@ const CHANGEABLE = ['name', 'expires_at', 'requests_per_minute'] as const satisf
 
 export const getApiKey: OperationHandler<'getApiKey'> = async (request, reply) => {
   const { key_id } = request.params;
-  return sendRecord(reply, await findKey(request.server.services.store, key_id, request.apiKey), CHANGEABLE);
+  return sendRecord(
+    reply,
+    await findKey(request.server.services.store, key_id, request.principal),
+    CHANGEABLE,
+  );
 };
 
 export const updateApiKey: OperationHandler<'updateApiKey'> = async (request, reply) => {
   const { store } = request.server.services;
-  const { headers, apiKey: by } = request;
+  const { headers, principal: by } = request;
   const { expires_at, ...rest } = request.body;
   const errors = expiryErrors(expires_at);
   if (errors.length > 0) throw invalidDocument(errors);
@@ -61,7 +67,7 @@ export const updateApiKey: OperationHandler<'updateApiKey'> = async (request, re
 
 export const revokeApiKey: OperationHandler<'revokeApiKey'> = async (request, reply) => {
   const { store } = request.server.services;
-  const key = await findKey(store, request.params.key_id, request.apiKey);
+  const key = await findKey(store, request.params.key_id, request.principal);
   if (!(await store.revokeApiKey(key.id))) throw notFound('API key', key.id);
   return reply.code(204).send();
 };
@@ -69,7 +75,7 @@ export const revokeApiKey: OperationHandler<'revokeApiKey'> = async (request, re
 export const rotateApiKey: OperationHandler<'rotateApiKey'> = async (request, reply): Promise<NewApiKey> => {
   const { store } = request.server.services;
   const { overlap_seconds = DAY_SECONDS } = request.body;
-  const { apiKey: by } = request;
+  const { principal: by } = request;
   const { id } = requireRights(await findKey(store, request.params.key_id, by), by);
   const secret = newSecret();
   const key = await store.rotateApiKey(id, secret, overlap_seconds * 1000);
@@ -83,7 +89,7 @@ function newSecret(): string {
 }
 
 /** Errors of a request for a key. A key cannot grant rights that it lacks. */
-function errorsOf({ scopes, project, expires_at }: ApiKeyRequest, by: ApiKey | null): FieldError[] {
+function errorsOf({ scopes, project, expires_at }: ApiKeyRequest, by: Rights | null): FieldError[] {
   const errors: FieldError[] = [];
   const isForeign = project !== undefined && project !== by?.project;
   if (isForeign && !isOperator(by)) {
@@ -111,17 +117,17 @@ function timeText(time: string | null): string | null {
  * Requires the scope operator for changing a key with that scope: rotation reveals its secret, and an update extends its life.
  * @throws ZerofleetError `insufficient_scope`
  */
-function requireRights(key: ApiKey, by: ApiKey | null): ApiKey {
+function requireRights(key: ApiKey, by: Rights | null): ApiKey {
   if (!isOperator(key) || isOperator(by)) return key;
   throw new ZerofleetError('insufficient_scope', `${key.id} has the scope operator, but your key does not`);
 }
 
-function isOperator(key: ApiKey | null): boolean {
+function isOperator(key: Pick<Principal, 'scopes'> | null): boolean {
   return key?.scopes.includes('operator') ?? false;
 }
 
 /** @throws ZerofleetError `api_key_not_found`, also for a key that `by` may not read */
-async function findKey(store: Pick<ApiKeys, 'getApiKey'>, id: string, by: ApiKey | null): Promise<ApiKey> {
+async function findKey(store: Pick<ApiKeys, 'getApiKey'>, id: string, by: Rights | null): Promise<ApiKey> {
   const key = found(await store.getApiKey(id), 'API key', id);
   if (key.project !== by?.project && !isOperator(by)) throw notFound('API key', id);
   return key;

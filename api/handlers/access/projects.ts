@@ -1,6 +1,6 @@
-import { isFinal, JOB_STATES, type Project, ZerofleetError } from '../../../contracts/index.js';
+import { isFinal, JOB_STATES, type Me, type Project, ZerofleetError } from '../../../contracts/index.js';
 import { putQuotaDocument } from '../../../control/recovery/documents.js';
-import { type Projects, storedBytes } from '../../../state/index.js';
+import { type Principal, type Projects, storedBytes } from '../../../state/index.js';
 import type { OperationHandler } from '../types.js';
 
 export const listProjects: OperationHandler<'listProjects'> = async (request) => {
@@ -22,10 +22,19 @@ export const putProject: OperationHandler<'putProject'> = async (request) => {
   return describeProject(store, project);
 };
 
-export const getMe: OperationHandler<'getMe'> = async ({ server, apiKey, records }) => {
-  if (apiKey === null) throw new ZerofleetError('internal_error', 'a request without a key');
-  return { api_key: apiKey, project: await describeProject(server.services.store, records.project) };
+export const getMe: OperationHandler<'getMe'> = ({ server, principal }) => {
+  if (principal === null) throw new ZerofleetError('internal_error', 'a request without a principal');
+  return describePrincipal(server.services.store, principal);
 };
+
+/** A share does not show its project. */
+export async function describePrincipal(
+  store: Pick<Projects, 'getQuota' | 'getUse'>,
+  { api_key, share, scopes, project }: Principal,
+): Promise<Me> {
+  const shown = share === null ? await describeProject(store, project) : null;
+  return { api_key, share, scopes: [...scopes], project: shown };
+}
 
 export async function describeProject(
   store: Pick<Projects, 'getQuota' | 'getUse'>,

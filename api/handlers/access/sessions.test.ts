@@ -27,7 +27,7 @@ async function start(t: Pick<Test, 'teardown'>, options?: TestStackOptions) {
   const newCode = async (headers = {}) =>
     (await stack.request({ method: 'POST', url: '/v1/sign-in-codes', headers })).json<SignInCode>();
   /** The cookie of a new session. */
-  const cookieOf = async (api_key = ADMIN_KEY) => cookieIn(await signIn({ api_key }));
+  const cookieOf = async (token = ADMIN_KEY) => cookieIn(await signIn({ token }));
   return { stack, browse, signIn, newCode, cookieOf };
 }
 
@@ -57,8 +57,9 @@ t.test('a code signs one browser in', async (t) => {
   );
   t.equal(reply.headers['cache-control'], 'no-store');
   const session = reply.json<Session>();
-  t.match(session, {
+  t.match(session.me, {
     api_key: { name: 'test', scopes: ['admin', 'operator'] },
+    share: null,
     project: { name: 'default' },
   });
   t.ok(Math.abs(Date.parse(session.expires_at) - before - SESSION_MS) < 600_000);
@@ -67,13 +68,18 @@ t.test('a code signs one browser in', async (t) => {
   t.notOk(reply.body.includes(token));
 
   const me = await browse({ url: '/v1/me' }, `theme=dark; ${cookie}; other=1`);
-  t.match(me.json(), { api_key: { id: session.api_key.id }, project: { name: 'default' } });
+  t.match(me.json(), session.me);
   t.equal(me.headers['set-cookie'], undefined, 'not prolonged with each request');
   const again = await browse({ method: 'POST', url: '/v1/sign-in-codes', headers: FROM_CONSOLE }, cookie);
   t.equal(again.json<Problem>().code, 'insufficient_scope', 'a session cannot leave its browser');
   const { data } = (await browse({ url: '/v1/audit-log' }, cookie)).json<Page<AuditEntry>>();
   t.strictSame(
-    data.map(({ operation, key_name, session, outcome }) => [operation, key_name, session, outcome]),
+    data.map(({ operation, principal_name, session, outcome }) => [
+      operation,
+      principal_name,
+      session,
+      outcome,
+    ]),
     [
       ['createSignInCode', 'test', true, 'refused'],
       ['createSession', 'test', false, 'succeeded'],
@@ -95,13 +101,13 @@ t.test('a code signs one browser in', async (t) => {
 
 t.test('a key signs in, too; what is wrong is refused', async (t) => {
   const { stack, browse, signIn, newCode } = shared;
-  t.equal(await status(signIn({ api_key: ADMIN_KEY })), 201);
+  t.equal(await status(signIn({ token: ADMIN_KEY })), 201);
   const { store } = stack;
   const past = new Date(0).toISOString();
   await store.putApiKey('zf_expired', { name: 'old', scopes: ['admin'], expires_at: past });
-  for (const payload of [{ api_key: 'zf_unknown' }, { api_key: 'zf_expired' }, { code: 'x' }])
+  for (const payload of [{ token: 'zf_unknown' }, { token: 'zf_expired' }, { code: 'x' }])
     t.equal(await codeOf(signIn(payload)), 'unauthenticated');
-  for (const payload of [{}, { api_key: ADMIN_KEY, code: 'x' }, { api_key: '' }, { key: ADMIN_KEY }, []])
+  for (const payload of [{}, { token: ADMIN_KEY, code: 'x' }, { token: '' }, { api_key: ADMIN_KEY }, []])
     t.equal(await codeOf(signIn(payload)), 'validation_failed', JSON.stringify(payload));
   const { code } = await newCode();
   const form = { 'content-type': 'text/plain' };
@@ -126,7 +132,7 @@ t.test('over HTTPS the cookie is secure', async (t) => {
     ...(site && { 'sec-fetch-site': site }),
   });
   const cookie = async (headers: object) =>
-    String((await signIn({ api_key: ADMIN_KEY }, headers)).headers['set-cookie']);
+    String((await signIn({ token: ADMIN_KEY }, headers)).headers['set-cookie']);
   t.match(await cookie(origin('https://train.example.com', 'same-origin')), /; Secure/);
   t.match(await cookie(origin('https://train.example.com')), /; Secure/);
   t.notMatch(await cookie(origin('http://127.0.0.1:8080', 'same-origin')), /Secure/);
@@ -245,7 +251,7 @@ t.test('a session in use is prolonged', async (t) => {
   const lifeMs = SESSION_MS - 2 * 3_600_000;
   for (const secure of [true, false]) {
     const token = `token-${secure}`;
-    const begun = await store.createSession(token, { key_id: key.id }, { secure, lifeMs });
+    const begun = await store.createSession(token, { principal_id: key.id }, { secure, lifeMs });
     const headers = { cookie: `zf_session=${token}` };
     const reply = await app.inject({ url: '/v1/me', headers });
     const flag = secure ? '; Secure' : '';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Session, type SignInCode, ZerofleetError } from '../../../contracts/index.js';
 import type { JobStorePort, SignInBy } from '../../../state/index.js';
-import { findKey, requireUnexpired } from '../../http/authenticate.js';
+import { findPrincipal, requireUnexpired } from '../../http/authenticate.js';
 import { requireSameOrigin } from '../../http/same-origin.js';
 import {
   cameOverHttps,
@@ -10,13 +10,13 @@ import {
   setSessionCookie,
 } from '../../http/session-cookie.js';
 import type { OperationHandler, OperationRequest } from '../types.js';
-import { describeProject } from './projects.js';
+import { describePrincipal } from './projects.js';
 
 export const createSignInCode: OperationHandler<'createSignInCode'> = async (
   request,
   reply,
 ): Promise<SignInCode> => {
-  const { id } = keyOf(request);
+  const { id } = principalOf(request);
   // A script on a page could otherwise take the session of its browser elsewhere.
   if (request.session !== null)
     throw new ZerofleetError('insufficient_scope', 'a session cannot create sign-in codes; send the API key');
@@ -34,17 +34,16 @@ export const createSession: OperationHandler<'createSession'> = async (request, 
   const session = await store.createSession(token, by, { secure: cameOverHttps(request) });
   if (session === null)
     throw new ZerofleetError('unauthenticated', 'the sign-in code is unknown, was used or has expired');
-  const { key, expires_at } = session;
-  requireUnexpired(key);
+  const { principal, expires_at } = session;
+  requireUnexpired(principal);
   // The browser forgets its previous session.
   const previous = sessionToken(request);
   if (previous !== undefined) await store.endSession(previous);
-  // The audit log has the sign-in as a request of the key.
-  request.apiKey = key;
+  // The audit log has the sign-in as a request of the principal.
+  request.principal = principal;
   setSessionCookie(reply, token, session);
   reply.code(201).header('cache-control', 'no-store');
-  const project = await describeProject(store, key.project);
-  return { api_key: key, project, expires_at: timeText(expires_at) };
+  return { me: await describePrincipal(store, principal), expires_at: timeText(expires_at) };
 };
 
 export const endSession: OperationHandler<'endSession'> = async ({ server, session }, reply) => {
@@ -54,7 +53,7 @@ export const endSession: OperationHandler<'endSession'> = async ({ server, sessi
 };
 
 export const endSessions: OperationHandler<'endSessions'> = async (request, reply) => {
-  await request.server.services.store.endSessions(keyOf(request).id);
+  await request.server.services.store.endSessions(principalOf(request).id);
   clearSessionCookie(reply);
   return reply.code(204).send();
 };
@@ -62,17 +61,17 @@ export const endSessions: OperationHandler<'endSessions'> = async (request, repl
 /** @throws ZerofleetError `unauthenticated` */
 async function signInBy(
   store: JobStorePort,
-  { code, api_key }: OperationRequest<'createSession'>['body'],
+  { code, token }: OperationRequest<'createSession'>['body'],
 ): Promise<SignInBy> {
-  if (api_key === undefined) return { code: code ?? '' };
-  const key = await findKey(store, api_key);
-  requireUnexpired(key);
-  return { key_id: key.id };
+  if (token === undefined) return { code: code ?? '' };
+  const principal = await findPrincipal(store, token);
+  requireUnexpired(principal);
+  return { principal_id: principal.id };
 }
 
-function keyOf({ apiKey }: Pick<OperationRequest<'endSessions'>, 'apiKey'>) {
-  if (apiKey === null) throw new ZerofleetError('internal_error', 'a request without a key');
-  return apiKey;
+function principalOf({ principal }: Pick<OperationRequest<'endSessions'>, 'principal'>) {
+  if (principal === null) throw new ZerofleetError('internal_error', 'a request without a principal');
+  return principal;
 }
 
 /** 256 random bits with a prefix that logs and secret scanners recognize. */

@@ -48,6 +48,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   listModels: reads,
   getModel: reads,
   listApiKeys: reads,
+  listShares: reads,
   getApiKey: reads,
   listAuditLog: reads,
   listProjects: reads,

@@ -44,7 +44,7 @@ export function sendCreated(reply: FastifyReply, { job, replayed }: CreateJobRes
   return sendJob(reply, warnings.length === 0 ? job : { ...job, warnings });
 }
 
-export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' | 'apiKey'>): SpecLookups {
+export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' | 'principal'>): SpecLookups {
   const { records: store, server } = request;
   const { objects, contract } = server.services;
   return {

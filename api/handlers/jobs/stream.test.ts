@@ -179,10 +179,10 @@ t.test('a client that disconnects before its stream begins leaves none behind', 
     wrap: ({ store }) => ({
       store: {
         ...store,
-        async findApiKey(secret) {
+        async findPrincipal(secret) {
           ask();
           await gone;
-          return store.findApiKey(secret);
+          return store.findPrincipal(secret);
         },
         async getJob(id) {
           look();

@@ -104,7 +104,7 @@ function as({ services }: FastifyInstance, operationId: OperationId) {
 
 /** Finds the upload of a request, if its key may change it. @throws Refusal; ZerofleetError `upload_not_found`, errors of admit() */
 async function open(request: OfUpload, reply: FastifyReply): Promise<UploadSession> {
-  await admit(request, reply, request.routeOptions.config.operation?.scopes ?? []);
+  await admit(request, reply);
   const { upload_id: id } = request.params;
   if (!ID.test(id))
     throw new Refusal(400, 'invalid_parameter', 'upload_id', `${id} is not the id of an upload`);

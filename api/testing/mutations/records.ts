@@ -177,6 +177,28 @@ export const RECORD_MUTATIONS = {
       };
     },
   },
+  createShare: {
+    status: 201,
+    showsSecret: true,
+    prepare: async (stack) => {
+      const job_id = (await stack.createJob()).id;
+      const effects = async () => (await stack.store.listShares(job_id)).length;
+      return { request: { method: 'POST', url: `/v1/jobs/${job_id}/shares`, payload: {} }, effects };
+    },
+  },
+  revokeShare: {
+    status: 204,
+    prepare: async (stack) => {
+      const job_id = (await stack.createJob()).id;
+      const { store } = stack;
+      const share = { job_id, description: '', life_ms: 60_000 };
+      const { id } = await store.createShare(`zf_share_${ulid()}`, share);
+      return {
+        request: { method: 'DELETE', url: `/v1/jobs/${job_id}/shares/${id}` },
+        effects: async () => (await store.listShares(job_id)).length,
+      };
+    },
+  },
   createWebhook: {
     status: 201,
     showsSecret: true,

@@ -481,6 +481,54 @@ class JobsOperations(Resource):
             },
         )
 
+    def list_shares(
+        self,
+        job_id: schemas.JobId,
+    ) -> List[schemas.Share]:
+        """All shares of the job that have not ended, newest first, without their tokens."""
+        answer: List[schemas.Share] = self._http.json(
+            "GET",
+            f"/v1/jobs/{quoted(job_id)}/shares",
+        )["data"]
+        return answer
+
+    def create_share(
+        self,
+        job_id: schemas.JobId,
+        body: Optional[schemas.ShareRequest] = None,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> schemas.NewShare:
+        """Returns a token that reads this job until it expires or is revoked: the job with its
+        metrics, events, log lines, checkpoints and attempts, and nothing else (`outside_share`). It
+        is a bearer token. The address `/#/shared/TOKEN` of this server shows the job in a browser.
+        A job may have 50 shares, which end with it (`too_many_shares`)."""
+        answer: schemas.NewShare = self._http.json(
+            "POST",
+            f"/v1/jobs/{quoted(job_id)}/shares",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+            body=body,
+        )
+        return answer
+
+    def revoke_share(
+        self,
+        job_id: schemas.JobId,
+        share_id: schemas.ShareId,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> None:
+        """The token is refused from now on. Sessions and streams that use it end within a second."""
+        return self._http.empty(
+            "DELETE",
+            f"/v1/jobs/{quoted(job_id)}/shares/{quoted(share_id)}",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+        )
+
 
 
 class ServiceOperations(Resource):
@@ -558,11 +606,12 @@ class ServiceOperations(Resource):
         self,
         body: schemas.SignIn,
     ) -> schemas.Session:
-        """Exchanges a sign-in code or an API key for a session, whose token is in the cookie
-        `zf_session` only (`HttpOnly`, `SameSite=Strict`, and `Secure` over HTTPS). A request with
-        that cookie and without an `Authorization` header has the rights of the key. A session ends
-        after seven days without a request, with its key, or by signing out; an answer may set the
-        cookie again to prolong it. A request from another site is refused (`csrf_rejected`)."""
+        """Exchanges a sign-in code, an API key or the token of a share for a session, whose token
+        is in the cookie `zf_session` only (`HttpOnly`, `SameSite=Strict`, and `Secure` over HTTPS).
+        A request with that cookie and without an `Authorization` header has the rights of the key
+        or share. A session ends after seven days without a request, with its key or share, or by
+        signing out; an answer may set the cookie again to prolong it. A request from another site
+        is refused (`csrf_rejected`)."""
         answer: schemas.Session = self._http.json(
             "POST",
             "/v1/sessions",
@@ -595,7 +644,7 @@ class ServiceOperations(Resource):
         *,
         after: Optional[schemas.AuditEntryId] = None,
         limit: Optional[int] = None,
-        key_id: Optional[schemas.ApiKeyId] = None,
+        principal_id: Optional[schemas.PrincipalId] = None,
         operation: Optional[schemas.OperationName] = None,
         resource: Optional[str] = None,
         since: Optional[schemas.Time] = None,
@@ -611,7 +660,7 @@ class ServiceOperations(Resource):
             query={
                 "after": after,
                 "limit": limit,
-                "key_id": key_id,
+                "principal_id": principal_id,
                 "operation": operation,
                 "resource": resource,
                 "since": since,
@@ -623,7 +672,7 @@ class ServiceOperations(Resource):
         self,
     ) -> schemas.Me:
         """The API key of the request with its scopes and rate limit, and its project with its quota
-        and current usage."""
+        and current usage; or the share of the request."""
         answer: schemas.Me = self._http.json(
             "GET",
             "/v1/me",

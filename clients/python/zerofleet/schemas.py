@@ -2183,6 +2183,38 @@ class CheckpointPage(TypedDict):
     next_cursor: NextCursor
 
 
+class Share(TypedDict):
+    """A share without its token."""
+    id: ShareId
+    job_id: JobId
+    description: ShareDescription
+    created_at: Time
+    expires_at: Time
+
+
+class ShareList(TypedDict):
+    """All shares of a job that have not ended, newest first."""
+    data: List[Share]
+
+
+class ShareRequest(TypedDict, total=False):
+    """Fields of a new share."""
+    expires_in_seconds: int
+    """Seconds after which the share ends; at most 90 days, by default 7 days."""
+    description: ShareDescription
+
+
+class NewShare(TypedDict):
+    """A share with its token, which is not returned again."""
+    id: ShareId
+    job_id: JobId
+    description: ShareDescription
+    created_at: Time
+    expires_at: Time
+    token: str
+    """The prefix `zf_share_` and 256 random bits; a bearer token."""
+
+
 class CheckpointPatch(TypedDict):
     """Fields of a checkpoint to change."""
     pinned: bool
@@ -2849,8 +2881,8 @@ class SignIn(TypedDict, total=False):
     """What signs a browser in; exactly one of the fields."""
     code: str
     """A sign-in code."""
-    api_key: str
-    """The secret of an API key."""
+    token: str
+    """The secret of an API key or the token of a share."""
 
 
 class ProjectQuota(TypedDict):
@@ -2882,11 +2914,21 @@ class ProjectUsed(TypedDict):
     """Bytes of datasets, models and checkpoints."""
 
 
+class Me(TypedDict):
+    """The sender of the request; exactly one of `api_key` and `share` is not `null`."""
+    api_key: Optional[ApiKey]
+    """The API key."""
+    share: Optional[Share]
+    """The share, whose job is all that it reads."""
+    scopes: Scopes
+    project: Optional[Project]
+    """The project of the key; `null` for a share."""
+
+
 class Session(TypedDict):
-    """The API key of a session, its project, and the time at which the session ends unless requests
-    prolong it."""
-    api_key: ApiKey
-    project: Project
+    """The principal of a session, and the time at which the session ends unless requests prolong
+    it."""
+    me: Me
     expires_at: Time
 
 
@@ -2894,11 +2936,11 @@ class AuditEntry(TypedDict):
     """A request that changed something, or tried to."""
     id: AuditEntryId
     at: Time
-    key_id: ApiKeyId
-    key_name: str
-    """The key's name at the time of the request."""
+    principal_id: PrincipalId
+    principal_name: str
+    """Name of the key, or description of the share, at the time of the request."""
     session: bool
-    """True if a browser session of the key has sent the request."""
+    """True if a browser session has sent the request."""
     operation: OperationName
     resource: Optional[str]
     """Id of the created resource, otherwise of the requested resource; `null` without one."""
@@ -3083,12 +3125,6 @@ class QuotaRequest(TypedDict, total=False):
 class ProjectRequest(TypedDict):
     """Fields of a project to set."""
     quota: QuotaRequest
-
-
-class Me(TypedDict):
-    """The calling API key and its project."""
-    api_key: ApiKey
-    project: Project
 
 
 class UsageSums(TypedDict):
@@ -3335,6 +3371,12 @@ MetricName = str
 CheckpointCursor = str
 """Position of a checkpoint in its job's list, which is ordered by step."""
 
+ShareId = str
+"""Identifier of a share. It is not secret."""
+
+ShareDescription = str
+"""A note for people. Those who open the link see it."""
+
 ExportFormat = Literal["safetensors", "peft", "deepspeed_universal"]
 """`safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters
 alone, as a folder of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the
@@ -3359,6 +3401,9 @@ Scopes = List[Scope]
 
 AuditEntryId = str
 """Position of an entry in the audit log."""
+
+PrincipalId = str
+"""Identifier of the sender of requests, an API key or a share."""
 
 OperationName = str
 """Name of an operation: its `operationId` in this document."""

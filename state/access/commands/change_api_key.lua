@@ -32,5 +32,5 @@ end
 local names = index_key(known[3], 'api-key-ids:name:')
 redis.call('ZREM', names .. call.from.name, call.key_id)
 redis.call('ZADD', names .. call.to.name, 0, call.key_id)
-redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
+redis.call('PUBLISH', prefix .. ':principals:changed', call.key_id)
 return { 'ok', '1', unpack(redis.call('HGETALL', key)) }

@@ -2,14 +2,14 @@
 --
 -- call: hash (SHA-256 of the token, hex)
 -- Returns: ok
--- Events: publishes the id of the key on <prefix>:api-keys:changed
+-- Events: publishes the id of the principal on <prefix>:principals:changed
 --- @flags allow-oom
 
 local session = prefix .. ':session:' .. call.hash
-local key_id = redis.call('HGET', session, 'key_id')
-if key_id then
+local principal_id = redis.call('HGET', session, 'principal_id')
+if principal_id then
   redis.call('DEL', session)
-  redis.call('ZREM', prefix .. ':sessions:' .. key_id, call.hash)
-  redis.call('PUBLISH', prefix .. ':api-keys:changed', key_id)
+  redis.call('ZREM', prefix .. ':sessions:' .. principal_id, call.hash)
+  redis.call('PUBLISH', prefix .. ':principals:changed', principal_id)
 end
 return { 'ok' }

@@ -1,10 +1,10 @@
--- Ends all browser sessions and sign-in codes of an API key.
+-- Ends all browser sessions and sign-in codes of a principal.
 --
--- call: key_id
+-- call: principal_id
 -- Returns: ok
--- Events: publishes the id of the key on <prefix>:api-keys:changed
+-- Events: publishes the id of the principal on <prefix>:principals:changed
 --- @flags allow-oom
 
-end_sessions(call.key_id)
-redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
+end_sessions(call.principal_id)
+redis.call('PUBLISH', prefix .. ':principals:changed', call.principal_id)
 return { 'ok' }

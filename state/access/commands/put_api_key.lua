@@ -20,5 +20,5 @@ local index = index_key(call.fields.project, 'api-key-ids')
 redis.call('ZADD', index, 0, known[1])
 redis.call('ZADD', index .. ':name:' .. call.fields.name, 0, known[1])
 know_project(call.fields.project)
-redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
+redis.call('PUBLISH', prefix .. ':principals:changed', call.key_id)
 return { 'ok', unpack(redis.call('HGETALL', key)) }

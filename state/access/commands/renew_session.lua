@@ -3,8 +3,8 @@
 -- call: hash (SHA-256 of the token, hex), life_ms
 -- Returns: ok
 
-local key_id = redis.call('HGET', prefix .. ':session:' .. call.hash, 'key_id')
-if key_id then
-  prolong_session(key_id, call.hash, now_ms() + call.life_ms)
+local principal_id = redis.call('HGET', prefix .. ':session:' .. call.hash, 'principal_id')
+if principal_id then
+  prolong_session(principal_id, call.hash, now_ms() + call.life_ms)
 end
 return { 'ok' }

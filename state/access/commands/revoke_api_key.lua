@@ -19,5 +19,5 @@ local index = index_key(fields[2], 'api-key-ids')
 redis.call('ZREM', index, call.key_id)
 redis.call('ZREM', index .. ':name:' .. fields[3], call.key_id)
 end_sessions(call.key_id)
-redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
+redis.call('PUBLISH', prefix .. ':principals:changed', call.key_id)
 return { 'ok', '1' }

@@ -31,5 +31,5 @@ else
   redis.call('DEL', old)
   end_sessions(call.key_id)
 end
-redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
+redis.call('PUBLISH', prefix .. ':principals:changed', call.key_id)
 return { 'ok', unpack(redis.call('HGETALL', new)) }

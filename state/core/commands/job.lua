@@ -26,9 +26,12 @@
 --                                              rotation one per secret, the older one expires
 --   <prefix>:api-keys                  hash    key id -> hash of its newest secret
 --   <index>:api-key-ids, :api-key-ids:name:<name>  zset of key ids, by id
---   <prefix>:sign-in-code:<hash>       string  id of the key; expires
---   <prefix>:session:<hash>            hash    key_id, expires_at (ms, server clock), secure: a browser session; expires
---   <prefix>:sign-in-codes:<key_id>, :sessions:<key_id>  zset  hashes of the key's codes or sessions, by their ends; bounded
+--   <prefix>:principal:<id>            hash    a share (fields: state/access/shares.ts); expires
+--   <prefix>:share:<hash>              string  id of the share whose token has this SHA-256; expires
+--   <prefix>:job:<id>:shares           zset    share id -> its end (ms, server clock)
+--   <prefix>:sign-in-code:<hash>       string  id of the principal; expires
+--   <prefix>:session:<hash>            hash    principal_id, expires_at (ms, server clock), secure: a browser session; expires
+--   <prefix>:sign-in-codes:<id>, :sessions:<id>  zset  hashes of the principal's codes or sessions, by their ends; bounded
 --   <index>:quota, :used, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
 --   <index>:audit-log                  stream  entry (JSON); the oldest are dropped
 --   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed
@@ -61,7 +64,7 @@
 --   <prefix>:webhook-outbox            stream  events for webhooks, messages to send again
 -- <index> is <prefix>:project:<project>, and <prefix> for 'default'.
 -- Channels: <prefix>:job:<id>:control (the state or the requested ranks have changed), <prefix>:job:<id>:wake (the stream has grown),
--- <prefix>:api-keys:changed (an API key was created, changed or revoked), <prefix>:pools:changed (the scheduler must decide again for the
+-- <prefix>:principals:changed (an API key or a share was changed or has ended), <prefix>:pools:changed (the scheduler must decide again for the
 -- pool that the message names).
 
 local prefix, call

@@ -1,8 +1,9 @@
--- Deletes the record of a job that has ended and records that its objects must be removed, atomically.
+-- Deletes the record of a job that has ended, ends its shares, and records that its objects must be removed, atomically.
 --
 -- call: job_id, artifacts (true: its checkpoints and exports are removed as well), if_versions [state_version] or absent
 -- Returns: ok
 -- Errors: job_not_found, invalid_state, version_mismatch, checkpoint_held, checkpoint_pinned
+-- Events: publishes the ids of its shares on <prefix>:principals:changed
 --- @flags allow-oom
 
 local job, problem = load_called_job()
@@ -44,6 +45,9 @@ for _, id in ipairs(ids) do
 end
 if job.base ~= '' then
   redis.call('SREM', base_users_key(job.base), call.job_id)
+end
+for _, share_id in ipairs(redis.call('ZRANGE', key .. ':shares', 0, -1)) do
+  end_share(call.job_id, share_id)
 end
 forget_world(call.job_id)
 for _, part in ipairs({ '', ':history', ':events', ':metrics', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }) do

@@ -1,0 +1,25 @@
+import type { ApiKey, Scope, Share } from '../../contracts/index.js';
+
+/** Who sends a request: an API key, or a share link. Exactly one of `api_key` and `share` is not null. */
+export interface Principal {
+  id: string;
+  /** Name in the audit log. */
+  name: string;
+  project: string;
+  scopes: readonly Scope[];
+  /** Null: the limit of the server. */
+  requests_per_minute: number | null;
+  /** RFC 3339. */
+  expires_at: string | null;
+  api_key: ApiKey | null;
+  /** A share reads its job only. */
+  share: Share | null;
+}
+
+export interface Principals {
+  /**
+   * Returns the principal of an API key or of the token of a share; null when the secret is unknown. The caller checks whether the
+   * principal has expired.
+   */
+  findPrincipal(secret: string): Promise<Principal | null>;
+}

@@ -1,0 +1,35 @@
+import type { ApiKey } from '../../contracts/index.js';
+import type { ApiKeys } from './api-keys-port.js';
+import type { LookUps } from './look-ups.js';
+import type { Principal, Principals } from './principals-port.js';
+import type { ShareLookUps } from './shares.js';
+import { SHARE_TOKEN } from './shares-port.js';
+
+export interface PrincipalLookUps extends Principals {
+  /** Returns the principal with this id; null when it was revoked or has expired. */
+  getPrincipal(id: string): Promise<Principal | null>;
+}
+
+export function principals(
+  lookUps: LookUps,
+  { findApiKey, getApiKey }: Pick<ApiKeys, 'findApiKey' | 'getApiKey'>,
+  { findShare, getShare }: ShareLookUps,
+): PrincipalLookUps {
+  return {
+    async findPrincipal(secret) {
+      if (secret.startsWith(SHARE_TOKEN)) return findShare(secret);
+      return ofKey(await findApiKey(secret));
+    },
+
+    async getPrincipal(id) {
+      if (!id.startsWith('key_')) return getShare(id);
+      return ofKey(await lookUps.keys.find(id, () => getApiKey(id)));
+    },
+  };
+}
+
+function ofKey(key: ApiKey | null): Principal | null {
+  if (key === null) return null;
+  const { id, name, project, scopes, requests_per_minute, expires_at } = key;
+  return { id, name, project, scopes, requests_per_minute, expires_at, api_key: key, share: null };
+}

@@ -1,0 +1,102 @@
+/** Links that show one run to people without a key. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { ApiError } from '../../client/index.js';
+import type { Share } from '../../contracts/types.js';
+import { ActionButton } from '../parts/action.js';
+import { Notice } from '../parts/notice.js';
+import { client, clientOf, type Fault, faultOf } from './connection.js';
+import { go, linkTo } from './router.js';
+import { session, share, signIn, signOut } from './session.js';
+import { Brand, SkipLink } from './shell.js';
+
+const runOf = ({ job_id }: Share) => linkTo(['runs', job_id]);
+
+/** True if the session of the browser reads the run as well. @throws errors of the client, other than that it does not */
+async function reads(job_id: string): Promise<boolean> {
+  try {
+    await client.jobs.get(job_id);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return false;
+    throw error;
+  }
+}
+
+/**
+ * Opens the run of a link. A session of a key is kept if it reads the run, and else replaced only if the user says so. The token stays in the
+ * address until then, because the page may be loaded again.
+ */
+export function OpenShared({ token }: { token: string }) {
+  const fault = useSignal<Fault | null>(null);
+  const asked = useSignal<Share | null>(null);
+  const enter = async (link: Share) => {
+    await signIn({ token });
+    go(runOf(link), { replace: true });
+  };
+  const open = async () => {
+    fault.value = null;
+    try {
+      const { share: link } = await clientOf(token).me();
+      if (link === null) throw new Error('The link has no token of a shared run.');
+      if (session.value.state === 'out' || share.value !== null) await enter(link);
+      else if (await reads(link.job_id)) go(runOf(link), { replace: true });
+      else asked.value = link;
+    } catch (error) {
+      fault.value = faultOf(error);
+    }
+  };
+  // The session that the link begins does not open it again.
+  useEffect(() => void open(), [token]);
+  const link = asked.value;
+  const me = session.value.state === 'in' ? session.value.me : null;
+  return (
+    <main class="sign-in">
+      <section class="card form">
+        <h1>Shared run</h1>
+        {fault.value && (
+          <>
+            <Notice fault={fault.value} />
+            <p>Ask the person who sent the link for another one.</p>
+            <a href="#/runs">{me === null ? 'Sign in' : 'Runs'}</a>
+          </>
+        )}
+        {!fault.value && link === null && <p class="muted">…</p>}
+        {link && (
+          <>
+            <p>
+              This browser is signed in as {me?.api_key?.name}, which cannot read the run of the link. The
+              link shows that run alone, and signs this browser out.
+            </p>
+            <ActionButton label="Open the shared run" kind="primary" act={() => enter(link)} />
+            <a href="#/runs">Stay signed in</a>
+          </>
+        )}
+      </section>
+    </main>
+  );
+}
+
+/** The frame of a shared run: nothing else can be reached from here. */
+export function SharedShell({ link, children }: { link: Share; children: ComponentChildren }) {
+  return (
+    <>
+      <SkipLink />
+      <header class="bar">
+        <span class="brand">
+          <Brand />
+        </span>
+        <p class="shared">
+          Shared with you, read only, until{' '}
+          <time dateTime={link.expires_at}>{new Date(link.expires_at).toLocaleString()}</time>
+          {link.description && <span class="muted"> {link.description}</span>}
+        </p>
+        <ActionButton label="Leave" kind="quiet" act={() => signOut(false)} />
+      </header>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </>
+  );
+}
