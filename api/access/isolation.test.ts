@@ -90,6 +90,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   listJobLogs: { own: 200, query: 'rank=0' },
   listJobCheckpoints: { own: 200 },
   listJobAttempts: { own: 200 },
+  getJobDocument: { own: 200 },
   streamJob: { own: 200, path: 'ended_job_id' },
   getCheckpoint: { own: 200 },
   listCheckpointExports: { own: 200 },
