@@ -95,6 +95,17 @@ export class Jobs {
     );
   }
 
+  /** The document that created a job, before it was resolved; null if none is stored. */
+  async document(job_id: string, options: { signal?: AbortSignal } = {}): Promise<JobSpec | null> {
+    const params = { path: { job_id } };
+    const answer = await bodyOf(
+      `document of ${job_id}`,
+      this.http.GET('/v1/jobs/{job_id}/document', { params, ...options }),
+    );
+    // The contract describes it as any object: fields that the request left out have no default here.
+    return answer.given as JobSpec | null;
+  }
+
   /** Jobs that pass every filter, newest first. */
   list(query: ListJobs = {}): AsyncIterable<Job> {
     return allPages((after) =>

@@ -94,6 +94,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   listJobLogs: { own: 200, query: 'rank=0' },
   listJobCheckpoints: { own: 200 },
   listJobAttempts: { own: 200 },
+  getJobDocument: { own: 200 },
   streamJob: { own: 200, path: 'ended_job_id' },
   getCheckpoint: { own: 200 },
   listCheckpointExports: { own: 200 },
@@ -167,6 +168,7 @@ const OF_EVERY_KEY = new Set<OperationId>(['getMe', 'createSignInCode', 'endSess
 const OF_EVERY_SHARE = new Set<OperationId>([
   'getMe',
   'getJob',
+  'getJobDocument',
   'listJobAttempts',
   'listJobCheckpoints',
   'listJobEvents',

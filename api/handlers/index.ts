@@ -29,6 +29,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createJob: jobs.createJob,
   listJobs: jobs.listJobs,
   getJob: jobs.getJob,
+  getJobDocument: jobs.getJobDocument,
   updateJob: changes.updateJob,
   deleteJob: changes.deleteJob,
   listJobAttempts: changes.listJobAttempts,

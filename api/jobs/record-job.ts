@@ -1,4 +1,9 @@
-import { type ResolvedJobSpec, type TraceHeaders, ZerofleetError } from '../../contracts/index.js';
+import {
+  type JobSpec,
+  type ResolvedJobSpec,
+  type TraceHeaders,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { putAccepted, putSpec } from '../../control/recovery/documents.js';
 import { specKey } from '../../platform/checkpoint/layout.js';
 import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
@@ -12,6 +17,8 @@ import {
 
 export interface RecordJobInput {
   spec: ResolvedJobSpec;
+  /** The document before it was resolved. */
+  given: JobSpec;
   trace: TraceHeaders;
   idempotency?: IdempotencyInput;
 }
@@ -26,10 +33,10 @@ export interface RecordJobInput {
  */
 export async function recordJob(
   { store, objects }: { store: Pick<JobStorePort, 'createJob'>; objects: ObjectStore },
-  input: RecordJobInput,
+  { given, ...input }: RecordJobInput,
 ): Promise<CreateJobResult> {
   const id = `job_${newUlid()}`;
-  await putSpec(objects, { job_id: id, spec: input.spec, idempotency: idempotencyOf(input) });
+  await putSpec(objects, { job_id: id, spec: input.spec, given, idempotency: idempotencyOf(input) });
   const discard = () => objects.delete([specKey(id)]).catch(() => undefined);
   try {
     const result = await store.createJob({ id, ...input });
@@ -48,7 +55,9 @@ export async function recordJob(
   }
 }
 
-function idempotencyOf({ idempotency }: RecordJobInput): { id: string; body_hash: string } | null {
+function idempotencyOf({
+  idempotency,
+}: Pick<RecordJobInput, 'idempotency'>): { id: string; body_hash: string } | null {
   if (!idempotency) return null;
   const { id, body_hash } = idempotencyEntry(idempotency);
   return { id, body_hash };

@@ -330,6 +330,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job_id}/document": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the document that created a job
+         * @description The document as the request gave it, before defaults were filled in and references were resolved; `spec` of the job
+         *     is what came of it. For a fork it is the document of the source, changed by `overrides`. Changes of the job leave
+         *     it as it is. It is stored with the job and survives a loss of Redis.
+         */
+        get: operations["getJobDocument"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job_id}/events": {
         parameters: {
             query?: never;
@@ -3863,6 +3888,28 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
+         * @description The document that created a job.
+         * @example {
+         *       "given": {
+         *         "model": {
+         *           "preset": "llama-tiny"
+         *         },
+         *         "data": {
+         *           "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F"
+         *         },
+         *         "train": {
+         *           "steps": 400
+         *         }
+         *       }
+         *     }
+         */
+        GivenDocument: {
+            /** @description The document as the request gave it, a `JobSpec`; `null` if none is stored. */
+            given: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
          * @description The job's stream, the `seq` of an item and a stamp of the item, separated by hyphens, such as
          *     `3fa91c0b-41-660da8a518800`. After a loss of Redis the job has another stream. The stamp distinguishes items with
          *     the same `seq` after a failover lost one of them.
@@ -6744,6 +6791,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AttemptPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getJobDocument: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GivenDocument"];
                 };
             };
             400: components["responses"]["BadRequest"];

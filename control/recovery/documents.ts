@@ -16,6 +16,7 @@ import {
   datasetDocumentKey,
   type FinalJobState,
   type Job,
+  type JobSpec,
   type Model,
   modelDocumentKey,
   type ProjectQuota,
@@ -43,6 +44,8 @@ export const SpecDocument = Type.Object({
   format_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
   job_id: Text,
   spec: contractDocument<ResolvedJobSpec>(['model', 'data', 'train', 'resources']),
+  /** Document of the request, before it was resolved. Changes of the job leave it as it is. */
+  given: Type.Optional(contractDocument<JobSpec>(['model', 'data'])),
   /**
    * Idempotency key of the request as the job store keeps it, so that a repeated request creates no second
    * job.
@@ -101,10 +104,17 @@ export function putSpec(objects: ObjectStore, document: Omit<SpecDocument, 'form
   return putDocument(objects, specKey(document.job_id), { format_version: 2, ...document });
 }
 
-/** Stores a changed spec and keeps the idempotency key. */
+/** Stores a changed spec and keeps the request's document and idempotency key. */
 async function replaceSpec(objects: ObjectStore, jobId: string, spec: ResolvedJobSpec): Promise<void> {
   const stored = await getIfExists(objects, specKey(jobId));
-  await putSpec(objects, { job_id: jobId, idempotency: stored && parseSpec(stored).idempotency, spec });
+  const { given, idempotency = null } = stored === null ? {} : parseSpec(stored);
+  await putSpec(objects, { job_id: jobId, idempotency, spec, ...(given && { given }) });
+}
+
+/** Returns the document of the request that created a job; null if none is stored. */
+export async function readGiven(objects: ObjectStore, jobId: string): Promise<JobSpec | null> {
+  const stored = await getIfExists(objects, specKey(jobId));
+  return (stored && parseSpec(stored).given) ?? null;
 }
 
 /** Returns the desired state that a job state implies. */

@@ -154,6 +154,7 @@ t.test('all methods', async (t) => {
     await store.finishJob(third, claim.execution, 'failed', { reason: 'rank_lost' });
     t.match(await client.jobs.retry(third), { state: 'queued', attempt: 2 });
     const outcomes = [];
+    t.match(await client.jobs.document(third), { data: { dataset: String } });
     for await (const { epoch: number, outcome } of client.jobs.attempts(third))
       outcomes.push([number, outcome]);
     t.strictSame(outcomes, [[1, 'failed']]);

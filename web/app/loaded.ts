@@ -14,8 +14,12 @@ export interface Loaded<T> {
   set(value: T): void;
 }
 
+/** A server that does not answer is asked again. */
+const RECONNECT_MS = 10_000;
+
 /**
- * Reads something for a view, and again in an interval while the page is visible. A read that fails is told and tried again.
+ * Reads something for a view, and again in an interval while the page is visible. A failure is told; without an interval the read is
+ * repeated only if the server did not answer.
  * @param deps of `read`: with others it begins anew
  * @param every_ms interval, which may change; 0 for none
  */
@@ -30,11 +34,12 @@ export function useLoaded<T>(
     void loader.reload();
     return () => loader.close();
   }, [loader]);
+  const interval = every_ms === 0 && loader.fault.value?.code === 'offline' ? RECONNECT_MS : every_ms;
   useEffect(() => {
-    if (every_ms === 0) return;
-    const timer = setInterval(() => document.hidden || void loader.reload(), every_ms);
+    if (interval === 0) return;
+    const timer = setInterval(() => document.hidden || void loader.reload(), interval);
     return () => clearInterval(timer);
-  }, [loader, every_ms]);
+  }, [loader, interval]);
   return loader;
 }
 

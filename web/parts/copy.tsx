@@ -3,11 +3,12 @@ import { ActionButton } from './action.js';
 
 interface CopyProps {
   text: string;
+  label?: string;
   kind?: 'primary' | 'quiet';
 }
 
 /** Copies a text. */
-export function Copy({ text, kind }: CopyProps) {
+export function Copy({ text, label = 'Copy', kind }: CopyProps) {
   const copied = useSignal<string | null>(null);
   const copy = async () => {
     await copyText(text);
@@ -15,8 +16,10 @@ export function Copy({ text, kind }: CopyProps) {
   };
   return (
     <>
-      <ActionButton label="Copy" kind={kind} act={copy} />
-      <span role="status">{copied.value === text && 'Copied.'}</span>
+      <ActionButton label={label} kind={kind} act={copy} />
+      <span role="status" class="muted small">
+        {copied.value === text && 'copied'}
+      </span>
     </>
   );
 }

@@ -16,6 +16,10 @@ const VALUES = {
 
 export interface CurvePoint {
   step: number;
+  /** Unix time in milliseconds. */
+  at: number;
+  /** Epoch of the attempt. */
+  epoch: number;
   values: Readonly<Record<string, number | null>>;
 }
 
@@ -27,7 +31,7 @@ export function pointOf(metric: JobMetric): CurvePoint {
   for (const [name, of] of Object.entries(VALUES)) values[name] = of(metric);
   for (const [name, loss] of Object.entries(metric.eval_losses ?? {})) values[`eval ${name}`] = loss;
   for (const phase of PHASES) values[phase] = metric.seconds[phase];
-  return { step: metric.step, values };
+  return { step: metric.step, at: Date.parse(metric.at), epoch: metric.epoch, values };
 }
 
 /**
@@ -52,7 +56,7 @@ export function thinned(points: readonly CurvePoint[]): CurvePoint[] {
 }
 
 /** Names of the values that some point has, in the order in which they appear. */
-export function namesIn(points: readonly CurvePoint[]): string[] {
+export function namesIn(points: readonly Pick<CurvePoint, 'values'>[]): string[] {
   const names = new Set<string>();
   for (const { values } of points)
     for (const [name, value] of Object.entries(values)) if (value !== null) names.add(name);

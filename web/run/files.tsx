@@ -1,4 +1,5 @@
 import type { ExportFile } from '../../contracts/types.js';
+import { share } from '../app/session.js';
 import { bytes } from '../parts/format.js';
 import { fileLink, type Kind } from './export-kinds.js';
 
@@ -8,16 +9,20 @@ interface FilesProps {
   files: readonly ExportFile[];
 }
 
-/** A link for each file. */
+/** The files, with links for sessions that may read them. */
 export function Files({ checkpoint_id, kind, files }: FilesProps) {
   if (files.length === 0) return null;
   return (
     <ul class="files">
       {files.map(({ name, bytes: size }) => (
         <li key={name}>
-          <a href={fileLink(checkpoint_id, name, kind)} download={name}>
-            {name}
-          </a>{' '}
+          {share.value === null ? (
+            <a href={fileLink(checkpoint_id, name, kind)} download={name}>
+              {name}
+            </a>
+          ) : (
+            name
+          )}{' '}
           <span class="muted">{bytes(size)}</span>
         </li>
       ))}

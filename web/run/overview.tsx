@@ -1,11 +1,15 @@
 import { useMemo } from 'preact/hooks';
 import { isFinal } from '../../contracts/job-states.js';
 import type { Job } from '../../contracts/types.js';
+import { share } from '../app/session.js';
 import { Chart } from '../parts/chart.js';
+import { Copy } from '../parts/copy.js';
 import { compact, count, duration, loss } from '../parts/format.js';
 import { columnsOf, namesIn } from './curve.js';
 import { Files } from './files.js';
 import type { LiveRun } from './live-run.js';
+import { RanksBand } from './ranks-band.js';
+import { Waiting } from './waiting.js';
 
 export function Overview({ run }: { run: LiveRun }) {
   const job = run.job.value;
@@ -19,6 +23,8 @@ export function Overview({ run }: { run: LiveRun }) {
   const last = points.at(-1);
   return (
     <>
+      {/* A share does not read the pools. */}
+      {share.value === null && ['queued', 'provisioning'].includes(job.state) && <Waiting run={run} />}
       <section class="card">
         <h2>Loss</h2>
         <dl class="figures">
@@ -41,6 +47,7 @@ export function Overview({ run }: { run: LiveRun }) {
           />
         )}
       </section>
+      <RanksBand points={points} max={job.spec.resources.ranks.max} />
       <Proof job={job} />
     </>
   );
@@ -67,9 +74,13 @@ function Proof({ job: { export: exported, latest_checkpoint, spec } }: { job: Jo
   if (proof === null) return null;
   return (
     <section class="card proof">
-      <h2>
-        Digest {exported === null ? 'at' : 'of the exported'} step {count(proof.step)}
-      </h2>
+      <div class="title">
+        <h2>
+          Digest {exported === null ? 'at' : 'of the exported'} step {count(proof.step)}
+        </h2>
+        <span class="spring" />
+        <Copy label="Copy the digest" kind="quiet" text={proof.state_digest} />
+      </div>
       <p class="muted small">Equal digests prove equal training, on any number of ranks.</p>
       <code class="digest">{proof.state_digest}</code>
       {exported && <Files checkpoint_id={exported.checkpoint_id} kind={spec.export} files={exported.files} />}

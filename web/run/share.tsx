@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals';
-import { useRef } from 'preact/hooks';
 import type { Share } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { ActionButton } from '../parts/action.js';
+import { Copy } from '../parts/copy.js';
 import { Dialog } from '../parts/dialog.js';
 import { Notice } from '../parts/notice.js';
 import { TableHead } from '../parts/table-head.js';
@@ -70,22 +70,13 @@ function ShareDialog({ id, onClose }: { id: string; onClose: () => void }) {
 
 /** The address, which the server does not know any more. */
 function NewLink({ url }: { url: string }) {
-  const field = useRef<HTMLInputElement>(null);
-  const isCopied = useSignal(false);
-  const copy = async () => {
-    field.current?.select();
-    // Without TLS a browser gives pages no clipboard: the selected text can be copied by hand.
-    await navigator.clipboard?.writeText(url);
-    isCopied.value = navigator.clipboard !== undefined;
-  };
   return (
     <div class="notice">
       <label>
         The link, which is shown only now
-        <input ref={field} readOnly value={url} onFocus={(event) => event.currentTarget.select()} />
+        <input readOnly value={url} onFocus={(event) => event.currentTarget.select()} />
       </label>
-      <ActionButton label="Copy" act={copy} />
-      <span role="status">{isCopied.value && 'copied'}</span>
+      <Copy text={url} />
     </div>
   );
 }

@@ -92,12 +92,19 @@ export function sorted(jobs: readonly Job[], sorting: Sorting | null): Job[] {
 }
 
 /**
- * Puts a newly read first page in place of the jobs that it covers; older ones that were loaded before stay. Both lists are newest first,
- * and ids rise with the time of creation.
+ * Puts a newly read page in place of the jobs that it covers; the others that were loaded before stay. Both lists are newest first, and
+ * ids rise with the time of creation.
  * @param isAll whether there are no older jobs than those of the page
+ * @param below id of the last job before the page; null for the first page
  */
-export function merged(known: readonly Job[], page: readonly Job[], isAll: boolean): Job[] {
+export function merged(
+  known: readonly Job[],
+  page: readonly Job[],
+  isAll: boolean,
+  below: string | null = null,
+): Job[] {
+  const newer = below === null ? [] : known.filter(({ id }) => id >= below);
   const oldest = page.at(-1);
-  if (isAll || oldest === undefined) return [...page];
-  return [...page, ...known.filter(({ id }) => id < oldest.id)];
+  const older = isAll || oldest === undefined ? [] : known.filter(({ id }) => id < oldest.id);
+  return [...newer, ...page, ...older];
 }

@@ -50,11 +50,14 @@ export function CompareView() {
   );
   if (ids.length < 2)
     return (
-      <Empty title="Choose runs to compare.">
-        <p>
-          Mark two or more in the <a href="#/runs">list of runs</a>.
-        </p>
-      </Empty>
+      <>
+        <h1>Comparison</h1>
+        <Empty title="Choose runs to compare.">
+          <p>
+            Mark two or more in the <a href="#/runs">list of runs</a>.
+          </p>
+        </Empty>
+      </>
     );
   const names = runs?.map(({ job }, index) => `${index + 1} ${job.name || job.id}`) ?? [];
   return (

@@ -48,6 +48,9 @@ t.test('a first page that is read again replaces the runs that it covers', async
   t.equal(losses(merged(known, [job('d', 2), job('b', 2)], false)), 'd2,b2,a1', 'one has left the filter');
   t.equal(losses(merged(known, [job('d', 2)], true)), 'd2', 'there are no others');
   t.equal(losses(merged(known, [], true)), '');
+  t.equal(losses(merged(known, [job('b', 2)], false, 'c')), 'c1,b2,a1', 'a later page');
+  t.equal(losses(merged(known, [job('b', 2)], true, 'c')), 'c1,b2');
+  t.equal(losses(merged(known, [], true, 'b')), 'c1,b1', 'all behind it are gone');
 });
 
 t.test('filters stand in the address', async (t) => {

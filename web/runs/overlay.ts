@@ -1,7 +1,10 @@
 import type { CurvePoint } from '../run/curve.js';
 
 /** Columns of one value of several runs over the steps of all of them; null where a run has no such step. */
-export function overlaid(runs: readonly (readonly CurvePoint[])[], name: string): (number | null)[][] {
+export function overlaid(
+  runs: readonly (readonly Pick<CurvePoint, 'step' | 'values'>[])[],
+  name: string,
+): (number | null)[][] {
   const tables = runs.map(
     (points) => new Map(points.map(({ step, values }) => [step, values[name] ?? null])),
   );

@@ -13,6 +13,7 @@ import { COLUMNS, DEFAULT_COLUMNS, merged, type Sorting, sorted } from './column
 import { type Filters, filtersOf, hasText, queryOf, requestOf } from './filters.js';
 import { RunsFilters } from './runs-filters.js';
 import { RunsTable } from './runs-table.js';
+import { Turns } from './turns.js';
 
 const PAGE = 50;
 const REFRESH_MS = 10_000;
@@ -31,8 +32,8 @@ export function RunsView() {
   const filters = filtersOf(place.value.query);
   const { state, label, since } = filters;
   // Other filters begin with an empty list.
-  const { jobs, next } = useMemo(
-    () => ({ jobs: signal<readonly Job[]>([]), next: signal<string | null>(null) }),
+  const { jobs, next, turns } = useMemo(
+    () => ({ jobs: signal<readonly Job[]>([]), next: signal<string | null>(null), turns: new Turns() }),
     [state, label, since],
   );
   const chosen = useSignal<ReadonlySet<string>>(new Set());
@@ -40,10 +41,15 @@ export function RunsView() {
   const sorting = useStored<Sorting | null>('runs.sorting', null);
   const newest = useLoaded(
     async (aborted) => {
-      const page = await readPage(filters, undefined, aborted);
-      const hasOlder = jobs.value.length > page.data.length;
-      jobs.value = merged(jobs.value, page.data, page.next_cursor === null);
-      if (!hasOlder) next.value = page.next_cursor;
+      const before = turns.next();
+      const { data, next_cursor } = await readPage(filters, before?.cursor, aborted);
+      const [last, oldest] = [data.at(-1), jobs.value.at(-1)];
+      jobs.value = merged(jobs.value, data, next_cursor === null, before?.below);
+      // The page reaches as far as the list, or further.
+      if (next_cursor === null || last === undefined || oldest === undefined || last.id <= oldest.id)
+        next.value = next_cursor;
+      const end = next_cursor !== null && last ? { cursor: next_cursor, below: last.id } : null;
+      turns.read(before, end, jobs.value.at(-1)?.id ?? '');
       return true;
     },
     [state, label, since],

@@ -26,6 +26,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   getOpenapi: reads,
   listJobs: reads,
   getJob: reads,
+  getJobDocument: reads,
   listJobAttempts: reads,
   listJobEvents: reads,
   listJobLogs: reads,

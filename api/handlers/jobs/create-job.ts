@@ -27,13 +27,13 @@ export async function createdBefore(
 /** @throws errors of `recordJob`; `insufficient_memory` */
 export async function record(
   request: Pick<FastifyRequest, 'records' | 'server' | 'trace'>,
-  spec: ResolvedJobSpec,
+  job: { spec: ResolvedJobSpec; given: JobSpec },
   idempotency: { idempotency?: IdempotencyInput },
 ): Promise<CreateJobResult> {
   const { records: store, server, trace } = request;
   const { objects } = server.services;
-  await requireFit(request, spec).catch(unlessCreated(store, idempotency));
-  return recordJob({ store, objects }, { spec, trace: traceHeaders(trace), ...idempotency });
+  await requireFit(request, job.spec).catch(unlessCreated(store, idempotency));
+  return recordJob({ store, objects }, { ...job, trace: traceHeaders(trace), ...idempotency });
 }
 
 /** @param document the unresolved document of the job, if there is one */

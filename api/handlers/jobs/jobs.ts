@@ -1,3 +1,4 @@
+import { readGiven } from '../../../control/recovery/documents.js';
 import { jobWarnings } from '../../../spec/index.js';
 import { findJob } from '../../access/found.js';
 import { bodyErrors } from '../../http/body-errors.js';
@@ -33,11 +34,20 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   const created = await createdBefore(request, request.body, idempotencyOf(request));
   if (created !== null) return sendCreated(reply, created, request.body);
   const spec = await readySpec(request, reply, { document: request.body, schemaErrors, find });
-  return sendCreated(reply, await record(request, spec, idempotencyOf(request)), request.body);
+  return sendCreated(
+    reply,
+    await record(request, { spec, given: request.body }, idempotencyOf(request)),
+    request.body,
+  );
 };
 
 export const listJobs: OperationHandler<'listJobs'> = async (request, reply) =>
   sendJobs(reply, await request.records.listJobs(request.query));
+
+export const getJobDocument: OperationHandler<'getJobDocument'> = async ({ records, params, server }) => {
+  const { id } = await findJob(records, params.job_id);
+  return { given: await readGiven(server.services.objects, id) };
+};
 
 export const getJob: OperationHandler<'getJob'> = async (request, reply) => {
   const { records } = request;

@@ -1,5 +1,5 @@
 import { forkDocument } from '../../../client/fork-document.js';
-import type { Checkpoint, CheckpointVerdict } from '../../../contracts/index.js';
+import type { Checkpoint, CheckpointVerdict, JobSpec } from '../../../contracts/index.js';
 import { pinKey } from '../../../platform/checkpoint/layout.js';
 import type { JobStorePort } from '../../../state/index.js';
 import { checkpointNotFound, findJob, found } from '../../access/found.js';
@@ -31,7 +31,7 @@ export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
   if (created !== null) return sendCreated(reply, created);
   const schemaErrors = contract.jobSpecErrors(document);
   const spec = await readySpec(request, reply, { document, schemaErrors, find: specLookups(request) });
-  return sendCreated(reply, await record(request, spec, idempotency));
+  return sendCreated(reply, await record(request, { spec, given: document as JobSpec }, idempotency));
 };
 
 export const getCheckpoint: OperationHandler<'getCheckpoint'> = (request): Promise<Checkpoint> =>

@@ -329,6 +329,20 @@ class JobsOperations(Resource):
             },
         )
 
+    def get_document(
+        self,
+        job_id: schemas.JobId,
+    ) -> schemas.GivenDocument:
+        """The document as the request gave it, before defaults were filled in and references were
+        resolved; `spec` of the job is what came of it. For a fork it is the document of the source,
+        changed by `overrides`. Changes of the job leave it as it is. It is stored with the job and
+        survives a loss of Redis."""
+        answer: schemas.GivenDocument = self._http.json(
+            "GET",
+            f"/v1/jobs/{quoted(job_id)}/document",
+        )
+        return answer
+
     def list_events(
         self,
         job_id: schemas.JobId,

@@ -2012,6 +2012,12 @@ class AttemptPage(TypedDict):
     next_cursor: NextCursor
 
 
+class GivenDocument(TypedDict):
+    """The document that created a job."""
+    given: Optional[Dict[str, Any]]
+    """The document as the request gave it, a `JobSpec`; `null` if none is stored."""
+
+
 class JobEvent(TypedDict):
     """An event of a job."""
     seq: Seq
