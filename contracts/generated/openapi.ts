@@ -565,7 +565,7 @@ export interface paths {
         /**
          * Export a checkpoint
          * @description A worker of the job's pool writes the files in the background, also while the job is running. The same checkpoint
-         *     gives the same bytes. A repeated request changes nothing while the export is in progress or complete; it retries a
+         *     gives the same weights. A repeated request changes nothing while the export is in progress or complete; it retries a
          *     failed export. The export fails if the job's retention rule removes the checkpoint meanwhile.
          */
         post: operations["exportCheckpoint"];
@@ -2667,6 +2667,12 @@ export interface components {
          * @enum {string}
          */
         ExportWeights: "trained" | "ema";
+        /**
+         * @description `true` also writes the metrics of the training, up to the exported step, into the folder of the weights, as an event
+         *     file of TensorBoard.
+         * @default false
+         */
+        ExportTensorboard: boolean;
         /** @description Export of the weights when the job has finished. */
         ExportSpec: {
             /**
@@ -2689,9 +2695,10 @@ export interface components {
              * @enum {string}
              */
             checkpoint?: "best" | "last";
+            tensorboard?: components["schemas"]["ExportTensorboard"];
         };
         /** @description The exported weights, with every field. */
-        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype" | "weights" | "checkpoint">;
+        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype" | "weights" | "checkpoint" | "tensorboard">;
         /**
          * @description Identifier of a webhook.
          * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
@@ -3029,7 +3036,8 @@ export interface components {
          *           "format": "safetensors",
          *           "dtype": "bf16",
          *           "weights": "trained",
-         *           "checkpoint": "last"
+         *           "checkpoint": "last",
+         *           "tensorboard": false
          *         },
          *         "notify": {
          *           "webhooks": []
@@ -3375,7 +3383,8 @@ export interface components {
          *         "format": "safetensors",
          *         "dtype": "bf16",
          *         "weights": "trained",
-         *         "checkpoint": "last"
+         *         "checkpoint": "last",
+         *         "tensorboard": false
          *       },
          *       "notify": {
          *         "webhooks": []
@@ -4171,6 +4180,11 @@ export interface components {
              *     without their average.
              */
             weights?: components["schemas"]["ExportWeights"];
+            /**
+             * @description `true` also writes the metrics of the training, up to the step of the checkpoint, as an event file of TensorBoard; by
+             *     default `export.tensorboard` of the job. Exports with and without it have folders of their own.
+             */
+            tensorboard?: boolean;
         };
         /**
          * @description A checkpoint in another format.
@@ -4180,6 +4194,7 @@ export interface components {
          *       "format": "safetensors",
          *       "dtype": "bf16",
          *       "weights": "trained",
+         *       "tensorboard": false,
          *       "state": "succeeded",
          *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/exports/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F/safetensors-bf16",
          *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
@@ -4208,6 +4223,8 @@ export interface components {
              */
             dtype: "bf16" | "fp16" | "fp32";
             weights: components["schemas"]["ExportWeights"];
+            /** @description The folder has an event file of TensorBoard. */
+            tensorboard: boolean;
             /**
              * @description State of the export.
              * @enum {string}
@@ -4247,6 +4264,8 @@ export interface components {
             dtype?: "bf16" | "fp16" | "fp32";
             /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
             weights?: components["schemas"]["ExportWeights"];
+            /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */
+            tensorboard?: boolean;
             /**
              * @description Validity of presigned URLs; the retention rule does not remove the checkpoint during this time.
              * @default 3600
@@ -4291,6 +4310,8 @@ export interface components {
              * @enum {string|null}
              */
             weights: "trained" | "ema" | null;
+            /** @description The export has an event file of TensorBoard; null for the checkpoint. */
+            tensorboard: boolean | null;
             state_digest: components["schemas"]["StateDigest"];
             /** @description Time until which the URLs are valid; null for paths of this API. */
             expires_at: components["schemas"]["Time"] | null;
@@ -7071,7 +7092,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description By format, dtype and weights. */
+                        /** @description By format, dtype, weights and event file. */
                         data: components["schemas"]["CheckpointExport"][];
                     };
                 };
@@ -7137,6 +7158,8 @@ export interface operations {
                 dtype?: "bf16" | "fp16" | "fp32";
                 /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
                 weights?: "trained" | "ema";
+                /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */
+                tensorboard?: boolean;
             };
             header?: {
                 /** @description Byte range, from 0; without an end, all following bytes. */

@@ -1351,6 +1351,7 @@ class ExportSpec(TypedDict, total=False):
     """Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused
     without it: that of the newest evaluation that improved. `last`, the default otherwise: that of
     the last trained step."""
+    tensorboard: ExportTensorboard
 
 
 class ResolvedExport(TypedDict):
@@ -1365,6 +1366,7 @@ class ResolvedExport(TypedDict):
     """Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused
     without it: that of the newest evaluation that improved. `last`, the default otherwise: that of
     the last trained step."""
+    tensorboard: ExportTensorboard
 
 
 class NotifySpec(TypedDict, total=False):
@@ -2252,6 +2254,10 @@ class ExportRequest(TypedDict, total=False):
     weights: ExportWeights
     """Which weights; by default `export.weights` of the job. A `deepspeed_universal` export has
     those that are trained, without their average."""
+    tensorboard: bool
+    """`true` also writes the metrics of the training, up to the step of the checkpoint, as an event
+    file of TensorBoard; by default `export.tensorboard` of the job. Exports with and without it
+    have folders of their own."""
 
 
 class _CheckpointExportRequired(TypedDict):
@@ -2261,6 +2267,8 @@ class _CheckpointExportRequired(TypedDict):
     dtype: Literal["bf16", "fp16", "fp32"]
     """Dtype of the weights."""
     weights: ExportWeights
+    tensorboard: bool
+    """The folder has an event file of TensorBoard."""
     state: Literal["queued", "running", "succeeded", "failed"]
     """State of the export."""
     prefix: str
@@ -2299,6 +2307,9 @@ class DownloadRequest(TypedDict, total=False):
     weights: ExportWeights
     """Weights of the export; by default `export.weights` of the job, and `trained` for a
     `deepspeed_universal`."""
+    tensorboard: bool
+    """The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of
+    the job."""
     expires_seconds: int
     """Validity of presigned URLs; the retention rule does not remove the checkpoint during this
     time."""
@@ -2328,6 +2339,8 @@ class Download(TypedDict):
     """Dtype of the export; null for the checkpoint."""
     weights: Optional[Literal["trained", "ema"]]
     """Weights of the export; null for the checkpoint."""
+    tensorboard: Optional[bool]
+    """The export has an event file of TensorBoard; null for the checkpoint."""
     state_digest: StateDigest
     expires_at: Optional[Time]
     """Time until which the URLs are valid; null for paths of this API."""
@@ -3216,6 +3229,10 @@ EvaluationMetric = str
 ExportWeights = Literal["trained", "ema"]
 """`trained`: the weights as trained. `ema`: their average, of a job with `train.ema`; parameters
 that were not trained are as they are."""
+
+ExportTensorboard = bool
+"""`true` also writes the metrics of the training, up to the exported step, into the folder of the
+weights, as an event file of TensorBoard."""
 
 WebhookId = str
 """Identifier of a webhook."""
