@@ -68,6 +68,7 @@ t.test('every default is filled in', async (t) => {
     limits: { on_limit: 'pause' },
     retry: { max_errors: 3, preemptions: null },
     notify: { webhooks: [] },
+    integrations: [],
     export: {
       format: 'safetensors',
       dtype: 'bf16',

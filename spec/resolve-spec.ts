@@ -240,5 +240,6 @@ function fillDefaults(
       ...spec.export,
     },
     notify: { webhooks: [], ...spec.notify },
+    integrations: spec.integrations ?? [],
   };
 }

@@ -5,6 +5,7 @@ export * from './access/projects-port.js';
 export * from './access/sessions-port.js';
 export type * from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
+export type * from './integrations/forwards-port.js';
 export { connectJobStore, openJobStore } from './job-store.js';
 export * from './jobs/abandoned-port.js';
 export type * from './jobs/attempts-port.js';

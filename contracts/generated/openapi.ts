@@ -2714,6 +2714,38 @@ export interface components {
         };
         /** @description Webhooks of the job, with every field. */
         ResolvedNotify: WithRequired<components["schemas"]["NotifySpec"], "webhooks">;
+        /** @description An MLflow tracking server, and the run that the job has there. Exactly one of `server` and `url`. */
+        Integration: {
+            /**
+             * @description Kind of the tracker.
+             * @enum {string}
+             */
+            type: "mlflow";
+            /**
+             * @description Name of a server whose URL and credentials the operator has configured.
+             * @example main
+             */
+            server?: string;
+            /**
+             * @description URL of a server that needs no credentials. The operator allows `http` and addresses that are not public, as for
+             *     webhooks; other addresses are refused.
+             * @example https://mlflow.example.com
+             */
+            url?: string;
+            /**
+             * @description Name of the experiment; it is created if it does not exist.
+             * @example language-models
+             */
+            experiment: string;
+            /** @description Name of the run; by default the name of the job, or its id if it has none. */
+            run_name?: string;
+        } & (unknown | unknown);
+        /**
+         * @description Experiment trackers that receive the metrics of the job while it runs. The training does not depend on them. See
+         *     `docs/integrations.md`.
+         * @default []
+         */
+        Integrations: components["schemas"]["Integration"][];
         /** @description The job document with every default filled in. Training is a function of it alone. */
         ResolvedJobSpec: {
             /** @description Display name; empty when absent. */
@@ -2731,6 +2763,7 @@ export interface components {
             retry: components["schemas"]["ResolvedRetry"];
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
+            integrations: components["schemas"]["Integrations"];
         };
         /** @description Evaluations so far; present only with `train.early_stopping`. */
         EarlyStoppingProgress: {
@@ -3041,7 +3074,8 @@ export interface components {
          *         },
          *         "notify": {
          *           "webhooks": []
-         *         }
+         *         },
+         *         "integrations": []
          *       },
          *       "labels": {
          *         "team": "docs"
@@ -3244,6 +3278,7 @@ export interface components {
             retry?: components["schemas"]["RetrySpec"];
             export?: components["schemas"]["ExportSpec"];
             notify?: components["schemas"]["NotifySpec"];
+            integrations?: components["schemas"]["Integrations"];
             deepspeed_config?: components["schemas"]["DeepspeedConfig"];
         };
         /** @description The folder that becomes the initial model. */
@@ -3388,7 +3423,8 @@ export interface components {
          *       },
          *       "notify": {
          *         "webhooks": []
-         *       }
+         *       },
+         *       "integrations": []
          *     }
          */
         PlannedJobSpec: {
@@ -3407,6 +3443,7 @@ export interface components {
             retry: components["schemas"]["ResolvedRetry"];
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
+            integrations: components["schemas"]["Integrations"];
         };
         /**
          * @description Device of the ranks. With `cuda` the bytes are those in the GPU's memory, without the memory of the CUDA runtime and

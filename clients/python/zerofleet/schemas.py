@@ -1383,6 +1383,26 @@ class ResolvedNotify(TypedDict):
     this job once."""
 
 
+class _IntegrationRequired(TypedDict):
+    type: Literal["mlflow"]
+    """Kind of the tracker."""
+    experiment: str
+    """Name of the experiment; it is created if it does not exist."""
+
+
+
+class Integration(_IntegrationRequired, total=False):
+    """An MLflow tracking server, and the run that the job has there. Exactly one of `server` and
+    `url`."""
+    server: str
+    """Name of a server whose URL and credentials the operator has configured."""
+    url: str
+    """URL of a server that needs no credentials. The operator allows `http` and addresses that are
+    not public, as for webhooks; other addresses are refused."""
+    run_name: str
+    """Name of the run; by default the name of the job, or its id if it has none."""
+
+
 class ResolvedJobSpec(TypedDict):
     """The job document with every default filled in. Training is a function of it alone."""
     name: str
@@ -1400,6 +1420,7 @@ class ResolvedJobSpec(TypedDict):
     retry: ResolvedRetry
     export: ResolvedExport
     notify: ResolvedNotify
+    integrations: Integrations
 
 
 class EarlyStoppingProgress(TypedDict):
@@ -1670,6 +1691,7 @@ class JobSpec(_JobSpecRequired, total=False):
     retry: RetrySpec
     export: ExportSpec
     notify: NotifySpec
+    integrations: Integrations
     deepspeed_config: DeepspeedConfig
 
 
@@ -1764,6 +1786,7 @@ class PlannedJobSpec(TypedDict):
     retry: ResolvedRetry
     export: ResolvedExport
     notify: ResolvedNotify
+    integrations: Integrations
 
 
 class RankMemory(TypedDict):
@@ -3236,6 +3259,10 @@ weights, as an event file of TensorBoard."""
 
 WebhookId = str
 """Identifier of a webhook."""
+
+Integrations = List[Integration]
+"""Experiment trackers that receive the metrics of the job while it runs. The training does not
+depend on them. See `docs/integrations.md`."""
 
 StateDigest = str
 """128-bit digest of the whole training state (master parameters and moments). It does not depend on

@@ -46,6 +46,7 @@ if job.base ~= '' then
   redis.call('SREM', base_users_key(job.base), call.job_id)
 end
 forget_world(call.job_id)
+delete_forwards(call.job_id, job.integrations)
 for _, part in ipairs({ '', ':history', ':events', ':metrics', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }) do
   redis.call('UNLINK', key .. part)
 end
