@@ -8,6 +8,8 @@ import { keepsCreateOnly } from '../platform/object-store/probe.js';
 import { connectJobStore, startWebhookRelay } from '../state/index.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey, readFirstKey } from './first-key.js';
+import { Forwarder } from './integrations/forwarder.js';
+import { Trackers } from './integrations/trackers.js';
 import { finishDeletions } from './jobs/deletions.js';
 import { watchWaits } from './jobs/wait-watch.js';
 import type { ApiLimits } from './limits.js';
@@ -81,6 +83,9 @@ export async function startApi({
       log,
     });
     closers.push(() => webhookRelay.stop());
+    const trackers = new Trackers(config.mlflow_credentials, addresses);
+    const forwarder = new Forwarder({ store, trackers, log });
+    closers.push(() => forwarder.close());
     const waits = watchWaits({ store, objects, log });
     closers.push(() => waits.close());
     const deletions = finishDeletions({ store, objects, log });
@@ -95,7 +100,7 @@ export async function startApi({
     const accepting = await acceptFirstKey(store, firstKey, log);
     closers.push(() => accepting.close());
 
-    const parts = { store, objects, samples, exports, addresses, sources, log };
+    const parts = { store, objects, samples, exports, addresses, trackers, sources, log };
     const draining = new AbortController();
     const app = buildApp({ ...parts, draining: draining.signal, ...(limits && { limits }) });
     closers.push(() => app.close());

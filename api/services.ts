@@ -13,6 +13,7 @@ import type { DatasetCopies } from './datasets/copies.js';
 import type { RequestSession } from './http/authenticate.js';
 import type { KeyWatch } from './http/key-watch.js';
 import type { Inspector } from './inspection/inspector.js';
+import type { Trackers } from './integrations/trackers.js';
 import type { ApiLimits } from './limits.js';
 import type { ApiMetrics } from './metrics/api-metrics.js';
 import type { BucketTokenizers } from './models/bucket-tokenizers.js';
@@ -66,6 +67,8 @@ export interface ApiServices {
   exports: ExportPort;
   /** Allowed addresses of webhook messages. */
   addresses: AddressPolicy;
+  /** Servers to which jobs forward their metrics. */
+  trackers: Trackers;
   /** Allowed sources of dataset copies. */
   sources: DatasetSources;
   limits: ApiLimits;

@@ -102,6 +102,8 @@ export const FIELD_ERROR_CATALOGUE = {
     "DeepSpeed's three batch sizes are inconsistent with each other or the number of ranks.",
   model_not_found: 'The model does not exist.',
   webhook_not_found: 'The webhook does not exist in the project.',
+  integration_server_not_found: 'The operator has configured no such server for the project.',
+  integration_url_refused: 'The server may not be reached at this URL.',
   webhook_url_refused: 'Sending to this URL is not allowed.',
   init_model_mismatch: 'The initial model has other parameters than the configuration.',
   checkpoint_not_found: 'The checkpoint does not exist.',

@@ -69,7 +69,7 @@ export type ExportKind = Required<ExportRequest>;
  */
 export interface ExportPayload extends ExportKind {
   job_id: string;
-  checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
+  checkpoint: Pick<Checkpoint, 'id' | 'prefix' | 'step'>;
   /** Key of the target folder, without a trailing slash. */
   prefix: string;
 }

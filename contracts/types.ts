@@ -8,6 +8,7 @@ export type CheckpointVerdict = Schemas['CheckpointVerdict'];
 export type ResolvedJobSpec = Schemas['ResolvedJobSpec'];
 /** Document with its number of steps. */
 export type TrainableJobSpec = ResolvedJobSpec & { train: { steps: number } };
+export type Integration = Schemas['Integration'];
 export type ModelConfig = Schemas['ModelConfig'];
 export type ResolvedModelConfig = Schemas['ResolvedModelConfig'];
 export type ResolvedGpt2Config = Schemas['ResolvedGpt2Config'];

@@ -68,7 +68,14 @@ t.test('every default is filled in', async (t) => {
     limits: { on_limit: 'pause' },
     retry: { max_errors: 3, preemptions: null },
     notify: { webhooks: [] },
-    export: { format: 'safetensors', dtype: 'bf16', weights: 'trained', checkpoint: 'last' },
+    integrations: [],
+    export: {
+      format: 'safetensors',
+      dtype: 'bf16',
+      weights: 'trained',
+      checkpoint: 'last',
+      tensorboard: false,
+    },
   });
 });
 

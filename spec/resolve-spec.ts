@@ -236,8 +236,10 @@ function fillDefaults(
       dtype: 'bf16',
       weights: 'trained',
       checkpoint: early_stopping === undefined ? 'last' : 'best',
+      tensorboard: false,
       ...spec.export,
     },
     notify: { webhooks: [], ...spec.notify },
+    integrations: spec.integrations ?? [],
   };
 }

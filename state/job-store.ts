@@ -12,6 +12,7 @@ import { shares } from './access/shares.js';
 import { CommandRunner } from './core/command-runner.js';
 import { confirmed, type StoreContext, serverTime } from './core/context.js';
 import { Subscriptions } from './core/subscriptions.js';
+import { forwards } from './integrations/forwards.js';
 import { abandonedSamples } from './jobs/abandoned.js';
 import { jobAttempts } from './jobs/attempts.js';
 import { jobChanges } from './jobs/changes.js';
@@ -103,6 +104,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
     ...requestRepeats(context),
     ...sweepGuard(context),
     ...waitLimits(context),
+    ...forwards(context),
     ...webhooks(context),
 
     now: () => serverTime(context),

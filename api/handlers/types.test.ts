@@ -59,7 +59,7 @@ interface Conditional {
   limits: 'max_runtime' | 'max_wait' | 'max_cost';
 }
 
-type Sections = Omit<ResolvedJobSpec, 'name' | 'project' | 'labels' | 'priority'>;
+type Sections = Omit<ResolvedJobSpec, 'name' | 'project' | 'labels' | 'priority' | 'integrations'>;
 /** False for sections whose optional fields differ. */
 const COMPLETE: {
   [S in keyof Sections]: Equal<

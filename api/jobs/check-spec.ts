@@ -1,5 +1,6 @@
 import {
   type FieldError,
+  type Integration,
   type JobSpec,
   type ResolvedJobSpec,
   ZerofleetError,
@@ -31,6 +32,8 @@ export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups 
   budget?(pool: string): Promise<RankBudget | null>;
   /** True if the project has this webhook. */
   webhook?(id: string): Promise<boolean>;
+  /** Returns the error of an integration, or null. The pointer begins at the integration. */
+  integration?(given: Integration): FieldError | null;
   /** Returns the schema errors of a document. */
   schemaErrors(document: unknown): FieldError[];
 }
@@ -89,6 +92,7 @@ export async function tryResolve(
   const evaluated = await findEvaluation(document.train?.evaluation?.datasets ?? [], find);
   errors.push(...found.errors, ...evaluated.errors);
   errors.push(...(await unknownWebhooks(document.notify?.webhooks ?? [], find)));
+  errors.push(...refusedIntegrations(document.integrations ?? [], find));
   const { source, folder, errors: sourceErrors } = await findInit(document.model, find);
   const reading = await findTokenizer(found.data, { dataset, source, folder }, find);
   const { data, tokenizer } = reading;
@@ -189,6 +193,13 @@ async function unknownWebhooks(ids: readonly string[], find: SpecLookups): Promi
     if (known[i]) return [];
     const message = `there is no webhook ${id}`;
     return [{ pointer: `/notify/webhooks/${i}`, code: 'webhook_not_found', message }];
+  });
+}
+
+function refusedIntegrations(given: readonly Integration[], find: SpecLookups): FieldError[] {
+  return given.flatMap((integration, i) => {
+    const error = find.integration?.(integration) ?? null;
+    return error === null ? [] : [{ ...error, pointer: `/integrations/${i}${error.pointer}` }];
   });
 }
 

@@ -89,7 +89,7 @@ async function findExport(
   if (isFinal && job.export) return { kind, ...job.export };
   throw new ZerofleetError(
     'export_not_found',
-    `${checkpoint} has no ${kind.format} export of ${kind.dtype}, weights ${kind.weights}; POST /v1/checkpoints/${checkpoint}/export writes one`,
+    `${checkpoint} has no ${kind.format} export of ${kind.dtype}, weights ${kind.weights}${kind.tensorboard ? ', with an event file' : ''}; POST /v1/checkpoints/${checkpoint}/export writes one`,
   );
 }
 
@@ -109,8 +109,10 @@ async function recordOf(
 }
 
 /** @throws ZerofleetError `validation_failed` for an option of exports */
-function requireNoKind({ dtype, weights }: ExportRequest): void {
-  const [field] = Object.entries({ dtype, weights }).flatMap(([name, value]) => (value ? [name] : []));
+function requireNoKind({ dtype, weights, tensorboard }: ExportRequest): void {
+  const [field] = Object.entries({ dtype, weights, tensorboard }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  );
   if (field === undefined) return;
   const message = `a checkpoint has no ${field} option; give the format of an export`;
   throw new ZerofleetError('validation_failed', message, {

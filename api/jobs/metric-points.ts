@@ -1,30 +1,5 @@
-import type { JobMetric, StreamEntry } from '../../contracts/index.js';
-import type { JobStorePort } from '../../state/index.js';
-import { valuesOf } from '../metric-files/values.js';
-
-/** Entries per read of the store. */
-const BATCH_SIZE = 1000;
-
-export interface StepRange {
-  from: number;
-  to: number;
-}
-
-/** Metrics of a range of steps, in stream order. */
-export async function* metricsBetween(
-  store: Pick<JobStorePort, 'readStream'>,
-  jobId: string,
-  { from, to }: StepRange,
-  { after: first = null, batch = BATCH_SIZE }: { after?: string | null; batch?: number } = {},
-): AsyncGenerator<JobMetric> {
-  for (let after = first; ; ) {
-    const entries = await store.readStream(jobId, after, batch, ['metric']);
-    for (const entry of entries) if (isMetric(entry) && entry.step >= from && entry.step <= to) yield entry;
-    const last = entries.at(-1);
-    if (last === undefined || entries.length < batch) return;
-    after = last.position;
-  }
-}
+import type { JobMetric } from '../../contracts/index.js';
+import { valuesOf } from '../../platform/metric-files/values.js';
 
 /**
  * Downsamples items by step to at most `maxPoints`: all items if they are few enough; otherwise the first, the last, and per
@@ -96,8 +71,4 @@ function newestOfEachStep(metrics: readonly JobMetric[]): JobMetric[] {
     if (known === undefined || known.seq < metric.seq) newest.set(metric.step, metric);
   }
   return [...newest.values()].sort((a, b) => a.step - b.step);
-}
-
-function isMetric(entry: StreamEntry): entry is JobMetric {
-  return entry.kind === 'metric';
 }

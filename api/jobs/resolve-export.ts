@@ -10,15 +10,21 @@ import { invalidDocument } from './check-spec.js';
 
 /** Fills in the defaults of an export request. @throws ZerofleetError `validation_failed` */
 export function resolveExport(
-  { format = 'safetensors', dtype, weights }: ExportRequest,
+  { format = 'safetensors', dtype, weights, tensorboard: chosen }: ExportRequest,
   spec: ResolvedJobSpec,
 ): ExportKind {
+  const tensorboard = chosen ?? spec.export.tensorboard;
   const hasAdapter = spec.train.adapter !== undefined;
   if (format === 'peft' && !hasAdapter)
     throw refused('/format', 'adapter_missing', 'the job trained a whole model, no adapters', 'safetensors');
   if (format !== 'deepspeed_universal') {
     requireWeights(spec, weights);
-    return { format, dtype: dtype ?? spec.export.dtype, weights: weights ?? spec.export.weights };
+    return {
+      format,
+      dtype: dtype ?? spec.export.dtype,
+      weights: weights ?? spec.export.weights,
+      tensorboard,
+    };
   }
   if (hasAdapter)
     throw refused('/format', 'export_of_adapter', "DeepSpeed's layout is for whole models; use peft", 'peft');
@@ -30,7 +36,7 @@ export function resolveExport(
     const message = 'deepspeed_universal holds the state of the training; leave weights out';
     throw refused('/weights', 'field_without_effect', message, 'trained');
   }
-  return { format, dtype: 'fp32', weights: 'trained' };
+  return { format, dtype: 'fp32', weights: 'trained', tensorboard };
 }
 
 /** @throws ZerofleetError `validation_failed` for weights that the job does not have */

@@ -1,9 +1,4 @@
-import type { Job, JobMetric } from '../../contracts/index.js';
-
-/** Reads the items of a file, again from the first one with each call. */
-export type ReadMetrics = () => AsyncIterable<JobMetric>;
-
-export type MeasuredJob = Pick<Job, 'id' | 'created_at'>;
+import type { MeasuredJob, ReadMetrics } from '../../platform/metric-files/tensorboard.js';
 
 /** A form of metrics as a file. */
 export interface MetricFormat {

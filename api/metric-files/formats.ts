@@ -1,6 +1,6 @@
+import { eventFileName, eventRecords, type ReadMetrics } from '../../platform/metric-files/tensorboard.js';
 import { csvLines } from './csv.js';
-import type { MeasuredJob, MetricFormat, ReadMetrics } from './format.js';
-import { createdSeconds, eventRecords } from './tensorboard.js';
+import type { MetricFormat } from './format.js';
 
 /** The values of the query parameter `format` that are answered with a file. */
 export const METRIC_FORMATS = {
@@ -16,8 +16,7 @@ export const METRIC_FORMATS = {
   },
   tensorboard: {
     contentType: 'application/octet-stream',
-    // TensorBoard reads only files with `tfevents` in their names.
-    nameOf: (job: MeasuredJob) => `events.out.tfevents.${Math.floor(createdSeconds(job))}.${job.id}`,
+    nameOf: eventFileName,
     encode: eventRecords,
   },
 } satisfies Record<string, MetricFormat>;

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { MeasuredJob, ReadMetrics } from '../../platform/metric-files/tensorboard.js';
 import { onClosed, untilAborted } from '../http/long-request.js';
-import type { MeasuredJob, MetricFormat, ReadMetrics } from './format.js';
+import type { MetricFormat } from './format.js';
 
 /** Bytes that are sent at once. */
 const CHUNK_BYTES = 64 * 1024;

@@ -14,10 +14,11 @@ import { ExportQueue } from './export-queue.js';
 
 const payload = (id: string): ExportPayload => ({
   job_id: 'job_1',
-  checkpoint: { id, prefix: 'jobs/job_1/checkpoints/1' },
+  checkpoint: { id, prefix: 'jobs/job_1/checkpoints/1', step: 1 },
   format: 'safetensors',
   dtype: 'bf16',
   weights: 'trained',
+  tensorboard: false,
   prefix: 'jobs/job_1/exports/1',
 });
 

@@ -5,11 +5,13 @@ import { pathToFileURL } from 'node:url';
 import type { FastifyBaseLogger, FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { type Dataset, type Job, type JobSpec, type Scope, ZerofleetError } from '../../contracts/index.js';
 import { recover } from '../../control/recovery/recover.js';
+import type { MlflowServer } from '../../platform/config/mlflow-servers.js';
 import { type DatasetSources, S3DatasetSources } from '../../platform/dataset-sources.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { buildApp } from '../app.js';
+import { Trackers } from '../integrations/trackers.js';
 import type { ApiLimits } from '../limits.js';
 import type { ExportPort, SamplePort } from '../services.js';
 import { AddressPolicy } from '../webhooks/addresses.js';
@@ -64,6 +66,8 @@ export interface TestStackOptions {
   exports?: ExportPort;
   /** Non-public ranges that webhooks may reach. */
   webhookAllow?: string[];
+  /** Configured MLflow servers; none by default. */
+  mlflow?: Record<string, MlflowServer>;
   /** Allowed sources of dataset copies; none by default. */
   sources?: DatasetSources;
   /** Log of the app; none when absent. */
@@ -81,6 +85,7 @@ export async function startTestStack({
   samples = NO_WORKERS,
   exports = NO_EXPORTS,
   webhookAllow = [],
+  mlflow = {},
   sources = new S3DatasetSources({ allowed: [], s3Endpoint: null }),
   log,
   wrap,
@@ -101,7 +106,8 @@ export async function startTestStack({
   };
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
   const addresses = new AddressPolicy(webhookAllow);
-  const parts = { store, objects, samples, exports, addresses, sources };
+  const trackers = new Trackers(new Map(Object.entries(mlflow)), addresses);
+  const parts = { store, objects, samples, exports, addresses, trackers, sources };
   const app = buildApp({ ...parts, ...(log && { log }), limits: { heartbeat_ms: HEARTBEAT_MS, ...limits } });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);

@@ -1,5 +1,5 @@
 /**
- * One POST to a URL that a client has chosen. Its name is resolved once, all its addresses must be allowed, and the connection
+ * One request to a URL that a client has chosen. Its name is resolved once, all its addresses must be allowed, and the connection
  * goes to one of them, so DNS rebinding has no effect. Redirects are not followed. Time and the length of the answer are bounded.
  */
 import { Resolver } from 'node:dns/promises';
@@ -43,32 +43,64 @@ export const resolveByDns: Resolve = async (hostname) => {
 export async function post(
   url: string,
   message: { headers: Record<string, string>; body: string },
-  { policy, resolve, timeoutMs }: PostOptions,
+  options: PostOptions,
 ): Promise<PostResult> {
-  const failed = (error: PostFailure): PostResult => ({ status: null, error });
+  const { status, error } = await exchange(url, { method: 'POST', ...message }, options);
+  return status === null ? { status, error } : { status, error: null };
+}
+
+export interface OutgoingRequest {
+  method: 'GET' | 'POST';
+  headers: Record<string, string>;
+  body: string;
+}
+
+export interface ExchangeOptions extends PostOptions {
+  /** Maximum length of the body of an answer; a longer one is a `protocol_error`. Absent: the body is dropped. */
+  answerBytes?: number;
+  /** Ends the request; it has failed as after a timeout. */
+  signal?: AbortSignal;
+}
+
+/** Either an answer with any status and its body, or a failure. */
+export type ExchangeResult =
+  | { status: number; text: string; error: null }
+  | { status: null; text: null; error: PostFailure };
+
+/** Sends a request to an allowed address, and follows no redirect. Never rejects. */
+export async function exchange(
+  url: string,
+  request: OutgoingRequest,
+  { policy, resolve, timeoutMs, answerBytes, signal: given }: ExchangeOptions,
+): Promise<ExchangeResult> {
+  const failed = (error: PostFailure): ExchangeResult => ({ status: null, text: null, error });
   const target = new URL(url);
-  const signal = AbortSignal.timeout(timeoutMs);
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = given ? AbortSignal.any([given, timeout]) : timeout;
   const literal = literalAddress(target.hostname);
   const addresses = literal === null ? await resolve(target.hostname) : [literal];
   const [address] = addresses;
   if (address === undefined) return failed('name_not_found');
   if (!addresses.every((each) => policy.allows(each, target.protocol))) return failed('address_refused');
   try {
-    return { status: await exchange(target, address, { ...message, signal }), error: null };
+    const answer = await send(target, address, { ...request, signal });
+    const status = answer.statusCode ?? 0;
+    if (answerBytes === undefined) discard(answer);
+    const text = answerBytes === undefined ? '' : await readText(answer, answerBytes);
+    return text === null ? failed('protocol_error') : { status, text, error: null };
   } catch (error) {
     return failed(failureOf(error, signal));
   }
 }
 
-/** @returns the status of the answer */
-function exchange(
+function send(
   target: URL,
   address: string,
-  { headers, body, signal }: { headers: Record<string, string>; body: string; signal: AbortSignal },
-): Promise<number> {
+  { method, headers, body, signal }: OutgoingRequest & { signal: AbortSignal },
+): Promise<IncomingMessage> {
   const secure = target.protocol === 'https:';
   const options: RequestOptions & { servername?: string } = {
-    method: 'POST',
+    method,
     host: address,
     port: target.port || (secure ? 443 : 80),
     path: `${target.pathname}${target.search}`,
@@ -80,13 +112,22 @@ function exchange(
     ...(secure && literalAddress(target.hostname) === null && { servername: target.hostname }),
   };
   return new Promise((resolve, reject) => {
-    const request = (secure ? httpsRequest : httpRequest)(options, (answer) => {
-      resolve(answer.statusCode ?? 0);
-      discard(answer);
-    });
+    const request = (secure ? httpsRequest : httpRequest)(options, resolve);
     request.on('error', reject);
     request.end(body);
   });
+}
+
+/** Returns null for a body that is too long. */
+async function readText(answer: IncomingMessage, limit: number): Promise<string | null> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of answer as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    if (bytes > limit) return null;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
 }
 
 /** Drops the body: only the status matters. Errors of the body are ignored. */

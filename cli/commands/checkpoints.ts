@@ -44,6 +44,7 @@ export function addCheckpointCommands(program: Command, run: Run): void {
     .addOption(choice('--format <format>', 'file format', FORMATS).default('safetensors'))
     .addOption(choice('--dtype <dtype>', 'dtype of the weights', DTYPES))
     .addOption(choice('--weights <weights>', 'the weights as trained, or their average', WEIGHTS))
+    .option('--tensorboard', 'with the metrics of the training, as an event file of TensorBoard')
     .action(run(exportCheckpoint));
 }
 
@@ -86,8 +87,8 @@ async function exportCheckpoint(context: Context, id: string, request: ExportReq
   }
   if (done.state === 'failed') throw new CliError(done.error?.message ?? 'the export failed', EXIT.failed);
   context.show(done, () => `${done.prefix}\n${fileTable(done.files)}`);
-  const { format, dtype, weights } = done;
-  const kind = `--format ${format} --dtype ${dtype}${weights === 'ema' ? ' --weights ema' : ''}`;
+  const { format, dtype, weights, tensorboard } = done;
+  const kind = `--format ${format} --dtype ${dtype}${weights === 'ema' ? ' --weights ema' : ''}${tensorboard ? ' --tensorboard' : ''}`;
   context.note(`fetch it with: zerofleet download ${id} ${kind}`);
 }
 

@@ -13,6 +13,7 @@ interface DownloadOptions {
   format?: (typeof FORMATS)[number];
   dtype?: (typeof DTYPES)[number];
   weights?: (typeof WEIGHTS)[number];
+  tensorboard?: boolean;
   viaApi?: boolean;
 }
 
@@ -30,6 +31,7 @@ export function addDownloadCommand(program: Command, run: Run): void {
     .addOption(choice('--format <format>', 'format of an export', FORMATS))
     .addOption(choice('--dtype <dtype>', 'dtype of its weights', DTYPES))
     .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', WEIGHTS))
+    .option('--tensorboard', 'the export with an event file of TensorBoard')
     .option('--via-api', 'fetch files through the API instead of directly from S3')
     .action(run(download));
 }
@@ -84,8 +86,13 @@ type Source = { checkpoint: string } & ExportRequest;
 
 /** Files to fetch; a job stands for its exported model. */
 async function sourceOf(context: Context, id: string, options: DownloadOptions): Promise<Source> {
-  const { format, dtype, weights } = options;
-  const kind = { ...(format && { format }), ...(dtype && { dtype }), ...(weights && { weights }) };
+  const { format, dtype, weights, tensorboard } = options;
+  const kind = {
+    ...(format && { format }),
+    ...(dtype && { dtype }),
+    ...(weights && { weights }),
+    ...(tensorboard && { tensorboard }),
+  };
   if (id.startsWith('ckpt_')) return { checkpoint: id, ...kind };
   const { latest_checkpoint: last, export: exported, spec, state } = await context.client.jobs.get(id);
   if (exported) {

@@ -666,7 +666,7 @@ export interface paths {
         /**
          * Export a checkpoint
          * @description A worker of the job's pool writes the files in the background, also while the job is running. The same checkpoint
-         *     gives the same bytes. A repeated request changes nothing while the export is in progress or complete; it retries a
+         *     gives the same weights. A repeated request changes nothing while the export is in progress or complete; it retries a
          *     failed export. The export fails if the job's retention rule removes the checkpoint meanwhile.
          */
         post: operations["exportCheckpoint"];
@@ -2768,6 +2768,12 @@ export interface components {
          * @enum {string}
          */
         ExportWeights: "trained" | "ema";
+        /**
+         * @description `true` also writes the metrics of the training, up to the exported step, into the folder of the weights, as an event
+         *     file of TensorBoard.
+         * @default false
+         */
+        ExportTensorboard: boolean;
         /** @description Export of the weights when the job has finished. */
         ExportSpec: {
             /**
@@ -2790,9 +2796,10 @@ export interface components {
              * @enum {string}
              */
             checkpoint?: "best" | "last";
+            tensorboard?: components["schemas"]["ExportTensorboard"];
         };
         /** @description The exported weights, with every field. */
-        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype" | "weights" | "checkpoint">;
+        ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype" | "weights" | "checkpoint" | "tensorboard">;
         /**
          * @description Identifier of a webhook.
          * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
@@ -2808,6 +2815,38 @@ export interface components {
         };
         /** @description Webhooks of the job, with every field. */
         ResolvedNotify: WithRequired<components["schemas"]["NotifySpec"], "webhooks">;
+        /** @description An MLflow tracking server, and the run that the job has there. Exactly one of `server` and `url`. */
+        Integration: {
+            /**
+             * @description Kind of the tracker.
+             * @enum {string}
+             */
+            type: "mlflow";
+            /**
+             * @description Name of a server whose URL and credentials the operator has configured.
+             * @example main
+             */
+            server?: string;
+            /**
+             * @description URL of a server that needs no credentials. The operator allows `http` and addresses that are not public, as for
+             *     webhooks; other addresses are refused.
+             * @example https://mlflow.example.com
+             */
+            url?: string;
+            /**
+             * @description Name of the experiment; it is created if it does not exist.
+             * @example language-models
+             */
+            experiment: string;
+            /** @description Name of the run; by default the name of the job, or its id if it has none. */
+            run_name?: string;
+        } & (unknown | unknown);
+        /**
+         * @description Experiment trackers that receive the metrics of the job while it runs. The training does not depend on them. See
+         *     `docs/integrations.md`.
+         * @default []
+         */
+        Integrations: components["schemas"]["Integration"][];
         /** @description The job document with every default filled in. Training is a function of it alone. */
         ResolvedJobSpec: {
             /** @description Display name; empty when absent. */
@@ -2825,6 +2864,7 @@ export interface components {
             retry: components["schemas"]["ResolvedRetry"];
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
+            integrations: components["schemas"]["Integrations"];
         };
         /** @description Evaluations so far; present only with `train.early_stopping`. */
         EarlyStoppingProgress: {
@@ -3130,11 +3170,13 @@ export interface components {
          *           "format": "safetensors",
          *           "dtype": "bf16",
          *           "weights": "trained",
-         *           "checkpoint": "last"
+         *           "checkpoint": "last",
+         *           "tensorboard": false
          *         },
          *         "notify": {
          *           "webhooks": []
-         *         }
+         *         },
+         *         "integrations": []
          *       },
          *       "labels": {
          *         "team": "docs"
@@ -3337,6 +3379,7 @@ export interface components {
             retry?: components["schemas"]["RetrySpec"];
             export?: components["schemas"]["ExportSpec"];
             notify?: components["schemas"]["NotifySpec"];
+            integrations?: components["schemas"]["Integrations"];
             deepspeed_config?: components["schemas"]["DeepspeedConfig"];
         };
         /** @description The folder that becomes the initial model. */
@@ -3476,11 +3519,13 @@ export interface components {
          *         "format": "safetensors",
          *         "dtype": "bf16",
          *         "weights": "trained",
-         *         "checkpoint": "last"
+         *         "checkpoint": "last",
+         *         "tensorboard": false
          *       },
          *       "notify": {
          *         "webhooks": []
-         *       }
+         *       },
+         *       "integrations": []
          *     }
          */
         PlannedJobSpec: {
@@ -3499,6 +3544,7 @@ export interface components {
             retry: components["schemas"]["ResolvedRetry"];
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
+            integrations: components["schemas"]["Integrations"];
         };
         /**
          * @description Device of the ranks. With `cuda` the bytes are those in the GPU's memory, without the memory of the CUDA runtime and
@@ -4417,6 +4463,11 @@ export interface components {
              *     without their average.
              */
             weights?: components["schemas"]["ExportWeights"];
+            /**
+             * @description `true` also writes the metrics of the training, up to the step of the checkpoint, as an event file of TensorBoard; by
+             *     default `export.tensorboard` of the job. Exports with and without it have folders of their own.
+             */
+            tensorboard?: boolean;
         };
         /**
          * @description A checkpoint in another format.
@@ -4426,6 +4477,7 @@ export interface components {
          *       "format": "safetensors",
          *       "dtype": "bf16",
          *       "weights": "trained",
+         *       "tensorboard": false,
          *       "state": "succeeded",
          *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/exports/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F/safetensors-bf16",
          *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
@@ -4454,6 +4506,8 @@ export interface components {
              */
             dtype: "bf16" | "fp16" | "fp32";
             weights: components["schemas"]["ExportWeights"];
+            /** @description The folder has an event file of TensorBoard. */
+            tensorboard: boolean;
             /**
              * @description State of the export.
              * @enum {string}
@@ -4493,6 +4547,8 @@ export interface components {
             dtype?: "bf16" | "fp16" | "fp32";
             /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
             weights?: components["schemas"]["ExportWeights"];
+            /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */
+            tensorboard?: boolean;
             /**
              * @description Validity of presigned URLs; the retention rule does not remove the checkpoint during this time.
              * @default 3600
@@ -4537,6 +4593,8 @@ export interface components {
              * @enum {string|null}
              */
             weights: "trained" | "ema" | null;
+            /** @description The export has an event file of TensorBoard; null for the checkpoint. */
+            tensorboard: boolean | null;
             state_digest: components["schemas"]["StateDigest"];
             /** @description Time until which the URLs are valid; null for paths of this API. */
             expires_at: components["schemas"]["Time"] | null;
@@ -7535,7 +7593,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description By format, dtype and weights. */
+                        /** @description By format, dtype, weights and event file. */
                         data: components["schemas"]["CheckpointExport"][];
                     };
                 };
@@ -7601,6 +7659,8 @@ export interface operations {
                 dtype?: "bf16" | "fp16" | "fp32";
                 /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
                 weights?: "trained" | "ema";
+                /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */
+                tensorboard?: boolean;
             };
             header?: {
                 /** @description Byte range, from 0; without an end, all following bytes. */

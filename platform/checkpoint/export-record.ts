@@ -19,6 +19,7 @@ const ExportRecord = Type.Object(
     ]),
     dtype: Type.Union([Type.Literal('bf16'), Type.Literal('fp16'), Type.Literal('fp32')]),
     weights: Type.Union([Type.Literal('trained'), Type.Literal('ema')]),
+    tensorboard: Type.Boolean(),
     prefix: Type.String(),
     state_digest: Type.String(),
     base_quantization: Type.Optional(Type.Union([Type.Literal('nf4'), Type.Literal('int8')])),

@@ -46,10 +46,21 @@ t.test('layout', async (t) => {
   t.equal(layout.deletedKey('job_1'), 'jobs/job_1/deleted.json');
   t.equal(layout.pinKey('jobs/job_1/checkpoints/x'), 'jobs/job_1/checkpoints/x/PINNED');
   t.equal(layout.exportsPrefix('job_1'), 'jobs/job_1/exports/');
-  const wanted = { checkpoint: 'ckpt_1', format: 'hf', dtype: 'bf16', weights: 'trained' };
+  const wanted = {
+    checkpoint: 'ckpt_1',
+    format: 'hf',
+    dtype: 'bf16',
+    weights: 'trained',
+    tensorboard: false,
+  };
   t.equal(layout.checkpointExportPrefix('job_1', 7, wanted), 'jobs/job_1/exports/7-ckpt_1-hf-bf16');
   const average = { ...wanted, weights: 'ema' };
   t.equal(layout.checkpointExportPrefix('job_1', 7, average), 'jobs/job_1/exports/7-ckpt_1-hf-bf16-ema');
+  const measured = { ...average, tensorboard: true };
+  t.equal(
+    layout.checkpointExportPrefix('job_1', 7, measured),
+    'jobs/job_1/exports/7-ckpt_1-hf-bf16-ema-tensorboard',
+  );
 });
 
 t.test('digests add up modulo 2^128, in any order', async (t) => {

@@ -8,7 +8,7 @@
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/MANIFEST.json    commits the checkpoint; written once, last
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/PINNED           marker of a pinned checkpoint
  *     jobs/<job>/exports/<step>/…                                    of the finished job
- *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint; of the average: …-ema
+ *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint; of the average …-ema, with an event file …-tensorboard
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   commits the export; written once, last
  *     jobs/<job>/result.json
  *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are removed, too
@@ -96,10 +96,12 @@ export interface ExportId {
   format: string;
   dtype: string;
   weights: string;
+  tensorboard: boolean;
 }
 
-export function exportName({ checkpoint, format, dtype, weights }: ExportId): string {
-  return `${checkpoint}-${format}-${dtype}${weights === 'trained' ? '' : `-${weights}`}`;
+export function exportName({ checkpoint, format, dtype, weights, tensorboard }: ExportId): string {
+  const more = `${weights === 'trained' ? '' : `-${weights}`}${tensorboard ? '-tensorboard' : ''}`;
+  return `${checkpoint}-${format}-${dtype}${more}`;
 }
 
 /** Returns the key of the folder of a requested export, without a trailing slash. */

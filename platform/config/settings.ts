@@ -16,6 +16,7 @@ import {
   url,
 } from './config-values.js';
 import { gpuEnv } from './gpu-env.js';
+import { mlflowServers } from './mlflow-servers.js';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -173,8 +174,14 @@ export const SETTINGS = [
   {
     key: 'webhook_allow',
     fallback: 'none',
-    help: 'Address ranges, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks may send although they are not public, also without TLS; `none`: only public addresses over TLS.',
+    help: 'Address ranges, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks and [integrations](integrations.md) may send although they are not public, also without TLS; `none`: only public addresses over TLS.',
     parse: cidrList,
+  },
+  {
+    key: 'mlflow_credentials',
+    fallback: 'none',
+    help: 'JSON: MLflow servers that jobs may name, with the URL and the credentials of each ([integrations](integrations.md#servers-with-credentials)). Only the API uses them.',
+    parse: mlflowServers,
   },
   {
     key: 'dataset_buckets',

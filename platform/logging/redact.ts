@@ -63,9 +63,20 @@ function partsOf(value: string): string[] {
   // `URL` does not parse the URLs that have several hosts.
   const patterns = [/^[a-z][a-z0-9+.-]*:\/\/[^/:@]*:([^/]*)@/i, /[?&]\w*password=([^&#]*)/i];
   const passwords = patterns.map((pattern) => pattern.exec(value)?.[1] ?? '');
+  // Secrets inside of JSON may occur alone, too.
+  for (const [, text = ''] of value.matchAll(/"(?:token|password)"\s*:\s*("(?:[^"\\]|\\.)*")/g))
+    passwords.push(unquoted(text));
   const parts = [...value.split(/\r?\n/), ...passwords, ...passwords.map(decoded)].map((part) => part.trim());
   // Quotes and backslashes are escaped in a line of JSON.
   return parts.flatMap((part) => [part, JSON.stringify(part).slice(1, -1)]);
+}
+
+function unquoted(text: string): string {
+  try {
+    return String(JSON.parse(text));
+  } catch {
+    return text;
+  }
 }
 
 function decoded(text: string): string {

@@ -25,6 +25,7 @@ const COMMANDS_OF = {
     'rotate_api_key',
     'touch_api_key',
   ],
+  integrations: ['claim_forwards', 'save_forward'],
   jobs: [
     'claim_attempt',
     'commit_checkpoint',

@@ -124,6 +124,8 @@ function internalFields(job: Job): Record<string, string> {
     base: baseOf(job.spec) ?? '',
     // Webhooks that the job names.
     notify: JSON.stringify(job.spec.notify.webhooks),
+    // Number of its integrations.
+    integrations: String(job.spec.integrations.length),
     indexes: JSON.stringify(jobIndexes(job)),
     // Initial checkpoint, which may be of another job; empty for none.
     init_checkpoint: sourceCheckpoint(job.spec),

@@ -89,6 +89,7 @@ t.test('checkpoints in a browser', { skip: await ensureBrowser() }, async (t) =>
         format,
         dtype,
         weights,
+        tensorboard: false,
         prefix,
         state_digest: newest.state_digest,
         files: [{ name: 'config.json', bytes: bytes.length, sha256: '0'.repeat(64) }],

@@ -19,10 +19,11 @@ import type { QueueServerOptions } from './queue-server.js';
 const POOL = 'default';
 const UNKNOWN: ExportPayload = {
   job_id: 'job_unknown',
-  checkpoint: { id: 'ckpt_unknown', prefix: 'jobs/job_unknown/checkpoints/1' },
+  checkpoint: { id: 'ckpt_unknown', prefix: 'jobs/job_unknown/checkpoints/1', step: 1 },
   format: 'safetensors',
   dtype: 'bf16',
   weights: 'trained',
+  tensorboard: false,
   prefix: 'jobs/job_unknown/exports/1',
 };
 

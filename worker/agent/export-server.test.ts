@@ -14,6 +14,7 @@ import { type ExportRecord, exportRecordKey } from '../../platform/checkpoint/ex
 import { checkpointExportPrefix } from '../../platform/checkpoint/layout.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { memorySource } from '../../platform/testing/byte-source.js';
+import { stepsOf } from '../../platform/testing/event-file.js';
 import { testPython } from '../../platform/testing/python.js';
 import { readTorchFile, scalarOf } from '../../platform/torch-file/read.js';
 import { TorchTensor, type TorchValue } from '../../platform/torch-file/values.js';
@@ -45,10 +46,11 @@ t.test('exports', async (t) => {
     { id, job_id, prefix, step }: Checkpoint,
     format: ExportPayload['format'] = 'deepspeed_universal',
     dtype: ExportPayload['dtype'] = 'fp32',
+    tensorboard = false,
   ) => {
-    const kind = { format, dtype, weights: 'trained' as const };
+    const kind = { format, dtype, weights: 'trained' as const, tensorboard };
     const folder = checkpointExportPrefix(job_id, step, { checkpoint: id, ...kind });
-    const checkpoint = { id, prefix };
+    const checkpoint = { id, prefix, step };
     const entry = await queue.add('export', { job_id, checkpoint, ...kind, prefix: folder });
     const reply = await entry.waitUntilFinished(events, 60_000);
     const record = async () =>
@@ -137,6 +139,17 @@ t.test('exports', async (t) => {
       fakeParamTable().map(({ index }) => bytesOf(valuesOf(fakeState(1, 4), 'master', index))),
     );
     t.ok(file.subarray(-master.length).equals(master));
+  });
+
+  await t.test('an event file with the metrics up to the step', async (t) => {
+    const { folder, record } = await requestExport(first, 'safetensors', 'fp32', true);
+    const { tensorboard, files } = await record();
+    t.equal(tensorboard, true);
+    const [name = '', ...others] = files
+      .map((file) => file.name)
+      .filter((file) => file.startsWith('events.out.tfevents.'));
+    t.same(others, []);
+    t.same(stepsOf(await fleet.objects.get(`${folder}/${name}`)), [1, 2, 3, 4]);
   });
 
   await t.test('a failed export is reported and leaves no record', async (t) => {

@@ -11,6 +11,7 @@ import { backoffMs, waitOrAbort } from '../../platform/process/retry.js';
 import { MAX_LOST_WORKERS } from '../attempt/failure.js';
 import { codeOf, isRetryable, toRankError } from '../common/errors.js';
 import { withSession } from '../credentials/sessions.js';
+import { putEventFile } from '../export/event-file.js';
 import { runTask } from '../tasks/task-runner.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
 
@@ -19,8 +20,8 @@ const UNLIMITED_STALLS = 1_000_000_000;
 
 /**
  * Writes the exports of the pool's queue, one at a time, each in a child process. Two workers may write one export, when the first was
- * stopped and resumes. Both write the same bytes to the same keys, because a checkpoint never changes, and the record that completes the
- * export is created once. So no lease is needed.
+ * stopped and resumes. Both write the same bytes to the same keys, because a checkpoint never changes and the metrics of its steps were
+ * reported long before a second worker begins, and the record that completes the export is created once. So no lease is needed.
  */
 export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
   constructor(options: QueueServerOptions) {
@@ -76,6 +77,7 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
     const job = await store.getJob(job_id);
     if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
     const { signal } = this.closing;
+    const { tensorboard, ...weights } = kind;
     const written = await withSession(this.options, job, { purpose: 'export', signal }, (session) =>
       runTask(
         processes,
@@ -84,15 +86,20 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
           object_store,
           spec: job.spec,
           checkpoint: checkpoint.prefix,
-          ...kind,
+          ...weights,
           prefix,
           retry: timing.storage,
         },
         { signal, session, log },
       ),
     );
+    const { step } = checkpoint;
+    const more = tensorboard
+      ? await putEventFile({ store, objects }, job, { prefix, step }, timing.storage)
+      : [];
+    const files = [...written.files, ...more];
     const record = { format_version: 1 as const, checkpoint_id: checkpoint.id, job_id, ...kind };
-    await putExportRecord(objects, { ...record, ...written });
+    await putExportRecord(objects, { ...record, ...written, files });
   }
 }
 

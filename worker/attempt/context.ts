@@ -20,6 +20,7 @@ import type {
   JobExecution,
   JobRequests,
   JobStorePort,
+  JobStreams,
   ModelRecords,
   PoolSlots,
   WorkerSlots,
@@ -45,6 +46,7 @@ export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'getTrace' | 'listCheckpoints'> &
   CheckpointHolds &
+  Pick<JobStreams, 'readStream'> &
   AbandonedSamples &
   Pick<JobChanges, 'updateJob'> &
   Pick<PoolSlots, 'adjustPlacements' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &

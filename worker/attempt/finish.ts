@@ -6,6 +6,7 @@ import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { hasStoppedEarly } from '../../spec/index.js';
 import type { ReleaseOptions } from '../../state/index.js';
 import { retryTransient } from '../common/errors.js';
+import { putEventFile } from '../export/event-file.js';
 import { runTask } from '../tasks/task-runner.js';
 import {
   type AttemptContext,
@@ -56,31 +57,35 @@ export async function exportWeights(
 
 async function runExport(
   ctx: GenerationContext,
-  { checkpoint, prefix }: ResumePoint,
+  { checkpoint, prefix: source }: ResumePoint,
   signal: AbortSignal,
 ): Promise<JobExport> {
   const { deps, job, log, logs, session } = ctx;
   await flushReports(ctx);
-  const { format, dtype, weights } = job.spec.export;
+  const { format, dtype, weights, tensorboard } = job.spec.export;
   const what = weights === 'ema' ? 'the average at step' : 'step';
   logs.message(`training is complete; exporting ${what} ${checkpoint.step} as ${format}, ${dtype}`);
+  const prefix = exportPrefix(job.id, checkpoint.step);
   const exported = await runTask(
     deps.processes,
     {
       kind: 'export',
       object_store: deps.object_store,
       spec: job.spec,
-      checkpoint: prefix,
+      checkpoint: source,
       format,
       dtype,
       weights,
-      prefix: exportPrefix(job.id, checkpoint.step),
+      prefix,
       retry: deps.timing.storage,
     },
     { signal, session, log },
   );
-  logs.message(`exported ${exported.files.map(({ name }) => name).join(', ')} to ${exported.prefix}`);
-  return { checkpoint_id: checkpoint.id, step: checkpoint.step, ...exported };
+  const { step } = checkpoint;
+  const more = tensorboard ? await putEventFile(deps, job, { prefix, step }, deps.timing.storage) : [];
+  const files = [...exported.files, ...more];
+  logs.message(`exported ${files.map(({ name }) => name).join(', ')} to ${exported.prefix}`);
+  return { checkpoint_id: checkpoint.id, step, ...exported, files };
 }
 
 /** Writes the result and finishes the job. Safe to repeat. */

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import type { Job, JobLog, JobMetric, Page, StreamEntry } from '../../../contracts/index.js';
 import type { JobStorePort } from '../../../state/index.js';
+import { metricsBetween } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
-import { choosePoints, metricsBetween } from '../../jobs/metric-points.js';
+import { choosePoints } from '../../jobs/metric-points.js';
 import { METRIC_FORMATS } from '../../metric-files/formats.js';
 import { sendMetrics } from '../../metric-files/send.js';
 import type { OperationHandler, OperationRequest } from '../types.js';

@@ -34,7 +34,7 @@ const files = {
 };
 
 async function putExport({ objects }: TestStack, { checkpoint, job_id }: Filled): Promise<string> {
-  const kind = { format: 'safetensors', dtype: 'fp16', weights: 'trained' } as const;
+  const kind = { format: 'safetensors', dtype: 'fp16', weights: 'trained', tensorboard: false } as const;
   const prefix = checkpointExportPrefix(job_id, checkpoint.step, { checkpoint: checkpoint.id, ...kind });
   for (const [name, bytes] of Object.entries(files)) await objects.put(`${prefix}/${name}`, bytes);
   const listed = Object.entries(files).map(([name, bytes]) => ({
@@ -142,7 +142,7 @@ t.test('files in a directory come through the API', async (t) => {
     t.match((await urls({ format: 'safetensors', dtype: 'fp32' })).json<Problem>(), {
       code: 'export_not_found',
     });
-    for (const field of [{ dtype: 'fp32' }, { weights: 'trained' }])
+    for (const field of [{ dtype: 'fp32' }, { weights: 'trained' }, { tensorboard: false }])
       t.match((await urls(field)).json<Problem>(), {
         errors: [{ pointer: `/${Object.keys(field)}`, code: 'field_without_effect' }],
       });
@@ -162,6 +162,10 @@ t.test('files in a directory come through the API', async (t) => {
     await store.deleteCheckpoint(checkpoint.id);
     t.match((await urls()).json<Problem>(), { code: 'checkpoint_not_found' });
     t.equal((await urls({ format: 'safetensors', dtype: 'fp16' })).statusCode, 200);
+    t.match((await urls({ format: 'safetensors', dtype: 'fp16', tensorboard: true })).json<Problem>(), {
+      code: 'export_not_found',
+      detail: /with an event file/,
+    });
 
     const last = (await store.getJob(filled.job_id))?.latest_checkpoint?.id ?? '';
     const prefix = `jobs/${filled.job_id}/exports/9`;
@@ -176,7 +180,7 @@ t.test('files in a directory come through the API', async (t) => {
     };
     await store.finishJob(filled.job_id, filled.execution, 'succeeded', { export: exported });
     const list = (await urls({ format: 'safetensors' }, last)).json<Download>();
-    t.match(list, { dtype: 'bf16', weights: 'trained', files: [listed] });
+    t.match(list, { dtype: 'bf16', weights: 'trained', tensorboard: false, files: [listed] });
     t.equal((await stack.request({ url: list.files[0]?.url ?? '' })).body, '{}');
   });
 });

@@ -27,7 +27,7 @@ export const createDownloadUrls: OperationHandler<'createDownloadUrls'> = async 
   }
   return {
     checkpoint_id,
-    ...(set.kind ?? { format: null, dtype: null, weights: null }),
+    ...(set.kind ?? { format: null, dtype: null, weights: null, tensorboard: null }),
     state_digest: set.state_digest,
     expires_at: is_signed ? expires_at : null,
     files,
@@ -55,5 +55,6 @@ function keyOf({ prefix }: FileSet, { name }: ExportFile): string {
 }
 
 function pathOf(checkpointId: string, { kind }: FileSet, { name }: ExportFile): string {
-  return `/v1/checkpoints/${checkpointId}/file?${new URLSearchParams({ name, ...kind })}`;
+  const options = kind && { ...kind, tensorboard: String(kind.tensorboard) };
+  return `/v1/checkpoints/${checkpointId}/file?${new URLSearchParams({ name, ...options })}`;
 }

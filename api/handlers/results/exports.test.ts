@@ -51,10 +51,11 @@ t.test('exports of a checkpoint', async (t) => {
     t.equal(pool, 'default');
     t.strictSame(payload, {
       job_id: job.id,
-      checkpoint: { id: checkpoint.id, prefix: checkpoint.prefix },
+      checkpoint: { id: checkpoint.id, prefix: checkpoint.prefix, step: checkpoint.step },
       format: 'deepspeed_universal',
       dtype: 'fp32',
       weights: 'trained',
+      tensorboard: false,
       prefix: folder('deepspeed_universal-fp32'),
     });
     progress = { state: 'running' };
@@ -96,6 +97,28 @@ t.test('exports of a checkpoint', async (t) => {
     );
   });
 
+  await t.test('has an event file if the request or the job says so', async (t) => {
+    const stored = await stack.createJob({ export: { tensorboard: true } });
+    await claimAndTrain(stack.store, stored.id, { steps: 7 });
+    const last = await firstCheckpoint(stored.id);
+    await stack.objects.put(`${last.prefix}/MANIFEST.json`, Buffer.from('{}'));
+    const prefix = (kind: string) => `jobs/${stored.id}/exports/7-${last.id}-${kind}`;
+    t.match((await post({}, last.id)).json(), {
+      tensorboard: true,
+      prefix: prefix('safetensors-bf16-tensorboard'),
+    });
+    t.match((await post({ tensorboard: false }, last.id)).json(), {
+      tensorboard: false,
+      prefix: prefix('safetensors-bf16'),
+    });
+    t.match(asked.at(-2)?.[1], { checkpoint: { step: 7 }, tensorboard: true });
+    const { data } = (await stack.request({ url: `/v1/checkpoints/${last.id}/exports` })).json();
+    t.same(
+      data.map(({ tensorboard }: CheckpointExport) => tensorboard),
+      [false, true],
+    );
+  });
+
   await t.test('reports why it failed', async (t) => {
     progress = { state: 'failed', error: { code: 'shard_corrupt', message: 'bytes of chunk 3' } };
     t.match(await list(), [{ state: 'failed', error: progress.error }, {}, {}]);
@@ -109,6 +132,7 @@ t.test('exports of a checkpoint', async (t) => {
       format: 'safetensors' as const,
       dtype: 'bf16' as const,
       weights: 'trained' as const,
+      tensorboard: false,
       prefix: folder('safetensors-bf16'),
       state_digest: checkpoint.state_digest,
       files: [{ name: 'config.json', bytes: 3, sha256: 'a'.repeat(64) }],

@@ -46,14 +46,14 @@ export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = 
   return { data: [...data, ...waiting] };
 };
 
-const KINDS: readonly ExportKind[] = [
-  { format: 'deepspeed_universal', dtype: 'fp32', weights: 'trained' },
+const KINDS: readonly ExportKind[] = [false, true].flatMap((tensorboard) => [
+  { format: 'deepspeed_universal', dtype: 'fp32', weights: 'trained', tensorboard },
   ...(['safetensors', 'peft'] as const).flatMap((format) =>
     (['bf16', 'fp16', 'fp32'] as const).flatMap((dtype) =>
-      (['trained', 'ema'] as const).map((weights) => ({ format, dtype, weights })),
+      (['trained', 'ema'] as const).map((weights) => ({ format, dtype, weights, tensorboard })),
     ),
   ),
-];
+]);
 
 async function unwritten(
   { store, exports }: { store: Pick<JobStorePort, 'getJob'>; exports: ExportPort },
@@ -77,7 +77,7 @@ function payloadOf(
   kind: ExportKind,
 ): ExportPayload {
   const folder = checkpointExportPrefix(job_id, step, { checkpoint: id, ...kind });
-  return { job_id, checkpoint: { id, prefix }, ...kind, prefix: folder };
+  return { job_id, checkpoint: { id, prefix, step }, ...kind, prefix: folder };
 }
 
 function written({ format_version: _, ...record }: ExportRecord): CheckpointExport {
@@ -85,7 +85,7 @@ function written({ format_version: _, ...record }: ExportRecord): CheckpointExpo
 }
 
 function underWay(payload: ExportPayload, progress: ExportProgress): CheckpointExport {
-  const { job_id, checkpoint, format, dtype, weights, prefix } = payload;
+  const { job_id, checkpoint, format, dtype, weights, tensorboard, prefix } = payload;
   const { state } = progress;
   const error = progress.state === 'failed' ? progress.error : null;
   return {
@@ -94,6 +94,7 @@ function underWay(payload: ExportPayload, progress: ExportProgress): CheckpointE
     format,
     dtype,
     weights,
+    tensorboard,
     state,
     prefix,
     state_digest: null,

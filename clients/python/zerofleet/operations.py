@@ -878,9 +878,9 @@ class CheckpointsOperations(Resource):
         idempotency_key: Optional[str] = None,
     ) -> schemas.CheckpointExport:
         """A worker of the job's pool writes the files in the background, also while the job is
-        running. The same checkpoint gives the same bytes. A repeated request changes nothing while
-        the export is in progress or complete; it retries a failed export. The export fails if the
-        job's retention rule removes the checkpoint meanwhile."""
+        running. The same checkpoint gives the same weights. A repeated request changes nothing
+        while the export is in progress or complete; it retries a failed export. The export fails if
+        the job's retention rule removes the checkpoint meanwhile."""
         answer: schemas.CheckpointExport = self._http.json(
             "POST",
             f"/v1/checkpoints/{quoted(checkpoint_id)}/export",
@@ -931,6 +931,7 @@ class CheckpointsOperations(Resource):
         format: Optional[Literal["safetensors", "peft", "deepspeed_universal"]] = None,
         dtype: Optional[Literal["bf16", "fp16", "fp32"]] = None,
         weights: Optional[Literal["trained", "ema"]] = None,
+        tensorboard: Optional[bool] = None,
         range: Optional[str] = None,
     ) -> ByteStream:
         """The bytes of a file that `download-urls` lists, all of them or one range, so that a
@@ -943,6 +944,7 @@ class CheckpointsOperations(Resource):
                 "format": format,
                 "dtype": dtype,
                 "weights": weights,
+                "tensorboard": tensorboard,
             },
             headers={
                 "Range": range,

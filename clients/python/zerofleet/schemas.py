@@ -1351,6 +1351,7 @@ class ExportSpec(TypedDict, total=False):
     """Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused
     without it: that of the newest evaluation that improved. `last`, the default otherwise: that of
     the last trained step."""
+    tensorboard: ExportTensorboard
 
 
 class ResolvedExport(TypedDict):
@@ -1365,6 +1366,7 @@ class ResolvedExport(TypedDict):
     """Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused
     without it: that of the newest evaluation that improved. `last`, the default otherwise: that of
     the last trained step."""
+    tensorboard: ExportTensorboard
 
 
 class NotifySpec(TypedDict, total=False):
@@ -1379,6 +1381,26 @@ class ResolvedNotify(TypedDict):
     webhooks: List[WebhookId]
     """Webhooks of the project with `jobs` `named`. A webhook for all jobs receives each event of
     this job once."""
+
+
+class _IntegrationRequired(TypedDict):
+    type: Literal["mlflow"]
+    """Kind of the tracker."""
+    experiment: str
+    """Name of the experiment; it is created if it does not exist."""
+
+
+
+class Integration(_IntegrationRequired, total=False):
+    """An MLflow tracking server, and the run that the job has there. Exactly one of `server` and
+    `url`."""
+    server: str
+    """Name of a server whose URL and credentials the operator has configured."""
+    url: str
+    """URL of a server that needs no credentials. The operator allows `http` and addresses that are
+    not public, as for webhooks; other addresses are refused."""
+    run_name: str
+    """Name of the run; by default the name of the job, or its id if it has none."""
 
 
 class ResolvedJobSpec(TypedDict):
@@ -1398,6 +1420,7 @@ class ResolvedJobSpec(TypedDict):
     retry: ResolvedRetry
     export: ResolvedExport
     notify: ResolvedNotify
+    integrations: Integrations
 
 
 class EarlyStoppingProgress(TypedDict):
@@ -1668,6 +1691,7 @@ class JobSpec(_JobSpecRequired, total=False):
     retry: RetrySpec
     export: ExportSpec
     notify: NotifySpec
+    integrations: Integrations
     deepspeed_config: DeepspeedConfig
 
 
@@ -1762,6 +1786,7 @@ class PlannedJobSpec(TypedDict):
     retry: ResolvedRetry
     export: ResolvedExport
     notify: ResolvedNotify
+    integrations: Integrations
 
 
 class RankMemory(TypedDict):
@@ -2347,6 +2372,10 @@ class ExportRequest(TypedDict, total=False):
     weights: ExportWeights
     """Which weights; by default `export.weights` of the job. A `deepspeed_universal` export has
     those that are trained, without their average."""
+    tensorboard: bool
+    """`true` also writes the metrics of the training, up to the step of the checkpoint, as an event
+    file of TensorBoard; by default `export.tensorboard` of the job. Exports with and without it
+    have folders of their own."""
 
 
 class _CheckpointExportRequired(TypedDict):
@@ -2356,6 +2385,8 @@ class _CheckpointExportRequired(TypedDict):
     dtype: Literal["bf16", "fp16", "fp32"]
     """Dtype of the weights."""
     weights: ExportWeights
+    tensorboard: bool
+    """The folder has an event file of TensorBoard."""
     state: Literal["queued", "running", "succeeded", "failed"]
     """State of the export."""
     prefix: str
@@ -2394,6 +2425,9 @@ class DownloadRequest(TypedDict, total=False):
     weights: ExportWeights
     """Weights of the export; by default `export.weights` of the job, and `trained` for a
     `deepspeed_universal`."""
+    tensorboard: bool
+    """The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of
+    the job."""
     expires_seconds: int
     """Validity of presigned URLs; the retention rule does not remove the checkpoint during this
     time."""
@@ -2423,6 +2457,8 @@ class Download(TypedDict):
     """Dtype of the export; null for the checkpoint."""
     weights: Optional[Literal["trained", "ema"]]
     """Weights of the export; null for the checkpoint."""
+    tensorboard: Optional[bool]
+    """The export has an event file of TensorBoard; null for the checkpoint."""
     state_digest: StateDigest
     expires_at: Optional[Time]
     """Time until which the URLs are valid; null for paths of this API."""
@@ -3316,8 +3352,16 @@ ExportWeights = Literal["trained", "ema"]
 """`trained`: the weights as trained. `ema`: their average, of a job with `train.ema`; parameters
 that were not trained are as they are."""
 
+ExportTensorboard = bool
+"""`true` also writes the metrics of the training, up to the exported step, into the folder of the
+weights, as an event file of TensorBoard."""
+
 WebhookId = str
 """Identifier of a webhook."""
+
+Integrations = List[Integration]
+"""Experiment trackers that receive the metrics of the job while it runs. The training does not
+depend on them. See `docs/integrations.md`."""
 
 StateDigest = str
 """128-bit digest of the whole training state (master parameters and moments). It does not depend on

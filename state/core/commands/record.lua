@@ -1,5 +1,30 @@
 -- Creation of a record: the hash and the indexes. Needs job.lua, use.lua, checkpoint.lua.
 
+-- Key of the state of one integration of a job.
+local function forward_key(id, index)
+  return job_key(id) .. ':forward:' .. index
+end
+
+-- Makes the integrations of a job due.
+local function start_forwards(id, integrations)
+  for index = 0, tonumber(integrations) - 1 do
+    redis.call('ZADD', prefix .. ':forwards', 0, id .. ':' .. index)
+    local key = forward_key(id, index)
+    if redis.call('EXISTS', key) == 1 then
+      redis.call('HDEL', key, 'seq')
+      -- Ends a claim: its end of the forwarding is out of date.
+      redis.call('HSET', key, 'token', 'anew')
+    end
+  end
+end
+
+local function delete_forwards(id, integrations)
+  for index = 0, tonumber(integrations) - 1 do
+    redis.call('ZREM', prefix .. ':forwards', id .. ':' .. index)
+    redis.call('DEL', forward_key(id, index))
+  end
+end
+
 -- Adds a record from fields {field: text}. The job must not exist yet.
 local function add_record(id, fields)
   local flat = {}

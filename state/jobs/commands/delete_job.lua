@@ -50,6 +50,7 @@ for _, share_id in ipairs(redis.call('ZRANGE', key .. ':shares', 0, -1)) do
   end_share(call.job_id, share_id)
 end
 forget_world(call.job_id)
+delete_forwards(call.job_id, job.integrations)
 for _, part in ipairs({ '', ':history', ':events', ':metrics', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }) do
   redis.call('UNLINK', key .. part)
 end

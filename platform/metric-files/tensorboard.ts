@@ -1,6 +1,16 @@
+import type { Job, JobMetric } from '../../contracts/index.js';
 import { eventRecord, FILE_VERSION } from './event-file.js';
-import type { MeasuredJob, ReadMetrics } from './format.js';
 import { valuesOf } from './values.js';
+
+/** Reads the items of a file, again from the first one with each call. */
+export type ReadMetrics = () => AsyncIterable<JobMetric>;
+
+export type MeasuredJob = Pick<Job, 'id' | 'created_at'>;
+
+/** Name of a job's event file. TensorBoard reads only files with `tfevents` in their names. */
+export function eventFileName(job: MeasuredJob): string {
+  return `events.out.tfevents.${Math.floor(createdSeconds(job))}.${job.id}`;
+}
 
 /** An event file with the values of each item as scalars. A repeated step begins a session, so that the newest item counts. */
 export async function* eventRecords(read: ReadMetrics, job: MeasuredJob): AsyncGenerator<Uint8Array> {
@@ -18,4 +28,4 @@ export async function* eventRecords(read: ReadMetrics, job: MeasuredJob): AsyncG
   }
 }
 
-export const createdSeconds = ({ created_at }: MeasuredJob): number => Date.parse(created_at) / 1000;
+const createdSeconds = ({ created_at }: MeasuredJob): number => Date.parse(created_at) / 1000;

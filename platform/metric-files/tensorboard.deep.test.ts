@@ -5,13 +5,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import type { JobMetric } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/process/root.js';
-import { testPython } from '../../platform/testing/python.js';
-import type { MeasuredJob } from './format.js';
-import { METRIC_FORMATS } from './formats.js';
+import { projectRoot } from '../process/root.js';
+import { testPython } from '../testing/python.js';
+import { eventFileName, eventRecords, type MeasuredJob } from './tensorboard.js';
 import { valuesOf } from './values.js';
 
-const folder = join(projectRoot(), 'api', 'metric-files', 'golden');
+const folder = join(projectRoot(), 'platform', 'metric-files', 'golden');
 const { program, missing } = testPython('tensorboard', 'numpy');
 
 /** Points of a tag: step, seconds since 1970, and the value as text, which may be NaN. */
@@ -47,13 +46,12 @@ t.test('TensorBoard shows the metrics', { skip: missing ?? false, timeout: 300_0
   });
   for (const items of [metrics, many]) {
     const run = t.testdir();
-    const file = METRIC_FORMATS.tensorboard;
     const pieces: Uint8Array[] = [];
     const read = async function* () {
       yield* items;
     };
-    for await (const piece of file.encode(read, job)) pieces.push(piece);
-    await writeFile(join(run, file.nameOf(job)), Buffer.concat(pieces));
+    for await (const piece of eventRecords(read, job)) pieces.push(piece);
+    await writeFile(join(run, eventFileName(job)), Buffer.concat(pieces));
     const { stdout, stderr } = spawnSync(program, [join(folder, 'read_events.py'), run], {
       encoding: 'utf8',
     });

@@ -1,0 +1,202 @@
+/**
+ * Forwards the metrics of jobs to their experiment trackers. Every API process runs a forwarder; the job store gives each integration to
+ * one of them at a time (state/integrations). It only reads what the job has written, so that no job waits for a tracker.
+ */
+import type { Logger } from '../../platform/logging/logging.js';
+import { Periodic } from '../../platform/process/periodic.js';
+import type { ClaimedForward, ForwardEvent, ForwardSave, JobStorePort } from '../../state/index.js';
+import { type Resolve, resolveByDns } from '../webhooks/post.js';
+import { FEWEST_METRICS, MAX_METRICS, MlflowClient, MlflowError } from './mlflow-client.js';
+import { forwardRun, type RoundResult, type RunState, runState } from './mlflow-run.js';
+import { ServerLimits } from './server-limits.js';
+import type { Trackers } from './trackers.js';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+export interface ForwarderTiming {
+  /** Interval at which due integrations are looked for. */
+  poll_ms: number;
+  /** Longer than the few requests between two saves. */
+  lease_ms: number;
+  /** Interval at which a job with news is forwarded. */
+  idle_ms: number;
+  /** Timeout of one request. */
+  timeout_ms: number;
+  /** Delay after the first failure; it doubles up to the maximum. */
+  first_retry_ms: number;
+  max_retry_ms: number;
+  /** Time without a success after which an integration is given up. */
+  give_up_ms: number;
+}
+
+const DEFAULT_TIMING: ForwarderTiming = {
+  poll_ms: SECOND,
+  lease_ms: 5 * MINUTE,
+  idle_ms: 5 * SECOND,
+  timeout_ms: 30 * SECOND,
+  first_retry_ms: 5 * SECOND,
+  max_retry_ms: 10 * MINUTE,
+  give_up_ms: 24 * HOUR,
+};
+
+/** Integrations that one process forwards at once. */
+const CONCURRENCY = 16;
+/** Each delay is randomly extended by up to this fraction, so that integrations that failed together are spread out. */
+const JITTER = 0.25;
+
+export interface ForwarderOptions {
+  store: JobStorePort;
+  trackers: Trackers;
+  log: Logger;
+  resolve?: Resolve;
+  timing?: Partial<ForwarderTiming>;
+}
+
+/** What is saved of an integration between rounds. */
+interface Saved {
+  run: RunState;
+  /** It is unknown whether the last request had an effect. */
+  uncertain: boolean;
+  /** Rounds that failed since the last success, and the time of the first of them (Unix time in ms). */
+  failures: number;
+  failing_since: number | null;
+  /** Metrics of one request. */
+  limit: number;
+}
+
+/** The claim of the integration has expired, and another process has it; or the job is gone. */
+class ClaimLost extends Error {}
+
+export class Forwarder {
+  readonly #options: ForwarderOptions;
+  readonly #timing: ForwarderTiming;
+  readonly #closing = new AbortController();
+  readonly #active = new Set<Promise<void>>();
+  readonly #limits = new ServerLimits(CONCURRENCY / 2);
+  readonly #polling: Periodic;
+
+  constructor(options: ForwarderOptions) {
+    this.#options = options;
+    this.#timing = { ...DEFAULT_TIMING, ...options.timing };
+    this.#polling = new Periodic(
+      () => this.#poll(),
+      this.#timing.poll_ms,
+      (error) => options.log.warn({ err: error }, 'integrations that are due not found'),
+    );
+  }
+
+  /** Ends requests in progress; their integrations continue in another process. Idempotent. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#polling.close();
+    await Promise.all(this.#active);
+  }
+
+  async #poll(): Promise<void> {
+    const limit = CONCURRENCY - this.#active.size;
+    if (limit === 0) return;
+    const { lease_ms, idle_ms } = this.#timing;
+    for (const claim of await this.#options.store.claimForwards({ limit, lease_ms, idle_ms })) {
+      const round = this.#forward(claim)
+        .catch((error: unknown) => this.#warn(claim, error))
+        .finally(() => this.#active.delete(round));
+      this.#active.add(round);
+    }
+  }
+
+  async #forward(claim: ClaimedForward): Promise<void> {
+    const { store, trackers } = this.#options;
+    const { job_id, index, seq } = claim;
+    const job = await store.getJob(job_id);
+    const integration = job?.spec.integrations[index];
+    const saved = savedOf(claim);
+    if (job === null || integration === undefined) return;
+    const tracker = trackers.find(integration, job.spec.project);
+    const free = this.#limits.enter(tracker?.url ?? '');
+    if (free === null) return this.#save(claim, { state: saved, next: { due_ms: this.#delayAfter(1) } });
+    const { limit, uncertain } = saved;
+    let known = saved;
+    const keep = async (state: RunState, event?: ForwardEvent) => {
+      known = succeeded(state, limit);
+      const { lease_ms } = this.#timing;
+      await this.#save(claim, { state: known, next: { lease_ms }, ...(event && { event }) });
+    };
+    let result: RoundResult;
+    try {
+      if (tracker === null) throw new MlflowError('server_not_configured');
+      const round = { job_id, index, integration, state: saved.run, uncertain, limit };
+      result = await forwardRun(round, { store, client: this.#client(tracker), save: keep });
+    } catch (error) {
+      free(!(error instanceof MlflowError));
+      return this.#failed(claim, error, { ...known, uncertain: true });
+    }
+    free(true);
+    const next = { ended: 'done', idle: { due_ms: this.#timing.idle_ms, seq }, more: { due_ms: 0 } } as const;
+    const state = succeeded(result.state, Math.min(MAX_METRICS, 2 * limit));
+    await this.#save(claim, { state, next: next[result.end] });
+  }
+
+  #client(tracker: NonNullable<ReturnType<Trackers['find']>>): MlflowClient {
+    const { trackers, resolve = resolveByDns } = this.#options;
+    const { timeout_ms: timeoutMs } = this.#timing;
+    return new MlflowClient(tracker, {
+      policy: trackers.policy,
+      resolve,
+      timeoutMs,
+      signal: this.#closing.signal,
+    });
+  }
+
+  async #failed(claim: ClaimedForward, error: unknown, before: Saved): Promise<void> {
+    if (this.#closing.signal.aborted) return this.#save(claim, { state: before, next: { due_ms: 0 } });
+    if (!(error instanceof MlflowError)) throw error;
+    const { log } = this.#options;
+    const { job_id, index } = claim;
+    const now = Date.now();
+    const failing_since = before.failing_since ?? now;
+    const { code, answer } = error;
+    const isSlow = code === 'timeout' || code === 'connection_failed';
+    const limit = isSlow ? Math.max(FEWEST_METRICS, Math.floor(before.limit / 2)) : before.limit;
+    const state: Saved = { ...before, failures: before.failures + 1, failing_since, limit };
+    const details = { integration: index, type: 'mlflow', error: code, ...answer };
+    if (error.isPermanent || now - failing_since >= this.#timing.give_up_ms) {
+      log.warn({ job_id, ...details }, 'integration given up');
+      const event = { type: 'integration.failed', data: details };
+      return this.#save(claim, {
+        state: { ...state, failures: 0, failing_since: null },
+        next: 'done',
+        event,
+      });
+    }
+    log.info({ job_id, ...details }, 'integration failed, will be tried again');
+    await this.#save(claim, { state, next: { due_ms: this.#delayAfter(state.failures) } });
+  }
+
+  #delayAfter(failures: number): number {
+    const { first_retry_ms, max_retry_ms } = this.#timing;
+    const delay_ms = Math.min(max_retry_ms, first_retry_ms * 2 ** Math.min(failures - 1, 30));
+    return Math.round(delay_ms * (1 + JITTER * Math.random()));
+  }
+
+  /** @throws ClaimLost */
+  async #save(claim: ClaimedForward, save: ForwardSave & { state: Saved }): Promise<void> {
+    if (!(await this.#options.store.saveForward(claim, save))) throw new ClaimLost();
+  }
+
+  /** The claim expires, and the next one continues. */
+  #warn({ job_id, index }: ClaimedForward, error: unknown): void {
+    if (error instanceof ClaimLost || this.#closing.signal.aborted) return;
+    this.#options.log.warn({ err: error, job_id, integration: index }, 'integration not forwarded');
+  }
+}
+
+function succeeded(run: RunState, limit: number): Saved {
+  return { run, uncertain: false, failures: 0, failing_since: null, limit };
+}
+
+function savedOf({ state, interrupted }: ClaimedForward): Saved {
+  const { run, uncertain = false, ...failing } = (state ?? {}) as Partial<Saved>;
+  return { ...succeeded(runState(run), MAX_METRICS), ...failing, uncertain: uncertain || interrupted };
+}

@@ -1,0 +1,115 @@
+/** Jobs in the terms of MLflow: params, metrics, tags, and batches of metrics. */
+import type { FinalJobState, Job, JobMetric, ResolvedJobSpec } from '../../contracts/index.js';
+import { valuesOf } from '../../platform/metric-files/values.js';
+import { MAX_PARAM_LENGTH, type MlflowMetric, type MlflowStatus, type MlflowText } from './mlflow-client.js';
+
+/** Tag of the newest step whose metrics are in the run. */
+export const STEP_TAG = 'zerofleet.step';
+
+const STATUS: Record<FinalJobState, MlflowStatus> = {
+  succeeded: 'FINISHED',
+  failed: 'FAILED',
+  cancelled: 'KILLED',
+};
+
+export function statusOf(state: FinalJobState): MlflowStatus {
+  return STATUS[state];
+}
+
+/** Tag that one run of an experiment has: the integration of the job. */
+export function identityOf(jobId: string, index: number): MlflowText {
+  return { key: 'zerofleet.integration', value: `${jobId}/${index}` };
+}
+
+export function tagsOf(job: Pick<Job, 'id' | 'spec'>, index: number): MlflowText[] {
+  return [
+    identityOf(job.id, index),
+    { key: 'zerofleet.job_id', value: job.id },
+    { key: 'zerofleet.project', value: job.spec.project },
+  ];
+}
+
+/** Tags of a job that has ended. */
+export function finalTagsOf({ state, latest_checkpoint, export: exported }: Job): MlflowText[] {
+  const checkpoint = exported?.checkpoint_id ?? latest_checkpoint?.id;
+  const digest = exported?.state_digest ?? latest_checkpoint?.state_digest;
+  return [
+    { key: 'zerofleet.state', value: state },
+    ...(checkpoint === undefined ? [] : [{ key: 'zerofleet.checkpoint_id', value: checkpoint }]),
+    ...(digest === undefined ? [] : [{ key: 'zerofleet.state_digest', value: digest }]),
+  ];
+}
+
+/**
+ * The sections of the document on which the training depends, as `train.optimizer.lr`. Lists are JSON. `train.overrides` may change later,
+ * and a param of MLflow may not.
+ */
+export function paramsOf({ model, data, train, zero }: ResolvedJobSpec): MlflowText[] {
+  const { overrides: _, ...fixed } = train;
+  return flattened('', { model, data, train: fixed, zero }).map(({ key, value }) => ({
+    key,
+    value: cut(value),
+  }));
+}
+
+function flattened(prefix: string, value: object): MlflowText[] {
+  return Object.entries(value).flatMap(([name, field]): MlflowText[] => {
+    const key = prefix + name;
+    if (isObject(field)) return flattened(`${key}.`, field);
+    // Some versions of MLflow refuse an empty value.
+    if (field === undefined || field === '') return [];
+    return [{ key, value: typeof field === 'string' ? field : JSON.stringify(field) }];
+  });
+}
+
+/** Cuts off the end of a long value, not inside of a character. */
+function cut(value: string): string {
+  return value.slice(0, MAX_PARAM_LENGTH).replace(/[\ud800-\udbff]$/, '');
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Metrics of one request. */
+export interface MetricBatch {
+  metrics: MlflowMetric[];
+  /** Newest step all of whose metrics are in this batch or in one before it. */
+  step: number | null;
+}
+
+/** Divides metrics into batches of at most `limit`, in order. A step is in one batch, unless it alone has too many values. */
+export function batchesOf(items: readonly JobMetric[], limit: number): MetricBatch[] {
+  const batches: MetricBatch[] = [];
+  for (const item of items) {
+    const metrics = metricsOf(item);
+    const last = batches.at(-1);
+    if (last && last.metrics.length + metrics.length <= limit) {
+      last.metrics.push(...metrics);
+      last.step = item.step;
+      continue;
+    }
+    for (let at = 0; at < metrics.length; at += limit)
+      batches.push({
+        metrics: metrics.slice(at, at + limit),
+        step: at + limit >= metrics.length ? item.step : null,
+      });
+  }
+  return batches;
+}
+
+function metricsOf(item: JobMetric): MlflowMetric[] {
+  const { step, at } = item;
+  const timestamp = Date.parse(at);
+  return valuesOf(item).map(([name, value]) => ({
+    key: keyOf(name),
+    value: value ?? 'NaN',
+    timestamp,
+    step,
+  }));
+}
+
+/** In a store of files `eval_loss` cannot be both a file and a folder. */
+function keyOf(name: string): string {
+  return name.replace(/^eval_loss\//, 'eval_loss.');
+}

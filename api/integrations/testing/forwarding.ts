@@ -1,0 +1,86 @@
+import type { Test } from 'tap';
+import type { Integration, JobEvent, JobSpec, StreamEntry } from '../../../contracts/index.js';
+import { createLogger } from '../../../platform/logging/logging.js';
+import type { JobStorePort } from '../../../state/index.js';
+import { startTestStack } from '../../testing/stack.js';
+import { metricOf } from '../../testing/training.js';
+import { AddressPolicy } from '../../webhooks/addresses.js';
+import { Forwarder, type ForwarderOptions } from '../forwarder.js';
+import { Trackers } from '../trackers.js';
+import { startTestMlflow } from './mlflow.js';
+
+const LOOPBACK = ['127.0.0.0/8'];
+export const TOKEN = 'a-secret-token-of-mlflow';
+
+/** Intervals for tests; nothing is given up, and no request times out. */
+const TIMING = {
+  poll_ms: 10,
+  lease_ms: 60_000,
+  idle_ms: 10,
+  timeout_ms: 600_000,
+  first_retry_ms: 10,
+  max_retry_ms: 50,
+};
+
+/** An API with a configured MLflow server on loopback. */
+export async function setUp(t: Test) {
+  const mlflow = await startTestMlflow();
+  const servers = { main: { url: mlflow.url, token: TOKEN }, gone: { url: mlflow.url } };
+  const stack = await startTestStack({ webhookAllow: LOOPBACK, mlflow: servers });
+  t.teardown(async () => {
+    await mlflow.close();
+    await stack.close();
+  });
+  const { store } = stack;
+
+  /** Starts forwarding like an API process. */
+  const startForwarding = (changes: Partial<ForwarderOptions> = {}) => {
+    const { main } = servers;
+    const trackers = new Trackers(new Map(Object.entries({ main })), new AddressPolicy(LOOPBACK));
+    const log = createLogger({ level: 'silent', name: 'test' });
+    const forwarder = new Forwarder({
+      store,
+      trackers,
+      log,
+      ...changes,
+      timing: { ...TIMING, ...changes.timing },
+    });
+    t.teardown(() => forwarder.close());
+    return forwarder;
+  };
+  const createJob = (integration: Partial<Integration> = {}, changes: Partial<JobSpec> = {}) => {
+    const target = integration.url === undefined ? { server: 'main' } : {};
+    const integrations: Integration[] = [{ type: 'mlflow', experiment: 'tests', ...target, ...integration }];
+    return stack.createJob({ train: { steps: 1_000_000, sequence_length: 16 }, ...changes, integrations });
+  };
+  return { ...stack, mlflow, startForwarding, createJob };
+}
+
+/** A worker that claims a job, for one attempt. */
+export async function claimed(store: JobStorePort, jobId: string, attempt = 1) {
+  const claim = await store.claimAttempt(jobId, attempt, `worker-${attempt}`, 600_000);
+  if (!claim.granted) throw new Error(claim.code);
+  const { execution } = claim;
+  await store.transition(jobId, execution, 'starting');
+  await store.transition(jobId, execution, 'running', { patch: { world_size: 1 } });
+  return {
+    execution,
+    /** Reports steps. */
+    async train(from: number, to: number) {
+      const steps = Array.from({ length: to - from + 1 }, (_, i) => metricOf(from + i));
+      await store.report(jobId, execution, steps, { ...claim.job.progress, step: to });
+    },
+  };
+}
+
+/** Waits for an event of a job. */
+export async function eventOf(store: JobStorePort, jobId: string, type: string): Promise<JobEvent> {
+  for (let after: string | null = null; ; ) {
+    const entries: StreamEntry[] = await store.readStream(jobId, after, 1000);
+    for (const entry of entries) if (entry.kind === 'event' && entry.type === type) return entry;
+    after = entries.at(-1)?.position ?? after;
+    await store.waitStream(jobId, after, { timeoutMs: 60_000 });
+  }
+}
+
+export const stepsTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);

@@ -1,0 +1,54 @@
+/** Parser of `ZEROFLEET_MLFLOW_CREDENTIALS`: MLflow servers that jobs name, with their credentials. */
+import { Check, type Static, Type } from '../schema.js';
+
+const strict = { additionalProperties: false };
+const text = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x20-\\x7e]+$' });
+
+const MlflowServer = Type.Object(
+  {
+    url: Type.String({ pattern: '^https?://[^?#@\\s]+$' }),
+    /** Bearer token. */
+    token: Type.Optional(text),
+    /** Name and password of HTTP's basic authentication, instead of a token. */
+    username: Type.Optional(text),
+    password: Type.Optional(text),
+    /** Projects whose jobs may name it; all if absent. */
+    projects: Type.Optional(Type.Array(Type.String())),
+  },
+  strict,
+);
+export type MlflowServer = Static<typeof MlflowServer>;
+const server = new Check(MlflowServer);
+
+const NAME = /^[a-z0-9][a-z0-9-]{0,39}$/;
+const EXAMPLE = '{"main": {"url": "https://mlflow.example.com", "token": "…"}}';
+
+/** Parses `none` or JSON. No value is part of an error: it may be a secret. */
+export function mlflowServers(given: string): ReadonlyMap<string, MlflowServer> {
+  if (given === 'none') return new Map();
+  const entries = Object.entries(objectOf(given));
+  return new Map(
+    entries.map(([name, value]) => {
+      if (!NAME.test(name)) throw new Error('a name has 1 to 40 lower-case letters, digits and hyphens');
+      if (!server.fits(value) || !URL.canParse(value.url))
+        throw new Error(
+          `the server ${name} needs a url without user, query and fragment, and may have token, username, password, projects; an example is ${EXAMPLE}`,
+        );
+      const isBasic = value.username !== undefined && value.password !== undefined;
+      const isNone = value.username === undefined && value.password === undefined;
+      if (!(isNone || (isBasic && value.token === undefined)))
+        throw new Error(`the server ${name} has either a token, or a username and a password`);
+      return [name, value];
+    }),
+  );
+}
+
+function objectOf(given: string): object {
+  try {
+    const value: unknown = JSON.parse(given);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // The error of JSON.parse quotes the text.
+  }
+  throw new Error(`must be none or a JSON object such as ${EXAMPLE}`);
+}

@@ -1,0 +1,54 @@
+/**
+ * The port of forwarding to experiment trackers: which integrations of jobs are due, and how far each is.
+ *
+ * At most one process has the claim of an integration; a claim that is neither renewed nor ended expires, and the next one is told that
+ * it was interrupted. The creation of a job makes its integrations due, and so does a retry.
+ *
+ * Excluded: what the state means, and forwarding itself (api/integrations).
+ */
+import type { EventInput } from '../jobs/execution-port.js';
+
+/** An integration of a job by its place in the document. */
+export interface ForwardRef {
+  job_id: string;
+  index: number;
+}
+
+export interface ClaimedForward extends ForwardRef {
+  /** Identifies the claim. */
+  token: string;
+  /** Last number of the job's stream at the time of the claim. */
+  seq: number;
+  /** As the last claim has saved it; null for the first one. */
+  state: unknown;
+  /** The process of the last claim died, or was slower than its lease: what it did last is unknown. */
+  interrupted: boolean;
+}
+
+export interface ClaimTerms {
+  limit: number;
+  /** Time after which the claim expires if it is not renewed. */
+  lease_ms: number;
+  /** Interval at which the stream of a job without news is looked at. */
+  idle_ms: number;
+}
+
+export type ForwardEvent = Required<Pick<EventInput, 'type' | 'data'>>;
+
+export interface ForwardSave {
+  state: object;
+  /**
+   * `lease_ms` renews the claim. The others end it: until the time `due_ms` passes, at the latest `idle_ms` after the stream is longer than
+   * `seq` if that is given; or for good.
+   */
+  next: { lease_ms: number } | { due_ms: number; seq?: number } | 'done';
+  /** Is written to the job's stream. */
+  event?: ForwardEvent;
+}
+
+export interface Forwards {
+  /** Claims integrations that are due. */
+  claimForwards(terms: ClaimTerms): Promise<ClaimedForward[]>;
+  /** Returns false when the claim has expired and another one began, or the job is gone: nothing is saved. */
+  saveForward(claim: Pick<ClaimedForward, 'job_id' | 'index' | 'token'>, save: ForwardSave): Promise<boolean>;
+}
