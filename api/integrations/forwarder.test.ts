@@ -192,6 +192,11 @@ t.test('an integration is given up with an event', async (t) => {
     status: 503,
     error_code: 'INTERNAL_ERROR',
   });
+  // A server that takes everything but the end of the run.
+  mlflow.fault = { path: 'runs/update', what: 503 };
+  const { id: ending } = await createJob();
+  await store.finishJob(ending, null, 'cancelled');
+  t.match((await eventOf(store, ending, 'integration.failed')).data, { error: 'refused', status: 503 });
   await strict.close();
 
   startForwarding({ resolve: async () => ['10.0.0.1'] });
