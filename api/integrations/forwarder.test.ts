@@ -192,13 +192,18 @@ t.test('an integration is given up with an event', async (t) => {
     status: 503,
     error_code: 'INTERNAL_ERROR',
   });
+  t.match(await failed((await createJob({ server: 'gone' })).id), { error: 'server_not_configured' });
+  // A server that takes everything but the end of the run.
+  mlflow.fault = { path: 'runs/update', what: 503 };
+  const { id: ending } = await createJob();
+  await store.finishJob(ending, null, 'cancelled');
+  t.match((await eventOf(store, ending, 'integration.failed')).data, { error: 'refused', status: 503 });
   await strict.close();
 
   startForwarding({ resolve: async () => ['10.0.0.1'] });
   mlflow.fault = { path: 'runs/create', what: 400 };
   t.match(await failed((await createJob()).id), { error: 'refused', status: 400 });
   mlflow.fault = null;
-  t.match(await failed((await createJob({ server: 'gone' })).id), { error: 'server_not_configured' });
   const { id } = await createJob({ url: 'https://mlflow.example.com' });
   t.match(await failed(id), { error: 'address_refused', status: null }, 'a name with a private address');
 });

@@ -119,7 +119,9 @@ export class Forwarder {
     const { limit, uncertain } = saved;
     let known = saved;
     const keep = async (state: RunState, event?: ForwardEvent) => {
-      known = succeeded(state, limit);
+      // Only progress ends a series of failures.
+      const isFurther = state.step > saved.run.step || state.run_id !== saved.run.run_id;
+      known = isFurther ? succeeded(state, limit) : { ...saved, run: state };
       const { lease_ms } = this.#timing;
       await this.#save(claim, { state: known, next: { lease_ms }, ...(event && { event }) });
     };

@@ -74,11 +74,11 @@ export class MlflowError extends Error {
     );
   }
 
-  /** A repetition would fail as well. */
+  /** A repetition would fail as well. Another API process may already have a server that this one lacks. */
   get isPermanent(): boolean {
     const { status, error_code } = this.answer;
     if (status !== null) return PERMANENT.has(status) || error_code === 'RESOURCE_DOES_NOT_EXIST';
-    return this.code === 'address_refused' || this.code === 'server_not_configured';
+    return this.code === 'address_refused';
   }
 }
 
