@@ -69,7 +69,7 @@ t.test('the playground', { skip }, async (t) => {
     t.equal(await page.inputValue('textarea'), 'a question');
     way.mend();
     await ask();
-    await page.waitForSelector('.side .notice:has-text("sample_timeout")', LONG);
+    await page.waitForSelector('.side .notice:has-text("checkpoint_not_found")', LONG);
   });
 });
 
