@@ -22,6 +22,7 @@ import type { Principals } from './access/principals-port.js';
 import type { Projects } from './access/projects-port.js';
 import type { Sessions } from './access/sessions-port.js';
 import type { Shares } from './access/shares-port.js';
+import type { Users } from './access/users-port.js';
 import type { AbandonedSamples } from './jobs/abandoned-port.js';
 import type { JobAttempts } from './jobs/attempts-port.js';
 import type { JobChanges } from './jobs/changes-port.js';
@@ -57,6 +58,7 @@ export interface JobStorePort
     Principals,
     Sessions,
     Shares,
+    Users,
     AuditLog,
     Projects,
     JobRestore,

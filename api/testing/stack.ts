@@ -11,6 +11,8 @@ import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js'
 import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { buildApp } from '../app.js';
 import type { ApiLimits } from '../limits.js';
+import { OidcProvider } from '../oidc/provider.js';
+import type { OidcSettings } from '../oidc/settings.js';
 import type { ExportPort, SamplePort } from '../services.js';
 import { AddressPolicy } from '../webhooks/addresses.js';
 import { ContractChecker } from './contract-checker.js';
@@ -66,6 +68,8 @@ export interface TestStackOptions {
   webhookAllow?: string[];
   /** Allowed sources of dataset copies; none by default. */
   sources?: DatasetSources;
+  /** OpenID provider; none by default. */
+  oidc?: OidcSettings;
   /** Log of the app; none when absent. */
   log?: FastifyBaseLogger;
   /** Replaces parts of the stores. */
@@ -83,6 +87,7 @@ export async function startTestStack({
   webhookAllow = [],
   sources = new S3DatasetSources({ allowed: [], s3Endpoint: null }),
   log,
+  oidc,
   wrap,
 }: TestStackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-api-'));
@@ -102,7 +107,12 @@ export async function startTestStack({
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
   const addresses = new AddressPolicy(webhookAllow);
   const parts = { store, objects, samples, exports, addresses, sources };
-  const app = buildApp({ ...parts, ...(log && { log }), limits: { heartbeat_ms: HEARTBEAT_MS, ...limits } });
+  const app = buildApp({
+    ...parts,
+    ...(log && { log }),
+    ...(oidc && { oidc: new OidcProvider(oidc) }),
+    limits: { heartbeat_ms: HEARTBEAT_MS, ...limits },
+  });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);
 
