@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { bodyOf } from '../../client/transport.js';
 import { Notice } from '../parts/notice.js';
 import { client, type Fault, faultOf } from './connection.js';
 import { useLoaded } from './loaded.js';
@@ -43,7 +42,7 @@ export function SignIn({ code }: { code: string | null }) {
     const form = new FormData(event.currentTarget as HTMLFormElement);
     void enter({ token: String(form.get('key')).trim() });
   };
-  const methods = useLoaded(() => bodyOf('sign-in methods', client.http.GET('/v1/sign-in-methods')), []);
+  const methods = useLoaded(() => client.sessions.methods(), []);
   const oidc = methods.value.value?.oidc;
   const problem = place.value.query.get('problem');
   const reason = session.value.state === 'out' ? session.value.reason : null;
@@ -69,7 +68,11 @@ export function SignIn({ code }: { code: string | null }) {
         <button type="submit" class="primary" disabled={busy.value}>
           Sign in
         </button>
-        {oidc && <a href={oidc.path}>Sign in with {oidc.name}</a>}
+        {oidc && (
+          <button type="button" onClick={() => location.assign(oidc.path)}>
+            Sign in with {oidc.name}
+          </button>
+        )}
       </form>
     </main>
   );
