@@ -7,6 +7,8 @@ import { traceOf } from './http/request-trace.js';
 import { endUnusedConnections } from './http/unused-connections.js';
 import { type ApiLimits, DEFAULT_LIMITS } from './limits.js';
 import { ApiMetrics } from './metrics/api-metrics.js';
+import oidcPlugin from './oidc/plugin.js';
+import type { OidcProvider } from './oidc/provider.js';
 import openai from './openai/plugin.js';
 import { loadContract } from './operations.js';
 import audit from './plugins/audit.js';
@@ -28,12 +30,14 @@ export interface AppOptions extends Pick<ApiServices, Parts> {
   limits?: Partial<ApiLimits>;
   /** Aborted when shutdown begins, before requests are refused. Default: requests are refused immediately. */
   draining?: AbortSignal;
+  /** OpenID provider; none by default. */
+  oidc?: OidcProvider | null;
   /** Request log; without it nothing is logged. */
   log?: FastifyBaseLogger;
 }
 
 /** Returns the HTTP server, not yet listening. It does not own the stores: close the app first, then the stores. */
-export function buildApp({ limits, log, draining, ...parts }: AppOptions): FastifyInstance {
+export function buildApp({ limits, log, draining, oidc = null, ...parts }: AppOptions): FastifyInstance {
   const allLimits = { ...DEFAULT_LIMITS, ...limits };
   const app: FastifyInstance = Fastify({
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
@@ -67,6 +71,7 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
     limits: allLimits,
     contract: loadContract(),
     metrics: new ApiMetrics(),
+    oidc,
     draining: draining ?? new AbortController().signal,
   });
   app.register(errors);
@@ -78,6 +83,7 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
   app.register(idempotency);
   app.register(contract);
   app.register(openai);
+  app.register(oidcPlugin);
   app.register(consolePlugin);
   app.register(reference);
   return app;

@@ -13,6 +13,8 @@ import { Trackers } from './integrations/trackers.js';
 import { finishDeletions } from './jobs/deletions.js';
 import { watchWaits } from './jobs/wait-watch.js';
 import type { ApiLimits } from './limits.js';
+import { OidcProvider } from './oidc/provider.js';
+import { oidcSettings } from './oidc/settings.js';
 import { ExportQueue } from './queue/export-queue.js';
 import { SampleQueue } from './queue/sample-queue.js';
 import { sweepPeriodically } from './sweeper.js';
@@ -68,6 +70,8 @@ export async function startApi({
     closers.push(() => objects.close());
     const probed = reportObjectStoreFaults(objects, log);
     closers.push(() => probed);
+    const settings = oidcSettings(config);
+    const oidc = settings && new OidcProvider(settings);
     refuseOwnStore(config.dataset_buckets, objectStoreUrl);
     const sources = new S3DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
     closers.push(() => sources.close());
@@ -102,7 +106,7 @@ export async function startApi({
 
     const parts = { store, objects, samples, exports, addresses, trackers, sources, log };
     const draining = new AbortController();
-    const app = buildApp({ ...parts, draining: draining.signal, ...(limits && { limits }) });
+    const app = buildApp({ ...parts, oidc, draining: draining.signal, ...(limits && { limits }) });
     closers.push(() => app.close());
     closers.push(() => drain(draining, config.drain_seconds));
     const url = await app.listen({ host: config.host, port: config.port });

@@ -18,6 +18,7 @@ import type { ApiLimits } from './limits.js';
 import type { ApiMetrics } from './metrics/api-metrics.js';
 import type { BucketTokenizers } from './models/bucket-tokenizers.js';
 import type { ModelCopies } from './models/copies.js';
+import type { OidcProvider } from './oidc/provider.js';
 import type { Contract, Operation } from './operations.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
@@ -74,6 +75,8 @@ export interface ApiServices {
   limits: ApiLimits;
   contract: Contract;
   metrics: ApiMetrics;
+  /** Null without an OpenID provider. */
+  oidc: OidcProvider | null;
   /** Ends streams whose key was revoked, or whose session has ended. */
   keyWatch: KeyWatch;
   /** Creates datasets from the objects that jobs refer to. */

@@ -1,4 +1,4 @@
-import type { SignInCode } from '../contracts/types.js';
+import type { SignInCode, SignInMethods } from '../contracts/types.js';
 import { bodyOf, consoleAddress, type Http } from './transport.js';
 
 /** Address that signs one browser in, and the time at which it expires. */
@@ -15,6 +15,11 @@ export class Sessions {
     private readonly http: Http,
     private readonly baseUrl: string,
   ) {}
+
+  /** How a browser can sign in besides a key; needs no key. */
+  methods(): Promise<SignInMethods> {
+    return bodyOf('sign-in methods', this.http.GET('/v1/sign-in-methods'));
+  }
 
   /** Creates a code that signs one browser in, once and within two minutes. */
   code(): Promise<SignInCode> {

@@ -5,6 +5,7 @@ export type * from './access/principals-port.js';
 export * from './access/projects-port.js';
 export * from './access/sessions-port.js';
 export * from './access/shares-port.js';
+export type * from './access/users-port.js';
 export type * from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
 export type * from './integrations/forwards-port.js';

@@ -9,6 +9,7 @@ import { principals } from './access/principals.js';
 import { projects } from './access/projects.js';
 import { sessions } from './access/sessions.js';
 import { shares } from './access/shares.js';
+import { users } from './access/users.js';
 import { CommandRunner } from './core/command-runner.js';
 import { confirmed, type StoreContext, serverTime } from './core/context.js';
 import { Subscriptions } from './core/subscriptions.js';
@@ -78,7 +79,8 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
   const lookUps = new LookUps(context);
   const keys = apiKeys(context, lookUps);
   const shared = shares(context, lookUps);
-  const known = principals(lookUps, keys, shared);
+  const signedIn = users(context, lookUps);
+  const known = principals(lookUps, keys, shared, signedIn);
   return {
     ...jobRequests(context),
     ...jobChanges(context),
@@ -93,6 +95,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
     ...worldRendezvous(context),
     ...keys,
     ...shared,
+    ...signedIn,
     ...known,
     ...sessions(context, lookUps, known),
     ...auditLog(context),

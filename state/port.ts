@@ -23,6 +23,7 @@ import type { Projects } from './access/projects-port.js';
 import type { Sessions } from './access/sessions-port.js';
 import type { Shares } from './access/shares-port.js';
 import type { Forwards } from './integrations/forwards-port.js';
+import type { Users } from './access/users-port.js';
 import type { AbandonedSamples } from './jobs/abandoned-port.js';
 import type { JobAttempts } from './jobs/attempts-port.js';
 import type { JobChanges } from './jobs/changes-port.js';
@@ -58,6 +59,7 @@ export interface JobStorePort
     Principals,
     Sessions,
     Shares,
+    Users,
     AuditLog,
     Projects,
     JobRestore,

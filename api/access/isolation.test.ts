@@ -57,6 +57,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getHealth: { own: 200, isOpen: true },
   getReadiness: { own: 200, isOpen: true },
   getOpenapi: { own: 200, isOpen: true },
+  getSignInMethods: { own: 200, isOpen: true },
   createSession: { own: 201, isOpen: true, body: () => ({ token: 'zf_of_default' }) },
 
   listJobs: { own: 200, foreign: 200 },

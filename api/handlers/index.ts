@@ -4,6 +4,7 @@ import { listAuditLog } from './access/audit-log.js';
 import * as projects from './access/projects.js';
 import * as sessions from './access/sessions.js';
 import * as shares from './access/shares.js';
+import { getSignInMethods } from './access/sign-in-methods.js';
 import { getUsage } from './access/usage.js';
 import * as pools from './fleet/pools.js';
 import * as service from './fleet/service.js';
@@ -93,6 +94,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createSession: sessions.createSession,
   endSession: sessions.endSession,
   endSessions: sessions.endSessions,
+  getSignInMethods,
 
   createShare: shares.createShare,
   listShares: shares.listShares,

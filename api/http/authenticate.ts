@@ -116,16 +116,17 @@ export async function findPrincipal(principals: Principals, secret: string): Pro
 }
 
 /** @throws ZerofleetError `unauthenticated` */
-export function requireUnexpired({ expires_at, share }: Principal): void {
+export function requireUnexpired({ expires_at, api_key, share }: Principal): void {
   if (hasPassed(expires_at))
     throw new ZerofleetError(
       'unauthenticated',
-      `the ${share === null ? 'API key' : 'share link'} has expired`,
+      `the ${api_key ? 'API key' : share ? 'share link' : 'session'} has expired`,
     );
 }
 
-/** Gives a session that is in use its whole life again. */
+/** Gives a session that is in use its whole life again. One of a user ends when the user's sign-in does. */
 function prolong({ server, log }: FastifyRequest, session: RequestSession, reply: FastifyReply): void {
+  if (session.principal.user !== null) return;
   if (session.expires_at - Date.now() > SESSION_MS - SESSION_PROLONGED_EVERY_MS) return;
   setSessionCookie(reply, session.token, session);
   // The request does not wait for this write and succeeds without it; a later one repeats it.

@@ -18,7 +18,7 @@ async function ask(authorization: string | undefined, found: ApiKey | null = key
   const keys = {
     findPrincipal: async (secret: string) => {
       looked_for.push(secret);
-      return found && { ...found, api_key: found, share: null };
+      return found && { ...found, api_key: found, share: null, user: null };
     },
     touchApiKey: (id: string) => {
       touched.push(id);

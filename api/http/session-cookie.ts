@@ -13,9 +13,9 @@ export function sessionToken({ headers }: Pick<FastifyRequest, 'headers'>): stri
 export function setSessionCookie(
   reply: FastifyReply,
   token: string,
-  { secure }: Pick<BrowserSession, 'secure'>,
+  { secure, lifeMs = SESSION_MS }: Pick<BrowserSession, 'secure'> & { lifeMs?: number },
 ): void {
-  setCookie(reply, { value: token, secure, maxAge: SESSION_MS / 1000 });
+  setCookie(reply, { value: token, secure, maxAge: lifeMs / 1000 });
 }
 
 export function clearSessionCookie(reply: FastifyReply): void {

@@ -13,6 +13,8 @@ import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { buildApp } from '../app.js';
 import { Trackers } from '../integrations/trackers.js';
 import type { ApiLimits } from '../limits.js';
+import { OidcProvider } from '../oidc/provider.js';
+import type { OidcSettings } from '../oidc/settings.js';
 import type { ExportPort, SamplePort } from '../services.js';
 import { AddressPolicy } from '../webhooks/addresses.js';
 import { ContractChecker } from './contract-checker.js';
@@ -70,6 +72,8 @@ export interface TestStackOptions {
   mlflow?: Record<string, MlflowServer>;
   /** Allowed sources of dataset copies; none by default. */
   sources?: DatasetSources;
+  /** OpenID provider; none by default. */
+  oidc?: OidcSettings;
   /** Log of the app; none when absent. */
   log?: FastifyBaseLogger;
   /** Replaces parts of the stores. */
@@ -88,6 +92,7 @@ export async function startTestStack({
   mlflow = {},
   sources = new S3DatasetSources({ allowed: [], s3Endpoint: null }),
   log,
+  oidc,
   wrap,
 }: TestStackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-api-'));
@@ -108,7 +113,12 @@ export async function startTestStack({
   const addresses = new AddressPolicy(webhookAllow);
   const trackers = new Trackers(new Map(Object.entries(mlflow)), addresses);
   const parts = { store, objects, samples, exports, addresses, trackers, sources };
-  const app = buildApp({ ...parts, ...(log && { log }), limits: { heartbeat_ms: HEARTBEAT_MS, ...limits } });
+  const app = buildApp({
+    ...parts,
+    ...(log && { log }),
+    ...(oidc && { oidc: new OidcProvider(oidc) }),
+    limits: { heartbeat_ms: HEARTBEAT_MS, ...limits },
+  });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);
 

@@ -1255,6 +1255,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sign-in-methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read how a browser can sign in
+         * @description The OpenID provider of this server, if it has one. A key always works.
+         */
+        get: operations["getSignInMethods"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/audit-log": {
         parameters: {
             query?: never;
@@ -5261,6 +5281,21 @@ export interface components {
             /** @description The secret of an API key or the token of a share. */
             token?: string;
         };
+        /** @description A user whom the OpenID provider has signed in. */
+        User: {
+            /**
+             * @description Identifier of the user, the same at each sign-in.
+             * @example usr_01KAJX7Q1N3P5R7T9V1X3Z5B7D
+             */
+            id: string;
+            /** @description Identifier of the user at the provider. */
+            subject: string;
+            /** @description Name, or else the e-mail address or the subject. */
+            name: string;
+            /** @description E-mail address; `null` without one. */
+            email: string | null;
+            expires_at: components["schemas"]["Time"];
+        };
         /** @description Quota of a project; `null`: unlimited. */
         ProjectQuota: {
             /**
@@ -5308,14 +5343,16 @@ export interface components {
                 storage_bytes: number;
             };
         };
-        /** @description The sender of the request; exactly one of `api_key` and `share` is not `null`. */
+        /** @description The sender of the request; exactly one of `api_key`, `share` and `user` is not `null`. */
         Me: {
             /** @description The API key. */
             api_key: components["schemas"]["ApiKey"] | null;
             /** @description The share, whose job is all that it reads. */
             share: components["schemas"]["Share"] | null;
+            /** @description The user of the OpenID provider. */
+            user: components["schemas"]["User"] | null;
             scopes: components["schemas"]["Scopes"];
-            /** @description The project of the key; `null` for a share. */
+            /** @description The project of the key or the user; `null` for a share. */
             project: components["schemas"]["Project"] | null;
         };
         /** @description The principal of a session, and the time at which the session ends unless requests prolong it. */
@@ -5323,13 +5360,29 @@ export interface components {
             me: components["schemas"]["Me"];
             expires_at: components["schemas"]["Time"];
         };
+        /** @description How a browser can sign in besides a key. */
+        SignInMethods: {
+            /** @description The OpenID provider; `null` without one. */
+            oidc: {
+                /**
+                 * @description Name for people.
+                 * @example Example Login
+                 */
+                name: string;
+                /**
+                 * @description Path that begins a sign-in, relative to the console.
+                 * @example sign-in/oidc
+                 */
+                path: string;
+            } | null;
+        };
         /**
          * @description Position of an entry in the audit log.
          * @example 1763715600000-0
          */
         AuditEntryId: string;
         /**
-         * @description Identifier of the sender of requests, an API key or a share.
+         * @description Identifier of the sender of requests, an API key, a share or a user.
          * @example key_01KAJX7Q1N3P5R7T9V1X3Z5B7D
          */
         PrincipalId: string;
@@ -5343,7 +5396,7 @@ export interface components {
             id: components["schemas"]["AuditEntryId"];
             at: components["schemas"]["Time"];
             principal_id: components["schemas"]["PrincipalId"];
-            /** @description Name of the key, or description of the share, at the time of the request. */
+            /** @description Name of the key or the user, or description of the share, at the time of the request. */
             principal_name: string;
             /** @description True if a browser session has sent the request. */
             session: boolean;
@@ -9076,6 +9129,33 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getSignInMethods: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The methods. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInMethods"];
+                };
+            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -19,6 +19,8 @@ export class LookUps {
   readonly keys = new LookUpCache<ApiKey>();
   /** By the hash of a token, and by the id. */
   readonly shares = new LookUpCache<Principal>();
+  /** By the id. */
+  readonly users = new LookUpCache<Principal>();
   /** By the hash of the token. */
   readonly sessions = new LookUpCache<SessionRecord>();
   private isWatching = false;
@@ -48,6 +50,7 @@ export class LookUps {
   private forget(): void {
     this.keys.forget();
     this.shares.forget();
+    this.users.forget();
     this.sessions.forget();
   }
 }

@@ -1,6 +1,6 @@
-import type { ApiKey, Scope, Share } from '../../contracts/index.js';
+import type { ApiKey, Scope, Share, User } from '../../contracts/index.js';
 
-/** Who sends a request: an API key, or a share link. Exactly one of `api_key` and `share` is not null. */
+/** Who sends a request: an API key, a share, or a user. Exactly one of `api_key`, `share` and `user` is not null. */
 export interface Principal {
   id: string;
   /** Name in the audit log. */
@@ -14,6 +14,8 @@ export interface Principal {
   api_key: ApiKey | null;
   /** A share reads its job only. */
   share: Share | null;
+  /** A user of the OpenID provider, whose rights are those of the last sign-in. */
+  user: User | null;
 }
 
 export interface Principals {

@@ -4,6 +4,7 @@ import type { LookUps } from './look-ups.js';
 import type { Principal, Principals } from './principals-port.js';
 import type { ShareLookUps } from './shares.js';
 import { SHARE_TOKEN } from './shares-port.js';
+import type { UserLookUps } from './users.js';
 
 export interface PrincipalLookUps extends Principals {
   /** Returns the principal with this id; null when it was revoked or has expired. */
@@ -14,6 +15,7 @@ export function principals(
   lookUps: LookUps,
   { findApiKey, getApiKey }: Pick<ApiKeys, 'findApiKey' | 'getApiKey'>,
   { findShare, getShare }: ShareLookUps,
+  { getUser }: UserLookUps,
 ): PrincipalLookUps {
   return {
     async findPrincipal(secret) {
@@ -22,7 +24,8 @@ export function principals(
     },
 
     async getPrincipal(id) {
-      if (!id.startsWith('key_')) return getShare(id);
+      if (id.startsWith('shr_')) return getShare(id);
+      if (id.startsWith('usr_')) return getUser(id);
       return ofKey(await lookUps.keys.find(id, () => getApiKey(id)));
     },
   };
@@ -31,5 +34,15 @@ export function principals(
 function ofKey(key: ApiKey | null): Principal | null {
   if (key === null) return null;
   const { id, name, project, scopes, requests_per_minute, expires_at } = key;
-  return { id, name, project, scopes, requests_per_minute, expires_at, api_key: key, share: null };
+  return {
+    id,
+    name,
+    project,
+    scopes,
+    requests_per_minute,
+    expires_at,
+    api_key: key,
+    share: null,
+    user: null,
+  };
 }

@@ -49,6 +49,7 @@ t.test('a share is a principal that reads one job', async (t) => {
     expires_at: made.expires_at,
     api_key: null,
     share: made,
+    user: null,
   });
   const { id: newer } = await share(job_id);
   t.same(

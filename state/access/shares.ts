@@ -60,7 +60,7 @@ function principalOf(id: string, fields: Record<string, string>): Principal | nu
   const expires_at = timeText(ends_at);
   const share: Share = { id, job_id, description, created_at, expires_at };
   const rights = { scopes: ['jobs:read' as const], requests_per_minute: null };
-  return { id, name: description, project, ...rights, expires_at, api_key: null, share };
+  return { id, name: description, project, ...rights, expires_at, api_key: null, share, user: null };
 }
 
 function timeText(ms: unknown): string {

@@ -19,6 +19,7 @@ const COMMANDS_OF = {
     'put_api_key',
     'put_quota',
     'put_sign_in_code',
+    'put_user',
     'renew_session',
     'revoke_api_key',
     'revoke_share',

@@ -220,6 +220,7 @@ t.test('all methods', async (t) => {
 
   await t.test('browser sessions', async (t) => {
     const { sessions, http } = client;
+    t.strictSame(await sessions.methods(), { oidc: null });
     const { code } = await sessions.code();
     const signedIn = await http.POST('/v1/sessions', { body: { code } });
     t.match(signedIn.data?.me, { api_key: { name: 'test' }, project: { name: 'default' } });

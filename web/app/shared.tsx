@@ -66,8 +66,8 @@ export function OpenShared({ token }: { token: string }) {
         {link && (
           <>
             <p>
-              This browser is signed in as {me?.api_key?.name}, which cannot read the run of the link. The
-              link shows that run alone, and signs this browser out.
+              This browser is signed in as {me?.user?.name ?? me?.api_key?.name}, which cannot read the run of
+              the link. The link shows that run alone, and signs this browser out.
             </p>
             <ActionButton label="Open the shared run" kind="primary" act={() => enter(link)} />
             <a href="#/runs">Stay signed in</a>

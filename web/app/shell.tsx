@@ -78,11 +78,11 @@ export const Brand = () => (
 
 function Account() {
   if (session.value.state !== 'in') return null;
-  const { api_key, project } = session.value.me;
+  const { api_key, user, project } = session.value.me;
   return (
     <details class="account">
       <summary>
-        {api_key?.name} <span class="muted">{project?.name}</span>
+        {user?.name ?? api_key?.name} <span class="muted">{project?.name}</span>
       </summary>
       <div class="menu">
         <ActionButton label="Sign out" act={() => signOut(false)} />

@@ -1,9 +1,20 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Notice } from '../parts/notice.js';
-import { type Fault, faultOf } from './connection.js';
-import { go } from './router.js';
+import { client, type Fault, faultOf } from './connection.js';
+import { useLoaded } from './loaded.js';
+import { go, place } from './router.js';
 import { session, signIn } from './session.js';
+
+/** What a sign-in by the provider may end with. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  provider_unavailable: 'The provider does not answer. Try again, or sign in with a key.',
+  sign_in_refused: 'The provider has refused the sign-in.',
+  sign_in_mismatch: 'The answer of the provider does not belong to this sign-in. Begin again.',
+  sign_in_expired: 'The sign-in took too long. Begin again.',
+  role_missing:
+    'The provider has signed you in, but no role of yours has access here. Ask your administrator for one.',
+};
 
 /** Signs in with the code of a link, or asks for a key. @param code of the link, or null */
 export function SignIn({ code }: { code: string | null }) {
@@ -31,6 +42,9 @@ export function SignIn({ code }: { code: string | null }) {
     const form = new FormData(event.currentTarget as HTMLFormElement);
     void enter({ token: String(form.get('key')).trim() });
   };
+  const methods = useLoaded(() => client.sessions.methods(), []);
+  const oidc = methods.value.value?.oidc;
+  const problem = place.value.query.get('problem');
   const reason = session.value.state === 'out' ? session.value.reason : null;
   return (
     <main class="sign-in">
@@ -45,10 +59,20 @@ export function SignIn({ code }: { code: string | null }) {
           API key
           <input name="key" type="password" autocomplete="off" placeholder="zf_…" required />
         </label>
+        {problem && (
+          <p class="notice bad" role="alert">
+            {PROBLEMS[problem] ?? PROBLEMS.sign_in_mismatch}
+          </p>
+        )}
         {fault.value && <Notice fault={fault.value} />}
         <button type="submit" class="primary" disabled={busy.value}>
           Sign in
         </button>
+        {oidc && (
+          <button type="button" onClick={() => location.assign(oidc.path)}>
+            Sign in with {oidc.name}
+          </button>
+        )}
       </form>
     </main>
   );

@@ -30,10 +30,10 @@ export const getMe: OperationHandler<'getMe'> = ({ server, principal }) => {
 /** A share does not show its project. */
 export async function describePrincipal(
   store: Pick<Projects, 'getQuota' | 'getUse'>,
-  { api_key, share, scopes, project }: Principal,
+  { api_key, share, user, scopes, project }: Principal,
 ): Promise<Me> {
   const shown = share === null ? await describeProject(store, project) : null;
-  return { api_key, share, scopes: [...scopes], project: shown };
+  return { api_key, share, user, scopes: [...scopes], project: shown };
 }
 
 export async function describeProject(

@@ -24,6 +24,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   getHealth: reads,
   getReadiness: reads,
   getOpenapi: reads,
+  getSignInMethods: reads,
   listJobs: reads,
   getJob: reads,
   getJobDocument: reads,

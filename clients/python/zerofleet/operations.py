@@ -653,6 +653,16 @@ class ServiceOperations(Resource):
             "/v1/sessions/current",
         )
 
+    def get_sign_in_methods(
+        self,
+    ) -> schemas.SignInMethods:
+        """The OpenID provider of this server, if it has one. A key always works."""
+        answer: schemas.SignInMethods = self._http.json(
+            "GET",
+            "/v1/sign-in-methods",
+        )
+        return answer
+
     def list_audit_log(
         self,
         *,

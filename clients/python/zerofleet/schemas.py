@@ -2927,6 +2927,19 @@ class SignIn(TypedDict, total=False):
     """The secret of an API key or the token of a share."""
 
 
+class User(TypedDict):
+    """A user whom the OpenID provider has signed in."""
+    id: str
+    """Identifier of the user, the same at each sign-in."""
+    subject: str
+    """Identifier of the user at the provider."""
+    name: str
+    """Name, or else the e-mail address or the subject."""
+    email: Optional[str]
+    """E-mail address; `null` without one."""
+    expires_at: Time
+
+
 class ProjectQuota(TypedDict):
     """Quota of a project; `null`: unlimited."""
     max_jobs: Optional[int]
@@ -2957,14 +2970,16 @@ class ProjectUsed(TypedDict):
 
 
 class Me(TypedDict):
-    """The sender of the request; exactly one of `api_key` and `share` is not `null`."""
+    """The sender of the request; exactly one of `api_key`, `share` and `user` is not `null`."""
     api_key: Optional[ApiKey]
     """The API key."""
     share: Optional[Share]
     """The share, whose job is all that it reads."""
+    user: Optional[User]
+    """The user of the OpenID provider."""
     scopes: Scopes
     project: Optional[Project]
-    """The project of the key; `null` for a share."""
+    """The project of the key or the user; `null` for a share."""
 
 
 class Session(TypedDict):
@@ -2974,13 +2989,26 @@ class Session(TypedDict):
     expires_at: Time
 
 
+class SignInMethods(TypedDict):
+    """How a browser can sign in besides a key."""
+    oidc: Optional[SignInMethodsOidc1]
+    """The OpenID provider; `null` without one."""
+
+
+class SignInMethodsOidc1(TypedDict):
+    name: str
+    """Name for people."""
+    path: str
+    """Path that begins a sign-in, relative to the console."""
+
+
 class AuditEntry(TypedDict):
     """A request that changed something, or tried to."""
     id: AuditEntryId
     at: Time
     principal_id: PrincipalId
     principal_name: str
-    """Name of the key, or description of the share, at the time of the request."""
+    """Name of the key or the user, or description of the share, at the time of the request."""
     session: bool
     """True if a browser session has sent the request."""
     operation: OperationName
@@ -3453,7 +3481,7 @@ AuditEntryId = str
 """Position of an entry in the audit log."""
 
 PrincipalId = str
-"""Identifier of the sender of requests, an API key or a share."""
+"""Identifier of the sender of requests, an API key, a share or a user."""
 
 OperationName = str
 """Name of an operation: its `operationId` in this document."""

@@ -1,4 +1,4 @@
--- Browser sessions of principals (API keys and shares), the codes that begin them, and shares. Needs job.lua.
+-- Browser sessions of principals (API keys, shares and users), the codes that begin them, and shares. Needs job.lua.
 
 -- Maximum number of codes, and of sessions, of one principal.
 local SESSIONS_KEPT = 100

@@ -1,0 +1,18 @@
+import type { Scope } from '../../contracts/index.js';
+import type { Principal } from './principals-port.js';
+
+/** What the OpenID provider says of a user, and the rights that follow from it. */
+export interface UserInput {
+  issuer: string;
+  subject: string;
+  name: string;
+  email: string | null;
+  project: string;
+  scopes: readonly Scope[];
+}
+
+/** Users of an OpenID provider, in Redis only, until the end of their last sign-in. */
+export interface Users {
+  /** Records a user who has signed in. Rights of an earlier sign-in are replaced, also for its sessions. */
+  putUser(user: UserInput, lifeMs: number): Promise<Principal>;
+}
