@@ -17,7 +17,8 @@ import {
 } from './config-values.js';
 import { gpuEnv } from './gpu-env.js';
 import { mlflowServers } from './mlflow-servers.js';
-import { oidcRoles } from './oidc-roles.js';
+import { OIDC_SETTINGS } from './oidc-settings.js';
+import type { Setting } from './setting.js';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -32,17 +33,6 @@ export const AWS_METADATA_URL = 'http://169.254.169.254';
 
 /** Source of preemption notices: the Slurm allocation of the agent. */
 export const SLURM_ALLOCATION = 'slurm';
-
-/** One environment variable: `ZEROFLEET_` and the key in upper case. */
-interface Setting {
-  key: string;
-  /** Default as text, also for the documentation. Null: may stay unset. */
-  fallback: string | null;
-  /** Effect of an unset variable, where `fallback` does not state it. */
-  unset?: string;
-  help: string;
-  parse(text: string): unknown;
-}
 
 /** All variables, in the order of the documentation. */
 export const SETTINGS = [
@@ -99,72 +89,7 @@ export const SETTINGS = [
     help: 'An admin key that the API accepts from its first start.',
     parse: apiKey,
   },
-  {
-    key: 'public_url',
-    fallback: null,
-    unset: 'there is no sign-in by OpenID Connect',
-    help: 'URL at which browsers reach the API, e.g. `https://train.example.com`. The OpenID provider sends users back there ([OpenID Connect](access.md#openid-connect)).',
-    parse: url(['http:', 'https:']),
-  },
-  {
-    key: 'oidc_issuer',
-    fallback: null,
-    unset: 'there is none',
-    help: 'URL of an OpenID provider, by which users sign in to the console.',
-    parse: url(['http:', 'https:']),
-  },
-  {
-    key: 'oidc_name',
-    fallback: 'single sign-on',
-    help: 'Name of the provider on the page that signs in.',
-    parse: nonEmpty,
-  },
-  {
-    key: 'oidc_client_id',
-    fallback: null,
-    unset: 'it must be set for a provider',
-    help: 'Id of this installation at the provider.',
-    parse: nonEmpty,
-  },
-  {
-    key: 'oidc_client_secret',
-    fallback: null,
-    unset: 'the file has it, or the client is a public one',
-    help: 'Secret of this installation at the provider.',
-    parse: nonEmpty,
-  },
-  {
-    key: 'oidc_client_secret_file',
-    fallback: null,
-    unset: 'there is none',
-    help: 'File with that secret, read at the start.',
-    parse: nonEmpty,
-  },
-  {
-    key: 'oidc_scopes',
-    fallback: 'openid profile email',
-    help: 'Scopes that are requested from the provider.',
-    parse: nonEmpty,
-  },
-  {
-    key: 'oidc_roles_claim',
-    fallback: 'groups',
-    help: "Claim of the ID token with the user's roles: a text or a list of texts.",
-    parse: nonEmpty,
-  },
-  {
-    key: 'oidc_roles',
-    fallback: null,
-    unset: 'it must be set for a provider',
-    help: 'JSON: the project and scopes of each role; the first role in this order that a user has counts.',
-    parse: oidcRoles,
-  },
-  {
-    key: 'oidc_session_hours',
-    fallback: '8',
-    help: 'Hours after which a user must sign in again.',
-    parse: integer(1, 168),
-  },
+  ...OIDC_SETTINGS,
   {
     key: 'pool',
     fallback: 'default',

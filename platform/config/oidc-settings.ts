@@ -1,0 +1,73 @@
+/** Variables of the sign-in by an OpenID provider. */
+import { integer, nonEmpty, url } from './config-values.js';
+import { oidcRoles } from './oidc-roles.js';
+import type { Setting } from './setting.js';
+
+export const OIDC_SETTINGS = [
+  {
+    key: 'public_url',
+    fallback: null,
+    unset: 'there is no sign-in by OpenID Connect',
+    help: 'URL at which browsers reach the API, e.g. `https://train.example.com`. The OpenID provider sends users back there ([OpenID Connect](access.md#openid-connect)).',
+    parse: url(['http:', 'https:']),
+  },
+  {
+    key: 'oidc_issuer',
+    fallback: null,
+    unset: 'there is none',
+    help: 'URL of an OpenID provider, by which users sign in to the console.',
+    parse: url(['http:', 'https:']),
+  },
+  {
+    key: 'oidc_name',
+    fallback: 'single sign-on',
+    help: 'Name of the provider on the page that signs in.',
+    parse: nonEmpty,
+  },
+  {
+    key: 'oidc_client_id',
+    fallback: null,
+    unset: 'it must be set for a provider',
+    help: 'Id of this installation at the provider.',
+    parse: nonEmpty,
+  },
+  {
+    key: 'oidc_client_secret',
+    fallback: null,
+    unset: 'the file has it, or the client is a public one',
+    help: 'Secret of this installation at the provider.',
+    parse: nonEmpty,
+  },
+  {
+    key: 'oidc_client_secret_file',
+    fallback: null,
+    unset: 'there is none',
+    help: 'File with that secret, read at the start.',
+    parse: nonEmpty,
+  },
+  {
+    key: 'oidc_scopes',
+    fallback: 'openid profile email',
+    help: 'Scopes that are requested from the provider.',
+    parse: nonEmpty,
+  },
+  {
+    key: 'oidc_roles_claim',
+    fallback: 'groups',
+    help: "Claim of the ID token with the user's roles: a text or a list of texts.",
+    parse: nonEmpty,
+  },
+  {
+    key: 'oidc_roles',
+    fallback: null,
+    unset: 'it must be set for a provider',
+    help: 'JSON: the project and scopes of each role; the first role in this order that a user has counts.',
+    parse: oidcRoles,
+  },
+  {
+    key: 'oidc_session_hours',
+    fallback: '8',
+    help: 'Hours after which a user must sign in again.',
+    parse: integer(1, 168),
+  },
+] as const satisfies readonly Setting[];
