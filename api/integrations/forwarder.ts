@@ -54,7 +54,7 @@ export interface ForwarderOptions {
   timing?: Partial<ForwarderTiming>;
 }
 
-/** What is saved of an integration between rounds. */
+/** State of an integration that is kept between rounds. */
 interface Saved {
   run: RunState;
   /** It is unknown whether the last request had an effect. */

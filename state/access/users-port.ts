@@ -1,7 +1,7 @@
 import type { Scope } from '../../contracts/index.js';
 import type { Principal } from './principals-port.js';
 
-/** What the OpenID provider says of a user, and the rights that follow from it. */
+/** A user as the OpenID provider describes them, and their rights. */
 export interface UserInput {
   issuer: string;
   subject: string;

@@ -64,7 +64,7 @@ function Secret({ secret }: { secret: string }) {
   );
 }
 
-/** How long the previous secret stays valid after a rotation. */
+/** Choice of the time for which the previous secret stays valid. */
 export function OverlapField() {
   return (
     <label>

@@ -58,7 +58,7 @@ export function projectOf({ jobs, ranks, storage, quota }: ProjectUsage): Pick<P
   return { used: { jobs: num_jobs, ranks, storage_bytes: storage.total_bytes }, quota };
 }
 
-/** What a project uses of each limit. */
+/** A project's use of each limit. */
 export function sharesOf({ used, quota }: Pick<Project, 'used' | 'quota'>): Share[] {
   const share = (
     label: string,

@@ -6,7 +6,7 @@ import { useLoaded } from './loaded.js';
 import { go, place } from './router.js';
 import { session, signIn } from './session.js';
 
-/** What a sign-in by the provider may end with. */
+/** Problems with which a sign-in by the provider may end. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   provider_unavailable: 'The provider does not answer. Try again, or sign in with a key.',
   sign_in_refused: 'The provider has refused the sign-in.',

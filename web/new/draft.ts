@@ -25,7 +25,7 @@ export function withValue(draft: Draft, [name = '', ...rest]: Path, value: unkno
   return isGone ? others : { ...draft, [name]: changed };
 }
 
-/** How weights are trained. */
+/** Methods of training the weights. */
 export const METHODS = ['full', 'lora', 'dora'] as const;
 export type Method = (typeof METHODS)[number];
 

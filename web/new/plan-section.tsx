@@ -12,7 +12,7 @@ import { asSpec, FIRST_DRAFT, valueAt, withValue } from './draft.js';
 import { PATHS, unplacedErrors } from './fields.js';
 import { Labelled, useForm } from './inputs.js';
 
-/** What the draft would become, and its start. */
+/** The job that the draft would become, and its start. */
 export function PlanSection() {
   const { draft, plan, shown } = useForm();
   const { dryRun, fault, isChecking } = plan;

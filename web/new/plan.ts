@@ -1,4 +1,4 @@
-/** What the server says about a draft. It is asked again when the draft has not changed for a moment. */
+/** The server's opinion of a draft, which is asked for when the draft has not changed for a moment. */
 import { signal } from '@preact/signals';
 import type { DataPreview, DryRun } from '../../contracts/types.js';
 import { client, type Fault, faultOf, isAborted } from '../app/connection.js';
