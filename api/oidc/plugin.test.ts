@@ -1,4 +1,5 @@
 /** Sign-in by an OpenID provider, over HTTP. */
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -123,8 +124,10 @@ t.test('a provider that is away, or knows another secret, leaves the keys', asyn
   t.match(await finish(await signInAtProvider(to, 'ml'), cookie), { to: problem('provider_unavailable') });
 });
 
-t.test('an ID token for another client, or of another sign-in, is refused', async (t) => {
+t.test('an ID token for another client, of another sign-in, or signed by another is refused', async (t) => {
+  const [own_key, other_key] = [1, 2].map(() => generateKeyPairSync('rsa', { modulusLength: 2048 }));
   let claims: object = {};
+  let key = own_key;
   const server = createServer((request, response) => {
     const { port } = server.address() as AddressInfo;
     const own = `http://127.0.0.1:${port}`;
@@ -139,25 +142,29 @@ t.test('an ID token for another client, or of another sign-in, is refused', asyn
       groups: ['ml'],
       ...claims,
     };
+    const signed = `${part({ alg: 'RS256' })}.${part(token)}`;
+    const signature = sign('sha256', Buffer.from(signed), key!.privateKey).toString('base64url');
+    const jwk = { ...own_key!.publicKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig' };
+    const answers: Readonly<Record<string, object>> = {
+      '/token': { access_token: 'a', token_type: 'bearer', id_token: `${signed}.${signature}` },
+      '/jwks': { keys: [jwk] },
+    };
+    const metadata = {
+      issuer: own,
+      authorization_endpoint: `${own}/auth`,
+      token_endpoint: `${own}/token`,
+      jwks_uri: `${own}/jwks`,
+    };
     response.setHeader('content-type', 'application/json');
-    response.end(
-      JSON.stringify(
-        request.url === '/token'
-          ? {
-              access_token: 'a',
-              token_type: 'bearer',
-              id_token: `${part({ alg: 'RS256' })}.${part(token)}.AA`,
-            }
-          : { issuer: own, authorization_endpoint: `${own}/auth`, token_endpoint: `${own}/token` },
-      ),
-    );
+    response.end(JSON.stringify(answers[request.url ?? ''] ?? metadata));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   t.teardown(() => server.close());
   const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { begin, finish } = await start(t, { issuer: own });
-  for (const [wrong, to] of [
+  for (const [wrong, to, signer = own_key] of [
     [{}, `${CONSOLE}#/runs`],
+    [{}, problem('sign_in_mismatch'), other_key],
     [{ aud: 'another' }, problem('sign_in_mismatch')],
     [{ nonce: 'another' }, problem('sign_in_mismatch')],
     [{ iss: 'https://another.example' }, problem('sign_in_mismatch')],
@@ -166,6 +173,7 @@ t.test('an ID token for another client, or of another sign-in, is refused', asyn
     const begun = await begin();
     const { searchParams } = new URL(begun.to);
     claims = { nonce: searchParams.get('nonce'), ...wrong };
+    key = signer;
     const search = `?code=c&state=${searchParams.get('state')}`;
     t.equal((await finish({ search }, begun.cookie)).to, to, JSON.stringify(wrong));
   }

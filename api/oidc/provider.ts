@@ -94,8 +94,12 @@ export class OidcProvider {
       client_secret === null ? client.None() : client.ClientSecretBasic(client_secret),
       {
         timeout: TIMEOUT_SECONDS,
-        // A provider on this machine or a private network may have no TLS: the operator has named it so.
-        ...(issuer.startsWith('http:') && { execute: [client.allowInsecureRequests] }),
+        execute: [
+          // The signature of the ID token is checked by the provider's keys.
+          client.enableNonRepudiationChecks,
+          // A provider on this machine or a private network may have no TLS: the operator has named it so.
+          ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
+        ],
       },
     );
     try {

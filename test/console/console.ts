@@ -143,7 +143,7 @@ export async function takeSecret(t: Test, page: Page): Promise<string> {
   const secret = await page.inputValue('dialog input');
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.click('dialog button:has-text("Copy")');
-  await page.waitForSelector('dialog :text("Copied.")');
+  await page.waitForSelector('dialog :text("copied")');
   t.equal(await page.evaluate('navigator.clipboard.readText()'), secret);
   await page.keyboard.press('g');
   await page.keyboard.press('r');

@@ -28,7 +28,7 @@ export function FormDialog({ title, submit, send, onClose, children }: FormDialo
     });
   };
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose} isHeld={busy.value}>
       {secret.value === null ? (
         <form class="form" onSubmit={press}>
           {children}

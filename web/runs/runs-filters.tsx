@@ -53,7 +53,7 @@ export function RunsFilters({ filters, onChange, columns }: RunsFiltersProps) {
         aria-label="Label"
         placeholder="label=value"
         value={filters.label}
-        onChange={(event) => onChange({ label: event.currentTarget.value })}
+        onChangeCapture={(event) => onChange({ label: event.currentTarget.value })}
       />
       <details class="columns-menu">
         <summary>Columns</summary>
