@@ -21,8 +21,8 @@ function watchSources(onChange) {
     timer = setTimeout(onChange, SETTLE_MS);
   };
   const { include } = JSON.parse(readFileSync(inRoot('tsconfig.json'), 'utf8'));
-  const folders = [...include, 'web'].map((path) => (path.startsWith('native') ? 'native' : path));
-  const watchers = folders.map((folder) => watch(inRoot(folder), { recursive: true }, take));
+  const folders = new Set(include.map((path) => path.split('/')[0]));
+  const watchers = Array.from(folders, (folder) => watch(inRoot(folder), { recursive: true }, take));
   // A file watcher would lose a replaced file, so folders are watched.
   watchers.push(watch(inRoot(), take));
   return () => {
