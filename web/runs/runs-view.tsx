@@ -63,6 +63,11 @@ export function RunsView() {
       ),
     [jobs.value, filters.text, sorting.value],
   );
+  // The same list while it is the same choice: rows are drawn again for another one.
+  const shownColumns = useMemo(
+    () => COLUMNS.filter(({ name }) => columns.value.includes(name)),
+    [columns.value],
+  );
   const more = async () => {
     const page = await readPage(filters, next.value ?? undefined, new AbortController().signal);
     jobs.value = [...jobs.value, ...page.data.filter(({ id }) => !jobs.value.some((job) => job.id === id))];
@@ -97,7 +102,7 @@ export function RunsView() {
       {shown.length > 0 && (
         <RunsTable
           jobs={shown}
-          columns={COLUMNS.filter(({ name }) => columns.value.includes(name))}
+          columns={shownColumns}
           sorting={sorting}
           chosen={chosen.value}
           onChoose={choose}
