@@ -4,19 +4,14 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
+import { openStores } from '../testing/stores.js';
 import { SESSION_MS, SIGN_IN_CODE_MS } from './sessions-port.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
 async function start(t: Test) {
-  const prefix = `{${ulid()}}`;
-  const open = async () => {
-    const store = await openJobStore({ url: server.url, prefix });
-    t.teardown(() => store.close());
-    return store;
-  };
+  const { prefix, open } = openStores(t, server.url);
   const redis = await connectRedis(server.url, 'commands');
   t.teardown(() => disconnectRedis(redis));
   const store = await open();

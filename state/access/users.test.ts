@@ -1,9 +1,8 @@
 /** Users of an OpenID provider, and their sessions. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
+import { openStores } from '../testing/stores.js';
 import type { UserInput } from './users-port.js';
 
 const server = await startTestRedis();
@@ -21,12 +20,7 @@ const HOUR_MS = 3_600_000;
 const insecure = { secure: false };
 
 async function start(t: Test) {
-  const prefix = `{${ulid()}}`;
-  const open = async () => {
-    const store = await openJobStore({ url: server.url, prefix });
-    t.teardown(() => store.close());
-    return store;
-  };
+  const { open } = openStores(t, server.url);
   return [await open(), await open()] as const;
 }
 

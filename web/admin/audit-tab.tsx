@@ -29,7 +29,7 @@ export function AuditTab() {
       {entries !== null && entries.items.length > 0 && (
         <section class="card scroll" aria-label="Audit log">
           <table>
-            <TableHead names={['Time', 'Key', 'Operation', 'Resource', 'Outcome', 'Request']} />
+            <TableHead names={['Time', 'Sender', 'Operation', 'Resource', 'Outcome', 'Request']} />
             <tbody>
               {entries.items.map((entry) => (
                 <EntryRow key={entry.id} entry={entry} />
@@ -126,8 +126,8 @@ const AuditFilters = memo(() => {
         <input type="text" placeholder="job_…" {...field('resource')} />
       </label>
       <label>
-        Key
-        <input type="text" placeholder="key_… or shr_…" list="audit-keys" {...field('principal_id')} />
+        Sender
+        <input type="text" placeholder="key_…, shr_… or usr_…" list="audit-keys" {...field('principal_id')} />
       </label>
       <KeyOptions />
       <label>

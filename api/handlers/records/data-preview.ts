@@ -3,6 +3,7 @@ import { MAX_LINE_BYTES } from '../../../contracts/jsonl.js';
 import { readTokenizerBytes } from '../../../platform/encoding/tokenizer-store.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import { tokenizerModel, unitOf } from '../../../spec/index.js';
+import { notFound } from '../../access/found.js';
 import { invalidDocument, tryResolve } from '../../jobs/check-spec.js';
 import { specLookups } from '../jobs/create-job.js';
 import type { OperationHandler } from '../types.js';
@@ -25,7 +26,10 @@ export const previewData: OperationHandler<'previewData'> = async (request): Pro
   const { objects, inspector } = request.server.services;
   const { project } = request.records;
   const { format } = dataset;
-  const content = await readBeginning(objects, { ...dataset, format });
+  const content = await readBeginning(objects, { ...dataset, format }).catch(async (error) => {
+    // The dataset may have been deleted since it was found.
+    throw (await request.records.getDataset(dataset.id)) === null ? notFound('dataset', dataset.id) : error;
+  });
   const read = content.length;
   const model = tokenizerModel(spec.data);
   const { parse_special_tokens, chat_template, template_date, packing } = spec.data;

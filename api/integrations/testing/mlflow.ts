@@ -23,8 +23,8 @@ export interface TestMlflow {
   /** `authorization` of each request. */
   authorizations: readonly (string | undefined)[];
   /**
-   * What happens to requests whose paths have this end: a status is the answer; `lost`: the request has its effect and no answer; `hang`: no
-   * answer. Null: all is well.
+   * Fault of the requests whose paths have this end. A status: it is the answer; `lost`: the request has its effect and no answer; `hang`:
+   * no answer. Null: no fault.
    */
   fault: { path: string; what: number | 'lost' | 'hang' } | null;
   /** Number of requests that met the fault. */

@@ -1,0 +1,15 @@
+import type { Test } from 'tap';
+import { ulid } from 'ulid';
+import { openJobStore } from '../job-store.js';
+import type { JobStorePort } from '../port.js';
+
+/** Opens stores as several processes do: with one prefix, which no other test has. They are closed with the test. */
+export function openStores(t: Test, url: string): { prefix: string; open(): Promise<JobStorePort> } {
+  const prefix = `{${ulid()}}`;
+  const open = async () => {
+    const store = await openJobStore({ url, prefix });
+    t.teardown(() => store.close());
+    return store;
+  };
+  return { prefix, open };
+}
