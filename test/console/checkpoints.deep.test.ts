@@ -67,6 +67,7 @@ t.test('checkpoints in a browser', { skip: await ensureBrowser() }, async (t) =>
       t.same(await page.locator('label:has-text("Precision") option').allTextContents(), ['fp32']);
       await page.selectOption('dialog label:has-text("Format") select', 'safetensors');
       await page.selectOption('dialog label:has-text("Precision") select', 'bf16');
+      await page.check('dialog label:has-text("with a TensorBoard file") input');
       await page.click('dialog button:has-text("Export")');
       await page.waitForSelector('dialog .badge:has-text("queued")');
       const [payload] = asked;
@@ -75,13 +76,14 @@ t.test('checkpoints in a browser', { skip: await ensureBrowser() }, async (t) =>
         format: 'safetensors',
         dtype: 'bf16',
         weights: 'trained',
+        tensorboard: true,
       });
       progress = { state: 'running' };
       await page.waitForSelector('dialog .badge:has-text("running")', { timeout: 120_000 });
       t.same(await axeFindings(page), []);
       const bytes = Buffer.from('{"model_type":"llama"}');
       await stack.objects.put(`${payload?.prefix}/config.json`, bytes);
-      const { prefix = '', format, dtype, weights } = payload!;
+      const { prefix = '', format, dtype, weights, tensorboard } = payload!;
       await putExportRecord(stack.objects, {
         format_version: 1,
         checkpoint_id: newest.id,
@@ -89,7 +91,7 @@ t.test('checkpoints in a browser', { skip: await ensureBrowser() }, async (t) =>
         format,
         dtype,
         weights,
-        tensorboard: false,
+        tensorboard,
         prefix,
         state_digest: newest.state_digest,
         files: [{ name: 'config.json', bytes: bytes.length, sha256: '0'.repeat(64) }],

@@ -68,8 +68,13 @@ const STATES: Readonly<Record<CheckpointExport['state'], string>> = {
 };
 
 function Export({ exported }: { exported: CheckpointExport }) {
-  const { checkpoint_id, format, dtype, weights, state, error, files } = exported;
-  const name = [format, dtype, ...(weights === 'ema' ? ['average'] : [])].join(' ');
+  const { checkpoint_id, format, dtype, weights, tensorboard, state, error, files } = exported;
+  const name = [
+    format,
+    dtype,
+    ...(weights === 'ema' ? ['average'] : []),
+    ...(tensorboard ? ['with TensorBoard file'] : []),
+  ].join(' ');
   return (
     <article class="export" aria-label={name}>
       {name} <span class={`badge ${STATES[state]}`}>{state}</span>
@@ -86,8 +91,8 @@ interface ExportFormProps {
 }
 
 function ExportForm({ job: { spec }, id, onRequested }: ExportFormProps) {
-  const { dtype, weights } = spec.export;
-  const kind = useSignal<Kind>({ format: 'safetensors', dtype, weights });
+  const { dtype, weights, tensorboard } = spec.export;
+  const kind = useSignal<Kind>({ format: 'safetensors', dtype, weights, tensorboard });
   const set = (changed: Partial<Kind>) => {
     kind.value = allowedKind({ ...kind.value, ...changed }, spec);
   };
@@ -113,6 +118,14 @@ function ExportForm({ job: { spec }, id, onRequested }: ExportFormProps) {
           onChange={(weights) => set({ weights })}
         />
       )}
+      <label>
+        <input
+          type="checkbox"
+          checked={kind.value.tensorboard}
+          onChange={(event) => set({ tensorboard: event.currentTarget.checked })}
+        />
+        with a TensorBoard file
+      </label>
       <ActionButton label="Export" kind="primary" act={request} />
     </form>
   );

@@ -17,12 +17,13 @@ t.test('what can be exported depends on the run and on the format', async (t) =>
 });
 
 t.test('another format keeps what it allows', async (t) => {
-  const kind = { dtype: 'bf16', weights: 'ema' } as const;
+  const kind = { dtype: 'bf16', weights: 'ema', tensorboard: true } as const;
   t.same(allowedKind({ format: 'safetensors', ...kind }, averaged), { format: 'safetensors', ...kind });
   t.same(allowedKind({ format: 'deepspeed_universal', ...kind }, averaged), {
     format: 'deepspeed_universal',
     dtype: 'fp32',
     weights: 'trained',
+    tensorboard: true,
   });
 });
 
@@ -32,7 +33,7 @@ t.test('addresses of files', async (t) => {
     'v1/checkpoints/ckpt_1/file?name=a+b%2Fc.safetensors',
   );
   t.equal(
-    fileLink('ckpt_1', 'config.json', { format: 'peft', dtype: 'bf16', weights: 'ema' }),
-    'v1/checkpoints/ckpt_1/file?name=config.json&format=peft&dtype=bf16&weights=ema',
+    fileLink('ckpt_1', 'config.json', { format: 'peft', dtype: 'bf16', weights: 'ema', tensorboard: false }),
+    'v1/checkpoints/ckpt_1/file?name=config.json&format=peft&dtype=bf16&weights=ema&tensorboard=false',
   );
 });

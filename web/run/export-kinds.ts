@@ -1,7 +1,7 @@
 /** Exports that a run's checkpoints can have, and addresses of files. */
 import type { CheckpointExport, Job } from '../../contracts/types.js';
 
-export type Kind = Pick<CheckpointExport, 'format' | 'dtype' | 'weights'>;
+export type Kind = Pick<CheckpointExport, 'format' | 'dtype' | 'weights' | 'tensorboard'>;
 
 type Spec = { train: Pick<Job['spec']['train'], 'adapter' | 'ema'>; export: Pick<Kind, 'dtype' | 'weights'> };
 
@@ -17,12 +17,13 @@ export const weightsOf = (format: Kind['format'], { train }: Pick<Spec, 'train'>
   format === 'deepspeed_universal' || train.ema === undefined ? ['trained'] : ['trained', 'ema'];
 
 /** Returns the kind with what its format allows instead of what it does not. */
-export function allowedKind({ format, dtype, weights }: Kind, spec: Pick<Spec, 'train'>): Kind {
+export function allowedKind({ format, dtype, weights, tensorboard }: Kind, spec: Pick<Spec, 'train'>): Kind {
   const [dtypes, all] = [dtypesOf(format), weightsOf(format, spec)];
   return {
     format,
     dtype: dtypes.includes(dtype) ? dtype : 'fp32',
     weights: all.includes(weights) ? weights : 'trained',
+    tensorboard,
   };
 }
 
@@ -31,7 +32,12 @@ export function allowedKind({ format, dtype, weights }: Kind, spec: Pick<Spec, '
  * @param kind export that has the file; null for a file of the checkpoint itself
  */
 export function fileLink(checkpoint_id: string, name: string, kind: Kind | null): string {
-  const { format, dtype, weights } = kind ?? {};
-  const query = new URLSearchParams({ name, ...(format && dtype && weights && { format, dtype, weights }) });
+  const of = kind && {
+    format: kind.format,
+    dtype: kind.dtype,
+    weights: kind.weights,
+    tensorboard: String(kind.tensorboard),
+  };
+  const query = new URLSearchParams({ name, ...of });
   return `v1/checkpoints/${checkpoint_id}/file?${query}`;
 }
