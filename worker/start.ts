@@ -7,12 +7,11 @@ import { serveMetrics } from '../platform/process/metrics-server.js';
 import { addressTowards } from '../platform/redis/route.js';
 import { openJobStore } from '../state/index.js';
 import { Agent } from './agent/agent.js';
-import { findCompute, inspectMachineByTask } from './agent/compute.js';
+import { type Compute, findCompute, inspectMachineByTask } from './agent/compute.js';
 import type { WorldLinks } from './attempt/context.js';
 import { ChildProcesses, type Fork } from './common/child-processes.js';
 import { DEFAULT_TIMING, type Timing, timingOf } from './common/timing.js';
 import { openSessions, type Sessions } from './credentials/sessions.js';
-import type { GpuPool } from './gpus/gpu-pool.js';
 import { GpuWatch } from './gpus/gpu-watch.js';
 import { LinkServer } from './link/link-server.js';
 import { AgentMetrics } from './metrics/agent-metrics.js';
@@ -62,7 +61,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const { programs = PROGRAMS, fork, timing = timingOf(config) } = options;
   const processes = new ChildProcesses({ programs, kill_ms: timing.kill_ms, log, ...(fork && { fork }) });
   const compute = await findCompute(config, processes, log);
-  const { slots, gpus } = compute;
+  const { slots } = compute;
   const objects = await openObjectStore(objectStoreUrl, {
     s3Endpoint: config.s3_endpoint,
     // A configured directory must exist, as in the API; otherwise its disk may not be mounted.
@@ -105,7 +104,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const { numerics } = compute;
   log.info({ worker: agent.id, pool: config.pool, slots, numerics }, 'taking jobs');
   if (parts.metrics_url !== null) log.info({ url: parts.metrics_url }, 'metrics');
-  const watch = gpus && watchGpus(gpus, metrics, processes, log);
+  const watch = watchGpus(compute, metrics, processes, log);
   const closing = new AbortController();
   // An autoscaler may replace the machine.
   processes.onChange(() => {
@@ -134,17 +133,26 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
 /** Interval of GPU inspections without a fault. */
 const GPU_WATCH_MS = 60_000;
 
-function watchGpus(gpus: GpuPool, metrics: AgentMetrics, processes: ChildProcesses, log: Logger): GpuWatch {
+function watchGpus(
+  { gpus: of_ranks, answer_gpus }: Compute,
+  metrics: AgentMetrics,
+  processes: ChildProcesses,
+  log: Logger,
+): GpuWatch | null {
+  if (of_ranks === null) return null;
+  const pools = [of_ranks, ...(answer_gpus === null ? [] : [answer_gpus])];
   const watch = new GpuWatch({
-    gpus,
+    pools,
     interval_ms: GPU_WATCH_MS,
     inspect: (signal) => inspectMachineByTask(processes, { gpus: true, cuda: false }, { log, signal }),
     log,
   });
-  const update = () => metrics.gpus(gpus);
+  const update = () => metrics.gpus({ slots: of_ranks.slots, gpus: pools.flatMap((pool) => pool.gpus) });
   update();
-  gpus.onChange(update);
-  gpus.onFault(() => watch.inspectNow());
+  for (const pool of pools) {
+    pool.onChange(update);
+    pool.onFault(() => watch.inspectNow());
+  }
   return watch;
 }
 

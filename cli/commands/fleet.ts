@@ -36,12 +36,13 @@ async function listWorkers(context: Context): Promise<void> {
     HOST: ({ host }) => host,
     ADDRESS: ({ address }) => address,
     SLOTS: ({ used_slots, slots }) => `${used_slots}/${slots}`,
-    ON: ({ gpus }) => (gpus.length === 0 ? 'CPU' : gpuText(countByName(gpus.map(({ name }) => name)))),
+    ON: ({ gpus }) => devicesText(gpus),
+    'ANSWERS ON': ({ answer_gpus }) => devicesText(answer_gpus),
     NUMERICS: ({ numerics }) => numerics ?? '–',
     '': ({ problem, draining }) => (problem !== null ? 'withdrawn' : draining ? 'leaving' : ''),
     SEEN: ({ last_seen }) => age(last_seen),
   };
-  const problems = workers.flatMap(({ id, problem, gpus, avoided }) => [
+  const problems = workers.flatMap(({ id, problem, gpus, answer_gpus, avoided }) => [
     ...(problem === null ? [] : [`${id}: ${problem}`]),
     ...avoided
       // Both workers of a pair report it.
@@ -50,7 +51,9 @@ async function listWorkers(context: Context): Promise<void> {
         ({ worker_id, job_id, until }) =>
           `${id} and ${worker_id} could not reach each other: ${job_id} avoids placing ranks on both until ${until}`,
       ),
-    ...gpus.flatMap(({ uuid, problem }) => (problem === null ? [] : `${uuid} of ${id}: ${problem}`)),
+    ...[...gpus, ...answer_gpus].flatMap(({ uuid, problem }) =>
+      problem === null ? [] : `${uuid} of ${id}: ${problem}`,
+    ),
   ]);
   const pools = await context.client.pools();
   context.show(workers, () =>
@@ -62,12 +65,17 @@ async function listWorkers(context: Context): Promise<void> {
   );
 }
 
-function countByName(names: readonly string[]): [name: string, count: number][] {
-  return [...new Set(names)].map((name) => [name, names.filter((other) => other === name).length]);
+/** GPUs by name; `CPU` without any. */
+function devicesText(gpus: Worker['gpus']): string {
+  const names = gpus.map(({ name }) => name);
+  const counts = [...new Set(names)].map(
+    (name) => [name, names.filter((other) => other === name).length] as const,
+  );
+  return gpus.length === 0 ? 'CPU' : gpuText(counts);
 }
 
 /** `8 × NVIDIA H100 80GB HBM3` */
-const gpuText = (counts: readonly [name: string, count: number][]) =>
+const gpuText = (counts: readonly (readonly [name: string, count: number])[]) =>
   counts.map(([name, count]) => `${count} × ${name}`).join(', ');
 
 async function listPools(context: Context): Promise<void> {

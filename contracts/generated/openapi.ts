@@ -5062,7 +5062,7 @@ export interface components {
             /** @description By name. */
             data: components["schemas"]["Pool"][];
         };
-        /** @description A GPU on which one rank of a worker runs. */
+        /** @description A GPU of a worker. */
         WorkerGpu: {
             /** @description Unique id of the GPU, as shown by nvidia-smi. */
             uuid: string;
@@ -5100,6 +5100,7 @@ export interface components {
          *       "numerics": "cpu-avx2/2",
          *       "memory_bytes": 68719476736,
          *       "gpus": [],
+         *       "answer_gpus": [],
          *       "avoided": [
          *         {
          *           "worker_id": "worker-2",
@@ -5136,6 +5137,8 @@ export interface components {
             numerics: string | null;
             /** @description GPUs of its slots, one rank each; empty when ranks run on the CPU. */
             gpus: components["schemas"]["WorkerGpu"][];
+            /** @description GPUs that answer samples and run no ranks; empty when the CPU answers. */
+            answer_gpus: components["schemas"]["WorkerGpu"][];
             /** @description Host memory that its processes may use, including the limit of its container. */
             memory_bytes: number;
             /** @description Workers with a failed connection to or from this one. An affected job is not placed on both until `until`. */

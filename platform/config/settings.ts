@@ -123,6 +123,12 @@ export const SETTINGS = [
     parse: integer(1, 1024),
   },
   {
+    key: 'answer_gpus',
+    fallback: '0',
+    help: "Number of the agent's GPUs that [answer](answers.md) in place of its CPU. They run no ranks.",
+    parse: integer(0, 1023),
+  },
+  {
     key: 'threads_per_rank',
     fallback: null,
     unset:

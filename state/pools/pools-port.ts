@@ -7,7 +7,7 @@
 import type { Execution } from '../../contracts/execution.js';
 import type { Pool } from '../../contracts/index.js';
 
-/** A GPU on which one rank of a worker runs. */
+/** A GPU of a worker. */
 export interface WorkerGpu {
   uuid: string;
   /** Model, such as "NVIDIA H100 80GB HBM3". */
@@ -40,6 +40,8 @@ export interface WorkerAnnouncement {
   numerics: string | null;
   /** GPUs of its slots, one rank each; empty where ranks run on the CPU. */
   gpus: WorkerGpu[];
+  /** GPUs that answer samples. */
+  answer_gpus: WorkerGpu[];
   /** Memory of the host that its processes may use. */
   memory_bytes: number;
 }

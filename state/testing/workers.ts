@@ -26,6 +26,7 @@ export function testWorker(id: string, slots: number, changes: Partial<WorkerAnn
     problem: null,
     numerics: null,
     gpus: [],
+    answer_gpus: [],
     memory_bytes: 2 ** 40,
     ...changes,
   };

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { projectRoot } from '../../platform/process/root.js';
 import { Fleet } from '../../worker/testing/fleet.js';
+import { SampleClient } from '../../worker/testing/samples.js';
 
 const built = (path: string) => join(projectRoot(), 'native', 'build', path);
 const programs = {
@@ -27,8 +28,12 @@ const STEPS = 5;
 const ECC_UNCORRECTABLE = 214;
 const IN_A_STEP = 500;
 
-/** A fleet on a machine with two GPUs, and an agent without GPU settings. */
-async function start(t: { teardown(end: () => Promise<void>): void }, env: Record<string, string> = {}) {
+/** A fleet on a machine with two GPUs, and an agent without GPU settings, apart from the given ones. */
+async function start(
+  t: { teardown(end: () => Promise<void>): void },
+  env: Record<string, string> = {},
+  settings: Record<string, string> = {},
+) {
   const fleet = await Fleet.start({
     programs,
     text: 'The quick brown fox jumps over the lazy dog. '.repeat(40),
@@ -42,8 +47,8 @@ async function start(t: { teardown(end: () => Promise<void>): void }, env: Recor
   await writeFile(driver, `${FIRST} 81920\n${SECOND} 81920\n`);
   const machine = { LD_LIBRARY_PATH: built('fake_nvml'), ZF_FAKE_NVML: driver, ZF_EMULATED_GPUS: '2' };
   Object.assign(process.env, machine, env);
-  await fleet.agent(4, {}, { ZEROFLEET_SLOTS: '' });
-  return { fleet, driver };
+  const agent = await fleet.agent(4, {}, { ZEROFLEET_SLOTS: '', ...settings });
+  return { fleet, driver, agent };
 }
 
 t.test('a job trains on a GPU, and a pause in between changes no bit', options, async (t) => {
@@ -108,3 +113,56 @@ t.test(
     t.equal((await fleet.store.listWorkers())[0]?.slots, 2, 'the GPU is not the root cause');
   },
 );
+
+t.test('a GPU answers: alone and among others the same, and as the CPU computes it', options, async (t) => {
+  const { fleet, agent } = await start(t, {}, { ZEROFLEET_ANSWER_GPUS: '1' });
+  t.match(await fleet.store.listWorkers(), [{ slots: 1, answer_gpus: [{ uuid: SECOND }] }]);
+  const id = await fleet.submit({ steps: STEPS, every_steps: 100 });
+  await fleet.untilState(id, 'succeeded');
+  const [checkpoint] = (await fleet.store.listCheckpoints(id)).data;
+  if (checkpoint === undefined) throw new Error('there is no checkpoint');
+  const samples = new SampleClient(fleet);
+  t.teardown(() => samples.close());
+  const ask = async (prompt: string) => {
+    const reply = await samples.ask(checkpoint, { prompt, max_tokens: 12, logprobs: 0 });
+    if (!reply.ok) throw new Error(reply.error.message);
+    return reply.sample.choices[0];
+  };
+  const alone = await ask('The quick');
+  const among = await Promise.all(['The quick', 'a', 'The quick brown fox', 'jumps over'].map(ask));
+  t.strictSame(among[0], alone);
+
+  await agent.close();
+  await fleet.agent(1, {}, { ZEROFLEET_DEVICE: 'cpu' });
+  const computed = await ask('The quick');
+  t.equal(computed?.text, alone?.text);
+  for (const [index, { token, logprob }] of computed?.logprobs.entries() ?? []) {
+    const other = alone?.logprobs[index];
+    t.equal(other?.token, token);
+    t.ok(Math.abs((other?.logprob ?? 0) - logprob) < 0.02, `${other?.logprob} and ${logprob}`);
+  }
+});
+
+t.test('a GPU that fails while it answers is marked, and the request is refused', options, async (t) => {
+  const { fleet } = await start(
+    t,
+    { ZF_EMULATED_FAULT: `${SECOND} ${ECC_UNCORRECTABLE} 40` },
+    { ZEROFLEET_ANSWER_GPUS: '1' },
+  );
+  const id = await fleet.submit({ steps: STEPS, every_steps: 100 });
+  await fleet.untilState(id, 'succeeded');
+  const [checkpoint] = (await fleet.store.listCheckpoints(id)).data;
+  if (checkpoint === undefined) throw new Error('there is no checkpoint');
+  const samples = new SampleClient(fleet);
+  t.teardown(() => samples.close());
+  t.match(await samples.ask(checkpoint), {
+    ok: false,
+    error: { code: 'device_unavailable', message: /no GPU of this worker can answer: .*ECC/ },
+  });
+  const [worker] = await fleet.store.listWorkers();
+  t.match(worker, {
+    slots: 1,
+    gpus: [{ problem: null }],
+    answer_gpus: [{ problem: /gpu_memory_fault|ECC/ }],
+  });
+});

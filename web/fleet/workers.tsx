@@ -51,6 +51,7 @@ function WorkerCard({ worker }: { worker: Worker }) {
       </div>
       {problem !== null && <p class="notice bad">{problem}</p>}
       <Gpus gpus={worker.gpus} />
+      <Gpus gpus={worker.answer_gpus} use="answers on " />
       <p class="muted small">
         {used_slots} of {slots} used · {bytes(worker.memory_bytes)} memory
         {numerics !== null && ` · ${numerics}`}
@@ -66,11 +67,12 @@ function WorkerCard({ worker }: { worker: Worker }) {
   );
 }
 
-function Gpus({ gpus }: Pick<Worker, 'gpus'>) {
+function Gpus({ gpus, use = '' }: Pick<Worker, 'gpus'> & { use?: string }) {
   return (
     <>
       {gpuKinds(gpus).map(({ name, memory_bytes, count, problems }) => (
         <div key={name + memory_bytes} class="small">
+          {use}
           {count} × {name}, {bytes(memory_bytes)} each
           {problems.map(({ uuid, problem }) => (
             <p key={uuid} class="notice bad">

@@ -63,7 +63,7 @@ export class Agent {
     this.worker.on('error', (error) => log.warn({ err: error }, 'queue'));
     this.samples = new SampleServer(options, () => this.announcer.refresh());
     this.announcer = new Announcer({ ...options, hosted_bytes: () => this.samples.hosted_bytes }, this.id);
-    options.gpus?.onChange(() => this.announcer.refresh());
+    for (const gpus of [options.gpus, options.answer_gpus]) gpus?.onChange(() => this.announcer.refresh());
     options.processes.onChange(() => this.announcer.refresh());
     this.exports = new ExportServer(options);
     this.members = watchWorlds(options, this.id);

@@ -8,7 +8,16 @@ import { deferred } from '../common/deferred.js';
 export interface AnnouncerOptions
   extends Pick<
     AgentDeps,
-    'store' | 'slots' | 'numerics' | 'gpus' | 'processes' | 'links' | 'machine' | 'timing' | 'log'
+    | 'store'
+    | 'slots'
+    | 'numerics'
+    | 'gpus'
+    | 'answer_gpus'
+    | 'processes'
+    | 'links'
+    | 'machine'
+    | 'timing'
+    | 'log'
   > {
   pool: string;
   /** Memory of models that answer requests. */
@@ -79,7 +88,8 @@ export class Announcer {
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots, numerics, gpus, processes, links, machine, hosted_bytes } = this.options;
+    const { pool, slots, numerics, gpus, answer_gpus, processes, links, machine, hosted_bytes } =
+      this.options;
     const { worker_id: id } = this;
     const { problem } = processes;
     return {
@@ -95,6 +105,7 @@ export class Announcer {
       problem,
       numerics,
       gpus: gpus?.gpus ?? [],
+      answer_gpus: answer_gpus?.gpus ?? [],
       memory_bytes: Math.max(0, memoryOfMachine() - hosted_bytes()),
     };
   }

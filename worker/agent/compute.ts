@@ -13,8 +13,10 @@ export interface Compute {
   slots: number;
   /** Numerics fingerprint: ranks with the same fingerprint compute the same bits. */
   numerics: string | null;
-  /** Null on the CPU. */
+  /** Of the ranks; null on the CPU. */
   gpus: GpuPool | null;
+  /** GPUs that answer in place of the CPU; null: none. */
+  answer_gpus: GpuPool | null;
 }
 
 const LOOK_MS = 60_000;
@@ -50,10 +52,11 @@ export async function inspectMachineByTask(
  * @throws ZerofleetError `invalid_configuration`, `device_unavailable` if the requested device is missing; the message says what to check
  */
 export async function findCompute(
-  { device, slots }: Pick<Config, 'device' | 'slots'>,
+  config: Pick<Config, 'device' | 'slots' | 'answer_gpus'>,
   processes: ChildProcesses,
   log: Logger,
 ): Promise<Compute> {
+  const { device } = config;
   const wanted = device !== 'cpu';
   const report = await inspectMachineByTask(processes, { gpus: wanted, cuda: wanted }, { log }).catch(
     (error: unknown) => {
@@ -64,17 +67,24 @@ export async function findCompute(
       );
     },
   );
-  if (!wanted) return onCpu(slots, report);
+  if (!wanted) return onCpu(config, report);
   const missing = whyNoGpu(report);
-  if (missing === null) return onGpus(slots, report.gpus, log);
+  if (missing === null) return onGpus(config, report.gpus, log);
   if (device === 'cuda') throw new ZerofleetError('device_unavailable', `ZEROFLEET_DEVICE=cuda: ${missing}`);
   if (report.gpus.length > 0 || report.num_cuda_devices || report.cuda_problem !== null)
     log.warn(`ranks run on the CPU: ${missing}`);
-  return onCpu(slots, report);
+  return onCpu(config, report);
 }
 
-function onCpu(slots: number | null, report: MachineReport): Compute {
-  return { slots: slots ?? CPU_SLOTS, numerics: report.cpu_numerics, gpus: null };
+type Wanted = Pick<Config, 'slots' | 'answer_gpus'>;
+
+function onCpu({ slots, answer_gpus }: Wanted, report: MachineReport): Compute {
+  if (answer_gpus > 0)
+    throw new ZerofleetError(
+      'invalid_configuration',
+      `ZEROFLEET_ANSWER_GPUS is ${answer_gpus}, but this worker uses no GPU. Leave it unset, and the CPU answers`,
+    );
+  return { slots: slots ?? CPU_SLOTS, numerics: report.cpu_numerics, gpus: null, answer_gpus: null };
 }
 
 function whyNoGpu({ has_cuda, gpus, num_cuda_devices, cuda_problem }: MachineReport): string | null {
@@ -87,18 +97,32 @@ function whyNoGpu({ has_cuda, gpus, num_cuda_devices, cuda_problem }: MachineRep
   return 'no GPU was found: check nvidia-smi, CUDA_VISIBLE_DEVICES and, in a container, whether GPUs are assigned to it';
 }
 
-function onGpus(limit: number | null, found: readonly MachineGpu[], log: Logger): Compute {
-  if (limit !== null && limit > found.length)
+/** The last GPUs answer. */
+function onGpus({ slots, answer_gpus }: Wanted, found: readonly MachineGpu[], log: Logger): Compute {
+  const num_ranks = found.length - answer_gpus;
+  if (num_ranks < (slots ?? 0))
     throw new ZerofleetError(
       'invalid_configuration',
-      `ZEROFLEET_SLOTS is ${limit}, but there are ${found.length} GPUs, and each rank needs its own. Leave it unset for one slot per GPU`,
+      `ZEROFLEET_SLOTS is ${slots}, but there are ${num_ranks} GPUs for ranks, and each rank needs its own. Leave it unset for one slot per GPU`,
     );
-  const gpus = new GpuPool({ found, limit, log });
+  if (num_ranks < 1)
+    throw new ZerofleetError(
+      'invalid_configuration',
+      `ZEROFLEET_ANSWER_GPUS is ${answer_gpus} of ${found.length} GPUs, and ranks need at least one`,
+    );
+  const gpus = new GpuPool({ found: found.slice(0, num_ranks), limit: slots, log });
+  const answering = found.slice(num_ranks);
   const withheld = Object.keys(process.env).filter(isGpuVariable);
   if (withheld.length > 0)
     log.warn({ variables: withheld }, 'ranks do not have these variables: only ZEROFLEET_GPU_ENV sets them');
   for (const gpu of gpus.gpus) log[gpu.problem === null ? 'info' : 'error']({ ...gpu }, 'GPU found');
-  if (gpus.slots > 0) return { slots: gpus.slots, numerics: gpus.numerics, gpus };
+  if (gpus.slots > 0)
+    return {
+      slots: gpus.slots,
+      numerics: gpus.numerics,
+      gpus,
+      answer_gpus: answering.length > 0 ? new GpuPool({ found: answering, limit: null, log }) : null,
+    };
   const problems = gpus.gpus.map(({ uuid, problem }) => `${uuid}: ${problem}`).join('; ');
-  throw new ZerofleetError('device_unavailable', `none of the ${found.length} GPUs can be used: ${problems}`);
+  throw new ZerofleetError('device_unavailable', `none of the ${num_ranks} GPUs can be used: ${problems}`);
 }

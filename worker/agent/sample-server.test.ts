@@ -1,15 +1,8 @@
-import { type ConnectionOptions, Queue, QueueEvents } from 'bullmq';
 import t from 'tap';
-import {
-  type Checkpoint,
-  REDIS_PREFIX,
-  type SamplePayload,
-  type SampleReply,
-  sampleQueueName,
-} from '../../contracts/index.js';
-import { redisOptions } from '../../platform/redis/connect.js';
+import type { Checkpoint } from '../../contracts/index.js';
 import { storeModel, testModel } from '../../platform/testing/models.js';
 import { Fleet } from '../testing/fleet.js';
+import { SampleClient } from '../testing/samples.js';
 import type { TestSpec } from '../testing/start-message.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
@@ -20,36 +13,9 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   const fleet = await Fleet.start({ ranks: { step_ms: 5 }, text: 'text'.repeat(500) });
   t.teardown(() => fleet.close());
   const worker = await fleet.agent();
-  const bullmq = {
-    connection: redisOptions(fleet.redis.url, 'queue') as ConnectionOptions,
-    prefix: REDIS_PREFIX,
-  };
-  const queue = new Queue<SamplePayload, SampleReply>(sampleQueueName('default'), bullmq);
-  const events = new QueueEvents(sampleQueueName('default'), bullmq);
-  t.teardown(() => Promise.all([queue.close(), events.close()]));
-
-  const request = {
-    prompt: 'to',
-    max_tokens: 64,
-    temperature: 0,
-    top_k: 0,
-    top_p: 1,
-    seed: 1,
-    stop: [],
-    n: 1,
-    logprobs: null,
-    weights: 'trained' as const,
-  };
-  const sample = async ({ id, prefix, job_id }: Checkpoint, wait_ms = 30_000) => {
-    const payload = {
-      source: { job_id, checkpoint: { id, prefix } },
-      request,
-      stream: false,
-      expires_at: (await fleet.store.now()) + wait_ms,
-    };
-    const entry = await queue.add('sample', payload);
-    return entry.waitUntilFinished(events, 60_000);
-  };
+  const samples = new SampleClient(fleet);
+  t.teardown(() => samples.close());
+  const sample = (of: Checkpoint) => samples.ask(of);
   const trained = async (ranks: number, data: TestSpec['data'] = {}) => {
     const id = await fleet.submit({ steps: 12, every_steps: 6, ranks, data });
     await fleet.untilState(id, 'succeeded');
@@ -120,7 +86,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   );
 
   t.test('a failed sample is a reply with an error', async (t) => {
-    t.match(await sample(last, -1), { ok: false, error: { code: 'sample_timeout' } });
+    t.match(await samples.ask(last, {}, -1), { ok: false, error: { code: 'sample_timeout' } });
     const [damaged, other] = await trained(1);
     const lost = { ...other, job_id: 'job_00000000000000000000000000' };
     t.match(await sample(lost), { ok: false, error: { code: 'checkpoint_not_found' } });
@@ -132,13 +98,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
 
   t.test('the server closes with the agent', async (t) => {
     await worker.close();
-    const { prefix, id, job_id } = alone;
-    await queue.add('sample', {
-      source: { job_id, checkpoint: { id, prefix } },
-      request,
-      stream: false,
-      expires_at: (await fleet.store.now()) + 1_000,
-    });
-    t.equal(await queue.getWaitingCount(), 1, 'the request stays in the queue');
+    await samples.add(alone);
+    t.equal(await samples.waiting(), 1, 'the request stays in the queue');
   });
 });

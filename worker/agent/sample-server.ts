@@ -10,8 +10,10 @@ import {
 import { toRankError } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { withSession } from '../credentials/sessions.js';
+import type { GpuPool } from '../gpus/gpu-pool.js';
 import { runTask, type TaskOptions } from '../tasks/task-runner.js';
-import { HostedModel, HostLost, type VariantRequest } from './hosted-model.js';
+import { HostLost, type VariantRequest } from './hosted-model.js';
+import { type HostGpu, ModelHosts } from './model-hosts.js';
 import { type Placement, placementOf } from './placement.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
 
@@ -29,19 +31,24 @@ interface Entry {
   stop: AbortController;
 }
 
+export interface SampleServerOptions extends QueueServerOptions {
+  /** GPUs that answer, and are no slots; null: the CPU answers. */
+  answer_gpus: GpuPool | null;
+}
+
 /**
  * Answers the pool's sample requests. A model is loaded at its first request into a process of its own, which answers all that come, and
  * ends when it was not used for a while. It uses no rank slots; its memory is missing in what the worker announces.
  */
 export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
-  private readonly hosts = new Map<string, HostedModel>();
+  private readonly hosts: ModelHosts;
   private readonly entries = new Set<Entry>();
   private readonly sweeping: NodeJS.Timeout;
 
   constructor(
-    options: QueueServerOptions,
+    options: SampleServerOptions,
     /** Called when `hosted_bytes` has changed. */
-    private readonly onChange: () => void = () => undefined,
+    onChange: () => void = () => undefined,
   ) {
     super(options, sampleQueueName(options.pool), {
       concurrency: CONCURRENCY,
@@ -49,19 +56,21 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
       stalledInterval: options.timing.stalled_interval_ms,
       maxStalledCount: MAX_LOST_WORKERS,
     });
+    const { answer_gpus: gpus } = options;
+    this.hosts = new ModelHosts({ run: (...host) => this.serve(...host), gpus, onChange });
     this.sweeping = setInterval(() => void this.sweep(), SWEEP_MS);
     this.sweeping.unref();
   }
 
-  /** Memory of the loaded models. */
+  /** Memory of the machine that the loaded models take. */
   get hosted_bytes(): number {
-    return [...this.hosts.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.hosts.cpu_bytes;
   }
 
   override async close(): Promise<void> {
     await super.close();
     clearInterval(this.sweeping);
-    await Promise.all([...this.hosts.values()].map((host) => host.close('the worker is shutting down')));
+    await this.hosts.close();
   }
 
   protected async answer(job: QueueJob<SamplePayload>, token?: string): Promise<SampleReply> {
@@ -91,9 +100,9 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
       throw new ZerofleetError('sample_timeout', 'the request waited for too long');
     const tell = (progress: SampleProgress) => job.updateProgress(progress).catch(() => undefined);
     const onDeltas = (deltas: PlacedDelta[]) => void (stream && tell({ deltas }));
-    for (let lost = 0; ; lost++) {
+    for (let lost = 0; ; ) {
       const placement = await placementOf(this.options.store, job.data);
-      const host = this.host(placement);
+      const host = this.hosts.find(placement);
       if (!host.has(placement.variant_key)) await tell({ state: 'loading' });
       const variant = { ...placement, withCredentials: this.credentialsOf(placement) };
       try {
@@ -102,32 +111,17 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
           return host.answer({ variant: number, request }, onDeltas, signal);
         });
       } catch (error) {
+        if (doesNotFit(error) && (await this.hosts.makeRoom())) continue;
         if (!(error instanceof HostLost)) throw error;
-        if (lost === MAX_LOST_HOSTS)
+        if (lost++ === MAX_LOST_HOSTS)
           throw new ZerofleetError('rank_lost', `the host of the model was lost: ${error.cause}`);
       }
     }
   }
 
-  /** Returns the host of a model, which may still be loading. */
-  private host(placement: Placement): HostedModel {
-    const { host_key: key } = placement;
-    const known = this.hosts.get(key);
-    if (known !== undefined) return known;
-    const host = new HostedModel(
-      (signal, conversation) => this.serve(placement, signal, conversation),
-      this.onChange,
-    );
-    this.hosts.set(key, host);
-    void host.ended.then(() => {
-      if (this.hosts.get(key) === host) this.hosts.delete(key);
-      this.onChange();
-    });
-    return host;
-  }
-
   private serve(
     { weights, job }: Placement,
+    gpu: HostGpu | null,
     signal: AbortSignal,
     host: NonNullable<TaskOptions['host']>,
   ): Promise<never> {
@@ -140,9 +134,10 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
           object_store,
           weights,
           threads: threads_per_rank ?? 1,
+          gpu_bytes: gpu?.free_bytes ?? null,
           retry: timing.storage,
         },
-        { signal, session, log, host },
+        { signal, session, gpu: gpu?.uuid ?? null, log, host },
       );
     // An uploaded model belongs to no job.
     if (job === null || ('base' in weights && 'model' in weights.base)) return run(null);
@@ -162,9 +157,7 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
   /** Ends models that nobody uses, and requests that nobody waits for. */
   private async sweep(): Promise<void> {
     const { store, timing, log } = this.options;
-    for (const host of this.hosts.values())
-      if (host.is_idle && host.is_loaded && performance.now() - host.used_at > timing.model_idle_ms)
-        void host.close('the model was not used');
+    this.hosts.unloadUnused(timing.model_idle_ms);
     if (this.entries.size === 0) return;
     try {
       const abandoned = await store.abandonedSamples([...this.entries].map(({ id }) => id));
@@ -175,4 +168,8 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
       log.warn({ err: error }, 'abandoned samples not read');
     }
   }
+}
+
+function doesNotFit(error: unknown): boolean {
+  return error instanceof ZerofleetError && error.code === 'model_does_not_fit';
 }

@@ -74,6 +74,8 @@ export interface AgentDeps {
   numerics: string | null;
   /** GPUs of its ranks; null on the CPU. */
   gpus: GpuPool | null;
+  /** GPUs that answer, and are no slots; null: its CPU answers. */
+  answer_gpus: GpuPool | null;
   links: WorldLinks;
   /** Machine id at its provider; null if unknown. */
   machine: string | null;

@@ -4,7 +4,7 @@ import type { GpuPool } from './gpu-pool.js';
 import type { MachineReport } from './inspect-machine.js';
 
 export interface GpuWatchOptions {
-  gpus: GpuPool;
+  pools: readonly GpuPool[];
   inspect(signal: AbortSignal): Promise<MachineReport>;
   interval_ms: number;
   log: Logger;
@@ -35,14 +35,16 @@ export class GpuWatch {
   }
 
   private async watch(): Promise<void> {
-    const { gpus, inspect, interval_ms, log } = this.options;
+    const { pools, inspect, interval_ms, log } = this.options;
     while (!this.closed.signal.aborted) {
       this.wake = new AbortController();
       if (!this.is_requested) await waitOrAbort(interval_ms, this.wake.signal);
       if (this.closed.signal.aborted) return;
       this.is_requested = false;
       await inspect(this.closed.signal).then(
-        (report) => gpus.observe(report.gpus),
+        (report) => {
+          for (const pool of pools) pool.observe(report.gpus);
+        },
         (error: unknown) => {
           if (!this.closed.signal.aborted) log.error({ err: error }, 'GPU inspection failed');
         },

@@ -158,7 +158,17 @@ t.test('an agent selects its device by the configuration and the hardware', asyn
   await refused(
     { ZEROFLEET_SLOTS: '3' },
     'invalid_configuration',
-    /ZEROFLEET_SLOTS is 3, but there are 2 GPUs/,
+    /ZEROFLEET_SLOTS is 3, but there are 2 GPUs for ranks/,
+  );
+  await refused(
+    { ZEROFLEET_ANSWER_GPUS: '2' },
+    'invalid_configuration',
+    /ZEROFLEET_ANSWER_GPUS is 2 of 2 GPUs, and ranks need at least one/,
+  );
+  await refused(
+    { ZEROFLEET_ANSWER_GPUS: '1', ZEROFLEET_DEVICE: 'cpu' },
+    'invalid_configuration',
+    /ZEROFLEET_ANSWER_GPUS is 1, but this worker uses no GPU/,
   );
   await gpus.setGpus([{ uuid: 'GPU-one', problem: 'broken' }]);
   for (const device of ['auto', 'cuda'])
@@ -185,4 +195,14 @@ t.test('an agent selects its device by the configuration and the hardware', asyn
   t.strictSame(await on({ ZEROFLEET_SLOTS: '1' }), { slots: 1, numerics: 'fake-gpu/1', gpus: 2 });
   await gpus.setGpus([{ uuid: 'GPU-one', problem: 'broken' }, TWO[1]!]);
   t.strictSame(await on({}), { slots: 1, numerics: 'fake-gpu/1', gpus: 2 }, 'one of them unhealthy');
+});
+
+t.test('GPUs that answer are no slots; their problems are announced', async (t) => {
+  const gpus = await GpuFleet.start(t, TWO);
+  await gpus.agent({ ZEROFLEET_ANSWER_GPUS: '1' });
+  t.match(await gpus.worker(() => true), {
+    slots: 1,
+    gpus: [{ uuid: 'GPU-one', problem: null }],
+    answer_gpus: [{ uuid: 'GPU-two', problem: null }],
+  });
 });

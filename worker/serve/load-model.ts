@@ -13,7 +13,7 @@ const MAX_TEXTS = 32;
 const CACHE_BYTES = 512 * 2 ** 20;
 /** Tokens of the longest text. */
 const MAX_LENGTH = 32_768;
-/** Share of the available memory that a model may take. */
+/** Share of the machine's available memory that a model may take. */
 const MEMORY_SHARE = 0.8;
 
 export type ServeTask = Extract<TaskRequest, { kind: 'serve' }>;
@@ -30,18 +30,19 @@ type Core = Pick<
 export async function loadModel(
   objects: ObjectStore,
   core: Core,
-  { weights, threads, retry }: ServeTask,
+  { weights, threads, gpu_bytes, retry }: ServeTask,
 ): Promise<{ engine: CoreEngine; bytes: number }> {
   const { model, precision } = engineOf(weights);
   const params = core.paramTable(model);
   const { tokens: cache_tokens, bytes: cache_bytes } = cacheOf(model, elementBytes(precision));
-  // The weights as they are, and in the order in which products read them.
-  const bytes = cache_bytes + 2 * elementBytes(precision) * numelOf(params);
-  requireMemory(bytes);
+  // On CPUs also in the order in which products read them.
+  const copies = gpu_bytes === null ? 2 : 1;
+  const bytes = cache_bytes + copies * elementBytes(precision) * numelOf(params);
+  requireMemory(bytes, gpu_bytes);
   const engine = core.createEngine(model, {
     threads,
     dtype: precision,
-    device: 'cpu',
+    device: gpu_bytes === null ? 'cpu' : 'cuda',
     cache_tokens,
     max_texts: MAX_TEXTS,
   });
@@ -91,8 +92,10 @@ export async function loadVariant(
   {
     source,
     over,
+    gpu_bytes,
     retry,
-  }: Pick<Extract<HostInput, { kind: 'variant' }>, 'source' | 'over'> & Pick<ServeTask, 'retry'>,
+  }: Pick<Extract<HostInput, { kind: 'variant' }>, 'source' | 'over'> &
+    Pick<ServeTask, 'gpu_bytes' | 'retry'>,
 ): Promise<Variant & { bytes: number }> {
   const { architecture, precision } = shapeOf(source);
   const rules = await textRules(objects, source, retry);
@@ -100,7 +103,7 @@ export async function loadVariant(
   if (!over || architecture.adapter === null) return { ...rules, num_tokens, adapter: 0, bytes: 0 };
   const params = core.paramTable(architecture).filter(({ base }) => !base);
   const bytes = elementBytes(precision) * numelOf(params);
-  requireMemory(bytes);
+  requireMemory(bytes, gpu_bytes);
   const read = await openWeights(objects, core, source, retry);
   const values: Uint8Array[] = [];
   for (const { name, numel } of params) values.push(await whole(read(name, numel)));
@@ -119,14 +122,15 @@ function cacheOf(model: Architecture, element: number): { tokens: number; bytes:
   return { tokens, bytes: tokens * bytes_per_token };
 }
 
-function requireMemory(bytes: number): void {
-  const available = usableMemory();
-  if (bytes <= MEMORY_SHARE * available) return;
-  const mib = (count: number) => `${Math.ceil(count / 2 ** 20)} MiB`;
+/** @param gpu_bytes that may be taken of a GPU; null: of this machine */
+function requireMemory(bytes: number, gpu_bytes: number | null): void {
+  const available = gpu_bytes ?? MEMORY_SHARE * usableMemory();
+  if (bytes <= available) return;
+  const mib = (count: number) => `${Math.max(0, Math.ceil(count / 2 ** 20))} MiB`;
+  const owner = gpu_bytes === null ? 'worker' : "worker's GPU";
   throw new ZerofleetError(
     'model_does_not_fit',
-    `the model needs ${mib(bytes)} and the worker has ${mib(available)}, of which it gives ${MEMORY_SHARE * 100} %; try again when ` +
-      'trainings have ended, or use a worker with more memory',
+    `the model needs ${mib(bytes)}, and the ${owner} has ${mib(available)} for it; try again when others are idle, or use a worker with more memory`,
   );
 }
 

@@ -82,10 +82,14 @@ async function setup() {
     if (variant === 9) throw new ZerofleetError('tokenizer_invalid', 'no tokenizer');
     return { tokenizer: new BytesTokenizer(), data: DATA, num_tokens: 256, adapter: variant - 1, bytes: 7 };
   };
-  const host = new ModelHost(engine, load, (message) => sent.push(message));
+  const lost: unknown[] = [];
+  const host = new ModelHost(engine, load, {
+    send: (message) => sent.push(message),
+    onDeviceLost: (error) => lost.push(error),
+  });
   host.take(variantInput(1));
   await new Promise((resolve) => setImmediate(resolve));
-  return { engine, sent, host };
+  return { engine, sent, lost, host };
 }
 
 t.test('each variant draws with its adapter; one that is forgotten is removed from the engine', async (t) => {
@@ -176,4 +180,14 @@ t.test('an engine that fails ends all requests with its error', async (t) => {
     { host: 'failed', id: 1, error: { code: 'out_of_memory' } },
     { host: 'failed', id: 2 },
   ]);
+});
+
+t.test('a lost device ends the host, and no request', async (t) => {
+  const { engine, sent, lost, host } = await setup();
+  host.take({ kind: 'answer', id: 1, variant: 1, request: TASK });
+  const failure = Object.assign(new Error('an uncorrectable ECC error'), { code: 'gpu_memory_fault' });
+  engine.failure = failure;
+  await engine.next();
+  t.strictSame(lost, [failure]);
+  t.notOk(sent.some((message) => message.host === 'failed'));
 });

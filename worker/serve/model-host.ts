@@ -1,6 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { GeneratedText, PlacedDelta } from '../../contracts/queue.js';
 import { toRankError } from '../common/errors.js';
+import { losesDevice } from '../gpus/gpu-faults.js';
 import type { AnswerOptions, CoreEngine } from '../native/adapter.js';
 import type { HostInput, HostMessage } from '../tasks/protocol.js';
 import { AnswerText } from './answer-text.js';
@@ -23,6 +24,12 @@ type VariantInput = Extract<HostInput, { kind: 'variant' }>;
 type AnswerInput = Extract<HostInput, { kind: 'answer' }>;
 type LoadVariant = (input: VariantInput) => Promise<Variant & { bytes: number }>;
 
+export interface ModelHostListener {
+  send(message: HostMessage): void;
+  /** Called with the error after which the device computes nothing more in this process. */
+  onDeviceLost(error: unknown): void;
+}
+
 /** Answers requests with a loaded model and adapters over it, as many at once as come. */
 export class ModelHost {
   private readonly variants = new Map<number, Variant>();
@@ -36,7 +43,7 @@ export class ModelHost {
   constructor(
     private readonly engine: CoreEngine,
     private readonly load: LoadVariant,
-    private readonly send: (message: HostMessage) => void,
+    private readonly listener: ModelHostListener,
   ) {}
 
   take(input: HostInput): void {
@@ -51,9 +58,9 @@ export class ModelHost {
     try {
       const { bytes, ...loaded } = await this.load(input);
       this.variants.set(variant, loaded);
-      this.send({ host: 'variant', variant, bytes });
+      this.listener.send({ host: 'variant', variant, bytes });
     } catch (error) {
-      this.send({ host: 'no_variant', variant, error: toRankError(error) });
+      this.listener.send({ host: 'no_variant', variant, error: toRankError(error) });
     }
   }
 
@@ -69,7 +76,7 @@ export class ModelHost {
       this.begin(input);
     } catch (error) {
       this.drop(id);
-      this.send({ host: 'failed', id, error: toRankError(error) });
+      this.listener.send({ host: 'failed', id, error: toRankError(error) });
       return;
     }
     if (!this.running) void this.run();
@@ -122,9 +129,11 @@ export class ModelHost {
         if (performance.now() - this.told_at >= GATHER_MS) this.tell();
       }
     } catch (error) {
+      // The requests begin anew in another process.
+      if (losesDevice(toRankError(error).code)) return this.listener.onDeviceLost(error);
       for (const id of [...this.answers.keys()]) {
         this.drop(id);
-        this.send({ host: 'failed', id, error: toRankError(error) });
+        this.listener.send({ host: 'failed', id, error: toRankError(error) });
       }
     } finally {
       this.running = false;
@@ -145,7 +154,7 @@ export class ModelHost {
     answer.open -= 1;
     if (answer.open > 0) return;
     this.answers.delete(id);
-    this.send({ host: 'done', id, sample: sampleOf(answer) });
+    this.listener.send({ host: 'done', id, sample: sampleOf(answer) });
   }
 
   private tell(): void {
@@ -154,7 +163,7 @@ export class ModelHost {
       const deltas = [...texts.values()]
         .map((text) => text.delta())
         .filter((delta): delta is PlacedDelta => delta !== null);
-      if (deltas.length > 0) this.send({ host: 'deltas', id, deltas });
+      if (deltas.length > 0) this.listener.send({ host: 'deltas', id, deltas });
     }
   }
 

@@ -6,7 +6,7 @@ import type { HostInputs } from './host-inputs.js';
 import { loadModel, loadVariant, type ServeTask } from './load-model.js';
 import { ModelHost } from './model-host.js';
 
-/** Loads a model and answers requests until the process is killed. @throws errors of loadModel() */
+/** Loads a model and answers requests until the process is killed. @throws errors of loadModel(); errors of a device that is lost */
 export async function serveModel(
   objects: ObjectStore,
   core: NativeCore,
@@ -15,19 +15,22 @@ export async function serveModel(
 ): Promise<never> {
   const send = (message: HostMessage) => void process.send?.(message);
   const { engine, bytes } = await loadModel(objects, core, task);
-  const load = async ({ credentials, ...variant }: Extract<HostInput, { kind: 'variant' }>) => {
-    const { retry, object_store } = task;
-    if (credentials === null) return loadVariant(objects, core, engine, { ...variant, retry });
+  const { retry, object_store } = task;
+  const gpu_bytes = task.gpu_bytes === null ? null : task.gpu_bytes - bytes;
+  const load = async ({ credentials, ...input }: Extract<HostInput, { kind: 'variant' }>) => {
+    const variant = { ...input, gpu_bytes, retry };
+    if (credentials === null) return loadVariant(objects, core, engine, variant);
     const { url, s3_endpoint } = object_store;
     const own = await openObjectStore(url, { s3Endpoint: s3_endpoint, credentials: () => credentials });
     try {
-      return await loadVariant(own, core, engine, { ...variant, retry });
+      return await loadVariant(own, core, engine, variant);
     } finally {
       await own.close();
     }
   };
-  const host = new ModelHost(engine, load, send);
-  send({ host: 'loaded', bytes });
-  inputs.listen((input) => host.take(input));
-  return new Promise(() => undefined);
+  return new Promise((_, reject) => {
+    const host = new ModelHost(engine, load, { send, onDeviceLost: reject });
+    send({ host: 'loaded', bytes });
+    inputs.listen((input) => host.take(input));
+  });
 }

@@ -28,6 +28,8 @@ export type TaskRequest =
       object_store: ObjectStoreLocation;
       weights: ServedSource | ServedBase;
       threads: number;
+      /** Bytes of the GPU that the model may take; null: it is on the CPU. */
+      gpu_bytes: number | null;
       retry: RetryPolicy;
     }
   | {

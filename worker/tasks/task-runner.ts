@@ -18,6 +18,8 @@ export interface TaskOptions {
   signal: AbortSignal;
   /** Session of the child; null: credentials of this process. */
   session: JobSession | null;
+  /** UUID of the GPU that CUDA shows the child; by default those of this process. */
+  gpu?: string | null;
   log: Logger;
   onProgress?: (progress: TaskProgress) => void;
   /** Conversation with a host of a model. */
@@ -47,10 +49,10 @@ export async function runTask<R extends TaskRequest>(
 function forkTask(
   processes: Pick<ChildProcesses, 'start' | 'kill'>,
   request: TaskRequest,
-  { signal, session, log, onProgress, host }: TaskOptions,
+  { signal, session, gpu = null, log, onProgress, host }: TaskOptions,
 ): Promise<TaskReply> {
   return new Promise((resolve) => {
-    const child = processes.start('task', childEnv(session !== null, null));
+    const child = processes.start('task', childEnv(session !== null, gpu));
     let reply: TaskReply | null = null;
     let output = '';
     const kill = () => processes.kill(child, `${request.kind}`, finish);

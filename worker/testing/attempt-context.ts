@@ -64,6 +64,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     slots: 1,
     numerics: null,
     gpus: null,
+    answer_gpus: null,
     links: { address: '127.0.0.1', server },
     machine: null,
     threads_per_rank: 1,

@@ -2768,7 +2768,7 @@ class PoolList(TypedDict):
 
 
 class WorkerGpu(TypedDict):
-    """A GPU on which one rank of a worker runs."""
+    """A GPU of a worker."""
     uuid: str
     """Unique id of the GPU, as shown by nvidia-smi."""
     name: str
@@ -2819,6 +2819,8 @@ class Worker(TypedDict):
     null when unknown."""
     gpus: List[WorkerGpu]
     """GPUs of its slots, one rank each; empty when ranks run on the CPU."""
+    answer_gpus: List[WorkerGpu]
+    """GPUs that answer samples and run no ranks; empty when the CPU answers."""
     memory_bytes: int
     """Host memory that its processes may use, including the limit of its container."""
     avoided: List[AvoidedWorker]

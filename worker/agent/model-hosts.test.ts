@@ -1,0 +1,145 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import t from 'tap';
+import { ZerofleetError } from '../../contracts/index.js';
+import { createLogger } from '../../platform/logging/logging.js';
+import { GPU_RESERVE_BYTES } from '../../spec/index.js';
+import { deferred } from '../common/deferred.js';
+import { GpuPool } from '../gpus/gpu-pool.js';
+import type { HostMessage } from '../tasks/protocol.js';
+import { HostLost } from './hosted-model.js';
+import { ModelHosts } from './model-hosts.js';
+import type { Placement } from './placement.js';
+
+const GIB = 2 ** 30;
+const placement = (key: string) => ({ host_key: key, variant_key: key, source: {} }) as Placement;
+
+/** A process that the test lets speak and end. */
+interface Played {
+  gpu: string | null;
+  free_bytes: number | null;
+  say(message: HostMessage): void;
+  fail(error: unknown): void;
+}
+
+function setup(gpus: GpuPool | null = null) {
+  const processes = new Map<string, Played>();
+  let changes = 0;
+  const hosts = new ModelHosts({
+    gpus,
+    onChange: () => {
+      changes += 1;
+    },
+    run: (of, gpu, signal, { onStart, onMessage }) => {
+      const ended = deferred<never>();
+      signal.addEventListener('abort', () => ended.reject(signal.reason));
+      onStart(() => undefined);
+      processes.set(of.host_key, {
+        gpu: gpu?.uuid ?? null,
+        free_bytes: gpu?.free_bytes ?? null,
+        say: onMessage,
+        fail: ended.reject,
+      });
+      return ended.promise;
+    },
+  });
+  const load = async (key: string, bytes: number) => {
+    const model = hosts.find(placement(key));
+    while (!processes.has(key)) await turn();
+    processes.get(key)?.say({ host: 'loaded', bytes });
+    await model.loaded;
+    return model;
+  };
+  return { hosts, processes, load, changes: () => changes };
+}
+
+const gpuPool = (...sizes: number[]) =>
+  new GpuPool({
+    limit: null,
+    log: createLogger({ level: 'silent', name: 'test' }),
+    found: sizes.map((gib, index) => ({
+      uuid: `gpu-${index}`,
+      name: 'A GPU',
+      memory_bytes: gib * GIB,
+      driver: '580',
+      problem: null,
+      numerics: 'cuda-a/1',
+    })),
+  });
+
+t.test('models are loaded one after the other, each once', async (t) => {
+  const { hosts, processes, load } = setup();
+  const first = hosts.find(placement('a'));
+  const second = hosts.find(placement('b'));
+  t.equal(hosts.find(placement('a')), first);
+  await turn();
+  t.strictSame([...processes.keys()], ['a']);
+  processes.get('a')?.fail(new ZerofleetError('model_not_found', 'gone'));
+  await t.rejects(first.loaded, { code: 'model_not_found' });
+  t.equal(await load('b', 7), second);
+  t.equal(hosts.cpu_bytes, 7);
+  processes.delete('a');
+  await load('a', 5);
+  t.equal(hosts.cpu_bytes, 12, 'one that failed is loaded again');
+  await hosts.close();
+  t.equal(hosts.cpu_bytes, 0);
+});
+
+t.test('the model that was not used for the longest time makes room; one in use does not', async (t) => {
+  const { hosts, processes, load } = setup();
+  const [a, b, c] = [await load('a', 1), await load('b', 2), await load('c', 4)];
+  [b.used_at, a.used_at, c.used_at] = [1, 2, 3];
+  const using = b.withVariant(
+    { variant_key: 'b', source: {} as never, over: false, withCredentials: (use) => use(null) },
+    () => new Promise<never>(() => undefined),
+  );
+  t.ok(await hosts.makeRoom());
+  t.equal(hosts.cpu_bytes, 6, 'a is gone');
+  t.ok(await hosts.makeRoom());
+  t.notOk(await hosts.makeRoom(), 'b is in use');
+  t.equal(hosts.cpu_bytes, 2);
+  processes.get('b')?.fail(new Error('killed'));
+  await t.rejects(using, HostLost);
+});
+
+t.test('models that were not used for long are unloaded', async (t) => {
+  const { hosts, load } = setup();
+  const old = await load('a', 1);
+  await load('b', 2);
+  old.used_at = performance.now() - 1_000_000;
+  hosts.unloadUnused(500_000);
+  await old.ended;
+  t.equal(hosts.cpu_bytes, 2);
+});
+
+t.test('a model gets the GPU with most memory left, which is not memory of the machine', async (t) => {
+  const { hosts, processes, load } = setup(gpuPool(40, 80));
+  await load('a', 50 * GIB);
+  await load('b', 5 * GIB);
+  await load('c', 1);
+  t.same(
+    [...processes.values()].map(({ gpu, free_bytes }) => [gpu, (free_bytes ?? 0) + GPU_RESERVE_BYTES]),
+    [
+      ['gpu-1', 80 * GIB],
+      ['gpu-0', 40 * GIB],
+      ['gpu-0', 35 * GIB],
+    ],
+  );
+  t.equal(hosts.cpu_bytes, 0);
+  await hosts.close();
+});
+
+t.test('a GPU that fails a model is not used again; without any, models are refused', async (t) => {
+  const gpus = gpuPool(40, 80);
+  const { hosts, processes, load } = setup(gpus);
+  const failure = new ZerofleetError('gpu_memory_fault', 'an uncorrectable ECC error');
+  for (const key of ['a', 'b']) {
+    const model = await load(key, 1);
+    processes.get(key)?.fail(failure);
+    await model.ended;
+  }
+  t.match(gpus.gpus, [{ problem: /uncorrectable/ }, { problem: /uncorrectable/ }]);
+  await t.rejects(hosts.find(placement('c')).loaded, {
+    code: 'device_unavailable',
+    message: /uncorrectable/,
+  });
+});

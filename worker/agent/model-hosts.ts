@@ -1,0 +1,134 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import { GPU_RESERVE_BYTES } from '../../spec/index.js';
+import { isGpuFault } from '../gpus/gpu-faults.js';
+import type { GpuPool } from '../gpus/gpu-pool.js';
+import type { TaskOptions } from '../tasks/task-runner.js';
+import { HostedModel } from './hosted-model.js';
+import type { Placement } from './placement.js';
+
+/** A GPU that answers, and the bytes of it that a model may take. */
+export interface HostGpu {
+  uuid: string;
+  free_bytes: number;
+}
+
+/** Loads a model and answers until the signal is aborted. @param gpu null: on the CPU */
+type RunHost = (
+  placement: Placement,
+  gpu: HostGpu | null,
+  signal: AbortSignal,
+  conversation: NonNullable<TaskOptions['host']>,
+) => Promise<never>;
+
+export interface ModelHostsOptions {
+  run: RunHost;
+  /** GPUs that answer; null: the CPU does. */
+  gpus: GpuPool | null;
+  /** Called when `cpu_bytes` has changed. */
+  onChange(): void;
+}
+
+interface Entry {
+  model: HostedModel;
+  /** UUID of its GPU; null on the CPU, and before it is known. */
+  gpu: string | null;
+}
+
+/** The models that this worker answers with. They are loaded one after the other: each sees the memory that the others leave. */
+export class ModelHosts {
+  private readonly entries = new Map<string, Entry>();
+  /** Resolves when no model is being loaded. */
+  private loaded: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: ModelHostsOptions) {}
+
+  /** Memory of the machine that the models take. */
+  get cpu_bytes(): number {
+    return this.bytesOn(null);
+  }
+
+  /** Returns the host for a placement, which may still be loading. */
+  find(placement: Placement): HostedModel {
+    const { host_key: key } = placement;
+    const known = this.entries.get(key);
+    if (known !== undefined) return known.model;
+    const { onChange } = this.options;
+    const before = this.loaded;
+    const entry: Entry = {
+      gpu: null,
+      model: new HostedModel(async (signal, conversation) => {
+        await before;
+        signal.throwIfAborted();
+        return this.load(entry, placement, signal, conversation);
+      }, onChange),
+    };
+    this.entries.set(key, entry);
+    this.loaded = entry.model.loaded.catch(() => undefined);
+    void entry.model.ended.then(() => {
+      if (this.entries.get(key) === entry) this.entries.delete(key);
+      onChange();
+    });
+    return entry.model;
+  }
+
+  /**
+   * Unloads the model that was not used for the longest time, so that another one has its memory.
+   * @returns false if all others are in use
+   */
+  async makeRoom(): Promise<boolean> {
+    const idle = [...this.entries.values()].filter(({ model }) => model.is_loaded && model.is_idle);
+    const [oldest] = idle.sort((a, b) => a.model.used_at - b.model.used_at);
+    await oldest?.model.close('another model needs its memory');
+    return oldest !== undefined;
+  }
+
+  /** Unloads models that were not used for `ms`. */
+  unloadUnused(ms: number): void {
+    for (const { model } of this.entries.values())
+      if (model.is_loaded && model.is_idle && performance.now() - model.used_at > ms)
+        void model.close('the model was not used');
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(
+      [...this.entries.values()].map(({ model }) => model.close('the worker is shutting down')),
+    );
+  }
+
+  private async load(
+    entry: Entry,
+    placement: Placement,
+    signal: AbortSignal,
+    conversation: NonNullable<TaskOptions['host']>,
+  ): Promise<never> {
+    const { run, gpus } = this.options;
+    if (gpus === null) return run(placement, null, signal, conversation);
+    const gpu = this.freest(gpus);
+    entry.gpu = gpu.uuid;
+    try {
+      return await run(placement, gpu, signal, conversation);
+    } catch (error) {
+      if (error instanceof ZerofleetError && isGpuFault(error.code)) gpus.release(gpu.uuid, error.message);
+      throw error;
+    }
+  }
+
+  /** @throws ZerofleetError `device_unavailable` */
+  private freest(gpus: GpuPool): HostGpu {
+    const healthy = gpus.gpus.filter(({ problem }) => problem === null);
+    const [most] = healthy
+      .map(({ uuid, memory_bytes }) => ({
+        uuid,
+        free_bytes: memory_bytes - GPU_RESERVE_BYTES - this.bytesOn(uuid),
+      }))
+      .sort((a, b) => b.free_bytes - a.free_bytes);
+    if (most !== undefined) return most;
+    const problems = gpus.gpus.map(({ uuid, problem }) => `${uuid}: ${problem}`).join('; ');
+    throw new ZerofleetError('device_unavailable', `no GPU of this worker can answer: ${problems}`);
+  }
+
+  private bytesOn(gpu: string | null): number {
+    const on = [...this.entries.values()].filter((entry) => entry.gpu === gpu);
+    return on.reduce((sum, { model }) => sum + model.bytes, 0);
+  }
+}
