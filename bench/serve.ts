@@ -6,6 +6,9 @@
  * of a matrix product once; `memory_share` is that number of bytes per second of this machine's reads in the same run.
  *
  * With `--peer PYTHON`, a Python with transformers, the same model answers the same number of requests with `generate`, as one batch in bf16.
+ * `peer_products_ms` is the time of one token's products alone there, by a library that chooses its tiles by the number of rows:
+ * `of_free_products` is the time of a whole token here in relation to it. `resident_mb` is what the process holds, `weights_mb` what the engine
+ * says that it does.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -90,12 +93,12 @@ function engineWithWeights(): AnswerEngine {
   return engine;
 }
 
-async function peerSpeed(python: string, many: number): Promise<Speed> {
+async function peerSpeed(python: string, many: number): Promise<Speed & { products_ms: number }> {
   const script = join(projectRoot(), 'bench', 'peers', 'transformers_generate.py');
   const options = { config, threads, requests: many, prompt, tokens, rounds };
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const { stdout } = await promisify(execFile)(python, [script, ...args]);
-  return JSON.parse(stdout) as Speed;
+  return JSON.parse(stdout) as Speed & { products_ms: number };
 }
 
 const engine = engineWithWeights();
@@ -115,6 +118,8 @@ for (const many of requests) {
     prompt,
     tokens,
     tokens_per_s: Number(tokens_per_s.toFixed(1)),
+    weights_mb: Math.round(engine.num_bytes / 1e6),
+    resident_mb: Math.round(process.memoryUsage.rss() / 1e6),
     first_token_ms: Number(median(speeds.map((speed) => speed.first_token_ms)).toFixed(1)),
     memory_gb_per_s: Number((bytes_per_s / 1e9).toFixed(1)),
     ...(many === 1 && { memory_share: Number(((tokens_per_s * weight_bytes) / bytes_per_s).toFixed(3)) }),
@@ -122,6 +127,8 @@ for (const many of requests) {
       peer_tokens_per_s: other.tokens_per_s,
       peer_first_token_ms: other.first_token_ms,
       times_peer: Number((tokens_per_s / other.tokens_per_s).toFixed(2)),
+      peer_products_ms: other.products_ms,
+      of_free_products: Number(((many * 1000) / tokens_per_s / other.products_ms).toFixed(2)),
     }),
   });
 }

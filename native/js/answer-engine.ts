@@ -53,12 +53,12 @@ export class AnswerEngine {
     return native(() => this.raw.max_length);
   }
 
-  /** Bytes of weights, keys and values. */
+  /** Bytes of weights, keys and values when all parameters are set; adapters apart. */
   get num_bytes(): number {
     return native(() => this.raw.num_bytes);
   }
 
-  /** Sets parameter `index` of paramTable(); all must be set before the first step. */
+  /** Sets parameter `index` of paramTable(); each must be set once before the first step. */
   setParam(index: number, fp32: Uint8Array): void {
     native(() => this.raw.setParam(index, aligned(fp32)));
   }

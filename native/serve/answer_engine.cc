@@ -46,14 +46,14 @@ AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device
   for (const ParamSpec& spec : specs_) {
     params_.emplace_back(device, static_cast<std::size_t>(spec.numel()) * size_of(dtype));
     pointers.push_back(params_.back().data());
+    ++unset_[spec.layer];
   }
   decoder_.bind_params(pointers);
 }
 
 void AnswerEngine::set_param(std::size_t param, std::span<const float> values) {
-  require(!prepared_, "invalid_argument", "an engine that has begun keeps its weights");
-  require(param < specs_.size() && static_cast<std::int64_t>(values.size()) == specs_[param].numel(), "invalid_argument",
-          "parameter " + std::to_string(param) + " does not have " + std::to_string(values.size()) + " elements");
+  require(param < specs_.size() && !is_set_[param] && static_cast<std::int64_t>(values.size()) == specs_[param].numel(), "invalid_argument",
+          "parameter " + std::to_string(param) + " does not have " + std::to_string(values.size()) + " elements, or is already set");
   Buffer& target = params_[param];
   if (context_.device.kind == DeviceKind::kCpu) {
     convert(values, dtype_, target.data());
@@ -61,6 +61,16 @@ void AnswerEngine::set_param(std::size_t param, std::span<const float> values) {
     copy_bytes(context_, {target.data(), target.num_bytes()}, context_.device, converted(values), Device{});
   }
   is_set_[param] = true;
+  if (const int layer = specs_[param].layer; --unset_[layer] == 0) use_params(layer);
+}
+
+/// Once a layer is complete, so that few parameters are there twice.
+void AnswerEngine::use_params(int layer) {
+  unset_.erase(layer);
+  decoder_.params_changed(layer);
+  for (std::size_t param = 0; param < specs_.size(); ++param) {
+    if (specs_[param].layer == layer && decoder_.is_copied(param)) params_[param] = Buffer();
+  }
 }
 
 std::vector<std::byte> AnswerEngine::converted(std::span<const float> values) const {
@@ -91,7 +101,9 @@ void AnswerEngine::remove_adapter(std::int32_t adapter) {
 
 std::size_t AnswerEngine::num_bytes() const {
   std::size_t bytes = decoder_.num_bytes();
-  for (const Buffer& param : params_) bytes += param.num_bytes();
+  for (std::size_t param = 0; param < specs_.size(); ++param) {
+    if (!decoder_.is_copied(param)) bytes += static_cast<std::size_t>(specs_[param].numel()) * size_of(dtype_);
+  }
   return bytes;
 }
 
@@ -115,16 +127,6 @@ void AnswerEngine::cancel(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   std::erase_if(arrived_, [&](const AnswerRequest& request) { return request.id == id; });
   cancelled_.push_back(id);
-}
-
-void AnswerEngine::prepare() {
-  if (prepared_) return;
-  const auto unset = std::ranges::find(is_set_, false);
-  if (unset != is_set_.end()) {
-    throw Error("invalid_argument", "parameter " + specs_[static_cast<std::size_t>(unset - is_set_.begin())].name + " was not set");
-  }
-  decoder_.params_changed();
-  prepared_ = true;
 }
 
 void AnswerEngine::take_requests() {
@@ -277,7 +279,10 @@ std::vector<AnswerEngine::Text*> AnswerEngine::planned_texts() {
 }
 
 std::vector<DrawnToken> AnswerEngine::step() {
-  prepare();
+  if (!unset_.empty()) {
+    const auto unset = std::ranges::find(is_set_, false) - is_set_.begin();
+    throw Error("invalid_argument", "parameter " + specs_[static_cast<std::size_t>(unset)].name + " was not set");
+  }
   take_requests();
   admit();
   plan();

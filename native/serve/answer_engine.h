@@ -70,12 +70,12 @@ class AnswerEngine {
   /// `dtype`: of weights and products. Throws Error{"invalid_model_config"}, or Error{"invalid_argument"} for limits below 1.
   AnswerEngine(const ModelConfig& config, DType dtype, Device device, int num_threads, CpuIsa cpu_isa, const Limits& limits);
 
-  /// Sets one parameter from fp32 values; all must be set before the first step(), and none later.
+  /// Sets one parameter from fp32 values; each must be set once before the first step().
   void set_param(std::size_t param, std::span<const float> values);
 
   /// Tokens of the longest text.
   std::int64_t max_length() const { return decoder_.limits().max_length; }
-  /// Bytes of weights and pages.
+  /// Bytes of weights and pages when all parameters are set; adapters apart.
   std::size_t num_bytes() const;
 
   /// Adds an adapter and returns its number. values: of each parameter of ServedAdapter::params(), in fp32.
@@ -106,7 +106,7 @@ class AnswerEngine {
     std::int64_t num_drawn() const { return std::ssize(tokens) - std::ssize(request.prompt); }
   };
 
-  void prepare();
+  void use_params(int layer);
   void take_requests();
   std::vector<Text*> planned_texts();
   struct NewAdapter;
@@ -129,8 +129,8 @@ class AnswerEngine {
   ModelConfig config_;
   std::vector<Buffer> params_;
   std::vector<bool> is_set_;
+  std::map<int, std::int64_t> unset_;  // parameters by layer
   Decoder decoder_;
-  bool prepared_ = false;
   PageCache cache_;
   std::deque<Text> waiting_;
   std::vector<Text> writing_;  // in the order in which they began

@@ -60,7 +60,15 @@ export type RankTrainer = Omit<Trainer, 'lr'>;
 /** AnswerEngine of native/js, documented there. */
 export type CoreEngine = Pick<
   AnswerEngine,
-  'max_length' | 'setParam' | 'add' | 'addAdapter' | 'removeAdapter' | 'cancel' | 'step' | 'close'
+  | 'max_length'
+  | 'num_bytes'
+  | 'setParam'
+  | 'add'
+  | 'addAdapter'
+  | 'removeAdapter'
+  | 'cancel'
+  | 'step'
+  | 'close'
 >;
 
 export interface NativeCore {

@@ -2,8 +2,9 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { usableMemory } from '../../platform/process/usable-memory.js';
 import type { Architecture } from '../../spec/index.js';
+import { toRankError } from '../common/errors.js';
 import type { ReadParam } from '../export/base-reader.js';
-import type { CoreEngine, NativeCore, ParamInfo } from '../native/adapter.js';
+import type { AnswerEngineOptions, CoreEngine, NativeCore, ParamInfo } from '../native/adapter.js';
 import type { HostInput, ServedBase, ServedSource, TaskRequest } from '../tasks/protocol.js';
 import { openBase, openWeights, shapeOf, type TextRules, textRules } from './served-source.js';
 
@@ -23,7 +24,7 @@ type Core = Pick<
 >;
 
 /**
- * Loads the weights of a host, in the precision of their training. Only one parameter is in memory besides them.
+ * Loads the weights of a host, in the precision of their training. Only the parameters of one layer are in memory besides them.
  * @throws ZerofleetError `model_does_not_fit`; `manifest_invalid`, `shard_corrupt`; `model_not_found`; errors of the object store and of the
  *   native core
  */
@@ -33,30 +34,26 @@ export async function loadModel(
   { weights, threads, gpu_bytes, retry }: ServeTask,
 ): Promise<{ engine: CoreEngine; bytes: number }> {
   const { model, precision } = engineOf(weights);
-  const params = core.paramTable(model);
-  const { tokens: cache_tokens, bytes: cache_bytes } = cacheOf(model, elementBytes(precision));
-  // On CPUs also in the order in which products read them.
-  const copies = gpu_bytes === null ? 2 : 1;
-  const bytes = cache_bytes + copies * elementBytes(precision) * numelOf(params);
-  requireMemory(bytes, gpu_bytes);
-  const engine = core.createEngine(model, {
+  const engine = createEngine(core, model, {
     threads,
     dtype: precision,
     device: gpu_bytes === null ? 'cpu' : 'cuda',
-    cache_tokens,
+    cache_tokens: cacheTokens(model, elementBytes(precision)),
     max_texts: MAX_TEXTS,
   });
   try {
+    requireMemory(engine.num_bytes, gpu_bytes);
     const read =
       'base' in weights
         ? await openBase(objects, core, weights, retry)
         : await openWeights(objects, core, weights, retry);
-    for (const { index, name, numel } of params) engine.setParam(index, await whole(read(name, numel)));
+    for (const { index, name, numel } of core.paramTable(model))
+      engine.setParam(index, await whole(read(name, numel)));
   } catch (error) {
     engine.close();
     throw error;
   }
-  return { engine, bytes };
+  return { engine, bytes: engine.num_bytes };
 }
 
 /** Weights of a quantized base arrive restored. */
@@ -113,13 +110,24 @@ export async function loadVariant(
 const elementBytes = (precision: ServedBase['precision']) => (precision === 'fp32' ? 4 : 2);
 const numelOf = (params: readonly ParamInfo[]) => params.reduce((sum, { numel }) => sum + numel, 0);
 
-function cacheOf(model: Architecture, element: number): { tokens: number; bytes: number } {
+/** Memory of the machine is taken when it is written, that of a GPU at once. */
+function createEngine(core: Core, model: Architecture, options: AnswerEngineOptions): CoreEngine {
+  try {
+    return core.createEngine(model, options);
+  } catch (error) {
+    const { code, message } = toRankError(error);
+    if (code !== 'out_of_memory') throw error;
+    throw new ZerofleetError('model_does_not_fit', message);
+  }
+}
+
+/** Tokens whose keys and values are kept. */
+function cacheTokens(model: Architecture, element: number): number {
   const { num_hidden_layers, num_key_value_heads, head_dim, max_position_embeddings } = model;
   const bytes_per_token = 2 * num_hidden_layers * num_key_value_heads * head_dim * element;
   const longest = Math.min(max_position_embeddings, MAX_LENGTH);
   const wanted = Math.floor(CACHE_BYTES / bytes_per_token);
-  const tokens = Math.max(longest, Math.min(wanted, MAX_TEXTS * longest));
-  return { tokens, bytes: tokens * bytes_per_token };
+  return Math.max(longest, Math.min(wanted, MAX_TEXTS * longest));
 }
 
 /** @param gpu_bytes that may be taken of a GPU; null: of this machine */

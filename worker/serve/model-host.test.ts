@@ -22,6 +22,7 @@ const DATA = { chat_template: null, template_date: null } as unknown as Resolved
 /** Repeats the letter that belongs to the seed; a step is taken when `next` is called. */
 class PlayedEngine implements CoreEngine {
   readonly max_length = 64;
+  readonly num_bytes = 1;
   readonly texts = new Map<number, { options: AnswerOptions; left: number }>();
   readonly cancelled: number[] = [];
   failure: Error | null = null;

@@ -82,6 +82,7 @@ function fakeGpus(): Gpu[] {
 /** The answer to any prompt is a hex digest of the weights, those of the adapter included. */
 class FakeEngine implements CoreEngine {
   readonly max_length = 1_000_000;
+  readonly num_bytes = 1;
   private readonly hash = createHash('sha256');
   private readonly adapters = new Map<number, Uint8Array[]>();
   private readonly texts = new Map<number, { options: AnswerOptions; num_drawn: number }>();

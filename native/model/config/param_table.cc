@@ -213,4 +213,19 @@ ParamTable::ParamTable(const ModelConfig& config) {
   config.naming == ParamNaming::kGpt2 ? add_gpt2(config, *this) : add_llama(config, *this);
 }
 
+LinearPlaces matrices_of(const LayerPlace& layer) {
+  LinearPlaces matrices;
+  const auto add = [&](const LinearPlaces& places) { matrices.insert(matrices.end(), places.begin(), places.end()); };
+  const auto add_dense = [&](const DensePlace& dense) {
+    add(dense.inner);
+    add(dense.outer);
+  };
+  add(layer.qkv);
+  add(layer.output);
+  add_dense(layer.mlp.dense);
+  add(layer.mlp.router);
+  for (const DensePlace& expert : layer.mlp.experts) add_dense(expert);
+  return matrices;
+}
+
 }  // namespace zerofleet

@@ -79,4 +79,7 @@ struct ParamTable {
   std::size_t head = 0;  // the matrix of the output projection: the embedding's where they are tied
 };
 
+/// The matrices of a layer that inputs are multiplied with.
+LinearPlaces matrices_of(const LayerPlace& layer);
+
 }  // namespace zerofleet

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,17 @@ const ModelConfig& checked(const ModelConfig& config, const Decoder::Limits& lim
           "a decoder of texts of up to " + std::to_string(limits.max_length) + " tokens; the model takes 1 to " +
               std::to_string(config.max_position_embeddings) + ", and rows, texts and pages must be at least 1");
   return config;
+}
+
+/// Products of CPUs read packed copies of matrices; the embedding also reads its own as it lies.
+std::vector<bool> copied_params(const Context& context, const ParamTable& table) {
+  std::vector<bool> copied(table.specs.size(), false);
+  if (context.device.kind != DeviceKind::kCpu) return copied;
+  copied[table.head] = table.head != table.embed;
+  for (const LayerPlace& layer : table.layers) {
+    for (const LinearPlace& matrix : matrices_of(layer)) copied[matrix.weight] = !matrix.quantized;
+  }
+  return copied;
 }
 
 }  // namespace
@@ -76,7 +88,7 @@ struct Decoder::State {
   Tensor last;                   // (max_texts, D) the normed rows that logits are made of
   std::vector<std::int32_t> ranges;  // of rows with adapters
   std::vector<NextToken> next;
-  bool packed = false;
+  std::set<int> stale;  // layers, and -1, whose parameters have not been read since they were bound
 
   /// The rows of a pass.
   struct Rows {
@@ -189,25 +201,33 @@ void Decoder::State::run(Rows& all, std::size_t wanted) {
 }
 
 Decoder::Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits)
-    : state_(std::make_unique<State>(context, checked(config, limits), dtype, limits)) {}
+    : state_(std::make_unique<State>(context, checked(config, limits), dtype, limits)), copied_(copied_params(context, state_->table)) {}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
 
 void Decoder::bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized) {
   state_->params.bind(state_->table.specs, {params, quantized});
-  state_->packed = false;
+  for (int layer = -1; layer < std::ssize(state_->table.layers); ++layer) state_->stale.insert(layer);
+}
+
+void Decoder::params_changed(int layer) {
+  State& s = *state_;
+  require(!s.params.empty() && layer >= -1 && layer < std::ssize(s.table.layers), "invalid_argument",
+          "params_changed() before bind_params(), or of layer " + std::to_string(layer));
+  const ParamPointers params = s.params.pointers();
+  if (layer >= 0) {
+    s.layers.pack_forward(s.model, params, static_cast<std::size_t>(layer));
+  } else {
+    s.embedding.bind(params);
+    s.norm->bind(params);
+    s.head.pack(s.model, s.params[s.table.head]);
+  }
+  s.stale.erase(layer);
 }
 
 void Decoder::params_changed() {
-  State& s = *state_;
-  require(!s.params.empty(), "invalid_argument", "params_changed() before bind_params()");
-  const ParamPointers params = s.params.pointers();
-  s.layers.pack_forward(s.model, params);
-  s.embedding.bind(params);
-  s.norm->bind(params);
-  s.head.pack(s.model, s.params[s.table.head]);
-  s.packed = true;
+  for (int layer = -1; layer < std::ssize(state_->table.layers); ++layer) params_changed(layer);
 }
 
 std::unique_ptr<const ServedAdapter> Decoder::make_adapter(const AdapterConfig& adapter, std::span<const std::vector<std::byte>> values) const {
@@ -222,7 +242,7 @@ std::size_t Decoder::num_bytes() const {
 
 std::span<const NextToken> Decoder::append(std::span<const TextRows> texts) {
   State& s = *state_;
-  require(s.packed, "invalid_argument", "params_changed() must be called before the first token");
+  require(!s.params.empty() && s.stale.empty(), "invalid_argument", "params_changed() must be called before the first token");
   s.check(texts);
   State::Rows rows = s.rows_of(texts);
   const std::size_t wanted = rows.last.size();

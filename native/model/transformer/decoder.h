@@ -57,14 +57,19 @@ class Decoder {
 
   /// Same contract as Transformer's: a pointer per ParamSpec, not owned, then params_changed() before the first token.
   void bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized = {});
+  /// Refreshes what is derived from the parameters of one layer, or of none (-1), as ParamSpec::layer names it.
+  void params_changed(int layer);
+  /// The same for all.
   void params_changed();
+  /// True if only a copy of the parameter is read after params_changed() of its layer.
+  bool is_copied(std::size_t param) const { return copied_[param]; }
 
   /// Makes an adapter for texts, over a model without one (ServedAdapter). values: of each of its parameters, in the compute dtype.
   std::unique_ptr<const ServedAdapter> make_adapter(const AdapterConfig& adapter, std::span<const std::vector<std::byte>> values) const;
 
   const Limits& limits() const;
   std::int64_t vocab_size() const;
-  /// Bytes of pages and packed weights.
+  /// Bytes of pages and copies of weights.
   std::size_t num_bytes() const;
 
   /// Appends tokens to texts, at least one to each. Returns an element per text that wants logits, in their order, which are
@@ -75,6 +80,7 @@ class Decoder {
  private:
   struct State;
   std::unique_ptr<State> state_;
+  std::vector<bool> copied_;  // by parameter
 };
 
 }  // namespace zerofleet

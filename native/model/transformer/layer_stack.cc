@@ -32,12 +32,14 @@ LayerStack::LayerStack(const ModelContext& model, const PassShape& shape, const 
 
 // A parallel section per layer: layers are many, and their operands together would be a long list.
 void LayerStack::pack_forward(const ModelContext& model, ParamPointers params) {
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) pack_forward(model, params, layer);
+}
+
+void LayerStack::pack_forward(const ModelContext& model, ParamPointers params, std::size_t layer) {
   params_ = params;
-  for (Layer& layer : layers_) {
-    std::vector<PackRequest> requests;
-    layer.request_forward(model, params_, requests);
-    pack(model.ctx, requests);
-  }
+  std::vector<PackRequest> requests;
+  layers_[layer].request_forward(model, params_, requests);
+  pack(model.ctx, requests);
 }
 
 void LayerStack::pack_backward(const ModelContext& model) {

@@ -17,6 +17,8 @@ class LayerStack {
 
   /// `params` must stay where they are until the next call.
   void pack_forward(const ModelContext& model, ParamPointers params);
+  /// The same for one layer, whose parameters alone must be there.
+  void pack_forward(const ModelContext& model, ParamPointers params, std::size_t layer);
   /// After pack_forward(). The first call also allocates the work space of the backward.
   void pack_backward(const ModelContext& model);
   std::size_t packed_bytes() const;

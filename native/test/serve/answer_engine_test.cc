@@ -56,6 +56,30 @@ TEST_CASE("answer engine: log-probabilities have the bits of the trainer's losse
   }
 }
 
+TEST_CASE("answer engine: each parameter is set once, in any order; memory is known before") {
+  for (const std::string family : {"llama", "gpt2", "mixtral"}) {
+    INFO(family);
+    const ModelConfig config = config_of(family);
+    const auto weights = weights_of(config);
+    Writer straight(config, {4, 256});
+    AnswerEngine engine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {4, 256});
+    const std::size_t num_bytes = engine.num_bytes();
+    CHECK(code_of([&] { engine.step(); }) == "invalid_argument");
+    for (std::size_t param = weights.size(); param-- > 0;) engine.set_param(param, weights[param]);
+    CHECK(engine.num_bytes() == num_bytes);
+    CHECK(straight.engine.num_bytes() == num_bytes);
+    CHECK(code_of([&] { engine.set_param(0, weights[0]); }) == "invalid_argument");
+    const std::uint64_t id = straight.add({1, 2, 3}, 5, 9);
+    AnswerRequest request = straight.request({1, 2, 3}, 5, 9);
+    engine.add(request);
+    Tokens tokens;
+    while (tokens.size() < 5) {
+      for (const DrawnToken& token : engine.step()) tokens.push_back(token.drawn.token);
+    }
+    CHECK(tokens == straight.finish(id).tokens);
+  }
+}
+
 TEST_CASE("answer engine: end tokens and lengths end a text") {
   const ModelConfig config = config_of("llama");
   Writer writer(config, {4, 256});
