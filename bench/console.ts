@@ -1,19 +1,21 @@
 /**
  * The console in Chromium under load: `npm run bench -- console --runs 2000 --steps 100000 --seconds 60`.
  *
- * A line is one view: the time until it shows its data, the frames over 50 ms (long tasks of the browser) while it is open and steps arrive
+ * The first line is the load of the list of runs with an empty cache. Each other line is one view: the time until it shows its data, the frames over 50 ms (long tasks of the browser) while it is open and steps arrive
  * five times a second, requests per ten seconds beside the stream, and the JavaScript heap after a collection, at first and in the end.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CDPSession, chromium, type Page } from 'playwright-core';
 import { ADMIN_KEY, smallSpec, startTestStack, type TestStack } from '../api/testing/stack.js';
 import { claimAndTrain, metricOf, progressOf } from '../api/testing/training.js';
+import { measureLoad } from './console/page-load.js';
 import { benchOptions, count } from './options.js';
 import { report } from './report.js';
 
 const STEP_MS = 200;
 const BATCH = 500;
 const PAGE = 50;
+const LOADS = 7;
 
 const { runs, steps, seconds } = benchOptions({
   runs: count(2_000),
@@ -99,7 +101,10 @@ try {
       batch: last,
     });
   };
-  const page = await browser.newPage({ extraHTTPHeaders: { authorization: `Bearer ${ADMIN_KEY}` } });
+  const signedIn = { extraHTTPHeaders: { authorization: `Bearer ${ADMIN_KEY}` } };
+  const load = await measureLoad(browser, `${base}/#/runs`, 'table.runs', { repeats: LOADS, ...signedIn });
+  report('console', { view: 'load', runs, ...load });
+  const page = await browser.newPage(signedIn);
   const cdp = await page.context().newCDPSession(page);
   const allRuns = async (of: Page) => {
     await of.waitForSelector('table.runs');
