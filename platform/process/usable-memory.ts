@@ -16,3 +16,9 @@ function systemMemory(): number {
   }
   return totalmem();
 }
+
+/** Returns the memory of this machine in bytes, or the limit of its control group if that is smaller. */
+export function totalMemory(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+}

@@ -1,5 +1,6 @@
-import { hostname, totalmem } from 'node:os';
+import { hostname } from 'node:os';
 import { waitOrAbort } from '../../platform/process/retry.js';
+import { totalMemory } from '../../platform/process/usable-memory.js';
 import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import type { WorkerAnnouncement } from '../../state/index.js';
 import type { AgentDeps } from '../attempt/context.js';
@@ -106,13 +107,7 @@ export class Announcer {
       numerics,
       gpus: gpus?.gpus ?? [],
       answer_gpus: answer_gpus?.gpus ?? [],
-      memory_bytes: Math.max(0, memoryOfMachine() - hosted_bytes()),
+      memory_bytes: Math.max(0, totalMemory() - hosted_bytes()),
     };
   }
-}
-
-/** Returns the memory of this machine in bytes, or the limit of its control group if that is smaller. */
-function memoryOfMachine(): number {
-  const limit = process.constrainedMemory();
-  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }

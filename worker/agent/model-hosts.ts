@@ -6,10 +6,11 @@ import type { TaskOptions } from '../tasks/task-runner.js';
 import { HostedModel } from './hosted-model.js';
 import type { Placement } from './placement.js';
 
-/** A GPU that answers, and the bytes of it that a model may take. */
+/** A GPU that answers, and the bytes of it that a model may take: now, and without the others. */
 export interface HostGpu {
   uuid: string;
   free_bytes: number;
+  total_bytes: number;
 }
 
 /** Loads a model and answers until the signal is aborted. @param gpu null: on the CPU */
@@ -117,10 +118,10 @@ export class ModelHosts {
   private freest(gpus: GpuPool): HostGpu {
     const healthy = gpus.gpus.filter(({ problem }) => problem === null);
     const [most] = healthy
-      .map(({ uuid, memory_bytes }) => ({
-        uuid,
-        free_bytes: memory_bytes - GPU_RESERVE_BYTES - this.bytesOn(uuid),
-      }))
+      .map(({ uuid, memory_bytes }) => {
+        const total_bytes = memory_bytes - GPU_RESERVE_BYTES;
+        return { uuid, total_bytes, free_bytes: total_bytes - this.bytesOn(uuid) };
+      })
       .sort((a, b) => b.free_bytes - a.free_bytes);
     if (most !== undefined) return most;
     const problems = gpus.gpus.map(({ uuid, problem }) => `${uuid}: ${problem}`).join('; ');

@@ -111,7 +111,7 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
           return host.answer({ variant: number, request }, onDeltas, signal);
         });
       } catch (error) {
-        if (doesNotFit(error) && (await this.hosts.makeRoom())) continue;
+        if (wantsRoom(error) && (await this.hosts.makeRoom())) continue;
         if (!(error instanceof HostLost)) throw error;
         if (lost++ === MAX_LOST_HOSTS)
           throw new ZerofleetError('rank_lost', `the host of the model was lost: ${error.cause}`);
@@ -134,7 +134,7 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
           object_store,
           weights,
           threads: threads_per_rank ?? 1,
-          gpu_bytes: gpu?.free_bytes ?? null,
+          gpu,
           retry: timing.storage,
         },
         { signal, session, gpu: gpu?.uuid ?? null, log, host },
@@ -170,6 +170,6 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
   }
 }
 
-function doesNotFit(error: unknown): boolean {
-  return error instanceof ZerofleetError && error.code === 'model_does_not_fit';
+function wantsRoom(error: unknown): boolean {
+  return error instanceof ZerofleetError && error.code === 'model_memory_in_use';
 }

@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { usableMemory } from '../../platform/process/usable-memory.js';
+import { totalMemory, usableMemory } from '../../platform/process/usable-memory.js';
 import type { Architecture } from '../../spec/index.js';
 import { toRankError } from '../common/errors.js';
 import type { ReadParam } from '../export/base-reader.js';
@@ -25,24 +25,24 @@ type Core = Pick<
 
 /**
  * Loads the weights of a host, in the precision of their training. Only the parameters of one layer are in memory besides them.
- * @throws ZerofleetError `model_does_not_fit`; `manifest_invalid`, `shard_corrupt`; `model_not_found`; errors of the object store and of the
+ * @throws ZerofleetError `model_does_not_fit`, `model_memory_in_use`; `manifest_invalid`, `shard_corrupt`; `model_not_found`; errors of the object store and of the
  *   native core
  */
 export async function loadModel(
   objects: ObjectStore,
   core: Core,
-  { weights, threads, gpu_bytes, retry }: ServeTask,
+  { weights, threads, gpu, retry }: ServeTask,
 ): Promise<{ engine: CoreEngine; bytes: number }> {
   const { model, precision } = engineOf(weights);
   const engine = createEngine(core, model, {
     threads,
     dtype: precision,
-    device: gpu_bytes === null ? 'cpu' : 'cuda',
+    device: gpu === null ? 'cpu' : 'cuda',
     cache_tokens: cacheTokens(model, elementBytes(precision)),
     max_texts: MAX_TEXTS,
   });
   try {
-    requireMemory(engine.num_bytes, gpu_bytes);
+    requireMemory(engine.num_bytes, gpu);
     const read =
       'base' in weights
         ? await openBase(objects, core, weights, retry)
@@ -89,10 +89,9 @@ export async function loadVariant(
   {
     source,
     over,
-    gpu_bytes,
+    gpu,
     retry,
-  }: Pick<Extract<HostInput, { kind: 'variant' }>, 'source' | 'over'> &
-    Pick<ServeTask, 'gpu_bytes' | 'retry'>,
+  }: Pick<Extract<HostInput, { kind: 'variant' }>, 'source' | 'over'> & Pick<ServeTask, 'gpu' | 'retry'>,
 ): Promise<Variant & { bytes: number }> {
   const { architecture, precision } = shapeOf(source);
   const rules = await textRules(objects, source, retry);
@@ -100,7 +99,7 @@ export async function loadVariant(
   if (!over || architecture.adapter === null) return { ...rules, num_tokens, adapter: 0, bytes: 0 };
   const params = core.paramTable(architecture).filter(({ base }) => !base);
   const bytes = elementBytes(precision) * numelOf(params);
-  requireMemory(bytes, gpu_bytes);
+  requireMemory(bytes, gpu);
   const read = await openWeights(objects, core, source, retry);
   const values: Uint8Array[] = [];
   for (const { name, numel } of params) values.push(await whole(read(name, numel)));
@@ -117,7 +116,7 @@ function createEngine(core: Core, model: Architecture, options: AnswerEngineOpti
   } catch (error) {
     const { code, message } = toRankError(error);
     if (code !== 'out_of_memory') throw error;
-    throw new ZerofleetError('model_does_not_fit', message);
+    throw new ZerofleetError('model_memory_in_use', message);
   }
 }
 
@@ -130,15 +129,24 @@ function cacheTokens(model: Architecture, element: number): number {
   return Math.max(longest, Math.min(wanted, MAX_TEXTS * longest));
 }
 
-/** @param gpu_bytes that may be taken of a GPU; null: of this machine */
-function requireMemory(bytes: number, gpu_bytes: number | null): void {
-  const available = gpu_bytes ?? MEMORY_SHARE * usableMemory();
-  if (bytes <= available) return;
+/** @throws ZerofleetError `model_does_not_fit`, `model_memory_in_use` */
+function requireMemory(bytes: number, gpu: ServeTask['gpu']): void {
+  const { free_bytes, total_bytes } = gpu ?? {
+    free_bytes: MEMORY_SHARE * usableMemory(),
+    total_bytes: MEMORY_SHARE * totalMemory(),
+  };
+  if (bytes <= free_bytes) return;
   const mib = (count: number) => `${Math.max(0, Math.ceil(count / 2 ** 20))} MiB`;
-  const owner = gpu_bytes === null ? 'worker' : "worker's GPU";
+  const owner = gpu === null ? 'worker' : "worker's GPU";
+  const needed = `the model needs ${mib(bytes)}, and the ${owner} has`;
+  if (bytes > total_bytes)
+    throw new ZerofleetError(
+      'model_does_not_fit',
+      `${needed} ${mib(total_bytes)} for models; use a worker with more memory`,
+    );
   throw new ZerofleetError(
-    'model_does_not_fit',
-    `the model needs ${mib(bytes)}, and the ${owner} has ${mib(available)} for it; try again when others are idle, or use a worker with more memory`,
+    'model_memory_in_use',
+    `${needed} ${mib(free_bytes)} left; try again when trainings have ended and other models are idle`,
   );
 }
 

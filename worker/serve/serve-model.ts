@@ -16,9 +16,9 @@ export async function serveModel(
   const send = (message: HostMessage) => void process.send?.(message);
   const { engine, bytes } = await loadModel(objects, core, task);
   const { retry, object_store } = task;
-  const gpu_bytes = task.gpu_bytes === null ? null : task.gpu_bytes - bytes;
+  const gpu = task.gpu && { ...task.gpu, free_bytes: task.gpu.free_bytes - bytes };
   const load = async ({ credentials, ...input }: Extract<HostInput, { kind: 'variant' }>) => {
-    const variant = { ...input, gpu_bytes, retry };
+    const variant = { ...input, gpu, retry };
     if (credentials === null) return loadVariant(objects, core, engine, variant);
     const { url, s3_endpoint } = object_store;
     const own = await openObjectStore(url, { s3Endpoint: s3_endpoint, credentials: () => credentials });

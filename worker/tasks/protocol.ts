@@ -28,8 +28,8 @@ export type TaskRequest =
       object_store: ObjectStoreLocation;
       weights: ServedSource | ServedBase;
       threads: number;
-      /** Bytes of the GPU that the model may take; null: it is on the CPU. */
-      gpu_bytes: number | null;
+      /** Bytes of the GPU that the model may take, now and without others; null: it is on the CPU. */
+      gpu: { free_bytes: number; total_bytes: number } | null;
       retry: RetryPolicy;
     }
   | {

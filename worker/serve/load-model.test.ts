@@ -1,0 +1,58 @@
+import { pathToFileURL } from 'node:url';
+import t, { type Test } from 'tap';
+import { openObjectStore } from '../../platform/object-store/index.js';
+import { storeModel, testModel } from '../../platform/testing/models.js';
+import type { CoreEngine } from '../native/adapter.js';
+import { fakeCore } from '../testing/fake-core.js';
+import { loadModel, type ServeTask } from './load-model.js';
+
+const GPU = { free_bytes: 50, total_bytes: 100 };
+
+/** Loads a model whose engine needs so many bytes; an error takes the place of the engine. */
+async function load(t: Test, gpu: ServeTask['gpu'], needed: number | Error) {
+  const closed: string[] = [];
+  const devices: string[] = [];
+  const core = fakeCore();
+  const id = 'mdl_01J00000000000000000000000';
+  const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
+  await storeModel(objects, id, new Map());
+  const task = {
+    weights: { model: testModel(id) },
+    threads: 1,
+    gpu,
+    retry: { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 },
+  } as unknown as ServeTask;
+  const createEngine: typeof core.createEngine = (model, options) => {
+    devices.push(options.device);
+    if (typeof needed !== 'number') throw needed;
+    const engine: CoreEngine = core.createEngine(model, options);
+    return Object.assign(engine, { num_bytes: needed, close: () => closed.push('closed') });
+  };
+  const loading = loadModel(objects, { ...core, createEngine, paramTable: () => [] }, task);
+  return { loading, closed, devices };
+}
+
+t.test('a model is loaded where it fits', async (t) => {
+  const { loading, devices, closed } = await load(t, GPU, 50);
+  t.match(await loading, { bytes: 50 });
+  t.strictSame([devices, closed], [['cuda'], []]);
+  const onCpu = await load(t, null, 1);
+  await onCpu.loading;
+  t.strictSame(onCpu.devices, ['cpu']);
+});
+
+t.test('one that others leave no memory for waits; one that is too large never fits', async (t) => {
+  const oom = Object.assign(new Error('64 bytes on cuda:0'), { code: 'out_of_memory' });
+  for (const [gpu, needed, code, message] of [
+    [GPU, 51, 'model_memory_in_use', /needs 1 MiB, and the worker's GPU has 1 MiB left/],
+    [GPU, 101, 'model_does_not_fit', /use a worker with more memory/],
+    [GPU, oom, 'model_memory_in_use', /64 bytes on cuda:0/],
+    [null, 2 ** 60, 'model_does_not_fit', /the worker has \d+ MiB for models/],
+  ] as const) {
+    const { loading, closed } = await load(t, gpu, needed);
+    await t.rejects(loading, { code, message });
+    t.equal(closed.length, needed === oom ? 0 : 1);
+  }
+  const other = new Error('a bug');
+  await t.rejects((await load(t, null, other)).loading, other);
+});
