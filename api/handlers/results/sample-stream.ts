@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   type PlacedDelta,
   type Sample,
   type SampleDelta,
+  type SampledToken,
   type SampleReply,
   ZerofleetError,
 } from '../../../contracts/index.js';
@@ -11,14 +13,18 @@ import { sseMessage } from '../../http/sse.js';
 
 /** What was passed on of an answer. */
 interface Told {
-  text: number;
-  logprobs: number;
+  text: string;
+  logprobs: SampledToken[];
 }
 
-/** The texts of a sample as they grow. A worker that takes over begins anew with the same texts: what is known is not told again. */
+/**
+ * The texts of a sample as they grow. A worker that takes over begins anew with the same texts: what is known is not told again. One with
+ * other numerics may write other texts, which ends the stream with an error.
+ */
 export class SampleStream {
   private readonly told = new Map<number, Told>();
   private waiting: SampleDelta[] = [];
+  private broken: unknown = null;
   private wake: () => void = () => undefined;
   private start_now: () => void = () => undefined;
   private readonly started = new Promise<true>((resolve) => {
@@ -37,9 +43,13 @@ export class SampleStream {
 
   add(deltas: readonly PlacedDelta[]): void {
     this.start();
-    for (const delta of deltas) {
-      const fresh = this.take(delta);
-      if (fresh !== null) this.waiting.push(fresh);
+    try {
+      for (const delta of deltas) {
+        const fresh = this.take(delta);
+        if (fresh !== null) this.waiting.push(fresh);
+      }
+    } catch (error) {
+      this.broken = error;
     }
     this.wake();
   }
@@ -79,25 +89,40 @@ export class SampleStream {
     while (!ended) {
       await new Promise<void>((resolve) => {
         this.wake = resolve;
-        if (ended || this.waiting.length > 0) resolve();
+        if (ended || this.broken !== null || this.waiting.length > 0) resolve();
       });
+      if (this.broken !== null) throw this.broken;
       for (const data of this.waiting.splice(0)) yield sseMessage({ event: 'delta', data });
     }
   }
 
-  /** Returns the part of a delta that was not taken before, or null. */
+  /** Returns the part of a delta that was not taken before, or null. @throws ZerofleetError `rank_lost` if it contradicts what was */
   private take({ index, text, text_at, logprobs, logprobs_at }: PlacedDelta): SampleDelta | null {
-    const told = this.told.get(index) ?? { text: 0, logprobs: 0 };
+    const told: Told = this.told.get(index) ?? { text: '', logprobs: [] };
+    const known_text = told.text.slice(text_at);
+    const known_logprobs = told.logprobs.slice(logprobs_at);
+    const isSame =
+      startsAlike(text, known_text) &&
+      known_logprobs.every((known, at) => at >= logprobs.length || isDeepStrictEqual(known, logprobs[at]));
+    if (!isSame)
+      throw new ZerofleetError(
+        'rank_lost',
+        'the worker that answered was lost, and the one that took over has other numerics and another text: send the request again',
+      );
     const fresh = {
       index,
-      text: text.slice(Math.max(0, told.text - text_at)),
-      logprobs: logprobs.slice(Math.max(0, told.logprobs - logprobs_at)),
+      text: text.slice(known_text.length),
+      logprobs: logprobs.slice(known_logprobs.length),
     };
     if (fresh.text === '' && fresh.logprobs.length === 0) return null;
-    this.told.set(index, {
-      text: told.text + fresh.text.length,
-      logprobs: told.logprobs + fresh.logprobs.length,
-    });
+    told.text += fresh.text;
+    told.logprobs.push(...fresh.logprobs);
+    this.told.set(index, told);
     return fresh;
   }
+}
+
+/** True if one of the texts begins with the other. */
+function startsAlike(a: string, b: string): boolean {
+  return a.startsWith(b) || b.startsWith(a);
 }
