@@ -4027,8 +4027,8 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`, the metric
-         *     of an evaluation, or a field of `preference`, such as `preference/margin`.
+         * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`,
+         *     `memory_bytes`, the metric of an evaluation, or a field of `preference`, such as `preference/margin`.
          * @example loss
          * @example eval_loss/code
          */
@@ -4085,6 +4085,7 @@ export interface components {
          *       "tokens": 102400,
          *       "tokens_per_second": 10240,
          *       "world_size": 2,
+         *       "memory_bytes": 412090368,
          *       "epoch": 1
          *     }
          */
@@ -4140,6 +4141,12 @@ export interface components {
             tokens_per_second: number | null;
             /** @description Number of ranks that executed the step. */
             world_size: number;
+            /**
+             * @description The most memory that one of the ranks used since the previous step, or since its start, as measured every two
+             *     seconds and after the first step. On CPUs, the resident set of its process; on GPUs, the most that it has allocated
+             *     on its GPU, with `zero.offload` also what it keeps in the memory of its host.
+             */
+            memory_bytes: number;
             /** @description Epoch of the attempt that executed the step. */
             epoch: number;
         };
@@ -7010,9 +7017,9 @@ export interface operations {
                  *     `NaN` for `null`; a step that appears again replaces what is known of it and of later steps.
                  *
                  *     Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `skipped_steps`, `tokens`,
-                 *     `tokens_per_second`, `world_size`; `preference/` and `seconds/` with a field of these objects; `trust_ratios/`,
-                 *     the index of the group, `/` and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the name of a
-                 *     dataset.
+                 *     `tokens_per_second`, `world_size`, `memory_bytes`; `preference/` and `seconds/` with a field of these objects;
+                 *     `trust_ratios/`, the index of the group, `/` and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the
+                 *     name of a dataset.
                  */
                 format?: "json" | "jsonl" | "csv" | "tensorboard";
                 /** @description Returns only steps from this one on. */

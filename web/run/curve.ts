@@ -11,6 +11,7 @@ const VALUES = {
   grad_norm: ({ grad_norm }: JobMetric) => grad_norm,
   tokens_per_second: ({ tokens_per_second }: JobMetric) => tokens_per_second,
   ranks: ({ world_size }: JobMetric) => world_size,
+  memory: ({ memory_bytes }: JobMetric) => memory_bytes,
   loss_scale: ({ loss_scale }: JobMetric) => loss_scale ?? null,
 } as const;
 

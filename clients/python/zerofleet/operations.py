@@ -409,9 +409,9 @@ class JobsOperations(Resource):
         `tensorboard`: an event file of TensorBoard with a scalar for each value, as a 32-bit
         number, `NaN` for `null`; a step that appears again replaces what is known of it and of
         later steps. Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`,
-        `skipped_steps`, `tokens`, `tokens_per_second`, `world_size`; `preference/` and `seconds/`
-        with a field of these objects; `trust_ratios/`, the index of the group, `/` and `min`,
-        `median` or `max`; `eval_loss` and `eval_loss/` with the name of a dataset."""
+        `skipped_steps`, `tokens`, `tokens_per_second`, `world_size`, `memory_bytes`; `preference/`
+        and `seconds/` with a field of these objects; `trust_ratios/`, the index of the group, `/`
+        and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the name of a dataset."""
         return self._http.open(
             "GET",
             f"/v1/jobs/{quoted(job_id)}/metrics",

@@ -2114,6 +2114,11 @@ class _JobMetricRequired(TypedDict):
     """Tokens of the step divided by its duration."""
     world_size: int
     """Number of ranks that executed the step."""
+    memory_bytes: int
+    """The most memory that one of the ranks used since the previous step, or since its start, as
+    measured every two seconds and after the first step. On CPUs, the resident set of its process;
+    on GPUs, the most that it has allocated on its GPU, with `zero.offload` also what it keeps in
+    the memory of its host."""
     epoch: int
     """Epoch of the attempt that executed the step."""
 
@@ -3444,7 +3449,8 @@ again after a loss of Redis."""
 
 MetricName = str
 """A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`,
-`world_size`, the metric of an evaluation, or a field of `preference`, such as `preference/margin`."""
+`world_size`, `memory_bytes`, the metric of an evaluation, or a field of `preference`, such as
+`preference/margin`."""
 
 CheckpointCursor = str
 """Position of a checkpoint in its job's list, which is ordered by step."""
