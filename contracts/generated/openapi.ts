@@ -318,7 +318,7 @@ export interface paths {
         };
         /**
          * List the attempts of a job, newest first
-         * @description One item for each time that a worker claimed the job: its workers, ranks, outcome and root cause. The newest 1,000
+         * @description One item for each time that a worker claimed the job: its workers, ranks over time, outcome and root cause. The newest 1,000
          *     items are kept; after a loss of Redis the list starts empty.
          */
         get: operations["listJobAttempts"];
@@ -3894,6 +3894,14 @@ export interface components {
             /** @description Number of ranks. */
             ranks: number;
         };
+        /** @description The period in which ranks of an attempt trained, between two changes of their number or a failure. */
+        Generation: {
+            /** @description Number of ranks. */
+            world_size: number;
+            started_at: components["schemas"]["Time"];
+            /** @description `null` while the ranks train. */
+            ended_at: components["schemas"]["Time"] | null;
+        };
         /** @description Root cause of the failure of an attempt: its last error. */
         RootCause: {
             /** @description Stable code of the error catalogue. */
@@ -3918,6 +3926,18 @@ export interface components {
          *         "worker-1"
          *       ],
          *       "world_size": 2,
+         *       "generations": [
+         *         {
+         *           "world_size": 3,
+         *           "started_at": "2026-11-21T09:00:08.000Z",
+         *           "ended_at": "2026-11-21T09:10:00.000Z"
+         *         },
+         *         {
+         *           "world_size": 2,
+         *           "started_at": "2026-11-21T09:10:03.000Z",
+         *           "ended_at": "2026-11-21T09:30:00.000Z"
+         *         }
+         *       ],
          *       "started_at": "2026-11-21T09:00:05.000Z",
          *       "ended_at": "2026-11-21T09:30:00.000Z",
          *       "outcome": "requeued",
@@ -3934,6 +3954,8 @@ export interface components {
             workers: string[];
             /** @description Number of ranks of its newest generation; `null` when none trained. */
             world_size: number | null;
+            /** @description Its newest generations of ranks that trained, the oldest first. */
+            generations: components["schemas"]["Generation"][];
             started_at: components["schemas"]["Time"];
             ended_at: components["schemas"]["Time"] | null;
             /**

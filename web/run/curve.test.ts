@@ -14,7 +14,6 @@ import {
 
 const point = (step: number, loss = step, more: CurvePoint['values'] = {}): CurvePoint => ({
   at: 1000 * step,
-  epoch: 1,
   step,
   values: { loss, ...more },
 });
@@ -25,7 +24,6 @@ t.test('a metric has the values of its step, of its evaluation and of its phases
   const metric = {
     step: 3,
     at: '2026-11-27T00:00:00.000Z',
-    epoch: 1,
     loss: 1,
     lr: 2,
     grad_norm: null,

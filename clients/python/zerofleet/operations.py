@@ -319,8 +319,9 @@ class JobsOperations(Resource):
         after: Optional[str] = None,
         limit: Optional[int] = None,
     ) -> Iterator[schemas.Attempt]:
-        """One item for each time that a worker claimed the job: its workers, ranks, outcome and
-        root cause. The newest 1,000 items are kept; after a loss of Redis the list starts empty."""
+        """One item for each time that a worker claimed the job: its workers, ranks over time,
+        outcome and root cause. The newest 1,000 items are kept; after a loss of Redis the list
+        starts empty."""
         return self._http.pages(
             f"/v1/jobs/{quoted(job_id)}/attempts",
             query={

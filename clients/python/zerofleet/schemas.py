@@ -2012,6 +2012,16 @@ class ResizeRequest(TypedDict):
     """Number of ranks."""
 
 
+class Generation(TypedDict):
+    """The period in which ranks of an attempt trained, between two changes of their number or a
+    failure."""
+    world_size: int
+    """Number of ranks."""
+    started_at: Time
+    ended_at: Optional[Time]
+    """`null` while the ranks train."""
+
+
 class Attempt(TypedDict):
     """The period from a worker's claim of the job to its end."""
     epoch: int
@@ -2022,6 +2032,8 @@ class Attempt(TypedDict):
     """Workers of its newest generation of ranks, the leader first."""
     world_size: Optional[int]
     """Number of ranks of its newest generation; `null` when none trained."""
+    generations: List[Generation]
+    """Its newest generations of ranks that trained, the oldest first."""
     started_at: Time
     ended_at: Optional[Time]
     outcome: Literal["running", "succeeded", "failed", "cancelled", "paused", "requeued", "lost"]
