@@ -3,7 +3,7 @@
  * messages are types without schemas; `kind` distinguishes them. The channel uses structured clone ("advanced" serialization): a
  * `Uint8Array` arrives as one.
  *
- * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → memory, stepped … shard … →
+ * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → stepped … shard … →
  * stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
  */
 import type { Execution } from './execution.js';
@@ -162,13 +162,6 @@ export interface ConnectedMessage {
   numerics_fingerprint: string;
 }
 
-/** Sent once, after the first step of a generation: all buffers are allocated by then. */
-export interface MemoryMessage {
-  kind: 'memory';
-  /** Bytes that this rank has allocated, by part. */
-  parts: Record<string, number>;
-}
-
 export interface LoadedMessage {
   kind: 'loaded';
   ranges: RangeChecksum[];
@@ -259,9 +252,12 @@ export interface StoppedMessage {
   flags: number;
 }
 
+/** Sent periodically, and after the first step of a generation: all buffers are allocated by then. */
 export interface HeartbeatMessage {
   kind: 'heartbeat';
   step: number;
+  /** On the CPU, the resident set of this rank's process; on a GPU, what its trainer has allocated, 0 before the first step. */
+  memory_bytes: number;
 }
 
 export interface PublishMessage {
@@ -283,7 +279,6 @@ export type RankMessage =
   | ConnectedMessage
   | LoadedMessage
   | RunningMessage
-  | MemoryMessage
   | SteppedMessage
   | ShardMessage
   | ShardFailedMessage

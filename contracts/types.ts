@@ -28,6 +28,7 @@ export type InstructionSet = Schemas['InstructionSet'];
 export type Job = Schemas['Job'];
 export type DryRun = Schemas['DryRun'];
 export type Attempt = Schemas['Attempt'];
+export type Generation = Schemas['Generation'];
 export type JobPatch = Schemas['JobPatch'];
 export type JobState = Schemas['JobState'];
 export type StateChange = Schemas['StateChange'];

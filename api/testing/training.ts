@@ -56,6 +56,7 @@ export function metricOf(step: number): MetricInput {
     tokens: step * 2048,
     tokens_per_second: 10_000,
     world_size: 2,
+    memory_bytes: 400_000_000,
   };
 }
 

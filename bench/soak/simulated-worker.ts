@@ -124,7 +124,6 @@ export class SimulatedWorker {
       world_size: 1,
       placements: [{ worker_id: this.options.id, slots: 1 }],
     });
-    await emit('ranks.memory', { world_size: 1, by_rank: [{ rank: 0, host_bytes: 1e9 }] });
     const lines = Array.from({ length: LOG_LINES }, (_, i) =>
       logLine(`step ${i} of a training of which lines are logged`),
     );
@@ -187,6 +186,7 @@ function metricOf(step: number): MetricInput {
     tokens: step * 16,
     tokens_per_second: 1300.8,
     world_size: 1,
+    memory_bytes: 1_000_000_000,
   };
 }
 

@@ -318,7 +318,7 @@ export interface paths {
         };
         /**
          * List the attempts of a job, newest first
-         * @description One item for each time that a worker claimed the job: its workers, ranks, outcome and root cause. The newest 1,000
+         * @description One item for each time that a worker claimed the job: its workers, ranks over time, outcome and root cause. The newest 1,000
          *     items are kept; after a loss of Redis the list starts empty.
          */
         get: operations["listJobAttempts"];
@@ -3894,6 +3894,14 @@ export interface components {
             /** @description Number of ranks. */
             ranks: number;
         };
+        /** @description The period in which ranks of an attempt trained, between two changes of their number or a failure. */
+        Generation: {
+            /** @description Number of ranks. */
+            world_size: number;
+            started_at: components["schemas"]["Time"];
+            /** @description `null` while the ranks train. */
+            ended_at: components["schemas"]["Time"] | null;
+        };
         /** @description Root cause of the failure of an attempt: its last error. */
         RootCause: {
             /** @description Stable code of the error catalogue. */
@@ -3918,6 +3926,18 @@ export interface components {
          *         "worker-1"
          *       ],
          *       "world_size": 2,
+         *       "generations": [
+         *         {
+         *           "world_size": 3,
+         *           "started_at": "2026-11-21T09:00:08.000Z",
+         *           "ended_at": "2026-11-21T09:10:00.000Z"
+         *         },
+         *         {
+         *           "world_size": 2,
+         *           "started_at": "2026-11-21T09:10:03.000Z",
+         *           "ended_at": "2026-11-21T09:30:00.000Z"
+         *         }
+         *       ],
          *       "started_at": "2026-11-21T09:00:05.000Z",
          *       "ended_at": "2026-11-21T09:30:00.000Z",
          *       "outcome": "requeued",
@@ -3934,6 +3954,8 @@ export interface components {
             workers: string[];
             /** @description Number of ranks of its newest generation; `null` when none trained. */
             world_size: number | null;
+            /** @description Its newest generations of ranks that trained, the oldest first. */
+            generations: components["schemas"]["Generation"][];
             started_at: components["schemas"]["Time"];
             ended_at: components["schemas"]["Time"] | null;
             /**
@@ -4027,8 +4049,8 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         /**
-         * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`, the metric
-         *     of an evaluation, or a field of `preference`, such as `preference/margin`.
+         * @description A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`, `world_size`,
+         *     `memory_bytes`, the metric of an evaluation, or a field of `preference`, such as `preference/margin`.
          * @example loss
          * @example eval_loss/code
          */
@@ -4085,6 +4107,7 @@ export interface components {
          *       "tokens": 102400,
          *       "tokens_per_second": 10240,
          *       "world_size": 2,
+         *       "memory_bytes": 412090368,
          *       "epoch": 1
          *     }
          */
@@ -4140,6 +4163,12 @@ export interface components {
             tokens_per_second: number | null;
             /** @description Number of ranks that executed the step. */
             world_size: number;
+            /**
+             * @description The most memory that one of the ranks used since the previous step, or since its start, as measured every two
+             *     seconds and after the first step. On CPUs, the resident set of its process; on GPUs, the most that it has allocated
+             *     on its GPU, with `zero.offload` also what it keeps in the memory of its host.
+             */
+            memory_bytes: number;
             /** @description Epoch of the attempt that executed the step. */
             epoch: number;
         };
@@ -7013,9 +7042,9 @@ export interface operations {
                  *     `NaN` for `null`; a step that appears again replaces what is known of it and of later steps.
                  *
                  *     Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `skipped_steps`, `tokens`,
-                 *     `tokens_per_second`, `world_size`; `preference/` and `seconds/` with a field of these objects; `trust_ratios/`,
-                 *     the index of the group, `/` and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the name of a
-                 *     dataset.
+                 *     `tokens_per_second`, `world_size`, `memory_bytes`; `preference/` and `seconds/` with a field of these objects;
+                 *     `trust_ratios/`, the index of the group, `/` and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the
+                 *     name of a dataset.
                  */
                 format?: "json" | "jsonl" | "csv" | "tensorboard";
                 /** @description Returns only steps from this one on. */

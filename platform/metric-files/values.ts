@@ -12,6 +12,7 @@ const SCALARS = [
   'tokens',
   'tokens_per_second',
   'world_size',
+  'memory_bytes',
 ] as const;
 
 /** A value with its name, such as `loss` or `preference/margin`; null for one that is not finite. */

@@ -58,6 +58,59 @@ t.test('each epoch states its worker, its number of ranks and its end', async (t
   t.match(page, { data: [{ epoch: last - 1 }, { epoch: taken }], next_cursor: String(taken) });
 });
 
+t.test('each number of ranks of an attempt is a generation, which ends with it at the latest', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4 });
+  const { store } = pool;
+  const job = await pool.job({ ranks: 3 });
+  await pool.placements(job);
+  const execution = executionAt(job.id, (await store.getJob(job.id))?.epoch ?? 0);
+  const train = async (world_size: number) => {
+    await store.transition(job.id, execution, 'starting');
+    await store.transition(job.id, execution, 'running', { patch: { world_size } });
+  };
+  const attempt = async () => (await store.listAttempts(job.id)).data[0];
+  const sizes = async () => (await attempt())?.generations.map(({ world_size }) => world_size);
+
+  await store.transition(job.id, execution, 'starting');
+  t.match(await attempt(), { world_size: null, generations: [] });
+  await train(3);
+  const [first] = (await attempt())?.generations ?? [];
+  await store.transition(job.id, execution, 'running', { patch: { world_size: 3 } });
+  t.strictSame((await attempt())?.generations, [first], 'a repeated call changes nothing');
+  t.match(first, { world_size: 3, started_at: String, ended_at: null });
+
+  await store.transition(job.id, execution, 'recovering', {
+    reason: 'rank_lost',
+    patch: { world_size: null },
+  });
+  const ended = (await attempt())?.generations[0]?.ended_at ?? '';
+  t.ok(ended >= (first?.started_at ?? '-'), 'it ends with its ranks');
+  await train(3);
+  await train(2);
+  t.strictSame(await sizes(), [3, 3, 2]);
+  t.equal((await attempt())?.generations[0]?.ended_at, ended);
+  const [, second, third] = (await attempt())?.generations ?? [];
+  t.ok((second?.ended_at ?? '-') <= (third?.started_at ?? ''), 'a resize ends the one before');
+  t.equal(third?.ended_at, null);
+
+  await store.requestPause(job.id);
+  t.match((await attempt())?.generations[2], { ended_at: null }, 'it trains until it is paused');
+  await store.releaseAttempt(job.id, execution, { to: 'paused', reason: 'user_request' });
+  const over = await attempt();
+  t.match(over, { world_size: 2, generations: [{}, {}, { ended_at: over?.ended_at }] });
+
+  const other = await pool.job({ ranks: 3 });
+  await pool.placements(other);
+  const at = executionAt(other.id, (await store.getJob(other.id))?.epoch ?? 0);
+  await store.transition(other.id, at, 'starting');
+  for (let i = 1; i <= 103; i += 1)
+    await store.transition(other.id, at, 'running', { patch: { world_size: 1 + (i % 2) } });
+  const kept = (await store.listAttempts(other.id)).data[0]?.generations ?? [];
+  t.equal(kept.length, 100, 'the newest are kept');
+  t.match(kept.at(-1), { world_size: 2, ended_at: null });
+  t.ok(kept.slice(0, -1).every(({ ended_at }, i) => ended_at === kept[i + 1]?.started_at));
+});
+
 t.test('a new priority applies to a waiting job', async (t) => {
   const pool = await TestPool.open(t, server, { a: 1 });
   const { store } = pool;

@@ -1,4 +1,4 @@
-import type { Attempt, Page } from '../../contracts/index.js';
+import type { Attempt, Generation, Page } from '../../contracts/index.js';
 import { jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
 import { limitFields } from '../core/limits.js';
 import { pageLimit } from '../core/listing.js';
@@ -68,11 +68,12 @@ export function jobChanges(context: StoreContext): JobChanges {
 }
 
 /** An entry in the form that core/commands/attempt.lua writes. */
-interface RawAttempt extends Partial<Omit<Attempt, 'root_cause'>> {
+interface RawAttempt extends Partial<Omit<Attempt, 'root_cause' | 'generations'>> {
   epoch: number;
   attempt: number;
   workers: string[];
   started_at: string;
+  generations?: (Omit<Generation, 'ended_at'> & { ended_at?: string })[];
   /** JSON of the root cause, encoded separately. */
   root_cause?: string;
 }
@@ -93,13 +94,17 @@ async function listAttempts(
 
 function attemptOf(raw: RawAttempt): Attempt {
   const { epoch, attempt, workers, started_at, root_cause } = raw;
+  const ended_at = raw.ended_at ?? null;
+  // The end of an attempt is that of its ranks.
+  const generations = (raw.generations ?? []).map((generation) => ({ ended_at, ...generation }));
   return {
     epoch,
     attempt,
     workers,
-    world_size: raw.world_size ?? null,
+    world_size: generations.at(-1)?.world_size ?? null,
+    generations,
     started_at,
-    ended_at: raw.ended_at ?? null,
+    ended_at,
     outcome: raw.outcome ?? 'running',
     reason: raw.reason ?? null,
     root_cause: root_cause === undefined ? null : JSON.parse(root_cause),

@@ -43,6 +43,7 @@ function metric(step: number): MetricInput {
     tokens: step * 10,
     tokens_per_second: null,
     world_size: 2,
+    memory_bytes: 100,
   };
 }
 

@@ -1,4 +1,4 @@
-/** Charts of a run: values under the pointer, zoom, smoothing, and the logarithm. */
+/** Charts of a run: values under the pointer, zoom, smoothing, the logarithm, and bytes. */
 import t from 'tap';
 import { ensureBrowser } from '../../api/testing/browser.js';
 import { claimAndTrain } from '../../api/testing/training.js';
@@ -51,6 +51,19 @@ t.test('charts in a browser', { skip: await ensureBrowser() }, async (t) => {
     await untilStep(0, (step) => step > 10);
     await page.mouse.dblclick(...at(0.5));
     t.equal(await untilStep(0, (step) => step === 1), 5.5);
+  });
+
+  await t.test('memory is shown in bytes', async (t) => {
+    const memory = page.locator('section.card:has(h2:text-is("Memory"))');
+    await memory.locator('canvas').waitFor();
+    await memory.locator('.chart').scrollIntoViewIfNeeded();
+    const { x, y, width, height } = (await memory.locator('.u-over').boundingBox())!;
+    await until(async () => {
+      await page.mouse.move(x + width / 3, y + height / 2);
+      await page.mouse.move(x + width / 2, y + height / 2);
+      return (await memory.locator('.u-value').last().textContent()) === '381 MiB';
+    });
+    t.pass();
   });
 
   t.same(complaints, []);

@@ -71,6 +71,12 @@ t.test('the uninterrupted job reports its progress', async (t) => {
     Array.from({ length: STEPS }, (_, index) => index + 1),
   );
   t.ok((metrics.at(-1)?.loss ?? 9) < (metrics[0]?.loss ?? 0), 'the loss falls');
+  const [estimate] = (
+    await client.estimate(smallJob({ name: 'uninterrupted', dataset, steps: STEPS, ranks: 1 }), [1])
+  ).data;
+  const least = estimate?.bytes.total ?? Number.POSITIVE_INFINITY;
+  for (const { memory_bytes } of metrics)
+    t.ok(memory_bytes >= least && memory_bytes < least + 2 ** 30, `${memory_bytes} of ${least} and Node.js`);
 });
 
 t.test('its last checkpoint continues a text like the exported model', async (t) => {

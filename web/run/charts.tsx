@@ -9,6 +9,7 @@ interface Group {
   title: string;
   has(name: string): boolean;
   format?: (value: number) => string;
+  ofBytes?: boolean;
 }
 
 const only = (wanted: string) => (name: string) => name === wanted;
@@ -20,6 +21,7 @@ const GROUPS: readonly Group[] = [
   { title: 'Gradient norm', has: only('grad_norm'), format: digits },
   { title: 'Tokens per second', has: only('tokens_per_second'), format: compact },
   { title: 'Seconds of a step', has: (name) => (PHASES as readonly string[]).includes(name), format: digits },
+  { title: 'Memory', has: only('memory'), ofBytes: true },
   { title: 'Ranks', has: only('ranks') },
   { title: 'Loss scale', has: only('loss_scale'), format: compact },
 ];
@@ -100,6 +102,7 @@ function GroupChart({ group, names, points, marks, smoothing, logarithmic }: Gro
       data={data}
       logarithmic={logarithmic}
       marks={marks}
+      ofBytes={group.ofBytes ?? false}
       {...(group.format && { format: group.format })}
     />
   );

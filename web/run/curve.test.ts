@@ -14,7 +14,6 @@ import {
 
 const point = (step: number, loss = step, more: CurvePoint['values'] = {}): CurvePoint => ({
   at: 1000 * step,
-  epoch: 1,
   step,
   values: { loss, ...more },
 });
@@ -25,17 +24,26 @@ t.test('a metric has the values of its step, of its evaluation and of its phases
   const metric = {
     step: 3,
     at: '2026-11-27T00:00:00.000Z',
-    epoch: 1,
     loss: 1,
     lr: 2,
     grad_norm: null,
     tokens_per_second: 4,
     world_size: 5,
+    memory_bytes: 6,
     seconds,
     eval_losses: { validation: 7 },
   };
   const { values } = pointOf(metric as unknown as JobMetric);
-  t.match(values, { loss: 1, lr: 2, grad_norm: null, ranks: 5, 'eval validation': 7, data: 1, backward: 3 });
+  t.match(values, {
+    loss: 1,
+    lr: 2,
+    grad_norm: null,
+    ranks: 5,
+    memory: 6,
+    'eval validation': 7,
+    data: 1,
+    backward: 3,
+  });
   t.notOk(namesIn([{ values }]).includes('grad_norm'));
 });
 

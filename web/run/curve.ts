@@ -11,6 +11,7 @@ const VALUES = {
   grad_norm: ({ grad_norm }: JobMetric) => grad_norm,
   tokens_per_second: ({ tokens_per_second }: JobMetric) => tokens_per_second,
   ranks: ({ world_size }: JobMetric) => world_size,
+  memory: ({ memory_bytes }: JobMetric) => memory_bytes,
   loss_scale: ({ loss_scale }: JobMetric) => loss_scale ?? null,
 } as const;
 
@@ -18,8 +19,6 @@ export interface CurvePoint {
   step: number;
   /** Unix time in milliseconds. */
   at: number;
-  /** Epoch of the attempt. */
-  epoch: number;
   values: Readonly<Record<string, number | null>>;
 }
 
@@ -31,7 +30,7 @@ export function pointOf(metric: JobMetric): CurvePoint {
   for (const [name, of] of Object.entries(VALUES)) values[name] = of(metric);
   for (const [name, loss] of Object.entries(metric.eval_losses ?? {})) values[`eval ${name}`] = loss;
   for (const phase of PHASES) values[phase] = metric.seconds[phase];
-  return { step: metric.step, at: Date.parse(metric.at), epoch: metric.epoch, values };
+  return { step: metric.step, at: Date.parse(metric.at), values };
 }
 
 /**

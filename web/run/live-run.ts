@@ -2,7 +2,7 @@
 import { batch, type Signal, signal } from '@preact/signals';
 import { ApiError, collect } from '../../client/index.js';
 import { isFinal } from '../../contracts/job-states.js';
-import type { Checkpoint, Job, JobEvent, JobMetric } from '../../contracts/types.js';
+import type { Attempt, Checkpoint, Job, JobEvent, JobMetric } from '../../contracts/types.js';
 import { client, type Fault, faultOf, isAborted } from '../app/connection.js';
 import { sessionEnded } from '../app/session.js';
 import { type CurvePoint, extended, pointOf } from './curve.js';
@@ -17,6 +17,7 @@ const REOPEN_MS = 2_000;
 const EVENTS_HELD = 1_000;
 
 type Entry = JobEvent | JobMetric;
+type Reread = 'job' | 'checkpoints' | 'attempts';
 
 export class LiveRun {
   readonly job = signal<Job | null>(null);
@@ -26,11 +27,13 @@ export class LiveRun {
   readonly events: Signal<readonly JobEvent[]> = signal([]);
   /** Highest step first; null until they are read. */
   readonly checkpoints: Signal<readonly Checkpoint[] | null> = signal(null);
+  /** Newest first; null until they are read. */
+  readonly attempts: Signal<readonly Attempt[] | null> = signal(null);
   readonly isLive = signal(false);
   readonly fault = signal<Fault | null>(null);
   private readonly closing = new AbortController();
   private readonly waiting: Entry[] = [];
-  private readonly wanted = new Set<'job' | 'checkpoints'>();
+  private readonly wanted = new Set<Reread>();
   private gathering: ReturnType<typeof setTimeout> | undefined;
   private rereading: ReturnType<typeof setTimeout> | undefined;
   private read_at = Number.NEGATIVE_INFINITY;
@@ -71,7 +74,7 @@ export class LiveRun {
   }
 
   /** Reads a record again, now or when it may be. */
-  reread(what: 'job' | 'checkpoints'): void {
+  reread(what: Reread): void {
     this.wanted.add(what);
     if (this.rereading !== undefined) return;
     const pause = Math.max(0, this.read_at + REREAD_MS - performance.now());
@@ -86,6 +89,7 @@ export class LiveRun {
     this.read_at = performance.now();
     try {
       if (what === 'job') this.job.value = await client.jobs.get(this.id, { signal: this.closing.signal });
+      else if (what === 'attempts') this.attempts.value = await collect(client.jobs.attempts(this.id));
       else this.checkpoints.value = await collect(client.jobs.checkpoints(this.id));
     } catch {
       // A server that is gone shows in the stream; the read is repeated in the next interval.
@@ -95,13 +99,18 @@ export class LiveRun {
     if (next !== undefined) this.reread(next);
   }
 
-  /** Reads the record and the curve, and lets the rest follow. @returns position in the stream after which nothing was read */
+  /** Reads the record, the attempts and the curve, and lets the rest follow. @returns position in the stream after which nothing was read */
   private async readAll(): Promise<string | undefined> {
     const { id } = this;
     const reading = client.jobs.get(id, { signal: this.closing.signal }).then((job) => {
       this.job.value = job;
     });
-    const [curve] = await Promise.all([client.jobs.curve(id, FIRST_POINTS), reading]);
+    const [curve, attempts] = await Promise.all([
+      client.jobs.curve(id, FIRST_POINTS),
+      collect(client.jobs.attempts(id)),
+      reading,
+    ]);
+    this.attempts.value = attempts;
     this.points.value = curve.map(pointOf);
     this.reread('checkpoints');
     this.read_at = performance.now();
@@ -148,6 +157,7 @@ export class LiveRun {
     this.isLive.value = false;
     this.reread('job');
     this.reread('checkpoints');
+    this.reread('attempts');
   }
 
   private take(): void {
@@ -180,6 +190,7 @@ export class LiveRun {
   private change(type: string, data: JobEvent['data']): void {
     if (type.startsWith('checkpoint.')) this.reread('checkpoints');
     if (type === 'job.state' || type.endsWith('.resolved')) this.reread('job');
+    if (type === 'job.state' || type === 'training.started') this.reread('attempts');
     const job = this.job.value;
     if (type === 'job.state' && job !== null)
       this.job.value = {

@@ -8,6 +8,7 @@ import { compact, count, duration, loss } from '../parts/format.js';
 import { columnsOf, namesIn } from './curve.js';
 import { Files } from './files.js';
 import type { LiveRun } from './live-run.js';
+import { periodsOf } from './periods.js';
 import { RanksBand } from './ranks-band.js';
 import { Waiting } from './waiting.js';
 
@@ -19,6 +20,7 @@ export function Overview({ run }: { run: LiveRun }) {
     [points],
   );
   const data = useMemo(() => columnsOf(points, names), [points, names.join()]);
+  const periods = periodsOf(run.attempts.value ?? [], points.at(-1)?.at ?? 0);
   if (job === null) return null;
   const last = points.at(-1);
   return (
@@ -47,7 +49,7 @@ export function Overview({ run }: { run: LiveRun }) {
           />
         )}
       </section>
-      <RanksBand points={points} max={job.spec.resources.ranks.max} />
+      <RanksBand periods={periods} max={job.spec.resources.ranks.max} />
       <Proof job={job} />
     </>
   );

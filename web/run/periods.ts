@@ -1,5 +1,5 @@
 /** Numbers of ranks of a run over time. */
-import type { CurvePoint } from './curve.js';
+import type { Attempt } from '../../contracts/types.js';
 
 export interface Period {
   /** Unix time in milliseconds. */
@@ -9,19 +9,34 @@ export interface Period {
 }
 
 /**
- * Returns the periods in which a run trained on one number of ranks without an interruption, oldest first. They reach from their first
- * step to their last one, as far as the curve has them.
+ * Returns the periods in which ranks trained, oldest first.
+ * @param attempts newest first
+ * @param now Unix time in milliseconds: the end of a period that goes on
  */
-export function periodsOf(points: readonly Pick<CurvePoint, 'at' | 'epoch' | 'values'>[]): Period[] {
-  const periods: Period[] = [];
-  let epoch: number | null = null;
-  for (const point of points) {
-    const { ranks = null } = point.values;
-    if (ranks === null) continue;
-    const last = periods.at(-1);
-    if (last && point.epoch === epoch && last.ranks === ranks) last.to = point.at;
-    else periods.push({ from: point.at, to: point.at, ranks });
-    epoch = point.epoch;
+export function periodsOf(attempts: readonly Pick<Attempt, 'generations'>[], now: number): Period[] {
+  return attempts
+    .toReversed()
+    .flatMap(({ generations }) => generations)
+    .map(({ world_size, started_at, ended_at }) => {
+      const from = Date.parse(started_at);
+      // Clocks of machines may differ.
+      return { from, to: Math.max(from, ended_at === null ? now : Date.parse(ended_at)), ranks: world_size };
+    });
+}
+
+/**
+ * Returns at most so many periods and one more, oldest first: those that begin in the same part of the whole time become one, with the
+ * most ranks of them.
+ */
+export function gathered(periods: readonly Period[], most: number): Period[] {
+  const [first, last] = [periods[0], periods.at(-1)];
+  if (first === undefined || last === undefined || periods.length <= most) return [...periods];
+  const width = Math.max(1, last.to - first.from) / most;
+  const parts = new Map<number, Period>();
+  for (const period of periods) {
+    const part = Math.floor((period.from - first.from) / width);
+    const { from, ranks } = parts.get(part) ?? period;
+    parts.set(part, { from, to: period.to, ranks: Math.max(ranks, period.ranks) });
   }
-  return periods;
+  return [...parts.values()];
 }

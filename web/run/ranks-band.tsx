@@ -1,12 +1,13 @@
 import { clock, duration, ranks as ranksText } from '../parts/format.js';
-import type { CurvePoint } from './curve.js';
-import { type Period, periodsOf } from './periods.js';
+import { gathered, type Period } from './periods.js';
 
 const HEIGHT = 40;
+const BARS = 500;
+const DESCRIBED = 20;
 
 /** Ranks over time: a bar for each period, as high as its number of ranks; no bar while no rank trained. */
-export function RanksBand({ points, max }: { points: readonly CurvePoint[]; max: number }) {
-  const periods = periodsOf(points);
+export function RanksBand({ periods: all, max }: { periods: readonly Period[]; max: number }) {
+  const periods = gathered(all, BARS);
   const [first, last] = [periods[0], periods.at(-1)];
   if (first === undefined || last === undefined) return null;
   const total = Math.max(1, last.to - first.from);
@@ -14,14 +15,16 @@ export function RanksBand({ points, max }: { points: readonly CurvePoint[]; max:
   return (
     <section class="card" aria-label="Ranks over time">
       <h2>Ranks over time</h2>
-      <svg class="band" role="img" aria-label={periods.map(describe).join('; ')} height={HEIGHT}>
+      <svg class="band" role="img" aria-label={inWords(all)} height={HEIGHT}>
         {periods.map((period) => {
           const height = (HEIGHT * period.ranks) / Math.max(max, period.ranks);
+          // A short period is seen, also at the end.
+          const width = Math.max(total / BARS, period.to - period.from);
           return (
             <rect
               key={period.from}
-              x={percent(period.from - first.from)}
-              width={percent(Math.max(total / 500, period.to - period.from))}
+              x={percent(Math.min(period.from - first.from, total - width))}
+              width={percent(width)}
               y={HEIGHT - height}
               height={height}
             >
@@ -39,6 +42,12 @@ export function RanksBand({ points, max }: { points: readonly CurvePoint[]; max:
       </p>
     </section>
   );
+}
+
+function inWords(periods: readonly Period[]): string {
+  if (periods.length <= DESCRIBED) return periods.map(describe).join('; ');
+  const numbers = periods.map(({ ranks }) => ranks);
+  return `${periods.length} periods of ${Math.min(...numbers)} to ${ranksText(Math.max(...numbers))}`;
 }
 
 const describe = ({ from, to, ranks }: Period) =>

@@ -282,12 +282,12 @@ export class Attempt {
     await this.enter(state, { reason, patch: { ...patch, lost_work_seconds } });
   }
 
-  /** Enters the states of a run for a job whose last step is already saved: only they lead to success. */
+  /** Enters the states of a run, without ranks, for a job whose last step is already saved: only they lead to success. */
   private async reachRunning(): Promise<void> {
     const { deps, lease } = this.ctx;
     const job = await lease.call((id) => deps.store.getJob(id));
     if (job?.state === 'provisioning') await this.enter('starting');
-    if (job?.state === 'provisioning' || job?.state === 'starting') await this.enter('running');
+    await this.enter('running', { patch: { world_size: null } });
   }
 
   private async enter(state: WorkingState, options: TransitionOptions = { reason: null }): Promise<void> {

@@ -3,7 +3,6 @@ import { ZerofleetError } from '../../contracts/index.js';
 import {
   type ConnectedMessage,
   type LoadedMessage,
-  type MemoryMessage,
   type ShardFailedMessage,
   type ShardMessage,
   STEP_FLAGS,
@@ -176,14 +175,9 @@ export class Generation implements WorldListener {
     if (this.running) this.world?.setFlags(this.stop_flags, this.ctx.stops.save_request);
   }
 
-  onMemory(messages: MemoryMessage[]): void {
-    const by_rank = messages.map(({ parts }) => parts);
-    this.inBackground(emit(this.ctx, 'ranks.memory', { world_size: messages.length, by_rank }));
-  }
-
-  onStepped(message: SteppedMessage): void {
+  onStepped(message: SteppedMessage, memory_bytes: number): void {
     const { world_size, job, reporter } = this.ctx;
-    reporter.stepped(message, { world_size, total_steps: job.spec.train.steps });
+    reporter.stepped(message, { world_size, memory_bytes, total_steps: job.spec.train.steps });
     this.ctx.deps.metrics.stepped(message);
     this.estimate.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.inBackground(emit(this.ctx, type, data));

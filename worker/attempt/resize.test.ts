@@ -39,6 +39,12 @@ t.test('a running job grows from two ranks to three and shrinks to one with the 
   t.match(job, { attempt: 1, epoch: 1, lost_work_seconds: 0 });
   t.strictSame(await f.steps(id), upTo(400), 'no step was repeated');
   t.strictSame(await generations(f, id), [2, 3, 1]);
+  const [attempt] = (await f.store.listAttempts(id)).data;
+  t.match(attempt?.generations, [{ world_size: 2 }, { world_size: 3 }, { world_size: 1, ended_at: String }]);
+  t.ok(
+    (attempt?.generations.at(-1)?.ended_at ?? '') < (attempt?.ended_at ?? ''),
+    'no rank trains during the export',
+  );
   const changes = (await f.events(id)).filter(({ type }) => /^(ranks.changed|resize.requested)$/.test(type));
   t.match(
     changes.map(({ type, data }) => ({ type, data })),

@@ -20,7 +20,6 @@ import type {
   HeartbeatMessage,
   LoadedMessage,
   LoadSource,
-  MemoryMessage,
   RankMessage,
   RunningMessage,
   ShardFailedMessage,
@@ -101,14 +100,13 @@ const Shard = Type.Object(
 
 const Range = Type.Object({ file: FileName, begin: Count, end: Count, crc32c: Crc32c }, strict);
 
-const Heartbeat = message('heartbeat', { step: Count });
+const Heartbeat = message('heartbeat', { step: Count, memory_bytes: Count });
 const DigestPart = Type.String({ pattern: '^[0-9a-f]{32}$' });
 const Loaded = message('loaded', {
   ranges: Type.Array(Range),
   base: nullable(Type.Object({ ranges: Type.Array(Range), digest_part: DigestPart }, strict)),
 });
 const Running = message('running', { step: Count });
-const Memory = message('memory', { parts: Type.Record(Text, Count) });
 const ShardSaved = message('shard', {
   save: SaveRef,
   shard: Shard,
@@ -129,24 +127,13 @@ type Fits<S extends TSchema, T> = Same<Plain<Static<S>>, Plain<T>>;
 true satisfies Fits<typeof Heartbeat, HeartbeatMessage> &
   Fits<typeof Loaded, LoadedMessage> &
   Fits<typeof Running, RunningMessage> &
-  Fits<typeof Memory, MemoryMessage> &
   Fits<typeof ShardSaved, ShardMessage> &
   Fits<typeof ShardFailed, ShardFailedMessage> &
   Fits<typeof Stopped, StoppedMessage> &
   Fits<typeof Failed, FailedMessage>;
 
 /** `connected` and `stepped` are reported by rank 0 for all ranks, and rank 0 always runs on the leader. */
-const FromRank = Type.Union([
-  Heartbeat,
-  Loaded,
-  Running,
-  Memory,
-  ShardSaved,
-  ShardFailed,
-  Stopped,
-  Failed,
-  Publish,
-]);
+const FromRank = Type.Union([Heartbeat, Loaded, Running, ShardSaved, ShardFailed, Stopped, Failed, Publish]);
 
 const Signal = Type.Unsafe<NodeJS.Signals>(Type.String({ pattern: '^SIG[A-Z0-9]+$', maxLength: 20 }));
 const Last = { step: nullable(Count), output: Type.Array(Text, { maxItems: 20 }) };

@@ -211,7 +211,7 @@ for (const [what, message] of [
   ['a message without a meaning', { kind: 'stop_everything' }],
   ['a message of a rank that it does not run', heartbeat(0)],
   ['a shard with a path for a name', shard('../../x.safetensors')],
-  ['a step that is no number', { kind: 'message', rank: 1, message: { kind: 'heartbeat', step: '1' } }],
+  ['a step that is no number', heartbeat(1, '1')],
   ['what only rank 0 may say', { kind: 'message', rank: 1, message: { kind: 'stepped', step: 1 } }],
 ] as const) {
   t.test(`a member that sends ${what} is cut off`, async (t) => {
@@ -274,8 +274,8 @@ function worldAt(port: number): SealedWorld {
   };
 }
 
-function heartbeat(rank: number) {
-  return { kind: 'message', rank, message: { kind: 'heartbeat', step: 1 } };
+function heartbeat(rank: number, step: unknown = 1) {
+  return { kind: 'message', rank, message: { kind: 'heartbeat', step, memory_bytes: 100 } };
 }
 
 function shard(file: string) {

@@ -76,9 +76,6 @@ class Journal {
         this.first_step = message.step;
         this.info('training begins', { after_step: message.step });
         break;
-      case 'memory':
-        this.info('memory', { bytes: sum(Object.values(message.parts)) });
-        break;
       case 'stepped':
         this.stepped(message);
         break;

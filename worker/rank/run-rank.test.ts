@@ -5,6 +5,7 @@ import t, { type Test } from 'tap';
 import type { AgentMessage, LocalMessage, RankMessage } from '../../contracts/rank-protocol.js';
 import { checkpointKey, REFERENCE_FILE } from '../../platform/checkpoint/layout.js';
 import { fakeCore } from '../testing/fake-core.js';
+import { fakeParamTable } from '../testing/fake-state.js';
 import { type StartFields, startMessage, testSpec } from '../testing/start-message.js';
 import type { RankChannel } from './channel.js';
 import { runRank } from './run-rank.js';
@@ -73,6 +74,26 @@ t.test('a finished rank reports it and exits when it is told to', async (t) => {
   const { code, received } = await run(t, fakeCore());
   t.equal(code, 0);
   t.match(received.at(-1), { kind: 'stopped', step: 20, flags: 0 });
+});
+
+t.test('heartbeats have the resident set on the CPU, on a GPU what the trainer has allocated', async (t) => {
+  const measured = (received: RankMessage[]) =>
+    received.flatMap((message) => (message.kind === 'heartbeat' ? [message] : []));
+  const status = () => readFileSync('/proc/self/status', 'utf8');
+  const kilobytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status())?.[1]);
+  const rarely = { heartbeat_ms: 600_000 };
+  const [first, after_step] = measured((await run(t, fakeCore(), rarely)).received);
+  t.match([first, after_step], [{ step: 0 }, { step: 1 }], 'one follows the first step');
+  if (process.platform === 'linux') {
+    const share = (after_step?.memory_bytes ?? 0) / 1024 / kilobytes('VmRSS');
+    t.ok(share > 0.5 && share < 2, `${share} of what the kernel tells`);
+  }
+  const gpu = measured((await run(t, fakeCore(), { ...rarely, device: 'cuda' })).received);
+  const numel = fakeParamTable().reduce((sum, param) => sum + param.numel, 0);
+  t.strictSame(
+    gpu.map(({ memory_bytes }) => memory_bytes),
+    [0, 4 * numel],
+  );
 });
 
 t.test(

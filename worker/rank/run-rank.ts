@@ -30,6 +30,10 @@ import { trainerConfig } from './trainer-config.js';
 /** Position for the heartbeat and the last message. */
 interface Position {
   step: number;
+  /** Bytes that the trainer has allocated on its GPU; 0 on the CPU. */
+  gpu_bytes: number;
+  /** A heartbeat has sent `gpu_bytes`. The next step measures again: one question to the driver per heartbeat, not per step. */
+  is_sent: boolean;
 }
 
 /**
@@ -48,14 +52,17 @@ export async function runRank(
   channel.onDisconnect(end);
   const inbox = new Inbox(channel);
   const start = await inbox.started;
-  const position: Position = { step: 0 };
+  const position: Position = { step: 0, gpu_bytes: 0, is_sent: true };
   // An agent that is stopped for longer than its lease has lost it without being able to tell.
   const agent = new SilenceWatch(start.agent_silence_ms, start.agent_silence_ms, end);
   inbox.onAnyMessage = () => agent.heard();
   let gpu: GpuListener | null = null;
   const beat = () => {
     gpu?.listen(position.step);
-    void channel.send({ kind: 'heartbeat', step: position.step }).catch(() => undefined);
+    const { step, gpu_bytes } = position;
+    const memory_bytes = start.device === 'cpu' ? process.memoryUsage.rss() : gpu_bytes;
+    position.is_sent = true;
+    void channel.send({ kind: 'heartbeat', step, memory_bytes }).catch(() => undefined);
   };
   const heartbeat = setInterval(beat, start.heartbeat_ms);
   beat();
@@ -66,7 +73,7 @@ export async function runRank(
       credentials: inbox.credentials(),
     });
     try {
-      await train({ channel, inbox, core, start, objects, position, gpu_lost: gpu?.lost ?? null });
+      await train({ channel, inbox, core, start, objects, position, beat, gpu_lost: gpu?.lost ?? null });
     } finally {
       await objects.close();
     }
@@ -91,6 +98,8 @@ interface RankContext {
   start: StartMessage;
   objects: ObjectStore;
   position: Position;
+  /** Sends a heartbeat. */
+  beat(): void;
   /** Rejects when waiting for the trainer is useless. */
   gpu_lost: Promise<never> | null;
 }
@@ -118,7 +127,7 @@ async function trainWith(
   state: ReturnType<typeof trainedState>,
   ctx: RankContext,
 ): Promise<void> {
-  const { channel, inbox, core, start, objects, position } = ctx;
+  const { channel, inbox, core, start, objects, position, beat } = ctx;
   inbox.onDeliver((key, value) => trainer.deliver(key, value));
   const nccl_log = start.device === 'cuda' && start.world_size > 1 ? await NcclLog.begin() : null;
   await trainer.connect();
@@ -148,12 +157,21 @@ async function trainWith(
     saveRequest: () => inbox.save_request,
     now: () => performance.now() / 1000,
     send,
-    onStep: (step) => {
-      position.step = step;
+    onStep: (done) => {
+      position.step = done;
+      if (start.device === 'cuda' && position.is_sent) {
+        position.gpu_bytes = allocatedBytes(trainer);
+        position.is_sent = false;
+      }
+      if (done === step + 1) beat();
     },
   });
   await writer.idle();
   await channel.send({ kind: 'stopped', step: end.step, flags: end.flags });
+}
+
+function allocatedBytes(trainer: RankTrainer): number {
+  return Object.values(trainer.memory()).reduce((sum, bytes) => sum + bytes);
 }
 
 interface Begun {

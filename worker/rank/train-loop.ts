@@ -57,7 +57,6 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
     skips.after(result);
     step = result.step;
     options.onStep(step);
-    if (step === options.first_step + 1) await options.send({ kind: 'memory', parts: trainer.memory() });
     const stop = result.stop & (STEP_FLAGS.pause | STEP_FLAGS.cancel);
     const evaluations = isEvaluated(step, stop, start) ? await evaluate(trainer, start) : [];
     early_stopping = stateAfter(early_stopping, step, evaluations, start);

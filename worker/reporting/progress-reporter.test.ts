@@ -9,6 +9,7 @@ import { ProgressReporter } from './progress-reporter.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 type Report = JobExecution['report'];
+const WORLD = { world_size: 1, memory_bytes: 4096, total_steps: 900 };
 
 function reporter(t: Test, report: Report) {
   const renewLease = async () => control;
@@ -34,7 +35,7 @@ function reporter(t: Test, report: Report) {
 t.test('steps are written in batches, in order, with the progress of the last', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
-  for (let i = 1; i <= 450; i++) progress.stepped(stepped(i), { world_size: 2, total_steps: 900 });
+  for (let i = 1; i <= 450; i++) progress.stepped(stepped(i), { ...WORLD, world_size: 2 });
   await progress.flush();
   t.strictSame(
     calls.flatMap(([, , metrics]) => metrics.map((metric) => metric.step)),
@@ -51,6 +52,7 @@ t.test('steps are written in batches, in order, with the progress of the last', 
     tokens: 450_000,
     tokens_per_second: 2000,
     world_size: 2,
+    memory_bytes: 4096,
   });
   t.match(last, { step: 450, tokens: 450_000, tokens_per_second: 2000, eta_seconds: 225 });
 });
@@ -62,7 +64,7 @@ t.test('a batch without a reply is sent again under its number', async (t) => {
     if (calls.length < 3) throw new ZerofleetError('job_store_unavailable', 'away');
     return 1;
   });
-  progress.stepped(stepped(1), { world_size: 1, total_steps: 900 });
+  progress.stepped(stepped(1), WORLD);
   await progress.flush();
   t.strictSame(
     calls.map(([, , metrics, , options]) => [metrics[0]!.step, options?.batch]),
@@ -78,13 +80,10 @@ t.test('the losses of evaluations are part of their step', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
   const evaluated = (name: string, loss: number) => ({ name, loss, tokens: 10, sequences: 2, seconds: 1 });
-  progress.stepped(stepped(1), { world_size: 1, total_steps: 900 });
-  progress.stepped(stepped(2, { evaluations: [evaluated('validation', 1.5)] }), {
-    world_size: 1,
-    total_steps: 900,
-  });
+  progress.stepped(stepped(1), WORLD);
+  progress.stepped(stepped(2, { evaluations: [evaluated('validation', 1.5)] }), WORLD);
   const evaluations = [evaluated('validation', Number.NaN), evaluated('code', 2)];
-  progress.stepped(stepped(3, { evaluations }), { world_size: 1, total_steps: 900 });
+  progress.stepped(stepped(3, { evaluations }), WORLD);
   await progress.flush();
   const losses = calls[0]![2].map((metric) => metric.eval_losses);
   t.strictSame(losses, [undefined, { validation: 1.5 }, { validation: null, code: 2 }]);
@@ -94,9 +93,9 @@ t.test('optional metrics appear only where they exist', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
   const trust_ratios = [{ min: 0.1, median: 1, max: 10 }];
-  progress.stepped(stepped(1), { world_size: 1, total_steps: 900 });
-  progress.stepped(stepped(2, { aux_loss: 0.25, trust_ratios }), { world_size: 1, total_steps: 900 });
-  progress.stepped(stepped(3, { aux_loss: Number.NaN }), { world_size: 1, total_steps: 900 });
+  progress.stepped(stepped(1), WORLD);
+  progress.stepped(stepped(2, { aux_loss: 0.25, trust_ratios }), WORLD);
+  progress.stepped(stepped(3, { aux_loss: Number.NaN }), WORLD);
   await progress.flush();
   const [plain, full, broken] = calls[0]![2];
   t.notOk('preference' in plain! || 'aux_loss' in plain! || 'trust_ratios' in plain!);
@@ -116,7 +115,7 @@ t.test('means of preferences are in the metrics and in the progress', async (t) 
     log_prob_chosen: -3,
     log_prob_rejected: null,
   };
-  progress.stepped(stepped(1, { preference }), { world_size: 1, total_steps: 900 });
+  progress.stepped(stepped(1, { preference }), WORLD);
   await progress.flush();
   const wanted = { ...preference, reward_rejected: null, margin: null };
   t.strictSame(calls[0]?.[2][0]?.preference, wanted);
@@ -127,10 +126,7 @@ t.test('numbers that JSON cannot represent become null', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
   const seconds = { ...STEP_SECONDS, total: 0 };
-  progress.stepped(stepped(1, { loss: Number.NaN, grad_norm: Number.POSITIVE_INFINITY, seconds }), {
-    world_size: 1,
-    total_steps: 900,
-  });
+  progress.stepped(stepped(1, { loss: Number.NaN, grad_norm: Number.POSITIVE_INFINITY, seconds }), WORLD);
   await progress.flush();
   t.match(calls[0]![2][0], { loss: null, grad_norm: null, tokens_per_second: null });
   t.match(calls[0]![3], { loss: null, tokens_per_second: null, eta_seconds: null });
@@ -138,7 +134,7 @@ t.test('numbers that JSON cannot represent become null', async (t) => {
 
 t.test('nothing is written after the lease is lost, and flush returns', async (t) => {
   const { progress, lease } = reporter(t, () => t.fail('must not be written') as never);
-  progress.stepped(stepped(1), { world_size: 1, total_steps: 900 });
+  progress.stepped(stepped(1), WORLD);
   lease.lose(new Error('gone'));
   await progress.flush();
   t.pass('flushed');

@@ -39,7 +39,11 @@ export class ProgressReporter {
 
   stepped(
     message: SteppedMessage,
-    { world_size, total_steps }: { world_size: number; total_steps: number },
+    {
+      world_size,
+      memory_bytes,
+      total_steps,
+    }: { world_size: number; memory_bytes: number; total_steps: number },
   ): void {
     this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
@@ -62,6 +66,7 @@ export class ProgressReporter {
       tokens,
       tokens_per_second: finiteOrNull(message.tokens / message.seconds.total),
       world_size,
+      memory_bytes,
       at: new Date().toISOString(),
     });
   }

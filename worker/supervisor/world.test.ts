@@ -15,7 +15,6 @@ const ignore: WorldListener = {
   onConnected: () => undefined,
   verifyLoad: async () => undefined,
   onRunning: () => undefined,
-  onMemory: () => undefined,
   onStepped: () => undefined,
   onShard: () => undefined,
   onShardFailed: () => undefined,
@@ -23,14 +22,19 @@ const ignore: WorldListener = {
 };
 
 /** Starts ranks that follow one script each. */
-function world(scripts: string[], silence_ms = 20_000, changes: Partial<ChildProcessesOptions> = {}): World {
+function world(
+  scripts: string[],
+  silence_ms = 20_000,
+  changes: Partial<ChildProcessesOptions> = {},
+  listener = ignore,
+): World {
   const processes = testProcesses({ programs: { rank: program, task: '' }, ...changes });
   const host = new LocalRankHost({ processes, silence_ms, session: () => null, gpus: null, log });
   const ranks = scripts.map((job_id, rank) => ({
     start: startMessage({ job_id, rank, world_size: scripts.length }),
     host,
   }));
-  return new World({ ranks, listener: ignore });
+  return new World({ ranks, listener });
 }
 
 function lost(end: WorldEnd) {
@@ -100,6 +104,15 @@ t.test('every rank gets the rendezvous keys of all, including its own', async (t
 
 t.test('ranks that all stopped are told to exit', async (t) => {
   t.strictSame(await world(['stop', 'stop']).ended, { kind: 'stopped', step: 5, flags: 1 });
+});
+
+t.test('a step comes with the peak of the rank that used the most memory', async (t) => {
+  const reported = new Promise<[step: number, memory_bytes: number]>((resolve) => {
+    const onStepped: WorldListener['onStepped'] = ({ step }, bytes) => resolve([step, bytes]);
+    const running = world(['wait', 'peak'], 20_000, {}, { ...ignore, onStepped });
+    t.teardown(() => running.kill());
+  });
+  t.strictSame(await reported, [4, 5000]);
 });
 
 t.test('kill leaves no process and resolves, called once or twice', async (t) => {

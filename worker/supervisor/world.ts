@@ -2,7 +2,6 @@ import type {
   AgentMessage,
   ConnectedMessage,
   LoadedMessage,
-  MemoryMessage,
   RankMessage,
   ShardFailedMessage,
   ShardMessage,
@@ -11,6 +10,7 @@ import type {
 } from '../../contracts/rank-protocol.js';
 import { deferred } from '../common/deferred.js';
 import type { LogLine } from './log-line.js';
+import { MemoryWatch } from './memory-watch.js';
 import type { Rank, RankEnd, RankHost } from './rank.js';
 import { type FailedRank, RootCause } from './root-cause.js';
 
@@ -29,9 +29,8 @@ export interface WorldListener {
   /** Every rank loaded its part. Resolve to continue; a rejection kills the world. */
   verifyLoad(messages: LoadedMessage[]): Promise<void>;
   onRunning(step: number): void;
-  /** Every rank has done a step; allocated memory in order of rank. */
-  onMemory(messages: MemoryMessage[]): void;
-  onStepped(message: SteppedMessage): void;
+  /** @param memory_bytes the most that one of the ranks used since the previous step */
+  onStepped(message: SteppedMessage, memory_bytes: number): void;
   onShard(rank: number, message: ShardMessage): void;
   onShardFailed(rank: number, message: ShardFailedMessage): void;
   /** A line of a rank's log, until the world has ended. */
@@ -57,7 +56,7 @@ export class World {
   private readonly root_cause: RootCause;
   /** Steps done, as each rank last reported. */
   private readonly steps = new Map<number, number>();
-  private readonly memory = new Map<number, MemoryMessage>();
+  private readonly memory = new MemoryWatch();
   private readonly loaded = new Map<number, LoadedMessage>();
   private readonly stopped = new Map<number, { step: number; flags: number }>();
   private running = 0;
@@ -101,6 +100,8 @@ export class World {
     if ('step' in message) this.steps.set(rank, message.step);
     switch (message.kind) {
       case 'heartbeat':
+        this.memory.measured(rank, message.memory_bytes);
+        break;
       case 'failed':
         break;
       case 'publish':
@@ -118,12 +119,8 @@ export class World {
         this.running++;
         if (this.running === this.ranks.length) listener.onRunning(message.step);
         break;
-      case 'memory':
-        this.memory.set(rank, message);
-        if (this.memory.size === this.ranks.length) listener.onMemory(inOrder(this.memory));
-        break;
       case 'stepped':
-        listener.onStepped(message);
+        listener.onStepped(message, this.memory.take());
         break;
       case 'shard':
         listener.onShard(rank, message);
@@ -197,9 +194,4 @@ export class World {
   private broadcast(message: AgentMessage): void {
     for (const rank of this.ranks) rank.send(message);
   }
-}
-
-/** Returns the messages in order of rank. */
-function inOrder<T>(messages: ReadonlyMap<number, T>): T[] {
-  return [...messages].sort(([a], [b]) => a - b).map(([, message]) => message);
 }

@@ -203,10 +203,15 @@ export class Fleet {
     return entries.flatMap((entry) => (entry.kind === 'event' ? [entry] : []));
   }
 
-  /** Returns the steps of the job's metrics, in order of time. */
-  async steps(id: string): Promise<number[]> {
+  /** Returns the job's metrics, in order of time. */
+  async metrics(id: string) {
     const entries = await this.store.readStream(id, null, 100_000, ['metric']);
-    return entries.flatMap((entry) => (entry.kind === 'metric' ? [entry.step] : []));
+    return entries.flatMap((entry) => (entry.kind === 'metric' ? [entry] : []));
+  }
+
+  /** Returns the steps of the job's metrics. */
+  async steps(id: string): Promise<number[]> {
+    return (await this.metrics(id)).map(({ step }) => step);
   }
 
   /** Makes steps before this one as fast as possible; see `RankFaults.slow`. */

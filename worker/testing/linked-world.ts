@@ -20,7 +20,6 @@ export const ignoringListener: WorldListener = {
   onConnected: () => undefined,
   verifyLoad: async () => undefined,
   onRunning: () => undefined,
-  onMemory: () => undefined,
   onStepped: () => undefined,
   onShard: () => undefined,
   onShardFailed: () => undefined,

@@ -3,6 +3,7 @@
  */
 import { writeSync } from 'node:fs';
 import type { AgentMessage, RankMessage } from '../../contracts/rank-protocol.js';
+import { stepped } from './stepped.js';
 
 const send = (message: RankMessage) => process.send?.(message);
 
@@ -43,6 +44,10 @@ function act(script: string, rank: number): void {
     case 'relay':
       send({ kind: 'publish', key: `from-${rank}`, value: Uint8Array.of(rank) });
       return;
+    case 'peak':
+      send({ kind: 'heartbeat', step: 3, memory_bytes: 5000 });
+      send({ kind: 'publish', key: 'peaked', value: new Uint8Array() });
+      return;
     case 'stop':
       send({ kind: 'stopped', step: 5, flags: 1 });
       return;
@@ -54,7 +59,7 @@ function fail(code: string): void {
 }
 
 const keys = new Set<string>();
-setInterval(() => send({ kind: 'heartbeat', step: 3 }), 20);
+setInterval(() => send({ kind: 'heartbeat', step: 3, memory_bytes: 100 }), 20);
 process.on('message', (message: AgentMessage) => {
   if (message.kind === 'start') {
     const { job_id, rank } = message;
@@ -62,6 +67,7 @@ process.on('message', (message: AgentMessage) => {
   }
   if (message.kind === 'exit') process.exit(0);
   if (message.kind === 'deliver') {
+    if (message.key === 'peaked') send(stepped(4));
     keys.add(`${message.key}=${message.value[0]}`);
     // A rank stops only after it received the keys of all ranks, including its own.
     if (keys.has('from-0=0') && keys.has('from-1=1')) send({ kind: 'stopped', step: 9, flags: 0 });

@@ -106,7 +106,6 @@ export async function runScript({
         preference: null,
       };
     },
-    memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
   } as RankTrainer;
   const spec = testSpec({ steps });
   spec.checkpoint = {

@@ -319,8 +319,9 @@ class JobsOperations(Resource):
         after: Optional[str] = None,
         limit: Optional[int] = None,
     ) -> Iterator[schemas.Attempt]:
-        """One item for each time that a worker claimed the job: its workers, ranks, outcome and
-        root cause. The newest 1,000 items are kept; after a loss of Redis the list starts empty."""
+        """One item for each time that a worker claimed the job: its workers, ranks over time,
+        outcome and root cause. The newest 1,000 items are kept; after a loss of Redis the list
+        starts empty."""
         return self._http.pages(
             f"/v1/jobs/{quoted(job_id)}/attempts",
             query={
@@ -409,9 +410,9 @@ class JobsOperations(Resource):
         `tensorboard`: an event file of TensorBoard with a scalar for each value, as a 32-bit
         number, `NaN` for `null`; a step that appears again replaces what is known of it and of
         later steps. Names of values: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`,
-        `skipped_steps`, `tokens`, `tokens_per_second`, `world_size`; `preference/` and `seconds/`
-        with a field of these objects; `trust_ratios/`, the index of the group, `/` and `min`,
-        `median` or `max`; `eval_loss` and `eval_loss/` with the name of a dataset."""
+        `skipped_steps`, `tokens`, `tokens_per_second`, `world_size`, `memory_bytes`; `preference/`
+        and `seconds/` with a field of these objects; `trust_ratios/`, the index of the group, `/`
+        and `min`, `median` or `max`; `eval_loss` and `eval_loss/` with the name of a dataset."""
         return self._http.open(
             "GET",
             f"/v1/jobs/{quoted(job_id)}/metrics",

@@ -2012,6 +2012,16 @@ class ResizeRequest(TypedDict):
     """Number of ranks."""
 
 
+class Generation(TypedDict):
+    """The period in which ranks of an attempt trained, between two changes of their number or a
+    failure."""
+    world_size: int
+    """Number of ranks."""
+    started_at: Time
+    ended_at: Optional[Time]
+    """`null` while the ranks train."""
+
+
 class Attempt(TypedDict):
     """The period from a worker's claim of the job to its end."""
     epoch: int
@@ -2022,6 +2032,8 @@ class Attempt(TypedDict):
     """Workers of its newest generation of ranks, the leader first."""
     world_size: Optional[int]
     """Number of ranks of its newest generation; `null` when none trained."""
+    generations: List[Generation]
+    """Its newest generations of ranks that trained, the oldest first."""
     started_at: Time
     ended_at: Optional[Time]
     outcome: Literal["running", "succeeded", "failed", "cancelled", "paused", "requeued", "lost"]
@@ -2114,6 +2126,11 @@ class _JobMetricRequired(TypedDict):
     """Tokens of the step divided by its duration."""
     world_size: int
     """Number of ranks that executed the step."""
+    memory_bytes: int
+    """The most memory that one of the ranks used since the previous step, or since its start, as
+    measured every two seconds and after the first step. On CPUs, the resident set of its process;
+    on GPUs, the most that it has allocated on its GPU, with `zero.offload` also what it keeps in
+    the memory of its host."""
     epoch: int
     """Epoch of the attempt that executed the step."""
 
@@ -3446,7 +3463,8 @@ again after a loss of Redis."""
 
 MetricName = str
 """A metric of steps: `loss`, `aux_loss`, `grad_norm`, `lr`, `loss_scale`, `tokens_per_second`,
-`world_size`, the metric of an evaluation, or a field of `preference`, such as `preference/margin`."""
+`world_size`, `memory_bytes`, the metric of an evaluation, or a field of `preference`, such as
+`preference/margin`."""
 
 CheckpointCursor = str
 """Position of a checkpoint in its job's list, which is ordered by step."""

@@ -12,7 +12,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 HERE = Path(__file__).parent
-SCALARS = ["loss", "aux_loss", "grad_norm", "lr", "loss_scale", "skipped_steps", "tokens", "tokens_per_second", "world_size"]
+SCALARS = ["loss", "aux_loss", "grad_norm", "lr", "loss_scale", "skipped_steps", "tokens", "tokens_per_second", "world_size", "memory_bytes"]
 
 
 def seconds(time):

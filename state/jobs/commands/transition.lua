@@ -29,8 +29,8 @@ end
 for field, value in pairs(call.patch) do
   redis.call('HSET', key, field, value)
 end
-if (call.patch.world_size or '') ~= '' then
-  change_attempt(call.job_id, { world_size = tonumber(call.patch.world_size) })
+if call.patch.world_size or call.to == 'starting' or call.to == 'recovering' then
+  change_generation(call.job_id, tonumber(call.patch.world_size or ''), call.at)
 end
 if job.state == call.to then
   redis.call('HSET', key, 'reason', call.reason or '', 'updated_at', call.at)
