@@ -4,7 +4,7 @@ import { ensureBrowser } from '../../api/testing/browser.js';
 import { startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
 import type { Job, Page as ListPage } from '../../contracts/index.js';
-import { axeFindings, isTooWide, openConsole } from './console.js';
+import { axeFindings, errorAt, isTooWide, openConsole } from './console.js';
 
 const PLAN = '[aria-labelledby=new-plan]';
 const START = `${PLAN} button:has-text("Start the run"):not(:disabled)`;
@@ -33,16 +33,13 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     await page.waitForSelector('[role=tablist]');
     return newest();
   };
-  /** Waits for an error at the field with this label. */
-  const errorAt = (label: string, text: string) =>
-    page.waitForSelector(`.field:has(label:text-is("${label}")) .errors:has-text("${text}")`);
 
   await t.test('chats are dropped, read, and trained on with adapters', async (t) => {
     await open('#/new');
     await page.waitForSelector('text=Upload or choose data first.');
     t.same(await axeFindings(page), []);
     await drop('chats.jsonl', lines([1, 2, 3].map(chat)));
-    await errorAt('Chat template (Jinja)', 'no chat template');
+    await errorAt(page, 'Chat template (Jinja)', 'no chat template');
     await page.click('text=Use ChatML');
     await page.waitForSelector(START);
     await page.click('summary:has-text("The first texts")');
@@ -73,12 +70,12 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     await page.waitForSelector(START);
     await page.getByLabel('Batch size').fill('0');
     await page.getByLabel('Learning rate').fill('1e-');
-    await errorAt('Batch size', '1');
-    await errorAt('Learning rate', 'number');
+    await errorAt(page, 'Batch size', '1');
+    await errorAt(page, 'Learning rate', 'number');
     t.equal(await page.locator(START).count(), 0);
     t.same(await axeFindings(page), []);
     await open('#/new');
-    await errorAt('Batch size', '1');
+    await errorAt(page, 'Batch size', '1');
     t.equal(await page.getByLabel('Learning rate').inputValue(), '1e-');
     await page.getByLabel('Batch size').fill('8');
     await page.getByLabel('Learning rate').fill('1e-4');

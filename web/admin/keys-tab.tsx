@@ -1,18 +1,16 @@
 import { useSignal } from '@preact/signals';
-import { SCOPES } from '../../contracts/index.js';
 import type { ApiKey } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useList } from '../app/list.js';
 import { useLoaded } from '../app/loaded.js';
 import { go, linkTo, place } from '../app/router.js';
-import { may, session } from '../app/session.js';
+import { may, me } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { Empty } from '../parts/empty.js';
 import { ago, count, dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { TableHead } from '../parts/table-head.js';
-import { keyRequestOf, overlapOf } from './fields.js';
-import { FormDialog, OverlapField } from './form-dialog.js';
+import { ChangeKey, isOwn, NewKey, RotateKey } from './key-dialogs.js';
 
 const COLUMNS = ['Name', 'Project', 'Scopes', 'Last used', 'Expires', 'Requests per minute', 'Actions'];
 
@@ -20,14 +18,12 @@ const COLUMNS = ['Name', 'Project', 'Scopes', 'Last used', 'Expires', 'Requests 
 const readProjects = async () =>
   may('operator') ? (await client.projects.list()).map(({ name }) => name) : [];
 
-const me = () => (session.value.state === 'in' ? session.value.me : null);
-
 export function KeysTab() {
   const own = me()?.project?.name ?? '';
   const project = place.value.query.get('project') ?? own;
   const { list, more } = useList(() => client.apiKeys.list({ limit: 100, project }), [project]);
   const projects = useLoaded(readProjects, []);
-  const open = useSignal<'new' | ApiKey | null>(null);
+  const open = useSignal<'new' | { action: 'change' | 'rotate'; key: ApiKey } | null>(null);
   /** The list is read after a secret was shown: a session that its rotation has ended would hide it. */
   const close = () => {
     open.value = null;
@@ -35,6 +31,7 @@ export function KeysTab() {
     void projects.reload();
   };
   const keys = list.value.value;
+  const opened = open.value === 'new' ? null : open.value;
   return (
     <>
       <div class="filters">
@@ -74,7 +71,7 @@ export function KeysTab() {
                 <KeyRow
                   key={key.id}
                   apiKey={key}
-                  onRotate={() => (open.value = key)}
+                  onOpen={(action) => (open.value = { action, key })}
                   onRevoked={() => list.reload()}
                 />
               ))}
@@ -90,18 +87,19 @@ export function KeysTab() {
       {open.value === 'new' && (
         <NewKey project={project} projects={projects.value.value ?? []} onClose={close} />
       )}
-      {open.value !== null && open.value !== 'new' && <RotateKey apiKey={open.value} onClose={close} />}
+      {opened?.action === 'change' && <ChangeKey apiKey={opened.key} onClose={close} />}
+      {opened?.action === 'rotate' && <RotateKey apiKey={opened.key} onClose={close} />}
     </>
   );
 }
 
 interface KeyRowProps {
   apiKey: ApiKey;
-  onRotate: () => void;
+  onOpen: (action: 'change' | 'rotate') => void;
   onRevoked: () => Promise<void>;
 }
 
-function KeyRow({ apiKey, onRotate, onRevoked }: KeyRowProps) {
+function KeyRow({ apiKey, onOpen, onRevoked }: KeyRowProps) {
   const { id, name, project, scopes, last_used_at, expires_at, requests_per_minute } = apiKey;
   const { builtin, previous_secret_until } = apiKey;
   const revoke = async () => {
@@ -127,9 +125,14 @@ function KeyRow({ apiKey, onRotate, onRevoked }: KeyRowProps) {
       <td class="actions">
         <a href={linkTo(['admin'], { tab: 'audit', principal_id: id })}>Audit</a>
         {!builtin && (may('operator') || !scopes.includes('operator')) && (
-          <button type="button" class="quiet" onClick={onRotate}>
-            Rotate
-          </button>
+          <>
+            <button type="button" class="quiet" onClick={() => onOpen('change')}>
+              Change
+            </button>
+            <button type="button" class="quiet" onClick={() => onOpen('rotate')}>
+              Rotate
+            </button>
+          </>
         )}
         <ActionButton
           label="Revoke"
@@ -141,8 +144,6 @@ function KeyRow({ apiKey, onRotate, onRevoked }: KeyRowProps) {
     </tr>
   );
 }
-
-const isOwn = ({ id }: ApiKey) => me()?.api_key?.id === id;
 
 const isAhead = (time: string | null): time is string => time !== null && Date.parse(time) > Date.now();
 
@@ -163,63 +164,5 @@ function KeyBadges({ apiKey }: { apiKey: ApiKey }) {
       )}{' '}
       {expires_at !== null && !isAhead(expires_at) && <span class="badge bad">expired</span>}
     </>
-  );
-}
-
-interface NewKeyProps {
-  project: string;
-  /** Names that are offered; any other one is a new project. */
-  projects: readonly string[];
-  onClose: () => void;
-}
-
-function NewKey({ project, projects, onClose }: NewKeyProps) {
-  const create = async (form: FormData) => (await client.apiKeys.create(keyRequestOf(form))).secret;
-  return (
-    <FormDialog title="New key" submit="Create" send={create} onClose={onClose}>
-      <label>
-        Name
-        <input name="name" required autocomplete="off" />
-      </label>
-      <fieldset>
-        <legend>Scopes</legend>
-        {SCOPES.filter(may).map((scope) => (
-          <label key={scope} class="check">
-            <input type="checkbox" name="scopes" value={scope} />
-            {scope}
-          </label>
-        ))}
-      </fieldset>
-      {may('operator') && (
-        <label>
-          Project
-          <input name="project" defaultValue={project} list="projects" required autocomplete="off" />
-          <datalist id="projects">
-            {projects.map((name) => (
-              <option key={name} value={name} />
-            ))}
-          </datalist>
-        </label>
-      )}
-      <label>
-        Expires (never, if empty)
-        <input name="expires_at" type="datetime-local" />
-      </label>
-      <label>
-        Requests per minute (the server's limit, if empty)
-        <input name="requests_per_minute" type="number" min={1} />
-      </label>
-    </FormDialog>
-  );
-}
-
-function RotateKey({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
-  const rotate = async (form: FormData) => (await client.apiKeys.rotate(apiKey.id, overlapOf(form))).secret;
-  return (
-    <FormDialog title={`New secret of ${apiKey.name}`} submit="Rotate" send={rotate} onClose={onClose}>
-      <p>The key gets a new secret and keeps its scopes.</p>
-      <OverlapField />
-      {isOwn(apiKey) && <p class="muted small">Your session ends if the previous secret works no longer.</p>}
-    </FormDialog>
   );
 }

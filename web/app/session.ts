@@ -12,8 +12,11 @@ export type Session =
 
 export const session = signal<Session>({ state: 'unknown' });
 
+/** Who is signed in; null for nobody. */
+export const me = () => (session.value.state === 'in' ? session.value.me : null);
+
 /** The share of a session that shows one run; null for a session of a key. */
-export const share = computed(() => (session.value.state === 'in' ? session.value.me.share : null));
+export const share = computed(() => me()?.share ?? null);
 
 /** Reads who is signed in. @throws errors of the client, other than that nobody is */
 export async function readSession(): Promise<void> {

@@ -1,15 +1,11 @@
 /** The document of a run that is being written: a JSON object, of which the form shows some fields. */
 import type { Dataset, JobSpec } from '../../contracts/types.js';
+import type { Path } from '../parts/fields.js';
 
 /** A document as far as it is written. */
 export type Draft = Readonly<Record<string, unknown>>;
 
 export const FIRST_DRAFT: Draft = { model: { preset: 'llama-tiny' }, train: { epochs: 3 } };
-
-/** Names of nested fields. */
-export type Path = readonly string[];
-
-export const pointerOf = (path: Path) => `/${path.join('/')}`;
 
 /** Returns a field; undefined if it is not given. */
 export function valueAt(draft: unknown, path: Path): unknown {

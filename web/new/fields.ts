@@ -1,5 +1,5 @@
-/** Fields of the form, and the errors at them. */
-import { type Path, pointerOf } from './draft.js';
+/** Fields of the form. */
+import type { Path } from '../parts/fields.js';
 
 export interface NumberField {
   path: Path;
@@ -46,35 +46,6 @@ export const PATHS = {
   precision: ['train', 'precision'],
   pool: ['resources', 'pool'],
 } satisfies Record<string, Path>;
-
-/** An error of one field. */
-export interface FieldFault {
-  pointer: string;
-  message: string;
-}
-
-const isAt = (pointer: string, path: Path) =>
-  pointer === pointerOf(path) || pointer.startsWith(`${pointerOf(path)}/`);
-
-/** Errors of a field, and of the fields in it that have no place of their own. */
-export const errorsAt = (
-  fields: readonly FieldFault[],
-  path: Path,
-  shown: readonly Path[],
-): readonly FieldFault[] =>
-  fields.filter(
-    ({ pointer }) =>
-      isAt(pointer, path) &&
-      !shown.some(
-        (other) => other.length > path.length && isAt(pointerOf(other), path) && isAt(pointer, other),
-      ),
-  );
-
-/** Errors that no field of the form shows. */
-export const unplacedErrors = (
-  fields: readonly FieldFault[],
-  shown: readonly Path[],
-): readonly FieldFault[] => fields.filter(({ pointer }) => !shown.some((path) => isAt(pointer, path)));
 
 /** The value of a number field: a number, nothing, or what was entered instead, which the server refuses by name. */
 export function numberIn(text: string): number | string | undefined {

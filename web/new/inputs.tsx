@@ -1,17 +1,17 @@
 import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
-import { type ComponentChildren, createContext } from 'preact';
-import { useContext, useEffect, useId } from 'preact/hooks';
+import { createContext } from 'preact';
+import { useContext, useEffect } from 'preact/hooks';
+import type { Path } from '../parts/fields.js';
 import { short } from '../parts/format.js';
-import { type Draft, type Path, valueAt, withValue } from './draft.js';
-import { errorsAt, type NumberField, numberIn } from './fields.js';
+import { Labelled } from '../parts/labelled.js';
+import { type Draft, valueAt, withValue } from './draft.js';
+import { type NumberField, numberIn } from './fields.js';
 import type { Plan } from './plan.js';
 
 export interface Form {
   draft: Signal<Draft>;
   plan: Plan;
-  /** Fields that the form shows now. */
-  shown: readonly Path[];
 }
 
 export const FormContext = createContext<Form | null>(null);
@@ -20,40 +20,6 @@ export function useForm(): Form {
   const form = useContext(FormContext);
   if (form === null) throw new Error('outside of a form');
   return form;
-}
-
-/** Attributes of an input that has a label and may have errors. */
-export interface InputAttributes {
-  id: string;
-  'aria-invalid': boolean;
-  'aria-describedby': string | undefined;
-}
-
-interface LabelledProps {
-  label: string;
-  path: Path;
-  children: (attributes: InputAttributes) => ComponentChildren;
-}
-
-/** A label with its input, and the errors of its field. */
-export function Labelled({ label, path, children }: LabelledProps) {
-  const id = useId();
-  const { plan, shown } = useForm();
-  const errors = errorsAt(plan.fault.value?.fields ?? [], path, shown);
-  const isWrong = errors.length > 0;
-  return (
-    <div class="field">
-      <label htmlFor={id}>{label}</label>
-      {children({ id, 'aria-invalid': isWrong, 'aria-describedby': isWrong ? `${id}-errors` : undefined })}
-      {isWrong && (
-        <ul id={`${id}-errors`} class="errors small">
-          {errors.map(({ pointer, message }) => (
-            <li key={pointer + message}>{message}</li>
-          ))}
-        </ul>
-      )}
-    </div>
-  );
 }
 
 /** The server's default stands where nothing was entered. */

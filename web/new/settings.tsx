@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals';
 import type { Dataset, Model, Pool } from '../../contracts/types.js';
+import type { Path } from '../parts/fields.js';
 import { compact } from '../parts/format.js';
 import {
   baseOf,
   METHODS,
   methodOf,
   objectivesOf,
-  type Path,
   valueAt,
   withBase,
   withMethod,
@@ -99,7 +99,7 @@ export function TrainingSection({ dataset }: { dataset: Dataset | undefined }) {
   );
 }
 
-export const isEvaluated = (draft: object) =>
+const isEvaluated = (draft: object) =>
   Boolean(valueAt(draft, ['data', 'validation_fraction']) ?? valueAt(draft, ['train', 'evaluation']));
 
 /** The length of the training: passes through the data, or steps. */
