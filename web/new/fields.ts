@@ -6,8 +6,11 @@ export interface NumberField {
   label: string;
 }
 
-export const LENGTHS = ['epochs', 'steps'] as const;
-export type Length = (typeof LENGTHS)[number];
+/** The length of the training: passes through the data, or steps. */
+export const LENGTHS = [
+  { name: 'epochs', label: 'Epochs' },
+  { name: 'steps', label: 'Steps' },
+];
 
 export const TRAINING: readonly NumberField[] = [
   { path: ['train', 'sequence_length'], label: 'Sequence length' },
@@ -45,6 +48,10 @@ export const PATHS = {
   beta: ['train', 'objective', 'beta'],
   precision: ['train', 'precision'],
   pool: ['resources', 'pool'],
+  format: ['export', 'format'],
+  dtype: ['export', 'dtype'],
+  tensorboard: ['export', 'tensorboard'],
+  integrations: ['integrations'],
 } satisfies Record<string, Path>;
 
 /** The value of a number field: a number, nothing, or what was entered instead, which the server refuses by name. */

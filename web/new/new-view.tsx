@@ -17,6 +17,7 @@ import { DocumentSection } from './document-section.js';
 import { type Draft, FIRST_DRAFT, valueAt } from './draft.js';
 import { PATHS } from './fields.js';
 import { FormContext } from './inputs.js';
+import { ExportSection, IntegrationsSection } from './outputs.js';
 import { Plan } from './plan.js';
 import { PlanSection } from './plan-section.js';
 import { ModelSection, PlaceSection, TrainingSection } from './settings.js';
@@ -79,6 +80,8 @@ export function NewView() {
             <ModelSection presets={choices?.presets ?? []} models={choices?.models ?? []} />
             <TrainingSection dataset={dataset} />
             <PlaceSection pools={choices?.pools ?? []} />
+            <ExportSection />
+            <IntegrationsSection />
             <DocumentSection />
           </div>
           <PlanSection />

@@ -6,12 +6,11 @@ import { may } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { Copy } from '../parts/copy.js';
 import { bytes, compact, count, duration, ranks } from '../parts/format.js';
-import { Labelled } from '../parts/labelled.js';
 import { Notice } from '../parts/notice.js';
 import { COMMANDS, type Language } from './commands.js';
-import { asSpec, FIRST_DRAFT, valueAt, withValue } from './draft.js';
+import { asSpec, FIRST_DRAFT, valueAt } from './draft.js';
 import { PATHS } from './fields.js';
-import { useForm } from './inputs.js';
+import { TextInput, useForm } from './inputs.js';
 
 /** The job that the draft would become, and its start. */
 export function PlanSection() {
@@ -26,19 +25,7 @@ export function PlanSection() {
   return (
     <section class="card part plan" aria-labelledby="new-plan">
       <h2 id="new-plan">Plan</h2>
-      <Labelled label="Name of the run" path={PATHS.name}>
-        {(attributes) => (
-          <input
-            {...attributes}
-            type="text"
-            autocomplete="off"
-            value={String(valueAt(draft.value, PATHS.name) ?? '')}
-            onInput={({ currentTarget: { value } }) => {
-              draft.value = withValue(draft.value, PATHS.name, value === '' ? undefined : value);
-            }}
-          />
-        )}
-      </Labelled>
+      <TextInput path={PATHS.name} label="Name of the run" />
       <p class="small muted" role="status">
         {!hasData ? 'Upload or choose data first.' : isChecking.value ? 'The server checks it.' : ''}
       </p>
