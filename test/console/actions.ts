@@ -57,6 +57,8 @@ export async function setUpRecords(t: Test) {
   await store.putModel(testModel(model));
   const payload = { name: 'of a team', scopes: ['jobs:read'] };
   const { id: key } = (await request({ method: 'POST', url: '/v1/api-keys', payload })).json<NewApiKey>();
+  const ada = { issuer: 'https://login.example.com', subject: 'ada', name: 'Ada', email: null };
+  await store.putUser({ ...ada, project: 'default', scopes: ['models'] }, 8 * 3_600_000);
   const { id: webhook } = await stack.createWebhook();
   const { reached, onAttempt } = attemptsUntil('succeeded');
   await stack.startSending({ onAttempt });
@@ -147,8 +149,15 @@ export const viewsOf = (ids: Ids): readonly View[] => [
         }),
         admin('Rotate', 'POST', /\/rotate$/, { opens: 'Rotate' }),
         admin('Revoke', 'DELETE', /\/api-keys\/\w+$/, { asks: true }),
+        admin('Sign out', 'DELETE', /\/principals\/\w+\/sessions$/, { asks: true }),
       ].map((action) => ({ within: 'tr:has-text("of a team")', ...action })),
     ],
+  },
+  {
+    address: '#/admin?tab=users',
+    loaded: '[aria-label=Users] tbody tr',
+    reader: ['admin'],
+    actions: [admin('Sign out', 'DELETE', /\/principals\/\w+\/sessions$/, { asks: true })],
   },
   {
     address: '#/admin?tab=usage',

@@ -2,27 +2,23 @@ import { useSignal } from '@preact/signals';
 import type { ApiKey } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useList } from '../app/list.js';
-import { useLoaded } from '../app/loaded.js';
-import { go, linkTo, place } from '../app/router.js';
-import { may, me } from '../app/session.js';
+import { linkTo } from '../app/router.js';
+import { may } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { Empty } from '../parts/empty.js';
 import { ago, count, dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { TableHead } from '../parts/table-head.js';
 import { ChangeKey, isOwn, NewKey, RotateKey } from './key-dialogs.js';
+import { ProjectChoice, projectShown, useProjects } from './project-choice.js';
+import { SignOut } from './sign-out.js';
 
 const COLUMNS = ['Name', 'Project', 'Scopes', 'Last used', 'Expires', 'Requests per minute', 'Actions'];
 
-/** Names of all projects for operators, none for others. */
-const readProjects = async () =>
-  may('operator') ? (await client.projects.list()).map(({ name }) => name) : [];
-
 export function KeysTab() {
-  const own = me()?.project?.name ?? '';
-  const project = place.value.query.get('project') ?? own;
+  const project = projectShown();
   const { list, more } = useList(() => client.apiKeys.list({ limit: 100, project }), [project]);
-  const projects = useLoaded(readProjects, []);
+  const projects = useProjects();
   const open = useSignal<'new' | { action: 'change' | 'rotate'; key: ApiKey } | null>(null);
   /** The list is read after a secret was shown: a session that its rotation has ended would hide it. */
   const close = () => {
@@ -35,21 +31,7 @@ export function KeysTab() {
   return (
     <>
       <div class="filters">
-        {may('operator') && (
-          <label>
-            Project
-            <select
-              value={project}
-              onChange={({ currentTarget: { value } }) =>
-                go(linkTo(['admin'], { project: value === own ? '' : value }), { replace: true })
-              }
-            >
-              {[...new Set([own, project, ...(projects.value.value ?? [])])].map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          </label>
-        )}
+        <ProjectChoice projects={projects.value.value ?? []} />
         <span class="spring" />
         <button type="button" class="primary" onClick={() => (open.value = 'new')}>
           New key
@@ -72,7 +54,7 @@ export function KeysTab() {
                   key={key.id}
                   apiKey={key}
                   onOpen={(action) => (open.value = { action, key })}
-                  onRevoked={() => list.reload()}
+                  reload={() => list.reload()}
                 />
               ))}
             </tbody>
@@ -96,15 +78,16 @@ export function KeysTab() {
 interface KeyRowProps {
   apiKey: ApiKey;
   onOpen: (action: 'change' | 'rotate') => void;
-  onRevoked: () => Promise<void>;
+  /** Reads the list again. */
+  reload: () => Promise<void>;
 }
 
-function KeyRow({ apiKey, onOpen, onRevoked }: KeyRowProps) {
+function KeyRow({ apiKey, onOpen, reload }: KeyRowProps) {
   const { id, name, project, scopes, last_used_at, expires_at, requests_per_minute } = apiKey;
   const { builtin, previous_secret_until } = apiKey;
   const revoke = async () => {
     await client.apiKeys.revoke(id);
-    await onRevoked();
+    await reload();
   };
   return (
     <tr>
@@ -134,6 +117,7 @@ function KeyRow({ apiKey, onOpen, onRevoked }: KeyRowProps) {
             </button>
           </>
         )}
+        <SignOut id={id} name={name} isOwn={isOwn(apiKey)} onDone={reload} />
         <ActionButton
           label="Revoke"
           kind="danger"
