@@ -1,4 +1,4 @@
-import type { SignInCode, SignInMethods } from '../contracts/types.js';
+import type { SignedInUser, SignInCode, SignInMethods } from '../contracts/types.js';
 import { bodyOf, consoleAddress, type Http } from './transport.js';
 
 /** Address that signs one browser in, and the time at which it expires. */
@@ -8,7 +8,7 @@ export interface SignInAddress {
   expires_at: string;
 }
 
-/** Browser sessions of this client's key. */
+/** Browser sessions. */
 export class Sessions {
   /** @param baseUrl URL of the API, which serves the console as well */
   constructor(
@@ -30,6 +30,21 @@ export class Sessions {
   async address(): Promise<SignInAddress> {
     const { code, expires_at } = await this.code();
     return { url: consoleAddress(this.baseUrl, ['sign-in', code]), expires_at };
+  }
+
+  /** Users whom the OpenID provider has signed in; requires the scope `admin`. Operators may list another project. */
+  async users(project?: string): Promise<SignedInUser[]> {
+    const params = { query: { project } };
+    return (await bodyOf('list of users', this.http.GET('/v1/users', { params }))).data;
+  }
+
+  /** Ends all sessions of another key, user or share, and its codes; requires the scope `admin`. */
+  async endOf(principal_id: string): Promise<void> {
+    const params = { path: { principal_id } };
+    await bodyOf(
+      `end of sessions of ${principal_id}`,
+      this.http.DELETE('/v1/principals/{principal_id}/sessions', { params }),
+    );
   }
 
   /** Ends all sessions of the key, and its codes. The key stays valid. */

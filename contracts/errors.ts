@@ -129,6 +129,7 @@ export const ERROR_CATALOGUE = {
   too_many_shares: kind(409, 'user', 'The job has reached its maximum number of shares'),
   outside_share: kind(403, 'user', 'The share does not allow the request'),
   api_key_not_found: kind(404, 'user', 'The API key does not exist'),
+  principal_not_found: kind(404, 'user', 'The key, user or share does not exist'),
   jobs_quota_exceeded: kind(403, 'limit', 'The project has reached its quota of unfinished jobs'),
   ranks_quota_exceeded: kind(403, 'limit', 'The project has reached its quota of requested ranks'),
   storage_quota_exceeded: kind(403, 'limit', 'The project has reached its storage quota'),

@@ -71,6 +71,7 @@ export type Session = Schemas['Session'];
 export type Share = Schemas['Share'];
 export type SignInMethods = Schemas['SignInMethods'];
 export type User = Schemas['User'];
+export type SignedInUser = Schemas['SignedInUser'];
 export type NewShare = Schemas['NewShare'];
 export type ShareRequest = Schemas['ShareRequest'];
 export type Project = Schemas['Project'];

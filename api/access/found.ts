@@ -10,6 +10,7 @@ const CODES = {
   webhook: 'webhook_not_found',
   share: 'share_not_found',
   'API key': 'api_key_not_found',
+  'key, user or share': 'principal_not_found',
 } as const satisfies Record<string, ErrorCode>;
 
 type Kind = keyof typeof CODES;

@@ -6,6 +6,7 @@ import * as sessions from './access/sessions.js';
 import * as shares from './access/shares.js';
 import { getSignInMethods } from './access/sign-in-methods.js';
 import { getUsage } from './access/usage.js';
+import * as users from './access/users.js';
 import * as pools from './fleet/pools.js';
 import * as service from './fleet/service.js';
 import * as webhooks from './fleet/webhooks.js';
@@ -94,6 +95,8 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createSession: sessions.createSession,
   endSession: sessions.endSession,
   endSessions: sessions.endSessions,
+  listUsers: users.listUsers,
+  endSessionsOf: users.endSessionsOf,
   getSignInMethods,
 
   createShare: shares.createShare,

@@ -103,7 +103,10 @@ function secretOf(authorization: string | undefined): string {
 }
 
 /** Finds the principal of a secret, expired or not. @throws ZerofleetError `unauthenticated` */
-export async function findPrincipal(principals: Principals, secret: string): Promise<Principal> {
+export async function findPrincipal(
+  principals: Pick<Principals, 'findPrincipal'>,
+  secret: string,
+): Promise<Principal> {
   const principal = await principals.findPrincipal(secret);
   if (principal !== null) return principal;
   const isShare = secret.startsWith(SHARE_TOKEN);

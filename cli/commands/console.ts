@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Command } from 'commander';
+import type { SignedInUser } from '../../contracts/index.js';
 import type { Context, Environment, Run } from '../context.js';
+import { age, type Columns } from '../format.js';
 
 /** Commands for the console in a browser. */
 export function addConsoleCommands(program: Command, run: Run): void {
@@ -10,7 +12,16 @@ export function addConsoleCommands(program: Command, run: Run): void {
     .summary('open the console in the browser, signed in with the API key')
     .option('--print', 'print its address instead, which signs one browser in, once and within two minutes')
     .action(run(open));
-  program.command('sign-out').summary('end all browser sessions of the API key').action(run(signOut));
+  program
+    .command('sign-out')
+    .summary('end all browser sessions of the API key, or of somebody else')
+    .argument('[id]', 'key_…, usr_… or shr_…: another key, a user or a share; for admins')
+    .action(run(signOut));
+  program
+    .command('users')
+    .summary('list the users whom the OpenID provider has signed in')
+    .option('--project <name>', 'users of another project; for operators')
+    .action(run(listUsers));
 }
 
 async function open(context: Context, { print = false }: { print?: boolean }): Promise<void> {
@@ -23,9 +34,22 @@ async function open(context: Context, { print = false }: { print?: boolean }): P
   context.note('the address signs one browser in, once and within two minutes');
 }
 
-async function signOut(context: Context): Promise<void> {
-  await context.client.sessions.endAll();
-  context.note('all browser sessions of the key have ended');
+async function signOut(context: Context, id?: string): Promise<void> {
+  const { sessions } = context.client;
+  await (id === undefined ? sessions.endAll() : sessions.endOf(id));
+  context.note(`all browser sessions of ${id ?? 'the key'} have ended`);
+}
+
+async function listUsers(context: Context, { project }: { project?: string }): Promise<void> {
+  const columns: Columns<SignedInUser> = {
+    USER: ({ user }) => user.id,
+    NAME: ({ user }) => user.name,
+    'E-MAIL': ({ user }) => user.email ?? '',
+    SCOPES: ({ scopes }) => scopes.join(' '),
+    'SIGNED IN': ({ user }) => age(user.signed_in_at),
+    SESSIONS: ({ num_sessions }) => String(num_sessions),
+  };
+  context.list(await context.client.sessions.users(project), columns, 'no users');
 }
 
 /** Returns false where no browser can be opened. */

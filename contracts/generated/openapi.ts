@@ -1255,6 +1255,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the users who are signed in
+         * @description The users of the project whom the OpenID provider has signed in, the newest sign-in first, until the end of their
+         *     sign-in. `project` selects another project, which requires the scope `operator`.
+         */
+        get: operations["listUsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/principals/{principal_id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of an API key, a user or a share. */
+                principal_id: components["parameters"]["PrincipalId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Sign a key, a user or a share out everywhere
+         * @description Ends all browser sessions of another principal of the project, and its sign-in codes; its open streams end within a
+         *     second. A key and a share remain valid, and a user can sign in again as long as the OpenID provider allows it. The
+         *     scope `operator` reaches principals of all projects.
+         */
+        delete: operations["endSessionsOf"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sign-in-methods": {
         parameters: {
             query?: never;
@@ -5326,6 +5372,9 @@ export interface components {
             name: string;
             /** @description E-mail address; `null` without one. */
             email: string | null;
+            /** @description Time of the last sign-in. */
+            signed_in_at: components["schemas"]["Time"];
+            /** @description End of the last sign-in. */
             expires_at: components["schemas"]["Time"];
         };
         /** @description Quota of a project; `null`: unlimited. */
@@ -5392,6 +5441,25 @@ export interface components {
             me: components["schemas"]["Me"];
             expires_at: components["schemas"]["Time"];
         };
+        /** @description A user with the rights of the last sign-in. */
+        SignedInUser: {
+            user: components["schemas"]["User"];
+            scopes: components["schemas"]["Scopes"];
+            /**
+             * @description Browser sessions that have not ended.
+             * @example 1
+             */
+            num_sessions: number;
+        };
+        /** @description All users of a project whose sign-in has not ended, the newest sign-in first. */
+        UserList: {
+            data: components["schemas"]["SignedInUser"][];
+        };
+        /**
+         * @description Identifier of the sender of requests, an API key, a share or a user.
+         * @example key_01KAJX7Q1N3P5R7T9V1X3Z5B7D
+         */
+        PrincipalId: string;
         /** @description How a browser can sign in besides a key. */
         SignInMethods: {
             /** @description The OpenID provider; `null` without one. */
@@ -5413,11 +5481,6 @@ export interface components {
          * @example 1763715600000-0
          */
         AuditEntryId: string;
-        /**
-         * @description Identifier of the sender of requests, an API key, a share or a user.
-         * @example key_01KAJX7Q1N3P5R7T9V1X3Z5B7D
-         */
-        PrincipalId: string;
         /**
          * @description Name of an operation: its `operationId` in this document.
          * @example cancelJob
@@ -6188,6 +6251,8 @@ export interface components {
         ModelId: components["schemas"]["ModelId"];
         /** @description Identifier of the API key. */
         ApiKeyId: components["schemas"]["ApiKeyId"];
+        /** @description Identifier of an API key, a user or a share. */
+        PrincipalId: components["schemas"]["PrincipalId"];
         /** @description Identifier of the webhook. */
         WebhookId: components["schemas"]["WebhookId"];
         /** @description Identifier of the message in the webhook's log. */
@@ -9161,6 +9226,86 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listUsers: {
+        parameters: {
+            query?: {
+                /** @description Project of the users; by default the project of the calling key. */
+                project?: components["schemas"]["ProjectName"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The users. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    endSessionsOf: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of an API key, a user or a share. */
+                principal_id: components["parameters"]["PrincipalId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The principal has no session. */
+            204: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

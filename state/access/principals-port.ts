@@ -24,4 +24,6 @@ export interface Principals {
    * principal has expired.
    */
   findPrincipal(secret: string): Promise<Principal | null>;
+  /** Returns the principal with this id; null when it is unknown, was revoked or has expired. */
+  getPrincipal(id: string): Promise<Principal | null>;
 }

@@ -6,17 +6,12 @@ import type { ShareLookUps } from './shares.js';
 import { SHARE_TOKEN } from './shares-port.js';
 import type { UserLookUps } from './users.js';
 
-export interface PrincipalLookUps extends Principals {
-  /** Returns the principal with this id; null when it was revoked or has expired. */
-  getPrincipal(id: string): Promise<Principal | null>;
-}
-
 export function principals(
   lookUps: LookUps,
   { findApiKey, getApiKey }: Pick<ApiKeys, 'findApiKey' | 'getApiKey'>,
   { findShare, getShare }: ShareLookUps,
   { getUser }: UserLookUps,
-): PrincipalLookUps {
+): Principals {
   return {
     async findPrincipal(secret) {
       if (secret.startsWith(SHARE_TOKEN)) return findShare(secret);

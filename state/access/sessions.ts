@@ -1,13 +1,13 @@
 import { redisCall, type StoreContext } from '../core/context.js';
 import type { LookUps, SessionRecord } from './look-ups.js';
-import type { PrincipalLookUps } from './principals.js';
+import type { Principals } from './principals-port.js';
 import { hashOf } from './secret-hash.js';
 import { type BrowserSession, SESSION_MS, type Sessions, SIGN_IN_CODE_MS } from './sessions-port.js';
 
 export function sessions(
   context: StoreContext,
   lookUps: LookUps,
-  principals: Pick<PrincipalLookUps, 'getPrincipal'>,
+  principals: Pick<Principals, 'getPrincipal'>,
 ): Sessions {
   const { redis, prefix, commands } = context;
 

@@ -1,4 +1,4 @@
-import type { Scope } from '../../contracts/index.js';
+import type { Scope, SignedInUser } from '../../contracts/index.js';
 import type { Principal } from './principals-port.js';
 
 /** A user as the OpenID provider describes them, and their rights. */
@@ -15,4 +15,6 @@ export interface UserInput {
 export interface Users {
   /** Records a user who has signed in. Rights of an earlier sign-in are replaced, also for its sessions. */
   putUser(user: UserInput, lifeMs: number): Promise<Principal>;
+  /** Returns the users of a project whose sign-in has not ended, the newest sign-in first. */
+  listUsers(project: string): Promise<SignedInUser[]>;
 }

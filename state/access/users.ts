@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { redisCall, type StoreContext } from '../core/context.js';
+import type { SignedInUser } from '../../contracts/index.js';
+import { indexKey, redisCall, type StoreContext } from '../core/context.js';
 import type { LookUps } from './look-ups.js';
 import type { Principal } from './principals-port.js';
 import type { UserInput, Users } from './users-port.js';
@@ -22,9 +23,26 @@ export function users(context: StoreContext, lookUps: LookUps): Users & UserLook
   return {
     async putUser(input, lifeMs) {
       const principal = principalOf(input, lifeMs);
-      const call = { user_id: principal.id, document: JSON.stringify(principal), life_ms: lifeMs };
+      const { id: user_id, project } = principal;
+      const call = { user_id, project, document: JSON.stringify(principal), life_ms: lifeMs };
       await lookUps.change('put_user', call);
       return principal;
+    },
+
+    async listUsers(project) {
+      const now = Date.now();
+      const ids = await redisCall(
+        redis.zrange(indexKey(context, project, 'user-ids'), now, '+inf', 'BYSCORE'),
+      );
+      const users = await Promise.all(
+        ids.map(async (id): Promise<SignedInUser[]> => {
+          const principal = await read(id);
+          const num_sessions = await redisCall(redis.zcount(`${prefix}:sessions:${id}`, now, '+inf'));
+          if (!principal?.user) return [];
+          return [{ user: principal.user, scopes: [...principal.scopes], num_sessions }];
+        }),
+      );
+      return users.flat().sort((a, b) => b.user.signed_in_at.localeCompare(a.user.signed_in_at));
     },
 
     getUser: (userId) => lookUps.users.find(userId, () => read(userId)),
@@ -36,8 +54,9 @@ function principalOf(
   lifeMs: number,
 ): Principal {
   const id = idOf(issuer, subject);
-  const expires_at = new Date(Date.now() + lifeMs).toISOString();
-  const user = { id, subject, name, email, expires_at };
+  const now = Date.now();
+  const expires_at = new Date(now + lifeMs).toISOString();
+  const user = { id, subject, name, email, signed_in_at: new Date(now).toISOString(), expires_at };
   return {
     id,
     name,

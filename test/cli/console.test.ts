@@ -35,6 +35,18 @@ t.test('the printed address signs a browser in, once', async (t) => {
   t.equal((await signIn(address)).statusCode, 201);
 });
 
+t.test('an admin signs others out', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const ada = { issuer: 'https://login.example.com', subject: 'ada', name: 'Ada', email: null };
+  const { id } = await stack.store.putUser({ ...ada, project: 'default', scopes: ['models'] }, 3_600_000);
+  await stack.store.createSession('theirs', { principal_id: id }, { secure: false });
+  t.match(await zerofleet(['users']), { code: 0, out: new RegExp(`${id} +Ada +models .* 1$`, 'm') });
+  t.match(await zerofleet(['sign-out', id]), { code: 0, err: new RegExp(`${id} have ended`) });
+  t.equal(await stack.store.findSession('theirs'), null);
+  t.match(await zerofleet(['users']), { out: / 0$/m });
+  t.match(await zerofleet(['sign-out', `usr_${'0'.repeat(26)}`]), { code: 1, err: /principal_not_found/ });
+});
+
 t.test('a browser is opened', { skip: process.platform !== 'linux' && 'xdg-open' }, async (t) => {
   const { dir, url } = await start(t);
   const env = { ZEROFLEET_URL: url, ZEROFLEET_API_KEY: ADMIN_KEY, DISPLAY: ':0', PATH: dir };

@@ -228,11 +228,23 @@ t.test('all methods', async (t) => {
     const { url, expires_at } = await sessions.address();
     t.ok(url.startsWith(`${client.options.baseUrl}/#/sign-in/zf_code_`));
     t.ok(Date.parse(expires_at) > Date.now());
+    t.strictSame(await sessions.users(), []);
+    t.strictSame(await sessions.users('unknown'), []);
     await sessions.endAll();
     t.equal(
       (await http.POST('/v1/sessions', { body: { code: url.split('/').at(-1) } })).response.status,
       401,
     );
+  });
+
+  await t.test('sessions of another key', async (t) => {
+    const { secret, id } = await client.apiKeys.create({ name: 'other', scopes: ['jobs:read'] });
+    const other = new Zerofleet({ ...client.options, apiKey: secret });
+    const { code } = await other.sessions.code();
+    await client.sessions.endOf(id);
+    t.equal((await client.http.POST('/v1/sessions', { body: { code } })).response.status, 401);
+    await client.apiKeys.revoke(id);
+    await t.rejects(client.sessions.endOf(id), { code: 'principal_not_found', status: 404 });
   });
 
   await t.test('shares', async (t) => {

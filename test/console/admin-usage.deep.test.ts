@@ -3,7 +3,7 @@ import t from 'tap';
 import { ensureBrowser } from '../../api/testing/browser.js';
 import { claimAndTrain } from '../../api/testing/training.js';
 import type { Project } from '../../contracts/index.js';
-import { axeFindings, looksWell, refusal, startConsole, untilCount } from './console.js';
+import { axeFindings, errorAt, looksWell, startConsole, untilCount } from './console.js';
 
 const skip = await ensureBrowser();
 
@@ -54,7 +54,7 @@ t.test('usage by day, and quotas', { skip }, async (t) => {
     t.equal(await page.inputValue('dialog [name=max_storage]'), '0.5');
     await page.fill('dialog [name=max_jobs]', '99999999999999999999');
     await page.click('dialog button:has-text("Save")');
-    await refusal(t, page.locator('dialog'), '/quota/max_jobs');
+    await errorAt(page, 'Unfinished runs');
     await page.fill('dialog [name=max_jobs]', '');
     await page.click('dialog button:has-text("Save")');
     await page.waitForSelector('[aria-label=Projects] td:has-text("1 (no limit)")');

@@ -3,7 +3,16 @@ import t from 'tap';
 import { ensureBrowser, openPage } from '../../api/testing/browser.js';
 import { startTestStack } from '../../api/testing/stack.js';
 import type { ApiKey, Page as Entries, Scope } from '../../contracts/index.js';
-import { axeFindings, looksWell, openConsole, refusal, startConsole, takeSecret } from './console.js';
+import {
+  axeFindings,
+  countRequests,
+  errorAt,
+  looksWell,
+  openConsole,
+  refusal,
+  startConsole,
+  takeSecret,
+} from './console.js';
 
 const skip = await ensureBrowser();
 
@@ -17,6 +26,7 @@ t.test('keys', { skip }, async (t) => {
   };
   const row = (name: string) => page.locator(`[aria-label=Keys] tr:has-text("${name}")`);
   const secrets: string[] = [];
+  const dialog = page.locator('dialog');
   await open('#/runs');
   await page.waitForSelector('h1:has-text("Runs")');
 
@@ -28,13 +38,15 @@ t.test('keys', { skip }, async (t) => {
     await page.click('text=New key');
     await page.fill('dialog [name=name]', '<b>ci</b>');
     await page.click('dialog button:has-text("Create")');
-    await refusal(t, page.locator('dialog'), '/scopes');
+    await errorAt(dialog, 'Scopes', '1');
+    await page.waitForSelector('dialog [name=scopes]:focus');
     t.equal(await page.inputValue('dialog [name=name]'), '<b>ci</b>', 'the input stays');
     await page.check('dialog [value="jobs:read"]');
     await page.check('dialog [value=models]');
     await page.fill('dialog [name=expires_at]', '2020-01-31T08:00');
     await page.click('dialog button:has-text("Create")');
-    await refusal(t, page.locator('dialog'), '/expires_at');
+    await errorAt(dialog, 'Expires (never, if empty)', 'has passed');
+    await page.waitForSelector('dialog [name=expires_at]:focus');
     await page.fill('dialog [name=expires_at]', '2999-01-31T08:00');
     await page.fill('dialog [name=requests_per_minute]', '1234');
     t.same(await axeFindings(page), []);
@@ -46,6 +58,39 @@ t.test('keys', { skip }, async (t) => {
     const [key] = await stored();
     t.match(key, { scopes: ['jobs:read', 'models'], requests_per_minute: 1234 });
     t.equal(await answerOf(secrets[0]!), 200);
+    t.match(complaints.splice(0), [/422/, /422/]);
+  });
+
+  await t.test('its name, expiry and limit are changed; errors stand at their fields', async (t) => {
+    const change = () => row('<b>ci</b>').locator('text=Change').click();
+    await change();
+    t.equal(await page.inputValue('dialog [name=expires_at]'), '2999-01-31T08:00');
+    t.equal(await page.inputValue('dialog [name=requests_per_minute]'), '1234');
+    const requests = countRequests(page);
+    await page.click('dialog button:has-text("Save")');
+    await dialog.waitFor({ state: 'detached' });
+    t.same(
+      requests.filter((request) => !request.startsWith('GET')),
+      [],
+      'nothing was changed',
+    );
+    await change();
+    await page.fill('dialog [name=expires_at]', '2020-01-31T08:00');
+    await page.fill('dialog [name=requests_per_minute]', '9999999');
+    await page.click('dialog button:has-text("Save")');
+    await errorAt(dialog, "Requests per minute (the server's limit, if empty)", '1000000');
+    t.same(await axeFindings(page), []);
+    await page.fill('dialog [name=requests_per_minute]', '');
+    await page.click('dialog button:has-text("Save")');
+    await errorAt(dialog, 'Expires (never, if empty)', 'has passed');
+    t.equal(await page.locator('dialog .errors').count(), 1);
+    await page.fill('dialog [name=expires_at]', '');
+    await page.fill('dialog [name=name]', '<b>ci</b> changed');
+    await page.click('dialog button:has-text("Save")');
+    await row('<b>ci</b> changed').waitFor();
+    t.match(await row('<b>ci</b> changed').textContent(), /just now.*never.*default/);
+    const [key] = await stored();
+    t.match(key, { name: '<b>ci</b> changed', expires_at: null, requests_per_minute: null });
     t.match(complaints.splice(0), [/422/, /422/]);
   });
 
@@ -140,6 +185,10 @@ t.test('keys', { skip }, async (t) => {
     ] satisfies Scope[]);
     t.equal(await page.locator('dialog [name=project]').count(), 0);
     await page.keyboard.press('Escape');
+    await page.click('.api-keys >> text=Change');
+    await page.fill('dialog [name=name]', 'of team c');
+    await page.click('dialog button:has-text("Save")');
+    await page.waitForSelector('.account:has-text("of team c")');
     await page.click('role=tab[name=usage]');
     await page.waitForSelector('text=team-c now');
     t.equal(await page.locator('[aria-label=Projects]').count(), 0);

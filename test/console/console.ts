@@ -161,6 +161,10 @@ export async function looksWell(t: Test, page: Page): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 900 });
 }
 
+/** Waits for an error at the field with this label. */
+export const errorAt = (owner: Page | Locator, label: string, text = '') =>
+  owner.locator(`:is(label, legend):text-is("${label}") ~ .errors:has-text("${text}")`).waitFor();
+
 /** An error that stays until it is dismissed. */
 export async function refusal(t: Test, owner: Page | Locator, code: string): Promise<void> {
   const notice = owner.locator(`.notice:has-text("${code}")`);

@@ -4,7 +4,7 @@ import { ensureBrowser } from '../../api/testing/browser.js';
 import { startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
 import type { Job, Page as ListPage } from '../../contracts/index.js';
-import { axeFindings, isTooWide, openConsole } from './console.js';
+import { axeFindings, errorAt, isTooWide, openConsole, untilCount } from './console.js';
 
 const PLAN = '[aria-labelledby=new-plan]';
 const START = `${PLAN} button:has-text("Start the run"):not(:disabled)`;
@@ -33,16 +33,13 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     await page.waitForSelector('[role=tablist]');
     return newest();
   };
-  /** Waits for an error at the field with this label. */
-  const errorAt = (label: string, text: string) =>
-    page.waitForSelector(`.field:has(label:text-is("${label}")) .errors:has-text("${text}")`);
 
   await t.test('chats are dropped, read, and trained on with adapters', async (t) => {
     await open('#/new');
     await page.waitForSelector('text=Upload or choose data first.');
     t.same(await axeFindings(page), []);
     await drop('chats.jsonl', lines([1, 2, 3].map(chat)));
-    await errorAt('Chat template (Jinja)', 'no chat template');
+    await errorAt(page, 'Chat template (Jinja)', 'no chat template');
     await page.click('text=Use ChatML');
     await page.waitForSelector(START);
     await page.click('summary:has-text("The first texts")');
@@ -73,12 +70,12 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     await page.waitForSelector(START);
     await page.getByLabel('Batch size').fill('0');
     await page.getByLabel('Learning rate').fill('1e-');
-    await errorAt('Batch size', '1');
-    await errorAt('Learning rate', 'number');
+    await errorAt(page, 'Batch size', '1');
+    await errorAt(page, 'Learning rate', 'number');
     t.equal(await page.locator(START).count(), 0);
     t.same(await axeFindings(page), []);
     await open('#/new');
-    await errorAt('Batch size', '1');
+    await errorAt(page, 'Batch size', '1');
     t.equal(await page.getByLabel('Learning rate').inputValue(), '1e-');
     await page.getByLabel('Batch size').fill('8');
     await page.getByLabel('Learning rate').fill('1e-4');
@@ -101,6 +98,41 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     await drop('pairs.jsonl', lines([{ prompt: 'Two and two is', chosen: ' four.', rejected: ' five.' }]));
     await page.waitForSelector('select:has(option:text-is("dpo"):checked)');
     await page.waitForSelector('label:text-is("Beta")');
+  });
+
+  await t.test('an export with a file for TensorBoard, and trackers', async (t) => {
+    const { id } = await stack.upload('a text '.repeat(500));
+    await open(`#/new?dataset=${id}`);
+    await page.waitForSelector(START);
+    await page.getByLabel('Format', { exact: true }).selectOption('peft');
+    await errorAt(page, 'Format', 'adapter');
+    await page.getByLabel('Format', { exact: true }).selectOption('');
+    await page.getByLabel('Dtype', { exact: true }).selectOption('fp32');
+    await page.getByLabel('With a file of the metrics for TensorBoard').check();
+    await page.click('text=Add a tracker');
+    await errorAt(page, 'Experiment');
+    await errorAt(page, 'Reached by', 'exactly one of server, url');
+    await page.getByLabel('Configured server', { exact: true }).fill('absent');
+    await page.getByLabel('Experiment', { exact: true }).fill('models');
+    await errorAt(page, 'Configured server', 'has configured no servers');
+    t.same(await axeFindings(page), []);
+    for (const width of [390, 1280, 2560]) t.notOk(await isTooWide(page, width), String(width));
+    await page.getByLabel('Reached by').selectOption('url');
+    await page.getByLabel('URL', { exact: true }).fill('http://192.168.0.1:5000');
+    await errorAt(page, 'URL');
+    await page.getByLabel('URL', { exact: true }).fill('https://1.1.1.1/mlflow');
+    await page.getByLabel('Run', { exact: true }).fill('<b>first</b>');
+    await page.click('text=Add a tracker');
+    await untilCount(page, 'fieldset:has(legend:text("Tracker"))', 2);
+    await page.click('text=Remove >> nth=1');
+    await page.waitForSelector('#new-integrations:focus');
+    await page.waitForSelector(START);
+    t.match((await started()).spec, {
+      export: { dtype: 'fp32', tensorboard: true },
+      integrations: [
+        { type: 'mlflow', url: 'https://1.1.1.1/mlflow', experiment: 'models', run_name: '<b>first</b>' },
+      ],
+    });
   });
 
   await t.test('a run goes on from a checkpoint of another one', async (t) => {

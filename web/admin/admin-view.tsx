@@ -7,6 +7,7 @@ import '../style/admin.css';
 import { AuditTab } from './audit-tab.js';
 import { KeysTab } from './keys-tab.js';
 import { UsageTab } from './usage-tab.js';
+import { UsersTab } from './users-tab.js';
 import { WebhooksTab } from './webhooks-tab.js';
 
 const TABS: Readonly<Record<string, FunctionComponent>> = {
@@ -14,6 +15,7 @@ const TABS: Readonly<Record<string, FunctionComponent>> = {
   usage: UsageTab,
   audit: AuditTab,
   webhooks: WebhooksTab,
+  users: UsersTab,
 };
 
 export function AdminView() {

@@ -1,5 +1,14 @@
 import t from 'tap';
-import { GIB, keyRequestOf, overlapOf, quotaOf, timeOf, webhookSpecOf } from './fields.js';
+import {
+  GIB,
+  keyPatchOf,
+  keyRequestOf,
+  localOf,
+  overlapOf,
+  quotaOf,
+  timeOf,
+  webhookSpecOf,
+} from './fields.js';
 
 function formOf(fields: Record<string, string | string[]>): FormData {
   const form = new FormData();
@@ -26,6 +35,24 @@ t.test('a key', async (t) => {
     requests_per_minute: 60,
   });
   t.equal(timeOf('soon'), undefined);
+});
+
+t.test('a change of a key has what was changed', async (t) => {
+  const expires_at = new Date(2027, 0, 31, 8, 5, 12, 345).toISOString();
+  const key = { name: 'ci', expires_at, requests_per_minute: 60 };
+  const fields = { name: 'ci', expires_at: '2027-01-31T08:05', requests_per_minute: '60' };
+  t.equal(localOf(expires_at), fields.expires_at);
+  t.strictSame(keyPatchOf(formOf(fields), key), {}, 'seconds are no change');
+  t.strictSame(keyPatchOf(formOf({ ...fields, name: ' cd ' }), key), { name: 'cd' });
+  t.strictSame(keyPatchOf(formOf({ ...fields, expires_at: '', requests_per_minute: '' }), key), {
+    expires_at: null,
+    requests_per_minute: null,
+  });
+  t.strictSame(keyPatchOf(formOf({ ...fields, expires_at: '2028-01-31T08:05' }), key), {
+    expires_at: new Date(2028, 0, 31, 8, 5).toISOString(),
+  });
+  const bare = { name: 'ci', expires_at: null, requests_per_minute: null };
+  t.strictSame(keyPatchOf(formOf({ name: 'ci', expires_at: '', requests_per_minute: '' }), bare), {});
 });
 
 t.test('an overlap, also none', async (t) => {

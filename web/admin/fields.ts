@@ -1,5 +1,12 @@
 /** Requests that the forms of the administration make. */
-import type { ApiKeyRequest, ProjectQuota, Scope, WebhookSpec } from '../../contracts/types.js';
+import type {
+  ApiKey,
+  ApiKeyPatch,
+  ApiKeyRequest,
+  ProjectQuota,
+  Scope,
+  WebhookSpec,
+} from '../../contracts/types.js';
 
 const textOf = (form: FormData, name: string) => String(form.get(name) ?? '').trim();
 
@@ -14,6 +21,13 @@ export function timeOf(local: string): string | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
 }
 
+/** The inverse of `timeOf`, to the minute; empty without a time. */
+export function localOf(time: string | null): string {
+  if (time === null) return '';
+  const at = new Date(time);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
 /** Absent fields of an answer of the form are left to the server. */
 export function keyRequestOf(form: FormData): ApiKeyRequest {
   return {
@@ -22,6 +36,20 @@ export function keyRequestOf(form: FormData): ApiKeyRequest {
     project: textOf(form, 'project') || undefined,
     expires_at: timeOf(textOf(form, 'expires_at')),
     requests_per_minute: numberOf(form, 'requests_per_minute'),
+  };
+}
+
+type Changeable = Pick<ApiKey, 'name' | 'expires_at' | 'requests_per_minute'>;
+
+/** Fields of a key that the form has changed. An untouched expiry, of which the form shows no seconds, is none. */
+export function keyPatchOf(form: FormData, key: Changeable): ApiKeyPatch {
+  const name = textOf(form, 'name');
+  const expires = textOf(form, 'expires_at');
+  const requests_per_minute = numberOf(form, 'requests_per_minute') ?? null;
+  return {
+    ...(name !== key.name && { name }),
+    ...(expires !== localOf(key.expires_at) && { expires_at: timeOf(expires) ?? null }),
+    ...(requests_per_minute !== key.requests_per_minute && { requests_per_minute }),
   };
 }
 

@@ -1,33 +1,25 @@
 import { useSignal } from '@preact/signals';
-import { SCOPES } from '../../contracts/index.js';
 import type { ApiKey } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useList } from '../app/list.js';
-import { useLoaded } from '../app/loaded.js';
-import { go, linkTo, place } from '../app/router.js';
-import { may, session } from '../app/session.js';
+import { linkTo } from '../app/router.js';
+import { may } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { Empty } from '../parts/empty.js';
 import { ago, count, dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { TableHead } from '../parts/table-head.js';
-import { keyRequestOf, overlapOf } from './fields.js';
-import { FormDialog, OverlapField } from './form-dialog.js';
+import { ChangeKey, isOwn, NewKey, RotateKey } from './key-dialogs.js';
+import { ProjectChoice, projectShown, useProjects } from './project-choice.js';
+import { SignOut } from './sign-out.js';
 
 const COLUMNS = ['Name', 'Project', 'Scopes', 'Last used', 'Expires', 'Requests per minute', 'Actions'];
 
-/** Names of all projects for operators, none for others. */
-const readProjects = async () =>
-  may('operator') ? (await client.projects.list()).map(({ name }) => name) : [];
-
-const me = () => (session.value.state === 'in' ? session.value.me : null);
-
 export function KeysTab() {
-  const own = me()?.project?.name ?? '';
-  const project = place.value.query.get('project') ?? own;
+  const project = projectShown();
   const { list, more } = useList(() => client.apiKeys.list({ limit: 100, project }), [project]);
-  const projects = useLoaded(readProjects, []);
-  const open = useSignal<'new' | ApiKey | null>(null);
+  const projects = useProjects();
+  const open = useSignal<'new' | { action: 'change' | 'rotate'; key: ApiKey } | null>(null);
   /** The list is read after a secret was shown: a session that its rotation has ended would hide it. */
   const close = () => {
     open.value = null;
@@ -35,24 +27,11 @@ export function KeysTab() {
     void projects.reload();
   };
   const keys = list.value.value;
+  const opened = open.value === 'new' ? null : open.value;
   return (
     <>
       <div class="filters">
-        {may('operator') && (
-          <label>
-            Project
-            <select
-              value={project}
-              onChange={({ currentTarget: { value } }) =>
-                go(linkTo(['admin'], { project: value === own ? '' : value }), { replace: true })
-              }
-            >
-              {[...new Set([own, project, ...(projects.value.value ?? [])])].map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          </label>
-        )}
+        <ProjectChoice projects={projects.value.value ?? []} />
         <span class="spring" />
         <button type="button" class="primary" onClick={() => (open.value = 'new')}>
           New key
@@ -74,8 +53,8 @@ export function KeysTab() {
                 <KeyRow
                   key={key.id}
                   apiKey={key}
-                  onRotate={() => (open.value = key)}
-                  onRevoked={() => list.reload()}
+                  onOpen={(action) => (open.value = { action, key })}
+                  reload={() => list.reload()}
                 />
               ))}
             </tbody>
@@ -90,23 +69,25 @@ export function KeysTab() {
       {open.value === 'new' && (
         <NewKey project={project} projects={projects.value.value ?? []} onClose={close} />
       )}
-      {open.value !== null && open.value !== 'new' && <RotateKey apiKey={open.value} onClose={close} />}
+      {opened?.action === 'change' && <ChangeKey apiKey={opened.key} onClose={close} />}
+      {opened?.action === 'rotate' && <RotateKey apiKey={opened.key} onClose={close} />}
     </>
   );
 }
 
 interface KeyRowProps {
   apiKey: ApiKey;
-  onRotate: () => void;
-  onRevoked: () => Promise<void>;
+  onOpen: (action: 'change' | 'rotate') => void;
+  /** Reads the list again. */
+  reload: () => Promise<void>;
 }
 
-function KeyRow({ apiKey, onRotate, onRevoked }: KeyRowProps) {
+function KeyRow({ apiKey, onOpen, reload }: KeyRowProps) {
   const { id, name, project, scopes, last_used_at, expires_at, requests_per_minute } = apiKey;
   const { builtin, previous_secret_until } = apiKey;
   const revoke = async () => {
     await client.apiKeys.revoke(id);
-    await onRevoked();
+    await reload();
   };
   return (
     <tr>
@@ -127,10 +108,16 @@ function KeyRow({ apiKey, onRotate, onRevoked }: KeyRowProps) {
       <td class="actions">
         <a href={linkTo(['admin'], { tab: 'audit', principal_id: id })}>Audit</a>
         {!builtin && (may('operator') || !scopes.includes('operator')) && (
-          <button type="button" class="quiet" onClick={onRotate}>
-            Rotate
-          </button>
+          <>
+            <button type="button" class="quiet" onClick={() => onOpen('change')}>
+              Change
+            </button>
+            <button type="button" class="quiet" onClick={() => onOpen('rotate')}>
+              Rotate
+            </button>
+          </>
         )}
+        <SignOut id={id} name={name} isOwn={isOwn(apiKey)} onDone={reload} />
         <ActionButton
           label="Revoke"
           kind="danger"
@@ -141,8 +128,6 @@ function KeyRow({ apiKey, onRotate, onRevoked }: KeyRowProps) {
     </tr>
   );
 }
-
-const isOwn = ({ id }: ApiKey) => me()?.api_key?.id === id;
 
 const isAhead = (time: string | null): time is string => time !== null && Date.parse(time) > Date.now();
 
@@ -163,63 +148,5 @@ function KeyBadges({ apiKey }: { apiKey: ApiKey }) {
       )}{' '}
       {expires_at !== null && !isAhead(expires_at) && <span class="badge bad">expired</span>}
     </>
-  );
-}
-
-interface NewKeyProps {
-  project: string;
-  /** Names that are offered; any other one is a new project. */
-  projects: readonly string[];
-  onClose: () => void;
-}
-
-function NewKey({ project, projects, onClose }: NewKeyProps) {
-  const create = async (form: FormData) => (await client.apiKeys.create(keyRequestOf(form))).secret;
-  return (
-    <FormDialog title="New key" submit="Create" send={create} onClose={onClose}>
-      <label>
-        Name
-        <input name="name" required autocomplete="off" />
-      </label>
-      <fieldset>
-        <legend>Scopes</legend>
-        {SCOPES.filter(may).map((scope) => (
-          <label key={scope} class="check">
-            <input type="checkbox" name="scopes" value={scope} />
-            {scope}
-          </label>
-        ))}
-      </fieldset>
-      {may('operator') && (
-        <label>
-          Project
-          <input name="project" defaultValue={project} list="projects" required autocomplete="off" />
-          <datalist id="projects">
-            {projects.map((name) => (
-              <option key={name} value={name} />
-            ))}
-          </datalist>
-        </label>
-      )}
-      <label>
-        Expires (never, if empty)
-        <input name="expires_at" type="datetime-local" />
-      </label>
-      <label>
-        Requests per minute (the server's limit, if empty)
-        <input name="requests_per_minute" type="number" min={1} />
-      </label>
-    </FormDialog>
-  );
-}
-
-function RotateKey({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
-  const rotate = async (form: FormData) => (await client.apiKeys.rotate(apiKey.id, overlapOf(form))).secret;
-  return (
-    <FormDialog title={`New secret of ${apiKey.name}`} submit="Rotate" send={rotate} onClose={onClose}>
-      <p>The key gets a new secret and keeps its scopes.</p>
-      <OverlapField />
-      {isOwn(apiKey) && <p class="muted small">Your session ends if the previous secret works no longer.</p>}
-    </FormDialog>
   );
 }

@@ -5,7 +5,7 @@ import { useLoaded } from '../app/loaded.js';
 import { Notice } from '../parts/notice.js';
 import { TableHead } from '../parts/table-head.js';
 import { GIB, quotaOf } from './fields.js';
-import { FormDialog } from './form-dialog.js';
+import { FormDialog, TextInput } from './form-dialog.js';
 import { sharesOf } from './usage.js';
 
 /** All projects with their use and quotas, for operators. */
@@ -43,31 +43,33 @@ export function Projects() {
   );
 }
 
-function QuotaDialog({ project: { name, quota }, onClose }: { project: Project; onClose: () => void }) {
+function QuotaDialog({ project, onClose }: { project: Project; onClose: () => void }) {
+  const { quota } = project;
   const save = async (form: FormData) => {
-    await client.projects.put(name, quotaOf(form));
+    await client.projects.put(project.name, quotaOf(form));
     return null;
   };
   const { max_storage_bytes } = quota;
+  const storage = max_storage_bytes === null ? null : max_storage_bytes / GIB;
   const fields = [
-    ['max_jobs', 'Unfinished runs', quota.max_jobs, 1],
-    ['max_ranks', 'Ranks', quota.max_ranks, 1],
-    ['max_storage', 'Storage in GiB', max_storage_bytes === null ? null : max_storage_bytes / GIB, 'any'],
-  ] as const;
+    { name: 'max_jobs', label: 'Unfinished runs', limit: quota.max_jobs },
+    { name: 'max_ranks', label: 'Ranks', limit: quota.max_ranks },
+    { name: 'max_storage', path: 'max_storage_bytes', label: 'Storage in GiB', limit: storage, step: 'any' },
+  ];
   return (
-    <FormDialog title={`Quota of ${name}`} submit="Save" send={save} onClose={onClose}>
+    <FormDialog title={`Quota of ${project.name}`} submit="Save" send={save} onClose={onClose}>
       <p class="muted">An empty field is no limit. A lower limit removes nothing: it refuses what is new.</p>
-      {fields.map(([field, label, limit, step]) => (
-        <label key={field}>
-          {label}
-          <input
-            name={field}
-            type="number"
-            min={0}
-            step={step}
-            defaultValue={limit === null ? '' : String(limit)}
-          />
-        </label>
+      {fields.map(({ name, label, path = name, limit, step = 1 }) => (
+        <TextInput
+          key={name}
+          name={name}
+          label={label}
+          path={['quota', path]}
+          type="number"
+          min={0}
+          step={step}
+          defaultValue={limit === null ? '' : String(limit)}
+        />
       ))}
     </FormDialog>
   );

@@ -1,5 +1,8 @@
 /** The HTTP API as the console uses it: the typed client, with the browser's session instead of a key. */
 import { ApiError, ConnectionError, Zerofleet } from '../../client/index.js';
+import type { Fault } from '../parts/fields.js';
+
+export type { Fault };
 
 /** The console may lie behind a path of a proxy. */
 const baseUrl = new URL('.', location.href.replace(/#.*/, '')).href.replace(/\/$/, '');
@@ -11,15 +14,6 @@ export const impatient = new Zerofleet({ baseUrl, retry: { tries: 1 } });
 
 /** The client with a token of its own, whatever the session of the browser. */
 export const clientOf = (token: string) => new Zerofleet({ baseUrl, apiKey: token });
-
-/** An error as the console shows it. */
-export interface Fault {
-  /** Code of the catalogue, or `offline`. */
-  code: string;
-  message: string;
-  /** Bad fields of a document. */
-  fields: readonly { pointer: string; message: string }[];
-}
 
 export function faultOf(error: unknown): Fault {
   if (error instanceof ApiError) {

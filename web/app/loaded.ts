@@ -1,8 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { ApiError } from '../../client/index.js';
 import { type Fault, faultOf, isAborted } from './connection.js';
-import { sessionEnded } from './session.js';
 
 export interface Loaded<T> {
   /** The newest value; it stays while it is read again, and after an error. */
@@ -84,7 +82,6 @@ class Loader<T> implements Loaded<T> {
       this.fault.value = null;
     } catch (error) {
       if (signal.aborted || isAborted(error)) return;
-      if (error instanceof ApiError && error.status === 401) sessionEnded();
       this.fault.value = faultOf(error);
     }
   }

@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals';
 import { ApiError } from '../../client/index.js';
 import { bodyOf } from '../../client/transport.js';
 import type { Me, Scope } from '../../contracts/types.js';
-import { client } from './connection.js';
+import { client, impatient } from './connection.js';
 
 export type Session =
   | { state: 'unknown' }
@@ -12,8 +12,11 @@ export type Session =
 
 export const session = signal<Session>({ state: 'unknown' });
 
+/** Who is signed in; null for nobody. */
+export const me = () => (session.value.state === 'in' ? session.value.me : null);
+
 /** The share of a session that shows one run; null for a session of a key. */
-export const share = computed(() => (session.value.state === 'in' ? session.value.me.share : null));
+export const share = computed(() => me()?.share ?? null);
 
 /** Reads who is signed in. @throws errors of the client, other than that nobody is */
 export async function readSession(): Promise<void> {
@@ -21,7 +24,7 @@ export async function readSession(): Promise<void> {
     session.value = { state: 'in', me: await client.me() };
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401)) throw error;
-    session.value = { state: 'out', reason: null };
+    if (session.value.state === 'unknown') session.value = { state: 'out', reason: null };
   }
 }
 
@@ -37,8 +40,8 @@ export async function signOut(everywhere: boolean): Promise<void> {
   session.value = { state: 'out', reason: null };
 }
 
-/** Called when the server no longer knows the session. */
-export function sessionEnded(): void {
+/** The server no longer knows the session. */
+function end(): void {
   if (session.value.state !== 'in') return;
   const reason =
     share.value === null ? 'The session has ended.' : 'The shared link has expired or was revoked.';
@@ -51,3 +54,10 @@ export function may(scope: Scope): boolean {
   const { scopes } = session.value.me;
   return scopes.includes(scope) || (scope !== 'operator' && scopes.includes('admin'));
 }
+
+for (const { http } of [client, impatient])
+  http.use({
+    onResponse: ({ response }) => {
+      if (response.status === 401) end();
+    },
+  });

@@ -3,10 +3,11 @@ import { may } from '../app/session.js';
 import { Drop } from '../data/drop.js';
 import { type Report, uploadDataset } from '../data/upload.js';
 import { bytes, count, portion } from '../parts/format.js';
+import { Labelled } from '../parts/labelled.js';
 import { Notice } from '../parts/notice.js';
 import { valueAt, withDataset, withValue } from './draft.js';
 import { PATHS, VALIDATION } from './fields.js';
-import { Choice, Labelled, NumberInput, useForm } from './inputs.js';
+import { Choice, NumberInput, useForm } from './inputs.js';
 
 interface DataSectionProps {
   datasets: readonly Dataset[];

@@ -28,6 +28,21 @@ t.test('fields of a document', async (t) => {
   t.strictSame(withValue({ train: {} }, ['train'], {}), { train: {} }, 'one that is given stays');
 });
 
+t.test('items of a list', async (t) => {
+  const draft = { integrations: [{ type: 'mlflow', run_name: 'a' }, { type: 'mlflow' }] };
+  t.equal(valueAt(draft, ['integrations', '0', 'run_name']), 'a');
+  t.equal(valueAt(draft, ['integrations', '2', 'run_name']), undefined);
+  t.strictSame(withValue(draft, ['integrations', '1', 'run_name'], 'b').integrations, [
+    { type: 'mlflow', run_name: 'a' },
+    { type: 'mlflow', run_name: 'b' },
+  ]);
+  const added = withValue(draft, ['integrations', '2'], { type: 'mlflow' });
+  t.equal((added.integrations as unknown[]).length, 3);
+  const one = withValue(draft, ['integrations', '0'], undefined);
+  t.strictSame(one, { integrations: [{ type: 'mlflow' }] });
+  t.strictSame(withValue(one, ['integrations', '0'], undefined), {}, 'an empty list goes, too');
+});
+
 t.test('methods', async (t) => {
   t.equal(methodOf(FIRST_DRAFT), 'full');
   const ranked = withValue(withMethod(FIRST_DRAFT, 'lora'), ['train', 'adapter', 'rank'], 8);

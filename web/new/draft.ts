@@ -1,29 +1,39 @@
 /** The document of a run that is being written: a JSON object, of which the form shows some fields. */
 import type { Dataset, JobSpec } from '../../contracts/types.js';
+import type { Path } from '../parts/fields.js';
 
 /** A document as far as it is written. */
 export type Draft = Readonly<Record<string, unknown>>;
 
 export const FIRST_DRAFT: Draft = { model: { preset: 'llama-tiny' }, train: { epochs: 3 } };
 
-/** Names of nested fields. */
-export type Path = readonly string[];
-
-export const pointerOf = (path: Path) => `/${path.join('/')}`;
-
-/** Returns a field; undefined if it is not given. */
+/** Returns a field; undefined if it is not given. Items of a list are named by their index. */
 export function valueAt(draft: unknown, path: Path): unknown {
-  return path.reduce((value, name) => (isObject(value) ? value[name] : undefined), draft);
+  return path.reduce((value, name) => {
+    if (Array.isArray(value)) return value[Number(name)];
+    return isObject(value) ? value[name] : undefined;
+  }, draft);
 }
 
-/** Returns the draft with another value of a field. `undefined` removes the field, and objects that are empty without it. */
+/** Returns the draft with another value of a field. `undefined` removes the field, and objects and lists that are empty without it. */
 export function withValue(draft: Draft, [name = '', ...rest]: Path, value: unknown): Draft {
   const { [name]: old, ...others } = draft;
-  const changed = rest.length === 0 ? value : withValue(isObject(old) ? old : {}, rest, value);
-  const isGone =
-    changed === undefined || (isObject(changed) && Object.keys(changed).length === 0 && rest.length > 0);
-  return isGone ? others : { ...draft, [name]: changed };
+  const changed = rest.length === 0 ? value : within(old, rest, value);
+  return changed === undefined || (rest.length > 0 && isEmpty(changed))
+    ? others
+    : { ...draft, [name]: changed };
 }
+
+function within(old: unknown, path: Path, value: unknown): unknown {
+  if (!Array.isArray(old)) return withValue(isObject(old) ? old : {}, path, value);
+  const [index, ...rest] = path;
+  const at = Number(index);
+  const item = rest.length === 0 ? value : within(old[at], rest, value);
+  return [...old.slice(0, at), ...(item === undefined ? [] : [item]), ...old.slice(at + 1)];
+}
+
+const isEmpty = (value: unknown) =>
+  (Array.isArray(value) && value.length === 0) || (isObject(value) && Object.keys(value).length === 0);
 
 /** Methods of training the weights. */
 export const METHODS = ['full', 'lora', 'dora'] as const;

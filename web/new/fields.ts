@@ -1,13 +1,16 @@
-/** Fields of the form, and the errors at them. */
-import { type Path, pointerOf } from './draft.js';
+/** Fields of the form. */
+import type { Path } from '../parts/fields.js';
 
 export interface NumberField {
   path: Path;
   label: string;
 }
 
-export const LENGTHS = ['epochs', 'steps'] as const;
-export type Length = (typeof LENGTHS)[number];
+/** The length of the training: passes through the data, or steps. */
+export const LENGTHS = [
+  { name: 'epochs', label: 'Epochs' },
+  { name: 'steps', label: 'Steps' },
+];
 
 export const TRAINING: readonly NumberField[] = [
   { path: ['train', 'sequence_length'], label: 'Sequence length' },
@@ -45,36 +48,11 @@ export const PATHS = {
   beta: ['train', 'objective', 'beta'],
   precision: ['train', 'precision'],
   pool: ['resources', 'pool'],
+  format: ['export', 'format'],
+  dtype: ['export', 'dtype'],
+  tensorboard: ['export', 'tensorboard'],
+  integrations: ['integrations'],
 } satisfies Record<string, Path>;
-
-/** An error of one field. */
-export interface FieldFault {
-  pointer: string;
-  message: string;
-}
-
-const isAt = (pointer: string, path: Path) =>
-  pointer === pointerOf(path) || pointer.startsWith(`${pointerOf(path)}/`);
-
-/** Errors of a field, and of the fields in it that have no place of their own. */
-export const errorsAt = (
-  fields: readonly FieldFault[],
-  path: Path,
-  shown: readonly Path[],
-): readonly FieldFault[] =>
-  fields.filter(
-    ({ pointer }) =>
-      isAt(pointer, path) &&
-      !shown.some(
-        (other) => other.length > path.length && isAt(pointerOf(other), path) && isAt(pointer, other),
-      ),
-  );
-
-/** Errors that no field of the form shows. */
-export const unplacedErrors = (
-  fields: readonly FieldFault[],
-  shown: readonly Path[],
-): readonly FieldFault[] => fields.filter(({ pointer }) => !shown.some((path) => isAt(pointer, path)));
 
 /** The value of a number field: a number, nothing, or what was entered instead, which the server refuses by name. */
 export function numberIn(text: string): number | string | undefined {

@@ -1,17 +1,17 @@
 import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
-import { type ComponentChildren, createContext } from 'preact';
-import { useContext, useEffect, useId } from 'preact/hooks';
+import { createContext, type FunctionComponent } from 'preact';
+import { useContext, useEffect } from 'preact/hooks';
+import type { Path } from '../parts/fields.js';
 import { short } from '../parts/format.js';
-import { type Draft, type Path, valueAt, withValue } from './draft.js';
-import { errorsAt, type NumberField, numberIn } from './fields.js';
+import { Labelled, useField } from '../parts/labelled.js';
+import { type Draft, valueAt, withValue } from './draft.js';
+import { type NumberField, numberIn } from './fields.js';
 import type { Plan } from './plan.js';
 
 export interface Form {
   draft: Signal<Draft>;
   plan: Plan;
-  /** Fields that the form shows now. */
-  shown: readonly Path[];
 }
 
 export const FormContext = createContext<Form | null>(null);
@@ -22,46 +22,102 @@ export function useForm(): Form {
   return form;
 }
 
-/** Attributes of an input that has a label and may have errors. */
-export interface InputAttributes {
-  id: string;
-  'aria-invalid': boolean;
-  'aria-describedby': string | undefined;
-}
-
-interface LabelledProps {
-  label: string;
-  path: Path;
-  children: (attributes: InputAttributes) => ComponentChildren;
-}
-
-/** A label with its input, and the errors of its field. */
-export function Labelled({ label, path, children }: LabelledProps) {
-  const id = useId();
-  const { plan, shown } = useForm();
-  const errors = errorsAt(plan.fault.value?.fields ?? [], path, shown);
-  const isWrong = errors.length > 0;
-  return (
-    <div class="field">
-      <label htmlFor={id}>{label}</label>
-      {children({ id, 'aria-invalid': isWrong, 'aria-describedby': isWrong ? `${id}-errors` : undefined })}
-      {isWrong && (
-        <ul id={`${id}-errors`} class="errors small">
-          {errors.map(({ pointer, message }) => (
-            <li key={pointer + message}>{message}</li>
-          ))}
-        </ul>
-      )}
-    </div>
-  );
-}
-
 /** The server's default stands where nothing was entered. */
 function useDefault(path: Path): string {
   const { plan } = useForm();
   const value = valueAt(plan.resolved.value, path);
   return value === undefined || value === null ? '' : short(value);
 }
+
+interface TextInputProps {
+  path: Path;
+  label: string;
+  placeholder?: string;
+}
+
+export function TextInput({ path, label, placeholder }: TextInputProps) {
+  const { draft } = useForm();
+  return (
+    <Labelled label={label} path={path}>
+      {(attributes) => (
+        <input
+          {...attributes}
+          type="text"
+          autocomplete="off"
+          placeholder={placeholder}
+          value={String(valueAt(draft.value, path) ?? '')}
+          onInput={({ currentTarget: { value } }) => {
+            draft.value = withValue(draft.value, path, value === '' ? undefined : value);
+          }}
+        />
+      )}
+    </Labelled>
+  );
+}
+
+/** A field that is false without it. */
+export function CheckInput({ path, label }: { path: Path; label: string }) {
+  const { draft } = useForm();
+  const { errors, attributes } = useField(path);
+  return (
+    <div class="field">
+      <label class="check">
+        <input
+          type="checkbox"
+          {...attributes}
+          checked={valueAt(draft.value, path) === true}
+          onChange={({ currentTarget: { checked } }) => {
+            draft.value = withValue(draft.value, path, checked || undefined);
+          }}
+        />
+        {label}
+      </label>
+      {errors}
+    </div>
+  );
+}
+
+interface OneOfProps {
+  /** Label of the choice. */
+  label: string;
+  /** Field whose errors stand at the choice; none by default. */
+  path?: Path;
+  /** The object with the fields. */
+  parent: Path;
+  fields: readonly { name: string; label: string }[];
+  Input: FunctionComponent<{ path: Path; label: string }>;
+}
+
+/** Fields of which a document has one: a choice of it, and its input. */
+export function OneOfInputs({ label, path = NOWHERE, parent, fields, Input }: OneOfProps) {
+  const { draft } = useForm();
+  const pathOf = ({ name }: { name: string }) => [...parent, name];
+  const given = fields.find((field) => valueAt(draft.value, pathOf(field)) !== undefined);
+  const chosen = useSignal(fields[0]?.name);
+  const current = given ?? fields.find(({ name }) => name === chosen.value);
+  const choose = (name: string) => {
+    chosen.value = name;
+    draft.value = fields.reduce(
+      (changed, field) => withValue(changed, pathOf(field), undefined),
+      draft.value,
+    );
+  };
+  return (
+    <>
+      <Choice
+        path={path}
+        label={label}
+        options={fields.map((field) => ({ value: field.name, label: field.label }))}
+        value={current?.name ?? ''}
+        choose={choose}
+      />
+      {current && <Input key={current.name} path={pathOf(current)} label={current.label} />}
+    </>
+  );
+}
+
+/** The path of a choice that is no field of the document. */
+const NOWHERE: Path = [''];
 
 export function NumberInput({ path, label }: NumberField) {
   const { draft } = useForm();

@@ -7,18 +7,20 @@ import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { go, place } from '../app/router.js';
 import { may } from '../app/session.js';
+import { FieldsContext } from '../parts/labelled.js';
 import { Notice } from '../parts/notice.js';
 import { useStored } from '../parts/stored.js';
 import '../style/data.css';
 import '../style/new.css';
 import { DataSection } from './data-section.js';
 import { DocumentSection } from './document-section.js';
-import { type Draft, FIRST_DRAFT, methodOf, type Path, valueAt } from './draft.js';
-import { ADAPTER, EVALUATION, LENGTHS, PATHS, RANKS, TRAINING, VALIDATION } from './fields.js';
+import { type Draft, FIRST_DRAFT, valueAt } from './draft.js';
+import { PATHS } from './fields.js';
 import { FormContext } from './inputs.js';
+import { ExportSection, IntegrationsSection } from './outputs.js';
 import { Plan } from './plan.js';
 import { PlanSection } from './plan-section.js';
-import { isEvaluated, ModelSection, PlaceSection, TrainingSection } from './settings.js';
+import { ModelSection, PlaceSection, TrainingSection } from './settings.js';
 import { draftOf, hasSource } from './source.js';
 
 /** Datasets and models that are offered; others can be written into the document. */
@@ -62,37 +64,29 @@ export function NewView() {
   const datasets = [...uploaded.value, ...(choices?.datasets ?? [])];
   const dataset = datasets.find(({ id }) => id === valueAt(draft.value, PATHS.dataset));
   return (
-    <FormContext.Provider value={{ draft, plan, shown: shownIn(draft.value, dataset) }}>
-      <h1>New run</h1>
-      {fault.value && <Notice fault={fault.value} />}
-      {source.fault.value && <Notice fault={source.fault.value} />}
-      <div class="new">
-        <div class="part">
-          <DataSection
-            datasets={datasets}
-            onUpload={(made) => {
-              uploaded.value = [made, ...uploaded.value];
-            }}
-          />
-          <ModelSection presets={choices?.presets ?? []} models={choices?.models ?? []} />
-          <TrainingSection dataset={dataset} />
-          <PlaceSection pools={choices?.pools ?? []} />
-          <DocumentSection />
+    <FormContext.Provider value={{ draft, plan }}>
+      <FieldsContext.Provider value={plan.fields}>
+        <h1>New run</h1>
+        {fault.value && <Notice fault={fault.value} />}
+        {source.fault.value && <Notice fault={source.fault.value} />}
+        <div class="new">
+          <div class="part">
+            <DataSection
+              datasets={datasets}
+              onUpload={(made) => {
+                uploaded.value = [made, ...uploaded.value];
+              }}
+            />
+            <ModelSection presets={choices?.presets ?? []} models={choices?.models ?? []} />
+            <TrainingSection dataset={dataset} />
+            <PlaceSection pools={choices?.pools ?? []} />
+            <ExportSection />
+            <IntegrationsSection />
+            <DocumentSection />
+          </div>
+          <PlanSection />
         </div>
-        <PlanSection />
-      </div>
+      </FieldsContext.Provider>
     </FormContext.Provider>
   );
-}
-
-function shownIn(draft: Draft, data: Dataset | undefined): readonly Path[] {
-  const { dataset, template, model, adapter, objective, beta, precision, pool, name } = PATHS;
-  return [
-    ...(data !== undefined && data.num_chats > 0 ? [template] : []),
-    ...[dataset, model, adapter, objective, beta, precision, pool, name],
-    ...LENGTHS.map((length) => ['train', length]),
-    ...[...TRAINING, ...VALIDATION, ...RANKS].map(({ path }) => path),
-    ...(methodOf(draft) === 'full' ? [] : ADAPTER.map(({ path }) => path)),
-    ...(isEvaluated(draft) ? EVALUATION.map(({ path }) => path) : []),
-  ];
 }

@@ -8,41 +8,28 @@ import { Copy } from '../parts/copy.js';
 import { bytes, compact, count, duration, ranks } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { COMMANDS, type Language } from './commands.js';
-import { asSpec, FIRST_DRAFT, valueAt, withValue } from './draft.js';
-import { PATHS, unplacedErrors } from './fields.js';
-import { Labelled, useForm } from './inputs.js';
+import { asSpec, FIRST_DRAFT, valueAt } from './draft.js';
+import { PATHS } from './fields.js';
+import { TextInput, useForm } from './inputs.js';
 
 /** The job that the draft would become, and its start. */
 export function PlanSection() {
-  const { draft, plan, shown } = useForm();
-  const { dryRun, fault, isChecking } = plan;
+  const { draft, plan } = useForm();
+  const { dryRun, fields, isChecking } = plan;
   const hasData = valueAt(draft.value, ['data']) !== undefined;
   const start = async () => {
     const { id } = await client.jobs.create(asSpec(draft.value));
     draft.value = FIRST_DRAFT;
     go(linkTo(['runs', id]));
   };
-  const others = fault.value && { ...fault.value, fields: unplacedErrors(fault.value.fields, shown) };
   return (
     <section class="card part plan" aria-labelledby="new-plan">
       <h2 id="new-plan">Plan</h2>
-      <Labelled label="Name of the run" path={PATHS.name}>
-        {(attributes) => (
-          <input
-            {...attributes}
-            type="text"
-            autocomplete="off"
-            value={String(valueAt(draft.value, PATHS.name) ?? '')}
-            onInput={({ currentTarget: { value } }) => {
-              draft.value = withValue(draft.value, PATHS.name, value === '' ? undefined : value);
-            }}
-          />
-        )}
-      </Labelled>
+      <TextInput path={PATHS.name} label="Name of the run" />
       <p class="small muted" role="status">
         {!hasData ? 'Upload or choose data first.' : isChecking.value ? 'The server checks it.' : ''}
       </p>
-      {others && <Notice fault={others} />}
+      {fields.rest.value && <Notice fault={fields.rest.value} />}
       {dryRun.value && <Figures plan={dryRun.value} />}
       {may('jobs:write') && (
         <div class="filters">

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import type { DataPreview, DryRun } from '../../contracts/types.js';
 import { client, type Fault, faultOf, isAborted } from '../app/connection.js';
 import { may } from '../app/session.js';
+import { Fields } from '../parts/fields.js';
 import { asSpec, type Draft, dataPartOf, valueAt } from './draft.js';
 
 /** Pause in writing after which the draft is checked. */
@@ -15,7 +16,8 @@ export class Plan {
   readonly dryRun = signal<DryRun | null>(null);
   /** The last valid draft with every default, which stays while another one is written. */
   readonly resolved = signal<DryRun['spec'] | null>(null);
-  readonly fault = signal<Fault | null>(null);
+  private readonly fault = signal<Fault | null>(null);
+  readonly fields = new Fields(this.fault);
   readonly preview = signal<DataPreview | null>(null);
   readonly previewFault = signal<Fault | null>(null);
   readonly isChecking = signal(false);

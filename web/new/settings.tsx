@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals';
 import type { Dataset, Model, Pool } from '../../contracts/types.js';
 import { compact } from '../parts/format.js';
 import {
@@ -6,14 +5,13 @@ import {
   METHODS,
   methodOf,
   objectivesOf,
-  type Path,
   valueAt,
   withBase,
   withMethod,
   withValue,
 } from './draft.js';
-import { ADAPTER, EVALUATION, LENGTHS, type Length, PATHS, RANKS, TRAINING } from './fields.js';
-import { Choice, DefaultedChoice, NumberInput, useForm } from './inputs.js';
+import { ADAPTER, EVALUATION, LENGTHS, PATHS, RANKS, TRAINING } from './fields.js';
+import { Choice, DefaultedChoice, NumberInput, OneOfInputs, useForm } from './inputs.js';
 
 interface ModelSectionProps {
   presets: readonly string[];
@@ -88,7 +86,7 @@ export function TrainingSection({ dataset }: { dataset: Dataset | undefined }) {
           }}
         />
         {objective !== 'sft' && <NumberInput path={PATHS.beta} label="Beta" />}
-        <LengthInput />
+        <OneOfInputs label="Length in" parent={['train']} fields={LENGTHS} Input={NumberInput} />
         {TRAINING.map((field) => (
           <NumberInput key={field.label} {...field} />
         ))}
@@ -99,43 +97,8 @@ export function TrainingSection({ dataset }: { dataset: Dataset | undefined }) {
   );
 }
 
-export const isEvaluated = (draft: object) =>
+const isEvaluated = (draft: object) =>
   Boolean(valueAt(draft, ['data', 'validation_fraction']) ?? valueAt(draft, ['train', 'evaluation']));
-
-/** The length of the training: passes through the data, or steps. */
-function LengthInput() {
-  const { draft } = useForm();
-  const given = LENGTHS.find((name) => valueAt(draft.value, ['train', name]) !== undefined);
-  const unit = useSignal<Length>(given ?? 'epochs');
-  const current = given ?? unit.value;
-  const change = (name: string) => {
-    const next = LENGTHS.find((one) => one === name) ?? 'epochs';
-    unit.value = next;
-    draft.value = LENGTHS.reduce(
-      (changed, one) => withValue(changed, ['train', one], undefined),
-      draft.value,
-    );
-  };
-  return (
-    <>
-      <Choice
-        path={NOWHERE}
-        label="Length in"
-        options={LENGTHS.map((value) => ({ value, label: value }))}
-        value={current}
-        choose={change}
-      />
-      <NumberInput
-        key={current}
-        path={['train', current]}
-        label={current === 'epochs' ? 'Epochs' : 'Steps'}
-      />
-    </>
-  );
-}
-
-/** The path of a choice that is no field of the document. */
-const NOWHERE: Path = [''];
 
 /** Step 4: where it runs. */
 export function PlaceSection({ pools }: { pools: readonly Pool[] }) {

@@ -4,7 +4,6 @@ import { ApiError, collect } from '../../client/index.js';
 import { isFinal } from '../../contracts/job-states.js';
 import type { Attempt, Checkpoint, Job, JobEvent, JobMetric } from '../../contracts/types.js';
 import { client, type Fault, faultOf, isAborted } from '../app/connection.js';
-import { sessionEnded } from '../app/session.js';
 import { type CurvePoint, extended, pointOf } from './curve.js';
 
 /** Points of the curve that are read at first. */
@@ -54,7 +53,6 @@ export class LiveRun {
       } catch (error) {
         this.isLive.value = false;
         if (closed.aborted || isAborted(error)) return;
-        if (error instanceof ApiError && error.status === 401) return sessionEnded();
         this.fault.value = faultOf(error);
         if (error instanceof ApiError && error.status < 500) return;
         await new Promise((resolve) => setTimeout(resolve, REOPEN_MS));

@@ -10,6 +10,7 @@ import {
 import type { ApiKeys, Principal } from '../../../state/index.js';
 import { patched } from '../../access/change-record.js';
 import { found, notFound } from '../../access/found.js';
+import { isOperator, projectAsked } from '../../access/operator.js';
 import { sendRecord } from '../../http/etag.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
 import type { OperationHandler } from '../types.js';
@@ -32,12 +33,8 @@ export const createApiKey: OperationHandler<'createApiKey'> = async (request, re
 };
 
 export const listApiKeys: OperationHandler<'listApiKeys'> = (request) => {
-  const { project = request.records.project, ...page } = request.query;
-  if (project !== request.records.project && !isOperator(request.principal))
-    throw new ZerofleetError(
-      'insufficient_scope',
-      'only a key with the scope operator may read keys of other projects',
-    );
+  const { project: asked, ...page } = request.query;
+  const project = projectAsked(asked, request);
   return request.server.services.store.listApiKeys({ ...page, project });
 };
 
@@ -120,10 +117,6 @@ function timeText(time: string | null): string | null {
 function requireRights(key: ApiKey, by: Rights | null): ApiKey {
   if (!isOperator(key) || isOperator(by)) return key;
   throw new ZerofleetError('insufficient_scope', `${key.id} has the scope operator, but your key does not`);
-}
-
-function isOperator(key: Pick<Principal, 'scopes'> | null): boolean {
-  return key?.scopes.includes('operator') ?? false;
 }
 
 /** @throws ZerofleetError `api_key_not_found`, also for a key that `by` may not read */

@@ -52,6 +52,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   listApiKeys: reads,
   listShares: reads,
   getApiKey: reads,
+  listUsers: reads,
   listAuditLog: reads,
   listProjects: reads,
   getProject: reads,

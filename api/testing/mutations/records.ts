@@ -167,6 +167,18 @@ export const RECORD_MUTATIONS = {
       };
     },
   },
+  endSessionsOf: {
+    status: 204,
+    prepare: async ({ store }) => {
+      const { id } = await store.putApiKey(`zf_${ulid()}`, { name: 'three', scopes: ['jobs:read'] });
+      const token = ulid();
+      await store.createSession(token, { principal_id: id }, { secure: false });
+      return {
+        request: { method: 'DELETE', url: `/v1/principals/${id}/sessions` },
+        effects: async () => Number((await store.findSession(token)) === null),
+      };
+    },
+  },
   revokeApiKey: {
     status: 204,
     prepare: async (stack) => {

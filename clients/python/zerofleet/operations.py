@@ -654,6 +654,23 @@ class ServiceOperations(Resource):
             "/v1/sessions/current",
         )
 
+    def list_users(
+        self,
+        *,
+        project: Optional[schemas.ProjectName] = None,
+    ) -> List[schemas.SignedInUser]:
+        """The users of the project whom the OpenID provider has signed in, the newest sign-in
+        first, until the end of their sign-in. `project` selects another project, which requires the
+        scope `operator`."""
+        answer: List[schemas.SignedInUser] = self._http.json(
+            "GET",
+            "/v1/users",
+            query={
+                "project": project,
+            },
+        )["data"]
+        return answer
+
     def get_sign_in_methods(
         self,
     ) -> schemas.SignInMethods:
@@ -1450,6 +1467,27 @@ class ApiKeysOperations(Resource):
             body=body,
         )
         return answer
+
+
+
+class PrincipalsOperations(Resource):
+    def end_sessions_of(
+        self,
+        principal_id: schemas.PrincipalId,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> None:
+        """Ends all browser sessions of another principal of the project, and its sign-in codes; its
+        open streams end within a second. A key and a share remain valid, and a user can sign in
+        again as long as the OpenID provider allows it. The scope `operator` reaches principals of
+        all projects."""
+        return self._http.empty(
+            "DELETE",
+            f"/v1/principals/{quoted(principal_id)}/sessions",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+        )
 
 
 

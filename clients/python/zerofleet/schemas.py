@@ -2956,7 +2956,10 @@ class User(TypedDict):
     """Name, or else the e-mail address or the subject."""
     email: Optional[str]
     """E-mail address; `null` without one."""
+    signed_in_at: Time
+    """Time of the last sign-in."""
     expires_at: Time
+    """End of the last sign-in."""
 
 
 class ProjectQuota(TypedDict):
@@ -3006,6 +3009,19 @@ class Session(TypedDict):
     it."""
     me: Me
     expires_at: Time
+
+
+class SignedInUser(TypedDict):
+    """A user with the rights of the last sign-in."""
+    user: User
+    scopes: Scopes
+    num_sessions: int
+    """Browser sessions that have not ended."""
+
+
+class UserList(TypedDict):
+    """All users of a project whose sign-in has not ended, the newest sign-in first."""
+    data: List[SignedInUser]
 
 
 class SignInMethods(TypedDict):
@@ -3497,11 +3513,11 @@ whole installation, such as keys of other projects and quotas."""
 Scopes = List[Scope]
 """Permissions of the key. `admin` includes all other scopes but `operator`."""
 
-AuditEntryId = str
-"""Position of an entry in the audit log."""
-
 PrincipalId = str
 """Identifier of the sender of requests, an API key, a share or a user."""
+
+AuditEntryId = str
+"""Position of an entry in the audit log."""
 
 OperationName = str
 """Name of an operation: its `operationId` in this document."""
