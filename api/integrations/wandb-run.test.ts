@@ -109,6 +109,8 @@ t.test('a run is continued after its last line', async (t) => {
   stored.tags = ['mine'];
   await begun(run);
   t.match(stored, { displayName: 'changed by hand', tags: ['mine'] });
+  tracker.store.defaultEntity = 'another';
+  t.match(await run.reopen(job, { ...again, has_ended: true }), { lines: Number(at) });
   t.equal(tracker.store.runs.length, 1);
 });
 

@@ -54,15 +54,20 @@ export class WandbRun implements TrackerRun {
   }
 
   async reopen(job: Job, run: KnownRun): Promise<Own> {
-    const { stored } = await this.open(job);
+    // The default entity of the key may have changed.
+    const [entity] = run.run_id.split('/');
+    const { stored } = await this.open(job, entity);
     const { lines, summary } = ownOf(run);
     // Somebody may have logged more to the run.
     return { lines: Math.max(lines, stored?.historyLineCount ?? 0), summary };
   }
 
   /** Continues the run as people have changed it, or creates it. */
-  private async open(job: Job): Promise<{ stored: StoredWandbRun | null; path: string }> {
-    const { entity, project = '' } = this.integration;
+  private async open(
+    job: Job,
+    entity = this.integration.entity,
+  ): Promise<{ stored: StoredWandbRun | null; path: string }> {
+    const { project = '' } = this.integration;
     const run: WandbRunName = { name: runIdOf(job.id, this.index), project, ...(entity && { entity }) };
     const stored = await this.client.find(run);
     const displayName = runNameOf(job, this.integration);

@@ -2,7 +2,6 @@
 import type { WandbStream } from '../wandb-client.js';
 import { Refusal, type SeenRun, type TrackerRequest, type TrackerStore } from './server.js';
 
-const DEFAULT_ENTITY = 'somebody';
 const STATUSES: Readonly<Record<number, SeenRun['status']>> = { 0: 'FINISHED', 1: 'FAILED', 255: 'KILLED' };
 
 export interface StoredWandbRun {
@@ -31,6 +30,8 @@ interface Variables {
 
 export class WandbStore implements TrackerStore {
   readonly runs: StoredWandbRun[] = [];
+  /** Entity of runs that name none. */
+  defaultEntity = 'somebody';
 
   seen(): SeenRun[] {
     return this.runs.map((run) => ({
@@ -58,13 +59,13 @@ export class WandbStore implements TrackerStore {
 
   private query(query: string, variables: Variables): object {
     const { name = '', project = '' } = variables;
-    const path = `${variables.entity ?? DEFAULT_ENTITY}/${project}/${name}`;
+    const path = `${variables.entity ?? this.defaultEntity}/${project}/${name}`;
     const run = this.runs.find((each) => each.path === path);
     if (query.includes('upsertBucket(')) return { upsertBucket: this.upsert(run, path, variables) };
     if (query.includes('model(')) return { model: run ? { bucket: statusOf(run) } : null };
     // W&B's client asks for these.
     if (query.includes('viewer'))
-      return { viewer: { id: 'u', entity: DEFAULT_ENTITY, username: 'me', flags: '{}' } };
+      return { viewer: { id: 'u', entity: this.defaultEntity, username: 'me', flags: '{}' } };
     return { createRunFiles: { runID: 'r', uploadHeaders: [], files: [] } };
   }
 
