@@ -87,7 +87,8 @@ export async function startApi({
       log,
     });
     closers.push(() => webhookRelay.stop());
-    const trackers = new Trackers(config.mlflow_credentials, addresses);
+    const servers = { mlflow: config.mlflow_credentials, wandb: config.wandb_credentials };
+    const trackers = new Trackers(servers, addresses);
     const forwarder = new Forwarder({ store, trackers, log });
     closers.push(() => forwarder.close());
     const waits = watchWaits({ store, objects, log });

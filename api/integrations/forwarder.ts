@@ -2,14 +2,17 @@
  * Forwards the metrics of jobs to their experiment trackers. Every API process runs a forwarder; the job store gives each integration to
  * one of them at a time (state/integrations). It only reads what the job has written, so that no job waits for a tracker.
  */
+import type { Integration } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { Periodic } from '../../platform/process/periodic.js';
 import type { ClaimedForward, ForwardEvent, ForwardSave, JobStorePort } from '../../state/index.js';
 import { type Resolve, resolveByDns } from '../webhooks/post.js';
-import { FEWEST_METRICS, MAX_METRICS, MlflowClient, MlflowError } from './mlflow-client.js';
-import { forwardRun, type RoundResult, type RunState, runState } from './mlflow-run.js';
+import { MlflowRun } from './mlflow-run.js';
+import { forwardRun, isGoingOn, type RoundResult, type RunState, runState, type TrackerRun } from './run.js';
 import { ServerLimits } from './server-limits.js';
-import type { Trackers } from './trackers.js';
+import { TrackerClient, TrackerError } from './tracker-client.js';
+import type { Tracker, Trackers } from './trackers.js';
+import { WandbRun } from './wandb-run.js';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -22,6 +25,8 @@ export interface ForwarderTiming {
   lease_ms: number;
   /** Interval at which a job with news is forwarded. */
   idle_ms: number;
+  /** Interval at which a tracker is told of a run without news, if it needs that. */
+  beat_ms: number;
   /** Timeout of one request. */
   timeout_ms: number;
   /** Delay after the first failure; it doubles up to the maximum. */
@@ -35,6 +40,7 @@ const DEFAULT_TIMING: ForwarderTiming = {
   poll_ms: SECOND,
   lease_ms: 5 * MINUTE,
   idle_ms: 5 * SECOND,
+  beat_ms: MINUTE,
   timeout_ms: 30 * SECOND,
   first_retry_ms: 5 * SECOND,
   max_retry_ms: 10 * MINUTE,
@@ -45,6 +51,8 @@ const DEFAULT_TIMING: ForwarderTiming = {
 const CONCURRENCY = 16;
 /** Each delay is randomly extended by up to this fraction, so that integrations that failed together are spread out. */
 const JITTER = 0.25;
+/** A server that is too slow for large requests gets smaller ones. */
+const MAX_HALVINGS = 4;
 
 export interface ForwarderOptions {
   store: JobStorePort;
@@ -62,8 +70,8 @@ interface Saved {
   /** Rounds that failed since the last success, and the time of the first of them (Unix time in ms). */
   failures: number;
   failing_since: number | null;
-  /** Metrics of one request. */
-  limit: number;
+  /** How often the size of requests was halved. */
+  halvings: number;
 }
 
 /** The claim of the integration has expired, and another process has it; or the job is gone. */
@@ -108,61 +116,68 @@ export class Forwarder {
 
   async #forward(claim: ClaimedForward): Promise<void> {
     const { store, trackers } = this.#options;
-    const { job_id, index, seq } = claim;
+    const { job_id, index } = claim;
     const job = await store.getJob(job_id);
     const integration = job?.spec.integrations[index];
     const saved = savedOf(claim);
     if (job === null || integration === undefined) return;
-    const tracker = trackers.find(integration, job.spec.project);
-    const free = this.#limits.enter(tracker?.url ?? '');
+    const server = trackers.find(integration, job.spec.project);
+    const free = this.#limits.enter(server?.url ?? '');
     if (free === null) return this.#save(claim, { state: saved, next: { due_ms: this.#delayAfter(1) } });
-    const { limit, uncertain } = saved;
+    const { halvings, uncertain } = saved;
     let known = saved;
-    const keep = async (state: RunState, event?: ForwardEvent) => {
+    const save = async (state: RunState, event?: ForwardEvent) => {
       // Only progress ends a series of failures.
       const isFurther = state.step > saved.run.step || state.run_id !== saved.run.run_id;
-      known = isFurther ? succeeded(state, limit) : { ...saved, run: state };
+      known = isFurther ? succeeded(state, halvings) : { ...saved, run: state };
       const { lease_ms } = this.#timing;
       await this.#save(claim, { state: known, next: { lease_ms }, ...(event && { event }) });
     };
     let result: RoundResult;
+    let tracker: TrackerRun;
     try {
-      if (tracker === null) throw new MlflowError('server_not_configured');
-      const round = { job_id, index, integration, state: saved.run, uncertain, limit };
-      result = await forwardRun(round, { store, client: this.#client(tracker), save: keep });
+      if (server === null) throw new TrackerError('server_not_configured');
+      tracker = this.#tracker(server, integration, index);
+      const limit = Math.ceil(tracker.maxValues / 2 ** halvings);
+      const round = { job_id, index, type: integration.type, state: saved.run, uncertain, limit };
+      result = await forwardRun(round, { store, tracker, save });
     } catch (error) {
-      free(!(error instanceof MlflowError));
-      return this.#failed(claim, error, { ...known, uncertain: true });
+      free(!(error instanceof TrackerError));
+      return this.#failed(claim, integration, error, { ...known, uncertain: true });
     }
     free(true);
-    const next = { ended: 'done', idle: { due_ms: this.#timing.idle_ms, seq }, more: { due_ms: 0 } } as const;
-    const state = succeeded(result.state, Math.min(MAX_METRICS, 2 * limit));
-    await this.#save(claim, { state, next: next[result.end] });
+    const state = succeeded(result.state, Math.max(0, halvings - 1));
+    await this.#save(claim, { state, next: this.#nextAfter(result, claim, tracker) });
   }
 
-  #client(tracker: NonNullable<ReturnType<Trackers['find']>>): MlflowClient {
+  #nextAfter({ end, state }: RoundResult, { seq }: ClaimedForward, tracker: TrackerRun): ForwardSave['next'] {
+    const { idle_ms, beat_ms } = this.#timing;
+    if (end === 'ended') return 'done';
+    if (end === 'more') return { due_ms: 0 };
+    return { due_ms: idle_ms, seq, ...(tracker.beat && isGoingOn(state) && { beat_ms }) };
+  }
+
+  #tracker(server: Tracker, integration: Integration, index: number): TrackerRun {
     const { trackers, resolve = resolveByDns } = this.#options;
     const { timeout_ms: timeoutMs } = this.#timing;
-    return new MlflowClient(tracker, {
-      policy: trackers.policy,
-      resolve,
-      timeoutMs,
-      signal: this.#closing.signal,
-    });
+    const { signal } = this.#closing;
+    const http = new TrackerClient(server, { policy: trackers.policy, resolve, timeoutMs, signal });
+    const Run = { mlflow: MlflowRun, wandb: WandbRun }[integration.type];
+    return new Run(http, integration, index);
   }
 
-  async #failed(claim: ClaimedForward, error: unknown, before: Saved): Promise<void> {
+  async #failed(claim: ClaimedForward, { type }: Integration, error: unknown, before: Saved): Promise<void> {
     if (this.#closing.signal.aborted) return this.#save(claim, { state: before, next: { due_ms: 0 } });
-    if (!(error instanceof MlflowError)) throw error;
+    if (!(error instanceof TrackerError)) throw error;
     const { log } = this.#options;
     const { job_id, index } = claim;
     const now = Date.now();
     const failing_since = before.failing_since ?? now;
     const { code, answer } = error;
     const isSlow = code === 'timeout' || code === 'connection_failed';
-    const limit = isSlow ? Math.max(FEWEST_METRICS, Math.floor(before.limit / 2)) : before.limit;
-    const state: Saved = { ...before, failures: before.failures + 1, failing_since, limit };
-    const details = { integration: index, type: 'mlflow', error: code, ...answer };
+    const halvings = isSlow ? Math.min(MAX_HALVINGS, before.halvings + 1) : before.halvings;
+    const state: Saved = { ...before, failures: before.failures + 1, failing_since, halvings };
+    const details = { integration: index, type, error: code, ...answer };
     if (error.isPermanent || now - failing_since >= this.#timing.give_up_ms) {
       log.warn({ job_id, ...details }, 'integration given up');
       const event = { type: 'integration.failed', data: details };
@@ -194,11 +209,11 @@ export class Forwarder {
   }
 }
 
-function succeeded(run: RunState, limit: number): Saved {
-  return { run, uncertain: false, failures: 0, failing_since: null, limit };
+function succeeded(run: RunState, halvings: number): Saved {
+  return { run, uncertain: false, failures: 0, failing_since: null, halvings };
 }
 
 function savedOf({ state, interrupted }: ClaimedForward): Saved {
   const { run, uncertain = false, ...failing } = (state ?? {}) as Partial<Saved>;
-  return { ...succeeded(runState(run), MAX_METRICS), ...failing, uncertain: uncertain || interrupted };
+  return { ...succeeded(runState(run), 0), ...failing, uncertain: uncertain || interrupted };
 }

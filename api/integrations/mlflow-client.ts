@@ -1,19 +1,12 @@
 /** MLflow's REST API 2.0, as far as forwarding needs it: https://mlflow.org/docs/latest/rest-api.html */
-import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
-import type { AddressPolicy } from '../webhooks/addresses.js';
-import { exchange, type PostFailure, type Resolve } from '../webhooks/post.js';
-import type { Tracker } from './trackers.js';
+import { ERROR_CODE, type TrackerClient, TrackerError } from './tracker-client.js';
 
-/** Limits of one `runs/log-batch`; a server that is too slow for many metrics gets fewer. */
+/** Limits of one `runs/log-batch`. */
 export const MAX_METRICS = 900;
-export const FEWEST_METRICS = 50;
 export const MAX_PARAMS = 100;
 /** Characters of a param's value that every version of MLflow accepts. */
 export const MAX_PARAM_LENGTH = 500;
-
-/** A run's answer has its params, tags and the last value of each metric. */
-const ANSWER_BYTES = 4 * 1024 * 1024;
 
 export interface MlflowMetric {
   key: string;
@@ -52,48 +45,14 @@ const answers = {
   run: new Check(Type.Object({ run: Run })),
   runs: new Check(Type.Object({ runs: Type.Optional(Type.Array(Run)) })),
   any: new Check(Type.Object({})),
-  error: new Check(Type.Object({ error_code: Type.String({ pattern: '^[A-Z_]{1,64}$' }) })),
+  error: new Check(Type.Object({ error_code: Type.String({ pattern: ERROR_CODE }) })),
 };
 
 /** Statuses of requests that would be refused again. */
 const PERMANENT: ReadonlySet<number> = new Set([400, 409, 413, 422]);
 
-/** A failed request. It has nothing of the answer's text, which may repeat what was sent. */
-export class MlflowError extends Error {
-  constructor(
-    readonly code: PostFailure | 'refused' | 'server_not_configured',
-    /** Status of the answer, and MLflow's own code if it is an answer of MLflow. */
-    readonly answer: { status: number | null; error_code: string | null } = {
-      status: null,
-      error_code: null,
-    },
-  ) {
-    const { status, error_code } = answer;
-    super(
-      [code, ...(status === null ? [] : [String(status)]), ...(error_code ? [error_code] : [])].join(' '),
-    );
-  }
-
-  /** A repetition would fail as well. Another API process may already have a server that this one lacks. */
-  get isPermanent(): boolean {
-    const { status, error_code } = this.answer;
-    if (status !== null) return PERMANENT.has(status) || error_code === 'RESOURCE_DOES_NOT_EXIST';
-    return this.code === 'address_refused';
-  }
-}
-
-export interface MlflowOptions {
-  policy: AddressPolicy;
-  resolve: Resolve;
-  timeoutMs: number;
-  signal: AbortSignal;
-}
-
 export class MlflowClient {
-  constructor(
-    private readonly tracker: Tracker,
-    private readonly options: MlflowOptions,
-  ) {}
+  constructor(private readonly http: TrackerClient) {}
 
   /** Returns the id of an experiment, which is created if it does not exist. */
   async experiment(name: string): Promise<string> {
@@ -137,34 +96,20 @@ export class MlflowClient {
     await this.call('POST', 'runs/update', 'any', { run_id, ...change });
   }
 
-  /** @throws MlflowError */
+  /** @throws TrackerError */
   private async call<K extends Exclude<keyof typeof answers, 'error'>>(
     method: 'GET' | 'POST',
     path: string,
     kind: K,
     body?: object,
   ): Promise<Answer<K>> {
-    const { url, authorization } = this.tracker;
-    const { status, text, error } = await exchange(
-      `${url.replace(/\/+$/, '')}/api/2.0/mlflow/${path}`,
-      {
-        method,
-        headers: {
-          'user-agent': `zerofleet/${PROGRAM_VERSION}`,
-          ...(authorization !== null && { authorization }),
-          ...(body && { 'content-type': 'application/json' }),
-        },
-        body: body ? JSON.stringify(body) : '',
-      },
-      { ...this.options, answerBytes: ANSWER_BYTES },
-    );
-    if (error !== null) throw new MlflowError(error);
-    const value = parsed(text);
+    const { status, value } = await this.http.send(method, `api/2.0/mlflow/${path}`, body);
     if (status < 200 || status > 299) {
       const error_code = answers.error.fits(value) ? value.error_code : null;
-      throw new MlflowError('refused', { status, error_code });
+      const permanent = PERMANENT.has(status) || error_code === 'RESOURCE_DOES_NOT_EXIST';
+      throw new TrackerError('refused', { status, error_code, permanent });
     }
-    if (!answers[kind].fits(value)) throw new MlflowError('protocol_error');
+    if (!answers[kind].fits(value)) throw new TrackerError('protocol_error');
     return value as Answer<K>;
   }
 }
@@ -174,19 +119,11 @@ type Answer<K extends keyof typeof answers> =
 
 function unless(code: string): (error: unknown) => null {
   return (error) => {
-    if (error instanceof MlflowError && error.answer.error_code === code) return null;
+    if (error instanceof TrackerError && error.answer.error_code === code) return null;
     throw error;
   };
 }
 
 function query(fields: Record<string, string>): string {
   return new URLSearchParams(fields).toString();
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

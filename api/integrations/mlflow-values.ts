@@ -2,6 +2,7 @@
 import type { FinalJobState, Job, JobMetric, ResolvedJobSpec } from '../../contracts/index.js';
 import { valuesOf } from '../../platform/metric-files/values.js';
 import { MAX_PARAM_LENGTH, type MlflowMetric, type MlflowStatus, type MlflowText } from './mlflow-client.js';
+import { sectionsOf } from './values.js';
 
 /** Tag of the newest step whose metrics are in the run. */
 export const STEP_TAG = 'zerofleet.step';
@@ -29,27 +30,9 @@ export function tagsOf(job: Pick<Job, 'id' | 'spec'>, index: number): MlflowText
   ];
 }
 
-/** Tags of a job that has ended. */
-export function finalTagsOf({ state, latest_checkpoint, export: exported }: Job): MlflowText[] {
-  const checkpoint = exported?.checkpoint_id ?? latest_checkpoint?.id;
-  const digest = exported?.state_digest ?? latest_checkpoint?.state_digest;
-  return [
-    { key: 'zerofleet.state', value: state },
-    ...(checkpoint === undefined ? [] : [{ key: 'zerofleet.checkpoint_id', value: checkpoint }]),
-    ...(digest === undefined ? [] : [{ key: 'zerofleet.state_digest', value: digest }]),
-  ];
-}
-
-/**
- * The sections of the document on which the training depends, as `train.optimizer.lr`. Lists are JSON. `train.overrides` may change later,
- * and a param of MLflow may not.
- */
-export function paramsOf({ model, data, train, zero }: ResolvedJobSpec): MlflowText[] {
-  const { overrides: _, ...fixed } = train;
-  return flattened('', { model, data, train: fixed, zero }).map(({ key, value }) => ({
-    key,
-    value: cut(value),
-  }));
+/** The fields of the document as `train.optimizer.lr`. Lists are JSON. */
+export function paramsOf(spec: ResolvedJobSpec): MlflowText[] {
+  return flattened('', sectionsOf(spec)).map(({ key, value }) => ({ key, value: cut(value) }));
 }
 
 function flattened(prefix: string, value: object): MlflowText[] {

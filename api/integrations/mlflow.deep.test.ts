@@ -8,6 +8,7 @@ import { freePort } from '../../platform/testing/free-port.js';
 import { testPython } from '../../platform/testing/python.js';
 import { checkpointOf, metricOf } from '../testing/training.js';
 import { claimed, setUp, stepsTo } from './testing/forwarding.js';
+import { MLFLOW } from './testing/kinds.js';
 
 const { program, missing } = testPython('mlflow');
 
@@ -89,7 +90,7 @@ t.test('MLflow has the run', { skip: missing ?? false, timeout: 600_000 }, async
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const server = await startServer(t, dir, port);
-  const { store, createJob, startForwarding } = await setUp(t);
+  const { store, createJob, startForwarding } = await setUp(t, MLFLOW);
   const job = await createJob({ url, experiment: 'real', run_name: 'mine' });
   startForwarding();
   const until = async (condition: (runs: ReadRun[]) => boolean): Promise<ReadRun> => {

@@ -1,13 +1,15 @@
 /** Integrations of a document: what is accepted, and the errors of the rest. */
 import t from 'tap';
-import type { Job, Problem } from '../../contracts/index.js';
+import type { Integration, Job, Problem } from '../../contracts/index.js';
 import { startTestStack } from '../testing/stack.js';
 import { AddressPolicy } from '../webhooks/addresses.js';
 import { Trackers } from './trackers.js';
 
 t.test('integrations of a document', async (t) => {
   const url = 'https://mlflow.example.com';
-  const stack = await startTestStack({ mlflow: { main: { url }, lab: { url, projects: ['lab'] } } });
+  const mlflowServers = new Map(Object.entries({ main: { url }, lab: { url, projects: ['lab'] } }));
+  const wandbServers = new Map([['cloud', { url: 'https://api.wandb.ai', token: 'key' }]]);
+  const stack = await startTestStack({ trackers: { mlflow: mlflowServers, wandb: wandbServers } });
   t.teardown(() => stack.close());
   const { dataset } = (await stack.createJob()).spec.data;
   const create = async (integrations: unknown, headers = {}) => {
@@ -20,9 +22,11 @@ t.test('integrations of a document', async (t) => {
     return stack.request({ method: 'POST', url: '/v1/jobs', payload, headers });
   };
   const mlflow = { type: 'mlflow', experiment: 'e' };
+  const wandb = { type: 'wandb', project: 'p 1' };
   const given = [
     { ...mlflow, server: 'main', run_name: 'mine' },
     { ...mlflow, url: `${url}/base` },
+    { ...wandb, server: 'cloud', entity: 'team', run_name: 'mine' },
   ];
   t.strictSame((await create(given)).json<Job>().spec.integrations, given);
   t.strictSame((await create([])).json<Job>().spec.integrations, []);
@@ -40,6 +44,13 @@ t.test('integrations of a document', async (t) => {
     [{ ...mlflow, server: 'main', token: 'x' }, '/integrations/0/token', 'unknown_field'],
     [{ type: 'mlflow', server: 'main' }, '/integrations/0/experiment', 'missing_field'],
     [{ ...mlflow, server: 'main', experiment: ' ' }, '/integrations/0/experiment', 'wrong_format'],
+    [{ ...mlflow, server: 'main', project: 'p' }, '/integrations/0/project', 'field_without_effect'],
+    [{ ...wandb, server: 'main' }, '/integrations/0/server', 'integration_server_not_found'],
+    [{ ...wandb, url }, '/integrations/0/url', 'field_without_effect'],
+    [{ ...wandb, server: 'cloud', experiment: 'e' }, '/integrations/0/experiment', 'field_without_effect'],
+    [{ ...wandb, server: 'cloud', project: undefined }, '/integrations/0/project', 'missing_field'],
+    [{ ...wandb, server: 'cloud', project: 'a/b' }, '/integrations/0/project', 'wrong_format'],
+    [{ ...wandb, server: 'cloud', entity: ' ' }, '/integrations/0/entity', 'wrong_format'],
   ];
   for (const [integration, pointer, code] of refused) {
     const reply = await create([integration]);
@@ -58,13 +69,16 @@ t.test('credentials of a server', async (t) => {
     none: { url },
     lab: { url, projects: ['lab'] },
   };
-  const trackers = new Trackers(new Map(Object.entries(servers)), new AddressPolicy([]));
-  const find = (server: string, project = 'default') =>
-    trackers.find({ type: 'mlflow', experiment: 'e', server }, project);
+  const byName = new Map(Object.entries(servers));
+  const trackers = new Trackers({ mlflow: byName, wandb: byName }, new AddressPolicy([]));
+  const find = (server: string, project = 'default', type: Integration['type'] = 'mlflow') =>
+    trackers.find({ type, server }, project);
   t.same(find('token'), { url, authorization: 'Bearer tok' });
   // The example of RFC 7617.
   t.same(find('basic'), { url, authorization: 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==' });
   t.same(find('none'), { url, authorization: null });
   t.equal(find('lab'), null);
   t.same(find('lab', 'lab'), { url, authorization: null });
+  // As the client of W&B 0.30 sends `tok`.
+  t.same(find('token', 'default', 'wandb'), { url, authorization: 'Basic YXBpOnRvaw==' });
 });

@@ -5,13 +5,12 @@ import { pathToFileURL } from 'node:url';
 import type { FastifyBaseLogger, FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { type Dataset, type Job, type JobSpec, type Scope, ZerofleetError } from '../../contracts/index.js';
 import { recover } from '../../control/recovery/recover.js';
-import type { MlflowServer } from '../../platform/config/mlflow-servers.js';
 import { type DatasetSources, S3DatasetSources } from '../../platform/dataset-sources.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { buildApp } from '../app.js';
-import { Trackers } from '../integrations/trackers.js';
+import { type TrackerServers, Trackers } from '../integrations/trackers.js';
 import type { ApiLimits } from '../limits.js';
 import { OidcProvider } from '../oidc/provider.js';
 import type { OidcSettings } from '../oidc/settings.js';
@@ -68,8 +67,8 @@ export interface TestStackOptions {
   exports?: ExportPort;
   /** Non-public ranges that webhooks may reach. */
   webhookAllow?: string[];
-  /** Configured MLflow servers; none by default. */
-  mlflow?: Record<string, MlflowServer>;
+  /** Configured experiment trackers; none by default. */
+  trackers?: Partial<TrackerServers>;
   /** Allowed sources of dataset copies; none by default. */
   sources?: DatasetSources;
   /** OpenID provider; none by default. */
@@ -89,7 +88,7 @@ export async function startTestStack({
   samples = NO_WORKERS,
   exports = NO_EXPORTS,
   webhookAllow = [],
-  mlflow = {},
+  trackers: servers = {},
   sources = new S3DatasetSources({ allowed: [], s3Endpoint: null }),
   log,
   oidc,
@@ -111,7 +110,7 @@ export async function startTestStack({
   };
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
   const addresses = new AddressPolicy(webhookAllow);
-  const trackers = new Trackers(new Map(Object.entries(mlflow)), addresses);
+  const trackers = new Trackers({ mlflow: new Map(), wandb: new Map(), ...servers }, addresses);
   const parts = { store, objects, samples, exports, addresses, trackers, sources };
   const app = buildApp({
     ...parts,

@@ -2881,29 +2881,42 @@ export interface components {
         };
         /** @description Webhooks of the job, with every field. */
         ResolvedNotify: WithRequired<components["schemas"]["NotifySpec"], "webhooks">;
-        /** @description An MLflow tracking server, and the run that the job has there. Exactly one of `server` and `url`. */
+        /**
+         * @description An experiment tracker, and the run that the job has there. `mlflow` needs `experiment`, and exactly one of `server`
+         *     and `url`; `wandb` needs `server` and `project`. A field of another type is refused.
+         */
         Integration: {
             /**
-             * @description Kind of the tracker.
+             * @description Kind of the tracker: MLflow, or Weights & Biases.
              * @enum {string}
              */
-            type: "mlflow";
+            type: "mlflow" | "wandb";
             /**
              * @description Name of a server whose URL and credentials the operator has configured.
              * @example main
              */
             server?: string;
             /**
-             * @description URL of a server that needs no credentials. The operator allows `http` and addresses that are not public, as for
-             *     webhooks; other addresses are refused.
+             * @description `mlflow`: URL of a server that needs no credentials. The operator allows `http` and addresses that are not
+             *     public, as for webhooks; other addresses are refused.
              * @example https://mlflow.example.com
              */
             url?: string;
             /**
-             * @description Name of the experiment; it is created if it does not exist.
+             * @description `mlflow`: name of the experiment; it is created if it does not exist.
              * @example language-models
              */
-            experiment: string;
+            experiment?: string;
+            /**
+             * @description `wandb`: user or team that owns the project; by default the default entity of the API key.
+             * @example my-team
+             */
+            entity?: string;
+            /**
+             * @description `wandb`: name of the project; it is created if it does not exist.
+             * @example language-models
+             */
+            project?: string;
             /** @description Name of the run; by default the name of the job, or its id if it has none. */
             run_name?: string;
         } & (unknown | unknown);

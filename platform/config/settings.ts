@@ -16,9 +16,9 @@ import {
   url,
 } from './config-values.js';
 import { gpuEnv } from './gpu-env.js';
-import { mlflowServers } from './mlflow-servers.js';
 import { OIDC_SETTINGS } from './oidc-settings.js';
 import type { Setting } from './setting.js';
+import { trackerServers } from './tracker-servers.js';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -179,7 +179,13 @@ export const SETTINGS = [
     key: 'mlflow_credentials',
     fallback: 'none',
     help: 'JSON: MLflow servers that jobs may name, with the URL and the credentials of each ([integrations](integrations.md#servers-with-credentials)). Only the API uses them.',
-    parse: mlflowServers,
+    parse: trackerServers,
+  },
+  {
+    key: 'wandb_credentials',
+    fallback: 'none',
+    help: 'JSON: the same for servers of Weights & Biases.',
+    parse: trackerServers,
   },
   {
     key: 'dataset_buckets',

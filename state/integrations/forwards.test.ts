@@ -74,6 +74,19 @@ t.test('a job without news is put off, and its own event is no news', async (t) 
   await store.saveForward(second, { state: {}, next: 'done' });
 });
 
+t.test('a job without news is claimed at its beat, and before it if it has news', async (t) => {
+  const { id } = await createTestJob(store, { integrations: [integration] });
+  const first = await claimOne();
+  await store.saveForward(first, { state: {}, next: { due_ms: 0, seq: first.seq, beat_ms: 0 } });
+  const second = await claimOne();
+  t.match(second, { job_id: id, seq: first.seq });
+  await store.saveForward(second, { state: {}, next: { due_ms: 0, seq: second.seq, beat_ms: LONG } });
+  t.same(await claim({ idle_ms: 1 }), []);
+  await store.finishJob(id, null, 'cancelled');
+  const third = await claimOne();
+  await store.saveForward(third, { state: {}, next: 'done' });
+});
+
 t.test('a retried job is due again, and an end that was begun before does not count', async (t) => {
   const { id } = await createTestJob(store, { integrations: [integration] });
   const late = await claimOne();

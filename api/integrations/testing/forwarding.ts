@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
 import type { Integration, JobEvent, JobSpec, StreamEntry } from '../../../contracts/index.js';
+import type { TrackerServer } from '../../../platform/config/tracker-servers.js';
 import { createLogger } from '../../../platform/logging/logging.js';
 import type { JobStorePort } from '../../../state/index.js';
 import { startTestStack } from '../../testing/stack.js';
@@ -7,10 +8,10 @@ import { metricOf } from '../../testing/training.js';
 import { AddressPolicy } from '../../webhooks/addresses.js';
 import { Forwarder, type ForwarderOptions } from '../forwarder.js';
 import { Trackers } from '../trackers.js';
-import { startTestMlflow } from './mlflow.js';
+import { type Kind, TOKEN } from './kinds.js';
+import { startTestTracker, type TrackerStore } from './server.js';
 
 const LOOPBACK = ['127.0.0.0/8'];
-export const TOKEN = 'a-secret-token-of-mlflow';
 
 /** Intervals for tests; nothing is given up, and no request times out. */
 const TIMING = {
@@ -22,25 +23,37 @@ const TIMING = {
   max_retry_ms: 50,
 };
 
-/** An API with a configured MLflow server on loopback. */
-export async function setUp(t: Test) {
-  const mlflow = await startTestMlflow();
-  const servers = { main: { url: mlflow.url, token: TOKEN }, gone: { url: mlflow.url } };
-  const stack = await startTestStack({ webhookAllow: LOOPBACK, mlflow: servers });
+/**
+ * An API with two configured trackers on loopback: `main`, which has credentials, and `other`. `named` has a name for an address, and the
+ * forwarder does not know `gone`.
+ */
+export async function setUp<S extends TrackerStore>(t: Test, { integration, open }: Kind<S>) {
+  const { type } = integration;
+  const tracker = await startTestTracker(open());
+  const other = await startTestTracker(open());
+  const servers: Record<string, TrackerServer> = {
+    main: { url: tracker.url, token: TOKEN },
+    other: { url: other.url },
+    named: { url: 'https://tracker.example.com' },
+  };
+  const configured = { ...servers, gone: { url: tracker.url } };
+  const trackers = { [type]: new Map(Object.entries(configured)) };
+  const stack = await startTestStack({ webhookAllow: LOOPBACK, trackers });
   t.teardown(async () => {
-    await mlflow.close();
+    await tracker.close();
+    await other.close();
     await stack.close();
   });
   const { store } = stack;
 
   /** Starts forwarding like an API process. */
   const startForwarding = (changes: Partial<ForwarderOptions> = {}) => {
-    const { main } = servers;
-    const trackers = new Trackers(new Map(Object.entries({ main })), new AddressPolicy(LOOPBACK));
+    const none = { mlflow: new Map(), wandb: new Map() };
+    const known = { ...none, [type]: new Map(Object.entries(servers)) };
     const log = createLogger({ level: 'silent', name: 'test' });
     const forwarder = new Forwarder({
       store,
-      trackers,
+      trackers: new Trackers(known, new AddressPolicy(LOOPBACK)),
       log,
       ...changes,
       timing: { ...TIMING, ...changes.timing },
@@ -48,12 +61,12 @@ export async function setUp(t: Test) {
     t.teardown(() => forwarder.close());
     return forwarder;
   };
-  const createJob = (integration: Partial<Integration> = {}, changes: Partial<JobSpec> = {}) => {
-    const target = integration.url === undefined ? { server: 'main' } : {};
-    const integrations: Integration[] = [{ type: 'mlflow', experiment: 'tests', ...target, ...integration }];
+  const createJob = (changed: Partial<Integration> = {}, changes: Partial<JobSpec> = {}) => {
+    const target = changed.url === undefined ? { server: 'main' } : {};
+    const integrations: Integration[] = [{ ...integration, ...target, ...changed }];
     return stack.createJob({ train: { steps: 1_000_000, sequence_length: 16 }, ...changes, integrations });
   };
-  return { ...stack, mlflow, startForwarding, createJob };
+  return { ...stack, tracker, other, startForwarding, createJob };
 }
 
 /** A worker that claims a job, for one attempt. */

@@ -1,14 +1,12 @@
 /** An MLflow server for tests, in memory: the part of the REST API that forwarding uses, with the limits of MLflow. */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { MlflowBatch, MlflowMetric, MlflowText } from '../mlflow-client.js';
+import { Refusal, type SeenRun, type TrackerRequest, type TrackerStore } from './server.js';
 
 export interface StoredRun {
   run_id: string;
   experiment_id: string;
   run_name: string;
-  status: string;
+  status: SeenRun['status'];
   start_time: number;
   end_time: number | null;
   metrics: MlflowMetric[];
@@ -16,41 +14,31 @@ export interface StoredRun {
   tags: Map<string, string>;
 }
 
-export interface TestMlflow {
-  url: string;
-  experiments: ReadonlyMap<string, string>;
-  runs: readonly StoredRun[];
-  /** `authorization` of each request. */
-  authorizations: readonly (string | undefined)[];
-  /**
-   * Fault of the requests whose paths have this end. A status: it is the answer; `lost`: the request has its effect and no answer; `hang`:
-   * no answer. Null: no fault.
-   */
-  fault: { path: string; what: number | 'lost' | 'hang' } | null;
-  /** Number of requests that met the fault. */
-  faults: number;
-  /** Resolves once `condition` holds; it is evaluated after each request. */
-  until(condition: () => boolean): Promise<void>;
-  close(): Promise<void>;
-}
-
-class Refusal extends Error {
-  constructor(
-    readonly status: number,
-    readonly error_code: string,
-  ) {
-    super(error_code);
-  }
-}
-
 const NAME = /^[/\w.\- ]{1,250}$/;
 
-class MlflowStore {
+export class MlflowStore implements TrackerStore {
   readonly experiments = new Map<string, string>();
   readonly runs: StoredRun[] = [];
 
-  handle(path: string, query: URLSearchParams, body: Record<string, unknown>): object {
-    switch (path) {
+  seen(): SeenRun[] {
+    return this.runs.map(({ status, metrics, tags }) => ({
+      status,
+      steps: metrics.filter(({ key }) => key === 'loss').map(({ step }) => step),
+      step: Number(tags.get('zerofleet.step') ?? 0),
+    }));
+  }
+
+  nameOf({ path }: TrackerRequest): string {
+    return path.replace(/^api\/2\.0\/mlflow\//, '');
+  }
+
+  errorBody(error_code: string): object {
+    return { error_code, message: 'as the test asked' };
+  }
+
+  handle(request: TrackerRequest): object {
+    const { query, body } = request;
+    switch (this.nameOf(request)) {
       case 'experiments/get-by-name': {
         const experiment_id = this.experiments.get(query.get('experiment_name') ?? '');
         if (experiment_id === undefined) throw new Refusal(404, 'RESOURCE_DOES_NOT_EXIST');
@@ -86,16 +74,17 @@ class MlflowStore {
   }
 
   private create({ tags = [], ...fields }: NewRun): StoredRun {
-    const run = {
+    const run: StoredRun = {
       ...fields,
       run_id: `run${this.runs.length}`,
       status: 'RUNNING',
       end_time: null,
       metrics: [],
       params: new Map(),
+      tags: new Map(tags.map(({ key, value }) => [key, value])),
     };
-    this.runs.push({ ...run, tags: new Map(tags.map(({ key, value }) => [key, value])) });
-    return this.runs.at(-1) as StoredRun;
+    this.runs.push(run);
+    return run;
   }
 
   private runOf(id: unknown): StoredRun {
@@ -103,61 +92,6 @@ class MlflowStore {
     if (!run) throw new Refusal(404, 'RESOURCE_DOES_NOT_EXIST');
     return run;
   }
-}
-
-export async function startTestMlflow(): Promise<TestMlflow> {
-  const store = new MlflowStore();
-  const authorizations: (string | undefined)[] = [];
-  let wake: () => void = () => undefined;
-
-  const server = createServer(async (request, reply) => {
-    authorizations.push(request.headers.authorization);
-    const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
-    const [, path = ''] = /^\/base\/api\/2\.0\/mlflow\/(.*)$/.exec(pathname) ?? [];
-    const body = await readJson(request);
-    const fault =
-      mlflow.fault?.path !== undefined && path.endsWith(mlflow.fault.path) ? mlflow.fault.what : null;
-    if (fault !== null) mlflow.faults += 1;
-    try {
-      if (fault === null) answer(reply, 200, store.handle(path, searchParams, body));
-      else if (fault === 'lost') {
-        store.handle(path, searchParams, body);
-        request.socket.destroy();
-      } else if (fault !== 'hang')
-        answer(reply, fault, { error_code: 'INTERNAL_ERROR', message: 'as the test asked' });
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      answer(reply, error.status, {
-        error_code: error.error_code,
-        message: `refused ${JSON.stringify(body)}`,
-      });
-    }
-    wake();
-  });
-
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const mlflow: TestMlflow = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/base/`,
-    experiments: store.experiments,
-    runs: store.runs,
-    authorizations,
-    fault: null,
-    faults: 0,
-    async until(condition) {
-      while (!condition()) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-  return mlflow;
 }
 
 interface NewRun {
@@ -186,14 +120,4 @@ function log(run: StoredRun, { metrics = [], params = [], tags = [] }: MlflowBat
 
 function shown({ run_id, tags }: StoredRun): object {
   return { info: { run_id }, data: { tags: [...tags].map(([key, value]) => ({ key, value })) } };
-}
-
-async function readJson(request: IncomingMessage): Promise<Record<string, unknown>> {
-  let text = '';
-  for await (const piece of request.setEncoding('utf8')) text += piece;
-  return text === '' ? {} : JSON.parse(text);
-}
-
-function answer(reply: ServerResponse, status: number, body: object): void {
-  reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }

@@ -1384,21 +1384,26 @@ class ResolvedNotify(TypedDict):
 
 
 class _IntegrationRequired(TypedDict):
-    type: Literal["mlflow"]
-    """Kind of the tracker."""
-    experiment: str
-    """Name of the experiment; it is created if it does not exist."""
+    type: Literal["mlflow", "wandb"]
+    """Kind of the tracker: MLflow, or Weights & Biases."""
 
 
 
 class Integration(_IntegrationRequired, total=False):
-    """An MLflow tracking server, and the run that the job has there. Exactly one of `server` and
-    `url`."""
+    """An experiment tracker, and the run that the job has there. `mlflow` needs `experiment`, and
+    exactly one of `server` and `url`; `wandb` needs `server` and `project`. A field of another type
+    is refused."""
     server: str
     """Name of a server whose URL and credentials the operator has configured."""
     url: str
-    """URL of a server that needs no credentials. The operator allows `http` and addresses that are
-    not public, as for webhooks; other addresses are refused."""
+    """`mlflow`: URL of a server that needs no credentials. The operator allows `http` and addresses
+    that are not public, as for webhooks; other addresses are refused."""
+    experiment: str
+    """`mlflow`: name of the experiment; it is created if it does not exist."""
+    entity: str
+    """`wandb`: user or team that owns the project; by default the default entity of the API key."""
+    project: str
+    """`wandb`: name of the project; it is created if it does not exist."""
     run_name: str
     """Name of the run; by default the name of the job, or its id if it has none."""
 

@@ -1,5 +1,5 @@
 -- Claims integrations that are due, those that have waited longest first. One whose job has written nothing since it was forwarded is put
--- off without a claim.
+-- off without a claim, until its `beat` if it has one.
 --
 -- call: limit, look (integrations to look at), token, lease_ms, idle_ms
 -- Returns: ok, {job_id, index, seq, state, interrupted} …     seq: the last number of the job's stream; state: JSON, '' at the beginning;
@@ -13,10 +13,10 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', string.format('
   local id, index = string.match(member, '^(.*):(%d+)$')
   local key = forward_key(id, index)
   local seq = redis.call('HGET', job_key(id), 'seq')
-  local known = redis.call('HMGET', key, 'seq', 'token', 'state')
+  local known = redis.call('HMGET', key, 'seq', 'token', 'state', 'beat')
   if not seq then
     redis.call('ZREM', due, member)
-  elseif known[1] == seq then
+  elseif known[1] == seq and now < (tonumber(known[4]) or math.huge) then
     redis.call('ZADD', due, string.format('%d', now + call.idle_ms), member)
   elseif #reply <= call.limit then
     redis.call('ZADD', due, string.format('%d', now + call.lease_ms), member)

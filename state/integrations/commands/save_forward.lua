@@ -3,6 +3,7 @@
 -- call: job_id, index, token (of the claim), state (JSON),
 --       lease_ms            renews the claim; or one of the following ends it:
 --       due_ms, seq         the time until the next claim; the number up to which the job's stream was forwarded, absent if there is more
+--       beat_ms             the time until the next claim of a job that writes nothing; absent if it is not claimed then
 --       done (true)         there is no next claim
 --       event {type, at, data (JSON)} or absent
 -- Returns: ok, '1'     saved
@@ -34,5 +35,10 @@ if call.seq then
   redis.call('HSET', key, 'seq', call.seq)
 else
   redis.call('HDEL', key, 'seq')
+end
+if call.beat_ms then
+  redis.call('HSET', key, 'beat', string.format('%d', now_ms() + call.beat_ms))
+else
+  redis.call('HDEL', key, 'beat')
 end
 return { 'ok', '1' }

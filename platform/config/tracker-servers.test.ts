@@ -1,7 +1,7 @@
 import t from 'tap';
 import { redactorOf } from '../logging/redact.js';
 import { loadConfig } from './config.js';
-import { mlflowServers } from './mlflow-servers.js';
+import { trackerServers } from './tracker-servers.js';
 
 t.test('servers by name', async (t) => {
   t.equal(loadConfig({}).mlflow_credentials.size, 0);
@@ -10,7 +10,7 @@ t.test('servers by name', async (t) => {
     lab: { url: 'http://10.0.0.7:5000', username: 'me', password: 'pass-word', projects: ['lab'] },
     open: { url: 'https://open.example.com' },
   };
-  t.same(Object.fromEntries(mlflowServers(JSON.stringify(given))), given);
+  t.same(Object.fromEntries(trackerServers(JSON.stringify(given))), given);
 });
 
 t.test('errors name the server and quote no secret', async (t) => {
@@ -30,9 +30,9 @@ t.test('errors name the server and quote no secret', async (t) => {
     ],
   ];
   for (const [text, message] of refused) {
-    t.throws(() => mlflowServers(text), { message }, text);
+    t.throws(() => trackerServers(text), { message }, text);
     try {
-      mlflowServers(text);
+      trackerServers(text);
     } catch (error) {
       t.notMatch((error as Error).message, secret);
     }

@@ -1,13 +1,13 @@
-/** Parser of `ZEROFLEET_MLFLOW_CREDENTIALS`: MLflow servers that jobs name, with their credentials. */
+/** Parser of `ZEROFLEET_MLFLOW_CREDENTIALS` and `ZEROFLEET_WANDB_CREDENTIALS`: servers that jobs name, with their credentials. */
 import { Check, type Static, Type } from '../schema.js';
 
 const strict = { additionalProperties: false };
 const text = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[\\x20-\\x7e]+$' });
 
-const MlflowServer = Type.Object(
+const TrackerServer = Type.Object(
   {
     url: Type.String({ pattern: '^https?://[^?#@\\s]+$' }),
-    /** Bearer token. */
+    /** Bearer token of MLflow; API key of W&B. */
     token: Type.Optional(text),
     /** Name and password of HTTP's basic authentication, instead of a token. */
     username: Type.Optional(text),
@@ -17,14 +17,14 @@ const MlflowServer = Type.Object(
   },
   strict,
 );
-export type MlflowServer = Static<typeof MlflowServer>;
-const server = new Check(MlflowServer);
+export type TrackerServer = Static<typeof TrackerServer>;
+const server = new Check(TrackerServer);
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,39}$/;
-const EXAMPLE = '{"main": {"url": "https://mlflow.example.com", "token": "…"}}';
+const EXAMPLE = '{"main": {"url": "https://tracker.example.com", "token": "…"}}';
 
 /** Parses `none` or JSON. No value is part of an error: it may be a secret. */
-export function mlflowServers(given: string): ReadonlyMap<string, MlflowServer> {
+export function trackerServers(given: string): ReadonlyMap<string, TrackerServer> {
   if (given === 'none') return new Map();
   const entries = Object.entries(objectOf(given));
   return new Map(
