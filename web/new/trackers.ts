@@ -26,6 +26,15 @@ export const TRACKERS: Readonly<Record<Integration['type'], Tracker>> = {
       { name: 'run_name', label: 'Run', placeholder: 'the name of the run' },
     ],
   },
+  wandb: {
+    label: 'Weights & Biases',
+    places: [{ name: 'server', label: 'Configured server' }],
+    fields: [
+      { name: 'project', label: 'Project' },
+      { name: 'entity', label: 'Entity', placeholder: 'that of the key' },
+      { name: 'run_name', label: 'Run', placeholder: 'the name of the run' },
+    ],
+  },
 };
 
 /** The most that the contract allows. */
