@@ -1,40 +1,49 @@
 /** Metrics of jobs arrive in each kind of tracker once and in order, whatever happens to it and to the API. */
 import t, { type Test } from 'tap';
-import { claimed, eventOf, setUp, stepsTo } from './testing/forwarding.js';
+import { claimed, eventOf, setUp, startApi, stepsTo } from './testing/forwarding.js';
 import { KINDS, type Kind, TOKEN } from './testing/kinds.js';
 import type { TestTracker } from './testing/server.js';
 
 const runOf = ({ store }: TestTracker) => store.seen()[0];
 
-function eachKind(name: string, run: (t: Test, kind: Kind) => Promise<void>): void {
-  for (const kind of KINDS) t.test(`${kind.integration.type}: ${name}`, (t) => run(t, kind));
+type Api = Awaited<ReturnType<typeof startApi>>;
+
+/** The cases of all trackers share an API, which takes longer to start than they do. */
+function eachKind(name: string, run: (t: Test, kind: Kind, api: Api) => Promise<void>): void {
+  t.test(name, async (t) => {
+    const api = await startApi(t);
+    for (const kind of KINDS) await t.test(kind.integration.type, (t) => run(t, kind, api));
+  });
 }
 
-eachKind('repeated steps are not logged twice, and a retried job continues in its run', async (t, kind) => {
-  const { store, tracker, createJob, startForwarding } = await setUp(t, kind);
-  const { id } = await createJob();
-  startForwarding();
-  const first = await claimed(store, id);
-  await first.train(1, 30);
-  await tracker.until(() => runOf(tracker)?.step === 30);
-  await store.releaseAttempt(id, first.execution, { to: 'queued', reason: 'test' });
-  const second = await claimed(store, id, 2);
-  await second.train(21, 40);
-  await store.finishJob(id, second.execution, 'failed', { reason: 'test' });
-  await tracker.until(() => runOf(tracker)?.status === 'FAILED');
-  await store.retryJob(id);
-  const third = await claimed(store, id, 3);
-  await third.train(36, 50);
-  await tracker.until(() => runOf(tracker)?.step === 50);
-  t.equal(runOf(tracker)?.status, 'RUNNING');
-  await store.finishJob(id, third.execution, 'succeeded');
-  await tracker.until(() => runOf(tracker)?.status === 'FINISHED');
-  t.same(runOf(tracker)?.steps, stepsTo(50));
-  t.equal(tracker.store.seen().length, 1);
-});
+eachKind(
+  'repeated steps are not logged twice, and a retried job continues in its run',
+  async (t, kind, api) => {
+    const { store, tracker, createJob, startForwarding } = await setUp(t, kind, api);
+    const { id } = await createJob();
+    startForwarding();
+    const first = await claimed(store, id);
+    await first.train(1, 30);
+    await tracker.until(() => runOf(tracker)?.step === 30);
+    await store.releaseAttempt(id, first.execution, { to: 'queued', reason: 'test' });
+    const second = await claimed(store, id, 2);
+    await second.train(21, 40);
+    await store.finishJob(id, second.execution, 'failed', { reason: 'test' });
+    await tracker.until(() => runOf(tracker)?.status === 'FAILED');
+    await store.retryJob(id);
+    const third = await claimed(store, id, 3);
+    await third.train(36, 50);
+    await tracker.until(() => runOf(tracker)?.step === 50);
+    t.equal(runOf(tracker)?.status, 'RUNNING');
+    await store.finishJob(id, third.execution, 'succeeded');
+    await tracker.until(() => runOf(tracker)?.status === 'FINISHED');
+    t.same(runOf(tracker)?.steps, stepsTo(50));
+    t.equal(tracker.store.seen().length, 1);
+  },
+);
 
-eachKind('a server that is away delays nothing but the metrics', async (t, kind) => {
-  const { store, tracker, createJob, startForwarding } = await setUp(t, kind);
+eachKind('a server that is away delays nothing but the metrics', async (t, kind, api) => {
+  const { store, tracker, createJob, startForwarding } = await setUp(t, kind, api);
   const { id } = await createJob();
   startForwarding();
   const worker = await claimed(store, id);
@@ -52,8 +61,8 @@ eachKind('a server that is away delays nothing but the metrics', async (t, kind)
   t.same(new Set(runOf(tracker)?.steps).size, runOf(tracker)?.steps?.length);
 });
 
-eachKind('a request whose answer is lost is not repeated', async (t, kind) => {
-  const { store, tracker, createJob, startForwarding } = await setUp(t, kind);
+eachKind('a request whose answer is lost is not repeated', async (t, kind, api) => {
+  const { store, tracker, createJob, startForwarding } = await setUp(t, kind, api);
   const { id } = await createJob();
   const worker = await claimed(store, id);
   tracker.fault = { request: kind.requests.create, what: 'lost' };
@@ -73,8 +82,8 @@ eachKind('a request whose answer is lost is not repeated', async (t, kind) => {
   t.equal(tracker.store.seen().length, 1);
 });
 
-eachKind('another process continues the run of one that died', async (t, kind) => {
-  const { store, tracker, createJob, startForwarding } = await setUp(t, kind);
+eachKind('another process continues the run of one that died', async (t, kind, api) => {
+  const { store, tracker, createJob, startForwarding } = await setUp(t, kind, api);
   const { id } = await createJob();
   const worker = await claimed(store, id);
   await worker.train(1, 20);
@@ -101,8 +110,8 @@ eachKind('another process continues the run of one that died', async (t, kind) =
   t.equal(tracker.store.seen().length, 1);
 });
 
-eachKind('a loss of Redis begins no second run', async (t, kind) => {
-  const { store, tracker, createJob, startForwarding, loseRedis } = await setUp(t, kind);
+eachKind('a loss of Redis begins no second run', async (t, kind, api) => {
+  const { store, tracker, createJob, startForwarding, loseRedis } = await setUp(t, kind, api);
   const job = await createJob();
   const forwarder = startForwarding();
   const worker = await claimed(store, job.id);
@@ -119,8 +128,8 @@ eachKind('a loss of Redis begins no second run', async (t, kind) => {
   t.equal(tracker.store.seen().length, 1);
 });
 
-eachKind('an integration is given up with an event', async (t, kind) => {
-  const { store, tracker, createJob, startForwarding } = await setUp(t, kind);
+eachKind('an integration is given up with an event', async (t, kind, api) => {
+  const { store, tracker, createJob, startForwarding } = await setUp(t, kind, api);
   const failed = async (id: string) => {
     const worker = await claimed(store, id);
     await worker.train(1, 3);
@@ -154,8 +163,8 @@ eachKind('an integration is given up with an event', async (t, kind) => {
   t.match(await failed(id), { error: 'address_refused', status: null }, 'a name with a private address');
 });
 
-eachKind('a slow server does not delay another', async (t, kind) => {
-  const { store, tracker, other, createJob, startForwarding } = await setUp(t, kind);
+eachKind('a slow server does not delay another', async (t, kind, api) => {
+  const { store, tracker, other, createJob, startForwarding } = await setUp(t, kind, api);
   other.fault = { request: '', what: 'hang' };
   startForwarding();
   for (let i = 0; i < 10; i += 1) {
@@ -169,8 +178,8 @@ eachKind('a slow server does not delay another', async (t, kind) => {
   t.ok(other.faults <= 8, 'half of the requests at most');
 });
 
-eachKind('credentials are sent to their server, and are nowhere else', async (t, kind) => {
-  const { store, tracker, other, createJob, startForwarding, request } = await setUp(t, kind);
+eachKind('credentials are sent to their server, and are nowhere else', async (t, kind, api) => {
+  const { store, tracker, other, createJob, startForwarding, request } = await setUp(t, kind, api);
   const { id } = await createJob();
   const lines: string[] = [];
   const note = (...args: unknown[]) => void lines.push(JSON.stringify(args));

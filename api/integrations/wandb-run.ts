@@ -99,7 +99,7 @@ export class WandbRun implements TrackerRun {
     await this.client.stream(run.run_id, { files, complete: true, exitcode: EXIT_CODES[job.state] });
   }
 
-  /** W&B shows a run as crashed that has sent nothing for minutes. */
+  /** W&B shows a run as crashed that has sent nothing for five minutes. */
   async beat({ run_id }: KnownRun): Promise<void> {
     await this.client.stream(run_id, {});
   }

@@ -23,33 +23,45 @@ const TIMING = {
   max_retry_ms: 50,
 };
 
+/** Names of the servers that jobs may name. */
+const NAMES = ['main', 'other', 'named', 'gone'];
+
+/** An API for `setUp`. */
+export async function startApi(t: Test) {
+  const servers = new Map(NAMES.map((name) => [name, { url: 'https://tracker.example.com' }]));
+  const trackers = { mlflow: servers, wandb: servers };
+  const stack = await startTestStack({ webhookAllow: LOOPBACK, trackers });
+  t.teardown(() => stack.close());
+  return stack;
+}
+
 /**
- * An API with two configured trackers on loopback: `main`, which has credentials, and `other`. `named` has a name for an address, and the
- * forwarder does not know `gone`.
+ * An API and two trackers on loopback: `main`, which has credentials, and `other`. `named` has a name for an address, and the forwarder
+ * does not know `gone`.
  */
-export async function setUp<S extends TrackerStore>(t: Test, { integration, open }: Kind<S>) {
-  const { type } = integration;
+export async function setUp<S extends TrackerStore>(
+  t: Test,
+  { integration, open }: Kind<S>,
+  given?: Awaited<ReturnType<typeof startApi>>,
+) {
+  const stack = given ?? (await startApi(t));
   const tracker = await startTestTracker(open());
   const other = await startTestTracker(open());
+  t.teardown(async () => {
+    await tracker.close();
+    await other.close();
+  });
   const servers: Record<string, TrackerServer> = {
     main: { url: tracker.url, token: TOKEN },
     other: { url: other.url },
     named: { url: 'https://tracker.example.com' },
   };
-  const configured = { ...servers, gone: { url: tracker.url } };
-  const trackers = { [type]: new Map(Object.entries(configured)) };
-  const stack = await startTestStack({ webhookAllow: LOOPBACK, trackers });
-  t.teardown(async () => {
-    await tracker.close();
-    await other.close();
-    await stack.close();
-  });
   const { store } = stack;
 
   /** Starts forwarding like an API process. */
   const startForwarding = (changes: Partial<ForwarderOptions> = {}) => {
     const none = { mlflow: new Map(), wandb: new Map() };
-    const known = { ...none, [type]: new Map(Object.entries(servers)) };
+    const known = { ...none, [integration.type]: new Map(Object.entries(servers)) };
     const log = createLogger({ level: 'silent', name: 'test' });
     const forwarder = new Forwarder({
       store,

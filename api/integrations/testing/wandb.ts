@@ -1,4 +1,5 @@
 /** A W&B server for tests, in memory: what forwarding uses, and what W&B's own client asks for besides. */
+import { buildSchema, graphqlSync } from 'graphql';
 import type { WandbStream } from '../wandb-client.js';
 import { Refusal, type SeenRun, type TrackerRequest, type TrackerStore } from './server.js';
 
@@ -18,14 +19,50 @@ export interface StoredWandbRun {
   beats: number;
 }
 
-interface Variables {
-  name?: string;
-  entity?: string | null;
-  project?: string;
+/** The part of W&B's schema that both clients use, from the operations of W&B's client. */
+const SCHEMA = buildSchema(`
+  scalar JSONString
+  type Entity { id: ID!, name: String! }
+  type Project { id: ID!, name: String!, entity: Entity!, bucket(name: String!, missingOk: Boolean): Run }
+  type Run {
+    id: ID!, name: String!, displayName: String, description: String, notes: String, sweepName: String, tags: [String!]
+    config: JSONString, wandbConfig(keys: [String!]): JSONString, summaryMetrics: JSONString, project: Project
+    historyLineCount: Int, historyTail: JSONString, eventsLineCount: Int, eventsTail: JSONString, logLineCount: Int
+  }
+  input UpsertBucketInput {
+    id: String, name: String, modelName: String, entityName: String, groupName: String, displayName: String
+    description: String, notes: String, config: JSONString, summaryMetrics: JSONString, tags: [String!], state: String
+    commit: String, host: String, debug: Boolean, jobProgram: String, jobRepo: String, jobType: String, sweep: String
+  }
+  type UpsertBucketPayload { bucket: Run, inserted: Boolean }
+  input CreateRunFilesInput { entityName: String!, projectName: String!, runName: String!, files: [String!]! }
+  type File { name: String!, uploadUrl: String }
+  type CreateRunFilesPayload { runID: ID!, uploadHeaders: [String!]!, files: [File!]! }
+  type Team { name: String! }
+  type TeamEdge { node: Team }
+  type Teams { edges: [TeamEdge!]! }
+  type User { id: ID!, entity: String, username: String, email: String, flags: JSONString, teams: Teams }
+  type ServerFeature { name: String!, isEnabled: Boolean! }
+  type ServerInfo { features: [ServerFeature] }
+  type Query { model(name: String, entityName: String): Project, viewer: User, serverInfo: ServerInfo }
+  type Mutation {
+    upsertBucket(input: UpsertBucketInput!): UpsertBucketPayload
+    createRunFiles(input: CreateRunFilesInput!): CreateRunFilesPayload
+  }
+`);
+
+interface Upsert {
+  name: string;
+  modelName: string;
+  entityName?: string | null;
   displayName?: string | null;
   config?: string | null;
   tags?: string[] | null;
-  files?: string[];
+}
+
+interface Query {
+  query: string;
+  variables?: Record<string, unknown>;
 }
 
 export class WandbStore implements TrackerStore {
@@ -54,22 +91,46 @@ export class WandbStore implements TrackerStore {
     const [, run] = /^files\/([^/]+\/[^/]+\/[^/]+)\/file_stream$/.exec(path) ?? [];
     if (run !== undefined) return this.write(decodeURIComponent(run), body as WandbStream);
     if (path !== 'graphql') throw new Refusal(404, 'NOT_FOUND');
-    return { data: this.query(String(body.query), (body.variables ?? {}) as Variables) };
+    return this.query(body as unknown as Query);
   }
 
-  private query(query: string, variables: Variables): object {
-    const { name = '', project = '' } = variables;
-    const path = `${variables.entity ?? this.defaultEntity}/${project}/${name}`;
-    const run = this.runs.find((each) => each.path === path);
-    if (query.includes('upsertBucket(')) return { upsertBucket: this.upsert(run, path, variables) };
-    if (query.includes('model(')) return { model: run ? { bucket: statusOf(run) } : null };
-    // W&B's client asks for these.
-    if (query.includes('viewer'))
-      return { viewer: { id: 'u', entity: this.defaultEntity, username: 'me', flags: '{}' } };
-    return { createRunFiles: { runID: 'r', uploadHeaders: [], files: [] } };
+  private query({ query: source, variables: variableValues }: Query): object {
+    const { data, errors } = graphqlSync({ schema: SCHEMA, source, variableValues, rootValue: this.root() });
+    // The message names the field.
+    if (errors) throw new Error(errors.map(({ message }) => message).join('\n'));
+    return { data };
   }
 
-  private upsert(found: StoredWandbRun | undefined, path: string, given: Variables): object {
+  private root() {
+    const edges: object[] = [];
+    return {
+      model: ({ name, entityName }: { name: string; entityName?: string | null }) => ({
+        ...this.projectOf(name, entityName),
+        bucket: ({ name: id }: { name: string }) => {
+          const run = this.find(`${entityName ?? this.defaultEntity}/${name}/${id}`);
+          return run ? statusOf(run) : null;
+        },
+      }),
+      upsertBucket: ({ input }: { input: Upsert }) => this.upsert(input),
+      // W&B's client asks for these.
+      viewer: { id: 'u', entity: this.defaultEntity, username: 'me', flags: '{}', teams: { edges } },
+      serverInfo: { features: [] },
+      createRunFiles: { runID: 'r', uploadHeaders: [], files: [] },
+    };
+  }
+
+  private find(path: string): StoredWandbRun | undefined {
+    return this.runs.find((run) => run.path === path);
+  }
+
+  private projectOf(name: string, entity = this.defaultEntity as string | null) {
+    return { id: 'p', name, entity: { id: 'e', name: entity ?? this.defaultEntity } };
+  }
+
+  private upsert({ name, modelName, entityName, ...given }: Upsert): object {
+    const project = this.projectOf(modelName, entityName);
+    const path = `${project.entity.name}/${modelName}/${name}`;
+    const found = this.find(path);
     const run: StoredWandbRun = found ?? {
       ...{ path, displayName: null, config: {}, tags: [], files: {}, exitcode: null, beats: 0 },
     };
@@ -78,15 +139,11 @@ export class WandbStore implements TrackerStore {
     run.tags = given.tags ?? run.tags;
     run.config = given.config ? JSON.parse(given.config) : run.config;
     run.exitcode = null;
-    const [entity, project, name] = path.split('/');
-    const owner = { id: 'p', name: project, entity: { id: 'e', name: entity } };
-    const { displayName } = run;
-    const { historyLineCount } = statusOf(run);
-    return { bucket: { id: path, name, displayName, historyLineCount, project: owner }, inserted: !found };
+    return { bucket: { ...statusOf(run), project }, inserted: !found };
   }
 
   private write(path: string, { files = {}, complete, exitcode }: WandbStream): object {
-    const run = this.runs.find((each) => each.path === path);
+    const run = this.find(path);
     if (!run) throw new Refusal(404, 'NOT_FOUND');
     for (const [name, { offset, content }] of Object.entries(files)) {
       const lines = run.files[name] ?? [];
