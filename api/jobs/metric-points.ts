@@ -1,32 +1,48 @@
 import type { JobMetric } from '../../contracts/index.js';
+import type { ReadMetrics } from '../../platform/metric-files/tensorboard.js';
 import { valuesOf } from '../../platform/metric-files/values.js';
 
 /**
  * Downsamples items by step to at most `maxPoints`: all items if they are few enough; otherwise the first, the last, and per
  * equally long interval of steps those with the least and the greatest value of each metric in `names`. A spike of one step stays
- * visible. Memory is bounded by the number of chosen items.
+ * visible. Of a repeated step only the newest item counts. Memory is bounded by the number of chosen items, and a number for each step.
+ * @param read reads the items, oldest first; called twice if a recovery has repeated steps
  * @param lastStep approximate end of the range; later items belong to the last interval
  */
-export async function choosePoints(
+export async function choosePoints(read: ReadMetrics, options: PointOptions): Promise<JobMetric[]> {
+  const newest = new Map<number, number>();
+  let count = 0;
+  const chosen = await choose(read(), options, ({ step, seq }) => {
+    newest.set(step, seq);
+    count += 1;
+    return true;
+  });
+  if (newest.size === count) return chosen;
+  return choose(read(), options, ({ step, seq }) => newest.get(step) === seq);
+}
+
+/** Chooses from the items for which `counts` is true, of which no two should have one step. */
+async function choose(
   metrics: AsyncIterable<JobMetric>,
   { names, maxPoints, from, lastStep }: PointOptions,
+  counts: (metric: JobMetric) => boolean,
 ): Promise<JobMetric[]> {
   const count = Math.max(1, Math.floor((maxPoints - 2) / (2 * names.length)));
   const width = Math.max(1, (lastStep - from + 1) / count);
   const stretches = Array.from({ length: count }, () => new Interval(names));
-  let all: Map<number, JobMetric> | null = new Map();
+  let all: JobMetric[] | null = [];
   let first: JobMetric | null = null;
   let last: JobMetric | null = null;
   for await (const metric of metrics) {
-    // After a recovery a step is repeated; the newest counts.
-    all?.set(metric.step, metric);
-    if (all !== null && all.size > maxPoints) all = null;
+    if (!counts(metric)) continue;
+    if (all !== null && all.push(metric) > maxPoints) all = null;
     if (first === null || metric.step <= first.step) first = metric;
     if (last === null || metric.step >= last.step) last = metric;
     stretches[Math.min(count - 1, Math.floor((metric.step - from) / width))]?.add(metric);
   }
-  const chosen = all?.values() ?? [first, ...stretches.flatMap((stretch) => stretch.extremes()), last];
-  return newestOfEachStep([...chosen].filter((metric) => metric !== null));
+  const chosen = all ?? [first, ...stretches.flatMap((stretch) => stretch.extremes()), last];
+  const distinct = new Set(chosen.filter((metric) => metric !== null));
+  return [...distinct].sort((a, b) => a.step - b.step);
 }
 
 export interface PointOptions {
@@ -62,13 +78,4 @@ class Interval {
   extremes(): JobMetric[] {
     return [...this.least.values(), ...this.greatest.values()].map(({ metric }) => metric);
   }
-}
-
-function newestOfEachStep(metrics: readonly JobMetric[]): JobMetric[] {
-  const newest = new Map<number, JobMetric>();
-  for (const metric of metrics) {
-    const known = newest.get(metric.step);
-    if (known === undefined || known.seq < metric.seq) newest.set(metric.step, metric);
-  }
-  return [...newest.values()].sort((a, b) => a.step - b.step);
 }

@@ -9,23 +9,13 @@ import {
 import { createLogger } from '../../platform/logging/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
+import { SAMPLE_TASK } from '../../platform/testing/sample-task.js';
 import type { SampleCall } from '../services.js';
 import { SampleQueue } from './sample-queue.js';
 
 const payload = (prompt = 'to'): SamplePayload => ({
   source: { job_id: 'job_1', checkpoint: { id: 'ckpt_1', prefix: 'jobs/job_1/checkpoints/1' } },
-  request: {
-    prompt,
-    max_tokens: 4,
-    temperature: 0,
-    top_k: 0,
-    top_p: 1,
-    seed: 1,
-    stop: [],
-    n: 1,
-    logprobs: null,
-    weights: 'trained',
-  },
+  request: { ...SAMPLE_TASK, prompt },
   stream: true,
   // Any value: only the worker reads it.
   expires_at: 0,

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { JobMetric } from '../../contracts/types.js';
+import type { JobMetric, ResolvedJobSpec } from '../../contracts/types.js';
 import {
   type CurvePoint,
   columnsOf,
   extended,
+  extremesOf,
   MAX_POINTS,
   namesIn,
   pointOf,
@@ -45,6 +46,19 @@ t.test('a metric has the values of its step, of its evaluation and of its phases
     backward: 3,
   });
   t.notOk(namesIn([{ values }]).includes('grad_norm'));
+});
+
+t.test('the first points have the extremes of what jumps, and of the evaluations', async (t) => {
+  const jumping = ['loss', 'grad_norm', 'tokens_per_second', 'memory_bytes'];
+  const given = (validation_fraction: number, names: string[]) =>
+    ({
+      data: { validation_fraction },
+      train: { evaluation: { datasets: names.map((name) => ({ name })) } },
+    }) as unknown as ResolvedJobSpec;
+  t.same(extremesOf(given(0, [])), jumping);
+  t.same(extremesOf(given(0.1, [])), [...jumping, 'eval_loss']);
+  t.same(extremesOf(given(0, ['code', 'chat'])), [...jumping, 'eval_loss/code', 'eval_loss/chat']);
+  t.equal(extremesOf(given(0.1, ['a', 'b', 'c', 'd', 'e'])).length, 8, 'as many as a request may name');
 });
 
 t.test('steps that are done again replace what came after them', async (t) => {

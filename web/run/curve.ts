@@ -1,8 +1,10 @@
 /** Curves of a run: values by step, of which old ones are thinned out, so that a page holds the same memory for any length. */
-import type { JobMetric } from '../../contracts/types.js';
+import type { JobMetric, ResolvedJobSpec } from '../../contracts/types.js';
 
 /** Points that are held; half of the inner ones are dropped beyond. */
 export const MAX_POINTS = 4_000;
+/** Metrics that a request for points may name. */
+const MAX_NAMES = 8;
 
 /** Values of a step that charts draw, by name. */
 const VALUES = {
@@ -31,6 +33,16 @@ export function pointOf(metric: JobMetric): CurvePoint {
   for (const [name, loss] of Object.entries(metric.eval_losses ?? {})) values[`eval ${name}`] = loss;
   for (const phase of PHASES) values[phase] = metric.seconds[phase];
   return { step: metric.step, at: Date.parse(metric.at), values };
+}
+
+/** Returns the metrics whose extremes a run's first points should have: those that jump, and its evaluations. */
+export function extremesOf({ data, train }: Pick<ResolvedJobSpec, 'data' | 'train'>): string[] {
+  const validation = data.validation_fraction > 0 ? ['eval_loss'] : [];
+  const datasets = (train.evaluation?.datasets ?? []).map(({ name }) => `eval_loss/${name}`);
+  return ['loss', 'grad_norm', 'tokens_per_second', 'memory_bytes', ...validation, ...datasets].slice(
+    0,
+    MAX_NAMES,
+  );
 }
 
 /**

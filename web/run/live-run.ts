@@ -4,7 +4,7 @@ import { ApiError, collect } from '../../client/index.js';
 import { isFinal } from '../../contracts/job-states.js';
 import type { Attempt, Checkpoint, Job, JobEvent, JobMetric } from '../../contracts/types.js';
 import { client, type Fault, faultOf, isAborted } from '../app/connection.js';
-import { type CurvePoint, extended, pointOf } from './curve.js';
+import { type CurvePoint, extended, extremesOf, pointOf } from './curve.js';
 
 /** Points of the curve that are read at first. */
 const FIRST_POINTS = 2_000;
@@ -100,13 +100,11 @@ export class LiveRun {
   /** Reads the record, the attempts and the curve, and lets the rest follow. @returns position in the stream after which nothing was read */
   private async readAll(): Promise<string | undefined> {
     const { id } = this;
-    const reading = client.jobs.get(id, { signal: this.closing.signal }).then((job) => {
-      this.job.value = job;
-    });
+    const job = await client.jobs.get(id, { signal: this.closing.signal });
+    this.job.value = job;
     const [curve, attempts] = await Promise.all([
-      client.jobs.curve(id, FIRST_POINTS),
+      client.jobs.curve(id, FIRST_POINTS, { names: extremesOf(job.spec) }),
       collect(client.jobs.attempts(id)),
-      reading,
     ]);
     this.attempts.value = attempts;
     this.points.value = curve.map(pointOf);

@@ -1,22 +1,12 @@
 import t from 'tap';
 import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../contracts/index.js';
 import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
+import { SAMPLE_TASK } from '../../platform/testing/sample-task.js';
 import type { AnswerOptions, CoreEngine, DrawnToken } from '../native/adapter.js';
 import type { HostInput, HostMessage } from '../tasks/protocol.js';
 import { ModelHost } from './model-host.js';
 
-const TASK: SampleTask = {
-  prompt: 'to',
-  max_tokens: 3,
-  temperature: 0,
-  top_k: 0,
-  top_p: 1,
-  seed: 5,
-  stop: [],
-  n: 1,
-  logprobs: null,
-  weights: 'trained',
-};
+const TASK: SampleTask = { ...SAMPLE_TASK, max_tokens: 3, seed: 5 };
 const DATA = { chat_template: null, template_date: null } as unknown as ResolvedJobSpec['data'];
 
 /** Repeats the letter that belongs to the seed; a step is taken when `next` is called. */

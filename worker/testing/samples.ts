@@ -7,20 +7,10 @@ import {
   sampleQueueName,
 } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
+import { SAMPLE_TASK } from '../../platform/testing/sample-task.js';
 import type { Fleet } from './fleet.js';
 
-const REQUEST: SamplePayload['request'] = {
-  prompt: 'to',
-  max_tokens: 64,
-  temperature: 0,
-  top_k: 0,
-  top_p: 1,
-  seed: 1,
-  stop: [],
-  n: 1,
-  logprobs: null,
-  weights: 'trained',
-};
+const REQUEST = { ...SAMPLE_TASK, max_tokens: 64 };
 
 /** Asks a fleet's workers for samples, as the API does. */
 export class SampleClient {

@@ -69,7 +69,7 @@ function curveOf(
   maxPoints: number,
 ): Promise<JobMetric[]> {
   const lastStep = Math.max(from, Math.min(to, progress.step));
-  return choosePoints(metricsBetween(store, id, { from, to }), { names, maxPoints, from, lastStep });
+  return choosePoints(() => metricsBetween(store, id, { from, to }), { names, maxPoints, from, lastStep });
 }
 
 /** Log lines of one rank; lines of other ranks are skipped. The number of lines per job is bounded. */

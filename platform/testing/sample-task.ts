@@ -1,0 +1,15 @@
+import type { SampleTask } from '../../contracts/index.js';
+
+/** A request for a sample as workers get it. */
+export const SAMPLE_TASK: SampleTask = {
+  prompt: 'to',
+  max_tokens: 4,
+  temperature: 0,
+  top_k: 0,
+  top_p: 1,
+  seed: 1,
+  stop: [],
+  n: 1,
+  logprobs: null,
+  weights: 'trained',
+};
