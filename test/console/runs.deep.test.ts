@@ -237,7 +237,9 @@ t.test('comparison', { skip }, async (t) => {
   await page.waitForSelector('text=Equal until step 4');
   t.match(await page.textContent('main'), /Different at step 6/);
   t.match(await page.textContent('main'), /\/data\/dataset/);
-  await page.waitForSelector('.chart canvas');
+  await page.waitForSelector('[aria-label="loss by step"] canvas');
+  await page.selectOption('select', 'lr');
+  await page.waitForSelector('[aria-label="lr by step"] canvas');
   t.same(await axeFindings(page), []);
   t.same(complaints, []);
 });

@@ -1,30 +1,10 @@
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../parts/chart.js';
-import { compact, words } from '../parts/format.js';
+import { words } from '../parts/format.js';
 import { useStored } from '../parts/stored.js';
-import { type CurvePoint, columnsOf, namesIn, PHASES } from './curve.js';
+import { type ChartGroup, GROUPS } from './chart-groups.js';
+import { type CurvePoint, columnsOf, namesIn } from './curve.js';
 import type { LiveRun } from './live-run.js';
-
-interface Group {
-  title: string;
-  has(name: string): boolean;
-  format?: (value: number) => string;
-  ofBytes?: boolean;
-}
-
-const only = (wanted: string) => (name: string) => name === wanted;
-const digits = (value: number) => value.toPrecision(4);
-
-const GROUPS: readonly Group[] = [
-  { title: 'Loss', has: (name) => name === 'loss' || name.startsWith('eval '), format: digits },
-  { title: 'Rate', has: only('lr'), format: digits },
-  { title: 'Gradient norm', has: only('grad_norm'), format: digits },
-  { title: 'Tokens per second', has: only('tokens_per_second'), format: compact },
-  { title: 'Seconds of a step', has: (name) => (PHASES as readonly string[]).includes(name), format: digits },
-  { title: 'Memory', has: only('memory'), ofBytes: true },
-  { title: 'Ranks', has: only('ranks') },
-  { title: 'Loss scale', has: only('loss_scale'), format: compact },
-];
 
 export function Charts({ run }: { run: LiveRun }) {
   const smoothing = useStored('charts.smoothing', 0);
@@ -82,7 +62,7 @@ export function Charts({ run }: { run: LiveRun }) {
 }
 
 interface GroupChartProps {
-  group: Group;
+  group: ChartGroup;
   names: readonly string[];
   points: readonly CurvePoint[];
   marks: readonly number[];

@@ -6,9 +6,11 @@ import { useLoaded } from '../app/loaded.js';
 import { linkTo, place } from '../app/router.js';
 import { Chart } from '../parts/chart.js';
 import { Empty } from '../parts/empty.js';
-import { count, loss, short } from '../parts/format.js';
+import { count, short, words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
-import { type CurvePoint, pointOf } from '../run/curve.js';
+import { useStored } from '../parts/stored.js';
+import { formatOf } from '../run/chart-groups.js';
+import { type CurvePoint, extremesOf, namesIn, pointOf } from '../run/curve.js';
 import { agreement, differences } from './documents.js';
 import { overlaid } from './overlay.js';
 
@@ -22,9 +24,9 @@ interface Compared {
 }
 
 async function readRun(id: string, signal: AbortSignal): Promise<Compared> {
-  const [job, curve, checkpoints] = await Promise.all([
-    client.jobs.get(id, { signal }),
-    client.jobs.curve(id, POINTS),
+  const job = await client.jobs.get(id, { signal });
+  const [curve, checkpoints] = await Promise.all([
+    client.jobs.curve(id, POINTS, { names: extremesOf(job.spec) }),
     collect(client.jobs.checkpoints(id)),
   ]);
   return { job, points: curve.map(pointOf), checkpoints };
@@ -38,16 +40,6 @@ export function CompareView() {
     { every_ms: REFRESH_MS },
   );
   const runs = value.value;
-  const data = useMemo(
-    () =>
-      runs === null
-        ? []
-        : overlaid(
-            runs.map(({ points }) => points),
-            'loss',
-          ),
-    [runs],
-  );
   if (ids.length < 2)
     return (
       <>
@@ -59,22 +51,51 @@ export function CompareView() {
         </Empty>
       </>
     );
-  const names = runs?.map(({ job }, index) => `${index + 1} ${job.name || job.id}`) ?? [];
   return (
     <>
       <h1>Comparison</h1>
       {fault.value && <Notice fault={fault.value} />}
       {runs && (
         <>
-          <section class="card">
-            <h2>Loss</h2>
-            <Chart label="Losses by step" names={names} data={data} format={(value) => loss(value)} />
-          </section>
+          <Curves runs={runs} />
           <Digests runs={runs} />
           <Differences runs={runs} />
         </>
       )}
     </>
+  );
+}
+
+/** One value of all runs, which the reader chooses. */
+function Curves({ runs }: { runs: readonly Compared[] }) {
+  const chosen = useStored('compare.curve', 'loss');
+  const curves = runs.map(({ points }) => points);
+  const names = useMemo(() => namesIn(curves.flat()), [runs]);
+  const name = names.includes(chosen.value) ? chosen.value : 'loss';
+  const data = useMemo(() => overlaid(curves, name), [runs, name]);
+  return (
+    <section class="card">
+      <h2>Curves</h2>
+      <div class="filters">
+        <label>
+          Value{' '}
+          <select value={name} onChange={(event) => (chosen.value = event.currentTarget.value)}>
+            {names.map((one) => (
+              <option key={one} value={one}>
+                {words(one)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <Chart
+        key={name}
+        label={`${words(name)} by step`}
+        names={runs.map(({ job }, index) => `${index + 1} ${job.name || job.id}`)}
+        data={data}
+        {...formatOf(name)}
+      />
+    </section>
   );
 }
 

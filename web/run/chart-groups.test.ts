@@ -1,0 +1,17 @@
+import t from 'tap';
+import { formatOf, GROUPS } from './chart-groups.js';
+import { namesIn, PHASES } from './curve.js';
+
+t.test('each value has one chart; evaluations stand with the loss, phases together', async (t) => {
+  const names = ['loss', 'eval code', 'lr', 'memory', 'ranks', ...PHASES];
+  const values = Object.fromEntries(names.map((name) => [name, 1]));
+  for (const name of namesIn([{ values }])) t.equal(GROUPS.filter(({ has }) => has(name)).length, 1, name);
+  const [losses] = GROUPS;
+  t.ok(losses?.has('eval code'));
+});
+
+t.test('a value is drawn alike wherever it is', async (t) => {
+  t.strictSame(formatOf('memory'), { ofBytes: true });
+  t.equal(formatOf('lr').format?.(0.00012345), '0.0001234');
+  t.strictSame(formatOf('none of them'), {});
+});
