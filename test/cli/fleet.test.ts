@@ -8,7 +8,12 @@ import { start } from './command-line.js';
 t.test('pools and workers show their devices and problems', async (t) => {
   const { stack, zerofleet } = await start(t);
   const gpus = [testGpu('GPU-1'), testGpu('GPU-2', { problem: 'uncorrected memory errors' })];
-  const worker = testWorker('w1', 2, { pool: 'gpu', numerics: 'cuda-sm90/1', gpus });
+  const worker = testWorker('w1', 2, {
+    pool: 'gpu',
+    numerics: 'cuda-sm90/1',
+    gpus,
+    answer_gpus: [testGpu('GPU-3', { problem: 'lost' })],
+  });
   await stack.store.announceWorker(worker, 600_000);
   await stack.store.announceWorker(testWorker('w2', 4), 600_000);
   const problems = [{ type: 'p5', code: 'no_capacity' as const, message: 'there is no \x1b[31mp5' }];
@@ -22,7 +27,7 @@ t.test('pools and workers show their devices and problems', async (t) => {
   });
   t.match(await zerofleet(['workers']), {
     out: new RegExp(
-      `w2 .* CPU +–.*\nw1 .* ${on} +cuda-sm90/1.*\nGPU-2 of w1: uncorrected memory errors\ngpu: .* there is no p5$`,
+      `w2 .* CPU +CPU +–.*\nw1 .* ${on} +1 × NVIDIA H100 80GB HBM3 +cuda-sm90/1.*\nGPU-2 of w1: uncorrected memory errors\nGPU-3 of w1: lost\ngpu: .* there is no p5$`,
     ),
   });
 

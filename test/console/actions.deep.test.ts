@@ -28,6 +28,18 @@ const claims = async (page: Page) => ({
     .evaluateAll((fields) => fields.map((field) => Reflect.get(field, 'value'))),
 });
 
+/** Opens the dialog of an action, and fills its fields in. */
+async function prepare(page: Page, action: Action): Promise<void> {
+  const { opens, opened = 'dialog', fills = {} } = action;
+  if (opens !== undefined) {
+    await outside(page, action).click();
+    await page.waitForSelector(opened);
+  }
+  for (const [field, value] of Object.entries(fills))
+    if (field.startsWith('dialog')) await page.fill(field, value);
+    else await page.selectOption(field, value);
+}
+
 /** Does an action whose request is not answered as usual. */
 async function fails(
   t: Test,
@@ -69,13 +81,7 @@ t.test('actions', { skip: await ensureBrowser() }, async (t) => {
         await t.test(`${address} ${action.button}`, async (t) => {
           await open(address);
           await page.waitForSelector(loaded);
-          if (action.opens !== undefined) {
-            await outside(page, action).click();
-            await page.waitForSelector(action.opened ?? 'dialog');
-          }
-          for (const [field, value] of Object.entries(action.fills ?? {}))
-            if (field.startsWith('dialog')) await page.fill(field, value);
-            else await page.selectOption(field, value);
+          await prepare(page, action);
           await fails(t, page, action, 'insufficient_scope', refused(action));
           await fails(t, page, action, 'offline', (route) => route.abort());
         });
@@ -106,5 +112,22 @@ t.test('actions', { skip: await ensureBrowser() }, async (t) => {
         await page.keyboard.press('Escape');
       }
     }
+  });
+
+  await t.test('that are done', async (t) => {
+    const { page, open } = await openWith();
+    for (const { address, loaded, actions } of views)
+      for (const action of actions.filter(({ done }) => done !== undefined)) {
+        await open(address);
+        await page.waitForSelector(loaded);
+        await prepare(page, action);
+        const [method, path] = action.sends;
+        const answered = page.waitForResponse(
+          (response) => response.request().method() === method && path.test(response.url()),
+        );
+        await buttonOf(page, action).click();
+        t.ok((await answered).ok(), `${address} ${action.button}`);
+        await page.waitForSelector(action.done ?? 'main');
+      }
   });
 });

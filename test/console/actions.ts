@@ -23,6 +23,8 @@ export interface Action {
   opened?: string;
   /** Scope that the dialog needs; by default that of the action. */
   opensFor?: Scope;
+  /** What the page has when it is done, of an action that no other test does. */
+  done?: string;
   /** Fields that are filled in first, by selector. */
   fills?: Readonly<Record<string, string>>;
 }
@@ -84,10 +86,13 @@ export const viewsOf = (ids: Ids): readonly View[] => [
     ...RUN,
     address: `#/runs/${ids.running}`,
     actions: [
-      write('Checkpoint', 'POST', /\/checkpoint$/),
+      write('Checkpoint', 'POST', /\/checkpoint$/, { done: 'button:text-is("Checkpoint"):enabled' }),
       write('Pause', 'POST', /\/pause$/),
       write('Cancel', 'POST', /\/cancel$/, { asks: true }),
-      write('Resize', 'POST', /\/resize$/, { fills: { '[aria-label=Ranks]': '3' } }),
+      write('Resize', 'POST', /\/resize$/, {
+        fills: { '[aria-label=Ranks]': '3' },
+        done: '.title:not(:has-text("Resize"))',
+      }),
       ...[
         write('Create a link', 'POST', /\/shares$/),
         write('Revoke', 'DELETE', /\/shares\/shr_\w+$/, { asks: true }),
@@ -100,7 +105,7 @@ export const viewsOf = (ids: Ids): readonly View[] => [
     reader: ['jobs:read'],
     actions: [
       write('Pin', 'PATCH', /\/checkpoints\/\w+$/),
-      write('Verify', 'POST', /\/verify$/, { scope: 'jobs:read' }),
+      write('Verify', 'POST', /\/verify$/, { scope: 'jobs:read', done: '.badge:text-is("verified")' }),
       write('Export', 'POST', /\/export$/, {
         opens: 'Files and exports',
         opened: 'dialog a',
@@ -117,7 +122,11 @@ export const viewsOf = (ids: Ids): readonly View[] => [
       write('Resume from here', 'POST', /\/resume$/, { within: '[aria-label=Checkpoints]' }),
     ],
   },
-  { ...RUN, address: `#/runs/${ids.failed}`, actions: [write('Retry', 'POST', /\/retry$/)] },
+  {
+    ...RUN,
+    address: `#/runs/${ids.failed}`,
+    actions: [write('Retry', 'POST', /\/retry$/, { done: '.badge:text-is("queued")' })],
+  },
   {
     address: `#/datasets/${ids.dataset}`,
     loaded: '[aria-label=Properties]',

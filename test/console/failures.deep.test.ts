@@ -109,16 +109,6 @@ t.test('datasets and models', { skip }, async (t) => {
     await page.waitForSelector('a.name:has-text("book.txt")', LONG);
     await untilCount(page, '.notice', 0);
   });
-
-  await t.test('a list that could not be read is read when the server is back', async (t) => {
-    await page.waitForSelector('nav a:has-text("Models")');
-    way.cut();
-    await page.click('nav a:has-text("Models")');
-    await page.waitForSelector(OFFLINE, LONG);
-    way.mend();
-    await page.waitForSelector('text=No model yet.', LONG);
-    t.equal(await page.locator(OFFLINE).count(), 0);
-  });
 });
 
 t.test('the fleet of a server that goes away and comes back', { skip }, async (t) => {

@@ -1,9 +1,10 @@
 import type { FunctionComponent } from 'preact';
-import { lazy, Suspense } from 'preact/compat';
+import { Suspense } from 'preact/compat';
 import { useEffect } from 'preact/hooks';
 import { Notice } from '../parts/notice.js';
 import { RunView } from '../run/run-view.js';
 import { RunsView } from '../runs/runs-view.js';
+import { lazily } from './lazily.js';
 import { useLoaded } from './loaded.js';
 import { followAddress, place } from './router.js';
 import { readSession, session, share } from './session.js';
@@ -11,17 +12,17 @@ import { OpenShared, SharedShell } from './shared.js';
 import { Shell } from './shell.js';
 import { SignIn } from './sign-in.js';
 
-const CompareView = lazy(() => import('../runs/compare-view.js').then((module) => module.CompareView));
-const FleetView = lazy(() => import('../fleet/fleet-view.js').then((module) => module.FleetView));
+const CompareView = lazily(() => import('../runs/compare-view.js').then((module) => module.CompareView));
+const FleetView = lazily(() => import('../fleet/fleet-view.js').then((module) => module.FleetView));
 const data = () => import('../data/datasets-view.js');
-const DatasetsView = lazy(() => data().then((module) => module.DatasetsView));
-const DatasetView = lazy(() => data().then((module) => module.DatasetView));
+const DatasetsView = lazily(() => data().then((module) => module.DatasetsView));
+const DatasetView = lazily(() => data().then((module) => module.DatasetView));
 const models = () => import('../data/models-view.js');
-const ModelsView = lazy(() => models().then((module) => module.ModelsView));
-const ModelView = lazy(() => models().then((module) => module.ModelView));
-const NewView = lazy(() => import('../new/new-view.js').then((module) => module.NewView));
-const Playground = lazy(() => import('../playground/playground.js').then((module) => module.Playground));
-const AdminView = lazy(() => import('../admin/admin-view.js').then((module) => module.AdminView));
+const ModelsView = lazily(() => models().then((module) => module.ModelsView));
+const ModelView = lazily(() => models().then((module) => module.ModelView));
+const NewView = lazily(() => import('../new/new-view.js').then((module) => module.NewView));
+const Playground = lazily(() => import('../playground/playground.js').then((module) => module.Playground));
+const AdminView = lazily(() => import('../admin/admin-view.js').then((module) => module.AdminView));
 
 /** Views by the first part of the path; each gets the others. */
 const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[] }>>> = {

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import t from 'tap';
 import { parse } from 'yaml';
+import { projectRoot } from '../../platform/process/root.js';
 import { MAX_INTEGRATIONS, TRACKERS, trackerOf, withType } from './trackers.js';
 
-const contract = parse(readFileSync('openapi.yaml', 'utf8'));
+const contract = parse(readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8'));
 const { schemas } = contract.components;
 
 t.test('the contract accepts what the form writes', async (t) => {

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 
 interface TabsProps {
   label: string;
@@ -10,9 +11,16 @@ interface TabsProps {
 }
 
 export function Tabs({ label, names, current, onChoose, children }: TabsProps) {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // On a narrow page the list scrolls.
+    list.current
+      ?.querySelector('[aria-selected=true]')
+      ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current]);
   return (
     <>
-      <div class="tabs" role="tablist" aria-label={label}>
+      <div class="tabs" ref={list} role="tablist" aria-label={label}>
         {names.map((name) => (
           <button
             key={name}

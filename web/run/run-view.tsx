@@ -1,6 +1,7 @@
 import type { FunctionComponent } from 'preact';
-import { lazy, Suspense } from 'preact/compat';
+import { Suspense } from 'preact/compat';
 import { useEffect, useMemo } from 'preact/hooks';
+import { lazily } from '../app/lazily.js';
 import { go, linkTo, place } from '../app/router.js';
 import { may } from '../app/session.js';
 import { ProgressBar, StateBadge } from '../parts/badge.js';
@@ -15,7 +16,7 @@ import { ShareRun } from './share.js';
 const tab = <T extends string>(
   load: () => Promise<Record<T, FunctionComponent<{ run: LiveRun }>>>,
   name: T,
-) => lazy(() => load().then((module) => module[name]));
+) => lazily(() => load().then((module) => module[name]));
 
 const TABS: Readonly<Record<string, FunctionComponent<{ run: LiveRun }>>> = {
   overview: Overview,

@@ -18,7 +18,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 METRICS = HERE.parents[2] / "platform" / "metric-files" / "golden" / "metrics.json"
-SCALARS = ["loss", "aux_loss", "grad_norm", "lr", "loss_scale", "skipped_steps", "tokens", "tokens_per_second", "world_size"]
+SCALARS = ["loss", "aux_loss", "grad_norm", "lr", "loss_scale", "skipped_steps", "tokens", "tokens_per_second", "world_size",
+           "memory_bytes"]
 KEY = "0123456789abcdef0123456789abcdef01234567"
 STATUSES = [400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 501, 502, 503]
 GIVEN = {

@@ -26,6 +26,7 @@
 --                                              rotation one per secret, the older one expires
 --   <prefix>:api-keys                  hash    key id -> hash of its newest secret
 --   <index>:api-key-ids, :api-key-ids:name:<name>  zset of key ids, by id
+--   <index>:user-ids                   zset of ids of users, by the end of their sign-in (Unix time in ms)
 --   <prefix>:principal:<id>            hash    a share (fields: state/access/shares.ts) or a user (users.ts); expires
 --   <prefix>:share:<hash>              string  id of the share whose token has this SHA-256; expires
 --   <prefix>:job:<id>:shares           zset    share id -> its end (ms, server clock)
