@@ -104,13 +104,15 @@ export function OneOfInputs({ label, path = NOWHERE, parent, fields, Input }: On
   };
   return (
     <>
-      <Choice
-        path={path}
-        label={label}
-        options={fields.map((field) => ({ value: field.name, label: field.label }))}
-        value={current?.name ?? ''}
-        choose={choose}
-      />
+      {fields.length > 1 && (
+        <Choice
+          path={path}
+          label={label}
+          options={fields.map((field) => ({ value: field.name, label: field.label }))}
+          value={current?.name ?? ''}
+          choose={choose}
+        />
+      )}
       {current && <Input key={current.name} path={pathOf(current)} label={current.label} />}
     </>
   );
