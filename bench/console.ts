@@ -1,5 +1,5 @@
 /**
- * The console in Chromium under load: `npm run bench -- console --runs 2000 --steps 100000 --seconds 60`.
+ * The console in Chromium under load: `npm run bench -- console --view all --runs 2000 --steps 100000 --seconds 60`.
  *
  * The first line is the load of the list of runs with an empty cache. Each other line is one view: the time until it shows its data, the frames over 50 ms (long tasks of the browser) while it is open and steps arrive
  * five times a second, requests per ten seconds beside the stream, and the JavaScript heap after a collection, at first and in the end.
@@ -9,7 +9,7 @@ import { type CDPSession, chromium, type Page } from 'playwright-core';
 import { ADMIN_KEY, smallSpec, startTestStack, type TestStack } from '../api/testing/stack.js';
 import { claimAndTrain, metricOf, progressOf } from '../api/testing/training.js';
 import { measureLoad } from './console/page-load.js';
-import { benchOptions, count } from './options.js';
+import { benchOptions, count, someOf } from './options.js';
 import { report } from './report.js';
 
 const STEP_MS = 200;
@@ -17,7 +17,15 @@ const BATCH = 500;
 const PAGE = 50;
 const LOADS = 7;
 
-const { runs, steps, seconds } = benchOptions({
+const VIEWS = ['runs', 'run', 'charts'] as const;
+
+const {
+  runs,
+  steps,
+  seconds,
+  view: chosen,
+} = benchOptions({
+  view: someOf(VIEWS, 'all'),
   runs: count(2_000),
   steps: count(100_000),
   seconds: count(60),
@@ -114,9 +122,12 @@ try {
     }
   };
   const chart = (of: Page) => of.waitForSelector('.chart canvas');
-  await look(page, cdp, { name: 'runs', hash: '#/runs', ready: allRuns }, step);
-  await look(page, cdp, { name: 'run', hash: `#/runs/${long}`, ready: chart }, step);
-  await look(page, cdp, { name: 'charts', hash: `#/runs/${long}?tab=charts`, ready: chart }, step);
+  const views: Record<(typeof VIEWS)[number], Omit<View, 'name'>> = {
+    runs: { hash: '#/runs', ready: allRuns },
+    run: { hash: `#/runs/${long}`, ready: chart },
+    charts: { hash: `#/runs/${long}?tab=charts`, ready: chart },
+  };
+  for (const name of chosen) await look(page, cdp, { name, ...views[name] }, step);
 } finally {
   await browser.close();
   await stack.close();
