@@ -17,7 +17,7 @@ const outside = (page: Page, { button, opens = button, within = 'main' }: Action
 const buttonOf = (page: Page, action: Action) =>
   action.opens === undefined ? outside(page, action) : named(page.locator('dialog'), action.button);
 
-/** What the page says about its records. */
+/** State of the page that a done action would change. */
 const claims = async (page: Page) => ({
   address: page.url(),
   badges: await page.locator('main .badge').allTextContents(),

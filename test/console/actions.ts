@@ -19,11 +19,11 @@ export interface Action {
   asks?: true;
   /** Button that opens its dialog. */
   opens?: string;
-  /** What the dialog has as soon as it has read its data. */
+  /** Selector of an element of the dialog that is there as soon as its data are read. */
   opened?: string;
   /** Scope that the dialog needs; by default that of the action. */
   opensFor?: Scope;
-  /** What the page has when it is done, of an action that no other test does. */
+  /** Selector of an element that the page has after the action, where no other test does it. */
   done?: string;
   /** Fields that are filled in first, by selector. */
   fills?: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export interface Action {
 
 export interface View {
   address: string;
-  /** What the page has as soon as the view has read its data. */
+  /** Selector of an element that the view has as soon as its data are read. */
   loaded: string;
   /** Scopes of a key that sees the view, but may not do all of its actions. */
   reader: readonly Scope[];

@@ -14,7 +14,7 @@ type Ids = Awaited<ReturnType<typeof setUpRecords>>['ids'];
 
 interface View {
   address: string;
-  /** What the view shows of the server's data. */
+  /** Selector of an element made of the data that the server sends. */
   shows: string;
   /** It reads again by itself, and so finds out that the server is away. */
   isLive: boolean;

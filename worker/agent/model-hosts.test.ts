@@ -92,10 +92,10 @@ t.test('the model that was not used for the longest time makes room; one in use 
     { variant_key: 'b', source: {} as never, over: false, withCredentials: (use) => use(null) },
     () => new Promise<never>(() => undefined),
   );
-  t.ok(await hosts.makeRoom());
+  t.ok(await hosts.makeRoom(c));
   t.equal(hosts.cpu_bytes, 6, 'a is gone');
-  t.ok(await hosts.makeRoom());
-  t.notOk(await hosts.makeRoom(), 'b is in use');
+  t.notOk(await hosts.makeRoom(c), 'b is in use, and c keeps its own place');
+  t.ok(await hosts.makeRoom(b));
   t.equal(hosts.cpu_bytes, 2);
   processes.get('b')?.fail(new Error('killed'));
   await t.rejects(using, HostLost);

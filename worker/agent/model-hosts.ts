@@ -73,11 +73,13 @@ export class ModelHosts {
   }
 
   /**
-   * Unloads the model that was not used for the longest time, so that another one has its memory.
+   * Unloads the model that was not used for the longest time, so that `wanting` or one of its adapters has its memory.
    * @returns false if all others are in use
    */
-  async makeRoom(): Promise<boolean> {
-    const idle = [...this.entries.values()].filter(({ model }) => model.is_loaded && model.is_idle);
+  async makeRoom(wanting: HostedModel): Promise<boolean> {
+    const idle = [...this.entries.values()].filter(
+      ({ model }) => model !== wanting && model.is_loaded && model.is_idle,
+    );
     const [oldest] = idle.sort((a, b) => a.model.used_at - b.model.used_at);
     await oldest?.model.close('another model needs its memory');
     return oldest !== undefined;

@@ -111,7 +111,7 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
           return host.answer({ variant: number, request }, onDeltas, signal);
         });
       } catch (error) {
-        if (wantsRoom(error) && (await this.hosts.makeRoom())) continue;
+        if (wantsRoom(error) && (await this.hosts.makeRoom(host))) continue;
         if (!(error instanceof HostLost)) throw error;
         if (lost++ === MAX_LOST_HOSTS)
           throw new ZerofleetError('rank_lost', `the host of the model was lost: ${error.cause}`);
