@@ -94,6 +94,14 @@ t.test('samples through a queue', async (t) => {
     t.same([...told].sort(), prompts.map((prompt) => [prompt, `af${prompt}ter${prompt}`]).sort());
   });
 
+  t.test('an answer that arrives while its entry is read', async (t) => {
+    serve('short', async (job) => replyOf(job.data.request.prompt ?? ''));
+    // Entries are read every millisecond, so that many are read between the end of the work and its event.
+    const ask = (prompt: string) => samples.sample('short', payload(prompt), call({ loading_ms: 1 }));
+    const prompts = Array.from({ length: 400 }, (_, i) => `${i}`);
+    t.same(await Promise.all(prompts.map(ask)), prompts.map(replyOf));
+  });
+
   t.test('a model that loads for too long', async (t) => {
     serve('slow', async (job) => {
       await job.updateProgress({ state: 'loading' });

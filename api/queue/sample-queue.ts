@@ -148,8 +148,12 @@ class Waiting implements Watcher {
           new ZerofleetError('model_loading', 'a worker is loading the model; send the request again'),
         );
       const found = await queue.getJob(entry.id ?? '');
-      if (await found?.isCompleted()) return this.onReply((found as Entry).returnvalue);
       if (found === undefined) return this.onFailed('its entry is gone');
+      // The entry as it was read: asking for its state now could tell of an end whose reply was not read.
+      if (found.finishedOn !== undefined)
+        return found.returnvalue === null
+          ? this.onFailed(found.failedReason)
+          : this.onReply(found.returnvalue);
       if (await found.isActive()) this.seen_at = now;
       if (now - this.seen_at > this.call.timeout_ms) this.reject(this.timeout());
     };
