@@ -10,6 +10,7 @@ import {
 import { createLogger } from '../../platform/logging/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
+import type { ExportProgress } from '../services.js';
 import { ExportQueue } from './export-queue.js';
 
 const payload = (id: string): ExportPayload => ({
@@ -110,4 +111,29 @@ t.test("a failed export is retried immediately, independently of the worker's cl
   await exports.request('default', payload('a'));
   while (tries.length < 2) await sleep(5);
   t.same(tries, [0, 1]);
+});
+
+t.test('exports that end while they are read', async (t) => {
+  const redis = await startTestRedis();
+  const exports = new ExportQueue(redis.url, createLogger({ level: 'silent', name: 'test' }));
+  const worker = new Worker<ExportPayload, ExportReply>(
+    exportQueueName('default'),
+    async () => ({ error: null }),
+    { connection: redisOptions(redis.url, 'queue') as ConnectionOptions, prefix: REDIS_PREFIX },
+  );
+  t.teardown(async () => {
+    await worker.close();
+    await exports.close();
+    await redis.stop();
+  });
+  const states = new Set<string>();
+  const readToEnd = async (id: string) => {
+    let progress: ExportProgress | null = await exports.request('default', payload(id));
+    while (progress !== null) {
+      states.add(progress.state);
+      progress = await exports.progress('default', payload(id));
+    }
+  };
+  await Promise.all(Array.from({ length: 300 }, (_, i) => readToEnd(`${i}`)));
+  t.notOk(states.has('failed'));
 });

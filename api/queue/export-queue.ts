@@ -91,13 +91,16 @@ function idOf({ checkpoint, ...kind }: ExportPayload): string {
 
 /** Null for a written export, which its record describes. */
 async function progressOf(entry: Entry): Promise<ExportProgress | null> {
+  if (entry.finishedOn !== undefined) return failureOf(entry);
   const state = await entry.getState();
-  if (state === 'completed') {
-    const { error } = entry.returnvalue;
-    return error && { state: 'failed', error };
-  }
-  if (state === 'failed')
-    return { state: 'failed', error: { code: 'export_failed', message: entry.failedReason } };
   if (state === 'unknown') return null;
-  return { state: state === 'active' ? 'running' : 'queued' };
+  // What ended after the entry was read counts as running: its value comes with the next reading.
+  const isTaken = state === 'active' || state === 'completed' || state === 'failed';
+  return { state: isTaken ? 'running' : 'queued' };
+}
+
+function failureOf({ returnvalue, failedReason }: Entry): ExportProgress | null {
+  if (returnvalue === null)
+    return { state: 'failed', error: { code: 'export_failed', message: failedReason } };
+  return returnvalue.error && { state: 'failed', error: returnvalue.error };
 }
