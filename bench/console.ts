@@ -118,7 +118,7 @@ try {
     await of.waitForSelector('table.runs');
     for (let shown = PAGE; shown < runs; shown += PAGE) {
       await of.click('text=Load older runs');
-      await of.waitForSelector(`table.runs tbody tr:nth-child(${Math.min(runs, shown + PAGE)})`);
+      await of.waitForSelector(`table.runs[aria-rowcount="${Math.min(runs, shown + PAGE) + 1}"]`);
     }
   };
   const chart = (of: Page) => of.waitForSelector('.chart canvas');

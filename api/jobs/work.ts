@@ -71,7 +71,7 @@ async function durationOf(
   if (!best) return null;
   const { id, progress, usage, world_size } = best.job;
   const [attempt] = (await records.listAttempts(id, { limit: 1 })).data;
-  const then = world_size ?? attempt?.world_size;
+  const then = world_size ?? attempt?.generations.at(-1)?.world_size;
   if (!then) return null;
   const tokens_per_second = (((progress.tokens_per_second ?? 0) * best.ratio) / then) * ranks.preferred;
   const seconds = tokens / tokens_per_second;

@@ -93,7 +93,7 @@ function describe({ id, state, spec, labels }: Job): string {
 function row({
   attempt,
   epoch,
-  world_size,
+  generations,
   outcome,
   reason,
   root_cause,
@@ -107,7 +107,7 @@ function row({
   return [
     String(attempt),
     String(epoch),
-    world_size === null ? '–' : String(world_size),
+    generations.map(({ world_size }) => world_size).join(' → ') || '–',
     outcome,
     reason ?? '',
     cause,

@@ -3984,7 +3984,6 @@ export interface components {
          *       "workers": [
          *         "worker-1"
          *       ],
-         *       "world_size": 2,
          *       "generations": [
          *         {
          *           "world_size": 3,
@@ -4011,8 +4010,6 @@ export interface components {
             attempt: number;
             /** @description Workers of its newest generation of ranks, the leader first. */
             workers: string[];
-            /** @description Number of ranks of its newest generation; `null` when none trained. */
-            world_size: number | null;
             /** @description Its newest generations of ranks that trained, the oldest first. */
             generations: components["schemas"]["Generation"][];
             started_at: components["schemas"]["Time"];

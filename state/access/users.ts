@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SignedInUser } from '../../contracts/index.js';
-import { indexKey, redisCall, type StoreContext } from '../core/context.js';
+import { indexKey, redisCall, type StoreContext, serverTime } from '../core/context.js';
 import type { LookUps } from './look-ups.js';
 import type { Principal } from './principals-port.js';
 import type { UserInput, Users } from './users-port.js';
@@ -22,7 +22,7 @@ export function users(context: StoreContext, lookUps: LookUps): Users & UserLook
 
   return {
     async putUser(input, lifeMs) {
-      const principal = principalOf(input, lifeMs);
+      const principal = principalOf(input, await serverTime(context), lifeMs);
       const { id: user_id, project } = principal;
       const call = { user_id, project, document: JSON.stringify(principal), life_ms: lifeMs };
       await lookUps.change('put_user', call);
@@ -30,7 +30,7 @@ export function users(context: StoreContext, lookUps: LookUps): Users & UserLook
     },
 
     async listUsers(project) {
-      const now = Date.now();
+      const now = await serverTime(context);
       const ids = await redisCall(
         redis.zrange(indexKey(context, project, 'user-ids'), now, '+inf', 'BYSCORE'),
       );
@@ -51,10 +51,10 @@ export function users(context: StoreContext, lookUps: LookUps): Users & UserLook
 
 function principalOf(
   { issuer, subject, name, email, project, scopes }: UserInput,
+  now: number,
   lifeMs: number,
 ): Principal {
   const id = idOf(issuer, subject);
-  const now = Date.now();
   const expires_at = new Date(now + lifeMs).toISOString();
   const user = { id, subject, name, email, signed_in_at: new Date(now).toISOString(), expires_at };
   return {

@@ -101,7 +101,6 @@ function attemptOf(raw: RawAttempt): Attempt {
     epoch,
     attempt,
     workers,
-    world_size: generations.at(-1)?.world_size ?? null,
     generations,
     started_at,
     ended_at,

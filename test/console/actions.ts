@@ -45,7 +45,9 @@ export async function setUpRecords(t: Test) {
   const ranks = { resources: { ranks: { min: 1, max: 3, preferred: 2 } } };
   const job = async (name: string) => (await stack.createJob({ name, ...ranks })).id;
   const [running, paused, failed] = [await job('running'), await job('paused'), await job('failed')];
-  await claimAndTrain(store, running, { steps: 4 });
+  const training = await claimAndTrain(store, running, { steps: 4 });
+  const line = { rank: 0, at: new Date().toISOString(), stream: 'stdout', message: 'a line' } as const;
+  await store.appendLogs(running, training, [{ ...line, truncated: false, dropped: 0 }]);
   for (const { prefix, id } of (await store.listCheckpoints(running)).data)
     await putTestCheckpoint(stack.objects, prefix, { numels: [10, 6], ranks: 2 }, id);
   await request({ method: 'POST', url: `/v1/jobs/${running}/shares`, payload: {} });

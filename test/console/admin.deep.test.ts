@@ -200,7 +200,7 @@ t.test('keys', { skip }, async (t) => {
     const headers = await stack.headersOf('jobs:read', 'jobs:write');
     const { page, complaints, open } = await openConsole(t, stack, base, { headers });
     await open('#/admin?tab=audit');
-    await page.waitForSelector('text=This page needs a key with the scope admin.');
+    await page.waitForSelector('text=It needs the scope admin');
     t.equal(await page.locator('nav a:has-text("Fleet")').count(), 1);
     t.equal(await page.locator('nav a:has-text("Admin")').count(), 0);
     t.equal(await page.locator('[role=tab]').count(), 0);

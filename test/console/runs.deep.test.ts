@@ -4,6 +4,7 @@ import t from 'tap';
 import { ensureBrowser } from '../../api/testing/browser.js';
 import { startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain, metricOf, progressOf } from '../../api/testing/training.js';
+import { until } from '../../platform/testing/waiting.js';
 import {
   axeFindings,
   countRequests,
@@ -16,6 +17,49 @@ import {
 
 const skip = await ensureBrowser();
 const NAME = '<img src=x onerror=alert(1)>';
+
+t.test('a list of hundreds of runs', { skip }, async (t) => {
+  const { page, complaints, stack, open } = await startConsole(t);
+  const runs = 320;
+  for (let run = 1; run <= runs; run += 1) await stack.createJob({ name: `run ${run}` });
+  await open('#/runs');
+  await page.waitForSelector('table.runs');
+  const rows = page.locator('tr[aria-rowindex]');
+  while ((await page.locator('text=Load older runs').count()) > 0) {
+    const shown = Number(await page.getAttribute('table.runs', 'aria-rowcount'));
+    await page.click('text=Load older runs');
+    await page.waitForSelector(`table.runs[aria-rowcount="${Math.min(shown + 50, runs + 1)}"]`);
+  }
+
+  await t.test('has rows near the window alone, and the others when they come near', async (t) => {
+    await page.waitForSelector('tr[aria-rowindex]:has-text("run 1"):last-child');
+    await until(async () => (await rows.count()) < 200);
+    const height = () => page.evaluate<number>('document.documentElement.scrollHeight');
+    const before = await height();
+    await page.evaluate('scrollTo(0, 0)');
+    await page.waitForSelector('a.name:text-is("run 320")');
+    await until(async () => (await page.locator('a.name:text-is("run 1")').count()) === 0);
+    t.equal(await height(), before, 'nothing moves');
+    t.equal(await page.locator('tr[aria-rowindex="2"] a.name').textContent(), 'run 320');
+    t.same(await axeFindings(page), []);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  await t.test('the focus stays in a row that is far', async (t) => {
+    const compared = () => page.evaluate<string>('document.activeElement.ariaLabel');
+    await page.focus('[aria-label="Compare run 319"]');
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+    await page.waitForSelector('a.name:text-is("run 1")');
+    t.equal(await compared(), 'Compare run 319');
+    await page.keyboard.press('Space');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    t.equal(await compared(), 'Compare run 318');
+    t.ok(await page.isChecked('[aria-label="Compare run 319"]'));
+  });
+
+  t.same(complaints, []);
+});
 
 t.test('the list of runs', { skip }, async (t) => {
   const { page, complaints, stack, open } = await startConsole(t);

@@ -3,7 +3,15 @@ import t, { type Test } from 'tap';
 import { ensureBrowser, openPage } from '../../api/testing/browser.js';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
-import { axeFindings, countRequests, isTooWide, openConsole, untilCount } from './console.js';
+import {
+  axeFindings,
+  countRequests,
+  cuttable,
+  isTooWide,
+  openConsole,
+  refuse,
+  untilCount,
+} from './console.js';
 
 const skip = await ensureBrowser();
 
@@ -88,6 +96,50 @@ t.test('a link shows one run and nothing else', { skip }, async (t) => {
   await page.waitForSelector('input[name=key]');
   t.same(await page.context().cookies(), []);
   t.match(await stack.store.listShares(id), [{ description: 'for a review' }], 'the link stays');
+});
+
+t.test('a link whose server refuses or goes away', { skip }, async (t) => {
+  const { base, share } = await start(t);
+  await share();
+  const way = await cuttable(t, base);
+  const { page } = await openPage(t);
+  const offline = '.notice:has-text("does not answer")';
+  const long = { timeout: 120_000 };
+
+  await t.test('it is opened when the server is back', async (t) => {
+    await page.goto(way.url);
+    await page.waitForSelector('input[name=key]');
+    way.cut();
+    await page.evaluate("location.hash = '#/shared/zf_share_one'");
+    await page.waitForSelector(offline, long);
+    t.equal(await page.locator('text=Ask the person').count(), 0, 'the link may be right');
+    way.mend();
+    await page.waitForSelector('h1:has-text("shown")', long);
+  });
+
+  await t.test('the run stays, and goes on', async (t) => {
+    await page.waitForSelector('.live', long);
+    way.cut();
+    await page.waitForSelector(offline, long);
+    t.ok(await page.isVisible('h1:has-text("shown")'));
+    way.mend();
+    await untilCount(page, offline, 0);
+    await page.waitForSelector('.live', long);
+  });
+
+  await t.test('one who could not leave is still there', async (t) => {
+    const unrefuse = await refuse(page, '**/v1/sessions/current', 503, 'job_store_unavailable');
+    await page.click('text="Leave"');
+    const notice = page.locator('.notice:has-text("refused: job_store_unavailable")');
+    await notice.waitFor(long);
+    t.ok(await page.isVisible('h1:has-text("shown")'));
+    t.same(await axeFindings(page), []);
+    t.notOk(await isTooWide(page, 390));
+    await unrefuse();
+    await notice.getByRole('button', { name: 'Dismiss' }).click();
+    await page.click('text="Leave"');
+    await page.waitForSelector('input[name=key]');
+  });
 });
 
 t.test(

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { ensureBrowser, openPage } from '../../api/testing/browser.js';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
 import type { SignInCode } from '../../contracts/index.js';
-import { axeFindings } from './console.js';
+import { axeFindings, refuse } from './console.js';
 
 const skip = await ensureBrowser();
 
@@ -61,6 +61,25 @@ t.test('a link signs in once, and does not stay in the address', { skip }, async
   await page.goto(link);
   await page.waitForSelector('[role=alert]');
   t.equal(await page.locator('input[name=key]').count(), 1);
+});
+
+t.test('signing out that is refused says so, and changes nothing', { skip }, async (t) => {
+  const { base, page, code } = await start(t);
+  await page.goto(`${base}/#/sign-in/${await code()}`);
+  await page.waitForSelector('text=No run yet.');
+  const unrefuse = await refuse(page, '**/v1/sessions{,/current}', 503, 'job_store_unavailable');
+  await page.click('.account summary');
+  for (const label of ['Sign out', 'Sign out everywhere']) {
+    await page.click(`text="${label}"`);
+    const notice = page.locator('.notice:has-text("refused: job_store_unavailable")');
+    await notice.waitFor();
+    t.ok(await page.isVisible('.account'), label);
+    t.same(await axeFindings(page), []);
+    await notice.getByRole('button', { name: 'Dismiss' }).click();
+  }
+  await unrefuse();
+  await page.click('text="Sign out"');
+  await page.waitForSelector('input[name=key]');
 });
 
 t.test('signing out everywhere ends the other browsers', { skip }, async (t) => {

@@ -1,8 +1,9 @@
-/** Each view while the server goes away and comes back. A new view is a row. */
+/** Each view while the server goes away and comes back, and for a key that may not see it. A new view is a row. */
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import { ensureBrowser } from '../../api/testing/browser.js';
 import { ADMIN_KEY } from '../../api/testing/stack.js';
+import type { Scope } from '../../contracts/index.js';
 import { testWorker } from '../../state/testing/workers.js';
 import { setUpRecords } from './actions.js';
 import { cuttable, openConsole } from './console.js';
@@ -18,10 +19,20 @@ interface View {
   shows: string;
   /** It reads again by itself, and so finds out that the server is away. */
   isLive: boolean;
+  /** The scope of a key that may not see it. */
+  without: Scope;
 }
 
-const live = (address: string, shows: string): View => ({ address, shows, isLive: true });
-const still = (address: string, shows: string): View => ({ address, shows, isLive: false });
+const live = (address: string, shows: string, without: Scope = 'datasets'): View => ({
+  address,
+  shows,
+  isLive: true,
+  without,
+});
+const still = (address: string, shows: string, without?: Scope): View => ({
+  ...live(address, shows, without),
+  isLive: false,
+});
 
 const viewsOf = ({ running, paused, dataset, model, webhook }: Ids): readonly View[] => [
   live('#/runs', 'a.name:text-is("running")'),
@@ -29,14 +40,15 @@ const viewsOf = ({ running, paused, dataset, model, webhook }: Ids): readonly Vi
   live(`#/runs/${running}?tab=charts`, '.uplot'),
   live(`#/runs/${running}?tab=checkpoints`, '[aria-label=Checkpoints] tbody tr'),
   live(`#/runs/${running}?tab=events`, '.events li'),
+  live(`#/runs/${running}?tab=logs`, '.log:has-text("a line")'),
   live(`#/runs/${running}?tab=document`, 'pre:has-text("global_batch_size")'),
   live(`#/runs/${running}?tab=attempts`, 'main tbody tr'),
   still(`#/compare?run=${running}&run=${paused}`, 'main table'),
   live('#/fleet', '[aria-label="Worker a"]'),
-  still('#/datasets', 'a.name'),
-  still(`#/datasets/${dataset}`, '[aria-label=Properties]'),
-  still('#/models', 'a.name'),
-  still(`#/models/${model}`, '[aria-label=Properties]'),
+  still('#/datasets', 'a.name', 'models'),
+  still(`#/datasets/${dataset}`, '[aria-label=Properties]', 'models'),
+  still('#/models', 'a.name', 'jobs:read'),
+  still(`#/models/${model}`, '[aria-label=Properties]', 'jobs:read'),
   still('#/playground', 'textarea'),
   still('#/new', 'select:has(option:has-text("random weights"))'),
   still('#/admin', '.api-keys tbody tr'),
@@ -94,5 +106,16 @@ t.test('views', { skip: await ensureBrowser() }, async (t) => {
       await page.waitForSelector(OFFLINE, { state: 'detached', ...LONG });
       t.ok(await page.isVisible(shows), address);
     });
+  });
+
+  await t.test('that a key may not see say so', async (t) => {
+    for (const { address, shows, without } of views) {
+      const { page, open } = await openConsole(t, stack, base, { headers: await stack.headersOf(without) });
+      await open(address);
+      await page.waitForSelector('text=You may not open this page.', LONG);
+      t.equal(await page.locator(shows).count(), 0, address);
+      t.equal(await page.locator(`nav [aria-current=page]`).count(), 0, `${address} is not offered`);
+      await page.close();
+    }
   });
 });

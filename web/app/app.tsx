@@ -1,11 +1,14 @@
 import type { FunctionComponent } from 'preact';
 import { Suspense } from 'preact/compat';
 import { useEffect } from 'preact/hooks';
+import type { Scope } from '../../contracts/types.js';
+import { Empty } from '../parts/empty.js';
 import { Notice } from '../parts/notice.js';
 import { RunView } from '../run/run-view.js';
 import { RunsView } from '../runs/runs-view.js';
 import { lazily } from './lazily.js';
 import { useLoaded } from './loaded.js';
+import { firstPage, mayOpen, PAGES } from './pages.js';
 import { followAddress, place } from './router.js';
 import { readSession, session, share } from './session.js';
 import { OpenShared, SharedShell } from './shared.js';
@@ -51,21 +54,39 @@ export function App() {
         <RunView key={link.job_id} id={link.job_id} />
       </SharedShell>
     );
-  const [name = 'runs', ...rest] = path;
+  const [name = firstPage(), ...rest] = path;
+  const page = PAGES.find((one) => one.name === name);
   const View = VIEWS[name];
   return (
     <Shell>
       <Suspense fallback={<p class="muted">…</p>}>
-        {View === undefined ? <NoSuchView /> : <View path={rest} />}
+        {View === undefined || page === undefined ? (
+          <NoSuchView />
+        ) : mayOpen(page) ? (
+          <View path={rest} />
+        ) : (
+          <NoAccess scopes={page.scopes} />
+        )}
       </Suspense>
     </Shell>
+  );
+}
+
+function NoAccess({ scopes }: { scopes: readonly Scope[] }) {
+  return (
+    <Empty title="You may not open this page.">
+      <p>
+        It needs the scope {scopes.join(' or ')}, which this session does not have. Ask an administrator of
+        the project for a key that has it.
+      </p>
+    </Empty>
   );
 }
 
 function NoSuchView() {
   return (
     <p class="empty">
-      There is no such page. <a href="#/runs">Runs</a>
+      There is no such page. <a href="#/">Back to the first one</a>
     </p>
   );
 }

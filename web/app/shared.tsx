@@ -1,12 +1,11 @@
 /** Links that show one run to people without a key. */
-import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
 import { ApiError } from '../../client/index.js';
 import type { Share } from '../../contracts/types.js';
 import { ActionButton } from '../parts/action.js';
 import { Notice } from '../parts/notice.js';
-import { client, clientOf, type Fault, faultOf } from './connection.js';
+import { client, clientOf } from './connection.js';
+import { useLoaded } from './loaded.js';
 import { go, linkTo } from './router.js';
 import { session, share, signIn, signOut } from './session.js';
 import { Brand, SkipLink } from './shell.js';
@@ -29,27 +28,23 @@ async function reads(job_id: string): Promise<boolean> {
  * address until then, because the page may be loaded again.
  */
 export function OpenShared({ token }: { token: string }) {
-  const fault = useSignal<Fault | null>(null);
-  const asked = useSignal<Share | null>(null);
   const enter = async (link: Share) => {
     await signIn({ token });
     go(runOf(link), { replace: true });
   };
+  /** Returns the share that the user is asked about, or null. */
   const open = async () => {
-    fault.value = null;
-    try {
-      const { share: link } = await clientOf(token).me();
-      if (link === null) throw new Error('The link has no token of a shared run.');
-      if (session.value.state === 'out' || share.value !== null) await enter(link);
-      else if (await reads(link.job_id)) go(runOf(link), { replace: true });
-      else asked.value = link;
-    } catch (error) {
-      fault.value = faultOf(error);
-    }
+    const { share: link } = await clientOf(token).me();
+    if (link === null) throw new Error('The link has no token of a shared run.');
+    const isFree = session.value.state === 'out' || share.value !== null;
+    if (!isFree && !(await reads(link.job_id))) return link;
+    if (isFree) await enter(link);
+    else go(runOf(link), { replace: true });
+    return null;
   };
   // The session that the link begins does not open it again.
-  useEffect(() => void open(), [token]);
-  const link = asked.value;
+  const { value, fault } = useLoaded(open, [token]);
+  const link = value.value;
   const me = session.value.state === 'in' ? session.value.me : null;
   return (
     <main class="sign-in">
@@ -58,7 +53,7 @@ export function OpenShared({ token }: { token: string }) {
         {fault.value && (
           <>
             <Notice fault={fault.value} />
-            <p>Ask the person who sent the link for another one.</p>
+            {fault.value.code !== 'offline' && <p>Ask the person who sent the link for another one.</p>}
             <a href="#/runs">{me === null ? 'Sign in' : 'Runs'}</a>
           </>
         )}

@@ -1,38 +1,27 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import type { Scope } from '../../contracts/types.js';
 import { ActionButton } from '../parts/action.js';
 import { Dialog } from '../parts/dialog.js';
+import { firstPage, mayOpen, PAGES } from './pages.js';
 import { place } from './router.js';
-import { may, session, signOut } from './session.js';
+import { session, signOut } from './session.js';
 import { SHORTCUTS, useShortcuts } from './shortcuts.js';
-
-/** Pages, and the scope that each needs. */
-const PAGES: readonly (readonly [name: string, label: string, scope: Scope])[] = [
-  ['runs', 'Runs', 'jobs:read'],
-  ['playground', 'Playground', 'jobs:read'],
-  ['fleet', 'Fleet', 'jobs:read'],
-  ['datasets', 'Datasets', 'datasets'],
-  ['models', 'Models', 'models'],
-  ['new', 'New run', 'jobs:write'],
-  ['admin', 'Admin', 'admin'],
-];
 
 export function Shell({ children }: { children: ComponentChildren }) {
   const help = useSignal(false);
   useShortcuts(() => {
     help.value = true;
   });
-  const current = place.value.path[0] ?? 'runs';
+  const current = place.value.path[0] ?? firstPage();
   return (
     <>
       <SkipLink />
       <header class="bar">
-        <a class="brand" href="#/runs">
+        <a class="brand" href="#/">
           <Brand />
         </a>
         <nav aria-label="Pages">
-          {PAGES.filter(([, , scope]) => may(scope)).map(([name, label]) => (
+          {PAGES.filter((page) => page.label !== null && mayOpen(page)).map(({ name, label }) => (
             <a key={name} href={`#/${name}`} aria-current={current === name ? 'page' : undefined}>
               {label}
             </a>

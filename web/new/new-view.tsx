@@ -30,7 +30,7 @@ async function readChoices() {
   const [datasets, models, pools] = await Promise.all([
     may('datasets') ? collect(client.datasets.list({ limit: OFFERED }), OFFERED) : [],
     may('models') ? readModels() : { models: [], presets: [] },
-    client.pools(),
+    may('jobs:read') ? client.pools() : [],
   ]);
   return { datasets, pools, ...models };
 }

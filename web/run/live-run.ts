@@ -1,10 +1,11 @@
 /** One run, live: what was read at first, then what its stream tells. */
 import { batch, type Signal, signal } from '@preact/signals';
-import { ApiError, collect } from '../../client/index.js';
+import { collect } from '../../client/index.js';
 import { isFinal } from '../../contracts/job-states.js';
 import type { Attempt, Checkpoint, Job, JobEvent, JobMetric } from '../../contracts/types.js';
-import { client, type Fault, faultOf, isAborted } from '../app/connection.js';
+import { client, type Fault, faultOf } from '../app/connection.js';
 import { type CurvePoint, extended, extremesOf, pointOf } from './curve.js';
+import { persistently } from './persistently.js';
 
 /** Points of the curve that are read at first. */
 const FIRST_POINTS = 2_000;
@@ -12,7 +13,6 @@ const FIRST_POINTS = 2_000;
 const REREAD_MS = 10_000;
 /** Steps of a fast run are shown together. */
 const GATHER_MS = 200;
-const REOPEN_MS = 2_000;
 const EVENTS_HELD = 1_000;
 
 type Entry = JobEvent | JobMetric;
@@ -42,22 +42,16 @@ export class LiveRun {
   constructor(private readonly id: string) {}
 
   /** Reads and follows the run until it has ended or the view is closed; what fails is told and tried again. */
-  async run(): Promise<void> {
-    const { signal: closed } = this.closing;
-    while (!closed.aborted) {
-      try {
-        const after = await this.readAll();
-        this.fault.value = null;
-        await this.follow(after);
-        return;
-      } catch (error) {
-        this.isLive.value = false;
-        if (closed.aborted || isAborted(error)) return;
-        this.fault.value = faultOf(error);
-        if (error instanceof ApiError && error.status < 500) return;
-        await new Promise((resolve) => setTimeout(resolve, REOPEN_MS));
-      }
-    }
+  run(): Promise<void> {
+    const work = async () => {
+      const after = await this.readAll();
+      this.fault.value = null;
+      await this.follow(after);
+    };
+    return persistently(work, this.closing.signal, (error) => {
+      this.isLive.value = false;
+      this.fault.value = faultOf(error);
+    });
   }
 
   close(): void {

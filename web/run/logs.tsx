@@ -1,12 +1,13 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { JobLog } from '../../contracts/types.js';
-import { client, type Fault, faultOf, isAborted } from '../app/connection.js';
+import { client, type Fault, faultOf } from '../app/connection.js';
 import { Empty } from '../parts/empty.js';
 import { clock } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import type { LiveRun } from './live-run.js';
 import { type LogFilter, ranksIn, shownLines, withLines } from './log-lines.js';
+import { isRefusal, persistently } from './persistently.js';
 
 const GATHER_MS = 200;
 
@@ -20,14 +21,20 @@ export function Logs({ run }: { run: LiveRun }) {
   useEffect(() => {
     const closing = new AbortController();
     const waiting: JobLog[] = [];
+    let isAnew = true;
     const timer = setInterval(() => {
-      if (waiting.length > 0) lines.value = withLines(lines.value, waiting.splice(0));
+      if (waiting.length === 0) return;
+      lines.value = withLines(isAnew ? [] : lines.value, waiting.splice(0));
+      isAnew = false;
     }, GATHER_MS);
     const read = async () => {
+      waiting.length = 0;
+      isAnew = true;
       for await (const line of client.jobs.followLogs(id, { signal: closing.signal })) waiting.push(line);
     };
-    read().catch((error: unknown) => {
-      if (!closing.signal.aborted && !isAborted(error)) fault.value = faultOf(error);
+    // The view of the run tells of a server that is away.
+    void persistently(read, closing.signal, (error) => {
+      if (isRefusal(error)) fault.value = faultOf(error);
     });
     return () => {
       closing.abort();
@@ -41,10 +48,11 @@ export function Logs({ run }: { run: LiveRun }) {
   const set = (changed: Partial<LogFilter>) => {
     filter.value = { ...filter.value, ...changed };
   };
-  if (fault.value) return <Notice fault={fault.value} />;
-  if (lines.value.length === 0) return <Empty title="No line was written yet." />;
+  const notice = fault.value && <Notice fault={fault.value} />;
+  if (lines.value.length === 0) return notice ?? <Empty title="No line was written yet." />;
   return (
     <section class="card">
+      {notice}
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <input
           type="search"

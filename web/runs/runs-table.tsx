@@ -4,6 +4,7 @@ import type { Job } from '../../contracts/types.js';
 import { linkTo } from '../app/router.js';
 import { ProgressBar, StateBadge } from '../parts/badge.js';
 import { ago, count } from '../parts/format.js';
+import { Rows } from '../parts/rows.js';
 import type { Column, Sorting } from './columns.js';
 
 interface RunsTableProps {
@@ -17,7 +18,7 @@ interface RunsTableProps {
 export function RunsTable({ jobs, columns, sorting, chosen, onChoose }: RunsTableProps) {
   return (
     <section class="card scroll" aria-label="Runs">
-      <table class="runs">
+      <table class="runs" aria-rowcount={jobs.length + 1}>
         <thead>
           <tr>
             <th>
@@ -32,17 +33,19 @@ export function RunsTable({ jobs, columns, sorting, chosen, onChoose }: RunsTabl
             <th scope="col">Created</th>
           </tr>
         </thead>
-        <tbody>
-          {jobs.map((job) => (
+        <Rows
+          items={jobs}
+          row={(job, index) => (
             <RunRow
               key={job.id}
               job={job}
+              rowIndex={index + 2}
               columns={columns}
               isChosen={chosen.has(job.id)}
               onChoose={onChoose}
             />
-          ))}
-        </tbody>
+          )}
+        />
       </table>
     </section>
   );
@@ -72,6 +75,8 @@ function SortableHead({ column, sorting }: { column: Column; sorting: Signal<Sor
 
 interface RunRowProps {
   job: Job;
+  /** In the table, from 1. */
+  rowIndex: number;
   columns: readonly Column[];
   isChosen: boolean;
   onChoose: (id: string, isChosen: boolean) => void;
@@ -79,11 +84,11 @@ interface RunRowProps {
 
 /** A row is drawn again only if its run has changed. */
 const RunRow = memo(
-  ({ job, columns, isChosen, onChoose }: RunRowProps) => {
+  ({ job, rowIndex, columns, isChosen, onChoose }: RunRowProps) => {
     const { id, name, state, progress, queue_position, created_at } = job;
     const label = name || 'unnamed';
     return (
-      <tr>
+      <tr aria-rowindex={rowIndex}>
         <td>
           <input
             type="checkbox"
@@ -123,6 +128,7 @@ const RunRow = memo(
     before.job.updated_at === after.job.updated_at &&
     before.job.progress.step === after.job.progress.step &&
     before.job.queue_position === after.job.queue_position &&
+    before.rowIndex === after.rowIndex &&
     before.columns === after.columns &&
     before.isChosen === after.isChosen,
 );

@@ -216,7 +216,14 @@ t.test('retry queues a failed job with a fresh error budget', async (t) => {
   const rest = await stack.request({ url: `${at(job)}/attempts?limit=1&after=2` });
   t.match(rest.json<Page<Attempt>>(), {
     data: [
-      { epoch: 1, attempt: 1, workers: ['worker-a'], world_size: 2, outcome: 'failed', root_cause: failure },
+      {
+        epoch: 1,
+        attempt: 1,
+        workers: ['worker-a'],
+        generations: [{ world_size: 2 }],
+        outcome: 'failed',
+        root_cause: failure,
+      },
     ],
     next_cursor: null,
   });

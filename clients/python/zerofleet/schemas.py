@@ -2035,8 +2035,6 @@ class Attempt(TypedDict):
     """Number of the attempt."""
     workers: List[str]
     """Workers of its newest generation of ranks, the leader first."""
-    world_size: Optional[int]
-    """Number of ranks of its newest generation; `null` when none trained."""
     generations: List[Generation]
     """Its newest generations of ranks that trained, the oldest first."""
     started_at: Time

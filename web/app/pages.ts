@@ -1,0 +1,28 @@
+import type { Scope } from '../../contracts/types.js';
+import { may } from './session.js';
+
+interface Page {
+  /** First part of its address. */
+  name: string;
+  /** In the list of pages; null for a page that others lead to. */
+  label: string | null;
+  /** Scopes of which one is enough. */
+  scopes: readonly Scope[];
+}
+
+/** In the order in which they are offered. */
+export const PAGES: readonly Page[] = [
+  { name: 'runs', label: 'Runs', scopes: ['jobs:read'] },
+  { name: 'compare', label: null, scopes: ['jobs:read'] },
+  { name: 'playground', label: 'Playground', scopes: ['jobs:read', 'models'] },
+  { name: 'fleet', label: 'Fleet', scopes: ['jobs:read'] },
+  { name: 'datasets', label: 'Datasets', scopes: ['datasets'] },
+  { name: 'models', label: 'Models', scopes: ['models'] },
+  { name: 'new', label: 'New run', scopes: ['jobs:write'] },
+  { name: 'admin', label: 'Admin', scopes: ['admin'] },
+];
+
+export const mayOpen = ({ scopes }: Page) => scopes.some(may);
+
+/** The page of an address without a name: the first that the session may open. */
+export const firstPage = () => (PAGES.find(mayOpen) ?? PAGES[0])?.name ?? 'runs';
