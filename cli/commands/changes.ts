@@ -5,6 +5,9 @@ import { age, table } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { count, number, several } from './arguments.js';
 
+/** Numbers of ranks in a row of an attempt. */
+const RANKS_SHOWN = 5;
+
 interface UpdateOptions {
   priority?: number;
   label?: string[];
@@ -90,6 +93,13 @@ function describe({ id, state, spec, labels }: Job): string {
   ].join('  ');
 }
 
+/** The newest numbers of ranks, the oldest first. */
+function ranksOver(generations: Attempt['generations']): string {
+  const sizes = generations.map(({ world_size }) => String(world_size));
+  const shown = sizes.length > RANKS_SHOWN ? ['…', ...sizes.slice(-RANKS_SHOWN)] : sizes;
+  return shown.join(' → ') || '–';
+}
+
 function row({
   attempt,
   epoch,
@@ -107,7 +117,7 @@ function row({
   return [
     String(attempt),
     String(epoch),
-    generations.map(({ world_size }) => world_size).join(' → ') || '–',
+    ranksOver(generations),
     outcome,
     reason ?? '',
     cause,

@@ -287,12 +287,18 @@ t.test('a job is updated, retried and deleted', async (t) => {
   const claim = await stack.store.claimAttempt(id, 1, 'worker-a', 600_000);
   if (!claim.granted) throw new Error(claim.code);
   t.match(await zerofleet(['delete', id]), { code: 1, err: /409 invalid_state: .*cancel it first/ });
+  await stack.store.transition(id, claim.execution, 'starting');
+  for (const world_size of [1, 3, 2, 1, 3, 2, 1])
+    await stack.store.transition(id, claim.execution, 'running', { patch: { world_size } });
   const failure = { category: 'oom', code: 'oom_killed', message: 'gone', rank: 1, step: 2 } as const;
   await stack.store.finishJob(id, claim.execution, 'failed', {
     reason: 'oom_killed',
     failure: { ...failure, retryable: true },
   });
-  t.match(await zerofleet(['attempts', id]), { code: 0, out: /failed +oom_killed +oom_killed \(rank 1\)/ });
+  t.match(await zerofleet(['attempts', id]), {
+    code: 0,
+    out: /1 +1 +… → 2 → 1 → 3 → 2 → 1 +failed +oom_killed +oom_killed \(rank 1\)/,
+  });
   t.match(await zerofleet(['retry', id]), { code: 0, out: `${id}  queued  attempt 2` });
   await zerofleet(['cancel', id]);
   t.match(await zerofleet(['delete', id, '--artifacts']), { code: 0, out: `${id}  deleted` });
