@@ -47,7 +47,7 @@ export class Shares {
   pointsOf({ job, groups }: Candidate): number {
     const served = this.served.get(job.project);
     const last = groups.map(({ name }) => served?.get(name) ?? Number.NEGATIVE_INFINITY);
-    return pointsSince(job, Math.max(job.queued_at, Math.min(...last)), this.now);
+    return pointsSince(job, Math.max(job.queued_at, ...last), this.now);
   }
 
   /** Records the start of a waiting job of the project. */

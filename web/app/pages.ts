@@ -25,4 +25,4 @@ export const PAGES: readonly Page[] = [
 export const mayOpen = ({ scopes }: Page) => scopes.some(may);
 
 /** The page of an address without a name: the first that the session may open. */
-export const firstPage = () => (PAGES.find(mayOpen) ?? PAGES[0])?.name ?? 'runs';
+export const firstPage = () => PAGES.find(mayOpen)?.name ?? 'runs';

@@ -7,6 +7,7 @@ t.test('an address names a view and its settings', async (t) => {
   t.equal(query.get('tab'), 'logs');
   t.same(query.getAll('run'), ['a', 'b']);
   for (const none of ['', '#', '#/']) t.same(parsePlace(none).path, []);
+  t.same(parsePlace('#/runs/100%').path, ['runs', '100%']);
 });
 
 t.test('a link leads where it was made for', async (t) => {

@@ -24,7 +24,7 @@ export function SignIn({ code }: { code: string | null }) {
     busy.value = true;
     try {
       await signIn(given);
-      if (code !== null) go('#/runs', { replace: true });
+      if (code !== null) go('#/', { replace: true });
     } catch (error) {
       fault.value = faultOf(error);
     } finally {
@@ -34,7 +34,7 @@ export function SignIn({ code }: { code: string | null }) {
   useEffect(() => {
     // The code is used up by this, so it need not stay in the address.
     if (code === null) return;
-    history.replaceState(null, '', '#/runs');
+    history.replaceState(null, '', '#/');
     void enter({ code });
   }, [code]);
   const submit = (event: SubmitEvent) => {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { REDIS_PREFIX } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
+import { until } from '../../platform/testing/waiting.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
@@ -125,7 +126,7 @@ t.test('a job moves to another worker with the same bits', async (t) => {
 t.test('a job ignores a preemption request of a job that is gone', async (t) => {
   const f = await fleet(t);
   await f.agent(2);
-  const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2, max_errors: 0 });
+  const id = await f.submit({ steps: 400, every_steps: 1000, ranks: 2, max_errors: 0 });
   await f.until(id, running(2));
   const gone = await f.submit({ steps: 10 });
   await f.store.requestCancel(gone);
@@ -133,11 +134,11 @@ t.test('a job ignores a preemption request of a job that is gone', async (t) => 
   const key = `${REDIS_PREFIX}:job:${id}`;
   await redis.hset(key, { preemption_request: '0', preemptor: gone });
   await redis.publish(`${key}:control`, 'preemption_request');
-  await f.until(id, (job) => job.state_history.filter(({ state }) => state === 'running').length === 2);
+  // The scheduler may withdraw it before the worker reads it; else the job releases its slots, and gets them again.
+  await until(async () => (await redis.hget(key, 'preemption_request')) === '');
   await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
-  t.equal(await redis.hget(key, 'preemption_request'), '');
   await disconnectRedis(redis);
-  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
   t.match(job, { attempt: 1, epoch: 1, lost_work_seconds: 0 });
 });
