@@ -80,6 +80,8 @@ t.test('every page of the list that was loaded is read again', { skip }, async (
   await row.waitFor();
   await row.getByRole('checkbox').check();
   await page.click('th:has-text("Ranks") button');
+  // The click was at the top of the page, far from the row.
+  await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
   await claimAndTrain(stack.store, first.id, { steps: 3 });
   await row.locator('.badge:has-text("running")').waitFor({ timeout: 120_000 });
   t.ok(await row.getByRole('checkbox').isChecked(), 'what was chosen stays');
