@@ -89,12 +89,12 @@ function idOf({ checkpoint, ...kind }: ExportPayload): string {
   return exportName({ ...kind, checkpoint: checkpoint.id });
 }
 
-/** Null for a written export, which its record describes. */
+/** Returns the state of an export, or null for a written one: the record of the export describes it. */
 async function progressOf(entry: Entry): Promise<ExportProgress | null> {
   if (entry.finishedOn !== undefined) return failureOf(entry);
   const state = await entry.getState();
   if (state === 'unknown') return null;
-  // What ended after the entry was read counts as running: its value comes with the next reading.
+  // `entry` was read before the state and has no result yet, so an export that has ended meanwhile is reported as running.
   const isTaken = state === 'active' || state === 'completed' || state === 'failed';
   return { state: isTaken ? 'running' : 'queued' };
 }

@@ -149,7 +149,7 @@ class Waiting implements Watcher {
         );
       const found = await queue.getJob(entry.id ?? '');
       if (found === undefined) return this.onFailed('its entry is gone');
-      // The entry as it was read: asking for its state now could tell of an end whose reply was not read.
+      // `isCompleted` would read the state anew, and could be true while `found` has no reply yet.
       if (found.finishedOn !== undefined)
         return found.returnvalue === null
           ? this.onFailed(found.failedReason)

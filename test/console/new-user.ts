@@ -66,7 +66,7 @@ export async function walk({ page, address, done }: Way): Promise<Walked> {
   await page.click('nav >> text=Runs');
   for (const name of ['sums', 'twin']) await page.getByLabel(`Compare ${name}`).check();
   await page.click('text=Compare 2');
-  // Both may have gone on for a while before they were cancelled.
+  // Both runs may have trained further before they were cancelled.
   const equal = await page.textContent('strong:text-matches("^Equal until step [0-9]+$")');
   if (Number(equal?.split(' ').at(-1)) < step) throw new Error(`${equal}, not until ${step}`);
   done('equal digest shown');

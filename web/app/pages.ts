@@ -4,7 +4,7 @@ import { may } from './session.js';
 interface Page {
   /** First part of its address. */
   name: string;
-  /** In the list of pages; null for a page that others lead to. */
+  /** Name in the navigation; null for a page that is reached from another one. */
   label: string | null;
   /** Scopes of which one is enough. */
   scopes: readonly Scope[];
@@ -24,5 +24,5 @@ export const PAGES: readonly Page[] = [
 
 export const mayOpen = ({ scopes }: Page) => scopes.some(may);
 
-/** The page of an address without a name: the first that the session may open. */
+/** Returns the name of the first page that the session may open, for an address without a name. */
 export const firstPage = () => PAGES.find(mayOpen)?.name ?? 'runs';

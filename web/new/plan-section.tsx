@@ -2,7 +2,6 @@ import { useSignal } from '@preact/signals';
 import type { DryRun } from '../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { go, linkTo } from '../app/router.js';
-import { may } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { Copy } from '../parts/copy.js';
 import { bytes, compact, count, duration, ranks } from '../parts/format.js';
@@ -31,14 +30,12 @@ export function PlanSection() {
       </p>
       {fields.rest.value && <Notice fault={fields.rest.value} />}
       {dryRun.value && <Figures plan={dryRun.value} />}
-      {may('jobs:write') && (
-        <div class="filters">
-          <ActionButton label="Start the run" kind="primary" act={start} disabled={dryRun.value === null} />
-          <button type="button" onClick={() => (draft.value = FIRST_DRAFT)}>
-            Begin anew
-          </button>
-        </div>
-      )}
+      <div class="filters">
+        <ActionButton label="Start the run" kind="primary" act={start} disabled={dryRun.value === null} />
+        <button type="button" onClick={() => (draft.value = FIRST_DRAFT)}>
+          Begin anew
+        </button>
+      </div>
       <Commands />
     </section>
   );

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 const BLOCK = 50;
-/** Rows this near to the window are in the page. */
+/** Distance from the window up to which blocks of rows are in the page. */
 const MARGIN = '1000px 0px';
 
 interface RowsProps<T> {
@@ -13,7 +13,7 @@ interface RowsProps<T> {
 
 /**
  * The bodies of a table that may have thousands of rows. Only blocks of rows near the window are in the page, because browsers lay out all
- * rows of a table when a cell changes; the others leave their height.
+ * rows of a table when a cell changes. An empty row keeps the height of each other block.
  */
 export function Rows<T>({ items, row }: RowsProps<T>) {
   const firsts = Array.from({ length: Math.ceil(items.length / BLOCK) }, (_, block) => block * BLOCK);
@@ -37,7 +37,7 @@ function Block<T>({ first, items, row }: RowsProps<T> & { first: number }) {
     if (element === null) return;
     const observer = new IntersectionObserver(
       ([entry]) => {
-        // The focus is not taken away.
+        // A block with the focus stays, because removing the focused element loses the focus.
         const isNear =
           entry === undefined || entry.isIntersecting || element.contains(document.activeElement);
         setFar(isNear ? null : entry.boundingClientRect.height / length.current);

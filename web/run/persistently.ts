@@ -3,10 +3,10 @@ import { isAborted } from '../app/connection.js';
 
 const REOPEN_MS = 2_000;
 
-/** True for an error that a repetition would have as well. */
+/** Returns true for an error of the request, which fails again if it is repeated. */
 export const isRefusal = (error: unknown) => error instanceof ApiError && error.status < 500;
 
-/** Repeats a work that fails until it has ended, is refused or is no longer wanted. @param onFailure is told of each failure */
+/** Runs `work` again after each failure, until it succeeds, the server refuses it or `closed` is aborted. @param onFailure called with each failure */
 export async function persistently(
   work: () => Promise<void>,
   closed: AbortSignal,

@@ -75,7 +75,7 @@ function SortableHead({ column, sorting }: { column: Column; sorting: Signal<Sor
 
 interface RunRowProps {
   job: Job;
-  /** In the table, from 1. */
+  /** `aria-rowindex` of the row; the head has 1. */
   rowIndex: number;
   columns: readonly Column[];
   isChosen: boolean;

@@ -138,6 +138,7 @@ t.test('a job ignores a preemption request of a job that is gone', async (t) => 
   await until(async () => (await redis.hget(key, 'preemption_request')) === '');
   await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
+  t.equal(await redis.hget(key, 'preemption_request'), '');
   await disconnectRedis(redis);
   t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
   t.match(job, { attempt: 1, epoch: 1, lost_work_seconds: 0 });
