@@ -42,10 +42,11 @@ function countCases(output, code, isCheck) {
   return totals;
 }
 
+const labelOf = (preset, part) => (part ? `${suites[preset].label}, ${part}` : suites[preset].label);
+
 /** Runs a preset, or one of its parts. */
 async function runSuite(preset, part) {
   const { check, parts } = suites[preset];
-  const label = part ? `${suites[preset].label}, ${part}` : suites[preset].label;
   const programs = part ? parts[part] : [];
   const started = performance.now();
   const { code, output } = check
@@ -53,7 +54,9 @@ async function runSuite(preset, part) {
     : await capture(['ctest', '--preset', preset, '--verbose', ...programs], { cwd: inRoot('native') });
   const totals = countCases(output, code, Boolean(check));
   const took = `${((performance.now() - started) / 1000).toFixed(1)} s`;
-  console.log(`  ${code === 0 ? 'ok    ' : 'FAILED'} ${label}: ${totals.passed} cases ${took}`);
+  console.log(
+    `  ${code === 0 ? 'ok    ' : 'FAILED'} ${labelOf(preset, part)}: ${totals.passed} cases ${took}`,
+  );
   if (code !== 0) console.log(output.trim());
   return totals;
 }
@@ -66,13 +69,19 @@ async function skipCuda() {
 /**
  * Builds native tests, then starts them. They use few cores, so the next part need not wait for them.
  * @param {(keyof typeof suites)[]} presets the longest first
+ * @param {import('./time-limit.mjs').TimeLimit} limit
  * @returns {Promise<{results: Promise<{passed: number, failed: number, skipped: number}[]>}>} test cases, one entry per suite
  */
-export async function startNativeTests(presets) {
+export async function startNativeTests(presets, limit) {
   const chosen = presets.filter((preset) => preset !== 'cuda' || hasNvcc());
-  for (const preset of chosen) await ensureNative(preset, `${suites[preset].label}: building`);
+  for (const preset of chosen) {
+    const label = `${labelOf(preset)}: building`;
+    await limit.within(label, () => ensureNative(preset, label))();
+  }
   const runs = chosen.flatMap((preset) =>
-    Object.keys(suites[preset].parts ?? { '': [] }).map((part) => () => runSuite(preset, part)),
+    Object.keys(suites[preset].parts ?? { '': [] }).map((part) =>
+      limit.within(labelOf(preset, part), () => runSuite(preset, part)),
+    ),
   );
   if (chosen.length < presets.length) runs.push(skipCuda);
   return { results: runPool(runs, AT_ONCE) };

@@ -1,6 +1,7 @@
 /** Results of the runner for test files that pass, fail, skip, crash or exit early. */
 import { join } from 'node:path';
 import t from 'tap';
+import { TimeLimit } from './time-limit.mjs';
 import { runGroup } from './typescript.mjs';
 
 const FILES = {
@@ -119,4 +120,15 @@ t.test(
 t.test('an error after the last test is a failure', async (t) => {
   const { totals } = await run(t, 'leaves');
   t.ok(totals.failed > 0);
+});
+
+t.test('a task that would begin after the time limit is skipped by its name', async (t) => {
+  const printed = t.capture(console, 'log');
+  const task = async () => ({ passed: 1, failed: 0, skipped: 0 });
+  t.same(await new TimeLimit(60).within('early', task)(), { passed: 1, failed: 0, skipped: 0 });
+  t.same(await new TimeLimit(-1).within('late', task)(), { passed: 0, failed: 0, skipped: 1 });
+  t.same(
+    printed().map(({ args }) => args),
+    [['  skipped late: the time limit is over']],
+  );
 });

@@ -124,10 +124,11 @@ async function prepareDeepTests() {
  * Runs compiled tap tests in several processes.
  * @param {'quick' | 'deep'} kind
  * @param {string[]} paths as in `testFiles`
+ * @param {import('./time-limit.mjs').TimeLimit} limit
  * @returns {Promise<{passed: number, failed: number, skipped: number}[]>} assertions, one entry per process. The times of all files are
  * left in `.build/test-times.json`
  */
-export async function runTypescriptTests(kind, paths) {
+export async function runTypescriptTests(kind, paths, limit) {
   const files = testFiles(kind, paths);
   if (kind === 'deep') await prepareDeepTests();
   const times = [];
@@ -136,7 +137,7 @@ export async function runTypescriptTests(kind, paths) {
     printFile(result);
   };
   const results = await runPool(
-    groupsOf(files).map((group) => () => runGroup(group, report)),
+    groupsOf(files).map((group) => limit.within(group.join(' '), () => runGroup(group, report))),
     AT_ONCE,
   );
   mkdirSync(inRoot('.build'), { recursive: true });
