@@ -18,7 +18,7 @@ const suites = {
   },
   tsan: { label: 'native tests under ThreadSanitizer' },
   cuda: {
-    label: 'CUDA backend by nvcc: no hot kernel spills registers',
+    label: 'CUDA backend by nvcc: registers of kernels',
     check: ['python3', 'tools/gpu/kernel_resources.py', 'native/build-cuda'],
   },
 };

@@ -69,8 +69,10 @@ __global__ void __launch_bounds__(kRowThreads) append_kernel(const QueryArgument
   }
 }
 
+/// The attention of one query and head: blockIdx.x: row; blockIdx.y: head. Room for 5 blocks on a multiprocessor: with 6, which the compiler
+/// would choose, registers spill.
 template <class T>
-__global__ void __launch_bounds__(kRowThreads) query_kernel(const QueryArguments<T> a) {
+__global__ void __launch_bounds__(kRowThreads, 5) query_kernel(const QueryArguments<T> a) {
   __shared__ float probs[kKeyTile], parts[kQueryWarps];
   float* sums = dynamic_shared<float>();  // (head_dim)
   const std::int64_t row = blockIdx.x, head = blockIdx.y, key_col = head / a.heads_per_key * a.head_dim;
