@@ -32,9 +32,12 @@ export interface ZeroMemory {
   staging: number;
 }
 
+/** Bytes of the two windows through which a GPU's gradients come to host memory, like native/zero/offload. */
+const PIECE_WINDOWS_BYTES = 1 << 24;
+
 /**
- * Returns the host memory of a GPU rank with `zero.offload: cpu`: its owned state, the gradient pieces that
- * are accumulated there, and two windows through which parameters return.
+ * Returns the host memory of a GPU rank with `zero.offload: cpu`: its owned state, and the windows through which gradient pieces come and
+ * parameters return.
  */
 export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: number): number {
   const { train, zero } = spec;
@@ -44,7 +47,7 @@ export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: n
   const largest = (count: (part: Part) => number) => Math.max(...trained.map(count)) * BLOCK_NUMEL;
   const owned = largest(({ layout, shard }) => layout.maxOwnedInBucket(shard));
   const terms = Math.max(...trained.map((part) => termsOf(zero, part)));
-  const pieces = terms * owned * BYTES_OF_ELEMENT[zero.reduce_dtype];
+  const pieces = Math.min(terms * owned * BYTES_OF_ELEMENT[zero.reduce_dtype], PIECE_WINDOWS_BYTES);
   return grad_shard + master + moments + pieces + 2 * owned * BYTES_OF_ELEMENT[train.precision];
 }
 

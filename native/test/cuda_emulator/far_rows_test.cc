@@ -1,12 +1,9 @@
 // Indices beyond 2^31: matrices of a few rows that begin so far apart that those of the last ones do not fit into 32 bits.
 #include <doctest/doctest.h>
-#include <sys/mman.h>
-
 #include <array>
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <random>
 #include <vector>
 
@@ -14,6 +11,7 @@
 #include "kernels/embedding/embedding.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/loss/cross_entropy.h"
+#include "test/cuda_emulator/far_memory.h"
 #include "test/devices_here.h"
 #include "test/kernels/host_matrix.h"
 
@@ -24,19 +22,14 @@ namespace {
 
 constexpr std::int64_t kStride = (std::int64_t{1} << 30) + 8;  // elements; row 2 begins behind 2^31
 
-/// A copy of a matrix with rows kStride apart. Of its address range only the pages with elements take memory.
+/// A copy of a matrix with rows kStride apart.
 class FarRows {
  public:
-  explicit FarRows(HostMatrix& near) : near_(near), num_bytes_(static_cast<std::size_t>(near.rows() * kStride) * size_of(near.dtype())) {
-    data_ = ::mmap(nullptr, num_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (data_ == MAP_FAILED) throw std::bad_alloc();
+  explicit FarRows(HostMatrix& near) : near_(near), memory_(static_cast<std::size_t>(near.rows() * kStride) * size_of(near.dtype())) {
     copy_rows(near.view(), view());
   }
-  ~FarRows() { ::munmap(data_, num_bytes_); }
-  FarRows(const FarRows&) = delete;
-  FarRows& operator=(const FarRows&) = delete;
 
-  Matrix view() const { return {data_, near_.dtype(), near_.rows(), near_.cols(), kStride}; }
+  Matrix view() const { return {memory_.data(), near_.dtype(), near_.rows(), near_.cols(), kStride}; }
   /// Returns its contents with rows next to each other.
   HostMatrix near() const {
     HostMatrix matrix(near_.dtype(), near_.rows(), near_.cols());
@@ -51,8 +44,7 @@ class FarRows {
   }
 
   HostMatrix& near_;
-  std::size_t num_bytes_;
-  void* data_;
+  FarMemory memory_;
 };
 
 /// Runs `run` on the matrices as they are, and on copies with rows far apart; `result` of both must be equal.

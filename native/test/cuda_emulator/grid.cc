@@ -1,10 +1,12 @@
 // Runs the blocks of a grid, one after another, and the threads of a block in turns.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -55,6 +57,9 @@ Machine& machine() {
   static thread_local Machine here;
   return here;
 }
+
+constexpr unsigned kAllBlocks = std::numeric_limits<unsigned>::max();
+std::atomic<unsigned> last_blocks{kAllBlocks};  // of the first dimension, that run
 
 [[noreturn]] void give_up(const Machine& m, const std::string& what) {
   const Thread& thread = *m.threads[m.current];
@@ -163,15 +168,19 @@ void run_grid(const dim3& grid, const dim3& block, std::size_t shared_bytes, con
   make_room(m, block, shared_bytes);
   gridDim = grid;
   blockDim = block;
+  const unsigned first = grid.x - std::min(grid.x, last_blocks.load());
   for (unsigned z = 0; z < grid.z; ++z) {
     for (unsigned y = 0; y < grid.y; ++y) {
-      for (unsigned x = 0; x < grid.x; ++x) {
+      for (unsigned x = first; x < grid.x; ++x) {
         blockIdx = dim3(x, y, z);
         run_block(m, thread);
       }
     }
   }
 }
+
+LastBlocks::LastBlocks(unsigned count) { last_blocks = count; }
+LastBlocks::~LastBlocks() { last_blocks = kAllBlocks; }
 
 const std::byte* exchange(unsigned mask, const void* value, std::size_t num_bytes) {
   Machine& m = machine();

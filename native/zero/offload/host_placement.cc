@@ -1,9 +1,18 @@
 #include "zero/offload/host_placement.h"
 
+#include <algorithm>
+
 #include "core/device/transfer.h"
 #include "core/error.h"
 
 namespace zerofleet {
+namespace {
+
+/// Bytes of pieces that travel while those before them are folded: enough for the bandwidth of the link.
+constexpr std::size_t kPartBytes = std::size_t{8} << 20;
+
+}  // namespace
+
 HostPlacement::HostPlacement(const Context& rank, const Context& comm_thread)
     : device_(rank),
       device_comm_(comm_thread),
@@ -12,11 +21,15 @@ HostPlacement::HostPlacement(const Context& rank, const Context& comm_thread)
       host_comm_{Device{}, &fold_pool_, comm_thread.cpu_isa},
       copies_(rank.device),
       params_free_(rank.device),
-      windows_{Window(rank.device), Window(rank.device)} {}
+      windows_{Window(rank.device), Window(rank.device)},
+      piece_copies_(rank.device),
+      pieces_there_(rank.device),
+      piece_windows_{Window(rank.device), Window(rank.device)} {}
 
 HostPlacement::~HostPlacement() {
   try {
-    copies_.synchronize();  // a copy may still read a window
+    copies_.synchronize();  // a copy may still use a window
+    piece_copies_.synchronize();
   } catch (const Error&) {
     // The device has failed: nothing runs on it any more.
   }
@@ -47,11 +60,34 @@ void HostPlacement::fold_on_device(const Fold& fold) {
 }
 
 void HostPlacement::fold_on_host(const Fold& fold) {
-  const std::span<std::byte> pieces(grown(pieces_, fold.pieces.size()).data(), fold.pieces.size());
-  copy_bytes(device_comm_, pieces, Device{}, fold.pieces, device_.device);
-  Fold here = fold;
-  here.pieces = pieces;
-  fold_pieces(host_comm_, here);
+  const std::size_t width = size_of(fold.piece_dtype), sum_width = size_of(fold.sum_dtype), numel = fold.sum.size() / sum_width;
+  const auto num_pieces = static_cast<std::size_t>(fold.num_pieces);
+  const std::size_t part = std::max(kPartBytes / (num_pieces * width), std::size_t{1});
+  const auto part_from = [&](std::size_t first) { return std::min(part, numel - first); };
+  const auto window_of = [&](std::size_t first) -> Window& { return piece_windows_[first / part % 2]; };
+  const auto contents = [&](std::size_t first) {
+    const std::size_t num_bytes = num_pieces * part_from(first) * width;
+    return std::span(grown(window_of(first).buffer, num_bytes).data(), num_bytes);
+  };
+  const auto send = [&](std::size_t first) {
+    const std::size_t piece_bytes = part_from(first) * width;
+    for (std::size_t piece = 0; piece < num_pieces; ++piece) {
+      queue_copy(piece_copies_, contents(first).subspan(piece * piece_bytes, piece_bytes),
+                 fold.pieces.subspan((piece * numel + first) * width, piece_bytes));
+    }
+    window_of(first).arrived.record(piece_copies_);
+  };
+  if (device_comm_.stream != nullptr) pieces_there_.record(*device_comm_.stream);
+  piece_copies_.wait(pieces_there_);
+  send(0);
+  for (std::size_t first = 0; first < numel; first += part) {
+    if (first + part < numel) send(first + part);
+    window_of(first).arrived.synchronize();
+    Fold here = fold;
+    here.pieces = contents(first);
+    here.sum = fold.sum.subspan(first * sum_width, part_from(first) * sum_width);
+    fold_pieces(host_comm_, here);
+  }
 }
 
 std::span<std::byte> HostPlacement::open_window(std::span<std::byte> params) {
@@ -71,7 +107,11 @@ void HostPlacement::close_window() {
 void HostPlacement::wait_for_windows() { copies_.synchronize(); }
 
 std::size_t HostPlacement::staging_bytes() const {
-  return pieces_.num_bytes() + sums_.num_bytes() + windows_[0].buffer.num_bytes() + windows_[1].buffer.num_bytes();
+  std::size_t num_bytes = sums_.num_bytes();
+  for (const auto* windows : {&windows_, &piece_windows_}) {
+    for (const Window& window : *windows) num_bytes += window.buffer.num_bytes();
+  }
+  return num_bytes;
 }
 
 }  // namespace zerofleet

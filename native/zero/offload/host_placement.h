@@ -10,8 +10,8 @@
 
 namespace zerofleet {
 
-/// States in (pinned) host memory, updated by the CPU. Parameters go to the device through two windows in turn, on a
-/// stream of their own: while one travels, the CPU writes the next.
+/// States in (pinned) host memory, updated by the CPU. Parameters go to the device, and pieces of gradients come from it, through two
+/// windows in turn each, on streams of their own: while one travels, the CPU writes the next, or folds the one before.
 class HostPlacement final : public StatePlacement {
  public:
   HostPlacement(const Context& rank, const Context& comm_thread);
@@ -30,7 +30,7 @@ class HostPlacement final : public StatePlacement {
   struct Window {
     explicit Window(Device device) : arrived(device) {}
     Buffer buffer;
-    Event arrived;  // the transfer from the buffer
+    Event arrived;  // the transfer from the buffer or to it
   };
 
   Buffer& grown(Buffer& buffer, std::size_t num_bytes) const;
@@ -40,13 +40,15 @@ class HostPlacement final : public StatePlacement {
   Context device_, device_comm_;
   ThreadPool fold_pool_;  // while the rank's thread computes backward
   Context host_, host_comm_;
-  Buffer pieces_;  // in host memory
-  Buffer sums_;    // on the device
+  Buffer sums_;  // on the device
   Stream copies_;
   Event params_free_;  // the device's pending work on the parameters when a window was closed
   std::array<Window, 2> windows_;
   std::size_t open_ = 0;                // the window that is open, or was last
   std::span<std::byte> window_params_;  // that the open window is for
+  Stream piece_copies_;
+  Event pieces_there_;  // the device's pending work on the pieces when they are to be folded
+  std::array<Window, 2> piece_windows_;
 };
 
 }  // namespace zerofleet

@@ -38,6 +38,31 @@ TEST_CASE("windows arrive whole and in their places, two in progress at a time")
   }
 }
 
+DEVICE_TEST_CASE("pieces of gradients come to host memory in parts, while those before are folded") {
+  for (const Device device : devices_here()) {
+    DeviceMachine rank(device), comm_thread(device), cpu(Device{});
+    constexpr std::size_t kWindowsBytes = std::size_t{16} << 20;
+    for (const std::int64_t num_pieces : {1, 2}) {
+      CAPTURE(num_pieces);
+      const std::size_t numel = (kWindowsBytes / static_cast<std::size_t>(num_pieces) + 4098) / 2;  // of more than two windows
+      HostPlacement placement(rank.ctx, comm_thread.ctx);
+      std::vector<std::byte> pieces(numel * 2 * static_cast<std::size_t>(num_pieces));
+      for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i] = static_cast<std::byte>(i % 251 % 64);  // finite, of both bytes
+      DeviceArray there(comm_thread.ctx, pieces);
+      std::vector<std::byte> sum(numel * sizeof(float)), expected = sum;
+      for (const bool restart : {true, false}) {
+        Fold fold{.pieces = there.bytes(), .piece_dtype = DType::kBF16, .num_pieces = num_pieces, .sum = sum, .restart = restart};
+        placement.fold(fold);
+        fold.pieces = pieces;
+        fold.sum = expected;
+        fold_pieces(cpu.ctx, fold);
+        CHECK(sum == expected);
+      }
+      CHECK(placement.staging_bytes() == kWindowsBytes);
+    }
+  }
+}
+
 DEVICE_TEST_CASE("sums of gradients in host memory have the bits of sums beside their pieces") {
   for (const Device device : devices_here()) {
     DeviceMachine rank(device), comm_thread(device), cpu(Device{});
