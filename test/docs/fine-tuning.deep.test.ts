@@ -9,6 +9,5 @@ const PAGE = readFileSync(join(projectRoot(), 'docs', 'fine-tuning.md'), 'utf8')
 
 t.test('fine-tuning', { skip: cannotRead }, async (t) => {
   const { read, blocks } = await readPage(t, PAGE);
-  await t.test('runs', (t) => read(t, blocks));
-  await t.test('runs again on the same stack', (t) => read(t, blocks));
+  await read(t, blocks);
 });

@@ -12,8 +12,8 @@ import { TapReader } from './tap-output.mjs';
 /** Files of one folder that share a process: enough to load common imports only a few times, few enough to spread over the cores. */
 const FILES_PER_PROCESS = 12;
 const PROCESS_TIMEOUT_MS = 1_800_000;
-/** Tests partly wait for processes and timers; one process more than cores keeps the cores busy. */
-const AT_ONCE = availableParallelism() + 1;
+/** Processes beyond the number of cores: tests partly wait for processes and timers, deep ones more than half of their time. */
+const BEYOND_CORES = { quick: 1, deep: 2 };
 const KEPT_LINES = 60;
 /** Tests of two to seven minutes, the longest first. They begin first: one that began last would run on alone. */
 const LONGEST = [
@@ -138,7 +138,7 @@ export async function runTypescriptTests(kind, paths, limit) {
   };
   const results = await runPool(
     groupsOf(files).map((group) => limit.within(group.join(' '), () => runGroup(group, report))),
-    AT_ONCE,
+    availableParallelism() + BEYOND_CORES[kind],
   );
   mkdirSync(inRoot('.build'), { recursive: true });
   writeFileSync(inRoot('.build', 'test-times.json'), `${JSON.stringify(times)}\n`);
