@@ -21,7 +21,7 @@ const typescript = (kind) => async (limit, paths) => ({
 const commands = {
   quick: { lint, native: native(['tests']), typescript: typescript('quick') },
   deep: {
-    native: native(['asan', 'emulated-tests', 'tsan', 'cuda']),
+    native: native(['cuda', 'asan', 'emulated-tests', 'tsan']),
     infra,
     typescript: typescript('deep'),
   },

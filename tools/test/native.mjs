@@ -68,7 +68,7 @@ async function skipCuda() {
 
 /**
  * Builds native tests, then starts them. They use few cores, so the next part need not wait for them.
- * @param {(keyof typeof suites)[]} presets the longest first
+ * @param {(keyof typeof suites)[]} presets in the order in which they begin, those that run long first
  * @param {import('./time-limit.mjs').TimeLimit} limit
  * @returns {Promise<{results: Promise<{passed: number, failed: number, skipped: number}[]>}>} test cases, one entry per suite
  */
