@@ -36,13 +36,10 @@ const LLAMA_SMALL: ResolvedModelConfig = {
   vocab_size: 32_000,
 };
 
-/**
- * Smallest GPT-2, 124 million parameters, as it is trained today: without dropout, and with a vocabulary
- * rounded up to a multiple of 64.
- */
+/** Smallest GPT-2, 124 million parameters, as it is trained today: without dropout. */
 const GPT2: ResolvedModelConfig = {
   model_type: 'gpt2',
-  vocab_size: 50_304,
+  vocab_size: 50_257,
   n_positions: 1024,
   n_embd: 768,
   n_layer: 12,

@@ -39,7 +39,7 @@ class Shape:
 
 
 SHAPES = {
-    "gpt2": Shape(12, 768, 12, 12, 3072, 50304, False, 256, 2),
+    "gpt2": Shape(12, 768, 12, 12, 3072, 50257, False, 256, 2),
     "llama-small": Shape(8, 512, 8, 4, 1408, 32000, True, 256, 4),
     "llama-tiny": Shape(4, 256, 8, 8, 704, 256, True, 128, 16),
 }

@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig
 from transformers.pytorch_utils import Conv1D
 
 CONFIGS = {
-    "gpt2": lambda: GPT2Config(vocab_size=50304),
+    "gpt2": lambda: GPT2Config(vocab_size=50257),
     "llama-small": lambda: LlamaConfig(
         vocab_size=32000, hidden_size=512, intermediate_size=1408, num_hidden_layers=8, num_attention_heads=8,
         num_key_value_heads=4, max_position_embeddings=2048),

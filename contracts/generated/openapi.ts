@@ -2042,7 +2042,7 @@ export interface components {
         ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
         /**
          * @description `llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size 512, grouped-query
-         *     attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million parameters, without dropout, vocabulary 50304.
+         *     attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million parameters, without dropout, vocabulary 50257.
          *     `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which each token is sent to 2, vocabulary 256.
          * @enum {string}
          */

@@ -21,10 +21,9 @@ export interface Machine {
 /** Columns of a packed operand panel. */
 export const PANEL = 32;
 /** Rows of a tensor lie a multiple of this apart. */
-const ROW_UNIT = 16;
+export const CACHE_LINE = 64;
 /** Rows of a tensor never lie a multiple of this apart. */
 const ROW_PERIOD = 2048;
-export const CACHE_LINE = 64;
 
 export const roundUp = (value: number, to: number) => Math.ceil(value / to) * to;
 
@@ -135,7 +134,7 @@ export class Sizes {
 
   /** Returns the bytes of one row of a tensor. */
   row(columns: number, element = this.element): number {
-    const bytes = roundUp(columns * element, ROW_UNIT);
+    const bytes = roundUp(columns * element, CACHE_LINE);
     return bytes + (bytes % ROW_PERIOD === 0 ? CACHE_LINE : 0);
   }
 

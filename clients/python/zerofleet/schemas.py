@@ -3364,7 +3364,7 @@ ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMis
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
 """`llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size
 512, grouped-query attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million parameters,
-without dropout, vocabulary 50304. `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which
+without dropout, vocabulary 50257. `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which
 each token is sent to 2, vocabulary 256."""
 
 Quantization = Literal["nf4", "int8"]

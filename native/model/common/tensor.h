@@ -16,15 +16,16 @@ class Tensor {
   enum class Rows : std::uint8_t { kPadded, kContiguous };
 
   Tensor() = default;
-  /// Padded rows begin at multiples of 16 bytes, which vectors of CPUs and GPUs and cuBLASLt's fastest kernels want (a
-  /// vocabulary may have 50257 tokens), and never a multiple of 2 KiB apart: rows that are would share few cache sets.
+  /// Padded rows begin at multiples of 64 bytes, so that no vector of a CPU lies in two cache lines (a vocabulary may have
+  /// 50257 tokens) and all vectors of a GPU are aligned, and never a multiple of 2 KiB apart: rows that are would share few
+  /// cache sets.
   Tensor(const Context& ctx, DType dtype, std::int64_t rows, std::int64_t cols, Rows spacing = Rows::kPadded) {
     const auto element = static_cast<std::int64_t>(size_of(dtype));
     std::int64_t stride = cols;
     if (spacing == Rows::kPadded) {
-      const std::int64_t unit = 16 / element;
-      stride = (cols + unit - 1) / unit * unit;
-      if (stride * element % 2048 == 0) stride += 64 / element;
+      const std::int64_t line = 64 / element;
+      stride = (cols + line - 1) / line * line;
+      if (stride * element % 2048 == 0) stride += line;
     }
     buffer_ = Buffer(ctx.device, static_cast<std::size_t>(rows * stride * element));
     view_ = {buffer_.data(), dtype, rows, cols, stride};

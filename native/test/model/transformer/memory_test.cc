@@ -44,7 +44,7 @@ struct Formulas {
   bool pairs;
 
   static std::int64_t row(std::int64_t cols, std::int64_t size) {
-    const std::int64_t bytes = rounded_up(cols * size, 16);
+    const std::int64_t bytes = rounded_up(cols * size, 64);
     return bytes + (bytes % 2048 == 0 ? 64 : 0);
   }
   std::int64_t row(std::int64_t cols) const { return row(cols, element); }
