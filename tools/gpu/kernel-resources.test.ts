@@ -7,8 +7,8 @@ import t, { type Test } from 'tap';
 import { projectRoot } from '../../platform/process/root.js';
 
 const hasTools =
-  spawnSync('python3', ['--version']).status === 0 && spawnSync('c++filt', ['-v']).status === 0;
-const skip = hasTools ? false : 'python3 or c++filt is not installed';
+  spawnSync('python3', ['--version']).status === 0 && spawnSync('c++', ['--version']).status === 0;
+const skip = hasTools ? false : 'python3 or a compiler is not installed';
 
 interface Kernel {
   kernel: string;
@@ -25,6 +25,14 @@ interface Kernel {
 const UNNAMED = '_GLOBAL__N__5f1e3a2c_24_attention_mma_forward_cu_1';
 const FORWARD = `_ZN9zerofleet4cuda${UNNAMED.length}${UNNAMED}18mma_forward_kernelINS_4bf16ELi128EEEvv`;
 const PLAIN = '_ZN9zerofleet4cuda12_GLOBAL__N_120plain_forward_kernelIfLi2EEEvv';
+
+// What nvcc leaves of FORWARD's launch in an object.
+const LAUNCH = `
+namespace zerofleet { struct bf16 {}; namespace cuda {
+template <auto* kKernel, unsigned long kNumBytes> [[gnu::noinline]] void allow_dynamic_shared(const char*) { kKernel(); }
+namespace { template <class T, int kWidth> void mma_forward_kernel() {} }
+void launch() { allow_dynamic_shared<mma_forward_kernel<bf16, 128>, 69632>("attention"); }
+} }`;
 
 /** Output of ptxas -v about one kernel. */
 function about(symbol: string, arch: string, registers: number, spills: number, used = ''): string {
@@ -51,6 +59,14 @@ async function resources(t: Test, log: string) {
   const build = await folder(t);
   await mkdir(join(build, 'objects'));
   await writeFile(join(build, 'objects', 'a.cu.o.ptxas'), log);
+  await writeFile(join(build, 'a.cc'), LAUNCH);
+  await promisify(execFile)('c++', [
+    '-std=c++20',
+    '-c',
+    '-o',
+    join(build, 'objects', 'a.cu.o'),
+    join(build, 'a.cc'),
+  ]);
   const done = await python(join(projectRoot(), 'tools', 'gpu', 'kernel_resources.py'), build);
   const kernels = JSON.parse(await readFile(join(build, 'kernel-resources.json'), 'utf8')) as Kernel[];
   return { ...done, kernels };
@@ -84,6 +100,10 @@ t.test(
     t.match(stdout, '| `plain_forward_kernel<float, 2>` | 80 | 33 | 8 / 16 |');
   },
 );
+
+t.test('a launch of an unknown kernel is an error', { skip }, async (t) => {
+  await t.rejects(resources(t, about(PLAIN, 'sm_80', 33, 8)), { code: 'ENOENT' }, 'there is no table');
+});
 
 t.test('any other kernel that spills is an error', { skip }, async (t) => {
   const { code, stderr } = await resources(t, about(FORWARD, 'sm_90', 255, 12));

@@ -76,23 +76,12 @@ def source_threads():
     return {kernel: value_of(constant) for constant, kernel in bounds}
 
 
-def dynamic_shared(name):
-    """Bytes that a launch of the kernel takes, where these depend on its template arguments alone."""
-    kernel, _, arguments = name.partition("<")
-    words = re.findall(r"\w+", arguments)
-    if kernel == "mma_forward_kernel":  # Forward::kSharedBytes
-        return (128 + 2 * 64) * (int(words[1]) + 8) * 2
-    if kernel in ("mma_key_kernel", "mma_query_kernel"):  # BackwardTiles::kBytes for KeyRows or QueryBlockRows
-        width, drops, is_key = int(words[1]), words[2] in ("true", "1"), kernel == "mma_key_kernel"
-        tiles = 1 if drops or (is_key and width > 80) else 2
-        other = 64 if width <= 64 else 32
-        if is_key and tiles == 2:
-            other //= 2
-        return (2 * 64 * tiles + 4 * other) * (width + 8) * 2
-    if kernel == "tile_kernel":  # TileFeed::kStageBytes · kTileStages
-        along_k = [word in ("true", "1") for word in words[1:3]]
-        return 4 * sum(32 * (128 + 8) * 2 if is_along else 128 * (32 + 8) * 2 for is_along in along_k)
-    return 0
+def dynamic_shared(build):
+    """Bytes of dynamic shared memory by kernel's name, where they do not depend on a call's shape: arguments of the function in
+    native/kernels/common/cuda/dynamic_shared.cuh, in the symbols of the build's objects."""
+    symbols = subprocess.run(["nm", "-C", *sorted(build.rglob("*.cu.o"))], capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"allow_dynamic_shared<&\((.*)\), (\d+)ul>\(", symbols)
+    return {readable(kernel): int(num_bytes) for kernel, num_bytes in found}
 
 
 def blocks_per_multiprocessor(arch, threads, registers, shared_bytes):
@@ -111,11 +100,14 @@ def measure(build):
     kernels = [kernel for log in sorted(build.rglob("*.ptxas")) for kernel in read_log(log.read_text(encoding="utf-8"))]
     if not kernels:
         raise SystemExit(f"{build} has no output of ptxas: it must be a build of the preset cuda (cmake --build --preset cuda)")
-    threads = source_threads()
-    for kernel, name in zip(kernels, demangle([kernel.pop("symbol") for kernel in kernels])):
+    names = demangle([kernel.pop("symbol") for kernel in kernels])
+    threads, dynamic = source_threads(), dynamic_shared(build)
+    if unknown := dynamic.keys() - names:
+        raise SystemExit(f"{build} has launches of kernels that ptxas did not report: {', '.join(sorted(unknown))}")
+    for kernel, name in zip(kernels, names):
         kernel["kernel"] = name
         kernel["threads"] = threads[name.partition("<")[0]]
-        kernel["dynamic_shared_bytes"] = dynamic_shared(name)
+        kernel["dynamic_shared_bytes"] = dynamic.get(name, 0)
         kernel["may_spill"] = bool(MAY_SPILL.match(name))
         shared = kernel["shared_bytes"] + kernel["dynamic_shared_bytes"]
         kernel["blocks_per_multiprocessor"] = blocks_per_multiprocessor(

@@ -295,8 +295,8 @@ void launch_backward(const Context& ctx, const AttentionBackward& args, const fl
   const bool aligned = in_pieces(shape, {args.qkv, args.dout, args.dqkv});
   constexpr std::size_t kKeyBytes = BackwardTiles<T, kWidth, Keys>::kBytes;
   constexpr std::size_t kQueryBytes = BackwardTiles<T, kWidth, Queries>::kBytes;
-  allow_dynamic_shared(mma_key_kernel<T, kWidth, kDrops>, kKeyBytes, name);
-  allow_dynamic_shared(mma_query_kernel<T, kWidth, kDrops>, kQueryBytes, name);
+  allow_dynamic_shared<mma_key_kernel<T, kWidth, kDrops>, kKeyBytes>(name);
+  allow_dynamic_shared<mma_query_kernel<T, kWidth, kDrops>, kQueryBytes>(name);
   launch(name, stream, {keys, kBackwardThreads, kKeyBytes}, mma_key_kernel<T, kWidth, kDrops>, call, static_cast<int>(key_tiles),
          aligned);
   launch(name, stream, {queries, kBackwardThreads, kQueryBytes}, mma_query_kernel<T, kWidth, kDrops>, call,

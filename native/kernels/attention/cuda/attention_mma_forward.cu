@@ -184,7 +184,7 @@ void launch_forward(const Context& ctx, const AttentionForward& args) {
   const unsigned num_tiles = num_blocks_for(args.shape.sequence_length, F::kRows);
   const unsigned blocks = num_blocks_for(num_tiles * args.shape.batch * args.shape.num_heads, 1);
   const bool aligned = in_pieces(args.shape, {args.qkv, args.out});
-  allow_dynamic_shared(mma_forward_kernel<T, kWidth>, F::kSharedBytes, "attention");
+  allow_dynamic_shared<mma_forward_kernel<T, kWidth>, F::kSharedBytes>("attention");
   launch("attention", stream_of(ctx), {blocks, kForwardThreads, F::kSharedBytes}, mma_forward_kernel<T, kWidth>, call,
          static_cast<int>(num_tiles), aligned);
 }

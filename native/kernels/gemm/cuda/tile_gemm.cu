@@ -212,7 +212,7 @@ class BlockCount {
 template <class T, bool kATransposed, bool kBAlongK>
 void launch_tiles(const Context& ctx, std::span<const TileProduct* const> products) {
   constexpr std::size_t kSharedBytes = TileFeed<T, kATransposed, kBAlongK>::kStageBytes * kTileStages;
-  allow_dynamic_shared(tile_kernel<T, kATransposed, kBAlongK>, kSharedBytes, "gemm");
+  allow_dynamic_shared<tile_kernel<T, kATransposed, kBAlongK>, kSharedBytes>("gemm");
   for (std::size_t begin = 0; begin < products.size(); begin += kMaxCalls) {
     TileCalls<T> all{};
     BlockCount blocks;
