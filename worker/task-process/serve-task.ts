@@ -1,14 +1,7 @@
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
-import { openObjectStore } from '../../platform/object-store/index.js';
 import { toRankError } from '../common/errors.js';
-import { prepareTokens } from '../data/prepare-tokens.js';
-import { exportModel } from '../export/export-model.js';
-import { exportPeft } from '../export/export-peft.js';
-import { exportUniversal } from '../export/export-universal.js';
-import { inspectMachine } from '../gpus/inspect-machine.js';
 import type { NativeCore } from '../native/adapter.js';
 import { HostInputs } from '../serve/host-inputs.js';
-import { serveModel } from '../serve/serve-model.js';
 import { Milestones } from '../tasks/milestones.js';
 import type { TaskInput, TaskMessage, TaskReply, TaskRequest, TaskResults } from '../tasks/protocol.js';
 
@@ -48,28 +41,39 @@ async function answer(
 }
 
 const EXPORTS = {
-  safetensors: exportModel,
-  peft: exportPeft,
-  deepspeed_universal: exportUniversal,
+  safetensors: async () => (await import('../export/export-model.js')).exportModel,
+  peft: async () => (await import('../export/export-peft.js')).exportPeft,
+  deepspeed_universal: async () => (await import('../export/export-universal.js')).exportUniversal,
 } as const;
 
+/** Performs a task. A process has one task, so it loads no other's modules: loading all takes longer than many tasks do. */
 async function perform(
   request: TaskRequest,
   core: NativeCore,
   credentials: Credentials,
   inputs: HostInputs,
 ): Promise<TaskResults[TaskRequest['kind']]> {
-  if (request.kind === 'inspect_machine') return inspectMachine(core, request);
+  if (request.kind === 'inspect_machine') {
+    const { inspectMachine } = await import('../gpus/inspect-machine.js');
+    return inspectMachine(core, request);
+  }
+  const { openObjectStore } = await import('../../platform/object-store/index.js');
   const { url, s3_endpoint } = request.object_store;
   const objects = await openObjectStore(url, { s3Endpoint: s3_endpoint, credentials });
   try {
     switch (request.kind) {
-      case 'prepare_data':
+      case 'prepare_data': {
+        const { prepareTokens } = await import('../data/prepare-tokens.js');
         return await prepareTokens(objects, request, progressSender(request.dataset.bytes));
-      case 'serve':
+      }
+      case 'serve': {
+        const { serveModel } = await import('../serve/serve-model.js');
         return await serveModel(objects, core, request, inputs);
-      case 'export':
-        return await EXPORTS[request.format](objects, core, request);
+      }
+      case 'export': {
+        const exportAs = await EXPORTS[request.format]();
+        return await exportAs(objects, core, request);
+      }
     }
   } finally {
     await objects.close();
