@@ -20,7 +20,7 @@ export interface Machine {
 
 /** Columns of a packed operand panel. */
 export const PANEL = 32;
-/** Rows of a tensor lie a multiple of this apart. */
+/** Bytes of a cache line. Rows of a tensor lie a multiple of it apart. */
 export const CACHE_LINE = 64;
 /** Rows of a tensor never lie a multiple of this apart. */
 const ROW_PERIOD = 2048;

@@ -81,6 +81,8 @@ def dynamic_shared(build):
     native/kernels/common/cuda/dynamic_shared.cuh, in the symbols of the build's objects."""
     symbols = subprocess.run(["nm", "-C", *sorted(build.rglob("*.cu.o"))], capture_output=True, text=True, check=True).stdout
     found = re.findall(r"allow_dynamic_shared<&\((.*)\), (\d+)ul>\(", symbols)
+    if not found:
+        raise SystemExit(f"{build} has no launch with dynamic shared memory: the name of its function must have changed")
     return {readable(kernel): int(num_bytes) for kernel, num_bytes in found}
 
 
