@@ -1,13 +1,12 @@
 /** Tests of the autoscaler as a program. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t from 'tap';
-import { projectRoot } from '../platform/process/root.js';
+import { programPath } from '../platform/process/programs.js';
 import { startTestRedis } from '../platform/testing/redis.js';
 
-const PROGRAM = join(projectRoot(), 'dist', 'autoscaler', 'main.js');
+const PROGRAM = programPath('autoscaler/main');
 
 function run(env: Record<string, string>) {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('ZEROFLEET_'));

@@ -1,11 +1,10 @@
-import { join } from 'node:path';
 import { ZerofleetError } from '../contracts/index.js';
 import type { PoolPolicy } from '../platform/config/autoscale-pools.js';
 import { type Config, CPU_SLOTS } from '../platform/config/config.js';
 import { objectStoreUrl, requireRedis } from '../platform/config/stores.js';
 import type { Logger } from '../platform/logging/logging.js';
 import { serveMetrics } from '../platform/process/metrics-server.js';
-import { projectRoot } from '../platform/process/root.js';
+import { programPath } from '../platform/process/programs.js';
 import { openJobStore } from '../state/index.js';
 import { Autoscaler } from './autoscaler.js';
 import { openAwsCapacity, openCloudWatch } from './aws/open.js';
@@ -116,7 +115,7 @@ async function openCapacity(config: Config, metrics: AutoscalerMetrics, log: Log
     return openSlurmCapacity(config, agentEnvironment(), metrics, log);
   const { redis_url, data_dir } = config;
   return new LocalCapacity({
-    program: join(projectRoot(), 'dist', 'worker', 'main.js'),
+    program: programPath('worker/main'),
     env: {
       ...agentEnvironment(),
       ZEROFLEET_REDIS_URL: redis_url ?? undefined,

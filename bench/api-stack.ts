@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { projectRoot } from '../platform/process/root.js';
+import { programPath } from '../platform/process/programs.js';
 import { startEmbeddedRedis } from '../platform/redis/embedded.js';
 import { ChildProgram } from '../stack/child-program.js';
 import { type JobStorePort, openJobStore } from '../state/index.js';
@@ -44,7 +44,7 @@ export async function startApiStack(): Promise<ApiStack> {
     scopes: ['admin', 'operator'],
     requests_per_minute: REQUESTS_PER_MINUTE,
   });
-  const api = spawn(process.execPath, [join(projectRoot(), 'dist', 'api', 'main.js')], {
+  const api = spawn(process.execPath, [programPath('api/main')], {
     env: { ...process.env, ...env, ZEROFLEET_DATA_DIR: join(dir, 'api') },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -57,7 +57,7 @@ export async function startApiStack(): Promise<ApiStack> {
     store,
     headers: { authorization: `Bearer ${KEY}` },
     startWorker: async () => {
-      const program = join(projectRoot(), 'dist', 'worker', 'main.js');
+      const program = programPath('worker/main');
       const more = { ZEROFLEET_SLOTS: '2', ZEROFLEET_DATA_DIR: join(dir, 'worker') };
       workers.push(await ChildProgram.start({ name: 'worker', program, env: { ...env, ...more } }));
     },

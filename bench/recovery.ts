@@ -1,13 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
+import { programPath } from '../platform/process/programs.js';
 import { presets } from '../spec/index.js';
 import { DEFAULT_TIMING } from '../worker/common/timing.js';
 import { Fleet } from '../worker/testing/fleet.js';
 import { median } from './report.js';
 
 const programs = {
-  rank: fileURLToPath(new URL('../worker/rank/main.js', import.meta.url)),
-  task: fileURLToPath(new URL('../worker/task-process/main.js', import.meta.url)),
+  rank: programPath('worker/rank/main'),
+  task: programPath('worker/task-process/main'),
 };
 const TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(2000);
 

@@ -11,6 +11,8 @@ export interface Environment {
   stdin: AsyncIterable<Uint8Array>;
   stdout: Writable & { isTTY?: boolean };
   stderr: Writable;
+  /** Directory of this installation, with its package.json and programs. */
+  root: string;
   /** Aborted by Ctrl-C. */
   signal: AbortSignal;
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
 import { ApiError, ConnectionError, type Zerofleet } from '../client/index.js';
@@ -44,7 +45,7 @@ function build(environment: Environment): Command {
     .option('--url <url>', 'URL of the API (ZEROFLEET_URL, else http://127.0.0.1:8080)')
     .option('--api-key <key>', 'ZEROFLEET_API_KEY, else the key file of a stack on this machine')
     .option('--json', 'print answers as JSON, one per line')
-    .version(version(), '-V, --version', 'print the version')
+    .version(version(environment.root), '-V, --version', 'print the version')
     .showSuggestionAfterError()
     .showHelpAfterError('Try: zerofleet --help')
     .exitOverride()
@@ -86,10 +87,10 @@ function build(environment: Environment): Command {
   return program;
 }
 
-/** Version in package.json; compiled files are one folder deeper than their sources. */
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+/** Version in package.json. */
+function version(root: string): string {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  return manifest.version;
 }
 
 /**

@@ -19,7 +19,7 @@ const FOLDERS = [
   'worker',
 ];
 const IMPORT = /^import \{([^}]*)\} from '(@aws-sdk\/client-[a-z0-9-]+)';$/gm;
-const DIST = join(projectRoot(), 'dist');
+const DIST = join(projectRoot(), 'compiled');
 
 interface ClientModule {
   module: string;

@@ -1,24 +1,11 @@
 /** `npm start`: the stack in the foreground until SIGINT or SIGTERM. */
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Zerofleet } from '../client/index.js';
-import { ZerofleetError } from '../contracts/index.js';
 import { createLogger } from '../platform/logging/logging.js';
 import { configFor } from './config.js';
-import { parseParts, type StackParts, UsageError } from './options.js';
+import { parseParts, type StackParts } from './options.js';
+import { endSignal, explainStartError } from './program.js';
 import { type Stack, startStack } from './stack.js';
-
-/** Resolves with the first shutdown request: a signal, or the exit of a parent that started it with a channel. */
-export async function endSignal(): Promise<string> {
-  const causes = ['SIGINT', 'SIGTERM', 'SIGHUP', ...(process.connected ? ['disconnect'] : [])];
-  return Promise.race(causes.map((cause) => once(process, cause).then(() => cause)));
-}
-
-/** Message of a start error. Errors that a user can fix are shown without a stack trace. */
-export function explainStartError(error: unknown): string {
-  const known = error instanceof ZerofleetError || error instanceof UsageError;
-  return known ? error.message : ((error as Error).stack ?? String(error));
-}
 
 async function announce({ url, firstKey }: Stack, { autoscaler }: StackParts): Promise<void> {
   if (firstKey?.isNew)

@@ -6,7 +6,7 @@ import type { FirstKey } from '../api/first-key.js';
 import { type ApiServer, startApi } from '../api/server.js';
 import type { Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging/logging.js';
-import { projectRoot } from '../platform/process/root.js';
+import { programPath } from '../platform/process/programs.js';
 import { startEmbeddedRedis } from '../platform/redis/embedded.js';
 import { ChildProgram } from './child-program.js';
 import { keepAlive } from './keep-alive.js';
@@ -69,7 +69,7 @@ async function startChild(
   const start = () =>
     ChildProgram.start({
       name,
-      program: join(projectRoot(), 'dist', name, 'main.js'),
+      program: programPath(`${name}/main`),
       env: {
         ZEROFLEET_REDIS_URL: redis,
         ZEROFLEET_OBJECT_STORE: objects,

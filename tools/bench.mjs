@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { runMain, SetupError } from './bootstrap/errors.mjs';
-import { inRoot } from './bootstrap/paths.mjs';
+import { compiledDir, inRoot } from './bootstrap/paths.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 
 /** Names of the benchmarks: the files of bench/ with a usage line; other files are their parts. */
@@ -22,8 +22,8 @@ await runMain(async () => {
   if (!names.includes(name)) {
     throw new SetupError(`usage: npm run bench -- NAME [options]\nbenchmarks: ${names.join(', ')}`);
   }
-  await setUp();
-  const child = spawn(process.execPath, [inRoot('dist', 'bench', `${name}.js`), ...args], {
+  await setUp({ development: true });
+  const child = spawn(process.execPath, [inRoot(compiledDir, 'bench', `${name}.js`), ...args], {
     stdio: 'inherit',
   });
   // A terminal's Ctrl-C reaches the child directly; this process waits for it to clean up.

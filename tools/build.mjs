@@ -1,11 +1,14 @@
-// npm run build: compiles the native addon, the TypeScript and the console; installs nothing.
+// npm run build: builds the native addon, the programs and the console, and compiles the TypeScript for tests where the packages for
+// development are; installs nothing.
 import { runMain } from './bootstrap/errors.mjs';
-import { allDone, ensureNative, ensureTypescript, ensureWeb } from './bootstrap/setup.mjs';
+import { npmPackagesAreCurrent } from './bootstrap/npm-packages.mjs';
+import { allDone, ensureNative, ensurePrograms, ensureTypescript, ensureWeb } from './bootstrap/setup.mjs';
 
 await runMain(async () => {
   const built = await allDone([
     ensureNative('release', 'native core: building'),
-    ensureTypescript(),
+    ensurePrograms(),
+    npmPackagesAreCurrent({ development: true }) && ensureTypescript(),
     ensureWeb(),
   ]);
   console.log(built.includes(true) ? 'build done' : 'everything is up to date');

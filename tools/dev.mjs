@@ -4,6 +4,6 @@ import { setUp } from './bootstrap/setup.mjs';
 import { developmentLoop } from './dev/watch.mjs';
 
 await runMain(async () => {
-  await setUp();
+  await setUp({ development: true });
   await developmentLoop(process.argv.slice(2));
 });

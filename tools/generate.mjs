@@ -6,7 +6,7 @@ import { inRoot } from './bootstrap/paths.mjs';
 import { ensureNpmPackages, ensureTypescript } from './bootstrap/setup.mjs';
 
 await runMain(async () => {
-  await ensureNpmPackages();
+  await ensureNpmPackages({ development: true });
   for (const [index, { file, make }] of generators.entries()) {
     // The contract comes first: code that uses a new type of it would not compile before.
     if (index >= contractGenerators.length) await ensureTypescript();

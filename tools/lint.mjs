@@ -3,7 +3,7 @@ import { runMain } from './bootstrap/errors.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 
 await runMain(async () => {
-  await setUp();
+  await setUp({ development: true });
   const { runChecks } = await import('./lint/checks.mjs');
   const { failed } = await runChecks({ fix: process.argv.includes('--fix') });
   if (failed > 0) process.exitCode = 1;

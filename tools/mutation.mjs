@@ -56,7 +56,7 @@ async function runArea(area) {
 
 await runMain(async () => {
   const areas = chosenAreas();
-  await setUp();
+  await setUp({ development: true });
   for (const area of areas) {
     rmSync(inRoot('.build', 'mutation', `${area}.json`), { force: true });
     console.log(`\n${area}`);

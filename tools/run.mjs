@@ -1,15 +1,16 @@
-// npm start, npm run quickstart and others: runs the set-up, then a compiled program. `node tools/run.mjs NAME [arguments]`.
+// npm start, npm run quickstart and others: runs the set-up, then a program. `node tools/run.mjs NAME [arguments]`.
 import { runMain } from './bootstrap/errors.mjs';
 import { launch } from './bootstrap/launch.mjs';
+import { compiledDir } from './bootstrap/paths.mjs';
 
 const programs = {
-  start: 'stack/main.js',
-  quickstart: 'ops/quickstart/main.js',
-  recover: 'ops/recover/main.js',
-  sample: 'ops/sample/main.js',
-  sweep: 'ops/sweep/main.js',
-  chaos: 'test/chaos/main.js',
-  property: 'test/property/main.js',
+  start: 'dist/stack/main.js',
+  quickstart: 'dist/ops/quickstart/main.js',
+  recover: 'dist/ops/recover/main.js',
+  sample: 'dist/ops/sample/main.js',
+  sweep: 'dist/ops/sweep/main.js',
+  chaos: `${compiledDir}/test/chaos/main.js`,
+  property: `${compiledDir}/test/property/main.js`,
 };
 
 await runMain(() => {

@@ -65,7 +65,7 @@ await runMain(async () => {
   const { limit, command, words } = readCommandLine();
   const parts = commands[command];
   const { names, paths } = chosenParts(parts, words);
-  await setUp();
+  await setUp({ development: true });
   const started = [];
   for (const name of names) started.push(await runPart(name, parts[name], limit, paths));
   const results = (await Promise.all(started.map((part) => part.results))).flat();

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Config, SLURM_ALLOCATION } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { serveMetrics } from '../platform/process/metrics-server.js';
+import { programPath } from '../platform/process/programs.js';
 import { addressTowards } from '../platform/redis/route.js';
 import { openJobStore } from '../state/index.js';
 import { Agent } from './agent/agent.js';
@@ -47,9 +47,9 @@ export interface RunningWorker {
 const PREEMPTION_POLL_MS = 5_000;
 
 /** Main modules of the child processes. */
-const PROGRAMS = {
-  rank: fileURLToPath(new URL('rank/main.js', import.meta.url)),
-  task: fileURLToPath(new URL('task-process/main.js', import.meta.url)),
+export const PROGRAMS = {
+  rank: programPath('worker/rank/main'),
+  task: programPath('worker/task-process/main'),
 };
 
 /**

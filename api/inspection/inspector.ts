@@ -1,4 +1,5 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import { programPath } from '../../platform/process/programs.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
 import { ThreadPool } from '../../platform/threads/thread-pool.js';
 import type { ApiLimits } from '../limits.js';
@@ -21,7 +22,7 @@ export function createInspector({
   inspection_heap_mb,
 }: Pick<ApiLimits, 'inspection_ms' | 'inspection_heap_mb'>): Inspector {
   return new ThreadPool<InspectionTasks>({
-    module: new URL('thread.js', import.meta.url),
+    module: programPath('api/inspection/thread-main'),
     threads: Math.min(MAX_THREADS, Math.max(MIN_THREADS, usableCores() - 1)),
     heap_mb: inspection_heap_mb,
     task_ms: inspection_ms,

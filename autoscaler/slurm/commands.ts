@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { userInfo } from 'node:os';
 import { promisify } from 'node:util';
+import { programPath } from '../../platform/process/programs.js';
 import { ThreadPool } from '../../platform/threads/thread-pool.js';
 import type { JobRecord, SlurmJob } from './job.js';
-import type { ParserTasks } from './parser-thread.js';
+import type { ParserTasks } from './thread-main.js';
 
 const run = promisify(execFile);
 
@@ -26,7 +27,7 @@ export interface Submission {
 export class SlurmCommands {
   private readonly user = userInfo().username;
   private readonly parser = new ThreadPool<ParserTasks>({
-    module: new URL('parser-thread.js', import.meta.url),
+    module: programPath('autoscaler/slurm/thread-main'),
     threads: 1,
     heap_mb: PARSE_HEAP_MB,
     task_ms: PARSE_MS,

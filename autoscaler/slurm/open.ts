@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../../platform/config/config.js';
 import { objectStoreUrl } from '../../platform/config/stores.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import { projectRoot } from '../../platform/process/root.js';
+import { programPath } from '../../platform/process/programs.js';
 import type { AutoscalerMetrics } from '../metrics.js';
 import { SlurmCommands } from './commands.js';
 import { SlurmCapacity } from './slurm-capacity.js';
@@ -28,7 +28,7 @@ export async function openSlurmCapacity(
     commands: new SlurmCommands(shared),
     installation: config.slurm_installation,
     agent: {
-      command: [process.execPath, '--enable-source-maps', join(projectRoot(), 'dist', 'worker', 'main.js')],
+      command: [process.execPath, '--enable-source-maps', programPath('worker/main')],
       env: {
         ...shared,
         ZEROFLEET_REDIS_URL: config.redis_url ?? undefined,

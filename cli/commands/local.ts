@@ -1,14 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { Environment } from '../context.js';
 
-/** Programs of this installation that the command only starts. */
-const PROGRAMS = {
-  up: fileURLToPath(new URL('../../stack/main.js', import.meta.url)),
-  recover: fileURLToPath(new URL('../../ops/recover/main.js', import.meta.url)),
-};
+/** Programs of the installation that the command only starts. */
+const PROGRAMS = { up: 'dist/stack/main.js', recover: 'dist/ops/recover/main.js' };
 
 /** Commands that run programs on this machine, without the API. */
 export function addLocalCommands(program: Command, environment: Environment): void {
@@ -19,7 +16,8 @@ export function addLocalCommands(program: Command, environment: Environment): vo
       .allowUnknownOption()
       .argument('[options...]', options)
       .action(async (args: string[]) => {
-        const child = spawn(process.execPath, ['--enable-source-maps', PROGRAMS[name], ...args], {
+        const main = join(environment.root, PROGRAMS[name]);
+        const child = spawn(process.execPath, ['--enable-source-maps', main, ...args], {
           env: environment.env,
           stdio: 'inherit',
         });

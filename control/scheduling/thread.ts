@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { LogLevel } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging/logging.js';
+import { programPath } from '../../platform/process/programs.js';
 import type { RunningScheduler } from './start.js';
 
 export interface SchedulerThreadOptions {
@@ -60,7 +60,7 @@ export async function startSchedulerThread(
 }
 
 async function start(options: SchedulerThreadOptions, log: Logger): Promise<Worker> {
-  const file = fileURLToPath(new URL('./thread-main.js', import.meta.url));
+  const file = programPath('control/scheduling/thread-main');
   const thread = new Worker(file, { workerData: options });
   await new Promise<void>((resolve, reject) => {
     thread.on('message', (message: ThreadMessage) => {

@@ -6,7 +6,7 @@ import { Zerofleet } from '../../client/index.js';
 import { type Config, loadConfig } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { endSignal, explainStartError } from '../../stack/main.js';
+import { endSignal, explainStartError } from '../../stack/program.js';
 import { type Stack, startStack } from '../../stack/stack.js';
 import { sampleText } from '../sample/sample-text.js';
 import { buildCorpus } from './corpus.js';

@@ -1,12 +1,12 @@
 /** Steps of the quickstart, using the HTTP API only. */
 
-import { ApiError, type Zerofleet } from '../../client/index.js';
+import { ApiError, collect, type Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { jobProgressView } from './progress.js';
+import { chooseSteps } from './steps.js';
 
-/** Long enough for a clear fall of the loss, short enough for a demo. */
-const STEPS = 300;
-const PAUSE_AT = STEPS / 2;
+/** Steps of the run that measures the machine. */
+const PROBE_STEPS = 8;
 const FIRST_RANKS = 2;
 const SECOND_RANKS = 3;
 const POLL_MS = 100;
@@ -25,24 +25,24 @@ export class QuickstartError extends Error {
 }
 
 /** Six leaves per step: they divide evenly among 1, 2 and 3 ranks. */
-function jobSpec(name: string, dataset: string, ranks: number): JobSpec {
+function jobSpec(name: string, dataset: string, ranks: number, steps: number): JobSpec {
   return {
     name,
     labels: { made_by: 'quickstart' },
     model: { preset: 'llama-tiny' },
     data: { dataset, tokenizer: 'bytes' },
     train: {
-      steps: STEPS,
+      steps,
       sequence_length: 128,
       global_batch_size: 24,
       micro_batch_size: 4,
       optimizer: { type: 'adamw', lr: 3e-3 },
-      lr_schedule: { type: 'cosine', warmup_steps: 20, min_lr: 3e-4 },
+      lr_schedule: { type: 'cosine', warmup_steps: Math.min(20, Math.ceil(steps / 10)), min_lr: 3e-4 },
       precision: 'bf16',
     },
     zero: { stage: 2 },
     resources: { ranks: { min: 1, max: 4, preferred: ranks } },
-    checkpoint: { every_steps: 100 },
+    checkpoint: { every_steps: Math.ceil(steps / 3) },
   };
 }
 
@@ -75,31 +75,44 @@ export class Quickstart {
 
   /** @throws QuickstartError when a job fails, the signal's reason when it was interrupted */
   async run(dataset: string): Promise<QuickstartResult> {
-    say(`\nOne job, ${STEPS} steps: on ${FIRST_RANKS} ranks, paused half-way, resumed on ${SECOND_RANKS}`);
-    const id = await this.create(jobSpec('quickstart', dataset, FIRST_RANKS));
-    await this.follow(id, 'first half ', (job) => job.progress.step >= PAUSE_AT);
+    const steps = await this.stepsOfThisMachine(dataset);
+    say(`\nOne job, ${steps} steps: on ${FIRST_RANKS} ranks, paused half-way, resumed on ${SECOND_RANKS}`);
+    const id = await this.create(jobSpec('quickstart', dataset, FIRST_RANKS, steps));
+    await this.follow(id, 'first half ', steps, (job) => job.progress.step >= steps / 2);
     await this.client.jobs.pause(id);
     const paused = await this.client.jobs.until(id, (job) => job.state === 'paused', this.polling());
     this.expectState(paused, 'paused');
     say(`  paused at step ${paused.progress.step}, checkpoint ${paused.latest_checkpoint?.state_digest}`);
     await this.client.jobs.resume(id, { ranks: SECOND_RANKS });
-    const main = await this.follow(id, 'second half', () => false);
+    const main = await this.follow(id, 'second half', steps, () => false);
     this.expectState(main, 'succeeded');
 
     say('\nThe same document on 1 rank, without a pause');
-    const other = await this.create(jobSpec('quickstart, uninterrupted', dataset, 1));
-    const reference = await this.follow(other, 'reference  ', () => false);
+    const other = await this.create(jobSpec('quickstart, uninterrupted', dataset, 1, steps));
+    const reference = await this.follow(other, 'reference  ', steps, () => false);
     this.expectState(reference, 'succeeded');
     this.unfinished = null;
     return { main, reference };
+  }
+
+  /** Trains a few steps and chooses the number of steps of the job by their duration. */
+  private async stepsOfThisMachine(dataset: string): Promise<number> {
+    const id = await this.create(jobSpec('quickstart, probe', dataset, FIRST_RANKS, PROBE_STEPS));
+    const probe = await this.client.jobs.until(id, () => false, this.polling());
+    this.expectState(probe, 'succeeded');
+    const steps = chooseSteps(await collect(this.client.jobs.metrics(id)));
+    say(
+      `\nThis machine trained ${PROBE_STEPS} steps as a probe: ${steps} steps fit in the minute that the runs take`,
+    );
+    return steps;
   }
 
   private polling() {
     return { interval_ms: POLL_MS, signal: this.signal };
   }
 
-  private async follow(id: string, label: string, until: (job: Job) => boolean): Promise<Job> {
-    const view = jobProgressView(label, STEPS);
+  private async follow(id: string, label: string, steps: number, until: (job: Job) => boolean): Promise<Job> {
+    const view = jobProgressView(label, steps);
     try {
       const onJob = (job: Job) => view.update(job);
       return await this.client.jobs.until(id, until, { ...this.polling(), onJob });

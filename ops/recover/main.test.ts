@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { programPath } from '../../platform/process/programs.js';
 
-const program = fileURLToPath(new URL('main.js', import.meta.url));
+const program = programPath('ops/recover/main');
 
 t.test('the program runs stand-alone, as `zerofleet recover` and images start it', (t) => {
   const data_dir = t.testdir({ objects: {} });

@@ -4,8 +4,8 @@ import { DEFAULT_GRACE_MS, type FoundLeftover, type Swept, sweep } from '../../c
 import type { Config } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { configFor } from '../../stack/config.js';
-import { explainStartError } from '../../stack/main.js';
 import { UsageError } from '../../stack/options.js';
+import { explainStartError } from '../../stack/program.js';
 import { withStores } from '../../stack/with-stores.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import { programPath } from '../process/programs.js';
 import { ThreadPool } from '../threads/thread-pool.js';
 import type { Batch, EncodedBatch, EncoderSetup } from './encode-batch.js';
-import type { EncoderTasks } from './encoder-thread.js';
+import type { EncoderTasks } from './thread-main.js';
 
 /** Batches per thread: one in progress and one queued. */
 const BATCHES_PER_THREAD = 2;
@@ -21,7 +22,7 @@ export class EncoderPool {
     batch_ms = BATCH_MS,
   ) {
     this.threads = new ThreadPool<EncoderTasks>({
-      module: new URL('encoder-thread.js', import.meta.url),
+      module: programPath('platform/encoding/thread-main'),
       setup,
       threads: num_threads,
       heap_mb: HEAP_MB,

@@ -5,8 +5,8 @@ import type { ReadBytes } from './serve-tasks.js';
 export type Limit = 'memory' | 'time';
 
 export interface ThreadOptions {
-  /** Main module of the threads, which calls serveTasks(). */
-  module: URL;
+  /** Main module of the threads, which calls serveTasks(): a path, or a URL. */
+  module: string | URL;
   /** `workerData` of every thread. */
   setup?: unknown;
   /** JavaScript heap of one thread; file contents count elsewhere. */

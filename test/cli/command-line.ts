@@ -7,6 +7,7 @@ import type { Test } from 'tap';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
 import type { Environment } from '../../cli/context.js';
 import { runCli } from '../../cli/program.js';
+import { projectRoot } from '../../platform/process/root.js';
 
 class Collected extends Writable {
   text = '';
@@ -37,7 +38,14 @@ export type Zerofleet = (
 export function commandLine(env: Environment['env']): Zerofleet {
   return async (args, { stdin = '', signal = new AbortController().signal, onOut } = {}) => {
     const [stdout, stderr] = [new Collected(onOut), new Collected()];
-    const environment = { env, stdin: Readable.from([Buffer.from(stdin)]), stdout, stderr, signal };
+    const environment = {
+      env,
+      stdin: Readable.from([Buffer.from(stdin)]),
+      stdout,
+      stderr,
+      signal,
+      root: projectRoot(),
+    };
     const code = (await runCli(args, environment)) ?? 0;
     return { code, out: stdout.text.trimEnd(), err: stderr.text.trimEnd() };
   };

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
 import { runCli } from '../../cli/program.js';
+import { projectRoot } from '../../platform/process/root.js';
 
 const PART_BYTES = 1_000;
 const TEXT = 'to be or not to be, that is the question.\n'.repeat(2_000);
@@ -30,7 +31,14 @@ async function start(t: Test) {
           done();
         },
       });
-    const world = { env, stdin: Readable.from([]), stdout: collect('out'), stderr: collect('err'), signal };
+    const world = {
+      env,
+      stdin: Readable.from([]),
+      stdout: collect('out'),
+      stderr: collect('err'),
+      signal,
+      root: projectRoot(),
+    };
     const code = (await runCli(['datasets', 'upload', file, ...more], world)) ?? 0;
     return { code, ...texts };
   };

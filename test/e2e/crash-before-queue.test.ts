@@ -10,7 +10,7 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { type Dataset, type Job, queueName, REDIS_PREFIX } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/process/root.js';
+import { programPath } from '../../platform/process/programs.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 
 const KEY = 'zf_crash_before_queue_0123456789abcdef';
@@ -39,7 +39,7 @@ async function programs(t: Test): Promise<Programs> {
       ZEROFLEET_SLOTS: '1',
       ZEROFLEET_LOG_LEVEL: 'error',
     };
-    const file = join(projectRoot(), 'dist', program);
+    const file = programPath(program);
     const child = spawn(process.execPath, [...flags, file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     t.teardown(async () => {
       child.kill('SIGTERM');
@@ -48,7 +48,7 @@ async function programs(t: Test): Promise<Programs> {
     return child;
   };
   const serve: Programs['serve'] = async (name, flags = []) => {
-    const child = launch('api/main.js', name, flags);
+    const child = launch('api/main', name, flags);
     for await (const line of createInterface({ input: child.stdout as Readable })) {
       const [ready, url = ''] = line.split(' ');
       if (ready === 'ready') return { child, url };
@@ -66,7 +66,7 @@ async function post(url: string, type: string, body: string, key?: string): Prom
 
 t.test('one job, and it runs once', { timeout: 180_000 }, async (t) => {
   const { redis, launch, serve } = await programs(t);
-  launch('worker/main.js', 'worker');
+  launch('worker/main', 'worker');
   const dying = new URL('../support/crash-on-delivery.js', import.meta.url).href;
   const doomed = await serve('first', ['--import', dying]);
   const died = once(doomed.child, 'exit');

@@ -6,16 +6,16 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { projectRoot } from '../../platform/process/root.js';
+import { testProgram } from '../../platform/testing/test-program.js';
 import { Fleet } from '../../worker/testing/fleet.js';
 import { SampleClient } from '../../worker/testing/samples.js';
 
 const built = (path: string) => join(projectRoot(), 'native', 'build', path);
 const programs = {
-  rank: fileURLToPath(new URL('emulated/rank-main.js', import.meta.url)),
-  task: fileURLToPath(new URL('emulated/task-main.js', import.meta.url)),
+  rank: testProgram('test/e2e/emulated/rank-main'),
+  task: testProgram('test/e2e/emulated/task-main'),
 };
 const isBuilt = existsSync(built('emulated/zerofleet.node'));
 const options = isBuilt ? {} : { skip: 'the native core is not built for the emulated device' };

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
+import { testProgram } from '../../platform/testing/test-program.js';
 import { Cluster, type TestAgent } from '../support/cluster.js';
 import {
   BRIDGE_ADDRESS,
@@ -18,7 +19,7 @@ import { sampleText } from '../support/stack.js';
 const INSIDE = 'ZF_TEST_OWN_NETWORK';
 const STEPS = 24;
 /** An agent with short intervals, so that timeouts end within the test. */
-const QUICK_AGENT = fileURLToPath(new URL('../chaos/agent-main.js', import.meta.url));
+const QUICK_AGENT = testProgram('test/chaos/agent-main');
 const never = () => false;
 
 interface Machine {

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
 import { collect, type Zerofleet } from '../../client/index.js';
 import type { Job, JobEvent, Worker } from '../../contracts/index.js';
-import { projectRoot } from '../../platform/process/root.js';
+import { programPath } from '../../platform/process/programs.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { MARK, type MarkedProcess, markedProcesses } from '../chaos/marked-processes.js';
@@ -88,7 +88,7 @@ export class Cluster {
 
   /** Starts an agent; resolves when it accepts jobs. */
   async agent({ slots, env, launcher = [], program }: AgentOptions): Promise<TestAgent> {
-    const main = program ?? join(projectRoot(), 'dist', 'worker', 'main.js');
+    const main = program ?? programPath('worker/main');
     const [command = process.execPath, ...args] = [...launcher, process.execPath, main];
     const child = spawn(command, args, {
       env: {

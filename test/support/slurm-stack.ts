@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { projectRoot } from '../../platform/process/root.js';
+import { programPath } from '../../platform/process/programs.js';
 import { startSlurm, type TestSlurm } from '../../platform/testing/slurm.js';
 import { Cluster } from './cluster.js';
 import { cleanEnvironment } from './stack.js';
@@ -54,7 +54,7 @@ export class SlurmStack {
       // Where nodes keep temporary files.
       TMPDIR: this.dir,
     };
-    const program = join(projectRoot(), 'dist', 'autoscaler', 'main.js');
+    const program = programPath('autoscaler/main');
     this.child = spawn(process.execPath, ['--enable-source-maps', program], {
       env,
       // It ends when this channel closes, so that nothing outlives a killed test process.

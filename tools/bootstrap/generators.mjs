@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { pythonGenerators } from '../python-client/generate.mjs';
 import { runLogged } from './command.mjs';
 import { SetupError } from './errors.mjs';
-import { inRoot } from './paths.mjs';
+import { compiledDir, inRoot } from './paths.mjs';
 
 const CONTRACT = 'contracts/openapi/openapi.yaml';
 
@@ -42,7 +42,7 @@ const MARKED = /(<!-- generated: [a-z-]+ -->\n)[\s\S]*?(<!-- end of generated --
 
 /** A documentation page with a part generated from a table of the program. */
 async function markedPart(page, module, render) {
-  const table = (await import(pathToFileURL(inRoot('dist', module)).href))[render]();
+  const table = (await import(pathToFileURL(inRoot(compiledDir, module)).href))[render]();
   return readFileSync(inRoot(page), 'utf8').replace(MARKED, (_, begin, end) => `${begin}${table}\n${end}`);
 }
 
@@ -57,7 +57,7 @@ export const contractGenerators = [
   { file: 'contracts/generated/openapi.ts', make: openapiTypes },
 ];
 
-/** Each generated file and its generator. All but those of the contract need a compiled dist/. */
+/** Each generated file and its generator. All but those of the contract need the compiled TypeScript. */
 export const generators = [
   ...contractGenerators,
   ...pythonGenerators,

@@ -6,13 +6,16 @@ const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
 
 /**
  * True if `installed` has every package of `wanted` in its version; both are the `packages` of a lock file. Optional packages may
- * be absent (other platforms' binaries), but not in another version.
+ * be absent (other platforms' binaries), but not in another version. The same holds for development packages without `development`.
  */
-export function hasVersions(wanted, installed) {
+export function hasVersions(wanted, installed, { development = true } = {}) {
   return Object.entries(wanted).every(([path, entry]) => {
-    if (path === '') return true;
+    // Neither the project itself nor a link to one of its workspaces has a version.
+    if (path === '' || entry.link || !path.startsWith('node_modules/')) return true;
     const have = installed[path];
-    return have === undefined ? Boolean(entry.optional) : have.version === entry.version;
+    if (have !== undefined) return have.version === entry.version;
+    const isDevelopment = entry.dev || entry.devOptional;
+    return Boolean(entry.optional || (isDevelopment && !development));
   });
 }
 
@@ -20,10 +23,10 @@ export function hasVersions(wanted, installed) {
  * True if node_modules matches package-lock.json. npm writes the installed versions to its own lock file, so the two can be
  * compared without running npm.
  */
-export function npmPackagesAreCurrent() {
+export function npmPackagesAreCurrent(options) {
   const installedFile = inRoot('node_modules', '.package-lock.json');
   if (!existsSync(installedFile)) return false;
-  return hasVersions(readPackages(inRoot('package-lock.json')), readPackages(installedFile));
+  return hasVersions(readPackages(inRoot('package-lock.json')), readPackages(installedFile), options);
 }
 
 /** The npm that started this process, so that nested npm calls keep its version; else npm on PATH. */
@@ -32,7 +35,8 @@ export function npmCommand() {
   return execPath?.endsWith('npm-cli.js') ? [process.execPath, execPath] : ['npm'];
 }
 
-/** Installs the packages of package-lock.json, including development tools: the compiler is one of them. */
-export async function installNpmPackages() {
-  await runLogged('npm-ci', [...npmCommand(), 'ci', '--include=dev', '--no-audit', '--no-fund']);
+/** Installs the packages of package-lock.json; those for tests, checks and the compiler only with `development`. */
+export async function installNpmPackages({ development }) {
+  const set = development ? '--include=dev' : '--omit=dev';
+  await runLogged('npm-ci', [...npmCommand(), 'ci', set, '--no-audit', '--no-fund']);
 }

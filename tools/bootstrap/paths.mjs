@@ -8,5 +8,8 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 /** An absolute path inside the project. */
 export const inRoot = (...parts) => join(root, ...parts);
 
+/** All TypeScript compiled with its tests; mirrors the tree. Programs run from dist/, see programs.mjs. */
+export const compiledDir = 'compiled';
+
 /** Full output of the set-up commands; its last lines are shown when one fails. */
 export const logDir = inRoot('.build', 'logs');

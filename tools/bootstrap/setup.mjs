@@ -3,6 +3,7 @@ import { withLock } from './lock.mjs';
 import { buildNative, nativeBuildIsCurrent } from './native-core.mjs';
 import { checkNodeVersion, nodeVersionAdvice } from './node-version.mjs';
 import { installNpmPackages, npmPackagesAreCurrent } from './npm-packages.mjs';
+import { bundlePrograms, programsAreCurrent } from './programs.mjs';
 import { Progress } from './progress.mjs';
 import { installSystemPackages, missingSystemPackages } from './system-packages.mjs';
 import { compileTypescript, typescriptIsCurrent } from './typescript.mjs';
@@ -33,7 +34,12 @@ export function ensureNative(name, label) {
   );
 }
 
-/** Compiles the TypeScript unless dist/ is current. */
+/** Bundles the programs unless dist/ is current. */
+export function ensurePrograms() {
+  return unless(programsAreCurrent, 'programs: bundling', bundlePrograms);
+}
+
+/** Checks and compiles all TypeScript for tests and benchmarks unless that is current. Needs the development packages. */
 export function ensureTypescript() {
   return unless(typescriptIsCurrent, 'TypeScript: compiling', compileTypescript);
 }
@@ -43,27 +49,33 @@ export function ensureWeb() {
   return unless(webIsCurrent, 'console: bundling', buildWeb);
 }
 
-/** Installs the npm packages unless they are current. */
-export function ensureNpmPackages() {
-  return unless(npmPackagesAreCurrent, 'npm packages: installing', installNpmPackages);
+/**
+ * Installs the npm packages unless they are current.
+ * @param {SetUpOptions} options
+ */
+export function ensureNpmPackages(options) {
+  const [isCurrent, work] = [npmPackagesAreCurrent, installNpmPackages].map((f) => () => f(options));
+  return unless(isCurrent, 'npm packages: installing', work);
 }
 
 /**
- * Sets up a machine that has only Node.js and npm: system packages, npm packages, native addon, compiled TypeScript, console. Current
+ * Sets up a machine that has only Node.js and npm: system packages, npm packages, native addon, bundled programs, console. Current
  * parts are skipped, so a repeated call takes a fraction of a second. One process at a time sets up a checkout; others wait for
  * it.
- * @param {{advise?: boolean}} [options] advise: print the advice on an old Node.js, if there is any, on standard error
+ * @typedef {{development?: boolean}} SetUpOptions development: also what tests, checks and benchmarks need, which is their npm packages
+ * and the compiled TypeScript
+ * @param {SetUpOptions} [options]
  * @returns {Promise<boolean>} true if anything was done
  * @throws {SetupError} with the remedy
  */
-export async function setUp({ advise = true } = {}) {
+export async function setUp({ development = false } = {}) {
   checkNodeVersion();
-  const advice = advise && nodeVersionAdvice();
-  if (advice) process.stderr.write(`${advice}\n`);
   // Commands that run at the same time do not wait for each other then.
-  if (isCurrent()) return false;
+  if (isCurrent({ development })) return false;
+  const advice = nodeVersionAdvice();
+  if (advice) process.stderr.write(`${advice}\n`);
   const onWait = () => process.stderr.write('  waiting for another setup of this checkout\n');
-  return withLock('setup', runSteps, onWait);
+  return withLock('setup', () => runSteps({ development }), onWait);
 }
 
 /**
@@ -82,26 +94,28 @@ export async function allDone(works) {
   return results.map(({ value }) => value);
 }
 
-function isCurrent() {
+function isCurrent(options) {
   return (
     missingSystemPackages().length === 0 &&
-    npmPackagesAreCurrent() &&
+    npmPackagesAreCurrent(options) &&
     nativeBuildIsCurrent('release') &&
-    typescriptIsCurrent() &&
-    webIsCurrent()
+    programsAreCurrent() &&
+    webIsCurrent() &&
+    (!options.development || typescriptIsCurrent())
   );
 }
 
-async function runSteps() {
+async function runSteps(options) {
   const systemPackages = await systemPackagesStep();
-  const npmPackages = ensureNpmPackages();
+  const npmPackages = ensureNpmPackages(options);
   const core = nativeBuildIsCurrent('release')
     ? Promise.resolve(false)
     : ensureNative('core', 'native core: building (a few minutes the first time)');
   const addon = Promise.all([npmPackages, core]).then(() =>
     ensureNative('release', 'native addon: building'),
   );
-  const programs = npmPackages.then(() => allDone([ensureTypescript(), ensureWeb()]));
-  const done = (await allDone([npmPackages, core, addon, programs])).flat();
+  const bundles = npmPackages.then(() => allDone([ensurePrograms(), ensureWeb()]));
+  const compiled = npmPackages.then(() => options.development && ensureTypescript());
+  const done = (await allDone([npmPackages, core, addon, bundles, compiled])).flat();
   return systemPackages || done.includes(true);
 }

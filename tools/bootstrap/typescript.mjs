@@ -1,39 +1,44 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { runLogged } from './command.mjs';
 import { fingerprint, listFiles, stampMatches, writeStamp } from './fingerprint.mjs';
-import { inRoot } from './paths.mjs';
+import { compiledDir, inRoot } from './paths.mjs';
+import { bundleTestPrograms } from './programs.mjs';
 
-const stampFile = inRoot('dist', '.stamp');
+/** It bundles the programs of the tests. */
+const PROGRAMS = 'tools/bootstrap/programs.mjs';
+const stampFile = inRoot(compiledDir, '.stamp');
 
 function inputs() {
   const { include } = JSON.parse(readFileSync(inRoot('tsconfig.json'), 'utf8'));
   const folders = include.map((path) => path.replace(/\/\*\*.*/, ''));
-  const files = listFiles(folders, (path) => path.endsWith('/') || path.endsWith('.ts'));
-  return [...files, 'tsconfig.json', 'package-lock.json'];
+  const accept = (path) => (path.endsWith('/') ? path !== 'web/build/' : /\.tsx?$/.test(path));
+  return [...listFiles(folders, accept), 'tsconfig.json', 'web/tsconfig.json', 'package-lock.json', PROGRAMS];
 }
 
-/** True when dist/ was compiled from exactly these sources. */
+/** True when these sources have been checked and compiled. */
 export const typescriptIsCurrent = () => stampMatches(stampFile, fingerprint(inputs()));
 
 /** Removes stale outputs: tsc never deletes, so a compiled test without its source would still run. */
 function removeStaleOutputs() {
-  const outputs = listFiles(['dist'], (path) => path.endsWith('/') || path.endsWith('.js'));
+  const programs = `${compiledDir}/programs/`;
+  const outputs = listFiles([compiledDir], (path) =>
+    path.endsWith('/') ? path !== programs : path.endsWith('.js'),
+  );
   for (const output of outputs) {
-    if (existsSync(inRoot(output.replace(/^dist\//, '').replace(/\.js$/, '.ts')))) continue;
+    const source = output.slice(compiledDir.length + 1).replace(/\.js$/, '.ts');
+    if (existsSync(inRoot(source))) continue;
     rmSync(inRoot(output));
     rmSync(inRoot(`${output}.map`), { force: true });
   }
 }
 
-/** Compiles all TypeScript to dist/, which mirrors the source tree. */
+/** Checks the types of all TypeScript, and compiles it, apart from the console, for the tests and benchmarks. */
 export async function compileTypescript() {
   const value = fingerprint(inputs());
-  await runLogged('typescript', [
-    process.execPath,
-    inRoot('node_modules', 'typescript', 'bin', 'tsc'),
-    '--pretty',
-    'false',
-  ]);
+  const tsc = [process.execPath, inRoot('node_modules', 'typescript-7', 'bin', 'tsc'), '--pretty', 'false'];
+  await runLogged('typescript', tsc);
+  await runLogged('typescript-web', [...tsc, '--project', inRoot('web')]);
   removeStaleOutputs();
+  await bundleTestPrograms();
   writeStamp(stampFile, value);
 }

@@ -17,23 +17,11 @@ function inputs() {
 /** True when web/build was made from exactly these sources. */
 export const webIsCurrent = () => stampMatches(stampFile, fingerprint(inputs()));
 
-/** Checks the types of the console and bundles it, with a compressed file beside each. */
+/** Bundles the console, with a compressed file beside each. */
 export async function buildWeb() {
   const value = fingerprint(inputs());
-  const bin = (...path) => [process.execPath, inRoot('node_modules', ...path)];
-  await runLogged('web', [
-    ...bin('typescript', 'bin', 'tsc'),
-    '--pretty',
-    'false',
-    '--project',
-    inRoot('web'),
-  ]);
-  await runLogged('web', [
-    ...bin('vite', 'bin', 'vite.js'),
-    'build',
-    '--config',
-    inRoot('web', 'vite.config.ts'),
-  ]);
+  const vite = inRoot('node_modules', 'vite', 'bin', 'vite.js');
+  await runLogged('web', [process.execPath, vite, 'build', '--config', inRoot('web', 'vite.config.ts')]);
   for (const file of listFiles(['web/build'], (path) => path.endsWith('/') || COMPRESSED.test(path))) {
     const content = readFileSync(inRoot(file));
     const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };

@@ -6,7 +6,7 @@ import { readFileSync, watch, writeFileSync } from 'node:fs';
 import { SetupError } from '../bootstrap/errors.mjs';
 import { contractGenerators } from '../bootstrap/generators.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
-import { ensureNative, ensureTypescript, ensureWeb } from '../bootstrap/setup.mjs';
+import { ensureNative, ensurePrograms, ensureTypescript, ensureWeb } from '../bootstrap/setup.mjs';
 
 /** Editors write a file in several steps, and several files are saved together. */
 const SETTLE_MS = 150;
@@ -54,6 +54,7 @@ function rebuilder() {
       const built = [
         await ensureNative('release', 'native core: building'),
         await ensureTypescript(),
+        await ensurePrograms(),
         await ensureWeb(),
       ];
       return hasNewContract || built.includes(true);

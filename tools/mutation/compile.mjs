@@ -1,4 +1,4 @@
-// Compiles single TypeScript files to dist/ like tsc, without type checks: mutants may have wrong types.
+// Compiles single TypeScript files like tsc, without type checks: mutants may have wrong types.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
@@ -11,5 +11,5 @@ for (const file of process.argv.slice(2)) {
     fileName: file,
     compilerOptions: { ...options, module: ts.ModuleKind.ESNext, sourceMap: false },
   });
-  writeFileSync(join('dist', file.replace(/\.ts$/, '.js')), outputText);
+  writeFileSync(join('compiled', file.replace(/\.ts$/, '.js')), outputText);
 }

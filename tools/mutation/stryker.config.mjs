@@ -11,7 +11,7 @@ export default {
   testRunner: 'tap',
   // A failed test runs to its end, so that it stops what it started.
   tap: {
-    testFiles: tests.map((path) => `dist/${path.replace(/\.ts$/, '.js')}`),
+    testFiles: tests.map((path) => `compiled/${path.replace(/\.ts$/, '.js')}`),
     forceBail: false,
     nodeArgs: ['--import', './tools/mutation/own-fixtures.mjs'],
   },

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { capture } from '../bootstrap/command.mjs';
 import { SetupError } from '../bootstrap/errors.mjs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
-import { inRoot } from '../bootstrap/paths.mjs';
+import { compiledDir, inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative } from '../bootstrap/setup.mjs';
 import { runPool } from './pool.mjs';
 import { TapReader } from './tap-output.mjs';
@@ -30,26 +30,28 @@ const LONGEST = [
  * Test files of one of the two commands, selected by name: compiled ones, and those of the bootstrap, which runs without
  * the compiler.
  * @param {'quick' | 'deep'} kind
- * @param {string[]} paths parts of their paths, without dist/ and extension; all when empty
+ * @param {string[]} paths parts of their paths, without folder of the compiler and extension; all when empty
  * @throws SetupError when there is none
  */
 function testFiles(kind, paths) {
-  const isTest = (path) => /^(dist\/.*\.test\.js|tools\/.*\.test\.mjs)$/.test(path);
+  const isTest = (path) => /^(compiled\/.*\.test\.js|tools\/.*\.test\.mjs)$/.test(path);
   const isOfKind = (path) => /\.deep\.test\.m?js$/.test(path) === (kind === 'deep');
   const wanted = paths.map((path) => path.replace(/\.[a-z]+$/, ''));
   const isWanted = (path) => wanted.length === 0 || wanted.some((part) => path.includes(part));
   const accept = (path) => path.endsWith('/') || (isTest(path) && isOfKind(path) && isWanted(path));
-  const files = listFiles(['dist', 'tools'], accept);
+  const files = listFiles([compiledDir, 'tools'], accept);
   if (files.length === 0) throw new SetupError(`no ${kind} test's path contains ${paths.join(' or ')}`);
   return files;
 }
 
-const roomOf = (file) => file.replace(/^dist\//, '').split('/')[0];
+/** Path of a test's source without extension. */
+const nameOf = (file) => file.replace(`${compiledDir}/`, '').replace(/\.test\.m?js$/, '');
+const roomOf = (file) => nameOf(file).split('/')[0];
 
 /** Place of a process among LONGEST, behind them when none of its files is there. */
 function placeOf(files) {
-  const place = LONGEST.findIndex((name) => files.some((file) => file.startsWith(`dist/${name}.`)));
-  return place < 0 ? LONGEST.length : place;
+  const places = files.map((file) => LONGEST.indexOf(nameOf(file))).filter((place) => place >= 0);
+  return Math.min(LONGEST.length, ...places);
 }
 
 /**
@@ -57,7 +59,7 @@ function placeOf(files) {
  * longer; others share one with their neighbours.
  */
 function groupsOf(files) {
-  const alone = files.filter((file) => file.startsWith('dist/test/'));
+  const alone = files.filter((file) => roomOf(file) === 'test');
   const groups = [];
   for (const file of files) {
     if (alone.includes(file)) continue;
@@ -72,7 +74,7 @@ function groupsOf(files) {
 function printFile({ file, ok, output, skipped, times }) {
   for (const test of skipped) console.log(`  skipped ${test}`);
   const processor = times.cpu_s === null ? '' : ` (processor ${times.cpu_s.toFixed(1)} s)`;
-  console.log(`  ${ok ? 'ok    ' : 'FAILED'} ${file} ${times.wall_s.toFixed(1)} s${processor}`);
+  console.log(`  ${ok ? 'ok    ' : 'FAILED'} ${nameOf(file)} ${times.wall_s.toFixed(1)} s${processor}`);
   if (!ok) console.log(output.join('\n'));
 }
 
@@ -106,7 +108,7 @@ export async function runGroup(files, report) {
 /** Prepares deep tests: they need workers on emulated GPUs, a real S3 server, a real Slurm, and curl for the guide. apt can run one command at a time. */
 async function prepareDeepTests() {
   await ensureNative('emulated', 'native core on an emulated GPU: building');
-  const testing = (name) => pathToFileURL(inRoot('dist', 'platform', 'testing', name)).href;
+  const testing = (name) => pathToFileURL(inRoot(compiledDir, 'platform', 'testing', name)).href;
   const { ensurePrograms } = await import(testing('programs.js'));
   await ensurePrograms(['curl'], ['curl', 'ca-certificates']);
   const { whyNoRadosgw } = await import(testing('radosgw.js'));

@@ -1,7 +1,6 @@
 /** Tests of jobs that start from the weights of an uploaded model. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { projectRoot } from '../../platform/process/root.js';
 import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
@@ -12,6 +11,7 @@ import {
   testData,
   testModel,
 } from '../../platform/testing/models.js';
+import { PROGRAMS } from '../start.js';
 import { fakeParamTable, fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
@@ -121,10 +121,7 @@ for (const [config, dtype, ranks] of [
     options,
     async (t) => {
       const fleet = await Fleet.start({
-        programs: {
-          rank: fileURLToPath(new URL('../rank/main.js', import.meta.url)),
-          task: fileURLToPath(new URL('../task-process/main.js', import.meta.url)),
-        },
+        programs: PROGRAMS,
         text: 'The quick brown fox jumps over the lazy dog. '.repeat(20),
       });
       t.teardown(() => fleet.close());

@@ -1,13 +1,11 @@
 /** Program of an agent with test timing and fake ranks; argv: directory, Redis, object store, slots, timing (JSON). */
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { startWorker } from '../start.js';
-import { TEST_TIMING } from './fleet.js';
+import { FAKE_PROGRAMS, TEST_TIMING } from './fleet.js';
 
 const [dir = '', redisUrl = '', objectStoreUrl = '', slots = '4', timing = '{}'] = process.argv.slice(2);
-const program = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
 const worker = await startWorker({
   config: loadConfig({ ZEROFLEET_DATA_DIR: join(dir, 'data'), ZEROFLEET_SLOTS: slots }),
@@ -15,7 +13,7 @@ const worker = await startWorker({
   objectStoreUrl,
   log: createLogger({ level: 'silent', name: 'agent' }),
   timing: { ...TEST_TIMING, ...JSON.parse(timing) },
-  programs: { rank: program('fake-rank-main.js'), task: program('fake-task-main.js') },
+  programs: FAKE_PROGRAMS,
 });
 process.once('SIGTERM', () => void worker.close().then(() => process.exit(0)));
 process.send?.('ready');

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { ulid } from 'ulid';
 import { type Dataset, isFinal, type Job, type TraceHeaders } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
@@ -14,6 +14,7 @@ import { loadConfig } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
+import { testProgram } from '../../platform/testing/test-program.js';
 import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { noteExecutions } from '../../state/testing/executions.js';
 import type { Timing } from '../common/timing.js';
@@ -51,8 +52,10 @@ export const TEST_TIMING: Timing = {
 
 const SCHEDULER_TEST_TIMING = { tick_ms: 200, grow_interval_ms: 200 };
 
-const testing = (file: string) => fileURLToPath(new URL(file, import.meta.url));
-const FAKE_PROGRAMS = { rank: testing('fake-rank-main.js'), task: testing('fake-task-main.js') };
+export const FAKE_PROGRAMS = {
+  rank: testProgram('worker/testing/fake-rank-main'),
+  task: testProgram('worker/testing/fake-task-main'),
+};
 
 export interface FleetOptions {
   /** Faults and delays of the ranks. */
@@ -136,7 +139,7 @@ export class Fleet {
   /** Starts an agent in a process of its own, which can be killed. */
   async agentProcess(slots = 4, timing: Partial<Timing> = {}): Promise<ChildProcess> {
     const argv = [this.dir, this.redis.url, this.objects.url, String(slots), JSON.stringify(timing)];
-    const child = fork(testing('agent-main.js'), argv, { execArgv: [] });
+    const child = fork(testProgram('worker/testing/agent-main'), argv, { execArgv: [] });
     this.closers.unshift(async () => child.kill('SIGKILL'));
     await new Promise<void>((resolve, reject) => {
       child.once('message', () => resolve());

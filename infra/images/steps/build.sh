@@ -18,9 +18,9 @@ cp package.json package-lock.json LICENSE openapi.yaml infra/images/steps/make-b
 mkdir "$app/web" && cp -r web/build "$app/web/build"
 cp --parents state/*/commands/*.lua native/third_party/xxhash/LICENSE "$app"
 cp native/build/zerofleet.node "$app/native/build"
-# Without tests and benchmarks, types and source maps.
-(cd dist && find . -name '*.js' -not -name '*.test.js' -not -path './test/*' -not -path './bench/*' -print0 |
-  xargs -0 cp --parents -t "$(mkdir -p "$app/dist" && realpath "$app/dist")")
-(cd "$app" && npm ci --omit=dev --ignore-scripts --no-audit --no-fund)
+# Without source maps.
+(cd dist && find . -name '*.js' -print0 | xargs -0 cp --parents -t "$(mkdir -p "$app/dist" && realpath "$app/dist")")
+# Without the workspace whose packages build the programs.
+(cd "$app" && npm ci --omit=dev --workspaces=false --ignore-scripts --no-audit --no-fund)
 
 infra/images/steps/packages.sh "$app" native/build/zerofleet.node > "$out/packages"

@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { inRoot } from '../../bootstrap/paths.mjs';
+import { compiledDir, inRoot } from '../../bootstrap/paths.mjs';
 import { checkDependencies } from './dependencies.mjs';
 
 const ACCOUNT = '123456789012';
@@ -36,7 +36,9 @@ function programsOf(plan) {
 
 /** One line per program whose variables are refused. */
 async function configurationProblems(plan) {
-  const { loadConfig } = await import(pathToFileURL(inRoot('dist', 'platform', 'config', 'config.js')).href);
+  const { loadConfig } = await import(
+    pathToFileURL(inRoot(compiledDir, 'platform', 'config', 'config.js')).href
+  );
   return Object.entries(programsOf(plan)).flatMap(([program, variables]) => {
     try {
       loadConfig(variables);

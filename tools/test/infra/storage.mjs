@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { inRoot } from '../../bootstrap/paths.mjs';
+import { compiledDir, inRoot } from '../../bootstrap/paths.mjs';
 import { startRelay } from './radosgw-relay.mjs';
 
 const BUCKET = 'zf-infra-test';
@@ -116,7 +116,7 @@ async function applyAndDestroy(workspace, server) {
 export async function testStorage(workspace) {
   const name = 'modules/storage applied to radosgw and destroyed';
   const { startRadosgw, whyNoRadosgw } = await import(
-    pathToFileURL(inRoot('dist', 'platform', 'testing', 'radosgw.js')).href
+    pathToFileURL(inRoot(compiledDir, 'platform', 'testing', 'radosgw.js')).href
   );
   const skipped = await whyNoRadosgw();
   if (skipped) return { name, problem: null, skipped };
