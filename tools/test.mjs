@@ -68,6 +68,8 @@ function readCommandLine() {
     for (const name of ['within', 'changed-hours'])
       if (Number.isNaN(Number(values[name] ?? 0))) throw new TypeError(`--${name} takes a number`);
     const [kind, ...words] = positionals;
+    const other = ['changed', 'changed-hours', 'and-third-of-day', 'list'].find((name) => values[name]);
+    if (kind === 'quick' && other) throw new TypeError(`--${other} is an option of npm run test:deep`);
     return { kind, words, values };
   } catch (error) {
     throw new SetupError(error.message);
