@@ -1,7 +1,6 @@
 // npm start, npm run quickstart and others: runs the set-up, then a program. `node tools/run.mjs NAME [arguments]`.
 import { runMain } from './bootstrap/errors.mjs';
 import { launch } from './bootstrap/launch.mjs';
-import { compiledDir } from './bootstrap/paths.mjs';
 
 const programs = {
   start: 'dist/stack/main.js',
@@ -9,8 +8,8 @@ const programs = {
   recover: 'dist/ops/recover/main.js',
   sample: 'dist/ops/sample/main.js',
   sweep: 'dist/ops/sweep/main.js',
-  chaos: `${compiledDir}/test/chaos/main.js`,
-  property: `${compiledDir}/test/property/main.js`,
+  chaos: 'compiled/test/chaos/main.js',
+  property: 'compiled/test/property/main.js',
 };
 
 await runMain(() => {

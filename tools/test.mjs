@@ -1,78 +1,89 @@
 // npm test: tests for every change; npm run test:deep: the remaining tests (see CONTRIBUTING.md). Both run the set-up first,
 // and end with the totals. Arguments select parts by name; other arguments match paths of TypeScript tests:
-// `npm test -- lint native`, `npm test -- worker/lease/lease`. `--begin-within SECONDS` skips what has not begun by then.
+// `npm test -- lint native`, `npm test -- worker/lease/lease`.
+//   --within SECONDS        time limit: no suite begins in its last three minutes; suites that were not run are named at the end
+// Of npm run test:deep only:
+//   --changed REVISION      suites that changes since REVISION can affect; uncommitted changes count
+//   --changed-hours HOURS   the same since the newest commit over HOURS old; all suites if there is none
+//   --and-third-of-day      in addition a third of the other suites, each day another third
+//   --list                  prints the selection and runs nothing
 import { parseArgs } from 'node:util';
 import { runMain, SetupError } from './bootstrap/errors.mjs';
 import { setUp } from './bootstrap/setup.mjs';
-import { TimeLimit } from './test/time-limit.mjs';
+import { planDeepTests } from './test/deep.mjs';
+import { SuiteRuns } from './test/suite-runs.mjs';
+import { testFiles } from './test/suites.mjs';
+
+const options = {
+  within: { type: 'string', default: 'Infinity' },
+  changed: { type: 'string' },
+  'changed-hours': { type: 'string' },
+  'and-third-of-day': { type: 'boolean', default: false },
+  list: { type: 'boolean', default: false },
+};
 
 // Each part resolves when the next one may begin; native tests then continue in the background.
-const lint = async () => ({ results: [await (await import('./lint/checks.mjs')).runChecks()] });
-const native = (suites) => async (limit) =>
-  (await import('./test/native.mjs')).startNativeTests(suites, limit);
-const infra = async (limit) => {
+const lint = async (_, runs) => runs.add(await (await import('./lint/checks.mjs')).runChecks());
+const native = async (presets, runs) => (await import('./test/native.mjs')).startNativeTests(presets, runs);
+const infra = async (_, runs) => {
   const { runInfraTests } = await import('./test/infra.mjs');
-  return { results: [await limit.within('infra/terraform', runInfraTests)()] };
+  await runs.suite('infra', runInfraTests, { retries: false })();
 };
-const typescript = (kind) => async (limit, paths) => ({
-  results: await (await import('./test/typescript.mjs')).runTypescriptTests(kind, paths, limit),
-});
+const typescript = (kind) => async (files, runs) =>
+  (await import('./test/typescript.mjs')).runTypescriptTests(kind, files, runs);
 
-const commands = {
-  quick: { lint, native: native(['tests']), typescript: typescript('quick') },
-  deep: {
-    native: native(['cuda', 'asan', 'emulated-tests', 'tsan']),
-    infra,
-    typescript: typescript('deep'),
-  },
+const parts = {
+  quick: { lint, native, typescript: typescript('quick') },
+  deep: { native, infra, typescript: typescript('deep') },
 };
 
 /** Runs a part. A part that cannot be built counts as one failure, and the others still run. */
-async function runPart(name, part, limit, paths) {
+async function runPart(name, part, suites, runs) {
   console.log(`\n${name}`);
   try {
-    return await part(limit, paths);
+    await part(suites, runs);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     console.log(error.message);
-    return { results: [{ passed: 0, failed: 1 }] };
+    runs.add({ passed: 0, failed: 1 });
   }
 }
 
-/** The selected parts of a command, and the path filters of TypeScript tests. */
-function chosenParts(parts, words) {
-  const paths = words.filter((word) => !(word in parts));
-  const names = words.filter((word) => word in parts);
-  if (paths.length > 0 && !names.includes('typescript')) names.push('typescript');
-  return { names: names.length > 0 ? names : Object.keys(parts), paths };
+/** @returns {{part: string, suites: string[]}[]} what runs, one after another */
+function planQuickTests(words) {
+  const paths = words.filter((word) => !(word in parts.quick));
+  const isAsked = (part) => words.length === 0 || words.includes(part);
+  const files = isAsked('typescript') || paths.length > 0 ? testFiles('quick', paths) : [];
+  return [
+    ...(isAsked('lint') ? [{ part: 'lint', suites: [] }] : []),
+    ...(isAsked('native') ? [{ part: 'native', suites: ['tests'] }] : []),
+    ...(files.length > 0 ? [{ part: 'typescript', suites: files }] : []),
+  ];
 }
 
 /** @throws SetupError when it has another option, or one without a number */
 function readCommandLine() {
-  const options = { 'begin-within': { type: 'string', default: 'Infinity' } };
   try {
     const { values, positionals } = parseArgs({ options, allowPositionals: true });
-    const seconds = Number(values['begin-within']);
-    if (Number.isNaN(seconds)) throw new TypeError('--begin-within takes a number of seconds');
-    const [command, ...words] = positionals;
-    return { limit: new TimeLimit(seconds), command, words };
+    for (const name of ['within', 'changed-hours'])
+      if (Number.isNaN(Number(values[name] ?? 0))) throw new TypeError(`--${name} takes a number`);
+    const [kind, ...words] = positionals;
+    const other = ['changed', 'changed-hours', 'and-third-of-day', 'list'].find((name) => values[name]);
+    if (kind === 'quick' && other) throw new TypeError(`--${other} is an option of npm run test:deep`);
+    return { kind, words, values };
   } catch (error) {
     throw new SetupError(error.message);
   }
 }
 
 await runMain(async () => {
-  const { limit, command, words } = readCommandLine();
-  const parts = commands[command];
-  const { names, paths } = chosenParts(parts, words);
+  const { kind, words, values } = readCommandLine();
+  const runs = new SuiteRuns({ within_s: Number(values.within), retries: kind === 'deep' });
+  const steps = kind === 'deep' ? planDeepTests(words, values) : planQuickTests(words);
+  if (values.list) return;
   await setUp({ development: true });
-  const started = [];
-  for (const name of names) started.push(await runPart(name, parts[name], limit, paths));
-  const results = (await Promise.all(started.map((part) => part.results))).flat();
-  const sum = (key) => results.reduce((total, result) => total + (result[key] ?? 0), 0);
-  const skipped = sum('skipped');
-  console.log(
-    `\n${sum('passed')} passed, ${sum('failed')} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
-  );
-  if (sum('failed') > 0) process.exitCode = 1;
+  for (const { part, suites } of steps) await runPart(part, parts[kind][part], suites, runs);
+  const { passed, failed, skipped } = await runs.finish();
+  console.log(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+  if (failed > 0) process.exitCode = 1;
 });

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
+import { importsOf } from '../graph/references.mjs';
 
 const MAX_FILES = 30;
-const IMPORT = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
 /** Tests and their helpers reach everywhere; bench/ and test/ are made of nothing else. */
 const isProduct = (file) => !/\.test\.ts$|\/testing\/|^(test|bench)\//.test(file);
 
@@ -71,10 +71,7 @@ export function folderProblems(rooms) {
   const files = listFiles(rooms, accept);
   const products = files.filter((file) => file.endsWith('.ts') && isProduct(file));
   const imports = products.flatMap((file) =>
-    [...readFileSync(inRoot(file), 'utf8').matchAll(IMPORT)].map(([, path]) => [
-      file,
-      posix.join(posix.dirname(file), path),
-    ]),
+    importsOf(file, readFileSync(inRoot(file), 'utf8')).map((path) => [file, path]),
   );
   return [...folderCycles(imports), ...largeFolders(files)];
 }

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
+import { includedHeader } from '../graph/references.mjs';
 import { folderCycles, largeFolders } from './folders.mjs';
 
 const mayInclude = {
@@ -34,8 +35,6 @@ const simdFile = /^kernels\/[a-z]+\/simd\//;
 const simdShares = /^(core\/(dtype_enum|host_device|quant_format)|kernels\/[a-z]+\/formulas\/[a-z_0-9]+)\.h$/;
 const formulaFile = /^kernels\/[a-z]+\/formulas\//;
 const UNMARKED_FUNCTION = /^(?!\s*(ZF_FORMULA|if|for|while|switch)\b)[\w:<>,&* ]+\(.*\)( const)? \{/;
-
-const INCLUDE = /^\s*#\s*include\s*[<"]([^>"]+)[>"]/;
 
 /**
  * Returns the problem of one include, or null.
@@ -86,7 +85,7 @@ export function nativeLayerProblems() {
   for (const file of sources) {
     const lines = readFileSync(inRoot('native', file), 'utf8').split('\n');
     for (const [index, line] of lines.entries()) {
-      const header = INCLUDE.exec(line)?.[1];
+      const header = includedHeader(line);
       const found = header ? includeProblem(file, header) : callProblem(file, line);
       if (found) problems.push(`native/${file}:${index + 1}: ${found}`);
       if (sources.has(header)) includes.push([`native/${file}`, `native/${header}`]);

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { capture } from '../bootstrap/command.mjs';
+import { SetupError } from '../bootstrap/errors.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative } from '../bootstrap/setup.mjs';
 import { runPool } from './pool.mjs';
@@ -58,31 +59,44 @@ async function runSuite(preset, part) {
     `  ${code === 0 ? 'ok    ' : 'FAILED'} ${labelOf(preset, part)}: ${totals.passed} cases ${took}`,
   );
   if (code !== 0) console.log(output.trim());
-  return totals;
+  return { ...totals, output };
 }
 
-async function skipCuda() {
+/** Builds a preset. An error of the compiler is printed and counts as a failure. @returns {Promise<boolean>} whether it is built */
+async function build(preset, runs) {
+  const label = `${labelOf(preset)}: building`;
+  try {
+    await ensureNative(preset, label);
+    return true;
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    console.log(`  FAILED ${label}\n${error.message}`);
+    runs.add({ passed: 0, failed: 1 });
+    return false;
+  }
+}
+
+function skipCuda(runs) {
   console.log(`  skipped ${suites.cuda.label}: nvcc is not installed`);
-  return { passed: 0, failed: 0, skipped: 1 };
+  runs.add({ passed: 0, failed: 0, skipped: 1 });
 }
 
 /**
- * Builds native tests, then starts them. They use few cores, so the next part need not wait for them.
+ * Builds native tests, then starts them. They use few cores, so the next part need not wait for them: they continue in the background.
  * @param {(keyof typeof suites)[]} presets in the order in which they begin, those that run long first
- * @param {import('./time-limit.mjs').TimeLimit} limit
- * @returns {Promise<{results: Promise<{passed: number, failed: number, skipped: number}[]>}>} test cases, one entry per suite
+ * @param {import('./suite-runs.mjs').SuiteRuns} runs
  */
-export async function startNativeTests(presets, limit) {
-  const chosen = presets.filter((preset) => preset !== 'cuda' || hasNvcc());
-  for (const preset of chosen) {
-    const label = `${labelOf(preset)}: building`;
-    await limit.within(label, () => ensureNative(preset, label))();
+export async function startNativeTests(presets, runs) {
+  const tasks = [];
+  for (const preset of presets) {
+    if (preset === 'cuda' && !hasNvcc()) {
+      skipCuda(runs);
+      continue;
+    }
+    // After the time limit nothing is built; the suites are then noted as not run.
+    if (!runs.isOver && !(await build(preset, runs))) continue;
+    for (const part of Object.keys(suites[preset].parts ?? { '': [] }))
+      tasks.push(runs.suite(labelOf(preset, part), () => runSuite(preset, part)));
   }
-  const runs = chosen.flatMap((preset) =>
-    Object.keys(suites[preset].parts ?? { '': [] }).map((part) =>
-      limit.within(labelOf(preset, part), () => runSuite(preset, part)),
-    ),
-  );
-  if (chosen.length < presets.length) runs.push(skipCuda);
-  return { results: runPool(runs, AT_ONCE) };
+  runs.continueInBackground(runPool(tasks, AT_ONCE));
 }

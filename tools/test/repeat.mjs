@@ -6,7 +6,26 @@ import { inRoot } from '../bootstrap/paths.mjs';
 
 const PERIOD_US = 100_000;
 const SUM = /^\d+ passed, \d+ failed.*$/gm;
-const FAILURE = /^ {2}FAILED .*$/gm;
+/** What has failed, without the counts, times and remarks of its line. */
+const FAILURE = /^ {2}FAILED (.*?)(?:: \d+ cases|: not run again.*)?(?: [\d.]+ s(?: \(.*\))?)?$/gm;
+const FLAKY = /^FLAKY (.*)$/gm;
+const NOT_RUN = /^ {2}not run (.*)$/gm;
+
+const names = (output, pattern) => [...new Set(Array.from(output.matchAll(pattern), ([, name]) => name))];
+
+/**
+ * The results in the output of a test command.
+ * @param {string} output
+ * @returns {{sums: string[], failed: string[], flaky: string[], not_run: string[]}} lines with totals, and names: of what failed, of what
+ *   failed once and then passed, and of what was not run
+ */
+export function readResults(output) {
+  const flaky = names(output, FLAKY);
+  // A crash is reported by a sentence that ends with the name.
+  const isFlaky = (name) => flaky.some((test) => name === test || name.endsWith(` ${test}`));
+  const failed = names(output, FAILURE).filter((name) => !isFlaky(name));
+  return { sums: output.match(SUM) ?? [], failed, flaky, not_run: names(output, NOT_RUN) };
+}
 
 /** Starts busy processes. @returns {() => void} stops them */
 export function busyProcesses(count) {
@@ -63,9 +82,7 @@ export async function repeat(command, { runs, ...conditions }) {
     writeFileSync(`${folder}/${log}`, output);
     if (code !== 0) failed += 1;
     const seconds = Math.round((Date.now() - started.getTime()) / 1000);
-    const failures = output.match(FAILURE) ?? [];
-    const sums = output.match(SUM) ?? [];
-    console.log(JSON.stringify({ run, runs, ...conditions, code, seconds, sums, failures, log }));
+    console.log(JSON.stringify({ run, runs, ...conditions, code, seconds, ...readResults(output), log }));
   }
   return failed;
 }

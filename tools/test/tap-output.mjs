@@ -1,10 +1,10 @@
 // Parses the output of file-group.mjs.
+import { sourceOf } from './compiled.mjs';
+
 const TOTALS = /^# \{ total: \d+(?:, pass: (\d+))?(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: \d+)? \}/;
-const FILE_RESULT = /^(?:ok|not ok) \d+ - (?:dist\/)?(\S+\.test\.m?js)/;
+const FILE_RESULT = /^(?:ok|not ok) \d+ - (\S+\.test\.m?js)/;
 const TIMES = /^# times (\{.*\})$/;
 const SKIPPED = /^\s+ok \d+ - (.*) # SKIP ?(.*)$/i;
-
-const sourceOf = (file) => file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
 
 /**
  * Parses the lines of one process. `report` is called with the result of each file as soon as it is known.

@@ -1,11 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
 import { capture } from '../bootstrap/command.mjs';
-import { SetupError } from '../bootstrap/errors.mjs';
-import { listFiles } from '../bootstrap/fingerprint.mjs';
-import { compiledDir, inRoot } from '../bootstrap/paths.mjs';
+import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative } from '../bootstrap/setup.mjs';
+import { compiledOf } from './compiled.mjs';
 import { runPool } from './pool.mjs';
 import { TapReader } from './tap-output.mjs';
 
@@ -15,59 +14,24 @@ const PROCESS_TIMEOUT_MS = 1_800_000;
 /** Processes beyond the number of cores: tests partly wait for processes and timers, deep ones more than half of their time. */
 const BEYOND_CORES = { quick: 1, deep: 2 };
 const KEPT_LINES = 60;
-/** Tests of two to seven minutes, the longest first. They begin first: one that began last would run on alone. */
-const LONGEST = [
-  'test/chaos/chaos.deep',
-  'test/e2e/slurm.deep',
-  'test/docs/fine-tuning.deep',
-  'test/e2e/adapters.deep',
-  'test/docs/guide.deep',
-  'platform/redis/failover.deep',
-  'test/docs/slurm.deep',
-];
+/** Loads a module of platform/testing/. */
+const helper = (name) => import(pathToFileURL(inRoot(compiledOf(`platform/testing/${name}.ts`))).href);
+
+const roomOf = (file) => file.split('/')[0];
+const isAlone = (file) => file.startsWith('test/');
 
 /**
- * Test files of one of the two commands, selected by name: compiled ones, and those of the bootstrap, which runs without
- * the compiler.
- * @param {'quick' | 'deep'} kind
- * @param {string[]} paths parts of their paths, without folder of the compiler and extension; all when empty
- * @throws SetupError when there is none
- */
-function testFiles(kind, paths) {
-  const isTest = (path) => /^(compiled\/.*\.test\.js|tools\/.*\.test\.mjs)$/.test(path);
-  const isOfKind = (path) => /\.deep\.test\.m?js$/.test(path) === (kind === 'deep');
-  const wanted = paths.map((path) => path.replace(/\.[a-z]+$/, ''));
-  const isWanted = (path) => wanted.length === 0 || wanted.some((part) => path.includes(part));
-  const accept = (path) => path.endsWith('/') || (isTest(path) && isOfKind(path) && isWanted(path));
-  const files = listFiles([compiledDir, 'tools'], accept);
-  if (files.length === 0) throw new SetupError(`no ${kind} test's path contains ${paths.join(' or ')}`);
-  return files;
-}
-
-/** Path of a test's source without extension. */
-const nameOf = (file) => file.replace(`${compiledDir}/`, '').replace(/\.test\.m?js$/, '');
-const roomOf = (file) => nameOf(file).split('/')[0];
-
-/** Place of a process among LONGEST, behind them when none of its files is there. */
-function placeOf(files) {
-  const places = files.map((file) => LONGEST.indexOf(nameOf(file))).filter((place) => place >= 0);
-  return Math.min(LONGEST.length, ...places);
-}
-
-/**
- * Test files of each process. Tests of the whole system (test/) have their own process and come before others, since they take
+ * Quick test files of each process. Tests of the whole system (test/) have their own process and come before others, since they take
  * longer; others share one with their neighbours.
  */
 function groupsOf(files) {
-  const alone = files.filter((file) => roomOf(file) === 'test');
   const groups = [];
-  for (const file of files) {
-    if (alone.includes(file)) continue;
+  for (const file of files.filter((path) => !isAlone(path))) {
     const last = groups.at(-1);
     if (last && roomOf(last[0]) === roomOf(file) && last.length < FILES_PER_PROCESS) last.push(file);
     else groups.push([file]);
   }
-  return [...alone.map((file) => [file]), ...groups].sort((a, b) => placeOf(a) - placeOf(b));
+  return [...files.filter(isAlone).map((file) => [file]), ...groups];
 }
 
 /** Prints one line per finished file, the full output of a failed one, and each skipped test with its reason. */
@@ -91,28 +55,31 @@ function totalsOf(files, reader, code) {
 
 /**
  * Runs test files in one process.
- * @param {string[]} files
+ * @param {string[]} files sources
  * @param {(result: object) => void} report called with the result of each file; see TapReader
- * @returns {Promise<{passed: number, failed: number, skipped: number}>} assertions
+ * @returns {Promise<import('./suite-runs.mjs').Result>} assertions
  */
 export async function runGroup(files, report) {
   const reader = new TapReader(report);
   const program = inRoot('tools', 'test', 'file-group.mjs');
-  const { code } = await capture([process.execPath, '--enable-source-maps', program, ...files], {
-    timeout_ms: PROCESS_TIMEOUT_MS,
-    onLine: (line) => reader.take(line),
-  });
-  return totalsOf(files, reader, code);
+  const { code, output } = await capture(
+    [process.execPath, '--enable-source-maps', program, ...files.map(compiledOf)],
+    { timeout_ms: PROCESS_TIMEOUT_MS, onLine: (line) => reader.take(line) },
+  );
+  return { ...totalsOf(files, reader, code), output };
 }
 
-/** Prepares deep tests: they need workers on emulated GPUs, a real S3 server, a real Slurm, and curl for the guide. apt can run one command at a time. */
-async function prepareDeepTests() {
-  await ensureNative('emulated', 'native core on an emulated GPU: building');
-  const testing = (name) => pathToFileURL(inRoot(compiledDir, 'platform', 'testing', name)).href;
-  const { ensurePrograms } = await import(testing('programs.js'));
+/**
+ * Prepares what deep tests need: curl for the guide, a real S3 server, a real Slurm; apt can run one command at a time. The addon with an
+ * emulated GPU takes minutes to build, so it is built only for files that mention it.
+ */
+async function prepareDeepTests(files) {
+  if (files.some((file) => readFileSync(inRoot(file), 'utf8').includes('emulated')))
+    await ensureNative('emulated', 'native core on an emulated GPU: building');
+  const { ensurePrograms } = await helper('programs');
   await ensurePrograms(['curl'], ['curl', 'ca-certificates']);
-  const { whyNoRadosgw } = await import(testing('radosgw.js'));
-  const { whyNoSlurm } = await import(testing('slurm.js'));
+  const { whyNoRadosgw } = await helper('radosgw');
+  const { whyNoSlurm } = await helper('slurm');
   for (const [tests, whyNot] of [
     ['S3', whyNoRadosgw],
     ['Slurm', whyNoSlurm],
@@ -123,26 +90,23 @@ async function prepareDeepTests() {
 }
 
 /**
- * Runs compiled tap tests in several processes.
- * @param {'quick' | 'deep'} kind
- * @param {string[]} paths as in `testFiles`
- * @param {import('./time-limit.mjs').TimeLimit} limit
- * @returns {Promise<{passed: number, failed: number, skipped: number}[]>} assertions, one entry per process. The times of all files are
- * left in `.build/test-times.json`
+ * Runs compiled tap tests in several processes. The times of all files are left in `.build/test-times.json`.
+ * @param {'quick' | 'deep'} kind deep tests have a process each
+ * @param {string[]} files sources, in the order in which they begin
+ * @param {import('./suite-runs.mjs').SuiteRuns} runs
  */
-export async function runTypescriptTests(kind, paths, limit) {
-  const files = testFiles(kind, paths);
-  if (kind === 'deep') await prepareDeepTests();
+export async function runTypescriptTests(kind, files, runs) {
+  if (kind === 'deep' && !runs.isOver) await prepareDeepTests(files);
   const times = [];
   const report = (result) => {
     times.push(result.times);
     printFile(result);
   };
-  const results = await runPool(
-    groupsOf(files).map((group) => limit.within(group.join(' '), () => runGroup(group, report))),
+  const groups = kind === 'deep' ? files.map((file) => [file]) : groupsOf(files);
+  await runPool(
+    groups.map((group) => runs.suite(group.join(' '), () => runGroup(group, report))),
     availableParallelism() + BEYOND_CORES[kind],
   );
   mkdirSync(inRoot('.build'), { recursive: true });
   writeFileSync(inRoot('.build', 'test-times.json'), `${JSON.stringify(times)}\n`);
-  return results;
 }
