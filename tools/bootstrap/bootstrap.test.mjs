@@ -37,12 +37,40 @@ t.test('documentation and images name the recommended versions of Node.js', asyn
 });
 
 t.test('installed packages are compared with the lock file by version', async (t) => {
-  const wanted = { '': {}, a: { version: '1.0.0' }, b: { version: '2.0.0', optional: true } };
-  t.equal(hasVersions(wanted, { a: { version: '1.0.0' }, b: { version: '2.0.0' } }), true);
-  t.equal(hasVersions(wanted, { a: { version: '1.0.0' } }), true, 'an optional package may be absent');
-  t.equal(hasVersions(wanted, { a: { version: '1.0.0' }, b: { version: '1.9.0' } }), false);
-  t.equal(hasVersions(wanted, { a: { version: '1.0.1' } }), false);
-  t.equal(hasVersions(wanted, {}), false);
+  const wanted = {
+    '': {},
+    web: { version: '0.1.0' },
+    'node_modules/web': { link: true },
+    'node_modules/a': { version: '1.0.0' },
+    'node_modules/b': { version: '2.0.0', optional: true },
+    'node_modules/c': { version: '3.0.0', dev: true },
+  };
+  const development = { development: true };
+  /** Lock entries of installed packages. */
+  const have = (versions) =>
+    Object.fromEntries(
+      Object.entries(versions).map(([name, version]) => [`node_modules/${name}`, { version }]),
+    );
+  const all = { a: '1.0.0', b: '2.0.0', c: '3.0.0' };
+  t.equal(hasVersions(wanted, have(all), development), true);
+  t.equal(
+    hasVersions(wanted, have({ a: '1.0.0', c: '3.0.0' }), development),
+    true,
+    'an optional one is absent',
+  );
+  t.equal(hasVersions(wanted, have({ ...all, b: '1.9.0' }), development), false);
+  t.equal(hasVersions(wanted, have({ ...all, a: '1.0.1' }), development), false);
+  t.equal(hasVersions(wanted, have({}), development), false);
+
+  const running = { development: false };
+  t.equal(hasVersions(wanted, have({ a: '1.0.0' }), running), true);
+  t.equal(
+    hasVersions(wanted, have({ a: '1.0.0' }), development),
+    false,
+    'tests need the development packages',
+  );
+  t.equal(hasVersions(wanted, have(all), running), true, 'they may be there');
+  t.equal(hasVersions(wanted, have({ ...all, c: '2.0.0' }), running), false, 'but in no other version');
 });
 
 t.test('a build folder of a moved or copied checkout is not used', async (t) => {

@@ -8,7 +8,7 @@ const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
  * True if `installed` has every package of `wanted` in its version; both are the `packages` of a lock file. Optional packages may
  * be absent (other platforms' binaries), but not in another version. The same holds for development packages without `development`.
  */
-export function hasVersions(wanted, installed, { development = true } = {}) {
+export function hasVersions(wanted, installed, { development }) {
   return Object.entries(wanted).every(([path, entry]) => {
     // Neither the project itself nor a link to one of its workspaces has a version.
     if (path === '' || entry.link || !path.startsWith('node_modules/')) return true;

@@ -38,7 +38,7 @@ function groupsOf(files) {
 function printFile({ file, ok, output, skipped, times }) {
   for (const test of skipped) console.log(`  skipped ${test}`);
   const processor = times.cpu_s === null ? '' : ` (processor ${times.cpu_s.toFixed(1)} s)`;
-  console.log(`  ${ok ? 'ok    ' : 'FAILED'} ${nameOf(file)} ${times.wall_s.toFixed(1)} s${processor}`);
+  console.log(`  ${ok ? 'ok    ' : 'FAILED'} ${file} ${times.wall_s.toFixed(1)} s${processor}`);
   if (!ok) console.log(output.join('\n'));
 }
 
