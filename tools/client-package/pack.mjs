@@ -45,7 +45,7 @@ function dependenciesOf(files, declared) {
 export async function packClient(out) {
   const folder = inRoot(FOLDER);
   rmSync(folder, { recursive: true, force: true });
-  const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc');
+  const tsc = inRoot('node_modules', 'typescript-7', 'bin', 'tsc');
   await runLogged('client-package', [process.execPath, tsc, '-p', 'client', '--pretty', 'false']);
   const { version, license, engines, dependencies } = JSON.parse(
     readFileSync(inRoot('package.json'), 'utf8'),
