@@ -36,6 +36,8 @@ function act(script: string, rank: number): void {
       return;
     case 'stuck':
       writeSync(1, 'thinking\n');
+      send({ kind: 'heartbeat', step: 3, memory_bytes: 100 });
+      send({ kind: 'publish', key: 'stuck', value: new Uint8Array() });
       return;
     case 'heap':
       writeSync(2, 'FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n');
@@ -59,15 +61,19 @@ function fail(code: string): void {
 }
 
 const keys = new Set<string>();
+let script = '';
 setInterval(() => send({ kind: 'heartbeat', step: 3, memory_bytes: 100 }), 20);
 process.on('message', (message: AgentMessage) => {
   if (message.kind === 'start') {
     const { job_id, rank } = message;
-    act(job_id.split(',')[rank] ?? job_id, rank);
+    script = job_id.split(',')[rank] ?? job_id;
+    act(script, rank);
   }
   if (message.kind === 'exit') process.exit(0);
   if (message.kind === 'deliver') {
     if (message.key === 'peaked') send(stepped(4));
+    // Ranks whose script is `outwait` time out only when another one is stuck, however long that one takes to start.
+    if (message.key === 'stuck' && script === 'outwait') fail('comm_timeout');
     keys.add(`${message.key}=${message.value[0]}`);
     // A rank stops only after it received the keys of all ranks, including its own.
     if (keys.has('from-0=0') && keys.has('from-1=1')) send({ kind: 'stopped', step: 9, flags: 0 });
