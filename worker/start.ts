@@ -47,7 +47,7 @@ export interface RunningWorker {
 const PREEMPTION_POLL_MS = 5_000;
 
 /** Main modules of the child processes. */
-export const PROGRAMS = {
+const PROGRAMS = {
   rank: programPath('worker/rank/main'),
   task: programPath('worker/task-process/main'),
 };

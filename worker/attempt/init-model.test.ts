@@ -11,7 +11,6 @@ import {
   testData,
   testModel,
 } from '../../platform/testing/models.js';
-import { PROGRAMS } from '../start.js';
 import { fakeParamTable, fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
@@ -105,7 +104,7 @@ const FORMATS = {
   fp32: { file: 'F32', torch: 'float32' },
 } as const;
 
-for (const [config, dtype, ranks] of [
+const CASES = [
   [{ model_type: 'llama', ...DECODER, tie_word_embeddings: true }, 'bf16', 2],
   [{ model_type: 'llama', ...DECODER, attention_bias: true, mlp_bias: true }, 'fp32', 3],
   [GPT2, 'bf16', 2],
@@ -113,23 +112,23 @@ for (const [config, dtype, ranks] of [
   [{ model_type: 'mistral', ...DECODER, sliding_window: 8 }, 'fp16', 2],
   [{ model_type: 'mixtral', ...DECODER, num_local_experts: 4, num_experts_per_tok: 2 }, 'bf16', 2],
   [{ model_type: 'qwen3', ...DECODER, head_dim: 16 }, 'fp32', 1],
-] as const) {
-  const { model_type } = config;
-  const options = built ? {} : { skip: 'the native core is not built' };
-  t.test(
-    `with the native core, the export equals the loaded model: ${model_type}, ${dtype}`,
-    options,
-    async (t) => {
-      const fleet = await Fleet.start({
-        programs: PROGRAMS,
-        text: 'The quick brown fox jumps over the lazy dog. '.repeat(20),
-      });
-      t.teardown(() => fleet.close());
-      await fleet.agent();
+] as const;
+
+t.test('with the native core', built ? {} : { skip: 'the native core is not built' }, async (t) => {
+  const fleet = await Fleet.start({
+    core: 'native',
+    text: 'The quick brown fox jumps over the lazy dog. '.repeat(20),
+  });
+  t.teardown(() => fleet.close());
+  await fleet.agent();
+  for (const [index, [config, dtype, ranks]] of CASES.entries()) {
+    const { model_type } = config;
+    await t.test(`the export equals the loaded model: ${model_type}, ${dtype}`, async (t) => {
+      const model = `${MODEL.slice(0, -1)}${index}`;
       const files = modelFolder({ config, shards: 2, dtype: FORMATS[dtype].file });
-      await fleet.store.putModel(testModel(MODEL));
-      await storeModel(fleet.objects, MODEL, files);
-      const init_from = { model: MODEL };
+      await fleet.store.putModel(testModel(model));
+      await storeModel(fleet.objects, model, files);
+      const init_from = { model };
       // A step with a learning rate of 0 changes no weight.
       const overrides = [{ step: 0, lr: 0 }];
       const id = await fleet.submit({ steps: 1, ranks, config, init_from, overrides, export_dtype: dtype });
@@ -161,6 +160,6 @@ for (const [config, dtype, ranks] of [
       t.strictSame(job.export?.files.map(({ name }) => name).sort(), names);
       const settings = 'generation_config.json';
       t.ok((await exported(settings)).equals(files.get(settings)!));
-    },
-  );
-}
+    });
+  }
+});

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { startWorker } from '../start.js';
-import { FAKE_PROGRAMS, TEST_TIMING } from './fleet.js';
+import { PROGRAMS, TEST_TIMING } from './fleet.js';
 
 const [dir = '', redisUrl = '', objectStoreUrl = '', slots = '4', timing = '{}'] = process.argv.slice(2);
 
@@ -13,7 +13,7 @@ const worker = await startWorker({
   objectStoreUrl,
   log: createLogger({ level: 'silent', name: 'agent' }),
   timing: { ...TEST_TIMING, ...JSON.parse(timing) },
-  programs: FAKE_PROGRAMS,
+  programs: PROGRAMS.fake,
 });
 process.once('SIGTERM', () => void worker.close().then(() => process.exit(0)));
 process.send?.('ready');

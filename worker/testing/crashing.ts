@@ -12,10 +12,17 @@ export class Crash {
   readonly calls: string[] = [];
   private dead = false;
 
-  /** Creates a crash. @param at number of the fatal call, from 1 on */
+  private previous: string | undefined;
+
+  /**
+   * Creates a crash.
+   * @param at number of the fatal call, from 1 on
+   * @param counts whether a call counts, by its name and that of the call before it
+   */
   constructor(
     private readonly at: number,
     private readonly moment: CrashMoment,
+    private readonly counts: (name: string, previous: string | undefined) => boolean = () => true,
   ) {}
 
   get happened(): boolean {
@@ -23,8 +30,7 @@ export class Crash {
   }
 
   async call<T>(name: string, work: () => Promise<T>): Promise<T> {
-    this.begin(name);
-    const fatal = this.calls.length === this.at;
+    const fatal = this.begin(name);
     const result = await work();
     if (fatal) {
       this.dead = true;
@@ -33,11 +39,19 @@ export class Crash {
     return result;
   }
 
-  /** Counts a call. @throws Error when the process is dead or dies before it */
-  begin(name: string): void {
+  /**
+   * Counts a call.
+   * @returns whether the process dies after it
+   * @throws Error when the process is dead or dies before it
+   */
+  begin(name: string): boolean {
     if (this.dead) throw new Error(`dead: ${name}`);
+    const counts = this.counts(name, this.previous);
+    this.previous = name;
+    if (!counts) return false;
     this.calls.push(name);
-    if (this.calls.length !== this.at || this.moment === 'after') return;
+    if (this.calls.length !== this.at) return false;
+    if (this.moment === 'after') return true;
     this.dead = true;
     throw new Error(`died before ${name}`);
   }

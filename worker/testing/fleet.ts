@@ -13,13 +13,15 @@ import { startScheduler } from '../../control/scheduling/start.js';
 import { loadConfig } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { programPath } from '../../platform/process/programs.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { testProgram } from '../../platform/testing/test-program.js';
 import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { noteExecutions } from '../../state/testing/executions.js';
 import type { Timing } from '../common/timing.js';
 import { type RunningWorker, type StartWorkerOptions, startWorker } from '../start.js';
-import type { RankFaults } from './fake-rank-main.js';
+import type { RankFaults } from './fake-rank.js';
+import type { ReusedProcesses } from './reused/processes.js';
 import { submittedSpec, type TestSpec } from './start-message.js';
 
 /** Long, for busy machines. */
@@ -52,16 +54,23 @@ export const TEST_TIMING: Timing = {
 
 const SCHEDULER_TEST_TIMING = { tick_ms: 200, grow_interval_ms: 200 };
 
-export const FAKE_PROGRAMS = {
-  rank: testProgram('worker/testing/fake-rank-main'),
-  task: testProgram('worker/testing/fake-task-main'),
+export const PROGRAMS = {
+  fake: {
+    rank: testProgram('worker/testing/fake-rank-main'),
+    task: testProgram('worker/testing/fake-task-main'),
+  },
+  native: { rank: programPath('worker/rank/main'), task: programPath('worker/task-process/main') },
 };
 
 export interface FleetOptions {
   /** Faults and delays of the ranks. */
   ranks?: RankFaults;
-  /** Main modules of the children; by default those without a native core. */
+  /** Core of the child processes. */
+  core?: 'fake' | 'native';
+  /** Main modules of the child processes, which are then not reused. */
   programs?: { rank: string; task: string };
+  /** False: each rank and task of an agent in this process has a new process. */
+  reuse?: boolean;
   text?: string;
   /** Bucket and S3 endpoint in place of a directory. */
   bucket?: { url: string; endpoint: string };
@@ -82,13 +91,16 @@ export class Fleet {
     readonly store: JobStorePort,
     readonly objects: ObjectStore,
     private readonly programs: { rank: string; task: string },
+    private readonly reused: ReusedProcesses | null,
   ) {
     this.objects_dir = join(dir, 'objects');
   }
 
   static async start({
     ranks = {},
-    programs = FAKE_PROGRAMS,
+    core = 'fake',
+    programs,
+    reuse = programs === undefined,
     text = 'some text '.repeat(500),
     bucket,
   }: FleetOptions = {}) {
@@ -100,7 +112,10 @@ export class Fleet {
     const objects = bucket
       ? await openObjectStore(bucket.url, { s3Endpoint: bucket.endpoint })
       : await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
-    const fleet = new Fleet(dir, redis, store, objects, programs);
+    const own = programs ?? PROGRAMS[core];
+    // Loads tap, which the programs that import this module do not need.
+    const reused = reuse ? (await import('./reused/processes.js')).reuseProcesses(core, own.rank) : null;
+    const fleet = new Fleet(dir, redis, store, objects, own, reused);
     fleet.startScheduler();
     fleet.dataset_id = await fleet.addDataset(Buffer.from(text));
     return fleet;
@@ -124,6 +139,7 @@ export class Fleet {
       log: this.agentLog(),
       timing: { ...TEST_TIMING, ...timing },
       programs: this.programs,
+      ...(this.reused && { fork: this.reused.fork }),
       ...parts,
     });
     this.closers.unshift(() => worker.close());
@@ -233,14 +249,14 @@ export class Fleet {
 
   /** Returns the ids of this fleet's live rank processes, whatever their parent. */
   async rankProcesses(): Promise<number[]> {
-    const found: number[] = [];
+    const faults = join(this.dir, 'faults.json');
+    const found = this.reused?.rankPids('ZF_TEST_FAULTS', faults) ?? [];
     for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
       const [command = '', env = ''] = await Promise.all(
         ['cmdline', 'environ'].map((file) => readFile(`/proc/${pid}/${file}`, 'latin1').catch(() => '')),
       );
       // The faults file is unique to this fleet. The command of a zombie is empty.
-      if (command.includes(this.programs.rank) && env.includes(join(this.dir, 'faults.json')))
-        found.push(Number(pid));
+      if (command.includes(this.programs.rank) && env.includes(faults)) found.push(Number(pid));
     }
     return found;
   }
