@@ -10,7 +10,7 @@ import { ApiMetrics } from './metrics/api-metrics.js';
 import oidcPlugin from './oidc/plugin.js';
 import type { OidcProvider } from './oidc/provider.js';
 import openai from './openai/plugin.js';
-import { loadContract } from './operations.js';
+import { theContract } from './operations.js';
 import audit from './plugins/audit.js';
 import bodies from './plugins/bodies.js';
 import consolePlugin from './plugins/console.js';
@@ -69,7 +69,7 @@ export function buildApp({ limits, log, draining, oidc = null, ...parts }: AppOp
   app.register(services, {
     ...parts,
     limits: allLimits,
-    contract: loadContract(),
+    contract: theContract(),
     metrics: new ApiMetrics(),
     oidc,
     draining: draining ?? new AbortController().signal,

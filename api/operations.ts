@@ -44,6 +44,14 @@ export interface Contract {
 const IDEMPOTENCY_KEY = '#/components/parameters/IdempotencyKey';
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 
+let contract: Contract | undefined;
+
+/** Returns the contract of this process, which is read once. */
+export function theContract(): Contract {
+  contract ??= loadContract();
+  return contract;
+}
+
 /** Reads the contract. @throws Error when an operation requires an unknown scope */
 export function loadContract(): Contract {
   const text = readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8');

@@ -12,12 +12,27 @@ const OPTIONS: Options = {
   strictTypes: false,
 };
 
-/** JSON Schema 2020-12, as in OpenAPI 3.1. Bodies are validated without coercion; parameters are text and are converted. */
+/**
+ * JSON Schema 2020-12, as in OpenAPI 3.1. Bodies are validated without coercion; parameters are text and are converted. A schema that was
+ * compiled before is not compiled again.
+ */
 export class RequestValidators {
+  readonly #compiled: Readonly<Record<HttpPart, WeakMap<object, ValidateFunction>>> = {
+    body: new WeakMap(),
+    querystring: new WeakMap(),
+    params: new WeakMap(),
+    headers: new WeakMap(),
+  };
   readonly #body = withFormats(new Ajv2020(OPTIONS));
   readonly #parameters = withFormats(new Ajv2020({ ...OPTIONS, coerceTypes: 'array', useDefaults: true }));
 
   compile(schema: object, part: HttpPart): ValidateFunction {
+    const compiled = this.#compiled[part].get(schema) ?? this.#compile(schema, part);
+    this.#compiled[part].set(schema, compiled);
+    return compiled;
+  }
+
+  #compile(schema: object, part: HttpPart): ValidateFunction {
     switch (part) {
       case 'body':
         return this.#body.compile(schema);

@@ -20,21 +20,56 @@ import type { Contract, Operation } from '../operations.js';
  */
 export default fp(
   async (app: FastifyInstance) => {
-    const { contract } = app.services;
-    const validators = new RequestValidators();
+    const { prefix, routes, validators } = await routesOf(app.services.contract);
     app.setValidatorCompiler(({ schema, httpPart }) =>
       validators.compile(schema as object, httpPart as HttpPart),
     );
     // Replies are written by one serializer and tests check them against the contract: a serializer generated from the schema
     // would silently drop fields that the contract lacks.
     app.setSerializerCompiler(() => (data) => JSON.stringify(data));
-    await app.register(openapiGlue, {
-      specification: withoutReplies(contract.document),
-      operationResolver: (operationId) => routeOptions(contract, operationId as OperationId),
-    });
+    await app.register(
+      async (scope: FastifyInstance) => {
+        for (const route of routes) scope.route({ ...route });
+      },
+      { prefix },
+    );
   },
   { name: 'contract', dependencies: ['services', 'errors', 'protection', 'bodies'] },
 );
+
+interface ContractRoutes {
+  prefix: string;
+  routes: RouteOptions[];
+  validators: RequestValidators;
+}
+
+/** Routes by contract: reading them and compiling their schemas takes most of the start of an app. */
+const known = new WeakMap<Contract, Promise<ContractRoutes>>();
+
+function routesOf(contract: Contract): Promise<ContractRoutes> {
+  const found = known.get(contract) ?? readRoutes(contract);
+  known.set(contract, found);
+  return found;
+}
+
+/** Reads the routes with the OpenAPI glue, which registers them with the app that it is given. */
+async function readRoutes(contract: Contract): Promise<ContractRoutes> {
+  const routes: RouteOptions[] = [];
+  let prefix = '';
+  const reader = {
+    hasContentTypeParser: () => true,
+    route: (route: RouteOptions) => routes.push(route),
+    register: async (plugin: (app: unknown) => Promise<void>, options: { prefix?: string }) => {
+      prefix = options.prefix ?? '';
+      await plugin(reader);
+    },
+  };
+  await openapiGlue(reader as unknown as FastifyInstance, {
+    specification: withoutReplies(contract.document),
+    operationResolver: (operationId) => routeOptions(contract, operationId as OperationId),
+  });
+  return { prefix, routes, validators: new RequestValidators() };
+}
 
 /**
  * The contract without its replies. The OpenAPI glue would treat a reply's media types as bodies that the server must parse, and

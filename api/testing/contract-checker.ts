@@ -10,6 +10,8 @@ export type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers'
   json(): unknown;
 };
 
+const known = new WeakMap<Contract, ContractChecker>();
+
 /**
  * Checks replies against the contract: the operation documents the status, the body matches its schema, and of all headers in the
  * contract the reply has exactly those of its response.
@@ -19,7 +21,14 @@ export class ContractChecker {
   /** Names of all headers of any response. */
   readonly #headers: ReadonlySet<string>;
 
-  constructor(contract: Contract) {
+  /** Returns the checker of a contract: compiling its schemas takes long. */
+  static of(contract: Contract): ContractChecker {
+    const checker = known.get(contract) ?? new ContractChecker(contract);
+    known.set(contract, checker);
+    return checker;
+  }
+
+  private constructor(contract: Contract) {
     this.#reader = new ContractReader(contract);
     const responses = this.#reader.operations.flatMap(({ answers }) =>
       answers.map(([, response]) => response),

@@ -7,9 +7,6 @@ import { type Fate, S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import type { JobStorePort } from '../../state/index.js';
 import { smallSpec, startTestStack, type TestStack } from './stack.js';
 
-process.env.AWS_ACCESS_KEY_ID = 'test';
-process.env.AWS_SECRET_ACCESS_KEY = 'test';
-
 export const FOLDER_TEXT = 'to be or not to be, that is the question. '.repeat(20);
 export const FOLDER_URI = 's3://zoo/open/tiny';
 
@@ -37,6 +34,9 @@ export async function startWithFolder(
   t: Test,
   { fate, store, reading }: Options = {},
 ): Promise<StartedWithFolder> {
+  // Here and not at the import, since the next file of the process begins with the first environment.
+  process.env.AWS_ACCESS_KEY_ID = 'test';
+  process.env.AWS_SECRET_ACCESS_KEY = 'test';
   const bucket = new S3StandIn();
   const asked: string[] = [];
   const door = await bucket.open((name) => {

@@ -119,7 +119,7 @@ export async function startTestStack({
     limits: { heartbeat_ms: HEARTBEAT_MS, ...limits },
   });
   await app.ready();
-  const checker = new ContractChecker(app.services.contract);
+  const checker = ContractChecker.of(app.services.contract);
 
   const request = async (options: InjectOptions) => {
     const headers = { authorization: `Bearer ${ADMIN_KEY}`, ...options.headers };

@@ -5,6 +5,7 @@ import type { Job, JobSpec } from '../../contracts/index.js';
 import { Cluster, type TestAgent } from '../support/cluster.js';
 import { largerSteps, smallJob } from '../support/specs.js';
 import { sampleText } from '../support/stack.js';
+import { checkEqual, digestsByStep } from '../support/step-digests.js';
 
 const STEPS = 60;
 const STEPS_BETWEEN = 3;
@@ -102,3 +103,10 @@ async function inOrder(
   if (!leader || !member) throw new Error('the job does not train on two of the agents');
   return [leader, member];
 }
+
+t.test(
+  '1, 2, 3 and 4 ranks with 2 threads each: the same state after each step as on one thread',
+  async (t) => {
+    checkEqual(t, [...(await digestsByStep(t, 1, [1])), ...(await digestsByStep(t, 2, [1, 2, 3, 4]))]);
+  },
+);

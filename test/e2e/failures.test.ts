@@ -21,9 +21,17 @@ async function waitThroughOutage(stack: TestStack, id: string): Promise<Job> {
   }
 }
 
+let stack: TestStack;
+let dataset: string;
+/** Digest of the uninterrupted job. */
+let digest: string;
+
+t.before(async () => {
+  stack = await startStack(t);
+  ({ dataset, digest } = await reference(stack));
+});
+
 t.test('Redis is killed in the middle of a job', async (t) => {
-  const stack = await startStack(t);
-  const { dataset, digest } = await reference(stack);
   const id = await runningJob(stack, dataset, 15);
   const redis = descendants(stack.pid).find(({ command }) => command.startsWith('redis-server'));
   process.kill(redis?.pid as number, 'SIGKILL');
@@ -33,8 +41,6 @@ t.test('Redis is killed in the middle of a job', async (t) => {
 });
 
 t.test('the worker agent is killed in the middle of a job', async (t) => {
-  const stack = await startStack(t);
-  const { dataset, digest } = await reference(stack);
   const id = await runningJob(stack, dataset, 25);
   const agent = agentProcess(stack.pid);
   const orphans = rankProcesses(stack.pid);

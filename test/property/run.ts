@@ -82,7 +82,7 @@ class Run {
     private readonly api: ApiProcess,
     private readonly options: RunOptions,
   ) {
-    this.#checker = new ContractChecker(this.#contract);
+    this.#checker = ContractChecker.of(this.#contract);
   }
 
   async run(): Promise<PropertyReport> {

@@ -60,7 +60,7 @@ t.test('ranks save with credentials of their job, which rotate between saves', a
   const { fleet, sts, seen, agent } = await start(t, { step_ms: 25 }, false);
   sts.life_ms = 1_500;
   await agent();
-  const id = await fleet.submit({ steps: 200, every_steps: 4, ranks: 2 });
+  const id = await fleet.submit({ steps: 200, every_steps: 10, ranks: 2 });
   await until(async () => (await fleet.rankProcesses()).length === 2);
   for (const pid of await fleet.rankProcesses()) {
     const environment = (await readFile(`/proc/${pid}/environ`, 'latin1')).split('\0');
@@ -142,7 +142,7 @@ t.test('an STS outage that outlasts the credentials costs saves, not the job', a
   const { fleet, sts, seen, agent } = await start(t, { slow: { from: 6, ms: 100 } });
   sts.life_ms = 1_000;
   await agent();
-  const id = await fleet.submit({ steps: 400, every_steps: 5, ranks: 2 });
+  const id = await fleet.submit({ steps: 400, every_steps: 10, ranks: 2 });
   await fleet.until(id, (job) => job.latest_checkpoint !== null);
   sts.mood = 'away';
   await until(async () => (await typesOf(fleet, id)).includes('checkpoint.failed'));

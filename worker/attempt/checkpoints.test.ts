@@ -14,28 +14,6 @@ async function fleet(
   return started;
 }
 
-t.test('a damaged checkpoint is skipped for the one before, with an event', async (t) => {
-  const f = await fleet(t, { ranks: { slow: { from: 11, ms: 300 } } });
-  await f.agent();
-  const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
-  await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
-  await f.store.requestPause(id);
-  await f.untilState(id, 'paused');
-  const [newest, before] = (await f.store.listCheckpoints(id)).data;
-  const shard = (await f.keys(newest!.prefix)).find((key) => key.endsWith('.safetensors'))!;
-  const bytes = await f.objects.get(shard);
-  bytes[bytes.length - 5]! ^= 1;
-  await f.objects.put(shard, bytes);
-  await f.speedUp();
-  await f.store.resumeJob(id, { ranks: 3 });
-  const job = await f.untilState(id, 'succeeded');
-  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
-  const fallback = (await f.events(id)).find(({ type }) => type === 'checkpoint.fallback');
-  t.match(fallback?.data, { checkpoint: newest!.id, step: newest!.step, code: 'shard_corrupt' });
-  const started = (await f.events(id)).filter(({ type }) => type === 'training.started').at(-1);
-  t.equal(started?.data.step, before!.step);
-});
-
 type Damage = (bytes: Buffer) => Buffer | null;
 
 const flipped =

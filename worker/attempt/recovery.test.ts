@@ -22,7 +22,7 @@ for (const what of ['kill', 'exit', 'hang'] as const) {
       ranks: { slow: { from: 6, ms: HOUR_MS }, faults: [{ rank: 1, step: 10, what }] },
     });
     await f.agent(4, { silence_ms: SHORT_SILENCES.silence_ms });
-    const id = await f.submit({ steps: 12, every_steps: 5, ranks: 3, max_errors: 1 });
+    const id = await f.submit({ steps: 12, every_steps: 5, ranks: 2, max_errors: 1 });
     await f.until(id, ({ latest_checkpoint }) => latest_checkpoint?.step === 5);
     await f.speedUp();
     const job = await f.untilState(id, 'succeeded');

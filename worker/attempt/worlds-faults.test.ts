@@ -20,8 +20,8 @@ for (const [role, signal] of [
   t.test(`${signal} of the ${role} costs no error, no committed step and leaves no rank`, async (t) => {
     const f = await Fleet.start({ ranks: { slow: { from: 11, ms: 300 } } });
     t.teardown(() => f.close());
-    const agents = [await f.agentProcess(2, SHORT_SILENCES), await f.agentProcess(2, SHORT_SILENCES)];
-    const id = await f.submit({ steps: 150, every_steps: 5, ranks: 4, max_errors: 0 });
+    const agents = [await f.agentProcess(1, SHORT_SILENCES), await f.agentProcess(1, SHORT_SILENCES)];
+    const id = await f.submit({ steps: 40, every_steps: 5, ranks: 2, max_errors: 0 });
     await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
     const [placements = []] = await placementsOf(f, id);
     const victim = placements[role === 'leader' ? 0 : 1]?.worker_id ?? '';
@@ -31,9 +31,9 @@ for (const [role, signal] of [
     agent?.kill(signal);
     await f.speedUp();
     const job = await f.untilState(id, 'succeeded');
-    t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 40));
     t.ok(job.epoch > 1, 'another attempt');
-    t.strictSame(spread((await placementsOf(f, id)).at(-1)), [2], 'on the other worker');
+    t.strictSame(spread((await placementsOf(f, id)).at(-1)), [1], 'on the other worker');
     if (role === 'member') {
       const leader = (await f.store.listWorkers()).find((worker) => worker.id === placements[0]?.worker_id);
       t.match(leader?.avoided, [{ worker_id: victim, job_id: id }], 'the pair is avoided');

@@ -3,7 +3,7 @@
  * removes all leftovers.
  */
 import t from 'tap';
-import { SaveCrashes } from '../testing/save-crashes.js';
+import { SaveCrashes } from '../testing/checks/save-crashes.js';
 import { end, newest, trainAndSave } from '../testing/saving-process.js';
 
 const crashes = await SaveCrashes.start(t);

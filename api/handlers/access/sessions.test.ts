@@ -14,7 +14,7 @@ async function start(t: Pick<Test, 'teardown'>, options?: TestStackOptions) {
   const stack = await startTestStack(options);
   t.teardown(() => stack.close());
   const { app } = stack;
-  const checker = new ContractChecker(app.services.contract);
+  const checker = ContractChecker.of(app.services.contract);
   /** A request of a browser, without an Authorization header. */
   const browse = async (request: InjectOptions, cookie?: string) => {
     const headers = { ...request.headers, ...(cookie !== undefined && { cookie }) };

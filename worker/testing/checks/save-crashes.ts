@@ -3,13 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { ulid } from 'ulid';
-import { nodeFileSystem } from '../../platform/object-store/file/file-system.js';
-import { FileStore } from '../../platform/object-store/file/store.js';
-import { startTestRedis } from '../../platform/testing/redis.js';
-import { type JobStorePort, openJobStore } from '../../state/index.js';
-import { testDataset } from '../../state/testing/jobs.js';
-import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from './crashing.js';
-import { checkRecovery, type Stores, spec, trainAndSave } from './saving-process.js';
+import { nodeFileSystem } from '../../../platform/object-store/file/file-system.js';
+import { FileStore } from '../../../platform/object-store/file/store.js';
+import { startTestRedis } from '../../../platform/testing/redis.js';
+import { type JobStorePort, openJobStore } from '../../../state/index.js';
+import { testDataset } from '../../../state/testing/jobs.js';
+import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '../crashing.js';
+import { checkRecovery, type Stores, spec, trainAndSave } from '../saving-process.js';
 
 /** Calls that are counted: a process may die at one of them. */
 export type Layer = 'stores' | 'file system' | 'changes of the file system';

@@ -1,0 +1,54 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { projectRoot } from '../../../platform/process/root.js';
+import type { Finding } from '../all-worlds-main.js';
+
+const program = fileURLToPath(new URL('../all-worlds-main.js', import.meta.url));
+const built = existsSync(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
+const skip = built ? false : 'the native core is not built';
+
+/**
+ * Tests that checkpoints of 1 to `max_ranks` ranks load on 1 to `max_ranks` ranks.
+ * @param what is trained: a whole model, or adapters over it
+ */
+export function testAllWorlds(what: 'whole' | 'adapter', max_ranks: number): void {
+  const worlds = Array.from({ length: max_ranks }, (_, i) => i + 1);
+  t.test(`N → M for all N and M in 1..${max_ranks}, native: ${what}`, { skip }, async (t) => {
+    const child = fork(program, [t.testdir(), String(max_ranks), what], {
+      // Each rank blocks one thread while it waits for the others.
+      env: { ...process.env, UV_THREADPOOL_SIZE: String(2 * max_ranks) },
+      execArgv: [],
+    });
+    t.teardown(() => child.kill('SIGKILL'));
+    const findings: Finding[] = [];
+    child.on('message', (finding) => findings.push(finding as Finding));
+    const [code] = await once(child, 'close');
+    t.equal(code, 0);
+
+    const straight = findings.find((finding) => finding.kind === 'straight');
+    if (straight?.kind !== 'straight') throw new Error('no undisturbed run');
+    const { saved, last } = straight;
+    t.not(saved, last);
+    t.strictSame(
+      findings.filter(({ kind }) => kind === 'written'),
+      worlds.map((writers) => ({ kind: 'written', writers, shards: writers, digest: saved })),
+    );
+    t.strictSame(
+      findings.filter(({ kind }) => kind === 'loaded'),
+      worlds.flatMap((writers) =>
+        worlds.map((readers) => ({
+          kind: 'loaded',
+          writers,
+          readers,
+          digest: saved,
+          amplification: 1,
+          after: last,
+        })),
+      ),
+    );
+  });
+}
