@@ -20,8 +20,7 @@ import { type JobStorePort, openJobStore } from '../../state/index.js';
 import { noteExecutions } from '../../state/testing/executions.js';
 import type { Timing } from '../common/timing.js';
 import { type RunningWorker, type StartWorkerOptions, startWorker } from '../start.js';
-import type { RankFaults } from './fake-rank.js';
-import type { ReusedProcesses } from './reused/processes.js';
+import type { RankFaults } from './fake-rank-main.js';
 import { submittedSpec, type TestSpec } from './start-message.js';
 
 /** Long, for busy machines. */
@@ -67,10 +66,8 @@ export interface FleetOptions {
   ranks?: RankFaults;
   /** Core of the child processes. */
   core?: 'fake' | 'native';
-  /** Main modules of the child processes, which are then not reused. */
+  /** Main modules of the child processes. */
   programs?: { rank: string; task: string };
-  /** False: each rank and task of an agent in this process has a new process. */
-  reuse?: boolean;
   text?: string;
   /** Bucket and S3 endpoint in place of a directory. */
   bucket?: { url: string; endpoint: string };
@@ -91,7 +88,6 @@ export class Fleet {
     readonly store: JobStorePort,
     readonly objects: ObjectStore,
     private readonly programs: { rank: string; task: string },
-    private readonly reused: ReusedProcesses | null,
   ) {
     this.objects_dir = join(dir, 'objects');
   }
@@ -100,7 +96,6 @@ export class Fleet {
     ranks = {},
     core = 'fake',
     programs,
-    reuse = programs === undefined,
     text = 'some text '.repeat(500),
     bucket,
   }: FleetOptions = {}) {
@@ -113,9 +108,7 @@ export class Fleet {
       ? await openObjectStore(bucket.url, { s3Endpoint: bucket.endpoint })
       : await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
     const own = programs ?? PROGRAMS[core];
-    // Loads tap, which the programs that import this module do not need.
-    const reused = reuse ? (await import('./reused/processes.js')).reuseProcesses(core, own.rank) : null;
-    const fleet = new Fleet(dir, redis, store, objects, own, reused);
+    const fleet = new Fleet(dir, redis, store, objects, own);
     fleet.startScheduler();
     fleet.dataset_id = await fleet.addDataset(Buffer.from(text));
     return fleet;
@@ -139,7 +132,6 @@ export class Fleet {
       log: this.agentLog(),
       timing: { ...TEST_TIMING, ...timing },
       programs: this.programs,
-      ...(this.reused && { fork: this.reused.fork }),
       ...parts,
     });
     this.closers.unshift(() => worker.close());
@@ -250,7 +242,7 @@ export class Fleet {
   /** Returns the ids of this fleet's live rank processes, whatever their parent. */
   async rankProcesses(): Promise<number[]> {
     const faults = join(this.dir, 'faults.json');
-    const found = this.reused?.rankPids('ZF_TEST_FAULTS', faults) ?? [];
+    const found: number[] = [];
     for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
       const [command = '', env = ''] = await Promise.all(
         ['cmdline', 'environ'].map((file) => readFile(`/proc/${pid}/${file}`, 'latin1').catch(() => '')),
