@@ -21,7 +21,7 @@ const SECRETS = [
 /** Request to the object store, and the refusal if it was refused. */
 type Seen = StandInRequest & { refusal: string | null };
 
-async function start(t: Test, ranks: FleetOptions['ranks'] = {}, reuse = true) {
+async function start(t: Test, ranks: FleetOptions['ranks'] = {}) {
   const before = { ...process.env };
   for (const name of SECRETS) process.env[name] = name;
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: AGENT_KEY, AWS_REGION: 'eu-central-1' });
@@ -38,7 +38,6 @@ async function start(t: Test, ranks: FleetOptions['ranks'] = {}, reuse = true) {
   process.env.AWS_ENDPOINT_URL_STS = await sts.listen();
   const fleet = await Fleet.start({
     ranks,
-    reuse,
     bucket: { url: 's3://fleet/a', endpoint: server.endpoint },
   });
   t.teardown(async () => {
@@ -57,7 +56,7 @@ const keysOf = (requests: Seen[]) => [...new Set(requests.map(({ access_key_id }
 const isSession = (key: string) => key.startsWith('ASIA');
 
 t.test('ranks save with credentials of their job, which rotate between saves', async (t) => {
-  const { fleet, sts, seen, agent } = await start(t, { step_ms: 25 }, false);
+  const { fleet, sts, seen, agent } = await start(t, { step_ms: 25 });
   sts.life_ms = 1_500;
   await agent();
   const id = await fleet.submit({ steps: 200, every_steps: 10, ranks: 2 });
