@@ -7,7 +7,7 @@ import { capture } from './command.mjs';
 import { SetupError } from './errors.mjs';
 import { fingerprint, listFiles } from './fingerprint.mjs';
 import { withLock } from './lock.mjs';
-import { dropForeignBuild } from './native-core.mjs';
+import { dropForeignBuild, isaStamp } from './native-core.mjs';
 import { checkNodeVersion, nodeVersionAdvice, recommendedMajors } from './node-version.mjs';
 import { hasVersions } from './npm-packages.mjs';
 import { inRoot } from './paths.mjs';
@@ -61,6 +61,15 @@ t.test('a build folder of a moved or copied checkout is not used', async (t) => 
     dropForeignBuild(build, join(dir, 'a'));
     t.equal(existsSync(build), isKept, home);
   }
+});
+
+t.test('a native build belongs to the instruction sets of a processor, or to all', async (t) => {
+  const machine = (...flags) => `processor\t: 0\nflags\t\t: fpu ${flags.join(' ')} sse2\nbugs\t\t: avx512f\n`;
+  const small = isaStamp(machine('avx2', 'fma', 'f16c'), false);
+  t.not(isaStamp(machine('avx2', 'fma', 'f16c', 'avx512f', 'avx512_bf16'), false), small);
+  t.equal(isaStamp(machine('mmx', 'f16c', 'fma', 'avx2'), false), small, 'other flags do not matter');
+  t.equal(isaStamp(machine('avx2'), true), isaStamp('', true), 'all: on every machine the same');
+  t.not(isaStamp('', false), isaStamp('', true));
 });
 
 t.test('commands: output, exit code, lines, a missing program', async (t) => {

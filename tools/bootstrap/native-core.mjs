@@ -30,12 +30,31 @@ function sources(withTests) {
   return listFiles(['native'], accept);
 }
 
-const stampFile = (name) => inRoot(nativeBuilds[name].dir, `.stamp-${name}`);
-const currentStamp = (name) => fingerprint(sources(nativeBuilds[name].withTests));
+const ALL_ISAS = 'all';
+const wantsAllIsas = () => process.env.ZF_ALL_ISAS === '1';
 
-/** True if this build was made from exactly these sources. */
+/**
+ * Names the instruction-set paths of a build: all of them, or the processor's flags from which native/cmake/isas.cmake chooses. A build
+ * from a machine of another kind is therefore not current.
+ * @param {string} cpuInfo
+ */
+export function isaStamp(cpuInfo, all = wantsAllIsas()) {
+  const flags = /^flags\s*:.*$/m.exec(cpuInfo)?.[0] ?? '';
+  return all ? ALL_ISAS : (flags.match(/\b(?:avx\w*|fma|f16c)\b/g) ?? []).sort().join(' ');
+}
+
+const stampFile = (name) => inRoot(nativeBuilds[name].dir, `.stamp-${name}`);
+
+/** Stamps that a build may have. The first is what a build gets now; one with all instruction-set paths serves every machine. */
+function currentStamps(name) {
+  const made = fingerprint(sources(nativeBuilds[name].withTests));
+  const isas = [isaStamp(readFileSync('/proc/cpuinfo', 'utf8')), ALL_ISAS];
+  return isas.map((paths) => `${made} ${paths}`);
+}
+
+/** True if this build was made from exactly these sources, with the instruction-set paths that are wanted here. */
 export function nativeBuildIsCurrent(name) {
-  return stampMatches(stampFile(name), currentStamp(name));
+  return currentStamps(name).some((stamp) => stampMatches(stampFile(name), stamp));
 }
 
 /**
@@ -70,10 +89,11 @@ export function dropForeignBuild(dir, source_dir) {
  */
 export async function buildNative(name, onProgress = () => {}) {
   const { configurePreset, dir } = nativeBuilds[name];
-  const value = currentStamp(name);
+  const [stamp] = currentStamps(name);
   const cwd = inRoot('native');
   dropForeignBuild(inRoot(dir), cwd);
-  await runLogged(`native-${name}-configure`, ['cmake', '--preset', configurePreset], { cwd });
+  const isas = `-DZF_ALL_ISAS=${wantsAllIsas() ? 'ON' : 'OFF'}`;
+  await runLogged(`native-${name}-configure`, ['cmake', '--preset', configurePreset, isas], { cwd });
   const onLine = (line) => {
     const percent = buildPercent(line);
     if (percent !== null) onProgress(percent);
@@ -83,5 +103,5 @@ export async function buildNative(name, onProgress = () => {}) {
     cwd,
     onLine,
   });
-  writeStamp(stampFile(name), value);
+  writeStamp(stampFile(name), stamp);
 }

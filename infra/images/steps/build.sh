@@ -12,7 +12,8 @@ out=$1
 app=$out/app
 mkdir -p "$app/native/build"
 
-npm run setup
+# The machine that runs an image may have other instruction sets than the one that builds it.
+ZF_ALL_ISAS=1 npm run setup
 
 cp package.json package-lock.json LICENSE openapi.yaml infra/images/steps/make-bucket.mjs "$app"
 mkdir "$app/web" && cp -r web/build "$app/web/build"

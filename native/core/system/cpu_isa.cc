@@ -58,13 +58,17 @@ CpuIsa best_cpu_isa() {
 
 CpuIsa cpu_isa_from_name(std::string_view name) {
   if (name.empty() || name == "auto") return best_cpu_isa();
-  std::string available;
+  std::string available = "auto";
   for (const CpuIsa isa : kBuiltIn) {
     if (!machine_has(isa)) continue;
     if (name == name_of(isa)) return isa;
-    available += std::string(available.empty() ? "" : ", ") + name_of(isa);
+    available += std::string(", ") + name_of(isa);
   }
-  throw Error("isa_unavailable", "no instruction-set path '" + std::string(name) + "' here; available: auto, " + available);
+  std::string reason = "unknown";
+  for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16}) {
+    if (name == name_of(isa)) reason = machine_has(isa) ? "not in this build: build with ZF_ALL_ISAS=1" : "not on this machine";
+  }
+  throw Error("isa_unavailable", "instruction-set path '" + std::string(name) + "' is " + reason + "; available: " + available);
 }
 
 std::string numerics_fingerprint(CpuIsa isa) {
