@@ -12,6 +12,7 @@ out=$1
 app=$out/app
 mkdir -p "$app/native/build"
 
+# The machine that runs an image may have other instruction sets than the one that builds it.
 ZF_ALL_ISAS=1 npm run setup
 
 cp package.json package-lock.json LICENSE openapi.yaml infra/images/steps/make-bucket.mjs "$app"

@@ -69,33 +69,68 @@ ZF_INLINE void for_sums(const Body& body) {
   });
 }
 
-template <int kRows, class T>
-ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, const T* all, Sums<kRows>& sum) {
-  const T* c = all + tile.row * block.c_stride + tile.col;
-  const int64_t stride = block.c_stride, left = block.cols - tile.col;
-  if (left >= kTileCols) {
-    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
-      sum[r.value][v.value] = load(c + r.value * stride + v.value * kLanes);
-    });
-    return;
-  }
-  for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
-    sum[r.value][v.value] = load_first(c + r.value * stride + v.value * kLanes, lanes_left(left - v.value * kLanes));
+// A tile with fewer than kTileRows rows or kTileCols columns passes its sums through memory to load_rows() and store_rows(). Such
+// tiles are rare. Unrolled copies of that code for every number of rows and type would take most of the time to compile the kernels.
+
+[[gnu::noinline]] void load_rows(const GemmBlock& block, const Tile& tile, int rows, vf (*sums)[kTileVectors]) {
+  with_model_element(block.c_dtype, [&]<class T>(T*) {
+    for (int row = 0; row < rows; ++row) {
+      const T* c = static_cast<const T*>(block.c) + (tile.row + row) * block.c_stride + tile.col;
+      for (int v = 0; v < kTileVectors; ++v) {
+        const int lanes = lanes_left(block.cols - tile.col - v * kLanes);
+        sums[row][v] = lanes == kLanes ? load(c + v * kLanes) : load_first(c + v * kLanes, lanes);
+      }
+    }
   });
 }
 
-template <int kRows, class T>
-ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, T* all, const Sums<kRows>& sum) {
-  T* c = all + tile.row * block.c_stride + tile.col;
+[[gnu::noinline]] void store_rows(const GemmBlock& block, const Tile& tile, int rows, const vf (*sums)[kTileVectors]) {
+  with_model_element(block.c_dtype, [&]<class T>(T*) {
+    for (int row = 0; row < rows; ++row) {
+      T* c = static_cast<T*>(block.c) + (tile.row + row) * block.c_stride + tile.col;
+      for (int v = 0; v < kTileVectors; ++v) {
+        const int lanes = lanes_left(block.cols - tile.col - v * kLanes);
+        if (lanes == kLanes) {
+          store(c + v * kLanes, sums[row][v]);
+        } else {
+          store_first(c + v * kLanes, sums[row][v], lanes);
+        }
+      }
+    }
+  });
+}
+
+template <int kRows>
+ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows>& sum) {
   const int64_t stride = block.c_stride, left = block.cols - tile.col;
-  if (left >= kTileCols) {
+  if (kRows < kTileRows || left < kTileCols) {
+    vf rows[kRows][kTileVectors];
+    load_rows(block, tile, kRows, rows);
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA { sum[r.value][v.value] = rows[r.value][v.value]; });
+    return;
+  }
+  with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
+    const T* c = static_cast<const T*>(block.c) + tile.row * stride + tile.col;
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      sum[r.value][v.value] = load(c + r.value * stride + v.value * kLanes);
+    });
+  });
+}
+
+template <int kRows>
+ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, const Sums<kRows>& sum) {
+  const int64_t stride = block.c_stride, left = block.cols - tile.col;
+  if (kRows < kTileRows || left < kTileCols) {
+    vf rows[kRows][kTileVectors];
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA { rows[r.value][v.value] = sum[r.value][v.value]; });
+    store_rows(block, tile, kRows, rows);
+    return;
+  }
+  with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
+    T* c = static_cast<T*>(block.c) + tile.row * stride + tile.col;
     for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
       store(c + r.value * stride + v.value * kLanes, sum[r.value][v.value]);
     });
-    return;
-  }
-  for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
-    store_first(c + r.value * stride + v.value * kLanes, sum[r.value][v.value], lanes_left(left - v.value * kLanes));
   });
 }
 
@@ -111,11 +146,7 @@ ZF_INLINE void add_bias(const GemmBlock& block, const Tile& tile, const T* bias,
 template <class Dot, int kRows>
 void run_tile(const GemmBlock& block, const Tile& tile) {
   Sums<kRows> sum{};
-  if (block.accumulate) {
-    with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
-      load_tile<kRows>(block, tile, static_cast<const T*>(block.c), sum);
-    });
-  }
+  if (block.accumulate) load_tile<kRows>(block, tile, sum);
   const uint32_t* a = tile.a;
   const uint32_t* b = tile.b;
   const int64_t row_stride = block.a_row_stride, step_stride = block.a_step_stride;
@@ -138,9 +169,7 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
       add_bias<kRows>(block, tile, static_cast<const T*>(block.bias), sum);
     });
   }
-  with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
-    store_tile<kRows>(block, tile, static_cast<T*>(block.c), sum);
-  });
+  store_tile<kRows>(block, tile, sum);
 }
 
 template <class Dot>

@@ -25,8 +25,8 @@ struct Shape {
 
 // Shapes: one tile, many, broken ones, no row at all; k of less than a step, of several, in two parts. Columns and k in
 // eights.
-constexpr Shape kShapes[] = {{1, 8, 8},     {130, 40, 136}, {0, 16, 8},       {64, 200, 24},
-                             {5, 264, 304}, {257, 64, 16},  {17, 72, 40, 24}, {129, 160, 128, 96}};
+constexpr Shape kVaryingShapes[] = {{1, 8, 8},     {130, 40, 136}, {0, 16, 8},       {64, 200, 24},
+                                    {5, 264, 304}, {257, 64, 16},  {17, 72, 40, 24}, {129, 160, 128, 96}};
 
 enum class Way { kForward, kInputGradient, kWeightGradient };
 
@@ -34,7 +34,7 @@ enum class Way { kForward, kInputGradient, kWeightGradient };
 class Products {
  public:
   Products(const Context& ctx, DType dtype, DType c_dtype, Way way) : ctx_(ctx), way_(way) {
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kVaryingShapes) {
       if (shape.m > 0 || way != Way::kWeightGradient) add(shape, dtype, c_dtype);  // an operand has at least one row
     }
   }

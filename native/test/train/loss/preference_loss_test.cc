@@ -77,6 +77,8 @@ TEST_CASE("preferences: digests, metrics and evaluations are equal for 1, 2, 3 a
         CHECK(expected.losses.front() != expected.losses.back());
         CHECK(expected.num_targets.front() > 0);
         for (const int world_size : {1, 2, 3, 4}) {
+          // exactness_test.cc has every number of ranks in both precisions.
+          if (precision == DType::kF32 && world_size != 3) continue;
           CAPTURE(world_size);
           for (const Reported& of_rank : reported(job, world_size, 2)) CHECK(of_rank == expected);
         }

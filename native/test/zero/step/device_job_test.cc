@@ -52,13 +52,13 @@ std::vector<std::string> digests_on(Device device, const FakeJob& job, int world
 }
 
 void check_every_device(const FakeJob& job, std::initializer_list<int> world_sizes = {1, 3}) {
-  constexpr int kSteps = 3;
+  constexpr int kDeviceSteps = 3;
   for (const int world_size : world_sizes) {
-    const auto expected = job.digests(world_size, kSteps);
+    const auto expected = job.digests(world_size, kDeviceSteps);
     for (const Device device : devices_here()) {
       CAPTURE(to_string(device));
       CAPTURE(world_size);
-      CHECK(digests_on(device, job, world_size, kSteps) == expected);
+      CHECK(digests_on(device, job, world_size, kDeviceSteps) == expected);
     }
   }
 }
