@@ -22,6 +22,17 @@ const traceOf = (jobs: Trace['jobs']): Trace => ({
   jobs,
 });
 
+const TRACES = tracesOf(1, 3);
+const played = new Map<number, ReturnType<typeof playController>>();
+
+/** Returns the result of the controller without moves, played once per trace. */
+function playStaying(index: number): ReturnType<typeof playController> {
+  const found =
+    played.get(index) ?? playController(TRACES[index] as Trace, { ...OPTIONS, move_seconds: null });
+  played.set(index, found);
+  return found;
+}
+
 /** Desired machines after each minute. */
 function sizes(trace: Trace, minutes: number, protects = true): number[] {
   const fleet = new Fleet(trace);
@@ -96,8 +107,8 @@ t.test(
       [2, 5],
       [2, 10],
     ] as const) {
-      const trace = tracesOf(1, 3)[index] as Trace;
-      const own = playController(trace, { ...OPTIONS, move_seconds: null });
+      const trace = TRACES[index] as Trace;
+      const own = playStaying(index);
       const other = playTargetTracking(trace, acceptable_minutes * 60, true);
       t.match(own, { unfinished: 0, busy_killed: 0 });
       t.ok(
@@ -111,9 +122,8 @@ t.test(
 );
 
 t.test('moves empty machines: fewer GPU-hours, and jobs end hardly later', async (t) => {
-  const trace = tracesOf(1, 3)[2] as Trace;
-  const moving = playController(trace, OPTIONS);
-  const staying = playController(trace, { ...OPTIONS, move_seconds: null });
+  const moving = playController(TRACES[2] as Trace, OPTIONS);
+  const staying = playStaying(2);
   t.match(moving, { unfinished: 0, busy_killed: 0 });
   t.equal(staying.vacated, 0);
   t.ok(moving.vacated > 10, `${moving.vacated} machines were emptied`);

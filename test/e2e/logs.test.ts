@@ -13,7 +13,7 @@ t.test('the log of a job on two agents', async (t) => {
   await cluster.agent({ slots: 1 });
   const { jobs, datasets } = cluster.client;
   const dataset = (await datasets.create('openapi', sampleText())).id;
-  const spec = largerSteps(smallJob({ name: 'logged', dataset, steps: STEPS, ranks: 2, every_steps: 10 }));
+  const spec = largerSteps(smallJob({ name: 'logged', dataset, steps: STEPS, ranks: 2, every_steps: 10 }), 20);
   const { id } = await jobs.create(spec);
 
   const followed: JobLog[] = [];
@@ -27,7 +27,7 @@ t.test('the log of a job on two agents', async (t) => {
     [1, 1],
     'one rank at each agent',
   );
-  await jobs.until(id, ({ latest_checkpoint }) => latest_checkpoint !== null);
+  await jobs.until(id, ({ latest_checkpoint }) => latest_checkpoint !== null, { interval_ms: 20 });
   const [, killed] = cluster.ranks();
   if (killed) process.kill(killed.pid, 'SIGKILL');
   const job = await jobs.until(id, () => false);

@@ -79,7 +79,7 @@ for (const packing of ['split', 'whole'] as const)
       validation_fraction: 0.1,
     };
     const made = [];
-    for (const num_threads of [1, 2, 3]) {
+    for (const num_threads of [1, 3]) {
       const cache_dir = `${request.cache_dir}-${num_threads}`;
       const paths = await prepareTokens(objects, { ...request, data, cache_dir, num_threads });
       const names = await readdir(cache_dir, { recursive: true });
@@ -96,11 +96,13 @@ for (const packing of ['split', 'whole'] as const)
       const training = await documentsOf(paths.token_file);
       const validation = await documentsOf(paths.validation_file!);
       t.equal(validation.length, DOCUMENTS.length / 10);
-      const rest = [...training];
-      for (const document of expected) {
-        const from = JSON.stringify(document) === JSON.stringify(rest[0]) ? rest : validation;
-        t.same(from.shift(), document, 'documents are split off whole and stay in order');
-      }
+      const rest = training.map((document) => JSON.stringify(document));
+      const split = validation.map((document) => JSON.stringify(document));
+      const ordered = expected.map((document) => {
+        const from = JSON.stringify(document) === rest[0] ? rest : split;
+        return JSON.parse(from.shift() ?? 'null');
+      });
+      t.same(ordered, expected, 'documents are split off whole and stay in order');
       const { sequences } = await readTokenFile(paths.token_file);
       const lengths = expected.map(({ tokens }) => tokens.length);
       t.match(paths.summary, {
@@ -115,7 +117,6 @@ for (const packing of ['split', 'whole'] as const)
       });
     }
     t.same(made[1], made[0]);
-    t.same(made[2], made[0]);
   });
 
 t.test('documents without tokens do not appear in the files', async (t) => {
