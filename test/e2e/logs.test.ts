@@ -13,7 +13,10 @@ t.test('the log of a job on two agents', async (t) => {
   await cluster.agent({ slots: 1 });
   const { jobs, datasets } = cluster.client;
   const dataset = (await datasets.create('openapi', sampleText())).id;
-  const spec = largerSteps(smallJob({ name: 'logged', dataset, steps: STEPS, ranks: 2, every_steps: 10 }), 20);
+  const spec = largerSteps(
+    smallJob({ name: 'logged', dataset, steps: STEPS, ranks: 2, every_steps: 10 }),
+    20,
+  );
   const { id } = await jobs.create(spec);
 
   const followed: JobLog[] = [];
