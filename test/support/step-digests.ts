@@ -4,10 +4,10 @@ import { collect } from '../../client/index.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack } from './stack.js';
 
-export const STEPS = 20;
+const STEPS = 20;
 
 /** State digests by step, of the checkpoints that a job has kept. */
-export type Digests = Map<number, string>;
+type Digests = Map<number, string>;
 
 /**
  * Digests of a job that requests a checkpoint of every step, for each number of ranks. A step whose save would have to wait for

@@ -70,7 +70,7 @@ async function bundle(entries, folder) {
 }
 
 /**
- * Bundles each program and each thread with the packages that it imports to dist/. A bundled rank starts in half the processor time.
+ * Bundles each program and each thread with the packages that it imports to dist/. A bundled rank loads in about half the processor time.
  * Their main modules are files named main.ts or …-main.ts. Types are checked by the compiler (typescript.mjs), which set-up does not need.
  */
 export async function bundlePrograms() {
