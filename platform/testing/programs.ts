@@ -1,10 +1,15 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const INSTALL_TIMEOUT_MS = 480_000;
+
+/** APT refuses a second process instead of waiting, and test files that run at the same time need packages at the same time. */
+const LOCK = join(tmpdir(), 'zerofleet-apt.lock');
+const INSTALL = 'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"';
 
 /** Returns the names from `programs` that are not on the PATH. */
 export function missingPrograms(programs: readonly string[]): string[] {
@@ -35,8 +40,7 @@ export async function ensureInstalled(
   if (process.getuid?.() !== 0 || missingPrograms(['apt-get']).length > 0) return wanted;
   const options = { timeout: INSTALL_TIMEOUT_MS, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
   try {
-    await run('apt-get', ['update', '-qq'], options);
-    await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], options);
+    await run('flock', [LOCK, 'sh', '-c', INSTALL, 'apt', ...packages], options);
   } catch (error) {
     return `${wanted}; installing failed: ${String(error).split('\n')[0]}`;
   }
