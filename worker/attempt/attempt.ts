@@ -12,7 +12,8 @@ import { toRankError } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { isGpuFault } from '../gpus/gpu-faults.js';
 import { isLeaseLoss } from '../lease/lease.js';
-import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
+import { prepareRanks } from '../supervisor/local-rank-host.js';
+import { type AttemptContext, emit, flushReports, type GenerationContext, localRanks } from './context.js';
 import { currentJob, trainableJob } from './current-job.js';
 import { type AttemptError, describeError, rootCauseOf } from './failure.js';
 import { cancel, exportWeights, fail, type Handover, isComplete, release, succeed } from './finish.js';
@@ -87,6 +88,7 @@ export class Attempt {
 
   private async once(): Promise<Verdict> {
     const { lease, stops } = this.ctx;
+    let endUnused = () => {};
     try {
       if (stops.ending) return await this.conclude(stops.ending);
       // The reason for the interruption was withdrawn.
@@ -94,6 +96,8 @@ export class Attempt {
       const placed = await this.placed();
       if (!placed) return await this.release({ reason: 'waiting_for_capacity', preempted: this.moving });
       const opened = { ...placed, session: await this.openSession() };
+      // Later generations have their data.
+      if (!this.data) endUnused = prepareRanks(this.ctx.deps, opened.session, localRanks(placed));
       const data = await prepareData(opened, this.interrupt.signal, this.data);
       this.data = data;
       const resume = await this.checkpoints.newest();
@@ -112,6 +116,8 @@ export class Attempt {
       if (stops.ending) return this.conclude(stops.ending);
       if (this.interrupt.signal.aborted) return 'again';
       return this.recover(describeError(error));
+    } finally {
+      endUnused();
     }
   }
 

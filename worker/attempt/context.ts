@@ -139,13 +139,18 @@ export function threadsOfRanks(
   return threads_per_rank ?? (gpus && zero.offload === 'none' ? Math.min(GPU_RANK_THREADS, share) : share);
 }
 
+/** Returns the number of a placement's ranks on this machine. */
+export function localRanks({ placements }: Pick<PlacedContext, 'placements'>): number {
+  return placements[0]?.slots ?? 1;
+}
+
 /** Returns the threads of each of this machine's ranks. */
 export function threadsPerRank({
   deps,
   job,
   placements,
 }: Pick<PlacedContext, 'deps' | 'job' | 'placements'>): number {
-  return threadsOfRanks(deps, placements[0]?.slots ?? 1, job.spec);
+  return threadsOfRanks(deps, localRanks({ placements }), job.spec);
 }
 
 /** Writes the pending metrics and log lines; nothing can be written after the job is returned or has ended. */

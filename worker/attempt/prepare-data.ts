@@ -13,7 +13,7 @@ import { type PreparedTokens, removeAttempt, type TokenRequest } from '../data/p
 import { CacheUse } from '../data/token-cache.js';
 import type { TaskProgress } from '../tasks/protocol.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AgentDeps, emit, type PlacedContext, threadsPerRank } from './context.js';
+import { type AgentDeps, emit, localRanks, type PlacedContext, threadsPerRank } from './context.js';
 
 /** Files that the ranks of a job read. They stay in the cache until their use ends. */
 export interface PreparedData {
@@ -42,9 +42,9 @@ export async function prepareData(
 ): Promise<PreparedData> {
   if (before && (await before.use.isThere())) return before;
   await before?.use.end();
-  const { deps, job, lease, placements, session } = ctx;
+  const { deps, job, lease, session } = ctx;
   const { summary, ...data } = await prepareTokensOf(deps, job, {
-    num_threads: threadsPerRank(ctx) * (placements[0]?.slots ?? 1),
+    num_threads: threadsPerRank(ctx) * localRanks(ctx),
     signal,
     session,
     getDataset: (id) => lease.call(() => deps.store.getDataset(id)),

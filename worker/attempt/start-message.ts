@@ -1,7 +1,7 @@
 import { traceHeaders } from '../../contracts/index.js';
 import type { EvaluationFile, StartMessage } from '../../contracts/rank-protocol.js';
 import { agentSilenceMs } from '../common/timing.js';
-import { type GenerationContext, threadsPerRank } from './context.js';
+import { type GenerationContext, localRanks, threadsPerRank } from './context.js';
 import type { BasePoint } from './load/base-point.js';
 import type { LoadPoint } from './load/load-point.js';
 import { rendezvousAddress } from './world-links.js';
@@ -38,7 +38,7 @@ export function startMessage(
     world_size,
     device: deps.gpus ? 'cuda' : 'cpu',
     threads: threadsPerRank(ctx),
-    local_ranks: ctx.placements[0]?.slots ?? 1,
+    local_ranks: localRanks(ctx),
     spec: job.spec,
     token_file,
     evaluation_files,

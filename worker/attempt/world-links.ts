@@ -8,7 +8,7 @@ import type { JobSession } from '../credentials/job-session.js';
 import { type Assembly, assemble } from '../link/assemble.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';
 import { Members } from '../link/members.js';
-import { LocalRankHost } from '../supervisor/local-rank-host.js';
+import { LocalRankHost, prepareRanks } from '../supervisor/local-rank-host.js';
 import {
   type AgentDeps,
   type GenerationContext,
@@ -65,6 +65,7 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
     join: (world) => {
       let session: JobSession | null = null;
       let data: PreparedData | null = null;
+      let endUnused = () => {};
       const member = new MemberWorld({
         world,
         worker_id,
@@ -76,6 +77,7 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
           session = (await deps.sessions?.open(job, { purpose, signal })) ?? null;
           // The leader has counted the samples before it sealed the world.
           const membership = { deps, world, worker_id, signal, job: withSteps(job), session };
+          endUnused = prepareRanks(deps, session, sizeOf(membership).ranks);
           data = await prepareMember(membership);
           return memberJob(membership, data);
         },
@@ -83,7 +85,10 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
         silence_ms: timing.silence_ms,
         log: log.child({ job_id: world.job_id, epoch: epochOf(world.execution) }),
       });
-      void member.ended.then(() => Promise.all([session?.close(), data?.use.end()]));
+      void member.ended.then(() => {
+        endUnused();
+        return Promise.all([session?.close(), data?.use.end()]);
+      });
       return member;
     },
   });

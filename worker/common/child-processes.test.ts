@@ -1,4 +1,5 @@
 /** Tests of processes that survive SIGKILL. */
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
@@ -6,6 +7,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { runTask } from '../tasks/task-runner.js';
 import { testProcesses, unkillableProcesses } from '../testing/child-processes.js';
+import type { Fork } from './child-processes.js';
 
 const waiting = fileURLToPath(new URL('../testing/scripted-rank.js', import.meta.url));
 const programs = { rank: waiting, task: waiting };
@@ -53,4 +55,30 @@ t.test('a task that cannot be killed does not block', async (t) => {
   stop.abort(new ZerofleetError('device_unavailable', 'too late'));
   await t.rejects(task, { code: 'device_unavailable' });
   t.match(processes.problem, /^inspect_machine, process/);
+});
+
+t.test('processes that were prepared are taken by work in the same environment', async (t) => {
+  const started: ChildProcess[] = [];
+  const record: Fork = (...call) => {
+    const child = fork(...call);
+    started.push(child);
+    return child;
+  };
+  const processes = testProcesses({ programs, fork: record });
+  const env = { ...process.env, ZF_TEST: 'a' };
+  const endUnused = processes.prepare('rank', env, 3);
+  t.equal(started.length, 3);
+  const [first, second, third] = started as [ChildProcess, ChildProcess, ChildProcess];
+  t.equal(processes.start('rank', { ...env }), first);
+  const other = processes.start('rank', { ...env, ZF_TEST: 'b' });
+  t.notOk([first, second, third].includes(other), 'of another environment');
+  second.kill('SIGKILL');
+  await once(second, 'exit');
+  endUnused();
+  await once(third, 'close');
+  t.equal(third.signalCode, 'SIGKILL', 'the dead one is forgotten, and the last one had no work');
+  t.equal(first.exitCode ?? first.signalCode, null);
+  const ended = [first, other].map((child) => once(child, 'close'));
+  for (const child of [first, other]) processes.kill(child, 'rank', () => t.fail('it ended'));
+  await Promise.all(ended);
 });

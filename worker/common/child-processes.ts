@@ -5,9 +5,11 @@ import type { Logger } from '../../platform/logging/logging.js';
 /** Starts a program with Node.js, as `fork` does. */
 export type Fork = (program: string, args: readonly string[], options: ForkOptions) => ChildProcess;
 
+type Program = 'rank' | 'task';
+
 export interface ChildProcessesOptions {
   /** Absolute paths of the main modules. */
-  programs: { rank: string; task: string };
+  programs: Record<Program, string>;
   /** Time after SIGKILL until a process counts as unkillable. */
   kill_ms: number;
   log: Logger;
@@ -25,6 +27,8 @@ export class ChildProcesses {
   /** Unkillable processes, each with its description. */
   private readonly unkillable = new Map<ChildProcess, string>();
   private readonly watchers: (() => void)[] = [];
+  /** Processes that wait for their first message. */
+  private readonly waiting = new Set<{ key: string; child: ChildProcess }>();
 
   constructor(private readonly options: ChildProcessesOptions) {}
 
@@ -38,7 +42,35 @@ export class ChildProcesses {
     this.watchers.push(watcher);
   }
 
-  start(program: 'rank' | 'task', env: NodeJS.ProcessEnv): ChildProcess {
+  /**
+   * Starts processes before there is work for them: a rank loads its program and the native core in about the time in which its data is
+   * prepared. `start` takes them when program and environment are the same.
+   * @returns function that ends those of them that were not taken
+   */
+  prepare(program: Program, env: NodeJS.ProcessEnv, count: number): () => void {
+    const key = keyOf(program, env);
+    const prepared = Array.from({ length: count }, () => ({ key, child: this.fork(program, env) }));
+    for (const entry of prepared) {
+      this.waiting.add(entry);
+      for (const event of ['error', 'exit']) entry.child.on(event, () => this.waiting.delete(entry));
+    }
+    return () => {
+      for (const entry of prepared)
+        if (this.waiting.delete(entry)) this.kill(entry.child, `${program} without work`, () => undefined);
+    };
+  }
+
+  start(program: Program, env: NodeJS.ProcessEnv): ChildProcess {
+    const key = keyOf(program, env);
+    for (const entry of this.waiting) {
+      if (entry.key !== key) continue;
+      this.waiting.delete(entry);
+      return entry.child;
+    }
+    return this.fork(program, env);
+  }
+
+  private fork(program: Program, env: NodeJS.ProcessEnv): ChildProcess {
     const { programs, fork: start = fork } = this.options;
     return start(programs[program], [], {
       env,
@@ -83,6 +115,10 @@ export class ChildProcesses {
   private changed(): void {
     for (const watcher of this.watchers) watcher();
   }
+}
+
+function keyOf(program: Program, env: NodeJS.ProcessEnv): string {
+  return JSON.stringify([program, env]);
 }
 
 /** Returns the state of a process and the kernel function in which it waits. Reading either does not block. */

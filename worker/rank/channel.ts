@@ -26,9 +26,18 @@ export function processChannel(): RankChannel {
         process.send(message, undefined, undefined, (error) => (error ? reject(error) : resolve()));
       }),
     onMessage: (handler) =>
-      process.on('message', (message) => handler(message as AgentMessage | LocalMessage)),
+      process.on('message', (received) => {
+        const message = received as AgentMessage | LocalMessage;
+        if (message.kind === 'start') Object.assign(process.env, traceEnv(message));
+        handler(message);
+      }),
     onDisconnect: (handler) => process.on('disconnect', handler),
   };
+}
+
+/** Returns the variables that OpenTelemetry instrumentations read. */
+function traceEnv({ trace: { traceparent, tracestate } }: StartMessage): NodeJS.ProcessEnv {
+  return { TRACEPARENT: traceparent, ...(tracestate !== null && { TRACESTATE: tracestate }) };
 }
 
 /** Dispatches the agent's messages: promises for single events, fields for current values. */

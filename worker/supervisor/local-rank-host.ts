@@ -4,6 +4,7 @@ import { traceHeaders } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
+import { childEnv } from '../common/child-env.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { workerLine } from './log-line.js';
@@ -29,6 +30,18 @@ export interface LocalRankHostOptions {
   /** Null: ranks compute on the CPU. */
   gpus: RankGpus | null;
   log: Logger;
+}
+
+/**
+ * Starts the processes of ranks while their data is prepared. Those on GPUs start with their world, which knows the free GPUs.
+ * @returns function that ends the processes that no rank has taken
+ */
+export function prepareRanks(
+  { processes, gpus }: Pick<LocalRankHostOptions, 'processes' | 'gpus'>,
+  session: JobSession | null,
+  count: number,
+): () => void {
+  return gpus ? () => undefined : processes.prepare('rank', childEnv(session !== null, null), count);
 }
 
 /** Runs ranks as child processes of this agent. */
@@ -58,7 +71,6 @@ export class LocalRankHost implements RankHost {
     const own = {
       ...heartbeat,
       rank: number,
-      trace,
       log,
       confined: session !== null,
       gpu: gpu?.uuid ?? null,

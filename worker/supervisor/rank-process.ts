@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { type TraceContext, traceHeaders } from '../../contracts/index.js';
 import type {
   AgentMessage,
   LocalMessage,
@@ -32,8 +31,6 @@ export interface RankProcessOptions {
   heartbeat_ms: number;
   /** Time without a message of this agent after which the rank ends itself. */
   agent_silence_ms: number;
-  /** The rank's span in a trace; programs that it runs find it in their environment. */
-  trace: TraceContext;
   log: Logger;
   onMessage(message: RankMessage): void;
   onLine(line: LogLine): void;
@@ -68,8 +65,7 @@ export class RankProcess implements Rank {
     this.rank = options.rank;
     this.ended = this.end.promise;
     this.closed = this.process_end.promise;
-    const env = { ...childEnv(options.confined, options.gpu), ...traceEnv(options.trace) };
-    this.child = options.processes.start('rank', env);
+    this.child = options.processes.start('rank', childEnv(options.confined, options.gpu));
     this.silence = new SilenceWatch(options.silence_ms, START_MS, (silent_ms) =>
       this.stop({ kind: 'silent', silent_ms }),
     );
@@ -169,10 +165,4 @@ export class RankProcess implements Rank {
     this.options.log.info({ rank: this.rank, stream, line: message }, 'rank output');
     this.options.onLine(line);
   }
-}
-
-/** Returns the variables that OpenTelemetry instrumentations read. */
-function traceEnv(trace: TraceContext): NodeJS.ProcessEnv {
-  const { traceparent, tracestate } = traceHeaders(trace);
-  return { TRACEPARENT: traceparent, ...(tracestate !== null && { TRACESTATE: tracestate }) };
 }

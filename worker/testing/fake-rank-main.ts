@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AgentMessage, LocalMessage } from '../../contracts/rank-protocol.js';
 import { type ObjectStore, ObjectStoreError, openObjectStore } from '../../platform/object-store/index.js';
 import { processChannel } from '../rank/channel.js';
 import { processJournal, withJournal } from '../rank/journal.js';
@@ -89,6 +90,11 @@ async function openWithFaults(...args: Parameters<typeof openObjectStore>): Prom
   });
 }
 
-for (const name of plan.print ?? []) console.log(`${name}=${process.env[name]}`);
 const core = fakeCore({ beforeStep, evalLoss: (step, file) => plan.eval_losses?.[file]?.[step] });
-process.exit(await runRank(withJournal(processChannel(), processJournal), core, openWithFaults));
+const exit_code = runRank(withJournal(processChannel(), processJournal), core, openWithFaults);
+// The start message completes the environment.
+process.on('message', ({ kind }: AgentMessage | LocalMessage) => {
+  if (kind !== 'start') return;
+  for (const name of plan.print ?? []) console.log(`${name}=${process.env[name]}`);
+});
+process.exit(await exit_code);
