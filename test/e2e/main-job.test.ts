@@ -8,6 +8,7 @@ import { largerSteps, smallJob } from '../support/specs.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';
 
 const STEPS = 60;
+const MAX_TRIES = 10;
 
 let stack: TestStack;
 let client: Zerofleet;
@@ -142,15 +143,17 @@ t.test('paused on 2 ranks, resumed on 3 and resized to 1 while it runs: the same
 });
 
 t.test('a rank killed within a step: the same digest', async (t) => {
-  const spec = smallJob({ name: 'killed', dataset, steps: STEPS, ranks: 2, every_steps: 10 });
-  const { id } = await client.jobs.create(spec);
-  await client.jobs.until(id, (job) => job.progress.step >= 25, { interval_ms: 5 });
-  const ranks = rankProcesses(stack.pid);
-  t.equal(ranks.length, 2);
-  process.kill(ranks[1]?.pid as number, 'SIGKILL');
-  const final = await finish(await client.jobs.get(id));
-  t.same(resultOf(final), expected);
-  const types = (await collect(client.jobs.events(id))).map((event) => event.type);
+  // On a loaded machine a job of a second can end before this test sees its progress. Then it tries again.
+  let types: string[] = [];
+  for (let tries = 0; tries < MAX_TRIES && !types.includes('rank.lost'); tries++) {
+    const spec = smallJob({ name: 'killed', dataset, steps: STEPS, ranks: 2, every_steps: 10 });
+    const { id } = await client.jobs.create(spec);
+    await client.jobs.until(id, (job) => job.progress.step >= 25, { interval_ms: 5 });
+    const [, victim] = rankProcesses(stack.pid);
+    if (victim) process.kill(victim.pid, 'SIGKILL');
+    t.same(resultOf(await finish(await client.jobs.get(id))), expected);
+    types = (await collect(client.jobs.events(id))).map((event) => event.type);
+  }
   t.ok(types.includes('rank.lost'), types.join(' '));
 });
 
