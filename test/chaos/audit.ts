@@ -13,6 +13,8 @@ export interface Findings {
   failed: string[];
   /** Ended with another digest than without faults. */
   wrong_digest: string[];
+  /** Neither whole nor equal to the answer without faults. */
+  wrong_answers: string[];
   stray_objects: string[];
   orphan_processes: string[];
 }
@@ -23,7 +25,7 @@ const SWEEP_MS = 60_000;
 export async function auditJobs(
   client: Zerofleet,
   workload: Workload,
-): Promise<Omit<Findings, 'stray_objects' | 'orphan_processes'>> {
+): Promise<Pick<Findings, 'lost' | 'doubled' | 'failed' | 'wrong_digest'>> {
   const listed = await collect(client.jobs.list());
   const findings = {
     lost: [] as string[],

@@ -20,6 +20,7 @@ for (const redis of REDIS_KINDS) {
         `fault injected: ${verb}`,
       );
     }
+    t.ok(report.answers > 0, 'questions were answered');
     t.ok(report.resizes > 0, 'jobs were resized');
     t.ok(report.spread > 0, 'jobs trained on two agents');
     t.ok(redis === 'private' || report.failovers > 0, 'Redis failed over');

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';
 import { sampleText } from '../support/stack.js';
+import { Answers } from './answers.js';
 import { auditJobs, countSpread, type Findings, orphanedObjects } from './audit.js';
 import { FaultInjector } from './fault-injector.js';
 import { FaultyS3, NO_FAULTS } from './faulty-s3.js';
@@ -37,6 +38,9 @@ export interface ChaosReport {
   pauses: number;
   resumes: number;
   resizes: number;
+  /** Whole answers, and streams that broke and were asked for again. */
+  answers: number;
+  broken_streams: number;
   /** Jobs that trained on several agents at once. */
   spread: number;
   findings: Findings;
@@ -71,11 +75,12 @@ export async function runChaos({ seconds, seed, redis }: ChaosOptions): Promise<
     const fleet = await ChaosFleet.start(options, mark);
     const faultInjector = new FaultInjector(fleet, AGENTS, store.faulty, random);
     const workload = await Workload.prepare(fleet.client, sampleText(), random);
+    const answers = await Answers.prepare(fleet.client, await workload.checkpointOfReference(), random);
     const over = AbortSignal.timeout(seconds * 1000);
     const calm = faultInjector.run(over).then(() => {
       if (store.faulty) store.faulty.faults = NO_FAULTS;
     });
-    await Promise.all([calm, workload.run(CONCURRENCY, over)]);
+    await Promise.all([calm, workload.run(CONCURRENCY, over), answers.run(over)]);
     const findings = await auditJobs(fleet.client, workload);
     const spread = await countSpread(fleet.client, workload);
     const stray_objects = await orphanedObjects(store.objects, fleet.client, workload);
@@ -91,8 +96,14 @@ export async function runChaos({ seconds, seed, redis }: ChaosOptions): Promise<
       disturbances: faultInjector.counts,
       requests: store.faulty?.counts ?? null,
       ...workload.counts,
+      ...answers.counts,
       spread,
-      findings: { ...findings, stray_objects, orphan_processes: await orphans(fleet) },
+      findings: {
+        ...findings,
+        wrong_answers: answers.wrong,
+        stray_objects,
+        orphan_processes: await orphans(fleet),
+      },
     };
   } finally {
     await store.close();

@@ -1,4 +1,4 @@
-import { ApiError, type Zerofleet } from '../../client/index.js';
+import { ApiError, collect, type Zerofleet } from '../../client/index.js';
 import { isFinal, type Job, type JobSpec } from '../../contracts/index.js';
 import { smallJob } from '../support/specs.js';
 import type { Random } from './random.js';
@@ -65,6 +65,13 @@ export class Workload {
   /** Number of reference jobs. */
   get references(): number {
     return this.digests.length;
+  }
+
+  /** Returns the last checkpoint of the first reference job. */
+  async checkpointOfReference(): Promise<string> {
+    const [newest] = await collect(this.client.jobs.checkpoints(this.submitted[0]?.id ?? ''));
+    if (!newest) throw new Error('the reference has no checkpoint');
+    return newest.id;
   }
 
   digestOf(variant: number): string | undefined {

@@ -1,8 +1,9 @@
 /** The process that runs the API and nothing else, so that its event loop delay and memory are those of the API. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ulid } from 'ulid';
-import { startTestStack, type TestStack } from '../../api/testing/stack.js';
+import { ADMIN_KEY, CHATS, startTestStack, type TestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
+import type { Checkpoint, SampleReply } from '../../contracts/index.js';
 import { S3DatasetSources } from '../../platform/dataset-sources.js';
 import { modelFolder, TINY_TOKENIZER } from '../../platform/testing/models.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
@@ -14,10 +15,26 @@ const MIB = 1024 * 1024;
 const REST_MS = 12_000;
 /** Number of garbage collections: one may free what another has found. */
 const COLLECTIONS = 5;
+const HOUR_MS = 3_600_000;
+
+const ANSWER: SampleReply = {
+  ok: true,
+  sample: {
+    prompt: 'p',
+    choices: [{ index: 0, text: 'yes', finish_reason: 'stop', logprobs: [] }],
+    usage: { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 },
+  },
+};
 
 const bucket = await openBucket();
 const stack = await startTestStack({
   sources: bucket.sources,
+  samples: {
+    sample: async (_, __, { onStart }) => {
+      onStart?.();
+      return ANSWER;
+    },
+  },
   limits: { requests_per_minute: 1_000_000_000, sample_timeout_ms: 50 },
 });
 const delay = monitorEventLoopDelay({ resolution: 1 });
@@ -76,19 +93,42 @@ async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promi
 }
 
 /** Creates an object of each kind, in states that requests alone do not reach. */
-async function fill({ store, createJob }: TestStack, known: Ids): Promise<Ids> {
+async function fill(stack: TestStack, known: Ids): Promise<Ids> {
+  const { store, createJob } = stack;
   const [queued, running, ended] = [await createJob(), await createJob(), await createJob()];
   await claimAndTrain(store, running.id, { steps: 3 });
   await claimAndTrain(store, ended.id, { steps: 2, finish: true });
   const checkpoints = (await store.listCheckpoints(running.id)).data;
+  const share = `zf_share_${ulid()}${'s'.repeat(17)}`;
+  await store.createShare(share, { job_id: running.id, description: 'for a review', life_ms: HOUR_MS });
   const key = await store.putApiKey(`zf_${ulid()}`, { name: 'other', scopes: ['jobs:read'] });
   return {
     job: [queued.id, running.id, ended.id],
     ckpt: checkpoints.map(({ id }) => id),
     ds: [queued.spec.data.dataset],
     key: [key.id],
+    chat: [await fillChat(stack)],
+    session: [await signIn(stack)],
+    share: [share],
     ...(await fillWebhook(stack, queued.id, known.wh ?? [])),
   };
+}
+
+/** Creates a checkpoint that chats. @returns its id */
+async function fillChat({ store, objects, upload, createJob }: TestStack): Promise<string> {
+  const { id: dataset } = await upload(CHATS, 'jsonl');
+  const job = await createJob({ data: { dataset, chat_template: '{{ messages }}' } });
+  await claimAndTrain(store, job.id, { steps: 1 });
+  const [checkpoint] = (await store.listCheckpoints(job.id)).data as [Checkpoint];
+  await objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
+  return checkpoint.id;
+}
+
+/** @returns the cookie of a new browser session */
+async function signIn({ request }: TestStack): Promise<string> {
+  const reply = await request({ method: 'POST', url: '/v1/sessions', payload: { token: ADMIN_KEY } });
+  const [cookie = ''] = String(reply.headers['set-cookie']).split(';', 1);
+  return cookie;
 }
 
 async function fillWebhook({ store }: TestStack, job_id: string, known: readonly string[]): Promise<Ids> {

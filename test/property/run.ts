@@ -6,6 +6,8 @@ import { loadContract } from '../../api/operations.js';
 import { ContractChecker } from '../../api/testing/contract-checker.js';
 import { HOSTILE_MODELS } from '../../api/testing/hostile-uploads.js';
 import { ADMIN_KEY } from '../../api/testing/stack.js';
+import { openaiRequests } from '../openai/requests.js';
+import { wrongShape } from '../openai/shapes.js';
 import { ApiProcess } from './api-process.js';
 import { HOSTILE, type HostileUpload, hostileRequest } from './hostile.js';
 import { type ApiDocument, type GeneratedRequest, requestsOf } from './requests.js';
@@ -45,7 +47,9 @@ const WARM_BYTES = 8 * MIB;
 const FULL_BYTES = 64 * MIB;
 const KINDS = Object.keys(HOSTILE_MODELS);
 /** Kinds of which only the newest counts. */
-const ONE_OF_EACH = new Set(['key', 'wh', 'dlv']);
+const ONE_OF_EACH = new Set(['key', 'wh', 'dlv', 'session', 'share']);
+/** Of this many requests, one comes with a browser session and one with a share. */
+const PER_OTHER_CREDENTIAL = 8;
 /** Timeout of an answer and of a stream. */
 const ANSWER_TIMEOUT_MS = 30_000;
 
@@ -72,9 +76,13 @@ class Run {
   readonly #findings = new Map<string, PropertyReport['findings'][number]>();
   readonly #statuses: PropertyReport['statuses'] = {};
   readonly #contract = loadContract();
-  readonly #generators = [...requestsOf(this.#contract.document as unknown as ApiDocument).values()];
+  readonly #generators = [
+    ...requestsOf(this.#contract.document as unknown as ApiDocument).values(),
+    ...openaiRequests().values(),
+  ];
   #serverErrors = 0;
   #hostileCount = 0;
+  #sent = 0;
 
   #hostile: Promise<void> = Promise.resolve();
 
@@ -185,12 +193,27 @@ class Run {
       this.#serverErrors += 1;
       this.#found(`status ${answer.statusCode}`, request, answer.body);
     }
-    try {
-      this.#checker.check({ method: request.method as 'GET', url: request.url }, answer);
-    } catch (error) {
-      this.#found(error instanceof Error ? error.message : String(error), request, answer.body);
-    }
+    const wrong = request.url.startsWith('/openai/') ? wrongOpenai(answer) : this.#against(request, answer);
+    if (wrong !== null) this.#found(wrong, request, answer.body);
     if (answer.statusCode === 201) this.#remember(answer.json());
+  }
+
+  /** Returns in what the answer differs from the contract, or null. */
+  #against({ method, url }: GeneratedRequest, answer: Answer): string | null {
+    try {
+      this.#checker.check({ method: method as 'GET', url }, answer);
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /** Returns the headers of the credential that comes with the next request: mostly a key. */
+  #credential(): Record<string, string> {
+    const kind = this.#sent++ % PER_OTHER_CREDENTIAL;
+    const [session, share] = [this.#known('session')[0], this.#known('share')[0]];
+    if (kind === 3 && session) return { cookie: session, 'x-zerofleet-console': '1' };
+    return { authorization: `Bearer ${kind === 5 && share ? share : ADMIN_KEY}` };
   }
 
   #remember(made: unknown): void {
@@ -218,7 +241,7 @@ class Run {
       port,
       path: url,
       headers: {
-        authorization: `Bearer ${ADMIN_KEY}`,
+        ...this.#credential(),
         ...headers,
         // Node omits it for methods that normally have no body.
         ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
@@ -241,4 +264,10 @@ class Run {
     const { statusCode = 0, headers: answered } = response;
     return { statusCode, headers: answered, body: text, json: () => JSON.parse(text) };
   }
+}
+
+/** Returns in what an answer of an OpenAI route differs from what the official client's types say, or null. */
+function wrongOpenai({ statusCode, headers, json }: Answer): string | null {
+  if (String(headers['content-type']).startsWith('application/json')) return wrongShape(statusCode, json());
+  return statusCode >= 400 ? 'an error that is not JSON' : null;
 }
