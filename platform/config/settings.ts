@@ -72,7 +72,7 @@ export const SETTINGS = [
     key: 's3_endpoint',
     fallback: null,
     unset: 'the endpoint of AWS in `AWS_REGION`',
-    help: 'URL of an S3-compatible server. Credentials come from the usual `AWS_*` variables.',
+    help: 'URL of an S3-compatible server. Requests name the bucket in their path. With a URL such as `https://{bucket}.s3.example.com` they name it in the host name; servers without path-style addressing require that. Credentials come from the usual `AWS_*` variables.',
     parse: url(['http:', 'https:']),
   },
   {

@@ -1,3 +1,4 @@
+import type { TextKind } from '../tokenizer/tokenizer.js';
 import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
@@ -48,6 +49,11 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
 
   encodeChat({ text }: RenderedText): number[] {
     return this.encodePrompt(text);
+  }
+
+  /** Unlike byte tokens of other tokenizers, incomplete characters change no text beside them. */
+  textKind(token: number): TextKind {
+    return token < this.vocab_size ? 'text' : 'none';
   }
 
   decodeAfter(_prompt: readonly number[], tokens: readonly number[]): string {

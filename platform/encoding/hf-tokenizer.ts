@@ -1,7 +1,7 @@
 import { SPECIAL_TOKENS_FILE, TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../models/documents.js';
 import { jsonObject } from '../models/read-document.js';
 import { specialTokensOf, vocabSizeOf } from '../models/tokenizer.js';
-import { type SpecialTokens, Tokenizer } from '../tokenizer/tokenizer.js';
+import { type SpecialTokens, type TextKind, Tokenizer } from '../tokenizer/tokenizer.js';
 import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
@@ -74,6 +74,10 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     const before = this.tokenizer.decode(prompt);
     const text = this.tokenizer.decode([...prompt, ...tokens]);
     return text.startsWith(before) ? text.slice(before.length) : this.tokenizer.decode(tokens);
+  }
+
+  textKind(token: number): TextKind {
+    return this.tokenizer.textKind(token);
   }
 
   /** Encodes a rendered chat. The library returns no offsets, so they are derived from the tokens' content. */

@@ -1,3 +1,4 @@
+import type { TextKind } from '../tokenizer/tokenizer.js';
 import type { RenderedText } from './chat-template.js';
 
 /** Tokenizer interface for samples. */
@@ -16,4 +17,5 @@ export interface PromptTokenizer {
   encodeChat(text: RenderedText): number[];
   /** Decodes tokens that follow the prompt's; special tokens have no text. */
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string;
+  textKind(token: number): TextKind;
 }

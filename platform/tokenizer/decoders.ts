@@ -65,6 +65,11 @@ function strip(component: Component): Decoder {
 
 const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/;
 
+/** Returns whether `ByteFallback` decodes a token with those beside it. */
+export function isByteToken(token: string): boolean {
+  return BYTE_TOKEN.test(token);
+}
+
 /** Consecutive bytes that are not UTF-8 become as many replacement characters. */
 function byteFallback(tokens: readonly string[]): string[] {
   const found: string[] = [];

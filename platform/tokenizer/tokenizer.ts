@@ -11,7 +11,7 @@ import {
   type Section,
   TokenFinder,
 } from './added-tokens.js';
-import { type Decoder, decoderOf } from './decoders.js';
+import { type Decoder, decoderOf, isByteToken } from './decoders.js';
 import { Component } from './fields.js';
 import { modelOf } from './models.js';
 import { type Normalizer, normalizerOf } from './normalizers.js';
@@ -24,6 +24,9 @@ import type { TokenModel } from './token-model.js';
  * positions (ascending, UTF-16 units) lies inside of their text.
  */
 export type SpecialTokens = 'parsed' | 'text' | readonly number[];
+
+/** How a token becomes text: not at all, as a byte whose text depends on the bytes beside it, or as text. */
+export type TextKind = 'none' | 'byte' | 'text';
 
 export class Tokenizer {
   /** Tokens that the post-processor adds around a text. */
@@ -77,12 +80,22 @@ export class Tokenizer {
 
   /** Returns the text of tokens. Special tokens and unknown ids have none. */
   decode(ids: readonly number[]): string {
-    const tokens = ids.flatMap((id) => {
-      const added = this.added_by_id.get(id);
-      if (added?.special) return [];
-      return added ? [added.normalized ?? added.content] : [this.model.vocabulary.token(id) ?? []].flat();
-    });
+    const tokens = ids.flatMap((id) => this.shown(id) ?? []);
     return this.decoder ? this.decoder(tokens).join('') : tokens.join(' ');
+  }
+
+  /** Returns how a token becomes text. */
+  textKind(id: number): TextKind {
+    const shown = this.shown(id);
+    if (shown === undefined) return 'none';
+    return isByteToken(shown) ? 'byte' : 'text';
+  }
+
+  /** Returns what the decoder gets of a token, if anything. */
+  private shown(id: number): string | undefined {
+    const added = this.added_by_id.get(id);
+    if (added === undefined) return this.model.vocabulary.token(id);
+    return added.special ? undefined : (added.normalized ?? added.content);
   }
 
   id(token: string): number | null {

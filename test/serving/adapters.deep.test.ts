@@ -1,12 +1,15 @@
-/** Adapters of one base are answered by one host, each with the text that it has alone. */
+/** Adapters of one base are answered by one host, each with the text that it has alone; uploaded ones as the checkpoints that they are from. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { collect } from '../../client/index.js';
-import type { JobSpec } from '../../contracts/index.js';
+import type { ExportRequest, JobSpec } from '../../contracts/index.js';
+import { TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
 import { modelHosts } from '../support/processes.js';
 import { startStack } from '../support/stack.js';
 import { tinyJob } from '../support/zero-specs.js';
 
-const { client, pid } = await startStack(t);
+const { client, pid, data_dir } = await startStack(t);
 const { id: dataset } = await client.datasets.create('text', Buffer.from('The fleet answers. '.repeat(300)));
 
 async function trained(spec: JobSpec): Promise<string> {
@@ -53,4 +56,49 @@ t.test('one host answers for the base and its adapters, each as if it were alone
 t.test('an adapter with magnitudes has a host of its own', async (t) => {
   t.equal((await ask(whole, 1)).length, 1);
   t.equal(modelHosts(pid).length, 2);
+});
+
+/** Each byte is a token, as in the jobs. */
+const BYTES = {
+  ...TINY_TOKENIZER,
+  added_tokens: [],
+  decoder: { type: 'Fuse' },
+  model: {
+    type: 'BPE',
+    vocab: Object.fromEntries(Array.from({ length: 256 }, (_, id) => [String.fromCharCode(id), id])),
+    merges: [],
+  },
+};
+
+/** Uploads an export, and returns its id. @param over base of an adapter */
+async function uploaded(checkpoint: string, request: ExportRequest, over?: string): Promise<string> {
+  let exported = await client.checkpoints.export(checkpoint, request);
+  while (exported.state === 'queued' || exported.state === 'running') {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    exported = await client.checkpoints.export(checkpoint, request);
+  }
+  if (exported.state !== 'succeeded') throw new Error(JSON.stringify(exported.error));
+  const folder = join(data_dir, 'objects', exported.prefix);
+  const files = readdirSync(folder).map((name): [string, Buffer] => [name, readFileSync(join(folder, name))]);
+  if (over === undefined) files.push(['tokenizer.json', Buffer.from(JSON.stringify(BYTES))]);
+  return (
+    await client.models.create('uploaded', await tarOf(files), over === undefined ? {} : { base: over })
+  ).id;
+}
+
+t.test('an uploaded adapter has the answers of its checkpoint', async (t) => {
+  const below = await uploaded(base, { dtype: 'bf16' });
+  const numbers = async (model: string) =>
+    (await ask(model, 3)).flatMap(({ logprobs }) =>
+      logprobs.map(({ logprob, top }) => [logprob, top[0]?.logprob]),
+    );
+  for (const adapter of [
+    { modules_to_save: [] },
+    { modules_to_save: ['norm', 'lm_head', 'embed_tokens', 'o_proj'] },
+    { type: 'dora', modules_to_save: ['lm_head'] },
+  ]) {
+    const checkpoint = await adapted('uploaded', { rank: 2, target_modules: ['q_proj'], ...adapter });
+    const model = await uploaded(checkpoint, { format: 'peft', dtype: 'fp32' }, below);
+    t.strictSame(await numbers(model), await numbers(checkpoint), JSON.stringify(adapter));
+  }
 });

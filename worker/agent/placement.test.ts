@@ -28,6 +28,7 @@ function storeOf(change: (spec: Spec) => Spec = (spec) => spec, adapter: Partial
       ...base,
       id: 'lora',
       base: 'base',
+      dtypes: ['fp32'],
       adapter: { ...LORA, ...adapter } as Model['adapter'] & object,
     },
   };

@@ -1,4 +1,4 @@
-import type { Job, SamplePayload } from '../../contracts/index.js';
+import type { Job, Model, SamplePayload } from '../../contracts/index.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { type Architecture, modelParams } from '../../spec/index.js';
@@ -52,9 +52,15 @@ interface Found {
 }
 
 async function uploaded(store: Pick<JobStorePort, 'getModel'>, id: string): Promise<Found> {
+  const model = await modelOf(store, id);
+  const base_model = model.base === undefined ? null : await modelOf(store, model.base);
+  return { source: { model, base_model }, key: id, job: null, base: { model: model.base ?? id } };
+}
+
+async function modelOf(store: Pick<JobStorePort, 'getModel'>, id: string): Promise<Model> {
   const model = await store.getModel(id);
   if (model === null) throw new ZerofleetError('model_not_found', `model ${id} is gone`);
-  return { source: { model }, key: id, job: null, base: { model: model.base ?? id } };
+  return model;
 }
 
 async function ofCheckpoint(

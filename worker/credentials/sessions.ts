@@ -2,6 +2,7 @@ import { type Job, ZerofleetError } from '../../contracts/index.js';
 import type { RetryPolicy, SessionCredentials } from '../../contracts/rank-protocol.js';
 import type { Config } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging/logging.js';
+import { s3Server } from '../../platform/object-store/s3/server.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import { JobSession } from './job-session.js';
 
@@ -68,7 +69,7 @@ export async function openSessions(
       'ZEROFLEET_ATTEMPT_ROLE needs an object store in S3 (ZEROFLEET_OBJECT_STORE=s3://…) and AWS_REGION; set both, or unset ZEROFLEET_ATTEMPT_ROLE',
     );
   // Servers other than AWS serve STS and S3 at one endpoint.
-  const endpoint = process.env.AWS_ENDPOINT_URL_STS ?? s3_endpoint;
+  const endpoint = process.env.AWS_ENDPOINT_URL_STS ?? s3Server(s3_endpoint).endpoint ?? null;
   const prefix = pathname.replace(/^\/+|\/+$/g, '');
   // The SDK is large; workers without a role do not load it.
   const { AttemptRole } = await import('./attempt-role.js');

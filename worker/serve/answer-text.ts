@@ -24,7 +24,7 @@ export class AnswerText {
   private told = { text: 0, logprobs: 0 };
 
   constructor(
-    tokenizer: Pick<PromptTokenizer, 'decodeAfter'>,
+    tokenizer: Pick<PromptTokenizer, 'decodeAfter' | 'textKind'>,
     private readonly options: AnswerTextOptions,
   ) {
     this.decoder = new Detokenizer(tokenizer, options.prompt);

@@ -1,50 +1,77 @@
 import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 
-/** Tokens of the prompt that the first words are decoded with. */
+/** Tokens with text that others are decoded behind: decoders change the beginning of a text. No character has more bytes. */
 const CONTEXT = 8;
-/** A character has at most this many bytes, hence tokens. */
-const LONGEST_CHARACTER = 4;
+/** Tokens in which no character ends that are decoded again with each further one. */
+const MAX_PENDING = 64;
 const REPLACEMENT = '\uFFFD';
 
-/** Decodes a text token by token; a character appears when all of its tokens are there. */
+/** Decodes a text token by token, to what all of its tokens are decoded to together. */
 export class Detokenizer {
-  /** Tokens from the last ones on whose text was complete. */
-  private tokens: number[];
-  /** Of `tokens`, those whose text was returned. */
-  private done: number;
+  /** The last tokens whose text was returned. */
+  private context: number[];
+  /** Tokens behind them: further ones may change the end of their text. */
+  private pending: number[] = [];
+  /** Characters of it that were returned. */
+  private told = 0;
 
   constructor(
-    private readonly tokenizer: Pick<PromptTokenizer, 'decodeAfter'>,
+    private readonly tokenizer: Pick<PromptTokenizer, 'decodeAfter' | 'textKind'>,
     prompt: readonly number[],
   ) {
-    this.tokens = prompt.slice(-CONTEXT);
-    this.done = this.tokens.length;
+    this.context = this.tail(prompt);
   }
 
-  /** Returns the text that a token completes. */
+  /** Returns the text that a token completes. Bytes that may still become a character are held back. */
   push(token: number): string {
-    this.tokens.push(token);
-    const text = this.pending();
-    const isCut = text.endsWith(REPLACEMENT) && this.tokens.length - this.done < LONGEST_CHARACTER;
-    if (isCut || text === '') return '';
-    this.tokens = this.tokens.slice(this.done);
-    this.done = this.tokens.length;
-    return text;
+    const kind = this.tokenizer.textKind(token);
+    if (kind === 'none') return '';
+    this.pending.push(token);
+    // Bytes are decoded together: a wrong one makes replacement characters of all of them.
+    if (kind === 'byte') return '';
+    const text = this.pendingText();
+    const held = text.endsWith(REPLACEMENT) ? REPLACEMENT.length : 0;
+    const more = text.slice(this.told, text.length - held);
+    this.told = text.length - held;
+    if (held === 0) this.settle(0, held);
+    else if (this.pending.length > MAX_PENDING) this.settle(CONTEXT, held);
+    return more;
   }
 
   /** Returns the text of what is left; bytes that are no character appear as U+FFFD. */
   end(): string {
-    const text = this.pending();
-    this.done = this.tokens.length;
+    const text = this.pendingText().slice(this.told);
+    this.told += text.length;
     return text;
   }
 
   /** Returns the text of one token behind the others. */
   textOf(token: number): string {
-    return this.tokenizer.decodeAfter(this.tokens.slice(0, this.done), [token]);
+    return this.tokenizer.decodeAfter(this.context, [token]);
   }
 
-  private pending(): string {
-    return this.tokenizer.decodeAfter(this.tokens.slice(0, this.done), this.tokens.slice(this.done));
+  private pendingText(): string {
+    return this.tokenizer.decodeAfter(this.context, this.pending);
+  }
+
+  /** Moves pending tokens but the last `kept` ones to the context. @param held characters at the end that were not returned */
+  private settle(kept: number, held: number): void {
+    const moved = this.pending.splice(0, this.pending.length - kept);
+    this.context = this.tail([...this.context, ...moved]);
+    this.told = kept === 0 ? 0 : this.pendingText().length - held;
+  }
+
+  /** Returns the last tokens that have text. Where the text ends with bytes they are all among them. */
+  private tail(tokens: readonly number[]): number[] {
+    const found: number[] = [];
+    let ends_with_bytes = true;
+    for (const token of tokens.toReversed()) {
+      const kind = this.tokenizer.textKind(token);
+      if (kind === 'none') continue;
+      ends_with_bytes &&= kind === 'byte';
+      if (found.length >= CONTEXT && !ends_with_bytes) break;
+      found.push(token);
+    }
+    return found.reverse();
   }
 }

@@ -17,7 +17,7 @@ async function load(t: Test, gpu: ServeTask['gpu'], needed: number | Error) {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   await storeModel(objects, id, new Map());
   const task = {
-    weights: { model: testModel(id) },
+    weights: { model: testModel(id), base_model: null },
     threads: 1,
     gpu,
     retry: { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 },

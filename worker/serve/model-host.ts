@@ -1,5 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { GeneratedText, PlacedDelta } from '../../contracts/queue.js';
+import { seedOf } from '../../platform/seeds.js';
 import { toRankError } from '../common/errors.js';
 import { losesDevice } from '../gpus/gpu-faults.js';
 import type { AnswerOptions, CoreEngine } from '../native/adapter.js';
@@ -105,7 +106,7 @@ export class ModelHost {
         top_p,
         num_tokens,
         end_tokens: end_token === null ? [] : [end_token],
-        seed: seed + index,
+        seed: seedOf(BigInt(seed) + BigInt(index)),
         top_logprobs: logprobs ?? 0,
         adapter,
       };

@@ -1,5 +1,5 @@
 /** Weights and tokenizers of served sources: checkpoints, uploaded models, and adapters over them. */
-import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { Model, ResolvedJobSpec } from '../../contracts/index.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
 import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
@@ -7,7 +7,7 @@ import { HfTokenizer } from '../../platform/encoding/hf-tokenizer.js';
 import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 import { readTokenizer } from '../../platform/encoding/tokenizer-store.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { type Architecture, importConfig, trainedArchitecture } from '../../spec/index.js';
+import { type Architecture, importConfig, modelParams, trainedArchitecture } from '../../spec/index.js';
 import { retryTransient } from '../common/errors.js';
 import { asTrained, openModel, openStored, type ReadParam } from '../export/base-reader.js';
 import { tokenizerSource } from '../export/model-source.js';
@@ -25,17 +25,26 @@ export interface TextRules {
 type Precision = ResolvedJobSpec['train']['precision'];
 type Core = Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'quantizedValues'>;
 
-/** Returns the architecture and the precision of a source, its adapter included. @throws ZerofleetError `model_not_found` without weights */
+/**
+ * Returns the architecture of a source, its adapter included, and its precision. An adapter has the precision of its base.
+ * @throws ZerofleetError `model_not_found` without weights
+ */
 export function shapeOf(source: ServedSource): { architecture: Architecture; precision: Precision } {
   if ('spec' in source)
     return { architecture: trainedArchitecture(source.spec), precision: source.spec.train.precision };
-  const { config: given, id, adapter, dtypes } = source.model;
+  const { config: given, id, adapter } = source.model;
   const { config } = importConfig(given);
   if (config === null) throw new ZerofleetError('model_not_found', `${id} has no weights`);
   return {
     architecture: trainedArchitecture({ model: { config }, train: { adapter } }),
-    precision: dtypes.every((dtype) => dtype === 'fp32') ? 'fp32' : 'bf16',
+    precision: precisionOf(source.base_model ?? source.model),
   };
+}
+
+/** Models of 16 bits may have single tensors in fp32. fp32 alone represents both 16-bit dtypes. */
+function precisionOf({ dtypes }: Pick<Model, 'dtypes'>): Precision {
+  const [half, other] = dtypes.filter((dtype) => dtype !== 'fp32');
+  return half === undefined || other !== undefined ? 'fp32' : half;
 }
 
 /** @throws ZerofleetError `tokenizer_invalid`, `model_not_found`; errors of the object store */
@@ -89,11 +98,13 @@ export async function openWeights(
   retry: RetryPolicy,
 ): Promise<ReadParam> {
   if ('spec' in source) return (await openCheckpoint(objects, core, { ...source, retry })).readWeights;
-  const { id, base } = source.model;
-  const own = await openModel(objects, id, retry);
-  if (base === undefined) return own;
-  const below = await openModel(objects, base, retry);
-  return (param, numel) => (/\.(lora_[AB]|lora_magnitude_vector)\b/.test(param) ? own : below)(param, numel);
+  const { model, base_model } = source;
+  const own = await openModel(objects, model.id, retry);
+  if (base_model === null) return own;
+  const below = await openModel(objects, base_model.id, retry);
+  const params = modelParams(shapeOf(source).architecture);
+  const frozen = new Set(params.filter((param) => param.frozen).map(({ name }) => name));
+  return (param, numel) => (frozen.has(param) ? below : own)(param, numel);
 }
 
 /** Opens weights under adapters that are loaded apart: those that their trainings computed with. @throws the same */

@@ -54,7 +54,11 @@ export type ServedSource =
       checkpoint: string;
       weights: SampleTask['weights'];
     }
-  | { model: Model };
+  | {
+      model: Model;
+      /** The model that an uploaded adapter is over; null: `model` is whole. */
+      base_model: Model | null;
+    };
 
 /** Id of an uploaded model, or key of a checkpoint's directory. */
 export type StoredWeights = { model: string } | { prefix: string };

@@ -1,6 +1,7 @@
 /** Options that requests for answers have in common. */
 import type { SampleRequest } from '../../../contracts/index.js';
 import { Type } from '../../../platform/schema.js';
+import { seedOf } from '../../../platform/seeds.js';
 import { notSupported } from '../errors.js';
 import { nullable } from '../pages.js';
 
@@ -53,7 +54,7 @@ export function samplingOf(
     // The hosted API takes 0, which leaves the most likely token.
     top_p: Math.max(top_p ?? 1, Number.MIN_VALUE),
     n: n ?? 1,
-    seed: seed == null ? Math.floor(Math.random() * MAX_SEED) : Math.abs(seed),
+    seed: seed == null ? Math.floor(Math.random() * MAX_SEED) : seedOf(BigInt(seed)),
     stop: typeof stop === 'string' ? [stop] : (stop ?? []),
   };
 }

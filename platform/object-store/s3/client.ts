@@ -15,9 +15,15 @@ export interface S3ClientOptions extends S3Server {
 }
 
 /** Creates a client that contacts only the endpoint: the SDK follows no redirects by itself. */
-export function makeS3Client({ endpoint, region, credentials, maxAttempts }: S3ClientOptions): S3Client {
+export function makeS3Client({
+  endpoint,
+  forcePathStyle = true,
+  region,
+  credentials,
+  maxAttempts,
+}: S3ClientOptions): S3Client {
   return new S3Client({
-    ...(endpoint && { endpoint, forcePathStyle: true }),
+    ...(endpoint && { endpoint, forcePathStyle }),
     ...(region && { region }),
     ...(credentials && { credentials }),
     maxAttempts: maxAttempts ?? MAX_ATTEMPTS,

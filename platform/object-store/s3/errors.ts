@@ -66,6 +66,14 @@ export function wasRetried(error: unknown): boolean {
 }
 
 /**
+ * Returns whether a failed request may have had its effect: its answer was lost, or the server failed, perhaps after the effect.
+ */
+export function mayHaveHadEffect(error: unknown): boolean {
+  const status = (error as SdkError).$metadata?.httpStatusCode;
+  return status === undefined || status >= 500;
+}
+
+/**
  * Returns whether a conditional write conflicted with another one in progress, so that neither is decided
  * yet.
  */

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap';
 import { pattern, rejectsWith } from '../../testing/object-store-checks.js';
 import { S3StandIn } from '../../testing/s3-stand-in.js';
 import { s3Error } from './errors.js';
+import { s3Server } from './server.js';
 import { S3Store } from './store.js';
 import { limitsFor, type UploadLimits } from './upload.js';
 
@@ -249,7 +250,7 @@ t.test('a completed upload whose answer was lost has succeeded', async (t) => {
   t.notOk(lose, 'an answer was lost');
 });
 
-t.test('an upload that is gone without having created the object has failed', async (t) => {
+t.test('an upload whose completion failed has succeeded if the object has its parts', async (t) => {
   const stored =
     (bytes: number, etag: string): Answer =>
     (_request, response) => {
@@ -262,25 +263,63 @@ t.test('an upload that is gone without having created the object has failed', as
   const whole = createHash('md5')
     .update(Buffer.concat([empty, empty, empty]))
     .digest('hex');
-  const heads: [string, Answer, boolean][] = [
-    ['no object', fails(404, 'NoSuchKey'), false],
-    ['another size', stored(7, `"${whole}-3"`), false],
-    ['other parts', stored(2500, `"${'0'.repeat(32)}-3"`), false],
-    ['more parts', stored(2500, `"${whole}-4"`), false],
-    ['these parts', stored(2500, `"${whole}-3"`), true],
-    ['an ETag of another kind', stored(2500, '"x"'), true],
+  const gone = fails(404, 'NoSuchUpload');
+  const none = fails(404, 'NoSuchKey');
+  const these_parts = stored(2500, `"${whole}-3"`);
+  const other_etag = stored(2500, '"x"');
+  const cases: [string, Answer, Answer, string | null][] = [
+    ['gone: no object', gone, none, 'object_not_found'],
+    ['gone: another size', gone, stored(7, `"${whole}-3"`), 'object_not_found'],
+    ['gone: other parts', gone, stored(2500, `"${'0'.repeat(32)}-3"`), 'object_not_found'],
+    ['gone: more parts', gone, stored(2500, `"${whole}-4"`), 'object_not_found'],
+    ['gone: these parts', gone, these_parts, null],
+    ['gone: an ETag of another kind', gone, other_etag, null],
+    ['500: no object', fails(500, 'InternalError'), none, 'object_store_unavailable'],
+    ['500: these parts', fails(500, 'InternalError'), these_parts, null],
+    ['500: perhaps an older object', fails(500, 'InternalError'), other_etag, 'object_store_unavailable'],
+    ['no answer: these parts', hangsUp, these_parts, null],
+    ['refused', fails(403, 'AccessDenied'), these_parts, 'access_denied'],
   ];
-  for (const [what, head, is_done] of heads) {
+  for (const [what, end, head, code] of cases) {
     const answers: Answer = (request, response) => {
       if (request.method === 'HEAD') return head(request, response);
       if (request.method === 'PUT') return stored(0, part)(request, response);
       const ends = request.method === 'POST' && request.url?.includes('uploadId');
-      return (ends ? fails(404, 'NoSuchUpload') : startsUpload)(request, response);
+      return (ends ? end : startsUpload)(request, response);
     };
     const { store } = await startFake(t, [answers], { partBytes: 1000, parallelParts: 1 });
     const put = store.put('long', pattern(2500));
-    if (is_done) t.same(await put, { bytes: 2500 }, what);
-    else await rejectsWith(t, put, 'object_not_found', what);
+    if (code === null) t.same(await put, { bytes: 2500 }, what);
+    else await rejectsWith(t, put, code, what);
+  }
+});
+
+t.test('create-only: the writer has won if the object is its own, whatever the server said', async (t) => {
+  for (const [stored, code] of [
+    ['mine', null],
+    ['another', 'object_store_unavailable'],
+  ] as const) {
+    const answers: Answer = (request, response) => {
+      if (request.method === 'PUT') return fails(500, 'InternalError')(request, response);
+      response.writeHead(200, { etag: '"1"', 'content-length': String(stored.length) });
+      response.end(stored);
+    };
+    const { store } = await startFake(t, [answers]);
+    const put = store.put('manifest', Buffer.from('mine'), { createOnly: true });
+    if (code === null) t.same(await put, { bytes: 4 });
+    else await rejectsWith(t, put, code);
+  }
+});
+
+t.test('requests name the bucket in the path, or in the host name of the endpoint', async (t) => {
+  for (const [endpoint, host, path] of [
+    ['https://s3.example.com:9000', 's3.example.com:9000', '/tests/a/b'],
+    ['https://{bucket}.s3.example.com:9000', 'tests.s3.example.com:9000', '/a/b'],
+  ] as const) {
+    const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
+    const store = new S3Store({ bucket: 'tests', prefix: 'a', credentials, ...s3Server(endpoint) });
+    t.match(new URL(await store.downloadUrl('b', 60)), { host, pathname: path });
+    await store.close();
   }
 });
 

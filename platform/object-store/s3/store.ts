@@ -32,7 +32,7 @@ import type {
 import { concat, gather, memoryFor } from '../memory.js';
 import { makeS3Client, type S3ClientOptions } from './client.js';
 import { download } from './download.js';
-import { isConditionalConflict, s3Error, wasRetried } from './errors.js';
+import { isConditionalConflict, mayHaveHadEffect, s3Error, wasRetried } from './errors.js';
 import { abandonUploads } from './leftovers.js';
 import { limitsFor, putWhole, type UploadLimits, type UploadTarget, upload } from './upload.js';
 
@@ -237,19 +237,18 @@ export class S3Store implements ObjectStore {
           continue;
         }
         const typed = s3Error(error, key);
-        // The first attempt may have succeeded with its answer lost: the existing object is then our own.
-        const ours =
-          typed.code === 'precondition_failed' && wasRetried(error) && (await this.holds(key, body));
-        if (!ours) throw typed;
-        return;
+        // An attempt may have succeeded with its answer lost: the existing object is then our own.
+        const mayBeOurs = typed.code === 'precondition_failed' ? wasRetried(error) : mayHaveHadEffect(error);
+        if (mayBeOurs && (await this.holds(key, body))) return;
+        throw typed;
       }
     }
   }
 
+  /** False if that is not known. */
   private async holds(key: string, body: Uint8Array): Promise<boolean> {
-    const reply = await this.client.send(new GetObjectCommand(this.at(key)));
-    const stored = await reply.Body?.transformToByteArray();
-    return stored !== undefined && Buffer.compare(stored, body) === 0;
+    const stored = await this.get(key).catch(() => null);
+    return stored?.equals(body) ?? false;
   }
 
   private async emptyStream(key: string, range: ByteRange): Promise<AsyncIterable<Uint8Array>> {

@@ -22,6 +22,7 @@ import { stablePieces } from '../common/body.js';
 import { type BodyPart, bodyParts } from '../common/body-parts.js';
 import { forEachParallel } from '../common/parallel.js';
 import type { PutBody } from '../common/port.js';
+import { mayHaveHadEffect } from './errors.js';
 
 export interface UploadTarget {
   Bucket: string;
@@ -130,9 +131,8 @@ async function uploadParts(
 }
 
 /**
- * Completes an upload. If the server does not know the upload any more, this request may have completed it
- * with its answer lost: the object then has the same number of bytes and parts. Concurrent writers of a key
- * write the same content.
+ * Completes an upload. A request that failed may have completed it: its answer was lost, or the server does not know the upload any
+ * more. The object then has the same number of bytes and parts. Concurrent writers of a key write the same content.
  */
 async function complete(
   client: S3Client,
@@ -142,22 +142,24 @@ async function complete(
   try {
     await client.send(new CompleteMultipartUploadCommand(request));
   } catch (error) {
-    if ((error as Error).name !== 'NoSuchUpload') throw error;
+    const isGone = (error as Error).name === 'NoSuchUpload';
+    if (!isGone && !mayHaveHadEffect(error)) throw error;
     const { Bucket, Key, MultipartUpload } = request;
     const stored = await client.send(new HeadObjectCommand({ Bucket, Key })).catch(() => null);
     const parts = MultipartUpload?.Parts?.map(({ ETag = '' }) => ETag) ?? [];
-    if (stored?.ContentLength !== bytes || !isWholeOf(stored.ETag, parts)) throw error;
+    // While the upload may still exist, an object of the same size may be an older one.
+    if (stored?.ContentLength !== bytes || !(isWholeOf(stored.ETag, parts) ?? isGone)) throw error;
   }
 }
 
 /**
- * Checks the number of parts in an ETag. Servers that derive the ETag of an object from its parts end it with
- * their number; for others only the size is compared.
+ * Returns whether an ETag is that of an object of these parts. Servers that derive it from the parts end it with their number; null for
+ * others.
  */
-function isWholeOf(etag: string | undefined, parts: readonly string[]): boolean {
+function isWholeOf(etag: string | undefined, parts: readonly string[]): boolean | null {
   const made = /^"?([0-9a-f]{32})-(\d+)"?$/.exec(etag ?? '');
   const sums = parts.map((part) => /^"?([0-9a-f]{32})"?$/.exec(part)?.[1]);
-  if (!made || sums.includes(undefined)) return true;
+  if (!made || sums.includes(undefined)) return null;
   const whole = createHash('md5')
     .update(Buffer.from(sums.join(''), 'hex'))
     .digest('hex');
