@@ -4,6 +4,7 @@ import { traceHeaders } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
+import { needsCredentials } from '../common/child-env.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { workerLine } from './log-line.js';
@@ -60,7 +61,7 @@ export class LocalRankHost implements RankHost {
       rank: number,
       trace,
       log,
-      confined: session !== null,
+      aws: needsCredentials(start.object_store, session),
       gpu: gpu?.uuid ?? null,
     };
     const rank = new RankProcess({ ...this.options, ...own, onMessage, onLine });

@@ -22,8 +22,8 @@ import { SilenceWatch } from './silence-watch.js';
 export interface RankProcessOptions {
   rank: number;
   processes: Pick<ChildProcesses, 'start' | 'kill'>;
-  /** True if it starts without the credentials of this process and gets its own by `setCredentials`. */
-  confined: boolean;
+  /** True if it starts with the AWS credentials of this process; otherwise `setCredentials` gives it its own, if it needs any. */
+  aws: boolean;
   /** UUID of its GPU; null: the CPU. */
   gpu: string | null;
   /** Time without a message after which the rank counts as hanging. */
@@ -68,7 +68,7 @@ export class RankProcess implements Rank {
     this.rank = options.rank;
     this.ended = this.end.promise;
     this.closed = this.process_end.promise;
-    const env = { ...childEnv(options.confined, options.gpu), ...traceEnv(options.trace) };
+    const env = { ...childEnv(options.aws, options.gpu), ...traceEnv(options.trace) };
     this.child = options.processes.start('rank', env);
     this.silence = new SilenceWatch(options.silence_ms, START_MS, (silent_ms) =>
       this.stop({ kind: 'silent', silent_ms }),
