@@ -57,7 +57,8 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
       maxStalledCount: MAX_LOST_WORKERS,
     });
     const { answer_gpus: gpus } = options;
-    this.hosts = new ModelHosts({ run: (...host) => this.serve(...host), gpus, onChange });
+    const { silence_ms } = options.timing;
+    this.hosts = new ModelHosts({ run: (...host) => this.serve(...host), gpus, silence_ms, onChange });
     this.sweeping = setInterval(() => void this.sweep(), SWEEP_MS);
     this.sweeping.unref();
   }
@@ -135,6 +136,7 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
           weights,
           threads: threads_per_rank ?? 1,
           gpu,
+          heartbeat_ms: timing.heartbeat_ms,
           retry: timing.storage,
         },
         { signal, session, gpu: gpu?.uuid ?? null, log, host },

@@ -17,7 +17,7 @@ import type { LogLine } from './log-line.js';
 import { oomEvidence, readOomKills } from './oom-kills.js';
 import type { Rank, RankCause, RankEnd } from './rank.js';
 import { RankOutput } from './rank-output.js';
-import { SilenceWatch } from './silence-watch.js';
+import { CHILD_START_MS, SilenceWatch } from './silence-watch.js';
 
 export interface RankProcessOptions {
   rank: number;
@@ -38,9 +38,6 @@ export interface RankProcessOptions {
   onMessage(message: RankMessage): void;
   onLine(line: LogLine): void;
 }
-
-/** Timeout of a rank's first message: loading the program and the core takes long when many ranks start at once. */
-const START_MS = 60_000;
 
 /** Output of V8 before it aborts a process with a full JavaScript heap. */
 const HEAP_FULL = 'heap out of memory';
@@ -70,7 +67,7 @@ export class RankProcess implements Rank {
     this.closed = this.process_end.promise;
     const env = { ...childEnv(options.aws, options.gpu), ...traceEnv(options.trace) };
     this.child = options.processes.start('rank', env);
-    this.silence = new SilenceWatch(options.silence_ms, START_MS, (silent_ms) =>
+    this.silence = new SilenceWatch(options.silence_ms, CHILD_START_MS, (silent_ms) =>
       this.stop({ kind: 'silent', silent_ms }),
     );
     this.heartbeat = new Heartbeat(options.heartbeat_ms, () => this.post({ kind: 'alive' }));
