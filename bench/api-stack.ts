@@ -46,7 +46,7 @@ export async function startApiStack(): Promise<ApiStack> {
   });
   const api = spawn(process.execPath, [programPath('api/main')], {
     env: { ...process.env, ...env, ZEROFLEET_DATA_DIR: join(dir, 'api') },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   const url = await readyUrl(api);
   const workers: ChildProgram[] = [];

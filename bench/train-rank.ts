@@ -1,7 +1,9 @@
 /** One rank of the `train` benchmark, a child process: receives its configuration, runs all steps, reports their phases. */
-import { type StepResult, Trainer, type TrainerConfig } from '../native/js/index.js';
+import { endWithParent, type StepResult, Trainer, type TrainerConfig } from '../native/js/index.js';
 import { proportionalBytes } from './process-memory.js';
 import type { Publication, RankReport } from './train-ranks.js';
+
+endWithParent();
 
 function send(message: RankReport | Publication): void {
   process.send?.(message);

@@ -1,6 +1,6 @@
 /** One measurement of the `memory` benchmark, a child process: `memory/probe.js PARAMS RANKS`. */
 import { readFileSync } from 'node:fs';
-import { measureZeroMemory, type ZeroMemory } from '../../native/js/index.js';
+import { endWithParent, measureZeroMemory, type ZeroMemory } from '../../native/js/index.js';
 
 export interface MemoryProbeResult {
   /** Peak resident set of all ranks, minus the resident set before them. */
@@ -10,6 +10,8 @@ export interface MemoryProbeResult {
   /** Gradient of one parameter, which backward would hold. */
   handed_in_bytes: number;
 }
+
+endWithParent();
 
 const PARAM_NUMEL = 1 << 20;
 const [params, worldSize] = process.argv.slice(2).map(Number) as [number, number];

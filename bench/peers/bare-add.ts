@@ -19,3 +19,4 @@ process.once('message', async ({ redis_url }: { redis_url: string }) => {
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   process.send?.({ url });
 });
+process.on('disconnect', () => process.exit(0));

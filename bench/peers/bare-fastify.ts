@@ -7,3 +7,4 @@ process.once('message', async (answer: object) => {
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   process.send?.({ url });
 });
+process.on('disconnect', () => process.exit(0));

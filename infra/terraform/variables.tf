@@ -173,6 +173,7 @@ variable "api" {
       port               = optional(number)
       drain_seconds      = optional(number)
       settings           = optional(map(string))
+      secrets            = optional(map(string))
     }), {})
   })
 }

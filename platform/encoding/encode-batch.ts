@@ -7,6 +7,7 @@ import { BytesTokenizer } from './bytes-tokenizer.js';
 import { ChatTemplate } from './chat-template.js';
 import { DocumentEncoder, type EncodedDocument, type TextTokenizer } from './document-encoder.js';
 import { HfTokenizer, type TokenizerFiles } from './hf-tokenizer.js';
+import type { PromptTokenizer } from './prompt-tokenizer.js';
 import type { TextPiece } from './text-pieces.js';
 
 /** Tokenizer and template of an encoder. */
@@ -37,6 +38,14 @@ export interface EncodedBatch {
   starts: boolean;
 }
 
+/** @throws ZerofleetError `tokenizer_invalid` */
+export function tokenizerOf({
+  tokenizer,
+  parse_special_tokens,
+}: Pick<EncoderSetup, 'tokenizer' | 'parse_special_tokens'>): TextTokenizer & PromptTokenizer {
+  return tokenizer === null ? new BytesTokenizer() : new HfTokenizer(tokenizer, parse_special_tokens);
+}
+
 /** Encoders of parts of a text, and of whole documents. */
 export interface Encoders {
   tokenizer: TextTokenizer;
@@ -45,10 +54,9 @@ export interface Encoders {
 
 /** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
 export function makeEncoders(setup: EncoderSetup): Encoders {
-  const { parse_special_tokens, chat_template, template_date: date, unit } = setup;
-  const hf = setup.tokenizer === null ? null : new HfTokenizer(setup.tokenizer, parse_special_tokens);
-  const tokenizer = hf ?? new BytesTokenizer();
-  const { variables: tokens = {}, special_texts = null } = hf ?? {};
+  const { chat_template, template_date: date, unit } = setup;
+  const tokenizer = tokenizerOf(setup);
+  const { variables: tokens, special_texts } = tokenizer;
   const template =
     chat_template === null ? null : new ChatTemplate(chat_template, { tokens, special_texts, date });
   return { tokenizer, documents: new DocumentEncoder(tokenizer, template, unit) };

@@ -35,7 +35,8 @@ export function redactText(text: string): string {
 }
 
 /** Names of environment variables whose values are secret. */
-const SECRET_NAME = /SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|REDIS_URL/i;
+export const SECRET_NAME =
+  /SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|REDIS_URL/i;
 /** Shorter values would also match text that is no secret. */
 const SHORTEST_SECRET = 8;
 

@@ -28,6 +28,7 @@ export interface Task {
   input: unknown;
   transfer: ArrayBuffer[];
   read: ReadBytes | undefined;
+  signal: AbortSignal | undefined;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }

@@ -73,6 +73,20 @@ t.test('one owner leaves a thread to the others', async (t) => {
   await Promise.all(endless);
 });
 
+t.test('an aborted task is not begun; one in progress goes on', async (t) => {
+  const pool = poolOf(t, { threads: 1 });
+  const left = new AbortController();
+  const { signal } = left;
+  let give: (bytes: Buffer) => void = () => undefined;
+  const given = new Promise<Buffer>((resolve) => (give = resolve));
+  const running = pool.run('sum', { count: 1 }, { signal, read: () => given });
+  const waiting = pool.run('thread', undefined, { signal });
+  left.abort(new Error('nobody waits'));
+  give(Buffer.of(1));
+  await t.rejects(waiting, /nobody waits/);
+  t.equal(await running, 1);
+});
+
 t.test('an idle thread ends, and the next task gets a new one', async (t) => {
   const pool = poolOf(t, { idle_ms: 1, threads: 1 });
   const first = await pool.run('thread', undefined);

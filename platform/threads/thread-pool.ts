@@ -14,6 +14,8 @@ export interface TaskOptions {
   owner?: string;
   /** Reads bytes for the task. */
   read?: ReadBytes;
+  /** An aborted task is not begun; one in progress goes on. */
+  signal?: AbortSignal;
   /** Memory to transfer to the thread; by default that of the input's own fields. */
   transfer?: ArrayBuffer[];
 }
@@ -36,16 +38,16 @@ export class ThreadPool<Tasks extends TaskTable> {
   /**
    * Runs a task. Typed arrays among the fields of the input that fill their memory are transferred to the
    * thread and unusable afterwards.
-   * @throws errors of the task; `options.limited` for a limit; ZerofleetError `shutting_down`
+   * @throws errors of the task; `options.limited` for a limit; ZerofleetError `shutting_down`; the signal's reason
    */
   run<Name extends keyof Tasks & string>(
     name: Name,
     input: Input<Tasks[Name]>,
-    { owner = '', read, transfer = ownBuffers(input) }: TaskOptions = {},
+    { owner = '', read, signal, transfer = ownBuffers(input) }: TaskOptions = {},
   ): Promise<Output<Tasks[Name]>> {
     return new Promise((resolve, reject) => {
       const settle = { resolve: (value: unknown) => resolve(value as Output<Tasks[Name]>), reject };
-      this.waiting.add(owner, { name, input, transfer, read, ...settle });
+      this.waiting.add(owner, { name, input, transfer, read, signal, ...settle });
       this.dispatch();
     });
   }
@@ -62,7 +64,8 @@ export class ThreadPool<Tasks extends TaskTable> {
     for (let thread = this.free(); thread !== null; thread = this.free()) {
       const next = this.waiting.take((owner) => this.mayRun(owner));
       if (next === null) return;
-      void this.carryOut(thread, next.owner, next.item);
+      if (next.item.signal?.aborted) next.item.reject(next.item.signal.reason);
+      else void this.carryOut(thread, next.owner, next.item);
     }
   }
 

@@ -1,7 +1,7 @@
 /** Finds processes by a mark in their environment, which every descendant inherits, even when it is orphaned. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-export const MARK = 'CHAOS_FLEET';
+export const MARK = 'ZF_TEST_FLEET';
 
 export interface MarkedProcess {
   pid: number;

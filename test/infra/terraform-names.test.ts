@@ -2,6 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { SETTINGS } from '../../platform/config/config.js';
+import { SECRET_NAME } from '../../platform/logging/redact.js';
 import { projectRoot } from '../../platform/process/root.js';
 
 const read = (path: string) => readFileSync(join(projectRoot(), path), 'utf8');
@@ -57,5 +59,25 @@ t.test('the autoscaler has exactly the permissions of its calls', (t) => {
   const allowed = all(policy, /"(?:autoscaling|cloudwatch):([A-Z]\w+)"/g);
   t.ok(called.length >= 6);
   t.same([...new Set(allowed)].sort(), [...new Set(called)].sort());
+  t.end();
+});
+
+t.test('no module takes a secret as a plain setting', (t) => {
+  const names = SETTINGS.map(({ key }) => `ZEROFLEET_${key.toUpperCase()}`);
+  // A file's name is no secret.
+  const secret = names.filter((name) => SECRET_NAME.test(name) && !name.endsWith('_FILE'));
+  t.ok(secret.length >= 5);
+  for (const file of ['api/variables', 'autoscaler/variables', 'workers/pools']) {
+    const [pattern = '', ...more] = all(
+      read(`infra/terraform/modules/${file}.tf`),
+      /startswith\(\w+, "ZEROFLEET_"\) && !can\(regex\("([^"]+)"/g,
+    );
+    t.same(more, [], file);
+    t.same(
+      names.filter((name) => new RegExp(pattern).test(name)),
+      secret,
+      file,
+    );
+  }
   t.end();
 });

@@ -1,12 +1,16 @@
 /** AWS credentials of an agent's child processes when ZEROFLEET_ATTEMPT_ROLE is set, with in-process stand-ins for S3 and STS. */
 import { readFile } from 'node:fs/promises';
 import t, { type Test } from 'tap';
+import { storeModel, testModel } from '../../platform/testing/models.js';
 import { S3StandIn, type StandInRequest } from '../../platform/testing/s3-stand-in.js';
 import { StsStandIn } from '../../platform/testing/sts-stand-in.js';
 import { until } from '../../platform/testing/waiting.js';
+import { fakeModelFolder } from '../testing/fake-model.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
+import { SampleClient } from '../testing/samples.js';
 
+const MODEL = 'mdl_01J00000000000000000000000';
 const AGENT_KEY = 'AGENTSOWNKEY';
 const ROLE = 'arn:aws:iam::123456789012:role/zf-attempt';
 const SECRETS = [
@@ -171,6 +175,22 @@ t.test('a job without available credentials waits, with no error counted against
   sts.mood = 'well';
   await fleet.untilState(id, 'succeeded');
   await hasOnlyCredentialErrors(t, fleet, id);
+});
+
+t.test('a host of an uploaded model reads it in a session of the model', async (t) => {
+  const { fleet, sts, seen, agent } = await start(t);
+  await agent();
+  await fleet.store.putModel(testModel(MODEL));
+  await storeModel(fleet.objects, MODEL, fakeModelFolder());
+  seen.length = 0;
+  const samples = new SampleClient(fleet);
+  t.teardown(() => samples.close());
+  t.match(await samples.ask({ model_id: MODEL }), { ok: true });
+  const readers = keysOf(seen.filter(({ key }) => key.startsWith(`a/models/${MODEL}/`)));
+  t.ok(readers.length > 0 && readers.every(isSession), 'without the credentials of the agent');
+  const session = [...sts.sessions.values()].find(({ tags }) => tags['zerofleet:job'] === MODEL);
+  t.match(session, { name: `${MODEL}-sample`, tags: { 'zerofleet:from': MODEL } });
+  t.ok(session?.statements.every(({ Action }) => !Action.includes('s3:PutObject')));
 });
 
 /** Checks that the job has no errors except those of credentials. */

@@ -1,4 +1,4 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { SampleTask } from '../../contracts/index.js';
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
 import type { HostInput, HostMessage } from '../tasks/protocol.js';
@@ -23,19 +23,22 @@ const request = (variant_key: string) =>
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-function setup() {
+function setup(t: Test, silence_ms = 60_000) {
   const inputs: HostInput[] = [];
   let tell: (message: HostMessage) => void = () => undefined;
   let end: (error: Error) => void = () => undefined;
-  const model = new HostedModel(
-    (signal, host) =>
+  const model = new HostedModel({
+    start: (signal, host) =>
       new Promise<never>((_, reject) => {
         host.onStart((input) => inputs.push(input));
         tell = host.onMessage;
         end = reject;
         signal.addEventListener('abort', () => reject(signal.reason));
       }),
-  );
+    silence_ms,
+    onChange: () => undefined,
+  });
+  t.teardown(() => model.close('the test is over'));
   const none = new AbortController().signal;
   return {
     model,
@@ -47,7 +50,7 @@ function setup() {
 }
 
 t.test('a variant is loaded once, after the model; requests of all variants are answered', async (t) => {
-  const { model, inputs, none, tell } = setup();
+  const { model, inputs, none, tell } = setup(t);
   const deltas: unknown[] = [];
   const use = (key: string) =>
     model.withVariant(request(key), (variant) =>
@@ -82,7 +85,7 @@ t.test('a variant is loaded once, after the model; requests of all variants are 
 });
 
 t.test('a variant that cannot be loaded fails its requests, and may be tried again', async (t) => {
-  const { model, inputs, tell } = setup();
+  const { model, inputs, tell } = setup(t);
   tell({ host: 'loaded', bytes: 7 });
   const refused = model.withVariant(request('a'), async () => 0);
   await turn();
@@ -96,7 +99,7 @@ t.test('a variant that cannot be loaded fails its requests, and may be tried aga
 });
 
 t.test('variants that nobody uses are forgotten, the least recently used first', async (t) => {
-  const { model, inputs, tell } = setup();
+  const { model, inputs, tell } = setup(t);
   tell({ host: 'loaded', bytes: 7 });
   const load = async (key: string, use = async () => undefined) => {
     const loaded = model.withVariant(request(key), use);
@@ -126,7 +129,7 @@ t.test('variants that nobody uses are forgotten, the least recently used first',
 });
 
 t.test('an error of the model is that of its requests; a lost host can be replaced', async (t) => {
-  const { model, none, tell, end } = setup();
+  const { model, none, tell, end } = setup(t);
   tell({ host: 'loaded', bytes: 7 });
   const refused = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
   const lost = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
@@ -143,7 +146,7 @@ t.test('an error of the model is that of its requests; a lost host can be replac
 });
 
 t.test('a model that cannot be loaded', async (t) => {
-  const { model, end } = setup();
+  const { model, end } = setup(t);
   const answer = model.withVariant(request('a'), async () => 0);
   const error = Object.assign(new Error('damaged'), { code: 'shard_corrupt' });
   end(error);
@@ -152,7 +155,7 @@ t.test('a model that cannot be loaded', async (t) => {
 });
 
 t.test('a request that is left is cancelled in the host', async (t) => {
-  const { model, inputs, tell } = setup();
+  const { model, inputs, tell } = setup(t);
   tell({ host: 'loaded', bytes: 7 });
   const left = new AbortController();
   const answer = model.answer({ variant: 1, request: REQUEST }, () => undefined, left.signal);
@@ -162,4 +165,17 @@ t.test('a request that is left is cancelled in the host', async (t) => {
   t.match(inputs.at(-1), { kind: 'cancel', id: 1 });
   t.ok(model.is_idle);
   await model.close('unused');
+});
+
+t.test('a host that is silent is ended, and its requests go to another one', async (t) => {
+  const { model, none, tell } = setup(t, 40);
+  tell({ host: 'alive' });
+  const loading = model.withVariant(request('a'), async () => 0);
+  await t.rejects(loading, HostLost, 'also while it loads');
+  t.match(await loading.catch((error) => error), { cause: /silent for \d+ ms/ });
+  await model.ended;
+  const answering = setup(t, 40);
+  answering.tell({ host: 'loaded', bytes: 7 });
+  const answer = answering.model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
+  await t.rejects(answer, HostLost);
 });

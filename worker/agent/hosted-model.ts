@@ -3,6 +3,7 @@ import type { GeneratedText, PlacedDelta, SampleTask } from '../../contracts/que
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
 import { type Deferred, deferred } from '../common/deferred.js';
 import { fromRankError } from '../common/errors.js';
+import { CHILD_START_MS, SilenceWatch } from '../supervisor/silence-watch.js';
 import type { HostInput, HostMessage, ServedSource } from '../tasks/protocol.js';
 import type { TaskOptions } from '../tasks/task-runner.js';
 
@@ -35,6 +36,14 @@ interface Variant {
 /** Starts the process of a host, and resolves never: rejects when it has ended. */
 type StartHost = (signal: AbortSignal, host: NonNullable<TaskOptions['host']>) => Promise<never>;
 
+export interface HostedModelOptions {
+  start: StartHost;
+  /** Time without a message after which a host counts as hanging, and is ended. */
+  silence_ms: number;
+  /** Called when `bytes` has changed. */
+  onChange(): void;
+}
+
 /** A host process ended while it had requests. They can be sent to another one. */
 export class HostLost extends Error {
   override readonly name = 'HostLost';
@@ -57,29 +66,34 @@ export class HostedModel {
   private lost: HostLost | null = null;
   private next_id = 1;
 
-  /** @param onChange called when `bytes` has changed */
-  constructor(
-    start: StartHost,
-    private readonly onChange: () => void = () => undefined,
-  ) {
+  constructor(private readonly options: HostedModelOptions) {
     const loaded = deferred<void>();
     this.loaded = loaded.promise;
     this.loaded.catch(() => undefined);
+    let silence: SilenceWatch | null = null;
     const host = {
       onStart: (send: (input: HostInput) => void) => {
         this.send = send;
+        silence = new SilenceWatch(options.silence_ms, CHILD_START_MS, (silent_ms) =>
+          this.closing.abort(
+            new HostLost('the host was ended', { cause: `it was silent for ${silent_ms} ms` }),
+          ),
+        );
       },
       onMessage: (message: HostMessage) => {
+        silence?.heard();
+        if (message.host === 'alive') return;
         if (message.host === 'loaded') {
           this.model_bytes = message.bytes;
-          this.onChange();
+          options.onChange();
           loaded.resolve();
         } else this.receive(message);
       },
     };
-    this.ended = start(this.closing.signal, host).catch((error: unknown) => {
+    this.ended = options.start(this.closing.signal, host).catch((error: unknown) => {
+      silence?.close();
       loaded.reject(error);
-      const lost = new HostLost('the host has ended', { cause: error });
+      const lost = error instanceof HostLost ? error : new HostLost('the host has ended', { cause: error });
       this.lost = lost;
       for (const { reject } of [...this.waiting.values(), ...this.loading.values()]) reject(lost);
       this.waiting.clear();
@@ -147,7 +161,7 @@ export class HostedModel {
         this.send({ kind: 'variant', variant: number, source, over, credentials });
         variant.bytes = await loaded.promise;
       });
-      this.onChange();
+      this.options.onChange();
     } finally {
       this.loading.delete(number);
     }
@@ -199,7 +213,7 @@ export class HostedModel {
     return this.ended;
   }
 
-  private receive(message: Exclude<HostMessage, { host: 'loaded' }>): void {
+  private receive(message: Exclude<HostMessage, { host: 'loaded' | 'alive' }>): void {
     if (message.host === 'variant' || message.host === 'no_variant') {
       const loading = this.loading.get(message.variant);
       if (message.host === 'variant') loading?.resolve(message.bytes);

@@ -26,6 +26,7 @@ function setup(gpus: GpuPool | null = null) {
   let changes = 0;
   const hosts = new ModelHosts({
     gpus,
+    silence_ms: 60_000,
     onChange: () => {
       changes += 1;
     },

@@ -25,6 +25,8 @@ export interface ModelHostsOptions {
   run: RunHost;
   /** GPUs that answer; null: the CPU does. */
   gpus: GpuPool | null;
+  /** Time without a message after which a host counts as hanging. */
+  silence_ms: number;
   /** Called when `cpu_bytes` has changed. */
   onChange(): void;
 }
@@ -53,15 +55,19 @@ export class ModelHosts {
     const { host_key: key } = placement;
     const known = this.entries.get(key);
     if (known !== undefined) return known.model;
-    const { onChange } = this.options;
+    const { onChange, silence_ms } = this.options;
     const before = this.loaded;
     const entry: Entry = {
       gpu: null,
-      model: new HostedModel(async (signal, conversation) => {
-        await before;
-        signal.throwIfAborted();
-        return this.load(entry, placement, signal, conversation);
-      }, onChange),
+      model: new HostedModel({
+        start: async (signal, conversation) => {
+          await before;
+          signal.throwIfAborted();
+          return this.load(entry, placement, signal, conversation);
+        },
+        silence_ms,
+        onChange,
+      }),
     };
     this.entries.set(key, entry);
     this.loaded = entry.model.loaded.catch(() => undefined);

@@ -61,15 +61,25 @@ t.test('adapters over one model share its host, each as a variant', async (t) =>
   ]);
   t.equal(first.host_key, second.host_key);
   t.not(first.variant_key, second.variant_key);
-  t.match(first, { over: true, weights: { base: { model: 'base' }, precision: 'fp32' }, job: { id: 'job' } });
+  t.match(first, {
+    over: true,
+    weights: { base: { model: 'base' }, precision: 'fp32' },
+    owner: { id: 'job' },
+  });
+  t.strictSame(first.host_owner, { id: 'base' }, 'a session of the host reads the base and nothing else');
   t.match(first.source, { checkpoint: 'at/ckpt_1', weights: 'trained' });
   const [alone, lora] = await Promise.all([
     placementOf(store, model('base')),
     placementOf(store, model('lora')),
   ]);
   t.equal(alone.host_key, lora.host_key);
-  t.match(alone, { over: false, variant_key: 'base', job: null });
-  t.match(lora, { over: true, variant_key: 'lora', job: null });
+  t.match(alone, { over: false, variant_key: 'base', owner: { id: 'base' } });
+  t.match(lora, {
+    over: true,
+    variant_key: 'lora',
+    owner: { id: 'lora', base: 'base' },
+    host_owner: { id: 'base' },
+  });
 });
 
 t.test('the precision and the quantization of the base are those of the training', async (t) => {
@@ -90,7 +100,7 @@ t.test('the precision and the quantization of the base are those of the training
 
 t.test('a checkpoint is the base of adapters that began with it', async (t) => {
   const base = await placementOf(storeOf(), checkpoint('ckpt_1'));
-  t.match(base, { over: false, weights: { base: { prefix: 'at/ckpt_1' } } });
+  t.match(base, { over: false, weights: { base: { prefix: 'at/ckpt_1' } }, host_owner: { id: 'job' } });
   const change = under({ checkpoint: 'ckpt_1', job: 'other', prefix: 'at/ckpt_1' });
   t.equal((await placementOf(storeOf(change), checkpoint('ckpt_9'))).host_key, base.host_key);
   const average = await placementOf(storeOf(), checkpoint('ckpt_1', 'ema'));
@@ -108,6 +118,7 @@ t.test('what changes more than products has a host of its own', async (t) => {
     over: false,
     host_key: 'lora',
     weights: { model: { id: 'lora' } },
+    host_owner: { id: 'lora', base: 'base' },
   });
   await alone(under({ model: 'base' }, { ...LORA, modules_to_save: ['lm_head'] }));
   await alone(under({ seed: 1 }));

@@ -1,8 +1,9 @@
-import type { Job, Model, SamplePayload } from '../../contracts/index.js';
+import type { Model, SamplePayload } from '../../contracts/index.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { type Architecture, modelParams } from '../../spec/index.js';
 import type { JobStorePort } from '../../state/index.js';
+import type { SessionOwner } from '../credentials/session-policy.js';
 import { shapeOf } from '../serve/served-source.js';
 import type { ServedBase, ServedSource, StoredWeights } from '../tasks/protocol.js';
 
@@ -16,8 +17,9 @@ export interface Placement {
   source: ServedSource;
   /** True if the adapter of the source is loaded over the weights. */
   over: boolean;
-  /** The job that the source belongs to; null for an uploaded model. */
-  job: Job | null;
+  /** Job or model of the source, and of the weights: their sessions read them. */
+  owner: SessionOwner;
+  host_owner: SessionOwner;
 }
 
 /**
@@ -29,24 +31,25 @@ export async function placementOf(
   store: Pick<JobStorePort, 'getJob' | 'getModel'>,
   { source: given, request }: Pick<SamplePayload, 'source' | 'request'>,
 ): Promise<Placement> {
-  const { source, key, job, base } =
+  const { source, key, owner, base } =
     'model_id' in given
       ? await uploaded(store, given.model_id)
       : await ofCheckpoint(store, given, request.weights);
   const { architecture, precision } = shapeOf(source);
   const over = architecture.adapter !== null;
-  const answer = { variant_key: key, source, over, job };
+  const answer = { variant_key: key, source, over, owner };
   if (base === null || (over && !standsBeside(architecture)))
-    return { ...answer, host_key: key, weights: source, over: false };
+    return { ...answer, host_key: key, weights: source, over: false, host_owner: owner };
   const model = { ...architecture, adapter: null };
   const host_key = documentHash({ base, model, precision });
-  return { ...answer, host_key, weights: { base, architecture, precision } };
+  const host_owner = 'model' in base ? { id: base.model } : owner;
+  return { ...answer, host_key, weights: { base, architecture, precision }, host_owner };
 }
 
 interface Found {
   source: ServedSource;
   key: string;
-  job: Job | null;
+  owner: SessionOwner;
   /** The weights without adapters; null if they are not stored alone. */
   base: StoredWeights | null;
 }
@@ -54,7 +57,7 @@ interface Found {
 async function uploaded(store: Pick<JobStorePort, 'getModel'>, id: string): Promise<Found> {
   const model = await modelOf(store, id);
   const base_model = model.base === undefined ? null : await modelOf(store, model.base);
-  return { source: { model, base_model }, key: id, job: null, base: { model: model.base ?? id } };
+  return { source: { model, base_model }, key: id, owner: model, base: { model: model.base ?? id } };
 }
 
 async function modelOf(store: Pick<JobStorePort, 'getModel'>, id: string): Promise<Model> {
@@ -71,7 +74,7 @@ async function ofCheckpoint(
   const job = await store.getJob(job_id);
   if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
   const source = { spec: job.spec, checkpoint: prefix, weights };
-  return { source, key: `${id} ${weights}`, job, base: baseOf(source) };
+  return { source, key: `${id} ${weights}`, owner: job, base: baseOf(source) };
 }
 
 function baseOf({

@@ -57,7 +57,8 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
       maxStalledCount: MAX_LOST_WORKERS,
     });
     const { answer_gpus: gpus } = options;
-    this.hosts = new ModelHosts({ run: (...host) => this.serve(...host), gpus, onChange });
+    const { silence_ms } = options.timing;
+    this.hosts = new ModelHosts({ run: (...host) => this.serve(...host), gpus, silence_ms, onChange });
     this.sweeping = setInterval(() => void this.sweep(), SWEEP_MS);
     this.sweeping.unref();
   }
@@ -120,7 +121,7 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
   }
 
   private serve(
-    { weights, job }: Placement,
+    { weights, host_owner }: Placement,
     gpu: HostGpu | null,
     signal: AbortSignal,
     host: NonNullable<TaskOptions['host']>,
@@ -135,21 +136,20 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
           weights,
           threads: threads_per_rank ?? 1,
           gpu,
+          heartbeat_ms: timing.heartbeat_ms,
           retry: timing.storage,
         },
         { signal, session, gpu: gpu?.uuid ?? null, log, host },
       );
-    // An uploaded model belongs to no job.
-    if (job === null || ('base' in weights && 'model' in weights.base)) return run(null);
-    return withSession(this.options, job, { purpose: 'sample', signal }, run);
+    return withSession(this.options, host_owner, { purpose: 'sample', signal }, run);
   }
 
-  /** A host with all that a source has has a session of its job. */
-  private credentialsOf({ weights, job }: Placement): VariantRequest['withCredentials'] {
+  /** Only a host of a base under adapters needs credentials for each variant; another one has those of its source. */
+  private credentialsOf({ weights, owner }: Placement): VariantRequest['withCredentials'] {
     const { signal } = this.closing;
-    if (job === null || !('base' in weights)) return (use) => use(null);
+    if (!('base' in weights)) return (use) => use(null);
     return (use) =>
-      withSession(this.options, job, { purpose: 'sample', signal }, (session) =>
+      withSession(this.options, owner, { purpose: 'sample', signal }, (session) =>
         use(session?.current ?? null),
       );
   }

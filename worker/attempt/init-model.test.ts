@@ -4,14 +4,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { projectRoot } from '../../platform/process/root.js';
 import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
-import {
-  modelFolder,
-  safetensorsFile,
-  storeModel,
-  testData,
-  testModel,
-} from '../../platform/testing/models.js';
-import { fakeParamTable, fakeStateDigest } from '../testing/fake-state.js';
+import { modelFolder, storeModel, testModel } from '../../platform/testing/models.js';
+import { fakeModelFolder } from '../testing/fake-model.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
@@ -23,15 +18,9 @@ t.test('with the fake core', async (t) => {
   await fleet.agent();
   await fleet.store.putModel(testModel(MODEL));
   const file = 'model.safetensors';
-  const weights = safetensorsFile(
-    fakeParamTable().map(({ name, shape }) => ({
-      name,
-      shape,
-      dtype: 'BF16',
-      data: testData(name, shape, 'BF16'),
-    })),
-  );
-  await storeModel(fleet.objects, MODEL, modelFolder().set(file, weights));
+  const folder = fakeModelFolder();
+  const weights = folder.get(file) as Buffer;
+  await storeModel(fleet.objects, MODEL, folder);
   const submit = (ranks: number) =>
     fleet.submit({ steps: STEPS, every_steps: 3, ranks, init_from: { model: MODEL } });
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { childEnv } from './child-env.js';
+import { childEnv, needsCredentials } from './child-env.js';
 
 const ORDER = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID' };
 
@@ -13,6 +13,11 @@ t.test('the environment of child processes', async (t) => {
     ZEROFLEET_CPU_ISA: 'generic',
     ZEROFLEET_REDIS_URL: 'redis://:password@host',
     ZEROFLEET_API_KEY: 'key',
+    ZEROFLEET_OIDC_CLIENT_SECRET: 'secret',
+    ZEROFLEET_MLFLOW_CREDENTIALS: '{"main": {"url": "https://mlflow.example.com", "token": "secret"}}',
+    ZEROFLEET_WANDB_CREDENTIALS: '{}',
+    DATABASE_URL: 'postgres://user:password@host',
+    HF_TOKEN: 'hf_secret',
     AWS_REGION: 'eu-central-1',
     AWS_CA_BUNDLE: '/etc/ca.pem',
     AWS_ENDPOINT_URL_S3: 'http://localhost',
@@ -26,10 +31,11 @@ t.test('the environment of child processes', async (t) => {
     AWS_WEB_IDENTITY_TOKEN_FILE: '/token',
     AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/agent',
   };
-  const ours = ({ ZEROFLEET_REDIS_URL: _url, ZEROFLEET_API_KEY: _key, ...rest }: NodeJS.ProcessEnv) => rest;
+  const passed = { PATH: '/bin', ZEROFLEET_CPU_ISA: 'generic' };
+  const aws = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('AWS_')));
 
-  await t.test("is the agent's environment without its secrets", async (t) => {
-    t.strictSame(childEnv(false, null), { ...ours(process.env), ...ORDER });
+  await t.test('has what a child needs of that of the agent, and AWS credentials on demand', async (t) => {
+    t.strictSame(childEnv(true, null), { ...passed, ...aws, ...ORDER });
   });
   await t.test('shows a rank only its own GPU, whatever the agent sees', async (t) => {
     process.env.CUDA_VISIBLE_DEVICES = '0,1';
@@ -41,8 +47,7 @@ t.test('the environment of child processes', async (t) => {
     process.env.NVIDIA_TF32_OVERRIDE = '1';
     process.env.CUBLAS_WORKSPACE_CONFIG = ':16:8';
     process.env.NCCL_DEBUG = 'INFO';
-    const { NVIDIA_TF32_OVERRIDE: _tf32, CUBLAS_WORKSPACE_CONFIG: _workspace, ...rest } = ours(process.env);
-    t.strictSame(childEnv(false, null), { ...rest, ...ORDER });
+    t.strictSame(childEnv(true, null), { ...passed, ...aws, ...ORDER, NCCL_DEBUG: 'INFO' });
     process.env.ZEROFLEET_GPU_ENV = 'NVIDIA_TF32_OVERRIDE=0';
     const { NVIDIA_TF32_OVERRIDE, CUBLAS_WORKSPACE_CONFIG } = childEnv(false, 'GPU-1');
     t.strictSame([NVIDIA_TF32_OVERRIDE, CUBLAS_WORKSPACE_CONFIG], ['0', undefined]);
@@ -57,20 +62,29 @@ t.test('the environment of child processes', async (t) => {
       NCCL_NET: 'Socket',
     };
     Object.assign(process.env, network);
-    t.match(childEnv(true, 'GPU-1'), network);
+    t.match(childEnv(false, 'GPU-1'), network);
     for (const name of Object.keys(network)) delete process.env[name];
   });
-  await t.test('contains no source of AWS credentials for a child with its own session', async (t) => {
-    t.strictSame(childEnv(true, null), {
-      ...ORDER,
-      PATH: '/bin',
-      ZEROFLEET_CPU_ISA: 'generic',
-      AWS_REGION: 'eu-central-1',
-      AWS_CA_BUNDLE: '/etc/ca.pem',
-      AWS_ENDPOINT_URL_S3: 'http://localhost',
-      AWS_EC2_METADATA_DISABLED: 'true',
-      AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
-      AWS_CONFIG_FILE: '/dev/null',
-    });
-  });
+  await t.test(
+    'contains no source of AWS credentials for a child that needs none of the agent',
+    async (t) => {
+      t.strictSame(childEnv(false, null), {
+        ...ORDER,
+        ...passed,
+        AWS_REGION: 'eu-central-1',
+        AWS_CA_BUNDLE: '/etc/ca.pem',
+        AWS_ENDPOINT_URL_S3: 'http://localhost',
+        AWS_EC2_METADATA_DISABLED: 'true',
+        AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
+        AWS_CONFIG_FILE: '/dev/null',
+      });
+    },
+  );
+});
+
+t.test('only a child that reads S3 without a session needs the credentials of the agent', async (t) => {
+  t.ok(needsCredentials({ url: 's3://bucket/prefix' }, null));
+  t.notOk(needsCredentials({ url: 's3://bucket/prefix' }, {}));
+  t.notOk(needsCredentials({ url: 'file:///data' }, null));
+  t.notOk(needsCredentials(null, null), 'the look at the machine');
 });

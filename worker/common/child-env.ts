@@ -1,7 +1,31 @@
 import { gpuEnv, isGpuVariable } from '../../platform/config/gpu-env.js';
 
-/** Secrets of the agent that a compromised child must not have. */
-const AGENT_ONLY = ['ZEROFLEET_API_KEY', 'ZEROFLEET_REDIS_URL'];
+/**
+ * Variables of the agent that its child processes have: where programs, libraries and temporary files are, language and certificates;
+ * settings of the C library, of Node.js, of GPUs and of networks between ranks; files of libraries and settings of tests (`ZF_`); the
+ * instruction-set path. Whatever else the agent has, such as secrets of the API in a shared environment, stays with it.
+ */
+const PASSED = new RegExp(
+  `^(${[
+    ['PATH', 'HOME', 'USER', 'LOGNAME', 'TMPDIR', 'TZ', 'LANG', 'LANGUAGE', 'LC_\\w+'],
+    ['LD_\\w+', 'GLIBC_TUNABLES', 'MALLOC_\\w+', '[ALTU]\\w*SAN_OPTIONS'],
+    ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_V8_COVERAGE', 'UV_\\w+', 'SSL_CERT_(FILE|DIR)'],
+    [
+      'CUDA_\\w+',
+      'NVIDIA_\\w+',
+      'NCCL_\\w+',
+      'FI_\\w+',
+      'OFI_\\w+',
+      'RDMAV_\\w+',
+      'IBV_\\w+',
+      'MLX\\d_\\w+',
+      'UCX_\\w+',
+    ],
+    ['ZF_\\w+', 'ZEROFLEET_CPU_ISA'],
+  ]
+    .flat()
+    .join('|')})$`,
+);
 
 /** SDK variables for the address of a server and its protocol. All others may lead to credentials. */
 const AWS_ENDPOINTS =
@@ -18,22 +42,25 @@ const NO_CREDENTIALS = {
 const CUDA_ORDER = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID' };
 
 /**
- * Returns the environment of a child process: this one's without the agent's secrets. Of the variables that change the numerics of GPUs it
- * has those that ZEROFLEET_GPU_ENV sets, and no others.
- * @param confined true to leave out AWS credentials, because the child has its own session
+ * Returns the environment of a child process: what it needs of this one's. Of the variables that change the numerics of GPUs it has those
+ * that ZEROFLEET_GPU_ENV sets, and no others.
+ * @param aws true if it reads the object store with the AWS credentials of this process
  * @param gpu UUID of the only GPU that CUDA shows the child; null: the GPUs of this process
  */
-export function childEnv(confined: boolean, gpu: string | null): NodeJS.ProcessEnv {
-  const isAllowed = (name: string) =>
-    !AGENT_ONLY.includes(name) &&
-    !isGpuVariable(name) &&
-    !(confined && name.startsWith('AWS_') && !AWS_ENDPOINTS.test(name));
-  const entries = Object.entries(process.env).filter(([name]) => isAllowed(name));
+export function childEnv(aws: boolean, gpu: string | null): NodeJS.ProcessEnv {
+  const isPassed = (name: string) =>
+    name.startsWith('AWS_') ? aws || AWS_ENDPOINTS.test(name) : PASSED.test(name) && !isGpuVariable(name);
+  const entries = Object.entries(process.env).filter(([name]) => isPassed(name));
   return {
     ...Object.fromEntries(entries),
-    ...(confined && NO_CREDENTIALS),
+    ...(!aws && NO_CREDENTIALS),
     ...CUDA_ORDER,
     ...gpuEnv(process.env.ZEROFLEET_GPU_ENV || 'none'),
     ...(gpu !== null && { CUDA_VISIBLE_DEVICES: gpu }),
   };
+}
+
+/** Whether a child process needs the AWS credentials of this one: it reads a store in S3, and has no session. */
+export function needsCredentials(object_store: { url: string } | null, session: object | null): boolean {
+  return session === null && (object_store?.url.startsWith('s3:') ?? false);
 }

@@ -1,13 +1,13 @@
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
-import { type Job, ZerofleetError } from '../../contracts/index.js';
+import { ZerofleetError } from '../../contracts/index.js';
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
-import { type Bucket, reachOf, sessionPolicy, sourceJob } from './session-policy.js';
+import { type Bucket, reachOf, type SessionOwner, sessionPolicy, sourceOf } from './session-policy.js';
 import { SESSION_SECONDS } from './session-time.js';
 import '../../platform/aws-sdk.js';
 
 export interface AttemptRoleOptions {
   role_arn: string;
-  /** Location of the job's objects. */
+  /** Location of all objects. */
   bucket: Omit<Bucket, 'partition'>;
   /** URL of the STS server; null: AWS. */
   endpoint: string | null;
@@ -23,7 +23,7 @@ const CLIENT = {
   requestHandler: { connectionTimeout: 5_000, requestTimeout: 10_000 },
 };
 
-/** IAM role that is assumed for one job at a time. */
+/** IAM role that is assumed for one job, or one model, at a time. */
 export class AttemptRole {
   private readonly client: STSClient;
 
@@ -33,21 +33,21 @@ export class AttemptRole {
   }
 
   /**
-   * Returns credentials for an hour that allow only what the job needs.
+   * Returns credentials for an hour that allow only what the owner needs.
    * @param name session name, as in the logs of AWS
    * @throws ZerofleetError `credentials_unavailable`; `isRefusal` (refusal.ts) tells whether it is final
    */
-  async assume(job: Pick<Job, 'id' | 'spec'>, name: string): Promise<SessionCredentials> {
+  async assume(owner: SessionOwner, name: string): Promise<SessionCredentials> {
     const { role_arn, bucket } = this.options;
     const partition = role_arn.split(':')[1] ?? 'aws';
     const command = new AssumeRoleCommand({
       RoleArn: role_arn,
       RoleSessionName: name,
       DurationSeconds: SESSION_SECONDS,
-      Policy: sessionPolicy({ ...bucket, partition }, reachOf(job)),
+      Policy: sessionPolicy({ ...bucket, partition }, reachOf(owner)),
       Tags: [
-        { Key: JOB_TAG, Value: job.id },
-        { Key: SOURCE_TAG, Value: sourceJob(job) },
+        { Key: JOB_TAG, Value: owner.id },
+        { Key: SOURCE_TAG, Value: sourceOf(owner) },
       ],
     });
     const { Credentials: given } = await this.client.send(command).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { testSpec } from '../testing/start-message.js';
-import { reachOf, sessionPolicy, sourceJob } from './session-policy.js';
+import { reachOf, sessionPolicy, sourceOf } from './session-policy.js';
 
 const JOB = 'job_01J00000000000000000000000';
 const OTHER = 'job_01J00000000000000000000001';
@@ -15,7 +15,7 @@ t.test('a job reads its folder and its dataset, and writes checkpoints and expor
     writes: [`jobs/${JOB}/checkpoints/`, `jobs/${JOB}/exports/`],
     reads: [`jobs/${JOB}/`, `datasets/${DATASET}/`],
   });
-  t.equal(sourceJob(job), JOB);
+  t.equal(sourceOf(job), JOB);
 });
 
 t.test('it also reads the models and the checkpoint of its spec, each listed once', async (t) => {
@@ -25,7 +25,14 @@ t.test('it also reads the models and the checkpoint of its spec, each listed onc
   const init_from = { checkpoint: 'ckpt_1', job: OTHER, prefix, restore: 'full' as const };
   const forked = { id: JOB, spec: testSpec({ init_from, data: { tokenizer: TOKENIZER } }) };
   t.strictSame(reachOf(forked).reads.slice(2), [`models/${TOKENIZER}/`, `${prefix}/`]);
-  t.equal(sourceJob(forked), OTHER);
+  t.equal(sourceOf(forked), OTHER);
+});
+
+t.test('an uploaded model reads itself and its base, and writes nothing', async (t) => {
+  t.strictSame(reachOf({ id: MODEL }), { writes: [], reads: [`models/${MODEL}/`] });
+  const adapter = { id: TOKENIZER, base: MODEL };
+  t.strictSame(reachOf(adapter).reads, [`models/${TOKENIZER}/`, `models/${MODEL}/`]);
+  t.equal(sourceOf(adapter), TOKENIZER);
 });
 
 t.test('the IAM policy names no other folder, only the bucket, and fits the size limit of STS', async (t) => {
@@ -55,4 +62,5 @@ t.test('the IAM policy names no other folder, only the bucket, and fits the size
   const bare = sessionPolicy(elsewhere, { writes: [], reads: ['x/'] });
   t.notMatch(bare, /kms/);
   t.strictSame(JSON.parse(bare).Statement[0].Resource, ['arn:aws-cn:s3:::fleet/x/*']);
+  t.ok(JSON.parse(bare).Statement.every(({ Resource }: { Resource: string[] }) => Resource.length > 0));
 });

@@ -1,8 +1,10 @@
-/** IAM session policy for the object store access of one job's child processes. */
+/** IAM session policy for the object store access of the child processes of one job, or of the hosts of one uploaded model. */
 import { dirname } from 'node:path/posix';
-import { datasetKey, type Job, modelKey } from '../../contracts/index.js';
+import { datasetKey, type Job, type Model, modelKey } from '../../contracts/index.js';
 import { checkpointsPrefix, exportsPrefix, jobKey } from '../../platform/checkpoint/layout.js';
 import { modelsOf } from '../../spec/index.js';
+
+const WRITING = ['s3:PutObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'];
 
 /** Folders of an object store, each with a trailing slash. */
 export interface Reach {
@@ -22,11 +24,25 @@ export interface Bucket {
   kms: boolean;
 }
 
+/** A session belongs to a job, or to an uploaded model that answers. */
+export type SessionOwner = Pick<Job, 'id' | 'spec'> | Pick<Model, 'id' | 'base'>;
+
+/** Returns the folders of the owner of a session. */
+export function reachOf(owner: SessionOwner): Reach {
+  return 'spec' in owner ? reachOfJob(owner) : reachOfModel(owner);
+}
+
+/** A model reads itself and the base of its adapter. */
+function reachOfModel({ id, base }: Pick<Model, 'id' | 'base'>): Reach {
+  const models = base === undefined ? [id] : [id, base];
+  return { writes: [], reads: models.map((model) => `${modelKey(model)}/`) };
+}
+
 /**
- * Returns the folders of a job: it writes its checkpoints and exports, and reads its own folder, its dataset, its initial model or
- * checkpoint, the base of its adapters and its tokenizer.
+ * A job writes its checkpoints and exports, and reads its own folder, its dataset, its initial model or checkpoint, the base of its adapters
+ * and its tokenizer.
  */
-export function reachOf({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
+function reachOfJob({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
   const { init_from, base } = spec.model;
   const checkpoints = [init_from, base].flatMap((from) =>
     from && 'checkpoint' in from ? [`${from.prefix}/`] : [],
@@ -39,10 +55,10 @@ export function reachOf({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
   };
 }
 
-/** Returns the job of the initial checkpoint; without one, the job itself. */
-export function sourceJob({ id, spec }: Pick<Job, 'id' | 'spec'>): string {
-  const { init_from } = spec.model;
-  return init_from !== null && 'checkpoint' in init_from ? init_from.job : id;
+/** Returns the job of the initial checkpoint; without one, the owner itself. */
+export function sourceOf(owner: SessionOwner): string {
+  const init_from = 'spec' in owner ? owner.spec.model.init_from : null;
+  return init_from !== null && 'checkpoint' in init_from ? init_from.job : owner.id;
 }
 
 /**
@@ -63,7 +79,8 @@ export function sessionPolicy({ partition, bucket, prefix, kms }: Bucket, { writ
     Version: '2012-10-17',
     Statement: [
       allow(['s3:GetObject'], objects(reads)),
-      allow(['s3:PutObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'], objects(writes)),
+      // IAM refuses a statement without resources.
+      ...(writes.length > 0 ? [allow(WRITING, objects(writes))] : []),
       allow(['s3:ListBucket'], [arn], { Condition: { StringLike: { 's3:prefix': at(reads) } } }),
       ...(kms ? [allow(['kms:Decrypt', 'kms:GenerateDataKey'], ['*'])] : []),
     ],

@@ -1,13 +1,14 @@
-import { type Job, ZerofleetError } from '../../contracts/index.js';
+import { ZerofleetError } from '../../contracts/index.js';
 import type { RetryPolicy, SessionCredentials } from '../../contracts/rank-protocol.js';
 import type { Config } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { s3Server } from '../../platform/object-store/s3/server.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import { JobSession } from './job-session.js';
+import type { SessionOwner } from './session-policy.js';
 
 export interface SessionOptions {
-  /** Purpose in letters, digits and hyphens; logs of AWS show it behind the job's id. */
+  /** Purpose in letters, digits and hyphens; logs of AWS show it behind the id of the owner. */
   purpose: string;
   signal: AbortSignal;
   /** Called on the first of consecutive failed renewals. */
@@ -15,11 +16,11 @@ export interface SessionOptions {
 }
 
 interface Role {
-  assume(job: Pick<Job, 'id' | 'spec'>, name: string): Promise<SessionCredentials>;
+  assume(owner: SessionOwner, name: string): Promise<SessionCredentials>;
   close(): void;
 }
 
-/** Opens sessions of the configured role, one for each purpose of a job. */
+/** Opens sessions of the configured role, one for each purpose of a job or a model. */
 export class Sessions {
   constructor(
     private readonly role: Role,
@@ -30,14 +31,14 @@ export class Sessions {
    * Opens a session.
    * @throws ZerofleetError `credentials_unavailable`; the signal's reason
    */
-  open(job: Pick<Job, 'id' | 'spec'>, { purpose, signal, onFailed }: SessionOptions): Promise<JobSession> {
+  open(owner: SessionOwner, { purpose, signal, onFailed }: SessionOptions): Promise<JobSession> {
     const { retry, metrics, log } = this.options;
     return JobSession.open({
       assume: () =>
-        this.role.assume(job, `${job.id}-${purpose}`).catch((error: unknown) => {
+        this.role.assume(owner, `${owner.id}-${purpose}`).catch((error: unknown) => {
           metrics.credentialsFailed();
           // Alarms match this line (infra/terraform/modules/observability).
-          log.warn({ err: error, job_id: job.id, purpose }, 'credentials not given');
+          log.warn({ err: error, owner: owner.id, purpose }, 'credentials not given');
           throw error;
         }),
       retry,
@@ -90,11 +91,11 @@ export async function openSessions(
  */
 export async function withSession<T>(
   { sessions }: { sessions: Sessions | null },
-  job: Pick<Job, 'id' | 'spec'>,
+  owner: SessionOwner,
   options: SessionOptions,
   use: (session: JobSession | null) => Promise<T>,
 ): Promise<T> {
-  const session = (await sessions?.open(job, options)) ?? null;
+  const session = (await sessions?.open(owner, options)) ?? null;
   try {
     return await use(session);
   } finally {

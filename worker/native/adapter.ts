@@ -52,7 +52,7 @@ export type {
   StepResult,
   TrainerConfig,
 } from '../../native/js/index.js';
-export { drawText, endWithParent };
+export { drawText };
 
 /** Trainer of one rank: the methods of native/js' Trainer that a rank needs, documented there. */
 export type RankTrainer = Omit<Trainer, 'lr'>;
@@ -83,6 +83,8 @@ export interface NativeCore {
   sharding(zero: ResolvedJobSpec['zero']): Sharding;
   /** Numerics fingerprint of a rank on this machine. */
   fingerprint(device: DeviceKind): string;
+  /** Makes the kernel end this process with its parent; see native/js. */
+  endWithParent(): boolean;
   /** Binds this process to the memory and processors of one NUMA node; see native/js. */
   stayOnNode(local_rank: number, local_ranks: number, threads: number): boolean;
   /** GPUs of this machine, as the driver reports them. */
@@ -112,6 +114,7 @@ export const nativeCore: NativeCore = {
   stateNames,
   sharding: shardingOf,
   fingerprint,
+  endWithParent,
   stayOnNode,
   gpus,
   watchGpu,

@@ -1,4 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import { tokenizerOf } from '../../platform/encoding/encode-batch.js';
+import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { totalMemory, usableMemory } from '../../platform/process/usable-memory.js';
 import type { Architecture } from '../../spec/index.js';
@@ -6,7 +8,8 @@ import { toRankError } from '../common/errors.js';
 import type { ReadParam } from '../export/base-reader.js';
 import type { AnswerEngineOptions, CoreEngine, NativeCore, ParamInfo } from '../native/adapter.js';
 import type { HostInput, ServedBase, ServedSource, TaskRequest } from '../tasks/protocol.js';
-import { openBase, openWeights, shapeOf, type TextRules, textRules } from './served-source.js';
+import { PromptThreads } from './prompt-threads.js';
+import { openBase, openWeights, shapeOf, textRules } from './served-source.js';
 
 /** Texts that are computed at once; more wait. */
 const MAX_TEXTS = 32;
@@ -70,8 +73,10 @@ function engineOf(weights: ServedBase | ServedSource): {
   return { model: { ...architecture, quantization: null }, precision };
 }
 
-/** Tokenizer, chat template and engine adapter that answer a request. */
-export interface Variant extends TextRules {
+/** What makes prompts, the engine adapter that answers, and the tokenizer that decodes answers. */
+export interface Variant {
+  prompts: Pick<PromptThreads, 'build' | 'close'>;
+  tokenizer: Pick<PromptTokenizer, 'decodeAfter' | 'textKind'>;
   /** Tokens below it are drawn. */
   num_tokens: number;
   /** 0: the model alone. */
@@ -95,15 +100,20 @@ export async function loadVariant(
 ): Promise<Variant & { bytes: number }> {
   const { architecture, precision } = shapeOf(source);
   const rules = await textRules(objects, source, retry);
-  const num_tokens = Math.min(rules.tokenizer.vocab_size, architecture.vocab_size);
-  if (!over || architecture.adapter === null) return { ...rules, num_tokens, adapter: 0, bytes: 0 };
+  const tokenizer = tokenizerOf(rules);
+  const num_tokens = Math.min(tokenizer.vocab_size, architecture.vocab_size);
+  const variant = (adapter: number, bytes: number) => {
+    const prompts = new PromptThreads({ ...rules, max_length: engine.max_length });
+    return { prompts, tokenizer, num_tokens, adapter, bytes };
+  };
+  if (!over || architecture.adapter === null) return variant(0, 0);
   const params = core.paramTable(architecture).filter(({ base }) => !base);
   const bytes = elementBytes(precision) * numelOf(params);
   requireMemory(bytes, gpu);
   const read = await openWeights(objects, core, source, retry);
   const values: Uint8Array[] = [];
   for (const { name, numel } of params) values.push(await whole(read(name, numel)));
-  return { ...rules, num_tokens, adapter: engine.addAdapter(architecture.adapter, values), bytes };
+  return variant(engine.addAdapter(architecture.adapter, values), bytes);
 }
 
 const elementBytes = (precision: ServedBase['precision']) => (precision === 'fp32' ? 4 : 2);

@@ -1,13 +1,18 @@
+import { once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../contracts/index.js';
+import { type SampleTask, ZerofleetError } from '../../contracts/index.js';
 import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
 import { SAMPLE_TASK } from '../../platform/testing/sample-task.js';
 import type { AnswerOptions, CoreEngine, DrawnToken } from '../native/adapter.js';
 import type { HostInput, HostMessage } from '../tasks/protocol.js';
 import { ModelHost } from './model-host.js';
+import { buildPrompt } from './prompt.js';
 
 const TASK: SampleTask = { ...SAMPLE_TASK, max_tokens: 3, seed: 5 };
-const DATA = { chat_template: null, template_date: null } as unknown as ResolvedJobSpec['data'];
+/** Its prompt is not made until it is cancelled. */
+const SLOW = { ...TASK, prompt: 'slow' };
+const RULES = { chat_template: null, template_date: null, max_length: 1000 };
 
 /** Repeats the letter that belongs to the seed; a step is taken when `next` is called. */
 class PlayedEngine implements CoreEngine {
@@ -53,10 +58,9 @@ class PlayedEngine implements CoreEngine {
 
   /** Lets the host take a step, if it wants one. */
   async next(): Promise<void> {
-    for (let tries = 0; this.waiting.length === 0 && tries < 20; tries++)
-      await new Promise((resolve) => setImmediate(resolve));
+    for (let tries = 0; this.waiting.length === 0 && tries < 20; tries++) await turn();
     this.waiting.shift()?.();
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
   }
 }
 
@@ -68,10 +72,19 @@ const variantInput = (variant: number) =>
 /** A host with variant 1 of the model alone. */
 async function setup() {
   const engine = new PlayedEngine();
+  const closed: number[] = [];
   const sent: HostMessage[] = [];
   const load = async ({ variant }: VariantInput) => {
     if (variant === 9) throw new ZerofleetError('tokenizer_invalid', 'no tokenizer');
-    return { tokenizer: new BytesTokenizer(), data: DATA, num_tokens: 256, adapter: variant - 1, bytes: 7 };
+    const tokenizer = new BytesTokenizer();
+    const prompts = {
+      build: async (request: SampleTask, signal: AbortSignal) => {
+        if (request.prompt === 'slow') await once(signal, 'abort');
+        return buildPrompt(tokenizer, request, RULES);
+      },
+      close: async () => void closed.push(variant),
+    };
+    return { prompts, tokenizer, num_tokens: 256, adapter: variant - 1, bytes: 7 };
   };
   const lost: unknown[] = [];
   const host = new ModelHost(engine, load, {
@@ -79,14 +92,14 @@ async function setup() {
     onDeviceLost: (error) => lost.push(error),
   });
   host.take(variantInput(1));
-  await new Promise((resolve) => setImmediate(resolve));
-  return { engine, sent, lost, host };
+  await turn();
+  return { engine, sent, lost, host, closed };
 }
 
 t.test('each variant draws with its adapter; one that is forgotten is removed from the engine', async (t) => {
-  const { engine, sent, host } = await setup();
+  const { engine, sent, host, closed } = await setup();
   for (const variant of [2, 9]) host.take(variantInput(variant));
-  await new Promise((resolve) => setImmediate(resolve));
+  await turn();
   t.match(sent, [
     { host: 'variant', variant: 1, bytes: 7 },
     { host: 'variant', variant: 2, bytes: 7 },
@@ -94,13 +107,15 @@ t.test('each variant draws with its adapter; one that is forgotten is removed fr
   ]);
   host.take({ kind: 'answer', id: 1, variant: 1, request: TASK });
   host.take({ kind: 'answer', id: 2, variant: 2, request: TASK });
+  await turn();
   t.same(
     [...engine.texts.values()].map(({ options }) => options.adapter),
     [0, 1],
   );
   for (const variant of [1, 2]) host.take({ kind: 'forget', variant });
-  t.same(engine.removed, [1]);
+  t.same([engine.removed, closed], [[1], [1, 2]]);
   host.take({ kind: 'answer', id: 3, variant: 2, request: TASK });
+  await turn();
   t.match(sent.at(-1), { host: 'failed', id: 3, error: { code: 'internal_error' } });
 });
 
@@ -137,6 +152,24 @@ t.test('a stop text ends the text in the engine, too', async (t) => {
   t.equal(engine.cancelled.length, 1);
 });
 
+t.test(
+  'a prompt that takes long holds up no other request, and no error of the engine is its own',
+  async (t) => {
+    const { engine, sent, host } = await setup();
+    host.take({ kind: 'answer', id: 1, variant: 1, request: SLOW });
+    host.take({ kind: 'answer', id: 2, variant: 1, request: TASK });
+    for (let step = 0; step < 3; step++) await engine.next();
+    t.match(sent.at(-1), { host: 'done', id: 2 });
+    host.take({ kind: 'answer', id: 3, variant: 1, request: TASK });
+    engine.failure = new Error('no memory');
+    await engine.next();
+    t.strictSame(
+      sent.flatMap((message) => (message.host === 'failed' ? [message.id] : [])),
+      [3],
+    );
+  },
+);
+
 t.test('a cancelled request is forgotten', async (t) => {
   const { engine, sent, host } = await setup();
   host.take({ kind: 'answer', id: 1, variant: 1, request: { ...TASK, n: 3 } });
@@ -144,6 +177,8 @@ t.test('a cancelled request is forgotten', async (t) => {
   host.take({ kind: 'cancel', id: 1 });
   host.take({ kind: 'cancel', id: 77 });
   t.equal(engine.texts.size, 0);
+  host.take({ kind: 'answer', id: 3, variant: 1, request: SLOW });
+  host.take({ kind: 'cancel', id: 3 });
   host.take({ kind: 'answer', id: 2, variant: 1, request: TASK });
   for (let step = 0; step < 4; step++) await engine.next();
   t.strictSame(
@@ -156,6 +191,7 @@ t.test('a request that cannot be is refused, and others go on', async (t) => {
   const { engine, sent, host } = await setup();
   host.take({ kind: 'answer', id: 1, variant: 1, request: TASK });
   host.take({ kind: 'answer', id: 2, variant: 1, request: { ...TASK, prompt: 'x'.repeat(99) } });
+  await turn();
   t.match(sent.at(-1), { host: 'failed', id: 2, error: { code: 'prompt_too_long' } });
   for (let step = 0; step < 3; step++) await engine.next();
   t.match(sent.at(-1), { host: 'done', id: 1 });

@@ -7,12 +7,14 @@ import type { AnswerOptions, CoreEngine } from '../native/adapter.js';
 import type { HostInput, HostMessage } from '../tasks/protocol.js';
 import { AnswerText } from './answer-text.js';
 import type { Variant } from './load-model.js';
-import { buildPrompt } from './prompt.js';
+import type { SamplePrompt } from './prompt.js';
 
 /** Time for which deltas are gathered: a message for each token would cost more than its computation. */
 const GATHER_MS = 40;
 
 interface Answer {
+  /** Aborted when the request is cancelled. */
+  left: AbortController;
   prompt: string;
   prompt_tokens: number;
   cached_tokens: number;
@@ -51,7 +53,7 @@ export class ModelHost {
     if (input.kind === 'variant') void this.add(input);
     else if (input.kind === 'forget') this.forget(input.variant);
     else if (input.kind === 'cancel') this.drop(input.id);
-    else this.answer(input);
+    else void this.answer(input);
   }
 
   private async add(input: VariantInput): Promise<void> {
@@ -66,16 +68,24 @@ export class ModelHost {
   }
 
   private forget(variant: number): void {
-    const adapter = this.variants.get(variant)?.adapter ?? 0;
+    const known = this.variants.get(variant);
     this.variants.delete(variant);
-    if (adapter > 0) this.engine.removeAdapter(adapter);
+    void known?.prompts.close();
+    if (known !== undefined && known.adapter > 0) this.engine.removeAdapter(known.adapter);
   }
 
-  private answer(input: AnswerInput): void {
-    const { id } = input;
+  private async answer({ id, variant, request }: AnswerInput): Promise<void> {
+    const left = new AbortController();
+    const answer = { left, prompt: '', prompt_tokens: 0, cached_tokens: 0, texts: new Map(), open: 0 };
+    this.answers.set(id, answer);
     try {
-      this.begin(input);
+      const known = this.variants.get(variant);
+      if (known === undefined) throw new ZerofleetError('internal_error', `there is no variant ${variant}`);
+      const prompt = await known.prompts.build(request, left.signal);
+      if (left.signal.aborted) return;
+      this.begin(id, answer, request, prompt, known);
     } catch (error) {
+      if (left.signal.aborted) return;
       this.drop(id);
       this.listener.send({ host: 'failed', id, error: toRankError(error) });
       return;
@@ -83,21 +93,17 @@ export class ModelHost {
     if (!this.running) void this.run();
   }
 
-  private begin({ id, variant, request }: AnswerInput): void {
-    const known = this.variants.get(variant);
-    if (known === undefined) throw new ZerofleetError('internal_error', `there is no variant ${variant}`);
-    const { tokenizer, data, num_tokens, adapter } = known;
-    const { text, tokens, end_token, end_text } = buildPrompt(tokenizer, request, data);
+  private begin(
+    id: number,
+    answer: Answer,
+    request: AnswerInput['request'],
+    { text, tokens, end_token, end_text }: SamplePrompt,
+    { tokenizer, num_tokens, adapter }: Variant,
+  ): void {
     const { max_tokens, temperature, top_k, top_p, seed, logprobs } = request;
     const stop = end_text === '' ? request.stop : [...request.stop, end_text];
-    const answer: Answer = {
-      prompt: text,
-      prompt_tokens: tokens.length,
-      cached_tokens: 0,
-      texts: new Map(),
-      open: 0,
-    };
-    this.answers.set(id, answer);
+    answer.prompt = text;
+    answer.prompt_tokens = tokens.length;
     for (let index = 0; index < request.n; index++) {
       const options: AnswerOptions = {
         max_tokens,
@@ -132,7 +138,7 @@ export class ModelHost {
     } catch (error) {
       // The requests begin anew in another process.
       if (losesDevice(toRankError(error).code)) return this.listener.onDeviceLost(error);
-      for (const id of [...this.answers.keys()]) {
+      for (const id of new Set(this.owners.values())) {
         this.drop(id);
         this.listener.send({ host: 'failed', id, error: toRankError(error) });
       }
@@ -169,6 +175,7 @@ export class ModelHost {
   }
 
   private drop(id: number): void {
+    this.answers.get(id)?.left.abort();
     for (const engine_id of this.answers.get(id)?.texts.keys() ?? []) {
       this.engine.cancel(engine_id);
       this.owners.delete(engine_id);

@@ -5,18 +5,22 @@ import { buildPrompt } from './prompt.js';
 
 const TEMPLATE =
   '{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eot }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}';
-const NO_CHATS = { chat_template: null, template_date: null };
+const NO_CHATS = { chat_template: null, template_date: null, max_length: 1000 };
 const MESSAGES = [{ role: 'user', content: 'Why?' }];
 
 t.test('a prompt begins a document', async (t) => {
   const prompt = buildPrompt(new BytesTokenizer(), { prompt: 'to' }, NO_CHATS);
   t.strictSame(prompt, { text: 'to', tokens: [116, 111], end_token: null, end_text: '' });
   t.throws(() => buildPrompt(new BytesTokenizer(), { prompt: '' }, NO_CHATS), { code: 'tokenizer_invalid' });
+  t.throws(() => buildPrompt(new BytesTokenizer(), { prompt: 'too' }, { ...NO_CHATS, max_length: 3 }), {
+    code: 'prompt_too_long',
+    message: /has 3 tokens; .* at most 3/,
+  });
 });
 
 t.test('the template renders messages; the text after an answer ends it', async (t) => {
   const chat_template = `{{ strftime_now('%F') }} ${TEMPLATE.replace('{{ eot }}', '\n---\n')}`;
-  const data = { chat_template, template_date: '2024-02-29' };
+  const data = { ...NO_CHATS, chat_template, template_date: '2024-02-29' };
   const { text, tokens, ...ends } = buildPrompt(new BytesTokenizer(), { messages: MESSAGES }, data);
   t.equal(text, '2024-02-29 [user]Why?\n---\n[assistant]');
   t.equal(Buffer.from(tokens).toString(), text);

@@ -1,6 +1,18 @@
-import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../contracts/index.js';
+import { type SampleTask, ZerofleetError } from '../../contracts/index.js';
 import { ChatTemplate } from '../../platform/encoding/chat-template.js';
+import type { EncoderSetup } from '../../platform/encoding/encode-batch.js';
 import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
+
+/** The text of a template after an answer is recognized by so many characters: each token of the answer is compared with it. */
+const MAX_END_TEXT = 256;
+
+/** Conversion of requests to tokens. */
+export type TextRules = Omit<EncoderSetup, 'unit'>;
+
+export interface PromptSetup extends TextRules {
+  /** Tokens of the longest text, prompt and answer together. */
+  max_length: number;
+}
 
 /** Prompt of a sample. */
 export interface SamplePrompt {
@@ -14,19 +26,29 @@ export interface SamplePrompt {
 
 /**
  * Builds the prompt: the beginning of a document, or messages rendered by the chat template.
- * @throws ZerofleetError `chat_template_invalid`; `tokenizer_invalid` when the prompt has no token
+ * @throws ZerofleetError `chat_template_invalid`; `tokenizer_invalid` when the prompt has no token; `prompt_too_long`
  */
 export function buildPrompt(
   tokenizer: PromptTokenizer,
   { prompt = '', messages }: Pick<SampleTask, 'prompt' | 'messages'>,
-  { chat_template, template_date }: Pick<ResolvedJobSpec['data'], 'chat_template' | 'template_date'>,
+  {
+    chat_template,
+    template_date,
+    max_length,
+  }: Pick<PromptSetup, 'chat_template' | 'template_date' | 'max_length'>,
 ): SamplePrompt {
   const { variables: tokens, special_texts } = tokenizer;
   const options = { tokens, special_texts, date: template_date };
   const built = messages
     ? chatOf(tokenizer, messages, new ChatTemplate(chat_template ?? '', options))
     : { text: prompt, tokens: tokenizer.encodePrompt(prompt), end_token: tokenizer.end, end_text: '' };
-  if (built.tokens.length > 0) return built;
+  const { length } = built.tokens;
+  if (length >= max_length)
+    throw new ZerofleetError(
+      'prompt_too_long',
+      `the prompt has ${length} tokens; with its answer a text has at most ${max_length}`,
+    );
+  if (length > 0) return built;
   throw new ZerofleetError(
     'tokenizer_invalid',
     'the prompt has no token with this tokenizer; use another prompt',
@@ -41,7 +63,7 @@ function chatOf(
 ): SamplePrompt {
   const { end, ...rendered } = template.generationPrompt(messages);
   const tokens = tokenizer.encodeChat(rendered);
-  const end_text = end.trim();
+  const end_text = end.trim().slice(0, MAX_END_TEXT);
   const [first] = end_text === '' ? [] : tokenizer.encodeChat({ text: end_text, literal: [] });
   const isSpecial = first !== undefined && tokenizer.decodeAfter(tokens, [first]) === '';
   return { text: rendered.text, tokens, end_token: isSpecial ? first : tokenizer.end, end_text };

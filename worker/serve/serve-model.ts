@@ -14,6 +14,7 @@ export async function serveModel(
   inputs: HostInputs,
 ): Promise<never> {
   const send = (message: HostMessage) => void process.send?.(message);
+  setInterval(() => send({ host: 'alive' }), task.heartbeat_ms);
   const { engine, bytes } = await loadModel(objects, core, task);
   const { retry, object_store } = task;
   const gpu = task.gpu && { ...task.gpu, free_bytes: task.gpu.free_bytes - bytes };

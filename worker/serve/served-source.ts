@@ -2,9 +2,7 @@
 import type { Model, ResolvedJobSpec } from '../../contracts/index.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
-import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
-import { HfTokenizer } from '../../platform/encoding/hf-tokenizer.js';
-import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
+import type { TokenizerFiles } from '../../platform/encoding/hf-tokenizer.js';
 import { readTokenizer } from '../../platform/encoding/tokenizer-store.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { type Architecture, importConfig, modelParams, trainedArchitecture } from '../../spec/index.js';
@@ -14,13 +12,7 @@ import { tokenizerSource } from '../export/model-source.js';
 import { openCheckpoint } from '../export/open-checkpoint.js';
 import type { NativeCore } from '../native/adapter.js';
 import type { ServedBase, ServedSource } from '../tasks/protocol.js';
-
-/** Conversion of requests to tokens, and of tokens to text. */
-export interface TextRules {
-  tokenizer: PromptTokenizer;
-  /** How a chat becomes a prompt. */
-  data: Pick<ResolvedJobSpec['data'], 'chat_template' | 'template_date'>;
-}
+import type { TextRules } from './prompt.js';
 
 type Precision = ResolvedJobSpec['train']['precision'];
 type Core = Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'quantizedValues'>;
@@ -55,36 +47,31 @@ export async function textRules(
 ): Promise<TextRules> {
   if ('spec' in source) {
     const { spec } = source;
-    const { data } = spec;
-    const tokenizer =
-      data.tokenizer === 'bytes'
-        ? new BytesTokenizer()
-        : await openTokenizer(objects, tokenizerSource(spec), data.parse_special_tokens, retry);
-    return { data, tokenizer };
+    const { tokenizer, parse_special_tokens, chat_template, template_date } = spec.data;
+    const files = tokenizer === 'bytes' ? null : await tokenizerFiles(objects, tokenizerSource(spec), retry);
+    return { tokenizer: files, parse_special_tokens, chat_template, template_date };
   }
   const { id, tokenizer, created_at } = source.model;
   return {
-    tokenizer: await openTokenizer(objects, tokenizer === null ? null : id, false, retry),
-    data: {
-      chat_template: tokenizer?.chat_template ?? null,
-      // The same on each day.
-      template_date: created_at.slice(0, 'YYYY-MM-DD'.length),
-    },
+    tokenizer: await tokenizerFiles(objects, tokenizer === null ? null : id, retry),
+    parse_special_tokens: false,
+    chat_template: tokenizer?.chat_template ?? null,
+    // The same on each day.
+    template_date: created_at.slice(0, 'YYYY-MM-DD'.length),
   };
 }
 
-async function openTokenizer(
+async function tokenizerFiles(
   objects: ObjectStore,
   model: string | null,
-  parse_special: boolean,
   policy: RetryPolicy,
-): Promise<PromptTokenizer> {
+): Promise<TokenizerFiles> {
   if (model === null)
     throw new ZerofleetError(
       'tokenizer_invalid',
       'the model has no tokenizer for texts: it was trained on uploaded tokens, or has no tokenizer.json',
     );
-  return new HfTokenizer(await retryTransient(() => readTokenizer(objects, model), policy), parse_special);
+  return retryTransient(() => readTokenizer(objects, model), policy);
 }
 
 /**

@@ -4,7 +4,7 @@ import { traceHeaders } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
-import { childEnv } from '../common/child-env.js';
+import { childEnv, needsCredentials } from '../common/child-env.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { workerLine } from './log-line.js';
@@ -37,11 +37,16 @@ export interface LocalRankHostOptions {
  * @returns function that ends the processes that no rank has taken
  */
 export function prepareRanks(
-  { processes, gpus }: Pick<LocalRankHostOptions, 'processes' | 'gpus'>,
+  {
+    processes,
+    gpus,
+    object_store,
+  }: Pick<LocalRankHostOptions, 'processes' | 'gpus'> & Pick<StartMessage, 'object_store'>,
   session: JobSession | null,
   count: number,
 ): () => void {
-  return gpus ? () => undefined : processes.prepare('rank', childEnv(session !== null, null), count);
+  if (gpus) return () => undefined;
+  return processes.prepare('rank', childEnv(needsCredentials(object_store, session), null), count);
 }
 
 /** Runs ranks as child processes of this agent. */
@@ -72,7 +77,7 @@ export class LocalRankHost implements RankHost {
       ...heartbeat,
       rank: number,
       log,
-      confined: session !== null,
+      aws: needsCredentials(start.object_store, session),
       gpu: gpu?.uuid ?? null,
     };
     const rank = new RankProcess({ ...this.options, ...own, onMessage, onLine });

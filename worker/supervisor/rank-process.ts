@@ -16,13 +16,13 @@ import type { LogLine } from './log-line.js';
 import { oomEvidence, readOomKills } from './oom-kills.js';
 import type { Rank, RankCause, RankEnd } from './rank.js';
 import { RankOutput } from './rank-output.js';
-import { SilenceWatch } from './silence-watch.js';
+import { CHILD_START_MS, SilenceWatch } from './silence-watch.js';
 
 export interface RankProcessOptions {
   rank: number;
   processes: Pick<ChildProcesses, 'start' | 'kill'>;
-  /** True if it starts without the credentials of this process and gets its own by `setCredentials`. */
-  confined: boolean;
+  /** True if it starts with the AWS credentials of this process; otherwise `setCredentials` gives it its own, if it needs any. */
+  aws: boolean;
   /** UUID of its GPU; null: the CPU. */
   gpu: string | null;
   /** Time without a message after which the rank counts as hanging. */
@@ -35,9 +35,6 @@ export interface RankProcessOptions {
   onMessage(message: RankMessage): void;
   onLine(line: LogLine): void;
 }
-
-/** Timeout of a rank's first message: loading the program and the core takes long when many ranks start at once. */
-const START_MS = 60_000;
 
 /** Output of V8 before it aborts a process with a full JavaScript heap. */
 const HEAP_FULL = 'heap out of memory';
@@ -65,8 +62,8 @@ export class RankProcess implements Rank {
     this.rank = options.rank;
     this.ended = this.end.promise;
     this.closed = this.process_end.promise;
-    this.child = options.processes.start('rank', childEnv(options.confined, options.gpu));
-    this.silence = new SilenceWatch(options.silence_ms, START_MS, (silent_ms) =>
+    this.child = options.processes.start('rank', childEnv(options.aws, options.gpu));
+    this.silence = new SilenceWatch(options.silence_ms, CHILD_START_MS, (silent_ms) =>
       this.stop({ kind: 'silent', silent_ms }),
     );
     this.heartbeat = new Heartbeat(options.heartbeat_ms, () => this.post({ kind: 'alive' }));

@@ -34,6 +34,8 @@ async function answer(
   inputs: HostInputs,
 ): Promise<TaskReply> {
   try {
+    // A busy or stopped process does not notice the end of its agent by its channel.
+    core.endWithParent();
     return { ok: true, result: await perform(request, core, credentials, inputs) };
   } catch (error) {
     return { ok: false, error: toRankError(error) };

@@ -30,6 +30,8 @@ export type TaskRequest =
       threads: number;
       /** Bytes of the GPU that the model may take, now and without others; null: it is on the CPU. */
       gpu: { free_bytes: number; total_bytes: number } | null;
+      /** Interval of its `alive` messages. */
+      heartbeat_ms: number;
       retry: RetryPolicy;
     }
   | {
@@ -89,8 +91,9 @@ export type HostInput =
   /** Forgets a request; an unknown one is ignored. */
   | { kind: 'cancel'; id: number };
 
-/** Messages of a host of a model: when it is loaded and each of its variants, and of each request deltas and its end. */
+/** Messages of a host of a model: that its event loop runs, when it is loaded and each of its variants, and of each request deltas and its end. */
 export type HostMessage =
+  | { host: 'alive' }
   | { host: 'loaded'; bytes: number }
   | { host: 'variant'; variant: number; bytes: number }
   | { host: 'no_variant'; variant: number; error: RankError }

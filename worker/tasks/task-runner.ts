@@ -1,5 +1,5 @@
 import type { Logger } from '../../platform/logging/logging.js';
-import { childEnv } from '../common/child-env.js';
+import { childEnv, needsCredentials } from '../common/child-env.js';
 import type { ChildProcesses } from '../common/child-processes.js';
 import { fromRankError } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
@@ -46,13 +46,15 @@ export async function runTask<R extends TaskRequest>(
   return reply.result as TaskResults[R['kind']];
 }
 
+const storeOf = (request: TaskRequest) => ('object_store' in request ? request.object_store : null);
+
 function forkTask(
   processes: Pick<ChildProcesses, 'start' | 'kill'>,
   request: TaskRequest,
   { signal, session, gpu = null, log, onProgress, host }: TaskOptions,
 ): Promise<TaskReply> {
   return new Promise((resolve) => {
-    const child = processes.start('task', childEnv(session !== null, gpu));
+    const child = processes.start('task', childEnv(needsCredentials(storeOf(request), session), gpu));
     let reply: TaskReply | null = null;
     let output = '';
     const kill = () => processes.kill(child, `${request.kind}`, finish);

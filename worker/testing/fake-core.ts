@@ -17,6 +17,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     stateNames: fakeStateNames,
     sharding: () => FAKE_SHARDING,
     fingerprint: (device) => (device === 'cpu' ? 'fake/1' : 'fake-gpu/1'),
+    endWithParent: () => false,
     stayOnNode: () => false,
     gpus: fakeGpus,
     watchGpu: fakeXids,

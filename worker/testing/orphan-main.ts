@@ -1,17 +1,18 @@
-/** Program of a parent and its child, which asks the kernel to end with its parent; argv selects the role. */
+/**
+ * Program of a parent and its child. The parent starts the program of its arguments, by default this one, and sends it their request. It
+ * tells the id of the child after the first message of the child, and stays.
+ */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { endWithParent } from '../native/adapter.js';
+import { nativeCore } from '../native/adapter.js';
 
-if (process.argv[2] === 'child') {
-  process.send?.({ armed: endWithParent() });
-  // The child stays alive without its channel, so that only the kernel can end it.
-  process.once('message', () => process.disconnect());
-  setInterval(() => undefined, 1000);
+const [role, program = fileURLToPath(import.meta.url), request] = process.argv.slice(2);
+
+if (role === 'parent') {
+  const child = fork(program, [], { execArgv: [], serialization: 'advanced' });
+  child.once('message', () => process.send?.(child.pid));
+  if (request !== undefined) child.send(JSON.parse(request));
 } else {
-  const child = fork(fileURLToPath(import.meta.url), ['child'], { execArgv: [] });
-  child.once('message', (message: object) => {
-    child.once('disconnect', () => process.send?.({ ...message, pid: child.pid }));
-    child.send('go');
-  });
+  process.send?.(nativeCore.endWithParent());
+  setInterval(() => undefined, 1000);
 }

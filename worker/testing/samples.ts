@@ -12,6 +12,9 @@ import type { Fleet } from './fleet.js';
 
 const REQUEST = { ...SAMPLE_TASK, max_tokens: 64 };
 
+/** A checkpoint, or an uploaded model. */
+type SampleOf = Checkpoint | { model_id: string };
+
 /** Asks a fleet's workers for samples, as the API does. */
 export class SampleClient {
   private readonly queue: Queue<SamplePayload, SampleReply>;
@@ -28,22 +31,18 @@ export class SampleClient {
 
   /** @param wait_ms time until the request expires */
   async ask(
-    checkpoint: Checkpoint,
+    of: SampleOf,
     request: Partial<SamplePayload['request']> = {},
     wait_ms = 240_000,
   ): Promise<SampleReply> {
-    const entry = await this.add(checkpoint, request, wait_ms);
+    const entry = await this.add(of, request, wait_ms);
     return entry.waitUntilFinished(this.events, 240_000);
   }
 
   /** Adds a request and does not wait for its answer. */
-  async add(
-    { id, prefix, job_id }: Checkpoint,
-    request: Partial<SamplePayload['request']> = {},
-    wait_ms = 240_000,
-  ) {
+  async add(of: SampleOf, request: Partial<SamplePayload['request']> = {}, wait_ms = 240_000) {
     return this.queue.add('sample', {
-      source: { job_id, checkpoint: { id, prefix } },
+      source: 'model_id' in of ? of : { job_id: of.job_id, checkpoint: { id: of.id, prefix: of.prefix } },
       request: { ...REQUEST, ...request },
       stream: false,
       expires_at: (await this.fleet.store.now()) + wait_ms,

@@ -99,6 +99,53 @@ run "secrets_come_from_secrets_manager" {
   }
 }
 
+run "further_secrets_are_references_that_tasks_may_read" {
+  command = plan
+
+  module {
+    source = "./modules/api"
+  }
+
+  variables {
+    service = {
+      secrets = {
+        ZEROFLEET_OIDC_CLIENT_SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:zf-test/oidc-AbCdEf"
+        ZEROFLEET_WANDB_CREDENTIALS  = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:zf-test/trackers-AbCdEf:wandb::"
+        ZEROFLEET_MLFLOW_CREDENTIALS = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:zf-test/trackers-AbCdEf:mlflow::"
+      }
+    }
+  }
+
+  assert {
+    condition     = tomap({ for secret in jsondecode(aws_ecs_task_definition.api.container_definitions)[0].secrets : secret.name => secret.valueFrom if contains(keys(var.service.secrets), secret.name) }) == var.service.secrets
+    error_message = "A secret does not reach the tasks."
+  }
+
+  assert {
+    condition = [for statement in jsondecode(aws_iam_role_policy.execution.policy).Statement : sort(statement.Resource) if statement.Sid == "ReadSecrets"][0] == sort([
+      var.redis_url_secret_arn,
+      aws_secretsmanager_secret.api_key.arn,
+      "arn:aws:secretsmanager:eu-central-1:123456789012:secret:zf-test/oidc-AbCdEf",
+      "arn:aws:secretsmanager:eu-central-1:123456789012:secret:zf-test/trackers-AbCdEf",
+    ])
+    error_message = "Tasks may read other secrets than theirs."
+  }
+}
+
+run "plain_values_and_strange_names_are_no_secrets" {
+  command = plan
+
+  module {
+    source = "./modules/api"
+  }
+
+  variables {
+    service = { secrets = { ZEROFLEET_OIDC_CLIENT_SECRET = "in plain sight" } }
+  }
+
+  expect_failures = [var.service]
+}
+
 run "the_first_key_is_random" {
   command   = apply
   providers = { aws = aws.applied }
@@ -244,7 +291,7 @@ run "old_tls_and_secrets_among_settings_are_refused" {
 
   variables {
     balancer = { certificate_arn = "arn:aws:acm:eu-central-1:123456789012:certificate/0f0e0d0c-1111-2222-3333-444455556666", tls_policy = "ELBSecurityPolicy-2016-08" }
-    service  = { settings = { ZEROFLEET_API_KEY = "zf_in_plain_sight" } }
+    service  = { settings = { ZEROFLEET_OIDC_CLIENT_SECRET = "in_plain_sight" } }
   }
 
   expect_failures = [var.balancer, var.service]

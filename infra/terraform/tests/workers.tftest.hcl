@@ -231,12 +231,12 @@ run "an_attempt_reaches_its_own_job_only" {
   }
 
   assert {
-    condition     = jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition.StringLike["aws:RequestTag/zerofleet:from"] == "job_*" && toset(jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition["ForAllValues:StringEquals"]["aws:TagKeys"]) == toset(["zerofleet:job", "zerofleet:from"])
+    condition     = jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition.StringLike["aws:RequestTag/zerofleet:from"] == ["job_*", "mdl_*"] && toset(jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition["ForAllValues:StringEquals"]["aws:TagKeys"]) == toset(["zerofleet:job", "zerofleet:from"])
     error_message = "A session has other tags than those that say which job it is of."
   }
 
   assert {
-    condition     = jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition.StringLike["aws:RequestTag/zerofleet:job"] == "job_*" && jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Principal.AWS == aws_iam_role.worker.arn
+    condition     = jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition.StringLike["aws:RequestTag/zerofleet:job"] == ["job_*", "mdl_*"] && jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Principal.AWS == aws_iam_role.worker.arn
     error_message = "A session without a job, or of another account."
   }
 

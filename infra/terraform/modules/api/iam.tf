@@ -1,7 +1,11 @@
 data "aws_partition" "current" {}
 
 locals {
-  secret_arns = [var.redis_url_secret_arn, aws_secretsmanager_secret.api_key.arn]
+  # An ARN may be followed by the key, the stage and the version of a value: seven parts are the secret itself.
+  secret_arns = concat(
+    [var.redis_url_secret_arn, aws_secretsmanager_secret.api_key.arn],
+    distinct([for arn in values(var.service.secrets) : join(":", slice(split(":", arn), 0, 7))]),
+  )
 
   # Keys that the secrets and the objects are encrypted with; none where those of AWS are used.
   secret_key_arns = var.secrets.kms_key_arn == null ? [] : [var.secrets.kms_key_arn]

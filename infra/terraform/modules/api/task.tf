@@ -64,10 +64,13 @@ resource "aws_ecs_task_definition" "api" {
       { sourceVolume = "data", containerPath = local.data_dir, readOnly = false },
       { sourceVolume = "tmp", containerPath = "/tmp", readOnly = false },
     ]
-    secrets = [
-      { name = "ZEROFLEET_REDIS_URL", valueFrom = var.redis_url_secret_arn },
-      { name = "ZEROFLEET_API_KEY", valueFrom = aws_secretsmanager_secret.api_key.arn },
-    ]
+    secrets = concat(
+      [
+        { name = "ZEROFLEET_REDIS_URL", valueFrom = var.redis_url_secret_arn },
+        { name = "ZEROFLEET_API_KEY", valueFrom = aws_secretsmanager_secret.api_key.arn },
+      ],
+      [for name, arn in var.service.secrets : { name = name, valueFrom = arn }],
+    )
     logConfiguration = {
       logDriver = "awslogs"
       options = {

@@ -29,6 +29,9 @@ variable "service" {
       port:               of the container.
       drain_seconds:      how long a task that is ending still serves, so that the load balancer sees it first.
       settings:           further ZEROFLEET_* variables that are not secret (docs/configuration.md).
+      secrets:            further ZEROFLEET_* variables that are: each the ARN of a secret in Secrets Manager, of which tasks get the value
+                          when they start; "arn:…:secret:name-AbCdEf:key::" is one key of a JSON secret. They are encrypted with the key of
+                          AWS, or with secrets.kms_key_arn.
   EOT
   type = object({
     cpu                = optional(number, 512)
@@ -41,6 +44,7 @@ variable "service" {
     port               = optional(number, 8080)
     drain_seconds      = optional(number, 30)
     settings           = optional(map(string), {})
+    secrets            = optional(map(string), {})
   })
   default  = {}
   nullable = false
@@ -61,8 +65,16 @@ variable "service" {
   }
 
   validation {
-    condition     = alltrue([for name in keys(var.service.settings) : startswith(name, "ZEROFLEET_") && !contains(["ZEROFLEET_REDIS_URL", "ZEROFLEET_API_KEY"], name)])
-    error_message = "service.settings: names begin with ZEROFLEET_. The Redis URL and the first API key are secrets and come from Secrets Manager."
+    condition     = alltrue([for name in keys(var.service.settings) : startswith(name, "ZEROFLEET_") && !can(regex("(SECRET|CREDENTIALS|API_KEY|REDIS_URL)$", name))])
+    error_message = "service.settings: names begin with ZEROFLEET_. A name that ends with SECRET, CREDENTIALS, API_KEY or REDIS_URL belongs to service.secrets; the Redis URL and the first API key are there already."
+  }
+
+  validation {
+    condition = alltrue([
+      for name, arn in var.service.secrets :
+      startswith(name, "ZEROFLEET_") && !contains(["ZEROFLEET_REDIS_URL", "ZEROFLEET_API_KEY"], name) && !contains(keys(var.service.settings), name) && can(regex("^arn:[a-z-]+:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[^:*]+(:[^:]*:[^:]*:[^:]*)?$", arn))
+    ])
+    error_message = "service.secrets: names begin with ZEROFLEET_ and are not among service.settings, each with the ARN of a secret of Secrets Manager. The Redis URL and the first API key come by themselves."
   }
 }
 

@@ -125,8 +125,8 @@ variable "service" {
   }
 
   validation {
-    condition     = alltrue([for name in keys(var.service.settings) : startswith(name, "ZEROFLEET_") && name != "ZEROFLEET_REDIS_URL"])
-    error_message = "service.settings: names begin with ZEROFLEET_; the Redis URL is a secret and comes from Secrets Manager."
+    condition     = alltrue([for name in keys(var.service.settings) : startswith(name, "ZEROFLEET_") && !can(regex("(SECRET|CREDENTIALS|API_KEY|REDIS_URL)$", name))])
+    error_message = "service.settings: names begin with ZEROFLEET_, and none is of a secret. The Redis URL comes from Secrets Manager; an autoscaler needs no other."
   }
 }
 

@@ -3,7 +3,8 @@
 # where there is none). It writes that job's own folder, and reads datasets, models and the
 # checkpoints of the other one: its credentials give access to no other job, whatever session policy
 # they were requested with. The worker requests them with one that allows less: this dataset, these
-# models, this checkpoint.
+# models, this checkpoint. A host that answers for an uploaded model has the model's id in both tags:
+# it reads models, and no folder of a job is its own.
 locals {
   attempt_role_name = "${var.name}-attempt"
   # Written out, since the worker's policy and this role's trust name each other.
@@ -32,10 +33,10 @@ resource "aws_iam_role" "attempt" {
       Principal = { AWS = aws_iam_role.worker.arn }
       Action    = ["sts:AssumeRole", "sts:TagSession"]
       Condition = {
-        # No session without a job: a missing tag would make the folder "jobs//".
+        # No session without a job or a model: a missing tag would make the folder "jobs//".
         StringLike = {
-          "aws:RequestTag/${local.job_tag}"    = "job_*"
-          "aws:RequestTag/${local.source_tag}" = "job_*"
+          "aws:RequestTag/${local.job_tag}"    = ["job_*", "mdl_*"]
+          "aws:RequestTag/${local.source_tag}" = ["job_*", "mdl_*"]
         }
         "ForAllValues:StringEquals" = { "aws:TagKeys" = [local.job_tag, local.source_tag] }
       }

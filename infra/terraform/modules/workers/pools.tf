@@ -19,7 +19,7 @@ variable "pools" {
     And for the pool:
       availability_zones: of those of the network; null uses all.
       drain_seconds:      how long a machine that is to end may take to save and hand back its jobs.
-      settings:           further ZEROFLEET_* variables of its workers.
+      settings:           further ZEROFLEET_* variables of its workers that are not secret.
   EOT
   type = map(object({
     machines = map(object({
@@ -86,8 +86,8 @@ variable "pools" {
   }
 
   validation {
-    condition     = alltrue(flatten([for pool in values(var.pools) : [for setting in keys(pool.settings) : startswith(setting, "ZEROFLEET_") && setting != "ZEROFLEET_REDIS_URL"]]))
-    error_message = "pools: settings begin with ZEROFLEET_; the Redis URL is a secret and comes from Secrets Manager."
+    condition     = alltrue(flatten([for pool in values(var.pools) : [for setting in keys(pool.settings) : startswith(setting, "ZEROFLEET_") && !can(regex("(SECRET|CREDENTIALS|API_KEY|REDIS_URL)$", setting))]]))
+    error_message = "pools: settings begin with ZEROFLEET_, and none is of a secret. The Redis URL comes from Secrets Manager; a worker needs no other."
   }
 
   validation {
