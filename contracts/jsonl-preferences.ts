@@ -2,22 +2,22 @@
  * Lines of preferences: a prompt with a chosen and a rejected completion, as OpenAI (`input`, `preferred_output`, `non_preferred_output`) or
  * TRL (`prompt`, `chosen`, `rejected`) write them, or with one completion and its label (`prompt`, `completion`, `label`).
  */
+import { NumberText } from './exact-json.js';
 import {
   BadLine,
   isObject,
   type JsonlMessage,
+  type JsonlTools,
   LEARNED_ROLE,
   parseMessages,
-  parseObjects,
+  parseTools,
 } from './jsonl-fields.js';
 
 /** A text, or messages of a chat. A prompt and its completions are of the same kind. */
 export type JsonlContent = string | readonly JsonlMessage[];
 
-interface JsonlPrompt {
+interface JsonlPrompt extends JsonlTools {
   prompt: JsonlContent;
-  /** Tools of the assistant as JSON schemas; null if the line has none. */
-  tools: readonly object[] | null;
 }
 
 export interface JsonlPair extends JsonlPrompt {
@@ -41,7 +41,7 @@ export function parseOutputs({ input, preferred_output, non_preferred_output }: 
     );
   return {
     prompt: checkPrompt(parseMessages(input.messages, '"messages" of "input"')),
-    tools: parseObjects(input.tools, '"tools" of "input"'),
+    ...parseTools(input, ' of "input"'),
     chosen: parseCompletion(preferred_output, '"preferred_output"'),
     rejected: parseCompletion(non_preferred_output, '"non_preferred_output"'),
   };
@@ -49,25 +49,26 @@ export function parseOutputs({ input, preferred_output, non_preferred_output }: 
 
 /** Reads a line with `chosen`, as in datasets for TRL. @throws BadLine */
 export function parsePair(line: Fields): JsonlPair {
-  const tools = parseObjects(line.tools, '"tools"');
+  const tools = parseTools(line);
   const { prompt, chosen, rejected } = line;
-  if (prompt === undefined) return { ...parseImplicit(chosen, rejected), tools };
+  if (prompt === undefined) return { ...parseImplicit(chosen, rejected), ...tools };
   return {
     prompt: parsePrompt(prompt),
-    tools,
+    ...tools,
     chosen: parseContent(chosen, '"chosen"', prompt),
     rejected: parseContent(rejected, '"rejected"', prompt),
   };
 }
 
 /** Reads a line with `completion`, as in datasets for KTO. @throws BadLine */
-export function parseLabelled({ prompt, completion, label, tools }: Fields): JsonlLabelled {
+export function parseLabelled(line: Fields): JsonlLabelled {
+  const { prompt, completion, label } = line;
   if (prompt === undefined) throw new BadLine('"prompt" is missing; a "completion" needs a "prompt"');
   if (typeof label !== 'boolean')
     throw new BadLine('"label" must be true or false: whether the "completion" is desirable');
   return {
     prompt: parsePrompt(prompt),
-    tools: parseObjects(tools, '"tools"'),
+    ...parseTools(line),
     completion: parseContent(completion, '"completion"', prompt),
     label,
   };
@@ -124,6 +125,10 @@ function checkPrompt(messages: JsonlMessage[]): JsonlMessage[] {
 }
 
 function checkCompletion(messages: JsonlMessage[], name: string): JsonlMessage[] {
+  if (messages.some(({ weight }) => weight === 0))
+    throw new BadLine(
+      `a message of ${name} has "weight": 0, and a completion is trained on as a whole; leave "weight" out`,
+    );
   if (messages[0]?.role === LEARNED_ROLE) return messages;
   throw new BadLine(
     `${name} must begin with a message of the role "${LEARNED_ROLE}" after the prompt; ` +
@@ -133,6 +138,7 @@ function checkCompletion(messages: JsonlMessage[], name: string): JsonlMessage[]
 
 /** Messages are the same with the same fields, in any order. */
 function isSame(a: unknown, b: unknown): boolean {
+  if (a instanceof NumberText && b instanceof NumberText) return a.text === b.text;
   if (!isObject(a) || !isObject(b)) {
     if (!Array.isArray(a) || !Array.isArray(b)) return a === b;
     return a.length === b.length && a.every((item, i) => isSame(item, b[i]));

@@ -1,13 +1,15 @@
 /** One line of a dataset of `format=jsonl`, as checked by the API and read by the workers. */
 
 import { ZerofleetError } from './errors.js';
+import { hasUnpairedSurrogate, parseExactly } from './exact-json.js';
 import {
   BadLine,
   isObject,
   type JsonlMessage,
+  type JsonlTools,
   LEARNED_ROLE,
   parseMessages,
-  parseObjects,
+  parseTools,
 } from './jsonl-fields.js';
 import {
   type JsonlLabelled,
@@ -20,10 +22,8 @@ import {
 export type JsonlDocument = { text: string } | JsonlChat | JsonlPair | JsonlLabelled;
 
 /** Template input of a chat. */
-export interface JsonlChat {
+export interface JsonlChat extends JsonlTools {
   messages: readonly JsonlMessage[];
-  /** Tools of the assistant as JSON schemas; null if the line has none. */
-  tools: readonly object[] | null;
 }
 
 /** Maximum line length in bytes. */
@@ -39,10 +39,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Reader of each kind of document, by the field that only this kind has. */
 const READERS: Readonly<Record<string, (line: Fields) => JsonlDocument>> = {
   text: ({ text }) => ({ text: nonEmptyText(text) }),
-  messages: ({ messages, tools }) => ({
-    messages: parseChat(messages),
-    tools: parseObjects(tools, '"tools"'),
-  }),
+  messages: (line) => ({ messages: parseChat(line.messages), ...parseTools(line) }),
   chosen: parsePair,
   preferred_output: parseOutputs,
   completion: parseLabelled,
@@ -72,7 +69,12 @@ function parseObject(line: string): Fields {
   }
   if (!isObject(value))
     throw new BadLine('it is JSON, but not an object; write {"text": "…"} or {"messages": […]}');
-  return value;
+  if (hasUnpairedSurrogate(line, value))
+    throw new BadLine(
+      'it has an unpaired surrogate, such as \\ud800 alone, which is not a character; leave it out, or write the whole character',
+    );
+  // Tools and their calls have any JSON; a text has none.
+  return value.text === undefined ? (parseExactly(line) as Fields) : value;
 }
 
 function nonEmptyText(text: unknown): string {
@@ -83,9 +85,11 @@ function nonEmptyText(text: unknown): string {
 
 function parseChat(messages: unknown): JsonlMessage[] {
   const parsed = parseMessages(messages, '"messages"');
-  if (!parsed.some(({ role }) => role === LEARNED_ROLE))
-    throw new BadLine(
-      `no message has the role "${LEARNED_ROLE}", so there is nothing to train on; leave the line out`,
-    );
-  return parsed;
+  const answers = parsed.filter(({ role }) => role === LEARNED_ROLE);
+  if (answers.some(({ weight }) => weight !== 0)) return parsed;
+  const what =
+    answers.length === 0
+      ? `no message has the role "${LEARNED_ROLE}"`
+      : `every message of the role "${LEARNED_ROLE}" has "weight": 0`;
+  throw new BadLine(`${what}, so there is nothing to train on; leave the line out`);
 }

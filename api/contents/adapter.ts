@@ -2,15 +2,17 @@
 import { type Model, ZerofleetError } from '../../contracts/index.js';
 import { ADAPTER_CONFIG_FILE } from '../../platform/models/documents.js';
 import { paramOfPeft } from '../../platform/models/peft-names.js';
-import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
+import type { HeaderTensor, SafetensorsHeader } from '../../platform/safetensors/header.js';
 import { Check, type Static, Type } from '../../platform/schema.js';
 import {
+  type Architecture,
   architectureOf,
   isNamed,
   layerModules,
   modelParams,
   moduleOf,
   modules,
+  OUTPUT_PROJECTION,
   trainedArchitecture,
 } from '../../spec/index.js';
 import { importedConfig, type ModelShape } from './config.js';
@@ -25,13 +27,13 @@ const PeftConfig = Type.Object({
   lora_dropout: Type.Optional(Type.Number({ minimum: 0, exclusiveMaximum: 1 })),
   use_rslora: Type.Optional(Type.Boolean()),
   use_dora: Type.Optional(Type.Boolean()),
+  ensure_weight_tying: Type.Optional(Type.Boolean()),
 });
 const check = new Check(PeftConfig, { every: true });
 
 /** Further fields that may be on: the tensors say what is targeted, and the rest is not about the computation. */
 const WITHOUT_EFFECT = new Set([
   'auto_mapping',
-  'ensure_weight_tying',
   'exclude_modules',
   'fan_in_fan_out',
   'inference_mode',
@@ -77,7 +79,11 @@ export function readAdapter(
   const peft = checked(document);
   const model = importedConfig(config);
   const architecture = architectureOf(model);
-  const tensors = header.tensors.map((tensor) => ({ ...tensor, name: paramOfPeft(tensor.name) }));
+  const tensors = tiedTensors(
+    header.tensors.map((tensor) => ({ ...tensor, name: paramOfPeft(tensor.name) })),
+    architecture,
+    peft,
+  );
   const adapted = new Set<string>();
   const whole = new Set<string>();
   for (const { name } of tensors) {
@@ -99,8 +105,36 @@ export function readAdapter(
   return {
     adapter,
     header: { ...header, tensors },
-    shape: { model_type: model.model_type, params: params.filter(({ frozen }) => !frozen), tied: false },
+    shape: {
+      model_type: model.model_type,
+      params: params.filter(({ frozen }) => !frozen),
+      tied: architecture.tie_word_embeddings,
+    },
   };
+}
+
+/**
+ * Returns the tensors with the shared matrix of a tied model under the name of its parameter. PEFT copies each module of `modules_to_save`:
+ * it keeps the model tied where both are equal, which `checkTied` checks, or where the configuration says so.
+ */
+function tiedTensors(
+  tensors: HeaderTensor[],
+  architecture: Architecture,
+  { ensure_weight_tying: ensured }: Static<typeof PeftConfig>,
+): HeaderTensor[] {
+  const embedding = modelParams(architecture)[0]?.name ?? '';
+  const has = (wanted: string) => tensors.some(({ name }) => name === wanted);
+  if (!architecture.tie_word_embeddings || has(embedding) === has(OUTPUT_PROJECTION)) return tensors;
+  if (ensured)
+    return tensors.map((tensor) =>
+      tensor.name === OUTPUT_PROJECTION ? { ...tensor, name: embedding } : tensor,
+    );
+  const [there, other] = has(embedding) ? [embedding, OUTPUT_PROJECTION] : [OUTPUT_PROJECTION, embedding];
+  throw invalid(
+    `the weights have ${there} without ${other}, and the base ties the two (tie_word_embeddings): under this adapter they are two different ` +
+      'matrices, which a tied model cannot have. Train the adapter with ensure_weight_tying, or merge it (merge_and_unload) into a model with ' +
+      'tie_word_embeddings false and upload that',
+  );
 }
 
 function checked(document: Record<string, unknown>): Static<typeof PeftConfig> {

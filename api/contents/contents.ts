@@ -8,6 +8,7 @@ import {
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
 } from '../../platform/models/documents.js';
+import { paramOfPeft } from '../../platform/models/peft-names.js';
 import { documentText } from '../../platform/models/read-document.js';
 import type { WeightTensor } from '../../platform/models/weights.js';
 import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
@@ -124,6 +125,11 @@ export class ModelContents {
     const tensors = parameterTensors({ file, header }, shape);
     checkWhole(
       tensors.map((tensor) => ({ file, tensor })),
+      shape,
+    );
+    const digests = this.files.flatMap((each) => [...each.digests]);
+    checkTied(
+      [{ file, header, digests: new Map(digests.map(([name, digest]) => [paramOfPeft(name), digest])) }],
       shape,
     );
     return { config, shape, tensors: new Map([[file, tensors]]), optimizer: null, adapter, tokenizer };

@@ -1,6 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import { paramOfPeft } from '../../platform/models/peft-names.js';
 import { isWeightDtype, WEIGHT_DTYPES, type WeightTensor } from '../../platform/models/weights.js';
 import type { HeaderTensor, SafetensorsHeader } from '../../platform/safetensors/header.js';
+import { OUTPUT_PROJECTION } from '../../spec/index.js';
 import type { ModelShape } from './config.js';
 
 /** Header data of one weights file. */
@@ -11,11 +13,9 @@ export interface WeightsHeader {
   digests: ReadonlyMap<string, string>;
 }
 
-const OUTPUT_PROJECTION = 'lm_head.weight';
-
 /** True for tensors that need a digest, because two of them may be tied. Each name occurs at most once per file. */
 export function mayBeTied(name: string): boolean {
-  return /^(lm_head|(model\.)?embed_tokens|(transformer\.)?wte)\.weight$/.test(name);
+  return /^(lm_head|(model\.)?embed_tokens|(transformer\.)?wte)\.weight$/.test(paramOfPeft(name));
 }
 
 /** Buffers that some programs store beside the weights: masks and frequencies, computable from the configuration. */
@@ -110,7 +110,9 @@ export function checkWhole(found: readonly Found[], { params }: ModelShape): voi
  * @throws ZerofleetError `model_tensor_mismatch`
  */
 export function checkTied(files: readonly WeightsHeader[], { params: [embedding], tied }: ModelShape): void {
-  const projection = files.find(({ digests }) => digests.has(OUTPUT_PROJECTION));
+  const projection = files.find(({ header }) =>
+    header.tensors.some(({ name }) => name === OUTPUT_PROJECTION),
+  );
   if (!tied || projection === undefined || embedding === undefined) return;
   const short = embedding.name.split('.').slice(1).join('.');
   const digestOf = (name: string) => files.flatMap(({ digests }) => digests.get(name) ?? [])[0];

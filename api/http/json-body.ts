@@ -1,13 +1,10 @@
 import { isUtf8 } from 'node:buffer';
+import { hasUnpairedSurrogate } from '../../contracts/exact-json.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 
 /** Far more than any document has. Within these limits recursive traversal is safe and fast. */
 export const BODY_LIMITS: JsonLimits = { depth: 100, values: 5000 };
-
-/** An unpaired surrogate as `JSON.stringify` writes it. An even number of preceding backslashes are escaped backslashes. */
-const UNPAIRED_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
-const MAYBE_UNPAIRED_SURROGATE = /\\u[dD][89a-fA-F]/;
 
 /** Decodes the text of a JSON body. @throws ZerofleetError `malformed_json` when it is not UTF-8 or exceeds the limits */
 export function bodyText(bytes: Buffer): string {
@@ -23,7 +20,7 @@ export function bodyText(bytes: Buffer): string {
  * @throws ZerofleetError `malformed_json`
  */
 export function refuseUnpairedSurrogates(text: string, value: unknown): void {
-  if (MAYBE_UNPAIRED_SURROGATE.test(text) && UNPAIRED_SURROGATE.test(JSON.stringify(value)))
+  if (hasUnpairedSurrogate(text, value))
     throw new ZerofleetError(
       'malformed_json',
       'the body has an unpaired surrogate, such as \\ud800 alone, which is not a character',

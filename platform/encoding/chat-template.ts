@@ -10,12 +10,13 @@ import {
   parseChatTemplate,
 } from '../models/chat-template.js';
 import { strftime } from './strftime.js';
+import { NUMBER_MARK, templateList, withNumbers } from './template-values.js';
 
 /** Placeholder of an answer: a Unicode noncharacter, which no text contains. */
 const ANSWER = '\ufdd2';
 /** Mark inside the text of a special token that a chat contains literally. */
 const LITERAL = '\ufdd3';
-const MARKS = new RegExp(`[${BEGIN_MARK}${END_MARK}${LITERAL}]`);
+const MARKS = new RegExp(`[${BEGIN_MARK}${END_MARK}${LITERAL}${NUMBER_MARK}]`);
 
 /** Range of characters (UTF-16 units) of a rendered chat. */
 export interface Span {
@@ -72,8 +73,9 @@ export class ChatTemplate {
    * @throws ZerofleetError `chat_template_invalid` when the template fails, ignores tools or leaves the learned parts undetermined
    */
   render(chat: JsonlChat): RenderedChat {
-    const filled = this.fillWhole(chat);
-    const { text, learned } = this.marks ? splitMarks(filled) : this.splitTurns(chat, filled);
+    const filled = this.fill(chat, false);
+    const { text, learned } = this.marks ? this.splitSpans(chat, filled) : this.splitTurns(chat, filled);
+    this.checkWhole(chat, filled);
     const moved = (place: number) => place - (text.slice(0, place).split(LITERAL).length - 1);
     const spans = learned.map(({ begin, end }) => ({ begin: moved(begin), end: moved(end) }));
     return { ...withoutLiterals(text), learned: spans };
@@ -85,12 +87,15 @@ export class ChatTemplate {
    */
   renderCompletion(prompt: JsonlChat, completion: readonly JsonlMessage[]): RenderedText & { begin: number } {
     const before = plain(this.fill(prompt, true));
-    const text = plain(this.fillWhole({ ...prompt, messages: [...prompt.messages, ...completion] }));
+    const whole = { ...prompt, messages: [...prompt.messages, ...completion] };
+    const filled = this.fill(whole, false);
+    const text = plain(filled);
     if (!text.startsWith(before))
       throw invalidTemplate(
         'its rendering of the prompt is not the beginning of its rendering of the prompt with the completion, so the learned part ' +
           'cannot be determined; use a template that adds the completion to the prompt',
       );
+    this.checkWhole(whole, filled);
     return { ...withoutLiterals(text), begin: withoutLiterals(before).text.length };
   }
 
@@ -103,22 +108,42 @@ export class ChatTemplate {
     return { ...withoutLiterals(plain(fill(messages, true))), end: plain(after) };
   }
 
-  /** Fills a whole chat. @throws ZerofleetError `chat_template_invalid` when the template ignores its tools */
-  private fillWhole(chat: JsonlChat): string {
-    const filled = this.fill(chat, false);
-    for (const [what, bare] of withoutTools(chat)) {
-      if (this.isFilledAs(bare, filled))
+  /** @throws ZerofleetError `chat_template_invalid` when the rendered text of a chat lacks a part of it */
+  private checkWhole(chat: JsonlChat, filled: string): void {
+    for (const [what, other] of withoutParts(chat, filled)) {
+      if (this.isFilledAs(other, filled))
         throw invalidTemplate(
-          `it does not render the ${what} of the chat; use a template that does, or remove them from the data`,
+          `it does not render ${what} of the chat; use a template that does, or remove that from the data`,
         );
     }
-    return filled;
+  }
+
+  /**
+   * Splits a rendered text by its marks. Without the parts of turns of weight 0, which are those that the rendering of the chat up to such a
+   * turn has, and that of the chat before it has not.
+   */
+  private splitSpans({ messages, tools }: JsonlChat, filled: string): MarkedChat {
+    const { text, learned } = splitMarks(filled);
+    const known = textsOf({ text, learned });
+    const numSpans = (end: number) => {
+      const texts =
+        end === 0 ? [] : textsOf(splitMarks(this.fill({ messages: messages.slice(0, end), tools }, false)));
+      if (texts.every((part, index) => part === known[index])) return texts.length;
+      throw invalidTemplate(
+        'its rendering of the first messages changes with later ones, so the parts of turns with "weight": 0 cannot be determined',
+      );
+    };
+    const unlearned = messages.flatMap(({ role, weight }, index) =>
+      role === LEARNED_ROLE && weight === 0 ? [{ begin: numSpans(index), end: numSpans(index + 1) }] : [],
+    );
+    const isLearned = (span: number) => unlearned.every(({ begin, end }) => span < begin || span >= end);
+    return { text, learned: learned.filter(({ begin, end }, span) => end > begin && isLearned(span)) };
   }
 
   private splitTurns({ messages, tools }: JsonlChat, text: string): MarkedChat {
     const learned: Span[] = [];
-    for (const [index, { role }] of messages.entries()) {
-      if (role !== LEARNED_ROLE) continue;
+    for (const [index, { role, weight }] of messages.entries()) {
+      if (role !== LEARNED_ROLE || weight === 0) continue;
       const before = this.fill({ messages: messages.slice(0, index), tools }, true);
       const after = this.fill({ messages: messages.slice(0, index + 1), tools }, false);
       if (!after.startsWith(before) || !text.startsWith(after))
@@ -142,8 +167,9 @@ export class ChatTemplate {
 
   private fill({ messages, tools }: JsonlChat, add_generation_prompt: boolean): string {
     try {
-      const fields = { messages: this.asTexts(messages), tools: this.asTexts(tools) };
-      return this.template.render({ ...this.variables, ...fields, add_generation_prompt });
+      const list = (values: readonly unknown[]) => templateList(values, (text) => this.asText(text));
+      const fields = { messages: list(messages.map(templateFields)), tools: tools && list(tools) };
+      return withNumbers(this.template.render({ ...this.variables, ...fields, add_generation_prompt }));
     } catch (error) {
       throw invalidTemplate(
         `it fails for a chat of ${messages.length} messages: ${(error as Error).message}`,
@@ -151,16 +177,7 @@ export class ChatTemplate {
     }
   }
 
-  /** Marks special tokens in user data behind their first character, in all strings and field names. */
-  private asTexts(value: unknown): unknown {
-    if (typeof value === 'string') return this.asText(value);
-    if (Array.isArray(value)) return value.map((item) => this.asTexts(item));
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, field]) => [this.asText(name), this.asTexts(field)]),
-    );
-  }
-
+  /** Marks special tokens in a text or a field name of user data behind their first character. */
   private asText(text: string): string {
     const mark = MARKS.exec(text)?.[0];
     if (mark !== undefined)
@@ -176,12 +193,39 @@ export class ChatTemplate {
 /** Chat with the marks of literal special tokens. */
 type MarkedChat = Omit<RenderedChat, 'literal'>;
 
-/** Returns the chat without tools and without tool_calls, each under its name, as far as it has them. */
-function* withoutTools({ messages, tools }: JsonlChat): Generator<[what: string, bare: JsonlChat]> {
-  if (tools !== null && tools.length > 0) yield ['tools', { messages, tools: null }];
+/** OpenAI's newer name of the system's messages. Few templates know it. */
+const DEVELOPER_ROLE = 'developer';
+
+/** Returns the fields of a message that a template gets. */
+function templateFields({ weight: _, ...message }: JsonlMessage): JsonlMessage {
+  return message.role === DEVELOPER_ROLE ? { ...message, role: 'system' } : message;
+}
+
+/** Roles that every template has. */
+const KNOWN_ROLES: readonly string[] = ['user', LEARNED_ROLE];
+
+/** Text that is certainly no part of another one by chance. */
+const LONG_TEXT = 16;
+
+/** Returns the chat without one of its parts that a template may not know, each under its name, unless the rendered text has that. */
+function* withoutParts(
+  { messages, tools }: JsonlChat,
+  text: string,
+): Generator<[what: string, other: JsonlChat]> {
+  if (tools !== null && tools.length > 0) yield ['the tools', { messages, tools: null }];
   const calling = messages.some(({ tool_calls }) => Array.isArray(tool_calls) && tool_calls.length > 0);
   const bare = messages.map(({ tool_calls: _, ...message }) => message);
-  if (calling) yield ['tool_calls', { messages: bare, tools }];
+  if (calling) yield ['the tool_calls', { messages: bare, tools }];
+  let rendered = 0;
+  for (const [index, message] of messages.entries()) {
+    const content = message.content?.trim() ?? '';
+    const at = text.indexOf(content, rendered);
+    if (at >= 0) rendered = at + content.length;
+    if (content === '' || KNOWN_ROLES.includes(message.role) || (at >= 0 && content.length >= LONG_TEXT))
+      continue;
+    const changed = messages.with(index, { ...message, content: ANSWER });
+    yield [`message ${index} (role ${message.role})`, { messages: changed, tools }];
+  }
 }
 
 function plain(text: string): string {
@@ -199,6 +243,11 @@ function withoutLiterals(marked: string): RenderedText {
   return { text, literal };
 }
 
+function textsOf({ text, learned }: MarkedChat): string[] {
+  return learned.map(({ begin, end }) => text.slice(begin, end));
+}
+
+/** Also returns parts without text. */
 function splitMarks(marked: string): MarkedChat {
   const learned: Span[] = [];
   let text = '';
@@ -206,7 +255,7 @@ function splitMarks(marked: string): MarkedChat {
   for (const part of marked.split(/([\ufdd0\ufdd1])/)) {
     if (part === BEGIN_MARK && begin === null) begin = text.length;
     else if (part === END_MARK && begin !== null) {
-      if (text.length > begin) learned.push({ begin, end: text.length });
+      learned.push({ begin, end: text.length });
       begin = null;
     } else if (part === BEGIN_MARK || part === END_MARK)
       throw invalidTemplate('its generation tags are nested');

@@ -4,6 +4,7 @@
  * loss_head.cc, transformer.cc).
  */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
+import { OUTPUT_PROJECTION } from '../model/params.js';
 import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
 import { logitRows } from './logit-rows.js';
@@ -67,7 +68,7 @@ function lossHead(sizes: Sizes): number {
 
 const trainsTokens = (sizes: Sizes) => sizes.trains(sizes.inFirst ? 'wte.weight' : 'embed_tokens.weight');
 const trainsHead = (sizes: Sizes) =>
-  sizes.model.tie_word_embeddings ? trainsTokens(sizes) : sizes.trains('lm_head.weight');
+  sizes.model.tie_word_embeddings ? trainsTokens(sizes) : sizes.trains(OUTPUT_PROJECTION);
 
 /** Returns the tensors before and after the layers, positions, and the gradients of the embeddings. */
 function aroundLayers(sizes: Sizes): number {

@@ -4,6 +4,9 @@ import { type ModelParam, matrix, type ParamShape, vector } from './param-shape.
 
 export type { ModelParam } from './param-shape.js';
 
+/** The output projection. With `tie_word_embeddings` the input embedding, the first parameter, is in its place. */
+export const OUTPUT_PROJECTION = 'lm_head.weight';
+
 /**
  * Parameters for each layer, or for each expert of each layer; `{}` in the name stands for the number of one,
  * then of the other.
@@ -191,7 +194,7 @@ function experts({ hidden_size: hidden, intermediate_size: inner }: Architecture
 }
 
 function head({ tie_word_embeddings, vocab_size, hidden_size }: Architecture): ParamShape[] {
-  return tie_word_embeddings ? [] : [matrix('lm_head.weight', vocab_size, hidden_size)];
+  return tie_word_embeddings ? [] : [matrix(OUTPUT_PROJECTION, vocab_size, hidden_size)];
 }
 
 function linear(name: string, to: number, from: number, bias: boolean): ParamShape[] {

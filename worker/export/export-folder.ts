@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import { stringifyExactly } from '../../contracts/exact-json.js';
 import type { ExportFile, ResolvedJobSpec } from '../../contracts/index.js';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { retryTransient } from '../common/errors.js';
-import { stringifyExactly } from './exact-json.js';
 import { hfConfig } from './hf-config.js';
 import { companionsOf, sourceConfig, sourceFolder } from './model-source.js';
 

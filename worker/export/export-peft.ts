@@ -4,7 +4,7 @@ import { ADAPTER_CONFIG_FILE, ADAPTER_WEIGHTS_FILE } from '../../platform/models
 import { peftName } from '../../platform/models/peft-names.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
-import { moduleOf } from '../../spec/index.js';
+import { architectureOf, moduleOf, OUTPUT_PROJECTION } from '../../spec/index.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { retryTransient } from '../common/errors.js';
 import type { NativeCore } from '../native/adapter.js';
@@ -30,20 +30,20 @@ export async function exportPeft(
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
   const dtype = DTYPES[format];
   const stateOf = weightsState(manifest, chosen);
-  const trained = manifest.params.filter(({ frozen }) => !frozen);
+  const written = writtenTensors(spec, manifest);
   let at = 0;
-  const tensors = trained.map(({ name, shape, numel }) => {
+  const tensors = written.map(({ name, param: { shape, numel } }) => {
     const begin = at;
     at += numel * dtype.bytes;
     return { name: peftName(name), dtype: dtype.name, shape, begin, end: at };
   });
   const weights = async function* () {
     yield safetensorsHeader(tensors, metadataOf(spec));
-    for (const { name, numel } of trained)
+    for (const { name, numel } of written.map(({ param }) => param))
       for await (const piece of reader.read(stateOf(name), name, numel))
         yield format === 'fp32' ? piece : core.castTo16Bit(format, piece);
   };
-  const config = `${JSON.stringify(adapterConfig(spec, wholeModules(trained)), null, 2)}\n`;
+  const config = `${JSON.stringify(adapterConfig(spec, wholeModules(written)), null, 2)}\n`;
   const folder = new ExportFolder(objects, prefix, policy);
   await folder.put(ADAPTER_CONFIG_FILE, async function* () {
     yield Buffer.from(config);
@@ -53,9 +53,27 @@ export async function exportPeft(
   return { prefix, state_digest: manifest.state_digest, ...baseOfExport(spec), files: folder.files };
 }
 
+/** A tensor of the file, under the name that the model of transformers has for it. */
+interface WrittenTensor {
+  name: string;
+  param: Manifest['params'][number];
+}
+
+/**
+ * Returns what was trained. PEFT copies each module of `modules_to_save`, so a matrix that the model ties is there for both modules:
+ * with one of them PEFT would use the base's matrix in the other.
+ */
+function writtenTensors({ model }: ResolvedJobSpec, { params }: Manifest): WrittenTensor[] {
+  const written = params.flatMap((param) => (param.frozen ? [] : [{ name: param.name, param }]));
+  const [embedding] = params;
+  if (!architectureOf(model.config).tie_word_embeddings || embedding === undefined || embedding.frozen)
+    return written;
+  return [...written, { name: OUTPUT_PROJECTION, param: embedding }];
+}
+
 /** Returns the modules that were trained whole, by their full names: PEFT also takes names that only end alike. */
-function wholeModules(trained: Manifest['params']): string[] {
-  const modules = trained.filter(({ name }) => !name.includes('.lora_')).map(({ name }) => moduleOf(name));
+function wholeModules(written: readonly WrittenTensor[]): string[] {
+  const modules = written.filter(({ name }) => !name.includes('.lora_')).map(({ name }) => moduleOf(name));
   return [...new Set(modules)];
 }
 

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
+import { parseExactly, stringifyExactly } from '../../contracts/exact-json.js';
 import { type ModelConfig, modelKey } from '../../contracts/index.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { testSpec } from '../testing/start-message.js';
-import { parseExactly, stringifyExactly } from './exact-json.js';
 import { hfConfig } from './hf-config.js';
 import { sourceConfig } from './model-source.js';
 

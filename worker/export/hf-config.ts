@@ -1,6 +1,6 @@
+import { NumberText } from '../../contracts/exact-json.js';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { causalLmClass, floatFields } from '../../spec/index.js';
-import { NumberText } from './exact-json.js';
 
 const TORCH_DTYPES = { bf16: 'bfloat16', fp16: 'float16', fp32: 'float32' } as const;
 

@@ -1,5 +1,6 @@
 /** Files that an export takes from the uploaded models of its job. */
 import { isDeepStrictEqual } from 'node:util';
+import { parseExactly } from '../../contracts/exact-json.js';
 import { modelKey, type ResolvedJobSpec } from '../../contracts/index.js';
 import { readText } from '../../platform/encoding/tokenizer-store.js';
 import {
@@ -13,7 +14,6 @@ import { documentText, jsonObject } from '../../platform/models/read-document.js
 import { chatTemplateOf } from '../../platform/models/tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { importConfig, tokenizerModel } from '../../spec/index.js';
-import { parseExactly } from './exact-json.js';
 
 /** File of an export that does not depend on the trained weights. */
 export interface Companion {

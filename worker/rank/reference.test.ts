@@ -52,6 +52,20 @@ t.test('a job computes its reference once, and continues with that of its checkp
   t.strictSame((await trainer.step(0)).preference, preference);
 });
 
+t.test('the bytes of a stored reference may be a part of a larger buffer', async (t) => {
+  const first = await rank(t);
+  const reference = (await beginReference(first.ctx, first.trainer, null)) as Reference;
+  const continued = await saved(t, first, reference);
+  // Small buffers of Node.js, such as those of an S3 client, share one memory; this one begins at an odd place of it.
+  const shared = new Uint8Array(1000);
+  shared.set(reference.bytes, 3);
+  const part = Buffer.from(shared.buffer, 3, reference.bytes.length);
+  const objects: typeof first.objects = Object.create(first.objects, { get: { value: async () => part } });
+  const trainer = await trainerOf(first.ctx.start);
+  await beginReference({ ...first.ctx, objects }, trainer, continued);
+  t.strictSame((await trainer.step(0)).preference, (await first.trainer.step(0)).preference);
+});
+
 t.test('objectives without an initial model have no reference', async (t) => {
   for (const objective of [
     null,

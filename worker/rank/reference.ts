@@ -36,13 +36,14 @@ export async function beginReference(
   if (continued === null) {
     // It passes over all data once, which a user who waits for the first step should know.
     if (start.rank === 0) console.log('computing the log-probabilities of the initial model, the reference');
-    const { buffer } = await trainer.computeReference();
-    const bytes = new Uint8Array(buffer);
+    const { buffer, byteOffset, byteLength } = await trainer.computeReference();
+    const bytes = new Uint8Array(buffer, byteOffset, byteLength);
     if (start.rank === 0) console.log('the reference is complete');
     return { bytes, record: { bytes: bytes.length, sha256: sha256Of(bytes), objective: objective.type } };
   }
   const reference = await readReference(continued, { start, objects });
-  trainer.setReference(new Float64Array(reference.bytes.slice().buffer));
+  // A copy, because bytes of a store may be a part of a larger buffer, which does not begin at a multiple of 8.
+  trainer.setReference(new Float64Array(new Uint8Array(reference.bytes).buffer));
   return reference;
 }
 

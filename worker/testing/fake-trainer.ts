@@ -89,7 +89,7 @@ export class FakeTrainer implements RankTrainer {
     // Starts from another state, so that unloaded values are wrong.
     if (this.state.size === 0) this.state = fakeState(this.config.seed + 1, 0);
     if (!statesOf(this.config, param).includes(name)) throw new Error(`${name} of ${param} does not exist`);
-    const values = new Float32Array(data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength));
+    const values = new Float32Array(new Uint8Array(data).buffer);
     valuesOf(this.state, name, param).set(values, begin);
   }
 
@@ -107,6 +107,7 @@ export class FakeTrainer implements RankTrainer {
   }
 
   setReference(log_probs: Float64Array): void {
+    if (log_probs.length !== 2) throw new Error(`the reference has ${log_probs.length} log-probabilities`);
     this.reference = log_probs;
   }
 

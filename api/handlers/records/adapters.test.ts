@@ -5,7 +5,14 @@ import t from 'tap';
 import type { Job, Model, Problem } from '../../../contracts/index.js';
 import { parseWeights } from '../../../platform/models/weights.js';
 import { projectRoot } from '../../../platform/process/root.js';
-import { type FolderFiles, tarOf } from '../../../platform/testing/models.js';
+import {
+  type FolderFiles,
+  modelFolder,
+  safetensorsFile,
+  type TestTensor,
+  tarOf,
+  testData,
+} from '../../../platform/testing/models.js';
 import { storedKeys, upload } from '../../testing/model-uploads.js';
 import { startTestStack } from '../../testing/stack.js';
 
@@ -169,6 +176,67 @@ t.test('adapters', async (t) => {
       detail: new RegExp(base.id),
     });
     await remove(adapter);
+  });
+
+  t.test('the shared matrix of a tied base', async (t) => {
+    const tied = (await upload(stack, await tarOf(modelFolder()))).json<Model>();
+    const over = (whole: Record<string, string>, config: object = {}) => {
+      const tensor = (name: string, shape: number[], seed = name): TestTensor => ({
+        name: `base_model.model.${name}`,
+        dtype: 'F32',
+        shape,
+        data: testData(seed, shape, 'F32'),
+      });
+      const tensors = [0, 1].flatMap((layer) => [
+        tensor(`model.layers.${layer}.self_attn.q_proj.lora_A.weight`, [2, 32]),
+        tensor(`model.layers.${layer}.self_attn.q_proj.lora_B.weight`, [32, 2]),
+      ]);
+      for (const [name, seed] of Object.entries(whole))
+        tensors.push(tensor(`${name}.weight`, [256, 32], seed));
+      const document = { peft_type: 'LORA', r: 2, lora_alpha: 4, ...config };
+      return send(
+        new Map([
+          [CONFIG, Buffer.from(JSON.stringify(document))],
+          [WEIGHTS, safetensorsFile(tensors)],
+        ]),
+        tied.id,
+      );
+    };
+    const [input, output] = ['model.embed_tokens', 'lm_head'] as const;
+    const ensured = { ensure_weight_tying: true };
+    for (const [whole, config] of [
+      [{ [input]: 'one', [output]: 'one' }],
+      [{ [input]: 'one', [output]: 'one' }, ensured],
+      [{ [input]: 'one' }, ensured],
+      [{ [output]: 'one' }, ensured],
+    ] as const) {
+      const reply = await over(whole, config);
+      t.equal(reply.statusCode, 201, reply.body);
+      const adapter = reply.json<Model>();
+      t.same(adapter.adapter?.modules_to_save, ['embed_tokens']);
+      const { files } = parseWeights(await stack.objects.get(`models/${adapter.id}/WEIGHTS.json`));
+      const params = files.flatMap(({ tensors }) => tensors.map(({ param }) => param));
+      t.same(
+        params.filter((param) => !param.includes('lora')),
+        ['model.embed_tokens.weight'],
+      );
+      await remove(adapter);
+    }
+    t.match((await over({ [input]: 'one', [output]: 'two' })).json(), {
+      code: 'model_tensor_mismatch',
+      detail: /is not the same as model.embed_tokens.weight, but config.json ties the two/,
+    });
+    for (const [there, other] of [
+      [input, output],
+      [output, input],
+    ] as const)
+      t.match((await over({ [there]: 'one' })).json(), {
+        code: 'model_config_invalid',
+        detail: new RegExp(
+          `have ${there}.weight without ${other}.weight.* ties the two.*ensure_weight_tying`,
+        ),
+      });
+    await remove(tied);
   });
 
   t.test('a base without adapters can be deleted', async (t) => {

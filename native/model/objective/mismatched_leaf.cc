@@ -20,6 +20,9 @@ struct Sequence {
     while (end > first && !counts(targets[end - 1])) --end;
   }
   bool empty() const { return first == targets.size(); }
+  /// Its completion without the last token, and what counts of it with the last token.
+  std::span<const std::int32_t> completion() const { return tokens.subspan(first, end - first).subspan(empty() ? 0 : 1); }
+  std::span<const std::int32_t> completion_targets() const { return targets.subspan(first, end - first); }
 };
 
 }  // namespace
@@ -44,6 +47,13 @@ MismatchedLeaf mismatched_leaf(const LeafInput& prompts, const LeafInput& comple
     std::ranges::copy(next.tokens.subspan(next.first + 1, count - 1), tokens.begin() + static_cast<std::ptrdiff_t>(mine.first) + 1);
   }
   return result;
+}
+
+bool have_same_completion(const LeafInput& pair) {
+  const std::size_t length = pair.tokens.size() / 2;
+  const Sequence one(pair, 0, length), other(pair, 1, length);
+  return std::ranges::equal(one.completion_targets(), other.completion_targets()) &&
+         std::ranges::equal(one.completion(), other.completion());
 }
 
 }  // namespace zerofleet

@@ -20,4 +20,7 @@ struct MismatchedLeaf {
 /// Throws Error{"invalid_argument"} for leaves whose tokens and targets do not fit.
 MismatchedLeaf mismatched_leaf(const LeafInput& prompts, const LeafInput& completions, std::int64_t batch);
 
+/// Whether both rows of a leaf of two have the same completion.
+bool have_same_completion(const LeafInput& pair);
+
 }  // namespace zerofleet

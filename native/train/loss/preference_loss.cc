@@ -26,11 +26,6 @@ PreferenceMeans means_of(const ObjectiveSums& sums) {
   return means;
 }
 
-/// The sequence of a file whose completion KTO puts behind the prompt of `sequence`.
-std::int64_t mismatch_of(std::int64_t sequence, std::int64_t num_sequences) {
-  return (sequence + std::max<std::int64_t>(1, num_sequences * 3 / 8)) % num_sequences;
-}
-
 std::int64_t targets_of(std::span<const SequenceScore> scores) {
   std::int64_t count = 0;
   for (const SequenceScore& score : scores) count += score.num_targets;
@@ -50,8 +45,7 @@ PreferenceLoss::PreferenceLoss(LossParts parts, const PreferenceConfig& config)
   std::vector<std::int64_t> sizes;
   for (std::size_t number = 0; number < num_files(); ++number) {
     const std::int64_t size = file(number).num_sequences();
-    require(!is_labelled() || size >= 2, "dataset_too_small",
-            "KTO compares completions of different sequences, and the data has one; add more, or leave this evaluation out");
+    if (is_labelled()) others_.emplace_back(file(number));
     sizes.insert(sizes.end(), is_labelled() ? 2 : 1, size);
   }
   if (config.reference == ReferenceKind::kBase) reference_ = std::make_unique<BaseReference>(parts_.model);
@@ -91,10 +85,11 @@ MismatchedLeaf PreferenceLoss::mismatched(std::size_t number, const LeafBatch& b
   sequences.resize(completions_, parts_.leaf_sequences);
   for (std::int64_t row = 0; row < parts_.leaf_sequences; ++row) {
     const std::int64_t sequence = batch.sequences[static_cast<std::size_t>(row)];
-    if (sequence == kNoSequence) {
+    const std::int64_t other = sequence == kNoSequence ? kNoSequence : others_[number].of(sequence);
+    if (other == kNoSequence) {
       sequences.clear(row, completions_);
     } else {
-      sequences.read(mismatch_of(sequence, sequences.num_sequences()), row, completions_);
+      sequences.read(other, row, completions_);
     }
   }
   return mismatched_leaf(input_of(batch), input_of(completions_), parts_.leaf_sequences);

@@ -8,6 +8,7 @@
 
 #include "model/objective/mismatched_leaf.h"
 #include "model/objective/objective.h"
+#include "train/loss/other_completions.h"
 #include "train/loss/reference.h"
 #include "train/loss/training_loss.h"
 
@@ -16,11 +17,10 @@ namespace zerofleet {
 /// A preference objective (model/objective/objective.h), as the mean over units. The scores under the reference, and KTO's z, are of
 /// the same leaf, so a leaf's result depends on the parameters and its own sequences alone.
 ///
-/// KTO compares each prompt with the completion of one other sequence of the file, the same whatever leaf they are in: the one
-/// ⌊3N/8⌋ behind it, but at least the next. Sequences next to each other, or half a file apart, often have a prompt in common.
+/// KTO's z is of each prompt with the completion of another sequence (other_completions.h). A sequence of a file in which all
+/// completions are equal has no part in it.
 class PreferenceLoss final : public TrainingLoss {
  public:
-  /// Throws Error{"dataset_too_small"} where KTO has a file of one sequence.
   PreferenceLoss(LossParts parts, const PreferenceConfig& config);
 
   std::int64_t num_counted(std::int64_t step) const override { return parts_.batches.num_units(step); }
@@ -56,10 +56,11 @@ class PreferenceLoss final : public TrainingLoss {
 
   LossParts parts_;
   ObjectiveOptions objective_;
-  LeafBatch completions_;               // KTO's, of another sequence for each row
-  LeafTable<Sums> step_;                // of this rank's leaves so far
+  std::vector<OtherCompletions> others_;  // KTO's, of each file
+  LeafBatch completions_;                 // KTO's, of another sequence for each row
+  LeafTable<Sums> step_;                  // of this rank's leaves so far
   std::unique_ptr<ReferenceModel> reference_;  // null for objectives without one
-  StoredReference* stored_ = nullptr;   // reference_, if that is of the initial model
+  StoredReference* stored_ = nullptr;     // reference_, if that is of the initial model
 };
 
 }  // namespace zerofleet

@@ -182,18 +182,33 @@ TEST_CASE("preferences: an evaluation before the first step has the reference's 
   CHECK(digest.to_hex() == expected);
 }
 
+// Without another completion z is 0, and before the first step so is the reward.
+TEST_CASE("preferences: KTO trains and evaluates on a single sequence, which has no other completion") {
+  const TemporaryFile one(bytes_of(preferences(1, 17, 101, 3)));
+  for (const ReferenceKind reference : {ReferenceKind::kBase, ReferenceKind::kInitial}) {
+    PreferenceJob job({ObjectiveKind::kKto, 0.2}, reference, DType::kF32);
+    job.config.token_file = one.path();
+    job.config.evaluation_files = {one.path()};
+    job.on_ranks(2, 1, [&](Trainer& trainer) {
+      trainer.initialize();
+      trainer.compute_reference();
+      CHECK(trainer.evaluate(0).loss == doctest::Approx(0.5));
+      CHECK(trainer.step(0).loss == doctest::Approx(0.5));
+    });
+  }
+}
+
 TEST_CASE("preferences: what cannot be is refused with a typed error") {
   const auto code_with = [](const auto& change) {
     PreferenceJob job({ObjectiveKind::kKto, 0.2}, ReferenceKind::kInitial, DType::kF32);
     change(job.config);
     return code_of([&] { job.on_ranks(1, 1, [](Trainer&) {}); });
   };
-  const TemporaryFile odd(bytes_of(preferences(15, 17, 101, 3))), one(bytes_of(preferences(1, 17, 101, 3)));
+  const TemporaryFile odd(bytes_of(preferences(15, 17, 101, 3)));
   CHECK(code_with([](TrainerConfig&) {}) == "none");
   CHECK(code_with([](TrainerConfig& config) { config.preference->reference = ReferenceKind::kBase; }) == "invalid_argument");
   CHECK(code_with([](TrainerConfig& config) { config.preference->reference = ReferenceKind::kNone; }) == "invalid_argument");
   CHECK(code_with([](TrainerConfig& config) { config.preference->objective.beta = 0; }) == "invalid_argument");
-  CHECK(code_with([&](TrainerConfig& config) { config.evaluation_files = {one.path()}; }) == "dataset_too_small");
   CHECK(code_with([&](TrainerConfig& config) {
           config.preference->objective.kind = ObjectiveKind::kDpo;
           config.token_file = odd.path();
