@@ -32,16 +32,26 @@ export interface AppOptions extends Pick<ApiServices, Parts> {
   draining?: AbortSignal;
   /** OpenID provider; none by default. */
   oidc?: OidcProvider | null;
+  /** Number of proxies between clients and the server: the address of a client is in their `X-Forwarded-For`. Default: none. */
+  trustedProxies?: number;
   /** Request log; without it nothing is logged. */
   log?: FastifyBaseLogger;
 }
 
 /** Returns the HTTP server, not yet listening. It does not own the stores: close the app first, then the stores. */
-export function buildApp({ limits, log, draining, oidc = null, ...parts }: AppOptions): FastifyInstance {
+export function buildApp({
+  limits,
+  log,
+  draining,
+  oidc = null,
+  trustedProxies = 0,
+  ...parts
+}: AppOptions): FastifyInstance {
   const allLimits = { ...DEFAULT_LIMITS, ...limits };
   const app: FastifyInstance = Fastify({
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
     bodyLimit: allLimits.json_body_bytes,
+    trustProxy: (_address, hop) => hop < trustedProxies,
     connectionTimeout: allLimits.idle_connection_ms,
     http: {
       headersTimeout: allLimits.headers_timeout_ms,

@@ -107,7 +107,12 @@ export async function startApi({
 
     const parts = { store, objects, samples, exports, addresses, trackers, sources, log };
     const draining = new AbortController();
-    const app = buildApp({ ...parts, oidc, draining: draining.signal, ...(limits && { limits }) });
+    const { trusted_proxies: trustedProxies } = config;
+    const app = buildApp({
+      ...parts,
+      ...{ oidc, trustedProxies, draining: draining.signal },
+      ...(limits && { limits }),
+    });
     closers.push(() => app.close());
     closers.push(() => drain(draining, config.drain_seconds));
     const url = await app.listen({ host: config.host, port: config.port });

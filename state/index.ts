@@ -17,6 +17,7 @@ export { countRanks } from './jobs/control.js';
 export type * from './jobs/execution-port.js';
 export * from './jobs/holds-port.js';
 export { initialJob, progressOf } from './jobs/record.js';
+export { checkpointPosition } from './jobs/requests.js';
 export type * from './jobs/requests-port.js';
 export type { JobRestore, RestoredJob } from './jobs/restore.js';
 export type { WaitLimits } from './jobs/wait-limits.js';

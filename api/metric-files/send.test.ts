@@ -84,10 +84,10 @@ t.test('an error behind the first bytes breaks the connection', async (t) => {
   const { stack, url } = await trained(t, {
     wrap: ({ store }) => ({
       store: Object.assign(Object.create(store), {
-        readStream: (...args: Parameters<typeof store.readStream>) => {
+        readSteps: (...args: Parameters<typeof store.readSteps>) => {
           reads += 1;
           if (reads > 2) throw new ZerofleetError('job_store_unavailable', 'Redis is away');
-          return store.readStream(...args);
+          return store.readSteps(...args);
         },
       }),
     }),

@@ -19,7 +19,7 @@ export default fp(
   async (app: FastifyInstance) => {
     const { oidc, contract } = app.services;
     if (oidc === null) return;
-    app.get('/sign-in/oidc', (request, reply) =>
+    app.get('/sign-in/oidc', { config: { countedAs: 'sign-in' } }, (request, reply) =>
       withProblems(request, reply, oidc, () => begin(request, reply, oidc)),
     );
     // The audit log has it like any other sign-in.

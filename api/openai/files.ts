@@ -48,15 +48,18 @@ export async function fileRoutes(app: FastifyInstance): Promise<void> {
   app.get<Identified>('/files/:id', async (request): Promise<FileObject> => {
     const { id } = request.params;
     const job = jobOfResults(id);
-    return job === null ? fileOf(await ownApi(request).datasets.get(id)) : resultsFile(ownApi(request), job);
+    const api = ownApi(request);
+    const { store } = request.server.services;
+    return job === null ? fileOf(await api.datasets.get(id)) : resultsFile(api, store, job);
   });
 
   app.get<Identified>('/files/:id/content', async (request, reply) => {
     const { id } = request.params;
     const job = jobOfResults(id);
-    if (job !== null)
-      return reply.type('text/csv; charset=utf-8').send(await resultsOf(ownApi(request), job));
-    const content = await ownApi(request).datasets.content(id);
+    const api = ownApi(request);
+    const { store } = request.server.services;
+    if (job !== null) return reply.type('text/csv; charset=utf-8').send(await resultsOf(api, store, job));
+    const content = await api.datasets.content(id);
     return reply.type('application/octet-stream').send(Readable.fromWeb(content as never));
   });
 

@@ -1,7 +1,7 @@
 /** `/models`: uploaded models, and what jobs trained, as `ft:BASE:PROJECT:SUFFIX:ID` of a job or a checkpoint. */
 import type { FastifyInstance } from 'fastify';
 import type { Model as ListedModel, ModelDeleted } from 'openai/resources/models';
-import type { Zerofleet } from '../../client/index.js';
+import { collect, type Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec, Model } from '../../contracts/index.js';
 import { architectureOf, importConfig } from '../../spec/index.js';
 import { notFound } from './errors.js';
@@ -13,6 +13,8 @@ const FINE_TUNED = /^ft:.*:((?:job|ckpt)_[0-9A-HJKMNP-TV-Z]{26})$/;
 const UPLOADED = /^mdl_[0-9A-HJKMNP-TV-Z]{26}$/;
 /** Longest sequence of a job, where the model allows more: activations grow with it. */
 const MAX_LENGTH = 2048;
+/** Models of each kind in the list, the newest: it has no pages. One page of the own API. */
+const LISTED = 100;
 
 /** Model to fine-tune. */
 export interface BaseModel {
@@ -106,11 +108,15 @@ interface NamedRoute {
 export async function modelRoutes(app: FastifyInstance): Promise<void> {
   app.get('/models', async (request) => {
     const api = ownApi(request);
-    const data: ListedModel[] = [];
-    for await (const model of api.models.list())
-      if (model.model_type !== null) data.push(uploadedModel(model));
-    for await (const job of api.jobs.list({ state: ['succeeded'] })) data.push(trainedModel(job));
-    return { object: 'list', data };
+    const [uploaded, trained] = await Promise.all([
+      collect(api.models.list({ limit: LISTED }), LISTED),
+      collect(api.jobs.list({ state: ['succeeded'], limit: LISTED }), LISTED),
+    ]);
+    const complete = uploaded.filter(({ model_type }) => model_type !== null);
+    return {
+      object: 'list',
+      data: [...complete.map(uploadedModel), ...trained.map((job) => trainedModel(job))],
+    };
   });
 
   // A name may have slashes, as those of the hub.

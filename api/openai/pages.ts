@@ -21,12 +21,15 @@ export interface List<T> {
   has_more: boolean;
 }
 
-type ReadPage<T> = (page: { after?: string; limit: number }) => Promise<Page<T>>;
+export interface PageQuery {
+  after?: string;
+  limit: number;
+}
 
-/** Reads a page of a list of this server's own API, over as many of its pages as the limit needs. */
+/** Reads a page of a list, over as many reads of `OWN_LIMIT` entries as the limit needs. */
 export async function listOf<T, U extends { id: string }>(
   params: ListParams,
-  read: ReadPage<T>,
+  read: (page: PageQuery) => Promise<Page<T>>,
   translate: (entry: T) => U,
 ): Promise<List<U>> {
   const limit = limitOf(params);
@@ -38,18 +41,20 @@ export async function listOf<T, U extends { id: string }>(
     found.push(...page.data);
     after = page.next_cursor;
   } while (after !== null && found.length < limit);
-  return listing(found.map(translate), after !== null);
+  const data = found.map(translate);
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: after !== null,
+  };
 }
 
-/** Returns the page of a list that is in memory. */
-export function pageOf<T extends { id: string }>(all: readonly T[], params: ListParams): List<T> {
-  const begin = params.after === undefined ? 0 : all.findIndex(({ id }) => id === params.after) + 1;
-  const end = begin + limitOf(params);
-  return listing(all.slice(begin, end), end < all.length);
-}
-
-function listing<T extends { id: string }>(data: T[], has_more: boolean): List<T> {
-  return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more };
+/** Error for an `after` that names no entry of the list. */
+export function unknownCursor(after: string | undefined): Refusal {
+  const message = `there is no ${after} in this list; begin anew, without after`;
+  return new Refusal(400, 'invalid_parameter', 'after', message);
 }
 
 function limitOf({ limit: text = String(DEFAULT_LIMIT) }: ListParams): number {

@@ -61,3 +61,49 @@ t.test('files outside of the console are out of reach', async (t) => {
     t.equal((await stack.app.inject({ url })).statusCode, 404, url);
   }
 });
+
+const unknown = { authorization: 'Bearer zf_unknown' };
+
+t.test('refused requests of an address lock nobody out: sign-in, console and docs go on', async (t) => {
+  const stack = await startTestStack({ limits: { requests_per_minute: 3 } });
+  t.teardown(() => stack.close());
+  const status = async (url: string) => (await stack.app.inject({ url })).statusCode;
+  const refused = async () => (await stack.request({ url: '/v1/jobs', headers: unknown })).statusCode;
+  t.same([await refused(), await refused(), await refused(), await refused()], [401, 401, 401, 429]);
+  for (const url of ['/', '/icon.svg', '/docs/', '/docs/json', '/healthz', '/v1/sign-in-methods'])
+    for (let n = 0; n < 2; n += 1) t.ok((await status(url)) < 400, url);
+  const signIn = (token: string) =>
+    stack.request({
+      method: 'POST',
+      url: '/v1/sessions',
+      payload: { token },
+      headers: { authorization: '' },
+    });
+  t.equal((await signIn('zf_test_admin_key')).statusCode, 201);
+  t.equal((await signIn('zf_unknown')).statusCode, 429, 'sign-ins have a count of their own');
+  t.equal(await status('/none'), 429, 'other paths count for the address');
+});
+
+t.test('clients behind trusted proxies have their own addresses', async (t) => {
+  const limits = { requests_per_minute: 1 };
+  const ask = async (trustedProxies: number) => {
+    const stack = await startTestStack({ limits, trustedProxies });
+    t.teardown(() => stack.close());
+    return async (forwarded: string) =>
+      (
+        await stack.request({
+          url: '/v1/jobs',
+          headers: { ...unknown, ...(forwarded && { 'x-forwarded-for': forwarded }) },
+        })
+      ).statusCode;
+  };
+  const one = await ask(1);
+  t.same([await one('10.0.0.1'), await one('10.0.0.1'), await one('10.0.0.2')], [401, 429, 401]);
+  t.equal(await one('192.0.2.9, 10.0.0.1'), 429, 'what a client has sent itself does not count');
+  t.same([await one(''), await one('')], [401, 429]);
+  const two = await ask(2);
+  t.same([await two('192.0.2.9, 10.0.0.1'), await two('192.0.2.8, 10.0.0.1')], [401, 401]);
+  t.equal(await two('x, 192.0.2.8, 10.0.0.2'), 429);
+  const none = await ask(0);
+  t.same([await none('10.0.0.1'), await none('10.0.0.2')], [401, 429]);
+});

@@ -1,7 +1,7 @@
 import rateLimit from '@fastify/rate-limit';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { ZerofleetError } from '../../contracts/index.js';
+import { type OperationId, ZerofleetError } from '../../contracts/index.js';
 
 /**
  * Security headers for pages. They do not mention TLS: it ends in front of this process, which cannot know whether all subdomains
@@ -25,7 +25,8 @@ const OF_DATA = {
 };
 
 /**
- * Security headers, request id, and the rate limit of one principal (an API key or a share), or of one address without any.
+ * Security headers, request id, and the rate limit of one principal (an API key or a share), or of one address without any. Sign-ins of an
+ * address have a count of their own: refused requests, of which a broken program sends many, lock nobody out.
  *
  * Each server counts in its own memory. Counting in Redis (which `@fastify/rate-limit` can do) would cost a durable write for
  * every GET, because Redis syncs each write to disk here. So n servers together allow up to n times the limit, and the limit is
@@ -44,12 +45,11 @@ export default fp(
       global: false,
       max: (request) => request.principal?.requests_per_minute ?? app.services.limits.requests_per_minute,
       timeWindow: '1 minute',
-      keyGenerator: (request) => request.principal?.id ?? request.ip,
+      keyGenerator: (request) => request.principal?.id ?? addressOf(request),
     });
     const count = app.createRateLimit();
     app.decorate('countRequest', async (request, reply) => {
-      // Monitoring calls often and has no key.
-      if (UNCOUNTED.has(request.routeOptions.url ?? '')) return;
+      if (countOf(request) === 'never') return;
       const counted = await count(request);
       if (counted.isAllowed) return;
       const { max, remaining, ttlInSeconds: seconds, isExceeded } = counted;
@@ -63,9 +63,43 @@ export default fp(
   { name: 'protection', dependencies: ['services'] },
 );
 
-const UNCOUNTED: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
+/** Count of requests without a principal, where it is not that of their address. Monitoring calls often and has no key. */
+export type CountedAs = 'never' | 'sign-in';
+
+const COUNTED_AS: { readonly [Id in OperationId]?: CountedAs } = {
+  getHealth: 'never',
+  getReadiness: 'never',
+  getSignInMethods: 'sign-in',
+  createSession: 'sign-in',
+};
+
+function countOf({ routeOptions }: FastifyRequest): CountedAs | undefined {
+  const { operation, countedAs } = routeOptions.config;
+  return countedAs ?? (operation && COUNTED_AS[operation.operationId]);
+}
+
+function addressOf(request: FastifyRequest): string {
+  return countOf(request) === 'sign-in' ? `sign-in ${request.ip}` : request.ip;
+}
+
+/** Registers routes of static files, which are not counted. */
+export async function registerStatic(
+  app: FastifyInstance,
+  register: (scope: FastifyInstance) => Promise<void>,
+) {
+  await app.register(async (scope) => {
+    scope.addHook('onRoute', (route) => {
+      route.config = { ...route.config, countedAs: 'never' };
+    });
+    await register(scope);
+  });
+}
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Absent: as its operation, or its address. */
+    countedAs?: CountedAs;
+  }
   interface FastifyInstance {
     /**
      * Counts a request for its principal, or for its address without one, and sets the rate limit headers.

@@ -5,6 +5,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import { projectRoot } from '../../platform/process/root.js';
+import { registerStatic } from './protection.js';
 
 /** The page sets inline styles and shows images from its style sheet. */
 const CONTENT_SECURITY_POLICY = {
@@ -21,7 +22,7 @@ const CONTENT_SECURITY_POLICY = {
 export default fp(
   async (app: FastifyInstance) => {
     // The scope encapsulates both packages' additions.
-    await app.register(async (scope) => {
+    await registerStatic(app, async (scope) => {
       const { document } = app.services.contract;
       await scope.register(fastifySwagger, {
         mode: 'static',

@@ -73,6 +73,8 @@ export interface TestStackOptions {
   sources?: DatasetSources;
   /** OpenID provider; none by default. */
   oidc?: OidcSettings;
+  /** Number of proxies in front of the API; none by default. */
+  trustedProxies?: number;
   /** Log of the app; none when absent. */
   log?: FastifyBaseLogger;
   /** Replaces parts of the stores. */
@@ -92,6 +94,7 @@ export async function startTestStack({
   sources = new S3DatasetSources({ allowed: [], s3Endpoint: null }),
   log,
   oidc,
+  trustedProxies = 0,
   wrap,
 }: TestStackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-api-'));
@@ -114,6 +117,7 @@ export async function startTestStack({
   const parts = { store, objects, samples, exports, addresses, trackers, sources };
   const app = buildApp({
     ...parts,
+    trustedProxies,
     ...(log && { log }),
     ...(oidc && { oidc: new OidcProvider(oidc) }),
     limits: { heartbeat_ms: HEARTBEAT_MS, ...limits },

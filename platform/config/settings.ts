@@ -49,6 +49,12 @@ export const SETTINGS = [
     parse: integer(0, 65535),
   },
   {
+    key: 'trusted_proxies',
+    fallback: '0',
+    help: 'Number of proxies through which each request comes to the API, e.g. `1` behind a load balancer. The address of a client, whose [requests without a key are limited](access.md#rate-limits), is the one that the first of them has added to `X-Forwarded-For`. With a number above the real one clients can choose that address.',
+    parse: integer(0, 10),
+  },
+  {
     key: 'data_dir',
     fallback: '.zerofleet',
     help: 'Directory for all data of this machine; relative to the working directory.',

@@ -70,7 +70,15 @@ t.test('metrics, logs and events carry the execution and its epoch', async (t) =
   t.equal(await report('job', '3-a', [metric], null), 12);
   await report('job', '3-a', [], JOB.progress, { batch: 5 });
   t.same(calls, [
-    ['report', { ...call, metrics: [`{"step":1,"at":"${AT}","epoch":3}`], keep: METRICS_KEPT, at: 'now' }],
+    [
+      'report',
+      {
+        ...call,
+        metrics: [{ step: 1, text: `{"step":1,"at":"${AT}","epoch":3}` }],
+        keep: METRICS_KEPT,
+        at: 'now',
+      },
+    ],
     [
       'report',
       {
@@ -85,8 +93,8 @@ t.test('metrics, logs and events carry the execution and its epoch', async (t) =
   ]);
   calls.length = 0;
   await report('job', '3-a', [{ step: 1 } as never], null);
-  const [text] = (calls[0]?.[1].metrics ?? []) as string[];
-  t.match(JSON.parse(text ?? ''), { step: 1, at: RECENT, epoch: 3 });
+  const [noted] = (calls[0]?.[1].metrics ?? []) as { text: string }[];
+  t.match(JSON.parse(noted?.text ?? ''), { step: 1, at: RECENT, epoch: 3 });
   calls.length = 0;
 
   t.equal(await appendLogs('job', '3-a', [{ text: 'x' } as never]), 12);

@@ -42,7 +42,9 @@ export function jobExecution(context: StoreContext): JobExecution {
       const [seq] = await commands.run('report', {
         job_id: jobId,
         execution,
-        metrics: metrics.map((metric) => metricText(metric, epochOf(execution), at)),
+        metrics: metrics.map((metric) => {
+          return { step: metric.step, text: metricText(metric, epochOf(execution), at) };
+        }),
         progress: progress ? JSON.stringify(progress) : undefined,
         batch,
         keep: METRICS_KEPT,

@@ -133,6 +133,11 @@ export function jobRequests(context: StoreContext): JobRequests {
   };
 }
 
+/** Returns the position of a checkpoint in the list of its job, as `checkpoint_order` in core/commands/checkpoint.lua does. */
+export function checkpointPosition({ step, id }: Pick<Checkpoint, 'step' | 'id'>): string {
+  return `${String(step).padStart(12, '0')}:${id}`;
+}
+
 /** @returns the checkpoint after the change, or before its removal; null when it does not exist */
 async function changeCheckpoint(
   { commands }: StoreContext,

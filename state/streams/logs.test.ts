@@ -1,25 +1,16 @@
 /** Log lines: sequence numbers, fencing, and bounds. */
 import t, { type Test } from 'tap';
-import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
 import { LOGS_KEPT } from '../jobs/execution.js';
 import type { LogInput } from '../jobs/execution-port.js';
-import type { JobStorePort } from '../port.js';
-import { executionAt, noteExecutions } from '../testing/executions.js';
-import { createTestJob } from '../testing/jobs.js';
+import { executionAt } from '../testing/executions.js';
+import { runningJob } from '../testing/streams.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-async function running(t: Test): Promise<{ store: JobStorePort; id: string }> {
-  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
-  t.teardown(() => store.close());
-  const { id } = await createTestJob(store);
-  await store.claimAttempt(id, 1, 'a', LEASE_MS);
-  return { store, id };
-}
+const running = (t: Test) => runningJob(t, server);
 
 const line = (message: string, rank: number | null = 0): LogInput => ({
   rank,

@@ -1,7 +1,13 @@
 /** The port of a job's stream. */
-import type { StreamEntry } from '../../contracts/index.js';
+import type { JobMetric, StreamEntry } from '../../contracts/index.js';
 
 export type StreamKind = StreamEntry['kind'];
+
+/** Steps from `from` to `to`, both included. */
+export interface StepRange {
+  from: number;
+  to: number;
+}
 
 /**
  * The job's stream: events, metrics and log lines in one sequence. A place in it is the `position` of an entry; null is the beginning. A
@@ -19,6 +25,22 @@ export interface JobStreams {
     limit: number,
     kinds?: readonly StreamKind[],
   ): Promise<StreamEntry[]>;
+  /**
+   * Returns the newest entries before a position, newest first; null is the end of the stream.
+   * @throws ZerofleetError as `readStream`
+   */
+  readNewest(
+    jobId: string,
+    before: string | null,
+    limit: number,
+    kinds: readonly StreamKind[],
+  ): Promise<StreamEntry[]>;
+  /**
+   * Returns metrics after a position in order, at most `limit`. Skips most of those outside of a range of steps, at the cost of those inside
+   * of it. Empty when no metric of the range follows.
+   * @throws ZerofleetError as `readStream`
+   */
+  readSteps(jobId: string, after: string | null, limit: number, steps: StepRange): Promise<JobMetric[]>;
   /**
    * Waits until the stream has an entry after a position, or no such position.
    * @returns false when `timeoutMs` passed or `signal` was aborted first

@@ -1,50 +1,25 @@
 /** The job's stream, progress and checkpoints, and waiting for changes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { ulid } from 'ulid';
 import type { Checkpoint, StreamEntry } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { until } from '../../platform/testing/waiting.js';
-import { openJobStore } from '../job-store.js';
 import type { Control } from '../jobs/attempts-port.js';
-import type { MetricInput } from '../jobs/execution-port.js';
 import type { JobStorePort } from '../port.js';
-import { executionAt, noteExecutions } from '../testing/executions.js';
-import { createTestJob } from '../testing/jobs.js';
+import { executionAt } from '../testing/executions.js';
+import { metric, readAll, runningJob } from '../testing/streams.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
-
-/** Opens a store with a job that a worker holds in epoch 1. */
-async function running(t: Test): Promise<{ store: JobStorePort; id: string }> {
-  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
-  t.teardown(() => store.close());
-  const { id } = await createTestJob(store);
-  await store.claimAttempt(id, 1, 'a', LEASE_MS);
-  return { store, id };
-}
+const running = (t: Test) => runningJob(t, server);
 
 /** Returns the positions of the newest two entries. */
 async function lastPositions(store: JobStorePort, id: string): Promise<[string, string]> {
   const [before, last] = (await store.readStream(id, null, 100)).slice(-2);
   if (!before || !last) throw new Error('it has fewer entries');
   return [before.position, last.position];
-}
-
-function metric(step: number): MetricInput {
-  return {
-    step,
-    loss: 2 / step,
-    grad_norm: 1,
-    lr: 1e-3,
-    seconds: { total: 0, data: 0, forward: 0, backward: 0, exchange: 0, optimizer: 0, gather: 0 },
-    tokens: step * 10,
-    tokens_per_second: null,
-    world_size: 2,
-    memory_bytes: 100,
-  };
 }
 
 /** Returns a checkpoint whose id falls while its step rises, as when a job moves to a host whose clock is behind. */
@@ -61,15 +36,6 @@ function checkpoint(job_id: string, step: number): Checkpoint {
     damaged: false,
     prefix: `jobs/${job_id}/checkpoints/${step}`,
   };
-}
-
-async function readAll(store: JobStorePort, id: string, page: number): Promise<StreamEntry[]> {
-  const all: StreamEntry[] = [];
-  for (;;) {
-    const entries = await store.readStream(id, all.at(-1)?.position ?? null, page);
-    if (entries.length === 0) return all;
-    all.push(...entries);
-  }
 }
 
 t.test('concurrent events and metrics count in one sequence without gaps', async (t) => {

@@ -16,24 +16,22 @@ const ALL_KINDS = Object.keys(ENTRY_OF) as StreamKind[];
 
 export function jobStreams(context: StoreContext): JobStreams {
   return {
-    async readStream(jobId, after, limit, kinds = ALL_KINDS) {
-      const [stream, ...lists] = await context.commands.run('read_stream', {
-        job_id: jobId,
-        after: after === null ? undefined : parsePosition(after),
-        limit,
-        kinds,
-      });
-      const placeOf = (id: string): Place => {
-        const [seq = 0, stamp = 0] = id.split('-').map(Number);
-        return { seq, position: formatPosition({ stream: stream as string, seq, stamp }) };
-      };
-      // Each list holds the first `limit` of its kind, so the first `limit` of all are among them.
-      return kinds
-        .flatMap((kind, i) =>
-          ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) => ENTRY_OF[kind](placeOf(id), fields)),
-        )
+    readStream: async (jobId, after, limit, kinds = ALL_KINDS) =>
+      (await read(context, { job_id: jobId, after: positionOf(after), limit, kinds }))
         .sort((a, b) => a.seq - b.seq)
-        .slice(0, limit);
+        .slice(0, limit),
+
+    readNewest: async (jobId, before, limit, kinds) =>
+      (await read(context, { job_id: jobId, newest: true, before: positionOf(before), limit, kinds }))
+        .sort((a, b) => b.seq - a.seq)
+        .slice(0, limit),
+
+    async readSteps(jobId, after, limit, { from, to }) {
+      const steps = { from, ...(Number.isFinite(to) && { to }) };
+      const kinds = ['metric'] as const;
+      return (await read(context, { job_id: jobId, after: positionOf(after), limit, kinds, steps })).filter(
+        (entry) => entry.kind === 'metric',
+      );
     },
 
     waitStream(jobId, after, options) {
@@ -56,6 +54,28 @@ export function jobStreams(context: StoreContext): JobStreams {
         options,
       ),
   };
+}
+
+interface ReadCall extends Record<string, unknown> {
+  job_id: string;
+  limit: number;
+  kinds: readonly StreamKind[];
+}
+
+/** Runs read_stream. Each of its lists holds the first `limit` of its kind, so the first `limit` of all are among them. */
+async function read({ commands }: StoreContext, call: ReadCall): Promise<StreamEntry[]> {
+  const [stream, ...lists] = await commands.run('read_stream', call);
+  const placeOf = (id: string): Place => {
+    const [seq = 0, stamp = 0] = id.split('-').map(Number);
+    return { seq, position: formatPosition({ stream: stream as string, seq, stamp }) };
+  };
+  return call.kinds.flatMap((kind, i) =>
+    ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) => ENTRY_OF[kind](placeOf(id), fields)),
+  );
+}
+
+function positionOf(text: string | null) {
+  return text === null ? undefined : parsePosition(text);
 }
 
 /** Waits until fields of the record meet a condition; every change of them is published on the channel. */
@@ -114,12 +134,13 @@ function eventOf(place: Place, fields: string[]): JobEvent {
   return { ...place, kind: 'event', type, at, data: JSON.parse(data) };
 }
 
-function metricOf(place: Place, fields: string[]): JobMetric {
+function metricOf({ seq, position }: Place, fields: string[]): JobMetric {
   const [, text = '{}'] = fields;
-  return { ...place, kind: 'metric', ...JSON.parse(text) };
+  // A curve reads 100,000 metrics; a spread takes six times as long as parsing.
+  return Object.assign({ seq, position, kind: 'metric' as const }, JSON.parse(text));
 }
 
-function logOf(place: Place, fields: string[]): JobLog {
+function logOf({ seq, position }: Place, fields: string[]): JobLog {
   const [, text = '{}'] = fields;
-  return { ...place, kind: 'log', ...JSON.parse(text) };
+  return Object.assign({ seq, position, kind: 'log' as const }, JSON.parse(text));
 }

@@ -63,6 +63,29 @@ t.test('a link signs in once, and does not stay in the address', { skip }, async
   t.equal(await page.locator('input[name=key]').count(), 1);
 });
 
+t.test('a link asks before it replaces the session of another key', { skip }, async (t) => {
+  const { stack, base, page, code } = await start(t);
+  const foreign = await stack.headersIn('team-b');
+  await page.goto(`${base}/#/sign-in/${await code()}`);
+  await page.waitForSelector('.account:has-text("test")');
+  const theirs = await stack.request({ method: 'POST', url: '/v1/sign-in-codes', headers: foreign });
+  const link = `${base}/#/sign-in/${theirs.json<SignInCode>().code}`;
+  const project = async () => (await page.request.get(`${base}/v1/me`)).json();
+  await page.goto('about:blank');
+  await page.goto(link);
+  await page.waitForSelector('text=This browser is signed in as test');
+  t.same(await axeFindings(page), []);
+  t.match(await project(), { project: { name: 'default' } }, 'nothing has changed yet');
+  await page.click('text=Stay signed in');
+  await page.waitForSelector('text=No run yet.');
+  await page.goto('about:blank');
+  await page.goto(link);
+  await page.click('text=Sign in by the link');
+  await page.waitForSelector('text=No run yet.');
+  t.match(await project(), { project: { name: 'team-b' } });
+  t.notMatch(page.url(), 'sign-in');
+});
+
 t.test('signing out that is refused says so, and changes nothing', { skip }, async (t) => {
   const { base, page, code } = await start(t);
   await page.goto(`${base}/#/sign-in/${await code()}`);

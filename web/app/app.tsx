@@ -43,8 +43,10 @@ export function App() {
   useEffect(followAddress, []);
   const { fault } = useLoaded(readSession, []);
   const { path } = place.value;
-  if (path[0] === 'sign-in') return <SignIn code={path[1] ?? null} />;
+  const code = path[0] === 'sign-in' ? (path[1] ?? null) : null;
+  if (path[0] === 'sign-in' && code === null) return <SignIn code={null} />;
   if (session.value.state === 'unknown') return fault.value && <Notice fault={fault.value} />;
+  if (code !== null) return <SignIn key={code} code={code} />;
   if (path[0] === 'shared') return <OpenShared token={path[1] ?? ''} />;
   if (session.value.state === 'out') return <SignIn code={null} />;
   const link = share.value;

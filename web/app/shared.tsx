@@ -6,8 +6,9 @@ import { ActionButton } from '../parts/action.js';
 import { Notice } from '../parts/notice.js';
 import { client, clientOf } from './connection.js';
 import { useLoaded } from './loaded.js';
+import { AskToReplace, isFree } from './replace-session.js';
 import { go, linkTo } from './router.js';
-import { session, share, signIn, signOut } from './session.js';
+import { me, signIn, signOut } from './session.js';
 import { Brand, SkipLink } from './shell.js';
 
 const runOf = ({ job_id }: Share) => linkTo(['runs', job_id]);
@@ -36,16 +37,15 @@ export function OpenShared({ token }: { token: string }) {
   const open = async () => {
     const { share: link } = await clientOf(token).me();
     if (link === null) throw new Error('The link has no token of a shared run.');
-    const isFree = session.value.state === 'out' || share.value !== null;
-    if (!isFree && !(await reads(link.job_id))) return link;
-    if (isFree) await enter(link);
+    const free = isFree();
+    if (!free && !(await reads(link.job_id))) return link;
+    if (free) await enter(link);
     else go(runOf(link), { replace: true });
     return null;
   };
   // The session that the link begins does not open it again.
   const { value, fault } = useLoaded(open, [token]);
   const link = value.value;
-  const me = session.value.state === 'in' ? session.value.me : null;
   return (
     <main class="sign-in">
       <section class="card form">
@@ -54,19 +54,16 @@ export function OpenShared({ token }: { token: string }) {
           <>
             <Notice fault={fault.value} />
             {fault.value.code !== 'offline' && <p>Ask the person who sent the link for another one.</p>}
-            <a href="#/runs">{me === null ? 'Sign in' : 'Runs'}</a>
+            <a href="#/runs">{me() === null ? 'Sign in' : 'Runs'}</a>
           </>
         )}
         {!fault.value && link === null && <p class="muted">…</p>}
         {link && (
-          <>
-            <p>
-              This browser is signed in as {me?.user?.name ?? me?.api_key?.name}, which cannot read the run of
-              the link. The link shows that run alone, and signs this browser out.
-            </p>
-            <ActionButton label="Open the shared run" kind="primary" act={() => enter(link)} />
-            <a href="#/runs">Stay signed in</a>
-          </>
+          <AskToReplace
+            effect="That account cannot read the run of the link. The link shows that run alone, and signs this browser out."
+            label="Open the shared run"
+            act={() => enter(link)}
+          />
         )}
       </section>
     </main>

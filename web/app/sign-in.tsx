@@ -3,8 +3,12 @@ import { useEffect } from 'preact/hooks';
 import { Notice } from '../parts/notice.js';
 import { client, type Fault, faultOf } from './connection.js';
 import { useLoaded } from './loaded.js';
+import { AskToReplace, isFree } from './replace-session.js';
 import { go, place } from './router.js';
 import { session, signIn } from './session.js';
+
+/** A code is used up by its use, so it need not stay in the address. */
+const forgetCode = () => history.replaceState(null, '', '#/');
 
 /** Problems with which a sign-in by the provider may end. */
 const PROBLEMS: Readonly<Record<string, string>> = {
@@ -16,9 +20,14 @@ const PROBLEMS: Readonly<Record<string, string>> = {
     'The provider has signed you in, but no role of yours has access here. Ask your administrator for one.',
 };
 
-/** Signs in with the code of a link, or asks for a key. @param code of the link, or null */
+/**
+ * Signs in with the code of a link, or asks for a key. A link may come from anybody: it replaces the session of a key or a user only if the
+ * user says so.
+ * @param code of the link, or null
+ */
 export function SignIn({ code }: { code: string | null }) {
   const fault = useSignal<Fault | null>(null);
+  const asks = useSignal(code !== null && !isFree());
   const busy = useSignal(code !== null);
   const enter = async (given: Parameters<typeof signIn>[0]) => {
     busy.value = true;
@@ -32,11 +41,10 @@ export function SignIn({ code }: { code: string | null }) {
     }
   };
   useEffect(() => {
-    // The code is used up by this, so it need not stay in the address.
-    if (code === null) return;
-    history.replaceState(null, '', '#/');
+    if (code === null || asks.value) return;
+    forgetCode();
     void enter({ code });
-  }, [code]);
+  }, []);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -45,6 +53,23 @@ export function SignIn({ code }: { code: string | null }) {
   const methods = useLoaded(() => client.sessions.methods(), []);
   const oidc = methods.value.value?.oidc;
   const problem = place.value.query.get('problem');
+  if (code !== null && asks.value)
+    return (
+      <main class="sign-in">
+        <section class="card form">
+          <h1>Sign in</h1>
+          <AskToReplace
+            effect="The link replaces that session, perhaps by one of another account. Continue only if you asked for it."
+            label="Sign in by the link"
+            act={async () => {
+              forgetCode();
+              await signIn({ code });
+              go('#/', { replace: true });
+            }}
+          />
+        </section>
+      </main>
+    );
   const reason = session.value.state === 'out' ? session.value.reason : null;
   return (
     <main class="sign-in">

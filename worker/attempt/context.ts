@@ -46,7 +46,7 @@ export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'getTrace' | 'listCheckpoints'> &
   CheckpointHolds &
-  Pick<JobStreams, 'readStream'> &
+  Pick<JobStreams, 'readSteps'> &
   AbandonedSamples &
   Pick<JobChanges, 'updateJob'> &
   Pick<PoolSlots, 'adjustPlacements' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &

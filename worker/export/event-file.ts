@@ -17,7 +17,7 @@ interface EventFile {
  * @throws errors of the job store and the object store
  */
 export async function putEventFile(
-  { store, objects }: { store: Pick<JobStreams, 'readStream'>; objects: ObjectStore },
+  { store, objects }: { store: Pick<JobStreams, 'readSteps'>; objects: ObjectStore },
   job: Pick<Job, 'id' | 'created_at'>,
   { prefix, step }: EventFile,
   policy: RetryPolicy,

@@ -1,23 +1,53 @@
 /** Checkpoints of a job in the shape of `fine_tuning.job.checkpoint`. */
 import type { FineTuningJobCheckpoint } from 'openai/resources/fine-tuning/jobs/checkpoints';
-import type { Zerofleet } from '../../../client/index.js';
-import type { Checkpoint, Job } from '../../../contracts/index.js';
+import { ApiError, type Zerofleet } from '../../../client/index.js';
+import { bodyOf } from '../../../client/transport.js';
+import type { Checkpoint, Job, JobMetric, Page } from '../../../contracts/index.js';
+import { checkpointPosition, type JobStreams, metricsBetween } from '../../../state/index.js';
 import { VALIDATION_FILE } from '../labels.js';
 import { fineTunedName } from '../models.js';
-import { secondsOf } from '../pages.js';
+import { type ListParams, type PageQuery, secondsOf, unknownCursor } from '../pages.js';
 
-/** The smallest number that the API accepts; a step has one. */
-const MAX_METRICS = 16;
+/** Returns the position of the checkpoint that `after` names. @throws Refusal if the job has no such checkpoint, or not any more */
+export async function afterCheckpoint(
+  api: Zerofleet,
+  job: Job,
+  { after }: ListParams,
+): Promise<Pick<ListParams, 'after'>> {
+  if (after === undefined) return {};
+  const checkpoint = await api.checkpoints.get(after).catch((error: unknown) => {
+    const isUnknown = error instanceof ApiError && (error.status === 400 || error.status === 404);
+    throw isUnknown ? unknownCursor(after) : error;
+  });
+  if (checkpoint.job_id !== job.id) throw unknownCursor(after);
+  return { after: checkpointPosition(checkpoint) };
+}
+
+/** Reads a page of a job's checkpoints, newest first; `after` is a position of the own API's list. */
+export async function checkpointsPage(
+  { http }: Zerofleet,
+  store: Pick<JobStreams, 'readSteps'>,
+  job: Job,
+  query: PageQuery,
+): Promise<Page<FineTuningJobCheckpoint>> {
+  const params = { path: { job_id: job.id }, query };
+  const { data, next_cursor } = await bodyOf(
+    `checkpoints of ${job.id}`,
+    http.GET('/v1/jobs/{job_id}/checkpoints', { params }),
+  );
+  return { data: await Promise.all(data.map((each) => ofCheckpoint(store, job, each))), next_cursor };
+}
 
 /** Adds the metrics of a checkpoint's step. */
-export async function ofCheckpoint(
-  api: Zerofleet,
+async function ofCheckpoint(
+  store: Pick<JobStreams, 'readSteps'>,
   job: Job,
   { id, step, committed_at, eval_losses = {} }: Checkpoint,
 ): Promise<FineTuningJobCheckpoint> {
   const { [VALIDATION_FILE]: valid_loss } = eval_losses;
-  const [metric] = await api.jobs.curve(job.id, MAX_METRICS, { from_step: step, to_step: step });
-  const train_loss = metric?.loss;
+  let newest: JobMetric | null = null;
+  for await (const metric of metricsBetween(store, job.id, { from: step, to: step })) newest = metric;
+  const train_loss = newest?.loss;
   return {
     id,
     object: 'fine_tuning.job.checkpoint',

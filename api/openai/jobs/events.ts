@@ -1,12 +1,19 @@
 /** Events and metrics of a job in the shape of `fine_tuning.job.event`. */
 import type { FineTuningJobEvent } from 'openai/resources/fine-tuning/jobs/jobs';
-import { collect, type Zerofleet } from '../../../client/index.js';
-import type { JobEvent, JobMetric } from '../../../contracts/index.js';
+import type { Zerofleet } from '../../../client/index.js';
+import {
+  type Job,
+  type JobEvent,
+  type JobMetric,
+  type Page,
+  ZerofleetError,
+} from '../../../contracts/index.js';
+import type { JobStreams } from '../../../state/index.js';
 import { VALIDATION_FILE } from '../labels.js';
-import { secondsOf } from '../pages.js';
+import { type PageQuery, secondsOf, unknownCursor } from '../pages.js';
 
-/** Steps of a job that are told; of more the extremes of the loss are. */
-const MAX_METRICS = 1000;
+/** An id is the position of an entry in the job's stream. */
+const ID = /^ftevent-([0-9a-f]{8}-[1-9][0-9]{0,14}-[0-9a-f]{1,13})$/;
 
 const LEVELS: Readonly<Record<string, FineTuningJobEvent['level']>> = {
   'rank.lost': 'warn',
@@ -14,15 +21,23 @@ const LEVELS: Readonly<Record<string, FineTuningJobEvent['level']>> = {
   'checkpoint.skipped': 'warn',
 };
 
-/** Returns the events of a job, newest first. */
-export async function eventsOf(api: Zerofleet, job_id: string): Promise<FineTuningJobEvent[]> {
-  const { spec } = await api.jobs.get(job_id);
-  const events = await collect(api.jobs.events(job_id));
-  const metrics = await api.jobs.curve(job_id, MAX_METRICS, { names: ['loss'] });
-  const entries: (JobEvent | JobMetric)[] = [...events, ...metrics];
-  return entries
-    .sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : b.seq - a.seq))
-    .map((entry) => (entry.kind === 'event' ? ofEvent(job_id, entry) : ofMetric(entry, spec.train.steps)));
+/** Reads a page of a job's events and metrics, newest first; `after` is the id of an event. @throws Refusal for an unknown one */
+export async function eventsPage(
+  store: Pick<JobStreams, 'readNewest'>,
+  { id: job_id, spec }: Job,
+  { after, limit }: PageQuery,
+): Promise<Page<FineTuningJobEvent>> {
+  const before = after === undefined ? null : ID.exec(after)?.[1];
+  if (before === undefined) throw unknownCursor(after);
+  const entries = await store.readNewest(job_id, before, limit + 1, ['event', 'metric']).catch((error) => {
+    const isLost = error instanceof ZerofleetError && error.code === 'position_lost';
+    throw isLost ? unknownCursor(after) : error;
+  });
+  const data = entries.slice(0, limit).flatMap((entry) => {
+    if (entry.kind === 'event') return [ofEvent(job_id, entry)];
+    return entry.kind === 'metric' ? [ofMetric(entry, spec.train.steps)] : [];
+  });
+  return { data, next_cursor: entries.length > limit ? (data.at(-1)?.id ?? null) : null };
 }
 
 /** Server-sent events of a job, from its beginning until its end. */

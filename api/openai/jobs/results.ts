@@ -2,6 +2,7 @@
 import type { FileObject } from 'openai/resources/files';
 import type { Zerofleet } from '../../../client/index.js';
 import type { JobMetric } from '../../../contracts/index.js';
+import { type JobStreams, metricsBetween } from '../../../state/index.js';
 import { VALIDATION_FILE } from '../labels.js';
 import { secondsOf } from '../pages.js';
 
@@ -17,9 +18,13 @@ export function jobOfResults(file_id: string): string | null {
   return file_id.startsWith(PREFIX) ? file_id.slice(PREFIX.length) : null;
 }
 
-export async function resultsFile(api: Zerofleet, job_id: string): Promise<FileObject> {
+export async function resultsFile(
+  api: Zerofleet,
+  store: Pick<JobStreams, 'readSteps'>,
+  job_id: string,
+): Promise<FileObject> {
   const { updated_at } = await api.jobs.get(job_id);
-  const csv = await resultsOf(api, job_id);
+  const csv = await resultsOf(api, store, job_id);
   return {
     id: resultsId(job_id),
     object: 'file',
@@ -32,9 +37,15 @@ export async function resultsFile(api: Zerofleet, job_id: string): Promise<FileO
 }
 
 /** One line for each step, with the columns of the hosted API that exist here. A step that was repeated is listed once. */
-export async function resultsOf(api: Zerofleet, job_id: string): Promise<string> {
+export async function resultsOf(
+  api: Zerofleet,
+  store: Pick<JobStreams, 'readSteps'>,
+  job_id: string,
+): Promise<string> {
+  await api.jobs.get(job_id);
   const lines = new Map<number, string>();
-  for await (const metric of api.jobs.metrics(job_id)) lines.set(metric.step, lineOf(metric));
+  const steps = { from: 0, to: Number.POSITIVE_INFINITY };
+  for await (const metric of metricsBetween(store, job_id, steps)) lines.set(metric.step, lineOf(metric));
   return `step,train_loss,valid_loss\n${[...lines.values()].join('')}`;
 }
 

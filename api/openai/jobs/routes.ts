@@ -1,15 +1,15 @@
 /** `/fine_tuning/jobs`. */
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { collect, type Zerofleet } from '../../../client/index.js';
+import type { Zerofleet } from '../../../client/index.js';
 import { bodyOf } from '../../../client/transport.js';
 import { onClosed } from '../../http/long-request.js';
 import { findBase } from '../models.js';
 import { ownApi } from '../own-api.js';
-import { type ListParams, listOf, pageOf } from '../pages.js';
-import { ofCheckpoint } from './checkpoints.js';
+import { type ListParams, listOf } from '../pages.js';
+import { afterCheckpoint, checkpointsPage } from './checkpoints.js';
 import { parseCreate, specOf } from './create.js';
-import { eventsOf, streamOf } from './events.js';
+import { eventsPage, streamOf } from './events.js';
 import { fineTuningJob } from './job.js';
 
 interface JobRoute {
@@ -64,8 +64,14 @@ export async function jobRoutes(app: FastifyInstance): Promise<void> {
     async (request, reply) => {
       const api = ownApi(request);
       const { id } = request.params;
-      if (request.query.stream !== 'true') return pageOf(await eventsOf(api, id), request.query);
-      await api.jobs.get(id);
+      const job = await api.jobs.get(id);
+      const { store } = request.server.services;
+      if (request.query.stream !== 'true')
+        return listOf(
+          request.query,
+          (page) => eventsPage(store, job, page),
+          (event) => event,
+        );
       const gone = new AbortController();
       onClosed(reply, () => gone.abort());
       reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
@@ -75,9 +81,12 @@ export async function jobRoutes(app: FastifyInstance): Promise<void> {
 
   app.get<JobRoute>('/fine_tuning/jobs/:id/checkpoints', async (request) => {
     const api = ownApi(request);
-    const { id } = request.params;
-    const job = await api.jobs.get(id);
-    const { data, ...page } = pageOf(await collect(api.jobs.checkpoints(id)), request.query);
-    return { ...page, data: await Promise.all(data.map((checkpoint) => ofCheckpoint(api, job, checkpoint))) };
+    const job = await api.jobs.get(request.params.id);
+    const { store } = request.server.services;
+    return listOf(
+      { ...request.query, ...(await afterCheckpoint(api, job, request.query)) },
+      (page) => checkpointsPage(api, store, job, page),
+      (checkpoint) => checkpoint,
+    );
   });
 }

@@ -210,6 +210,7 @@ run "a_task_that_ends_is_taken_out_first" {
       aws_lb_target_group.api.health_check[0].path == "/healthz" &&
       aws_lb_target_group.api.health_check[0].interval * aws_lb_target_group.api.health_check[0].unhealthy_threshold < var.service.drain_seconds &&
       output.environment.ZEROFLEET_DRAIN_SECONDS == tostring(var.service.drain_seconds) &&
+      output.environment.ZEROFLEET_TRUSTED_PROXIES == "1" &&
       jsondecode(aws_ecs_task_definition.api.container_definitions)[0].stopTimeout > var.service.drain_seconds
     )
     error_message = "Requests reach a task that is gone."

@@ -51,7 +51,8 @@ for _, share_id in ipairs(redis.call('ZRANGE', key .. ':shares', 0, -1)) do
 end
 forget_world(call.job_id)
 delete_forwards(call.job_id, job.integrations)
-for _, part in ipairs({ '', ':history', ':events', ':metrics', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }) do
+local parts = { '', ':history', ':events', ':metrics', ':metric-blocks', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }
+for _, part in ipairs(parts) do
   redis.call('UNLINK', key .. part)
 end
 return { 'ok' }
