@@ -9,7 +9,8 @@ import { type ApiLimits, DEFAULT_LIMITS } from './limits.js';
 import { ApiMetrics } from './metrics/api-metrics.js';
 import oidcPlugin from './oidc/plugin.js';
 import type { OidcProvider } from './oidc/provider.js';
-import openai from './openai/plugin.js';
+import { sendRefusal } from './openai/errors.js';
+import openai, { isTranslatedPath } from './openai/plugin.js';
 import { theContract } from './operations.js';
 import audit from './plugins/audit.js';
 import bodies from './plugins/bodies.js';
@@ -58,11 +59,13 @@ export function buildApp({ limits, log, draining, oidc = null, ...parts }: AppOp
     // The services plugin answers requests that arrive during shutdown.
     return503OnClosing: false,
     // No hook runs for a path that cannot be parsed; metrics count it as an unknown route.
-    frameworkErrors: (error, request, reply) =>
-      void app.countRequest(request, reply).then(
-        () => sendError(error, request, reply),
-        (refusal) => sendError(refusal, request, reply),
-      ),
+    frameworkErrors: (error, request, reply) => {
+      const send = isTranslatedPath(request.url) ? sendRefusal : sendError;
+      app.countRequest(request, reply).then(
+        () => send(error, request, reply),
+        (refusal) => send(refusal, request, reply),
+      );
+    },
     routerOptions: { maxParamLength: 64 },
   });
   endUnusedConnections(app);

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 import { bodyText, refuseUnpairedSurrogates } from '../http/json-body.js';
+import { leaveRestUnread } from '../http/upload-body.js';
 
 /** Media types whose body a handler reads as a stream. */
 const STREAMED = [
@@ -33,6 +34,12 @@ export default fp(
       } catch (error) {
         done(error as Error, undefined);
       }
+    });
+    // No route: the answer needs no body.
+    app.addHook('preParsing', (request, reply, payload, done) => {
+      if (!request.is404) return done(null, payload);
+      leaveRestUnread(reply);
+      request.routeOptions.handler.call(request.server, request, reply);
     });
     const timeoutMs = app.services.limits.json_body_timeout_ms;
     app.addHook('preParsing', (request, reply, payload, done) => {
