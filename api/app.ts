@@ -37,6 +37,9 @@ export interface AppOptions extends Pick<ApiServices, Parts> {
   log?: FastifyBaseLogger;
 }
 
+/** Time for which an unused connection stays open beyond the idle time of one in use. */
+const KEEP_ALIVE_EXTRA_MS = 10_000;
+
 /** Returns the HTTP server, not yet listening. It does not own the stores: close the app first, then the stores. */
 export function buildApp({ limits, log, draining, oidc = null, ...parts }: AppOptions): FastifyInstance {
   const allLimits = { ...DEFAULT_LIMITS, ...limits };
@@ -44,6 +47,8 @@ export function buildApp({ limits, log, draining, oidc = null, ...parts }: AppOp
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
     bodyLimit: allLimits.json_body_bytes,
     connectionTimeout: allLimits.idle_connection_ms,
+    // A balancer that closes connections after the same time must be the first, or its request meets a closed one.
+    keepAliveTimeout: allLimits.idle_connection_ms + KEEP_ALIVE_EXTRA_MS,
     http: {
       headersTimeout: allLimits.headers_timeout_ms,
       // Interval at which Node checks its connections.

@@ -1,9 +1,9 @@
 /** 5,000 requests, most of them wrong somewhere: no server error, and answers of the shapes that the client's types say. */
 import fc from 'fast-check';
 import t from 'tap';
-import { ADMIN_KEY, CHATS, startTestStack } from '../../api/testing/stack.js';
-import { claimAndTrain } from '../../api/testing/training.js';
-import type { Checkpoint, SampleReply, Upload } from '../../contracts/index.js';
+import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
+import { servedCheckpoint } from '../../api/testing/training.js';
+import type { SampleReply, Upload } from '../../contracts/index.js';
 import { wrongShape } from './shapes.js';
 
 const REQUESTS = 5_000;
@@ -49,11 +49,8 @@ t.test('5,000 requests', async (t) => {
     limits: { requests_per_minute: 1_000_000_000 },
   });
   t.teardown(() => stack.close());
-  const { id: dataset } = await stack.upload(CHATS, 'jsonl');
-  const job = await stack.createJob({ data: { dataset, chat_template: '{{ messages }}' } });
-  await claimAndTrain(stack.store, job.id, { steps: 1 });
-  const [checkpoint] = (await stack.store.listCheckpoints(job.id)).data as [Checkpoint];
-  await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
+  const { job, checkpoint } = await servedCheckpoint(stack);
+  const { dataset } = job.spec.data;
 
   const announced = { name: 'fuzz', format: 'jsonl', bytes: 9 };
   const upload = (
