@@ -72,6 +72,7 @@ async function* deltasOf(
   signal: AbortSignal,
 ): AsyncGenerator<SampleDelta, Sample> {
   const leave = () => void events.cancel().catch(() => undefined);
+  if (signal.aborted) leave();
   signal.addEventListener('abort', leave, { once: true });
   try {
     for (;;) {

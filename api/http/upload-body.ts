@@ -29,13 +29,14 @@ export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
 }
 
 /**
- * Closes the connection for writing after refusing a request whose body has not arrived, because gigabytes may follow. The rest is
- * dropped until the client closes, for five seconds at most: an immediate close would reset the connection, and the client's system
+ * Closes the connection for writing after refusing a request whose body has not arrived, because gigabytes may follow; every answer that
+ * is an error does so. The rest is dropped until the client closes, for five seconds at most: an immediate close would reset the connection, and the client's system
  * would drop the answer (RFC 9112, 9.6).
  */
 export function leaveRestUnread(reply: FastifyReply): void {
   const { request } = reply;
-  if (!hasBody(request) || request.raw.complete) return;
+  const { complete, readableEnded } = request.raw;
+  if (!hasBody(request) || complete || readableEnded) return;
   reply.header('connection', 'close');
   const { socket } = reply.raw;
   // Node.js calls this after the answer is written.

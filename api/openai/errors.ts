@@ -4,6 +4,7 @@ import { ApiError } from '../../client/index.js';
 import type { ErrorCode, FieldError, Problem } from '../../contracts/index.js';
 import { describeError } from '../http/describe-error.js';
 import { CHALLENGE, RETRY_AFTER_SECONDS, toProblem } from '../http/problem.js';
+import { leaveRestUnread } from '../http/upload-body.js';
 
 /** A request that this API refuses itself. */
 export class Refusal extends Error {
@@ -79,6 +80,7 @@ interface Described {
 export function sendRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, body, retry_after } = describeRefusal(error, request);
   reply.header('x-request-id', request.id);
+  leaveRestUnread(reply);
   if (status === 401) reply.header('www-authenticate', CHALLENGE);
   if (retry_after !== null && !reply.hasHeader('retry-after')) reply.header('retry-after', retry_after);
   return reply.code(status).send(body);

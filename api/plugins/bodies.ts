@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 import { bodyText, refuseUnpairedSurrogates } from '../http/json-body.js';
-import { leaveRestUnread } from '../http/upload-body.js';
 
 /** Media types whose body a handler reads as a stream. */
 const STREAMED = [
@@ -38,7 +37,6 @@ export default fp(
     // No route: the answer needs no body.
     app.addHook('preParsing', (request, reply, payload, done) => {
       if (!request.is404) return done(null, payload);
-      leaveRestUnread(reply);
       request.routeOptions.handler.call(request.server, request, reply);
     });
     const timeoutMs = app.services.limits.json_body_timeout_ms;

@@ -9,7 +9,7 @@ import openapiGlue from 'fastify-openapi-glue';
 import fp from 'fastify-plugin';
 import { type OperationId, ZerofleetError } from '../../contracts/index.js';
 import { handlers } from '../handlers/index.js';
-import { hasBody, leaveRestUnread } from '../http/upload-body.js';
+import { hasBody } from '../http/upload-body.js';
 import { type HttpPart, RequestValidators } from '../http/validators.js';
 import type { Contract, Operation } from '../operations.js';
 
@@ -93,14 +93,9 @@ function routeOptions({ operations }: Contract, operationId: OperationId): Route
     handler: handler as RouteHandlerMethod,
     config: { operation },
     onRequest: async (request, reply) => {
-      try {
-        if (operation.scopes !== null) refuseEscapes(request);
-        refuseEncoding(request, reply);
-        refuseMediaType(operation, request);
-      } catch (error) {
-        leaveRestUnread(reply);
-        throw error;
-      }
+      if (operation.scopes !== null) refuseEscapes(request);
+      refuseEncoding(request, reply);
+      refuseMediaType(operation, request);
     },
     ...(operation.mediaTypes.length > 0 && {
       preValidation: async (request: FastifyRequest) => requireBody(operation, request),

@@ -4,6 +4,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { describeError } from '../http/describe-error.js';
 import { CHALLENGE, PROBLEM_MEDIA_TYPE, RETRY_AFTER_SECONDS, toProblem } from '../http/problem.js';
 import { RouteMethods } from '../http/route-methods.js';
+import { leaveRestUnread } from '../http/upload-body.js';
 
 /** Converts every error to a reply. */
 export default fp(
@@ -33,6 +34,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const source = describeError(error);
   const problem = toProblem(source, request.id);
   reply.header('x-request-id', request.id);
+  leaveRestUnread(reply);
   if (problem.status >= 500) request.log.error({ err: error, code: source.code }, 'request failed');
   else request.log.info({ code: source.code, detail: source.detail }, 'request refused');
   if (problem.status === 401) reply.header('www-authenticate', CHALLENGE);

@@ -4,7 +4,6 @@ import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 import { admit } from '../http/authenticate.js';
 import { isInside } from '../http/inside.js';
-import { leaveRestUnread } from '../http/upload-body.js';
 
 /**
  * Security headers for pages. They do not mention TLS: it ends in front of this process, which cannot know whether all subdomains
@@ -44,13 +43,8 @@ export default fp(
       const { operation, isTranslated = false } = request.routeOptions.config;
       reply.headers(request.url.startsWith('/v1/') || isTranslated ? OF_DATA : OF_PAGES);
       reply.header('x-request-id', request.id);
-      try {
-        if (isTranslated || operation?.scopes != null) await admit(request, reply);
-        else await app.countRequest(request, reply);
-      } catch (error) {
-        leaveRestUnread(reply);
-        throw error;
-      }
+      if (isTranslated || operation?.scopes != null) await admit(request, reply);
+      else await app.countRequest(request, reply);
     });
     await app.register(rateLimit, {
       global: false,

@@ -71,7 +71,6 @@ export async function sendAnswer<Answer, Chunk extends object>(
     await within(heartbeat_ms, first);
     return { deltas, first };
   });
-  growing.first.catch(() => undefined);
   const messages = messagesOf({ head, shape, wants, request, asked }, growing);
   return sendEvents(reply, withHeartbeats(messages, heartbeat_ms));
 }

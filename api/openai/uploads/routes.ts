@@ -9,7 +9,6 @@ import { Type } from '../../../platform/schema.js';
 import { completeUpload } from '../../datasets/complete-upload.js';
 import { UploadSession } from '../../datasets/upload-session.js';
 import { whileSilent } from '../../http/long-request.js';
-import { leaveRestUnread } from '../../http/upload-body.js';
 import { Refusal } from '../errors.js';
 import { checkField, fileOf, nameOf, PURPOSE } from '../files.js';
 import { ownApi } from '../own-api.js';
@@ -62,15 +61,10 @@ export async function uploadRoutes(app: FastifyInstance): Promise<void> {
     return uploadOf(upload, 'pending');
   });
 
-  app.post<Identified>('/uploads/:upload_id/parts', as(app, 'putUploadPart'), async (request, reply) => {
-    try {
-      const session = await open(request);
-      const id = await receive(request, new UploadParts(objects, session));
-      return partOf(id, session.announced.id);
-    } catch (error) {
-      leaveRestUnread(reply);
-      throw error;
-    }
+  app.post<Identified>('/uploads/:upload_id/parts', as(app, 'putUploadPart'), async (request) => {
+    const session = await open(request);
+    const id = await receive(request, new UploadParts(objects, session));
+    return partOf(id, session.announced.id);
   });
 
   app.post<Identified>('/uploads/:upload_id/complete', as(app, 'completeUpload'), async (request, reply) => {
