@@ -9,7 +9,8 @@ import { type ApiLimits, DEFAULT_LIMITS } from './limits.js';
 import { ApiMetrics } from './metrics/api-metrics.js';
 import oidcPlugin from './oidc/plugin.js';
 import type { OidcProvider } from './oidc/provider.js';
-import openai from './openai/plugin.js';
+import { sendRefusal } from './openai/errors.js';
+import openai, { isTranslatedPath } from './openai/plugin.js';
 import { theContract } from './operations.js';
 import audit from './plugins/audit.js';
 import bodies from './plugins/bodies.js';
@@ -38,6 +39,9 @@ export interface AppOptions extends Pick<ApiServices, Parts> {
   log?: FastifyBaseLogger;
 }
 
+/** Time for which an unused connection stays open beyond the idle time of one in use. */
+const KEEP_ALIVE_EXTRA_MS = 10_000;
+
 /** Returns the HTTP server, not yet listening. It does not own the stores: close the app first, then the stores. */
 export function buildApp({
   limits,
@@ -53,6 +57,8 @@ export function buildApp({
     bodyLimit: allLimits.json_body_bytes,
     trustProxy: (_address, hop) => hop < trustedProxies,
     connectionTimeout: allLimits.idle_connection_ms,
+    // A balancer that closes connections after the same time must be the first, or its request meets a closed one.
+    keepAliveTimeout: allLimits.idle_connection_ms + KEEP_ALIVE_EXTRA_MS,
     http: {
       headersTimeout: allLimits.headers_timeout_ms,
       // Interval at which Node checks its connections.
@@ -68,11 +74,13 @@ export function buildApp({
     // The services plugin answers requests that arrive during shutdown.
     return503OnClosing: false,
     // No hook runs for a path that cannot be parsed; metrics count it as an unknown route.
-    frameworkErrors: (error, request, reply) =>
-      void app.countRequest(request, reply).then(
-        () => sendError(error, request, reply),
-        (refusal) => sendError(refusal, request, reply),
-      ),
+    frameworkErrors: (error, request, reply) => {
+      const send = isTranslatedPath(request.url) ? sendRefusal : sendError;
+      app.countRequest(request, reply).then(
+        () => send(error, request, reply),
+        (refusal) => send(refusal, request, reply),
+      );
+    },
     routerOptions: { maxParamLength: 64 },
   });
   endUnusedConnections(app);

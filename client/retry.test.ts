@@ -59,6 +59,20 @@ t.test('streamed content is sent once', async (t) => {
   t.equal(seen[0]?.headers['idempotency-key'], undefined);
 });
 
+t.test('a sample is not computed again beside the first one', async (t) => {
+  const loading = json(503, { code: 'model_loading', title: 'x', status: 503 }, { 'retry-after': '0' });
+  const answers = [loading, json(200, { model: 'ckpt_1' }), breakOff, json(504, 'of a proxy'), breakOff];
+  const { url, seen } = await scriptedServer(t, answers);
+  const { samples } = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
+  const prompt = { prompt: 'a' };
+  t.match(await samples.create('ckpt_1', prompt), { model: 'ckpt_1' });
+  await t.rejects(samples.create('ckpt_1', prompt), { name: 'ConnectionError' });
+  await t.rejects(samples.create('mdl_1', prompt), { name: 'ApiError', message: /504/ });
+  await t.rejects(samples.stream('ckpt_1', prompt).next(), { name: 'ConnectionError' });
+  t.equal(seen.length, 5, 'only the refusal that asks for it was sent again');
+  t.notOk(seen.some(({ headers }) => 'idempotency-key' in headers));
+});
+
 t.test('the last answer counts; no answer is a ConnectionError', async (t) => {
   const { url, seen } = await scriptedServer(t, [later, later]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: { ...QUICK, tries: 2 } });

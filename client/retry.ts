@@ -18,39 +18,54 @@ const RETRIED_STATUSES = new Set([429, 502, 503, 504]);
 
 /**
  * A fetch that retries a request without an answer or with a retryable one. Only idempotent requests are retried: GET, HEAD, PUT
- * and DELETE, and others with an `Idempotency-Key`. Pauses are random between half and all of their length, to spread clients.
+ * and DELETE, and others with an `Idempotency-Key`. Of the others, those with a JSON body are retried when the server asks for it
+ * (`Retry-After`): it has done nothing then. Pauses are random between half and all of their length, to spread clients.
  * @throws ConnectionError when no attempt got an answer
  */
 export function retryingFetch(
   send: typeof fetch,
   policy: RetryPolicy,
 ): (request: Request) => Promise<Response> {
-  return async (request) => {
-    const { signal } = request;
-    const tries = mayRepeat(request) ? policy.tries : 1;
-    for (let attempt = 1; ; attempt += 1) {
-      const last = attempt === tries;
-      let pause_ms = pauseAfter(attempt, policy);
-      try {
-        const response = await send(last ? request : request.clone());
-        if (last || !isRetryable(response)) return response;
-        await response.body?.cancel();
-        pause_ms = Math.max(pause_ms, 1000 * (retryAfter(response.headers) ?? 0));
-      } catch (error) {
-        signal.throwIfAborted();
-        if (last) throw new ConnectionError(`${request.method} ${new URL(request.url).pathname}`, error);
-      }
-      await pause(pause_ms, signal);
-    }
-  };
+  return (request) => sendRepeatedly(send, policy, request);
 }
 
-/** A temporary conflict, such as a request still in progress, has `Retry-After`. */
-const isRetryable = ({ status, headers }: Response) =>
-  RETRIED_STATUSES.has(status) || (status === 409 && headers.has('retry-after'));
+async function sendRepeatedly(send: typeof fetch, policy: RetryPolicy, request: Request): Promise<Response> {
+  const { signal } = request;
+  const isSafe = mayRepeat(request);
+  const tries = isSafe || hasJson(request) ? policy.tries : 1;
+  for (let attempt = 1; ; attempt += 1) {
+    const last = attempt === tries;
+    let pause_ms = pauseAfter(attempt, policy);
+    try {
+      const response = await send(last ? request : request.clone());
+      if (last || !isRetryable(response, isSafe)) return response;
+      await response.body?.cancel();
+      pause_ms = Math.max(pause_ms, 1000 * (retryAfter(response.headers) ?? 0));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (last || !isSafe) throw noAnswer(request, error);
+    }
+    await pause(pause_ms, signal);
+  }
+}
+
+function noAnswer({ method, url }: Request, cause: unknown): ConnectionError {
+  return new ConnectionError(`${method} ${new URL(url).pathname}`, cause);
+}
+
+/** A temporary conflict, such as a request still in progress, has `Retry-After`. A proxy's status without it does not say what was done. */
+function isRetryable({ status, headers }: Response, isSafe: boolean): boolean {
+  const isAsked = headers.has('retry-after');
+  return status === 409 ? isAsked : RETRIED_STATUSES.has(status) && (isSafe || isAsked);
+}
 
 function mayRepeat({ method, headers }: Request): boolean {
   return ['GET', 'HEAD', 'PUT', 'DELETE'].includes(method) || headers.has('idempotency-key');
+}
+
+/** Content of another type may be a stream, which can be sent once. */
+export function hasJson({ headers }: Request): boolean {
+  return headers.get('content-type')?.startsWith('application/json') ?? false;
 }
 
 function pauseAfter(attempt: number, { first_ms, max_ms }: RetryPolicy): number {

@@ -1,4 +1,4 @@
-import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
 import type { Problem, Sample, SampleDelta, SampleRequest } from '../contracts/types.js';
 import { cancellable } from './cancellable.js';
 import { ApiError, ConnectionError } from './errors.js';
@@ -28,7 +28,25 @@ export class Samples {
    * @throws ApiError, also for an error behind the first text; ConnectionError when the connection breaks
    */
   stream(model: string, body: Asked, options: SampleOptions = {}): AsyncGenerator<SampleDelta, Sample> {
-    return cancellable((signal) => deltasOf(this.http, model, body, { ...options, signal }), options.signal);
+    const begin = (signal: AbortSignal) => this.begin(model, body, { ...options, signal });
+    return cancellable(async function* (signal) {
+      return yield* await begin(signal);
+    }, options.signal);
+  }
+
+  /** The same, resolved when a worker has begun with the answer. @throws ApiError; ConnectionError */
+  async begin(
+    model: string,
+    body: Asked,
+    options: SampleOptions = {},
+  ): Promise<AsyncGenerator<SampleDelta, Sample>> {
+    const name = `sample of ${model}`;
+    const stream = await bodyOf(name, request(this.http, model, { ...body, stream: true }, options));
+    const events = (stream as unknown as ReadableStream<Uint8Array<ArrayBuffer>>)
+      .pipeThrough(new TextDecoderStream())
+      .pipeThrough(new EventSourceParserStream())
+      .getReader();
+    return cancellable((signal) => deltasOf(name, events, signal), options.signal);
   }
 }
 
@@ -49,21 +67,17 @@ function request(http: Http, model: string, body: SampleRequest, { pool, signal 
 }
 
 async function* deltasOf(
-  http: Http,
-  model: string,
-  body: Asked,
-  options: SampleOptions & { signal: AbortSignal },
+  name: string,
+  events: ReadableStreamDefaultReader<EventSourceMessage>,
+  signal: AbortSignal,
 ): AsyncGenerator<SampleDelta, Sample> {
-  const name = `sample of ${model}`;
-  const stream = (await bodyOf(name, request(http, model, { ...body, stream: true }, options))) as unknown;
-  const bytes = stream as ReadableStream<Uint8Array<ArrayBuffer>>;
-  const events = bytes
-    .pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream())
-    .getReader();
+  const leave = () => void events.cancel().catch(() => undefined);
+  if (signal.aborted) leave();
+  signal.addEventListener('abort', leave, { once: true });
   try {
     for (;;) {
       const { value, done } = await events.read();
+      signal.throwIfAborted();
       if (done) break;
       const data = JSON.parse(value.data);
       if (value.event === 'end') return data as Sample;
@@ -71,9 +85,10 @@ async function* deltasOf(
       yield data as SampleDelta;
     }
   } catch (error) {
-    options.signal.throwIfAborted();
+    signal.throwIfAborted();
     throw error instanceof ApiError ? error : new ConnectionError(name, error);
   } finally {
+    signal.removeEventListener('abort', leave);
     await events.cancel().catch(() => undefined);
   }
   throw new ConnectionError(name, new Error('the stream ended before the answer'));

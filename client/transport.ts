@@ -2,7 +2,7 @@ import createClient, { type Client } from 'openapi-fetch';
 import type { paths } from '../contracts/generated/openapi.js';
 import type { Problem } from '../contracts/types.js';
 import { ApiError } from './errors.js';
-import { defaultRetry, type RetryPolicy, retryAfter, retryingFetch } from './retry.js';
+import { defaultRetry, hasJson, type RetryPolicy, retryAfter, retryingFetch } from './retry.js';
 
 export interface ClientOptions {
   /** URL of the API, e.g. `http://127.0.0.1:8080`. */
@@ -42,19 +42,25 @@ export function createHttp(options: ClientOptions): Http {
     fetch: fetchOf(options),
   });
   http.use({
-    onRequest: ({ request }) => {
-      if (takesKey(request)) request.headers.set('idempotency-key', crypto.randomUUID());
+    onRequest: ({ request, schemaPath }) => {
+      if (takesKey(request, schemaPath)) request.headers.set('idempotency-key', crypto.randomUUID());
       return request;
     },
   });
   return http;
 }
 
+/** Operations without an idempotency key: a repetition would compute the answer again, beside the first one. */
+const UNKEYED: ReadonlySet<string> = new Set<keyof paths>([
+  '/v1/checkpoints/{checkpoint_id}/sample',
+  '/v1/models/{model_id}/sample',
+]);
+
 /** True if the request gets an idempotency key, so that it may be retried. Streamed content cannot be retried. */
-function takesKey({ method, headers }: Request): boolean {
+function takesKey(request: Request, path: string): boolean {
+  const { method, headers } = request;
   if (!['POST', 'PATCH', 'DELETE'].includes(method) || headers.has('idempotency-key')) return false;
-  const type = headers.get('content-type');
-  return type === null || type.startsWith('application/json');
+  return !UNKEYED.has(path) && (!headers.has('content-type') || hasJson(request));
 }
 
 interface Answer<T> {

@@ -40,12 +40,13 @@ interface Caller {
 
 /**
  * Finds the principal of a request, counts the request for it, or for its address if there is none, and checks that the principal may do the
- * operation of the route. A request of a browser session must come from the console.
+ * operation of the route; the requests that a translated one becomes have their own operations. A request of a browser session must come
+ * from the console.
  * @throws ZerofleetError `unauthenticated`, `rate_limited`, `csrf_rejected`, `outside_share`, `job_not_found`, `insufficient_scope`
  */
 export async function admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { server } = request;
-  const { operation } = request.routeOptions.config;
+  const { operation, isTranslated } = request.routeOptions.config;
   let principal: Principal;
   try {
     const caller = await authenticate(server.services.store, request);
@@ -59,6 +60,7 @@ export async function admit(request: FastifyRequest, reply: FastifyReply): Promi
     requireConsole(request);
     prolong(request, request.session, reply);
   }
+  if (isTranslated && operation === undefined) return;
   requireShared(principal, operation, request.params);
   requireScopes(principal, operation?.scopes ?? []);
 }

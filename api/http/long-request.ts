@@ -8,6 +8,11 @@ export function onClosed({ raw }: FastifyReply, callback: () => void): void {
   else raw.once('close', callback);
 }
 
+/** Reason of ending the work for a client that has left. */
+export function clientLeft(): ZerofleetError {
+  return new ZerofleetError('upload_interrupted', 'the client disconnected before the answer');
+}
+
 /**
  * Runs work during which the connection may stay silent for any time; otherwise it would be closed as idle. The signal is aborted
  * when the client disconnects or the server shuts down.
@@ -19,8 +24,7 @@ export async function whileSilent<T>(
 ): Promise<T> {
   const { closing, limits } = request.server.services;
   const gone = new AbortController();
-  const leave = () =>
-    gone.abort(new ZerofleetError('upload_interrupted', 'the client disconnected before the answer'));
+  const leave = () => gone.abort(clientLeft());
   const shutDown = () => gone.abort(new ZerofleetError('shutting_down', 'the server is shutting down'));
   onClosed(reply, leave);
   closing.addEventListener('abort', shutDown, { once: true });

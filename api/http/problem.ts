@@ -2,6 +2,12 @@ import { ERROR_CATALOGUE, type ErrorCode, type FieldError, type Problem } from '
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json; charset=utf-8';
 
+/** `Retry-After` of retryable errors, in seconds. */
+export const RETRY_AFTER_SECONDS = 2;
+
+/** `WWW-Authenticate` of requests without a valid key. */
+export const CHALLENGE = 'Bearer realm="zerofleet"';
+
 /** Client-visible parts of an error, and whether the log needs it in full. */
 export interface ProblemSource {
   code: ErrorCode;

@@ -1,4 +1,6 @@
 /** Server-sent events, as the HTML standard defines them: https://html.spec.whatwg.org/multipage/server-sent-events.html */
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
 
 export interface SseMessage {
   /** Value that a client returns as `Last-Event-ID`; an empty string resets it, absence keeps the previous one. */
@@ -14,8 +16,47 @@ export function sseMessage({ id, event, data }: SseMessage): string {
 }
 
 /** A comment line, which clients ignore; keeps the connection alive. */
-export function sseComment(text: string): string {
-  return `: ${text}\n\n`;
+export const SSE_HEARTBEAT = ': heartbeat\n\n';
+
+/**
+ * Yields messages, and a heartbeat whenever none came for some time. It begins with one, so that the headers are sent at once. The
+ * consumer's `return()` waits for the next message or heartbeat: a client that leaves must end the source of the messages.
+ */
+export async function* withHeartbeats(
+  messages: AsyncIterator<string>,
+  quiet_ms: number,
+): AsyncGenerator<string> {
+  try {
+    yield SSE_HEARTBEAT;
+    for (let next = messages.next(); ; ) {
+      const result = await within(quiet_ms, next);
+      if (result === null) yield SSE_HEARTBEAT;
+      else if (result.done) return;
+      else {
+        yield result.value;
+        next = messages.next();
+      }
+    }
+  } finally {
+    await messages.return?.();
+  }
+}
+
+/** Returns null if the result is not there in time. */
+export async function within<T>(ms: number, result: Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), ms);
+  });
+  return Promise.race([result, late]).finally(() => clearTimeout(timer));
+}
+
+/** Sends messages as an answer. */
+export function sendEvents(reply: FastifyReply, messages: AsyncIterable<string>): FastifyReply {
+  reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
+  // The next message is requested only when the socket has taken the previous one: a slow client slows the reading of its own
+  // stream, and memory stays bounded.
+  return reply.send(Readable.from(messages, { objectMode: false, highWaterMark: 16 * 1024 }));
 }
 
 /** Client's reconnect delay. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 
 /**
@@ -23,16 +23,24 @@ export async function* uploadBody(body: unknown): AsyncGenerator<Uint8Array> {
 /** Time to read and drop the rest of a refused upload. */
 const LINGER_MS = 5_000;
 
+/** True if the request announces a body. */
+export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 /**
- * Closes the connection for writing after refusing an upload, because gigabytes may follow. The rest is dropped until the client
- * closes, for five seconds at most: an immediate close would reset the connection, and the client's system would drop the answer
- * (RFC 9112, 9.6).
+ * Closes the connection for writing after refusing a request whose body has not arrived, because gigabytes may follow; every answer that
+ * is an error does so. The rest is dropped until the client closes, for five seconds at most: an immediate close would reset the connection, and the client's system
+ * would drop the answer (RFC 9112, 9.6).
  */
 export function leaveRestUnread(reply: FastifyReply): void {
+  const { request } = reply;
+  const { complete, readableEnded } = request.raw;
+  if (!hasBody(request) || complete || readableEnded) return;
   reply.header('connection', 'close');
   const { socket } = reply.raw;
   // Node.js calls this after the answer is written.
-  if (socket) socket.destroySoon = () => linger(socket, reply.request.raw);
+  if (socket) socket.destroySoon = () => linger(socket, request.raw);
 }
 
 function linger(socket: Socket, request: IncomingMessage): void {

@@ -1,9 +1,10 @@
 /** Errors in the shape of the translated API: `{error: {message, type, param, code}}`. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../client/index.js';
-import type { FieldError, Problem } from '../../contracts/index.js';
+import type { ErrorCode, FieldError, Problem } from '../../contracts/index.js';
 import { describeError } from '../http/describe-error.js';
-import { toProblem } from '../http/problem.js';
+import { CHALLENGE, RETRY_AFTER_SECONDS, toProblem } from '../http/problem.js';
+import { leaveRestUnread } from '../http/upload-body.js';
 
 /** A request that this API refuses itself. */
 export class Refusal extends Error {
@@ -26,9 +27,8 @@ export function notFound(param: string, message: string): Refusal {
   return new Refusal(404, `${param}_not_found`, param, message);
 }
 
-/** Parameters whose values a field of a job document has. */
+/** Parameters whose values a part of a request to this server's own API has. */
 const PARAM_OF: readonly [pointer: string, param: string][] = [
-  ['/data/dataset', 'training_file'],
   ['/train/evaluation', 'validation_file'],
   ['/train/epochs', 'n_epochs'],
   ['/train/steps', 'n_epochs'],
@@ -40,51 +40,97 @@ const PARAM_OF: readonly [pointer: string, param: string][] = [
   ['/labels', 'metadata'],
   ['/name', 'suffix'],
   ['/data', 'training_file'],
-  ['/model', 'model'],
-  ['/messages', 'messages'],
-  ['/prompt', 'prompt'],
+  ['/path/dataset_id', 'file_id'],
+  ['/path/job_id', 'fine_tuning_job_id'],
+  ['/path/checkpoint_id', 'model'],
+  ['/path/model_id', 'model'],
+  ['/query/name', 'model'],
+  ['/query/label', 'metadata'],
+  ['/query/after', 'after'],
 ];
+
+/** Parameters that errors without a field are about. */
+const PARAM_OF_CODE: Partial<Record<ErrorCode, string>> = {
+  dataset_not_found: 'file_id',
+  dataset_empty: 'file',
+  dataset_not_utf8: 'file',
+  dataset_line_invalid: 'file',
+  dataset_too_large: 'file',
+  dataset_in_use: 'file_id',
+  job_not_found: 'fine_tuning_job_id',
+  checkpoint_not_found: 'model',
+  model_not_found: 'model',
+  model_in_use: 'model',
+  upload_not_found: 'upload_id',
+};
+
+/** An id, or the name of a model, that no record can have. */
+const UNKNOWN = /^\/(?:path\/(\w+)_id|query\/name)$/;
+
+type Asked = Pick<FastifyRequest, 'id' | 'log' | 'body'>;
 
 interface Described {
   status: number;
   body: { error: { message: string; code: string; param: string | null; type: string } };
+  /** Seconds; null if the same request will be refused again. */
+  retry_after: number | null;
 }
 
 /** Answers with an error. */
 export function sendRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { status, body } = describeRefusal(error, request);
-  if (status === 429 || status === 503) reply.header('retry-after', reply.getHeader('retry-after') ?? 2);
+  const { status, body, retry_after } = describeRefusal(error, request);
+  reply.header('x-request-id', request.id);
+  leaveRestUnread(reply);
+  if (status === 401) reply.header('www-authenticate', CHALLENGE);
+  if (retry_after !== null && !reply.hasHeader('retry-after')) reply.header('retry-after', retry_after);
   return reply.code(status).send(body);
 }
 
 /** Describes any error. */
-export function describeRefusal(error: unknown, request: Pick<FastifyRequest, 'id' | 'log'>): Described {
-  if (error instanceof Refusal) {
-    const { status, code, param, message } = error;
-    return described(status, { message, code, param });
-  }
-  if (error instanceof ApiError && error.problem !== null) return describeProblem(error.problem);
+export function describeRefusal(error: unknown, request: Asked): Described {
+  if (error instanceof Refusal) return described(error, null);
+  const given = typeof request.body === 'object' ? request.body : null;
+  if (error instanceof ApiError && error.problem !== null)
+    return described(translate(error.problem, given ?? {}), error.retry_after_s);
   const problem = toProblem(describeError(error), request.id);
   if (problem.status >= 500) request.log.error({ err: error }, 'request failed');
-  return describeProblem(problem);
+  return described(translate(problem, given ?? {}), problem.retryable ? RETRY_AFTER_SECONDS : null);
 }
 
-function describeProblem({ status, code, detail, title, errors = [] }: Problem): Described {
-  const [first] = errors;
-  const fields = errors.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ');
-  const message = fields === '' ? (detail ?? title) : `${detail ?? title} (${fields})`;
-  return described(status, { message, code, param: first === undefined ? null : paramOf(first) });
+type Told = Pick<Refusal, 'status' | 'code' | 'param' | 'message'>;
+
+/** The official clients have classes of errors by status, and the hosted API answers nothing with 422. */
+function translate({ status, code, detail, title, errors = [] }: Problem, given: object): Told {
+  const fields = errors.map((field) => ({ ...field, param: paramOf(field, given) }));
+  const [first] = fields;
+  const unknown = UNKNOWN.exec(first?.pointer ?? '');
+  if (code === 'invalid_parameter' && first !== undefined && unknown !== null) {
+    const [, kind = 'model'] = unknown;
+    const message = `there is no such ${kind}: it ${first.message}`;
+    return { status: 404, code: `${kind}_not_found`, param: first.param, message };
+  }
+  const list = fields.map(({ param, pointer, message }) => `${param ?? pointer}: ${message}`);
+  const message = list.length === 0 ? (detail ?? title) : list.join('; ');
+  if (code === 'prompt_too_long')
+    return {
+      status: 400,
+      code: 'context_length_exceeded',
+      param: 'messages' in given ? 'messages' : 'prompt',
+      message,
+    };
+  const param = first === undefined ? (PARAM_OF_CODE[code as ErrorCode] ?? null) : first.param;
+  return { status: status === 422 ? 400 : status, code, param, message };
 }
 
-function paramOf({ pointer }: FieldError): string | null {
-  return PARAM_OF.find(([start]) => pointer.startsWith(start))?.[1] ?? null;
+/** A field of the same name is the parameter itself. */
+function paramOf({ pointer }: FieldError, given: object): string | null {
+  const known = PARAM_OF.find(([start]) => pointer.startsWith(start))?.[1];
+  const [, name = ''] = pointer.split('/');
+  return known ?? (name in given ? name : null);
 }
 
-function described(
-  status: number,
-  error: { message: string; code: string; param: string | null },
-): Described {
-  return { status, body: { error: { ...error, type: typeOf(status) } } };
+function described({ status, code, param, message }: Told, retry_after: number | null): Described {
+  return { status, body: { error: { message, code, param, type: typeOf(status) } }, retry_after };
 }
 
 function typeOf(status: number): string {

@@ -5,7 +5,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { FileDeleted, FileObject } from 'openai/resources/files';
 import { bodyOf } from '../../client/transport.js';
 import type { Dataset } from '../../contracts/index.js';
-import { leaveRestUnread } from '../http/upload-body.js';
 import { notSupported, Refusal } from './errors.js';
 import { jobOfResults, resultsFile, resultsOf } from './jobs/results.js';
 import { ownApi } from './own-api.js';
@@ -24,14 +23,7 @@ export const PURPOSE = 'fine-tune';
 const MAX_NAME = 100;
 
 export async function fileRoutes(app: FastifyInstance): Promise<void> {
-  app.post('/files', async (request, reply) => {
-    try {
-      return fileOf(await receive(request));
-    } catch (error) {
-      leaveRestUnread(reply);
-      throw error;
-    }
-  });
+  app.post('/files', async (request) => fileOf(await receive(request)));
 
   app.get<{ Querystring: FileQuery }>('/files', async (request) => {
     const { purpose = PURPOSE, order = 'desc', ...params } = request.query;

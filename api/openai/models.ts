@@ -69,20 +69,12 @@ async function findByName(api: Zerofleet, name: string): Promise<Model | null> {
 /** Returns the checkpoint, or the uploaded model, that answers. @throws Refusal; ApiError */
 export async function findAnswering(api: Zerofleet, name: string): Promise<string> {
   const named = await find(api, name);
-  if ('uploaded' in named) return named.uploaded.id;
-  return checkpointOf(await jobOf(api, named.trained), named.trained);
-}
-
-function checkpointOf({ id: job_id, export: result }: Job, id: string): string {
-  const checkpoint = id === job_id ? result?.checkpoint_id : id;
-  if (checkpoint === undefined) throw notFound('model', `job ${job_id} has not trained a model yet`);
-  return checkpoint;
+  return 'uploaded' in named ? named.uploaded.id : (await findTrained(api, named.trained)).checkpoint;
 }
 
 async function baseOfCheckpoint(api: Zerofleet, id: string): Promise<BaseModel> {
-  const job = await jobOf(api, id);
+  const { job, checkpoint } = await findTrained(api, id);
   const { spec } = job;
-  const checkpoint = checkpointOf(job, id);
   return {
     model: { config: spec.model.config, init_from: { checkpoint } },
     sequence_length: spec.train.sequence_length,
@@ -96,9 +88,13 @@ function lengthOf({ config }: Model): number {
   return Math.min(length, MAX_LENGTH);
 }
 
-/** Returns the job of an id that a name of a trained model ends with. */
-async function jobOf(api: Zerofleet, id: string): Promise<Job> {
-  return api.jobs.get(id.startsWith('ckpt_') ? (await api.checkpoints.get(id)).job_id : id);
+/** Finds what a name of a trained model ends with: a job, which answers by its last checkpoint, or one of its checkpoints. */
+async function findTrained(api: Zerofleet, id: string): Promise<{ job: Job; checkpoint: string }> {
+  const isCheckpoint = id.startsWith('ckpt_');
+  const job = await api.jobs.get(isCheckpoint ? (await api.checkpoints.get(id)).job_id : id);
+  const checkpoint = isCheckpoint ? id : job.export?.checkpoint_id;
+  if (checkpoint !== undefined) return { job, checkpoint };
+  throw notFound('model', `job ${id} has not trained a model yet`);
 }
 
 interface NamedRoute {
@@ -124,7 +120,7 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
     const api = ownApi(request);
     const named = await find(api, request.params['*']);
     if ('uploaded' in named) return uploadedModel(named.uploaded);
-    return trainedModel(await jobOf(api, named.trained), named.trained);
+    return trainedModel((await findTrained(api, named.trained)).job, named.trained);
   });
 
   app.delete<NamedRoute>('/models/*', async (request): Promise<ModelDeleted> => {
@@ -132,8 +128,11 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
     const { '*': id } = request.params;
     const named = await find(api, id);
     if ('uploaded' in named) await api.models.delete(named.uploaded.id);
-    else if (named.trained.startsWith('ckpt_')) await api.checkpoints.delete(named.trained);
-    else await api.jobs.delete(named.trained);
+    else {
+      const { job, checkpoint } = await findTrained(api, named.trained);
+      if (job.id === named.trained) await api.jobs.delete(job.id);
+      else await api.checkpoints.delete(checkpoint);
+    }
     return { id, object: 'model', deleted: true };
   });
 }

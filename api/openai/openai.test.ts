@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import { modelFolder, tarOf } from '../../platform/testing/models.js';
 import { storedKeys, upload } from '../testing/model-uploads.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
+import { claimAndTrain } from '../testing/training.js';
 
 const chat = (question: string, answer: string) => ({
   messages: [
@@ -58,7 +59,8 @@ t.test('files', async (t) => {
   await refused(t, client.files.retrieve(file.id), { status: 404, code: 'dataset_not_found' });
 
   const before = await storedKeys(stack);
-  await refused(t, send('{"messages": 1}\n'), { status: 422, type: 'invalid_request_error' });
+  for (const content of ['{"messages": 1}\n', 'no JSON', ''])
+    await refused(t, send(content), { status: 400, type: 'invalid_request_error', param: 'file' });
   const text = await toFile(Buffer.from(LINES.join('')), 'a.jsonl');
   await refused(t, client.files.create({ file: text, purpose: 'assistants' }), {
     status: 400,
@@ -141,10 +143,15 @@ t.test('what is wrong is told by its parameter', async (t) => {
     message: /there is no model gpt-4o-mini; upload it/,
   });
   await refused(t, jobs.create({ model, training_file: `ds_${'0'.repeat(26)}` }), {
-    status: 422,
+    status: 400,
+    param: 'training_file',
+    message: /training_file/,
+  });
+  await refused(t, jobs.create({ model, training_file: 'file-abc' }), {
+    status: 400,
     param: 'training_file',
   });
-  await refused(t, jobs.create({ model, training_file, method: { type: 'dpo' } }), { status: 422 });
+  await refused(t, jobs.create({ model, training_file, method: { type: 'dpo' } }), { status: 400 });
   const integrations = [{ type: 'wandb' as const, wandb: { project: 'p' } }];
   await refused(t, jobs.create({ model, training_file, integrations }), { param: 'integrations' });
   await refused(t, clientOf('zf_unknown').files.list(), { status: 401, type: 'authentication_error' });
@@ -152,6 +159,48 @@ t.test('what is wrong is told by its parameter', async (t) => {
   const bare = await fetch(`${baseURL}/files`);
   t.equal(bare.status, 401);
   t.match(await bare.json(), { error: { code: 'unauthenticated', param: null } });
+});
+
+t.test('an id of another form belongs to nothing', async (t) => {
+  const { jobs } = client.fineTuning;
+  const file = { status: 404, code: 'dataset_not_found', param: 'file_id' };
+  const job = { status: 404, code: 'job_not_found', param: 'fine_tuning_job_id' };
+  const model = { status: 404, code: 'model_not_found', param: 'model' };
+  for (const id of ['file-abc', `ds_${'0'.repeat(26)}`]) {
+    await refused(t, client.files.retrieve(id), file);
+    await refused(t, client.files.content(id), file);
+    await refused(t, client.files.delete(id), file);
+  }
+  for (const id of ['ftjob-abc', `job_${'0'.repeat(26)}`]) {
+    for (const method of ['retrieve', 'cancel', 'pause', 'resume'] as const)
+      await refused(t, jobs[method](id), job);
+    await refused(t, jobs.listEvents(id), job);
+    await refused(t, jobs.checkpoints.list(id), job);
+    await refused(t, client.files.retrieve(`file-results-${id}`), job);
+  }
+  for (const name of ['gpt-4o', 'a'.repeat(200), 'ft:gpt-4o:org::abc'])
+    await refused(t, client.models.retrieve(name), model);
+  await refused(t, client.uploads.cancel('upload_abc'), { status: 404, code: 'upload_not_found' });
+  await refused(t, jobs.list({ after: 'ftjob-abc' }), { status: 400, param: 'after' });
+});
+
+t.test('a request with an Idempotency-Key has one effect', async (t) => {
+  const { id: training_file } = await send();
+  const headers = { 'Idempotency-Key': 'mine' };
+  const create = (seed: number) =>
+    client.fineTuning.jobs.create({ model: 'org/tiny', training_file, seed }, { headers });
+  const job = await create(1);
+  t.equal((await create(1)).id, job.id);
+  await refused(t, create(2), { status: 400, code: 'idempotency_key_reused' });
+  await refused(t, client.files.delete(training_file), { status: 409, code: 'dataset_in_use' });
+});
+
+t.test('a running job that is cancelled', async (t) => {
+  const { id: training_file } = await send();
+  const { id } = await client.fineTuning.jobs.create({ model: 'org/tiny', training_file });
+  await claimAndTrain(stack.store, id, { steps: 1 });
+  t.equal((await client.fineTuning.jobs.cancel(id)).status, 'cancelled');
+  t.equal((await stack.store.getJob(id))?.state, 'cancelling');
 });
 
 t.test('keys of a project see what is theirs, and scopes hold', async (t) => {
@@ -174,5 +223,5 @@ t.test('models', async (t) => {
   await refused(t, client.models.retrieve('another'), { status: 404, param: 'model' });
   t.same(await client.models.delete('org/unused'), { id: 'org/unused', object: 'model', deleted: true });
   t.equal(await stack.store.getModel(id), null);
-  await refused(t, client.models.delete('org/tiny'), { status: 409, code: 'model_in_use' });
+  await refused(t, client.models.delete('org/tiny'), { status: 409, code: 'model_in_use', param: 'model' });
 });

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { ReadableStream as NodeStream } from 'node:stream/web';
 import type { FastifyRequest, InjectOptions } from 'fastify';
 import { Zerofleet } from '../../client/index.js';
+import { sendInside } from '../http/inside.js';
 
 /** Never resolved: requests stay inside of this process. */
 const INSIDE = 'http://inside.invalid';
@@ -24,23 +25,20 @@ async function answer(request: FastifyRequest, own: Request): Promise<Response> 
   const { pathname, search } = new URL(own.url);
   const headers: Record<string, string> = Object.fromEntries(own.headers);
   delete headers.authorization;
-  const { authorization } = request.headers;
+  const { authorization, 'idempotency-key': key } = request.headers;
   if (authorization !== undefined) headers.authorization = authorization;
+  // The client of this server's own API gives each change a new key.
+  if (typeof key === 'string' && 'idempotency-key' in headers) headers['idempotency-key'] = key;
   const payload = await payloadOf(own);
   if (payload instanceof Readable) headers['transfer-encoding'] = 'chunked';
-  const reply = await request.server.inject({
+  const options = {
     method: own.method as NonNullable<InjectOptions['method']>,
     url: pathname + search,
     remoteAddress: request.ip,
     headers,
-    payloadAsStream: true,
-    signal: own.signal,
     ...(payload !== null && { payload }),
-  });
-  // Aborting ends the copy of the response alone.
-  const leave = () => void reply.raw.res.destroy();
-  if (own.signal.aborted) leave();
-  own.signal.addEventListener('abort', leave, { once: true });
+  };
+  const reply = await sendInside(request.server, options, own.signal);
   const { statusCode: status } = reply;
   const hasBody = status !== 204 && status !== 304;
   const body = hasBody ? (Readable.toWeb(reply.stream()) as ReadableStream<Uint8Array>) : null;

@@ -11,26 +11,33 @@ import { jobRoutes } from './jobs/routes.js';
 import { modelRoutes } from './models.js';
 import { uploadRoutes } from './uploads/routes.js';
 
-const PREFIX = '/openai/v1';
+/** Prefix of all of its paths, with errors in its shape. */
+const PREFIX = '/openai';
+const TRANSLATED = { isTranslated: true };
+
+/** True if a path belongs to the translated API, also where no route has it. */
+export function isTranslatedPath(url: string): boolean {
+  return url.startsWith(`${PREFIX}/`);
+}
 
 export default async function openai(app: FastifyInstance): Promise<void> {
   await app.register(
-    async (api) => {
-      api.addHook('onRoute', (route) => {
-        route.config = { ...route.config, isTranslated: true };
+    async (scope) => {
+      scope.addHook('onRoute', (route) => {
+        route.config = { ...route.config, ...TRANSLATED };
       });
-      api.setErrorHandler(sendRefusal);
-      api.setNotFoundHandler((request) => {
+      scope.setErrorHandler(sendRefusal);
+      const notFound = { config: TRANSLATED };
+      scope.setNotFoundHandler(notFound as object, (request) => {
         const [path] = request.url.split('?', 1);
         const message = `${request.method} ${path} is not supported`;
         throw new Refusal(404, 'not_supported', null, message);
       });
-      await api.register(multipart, { limits: { fileSize: Number.POSITIVE_INFINITY, files: 1, fields: 10 } });
-      await api.register(fileRoutes);
-      await api.register(uploadRoutes);
-      await api.register(jobRoutes);
-      await api.register(modelRoutes);
-      await api.register(answerRoutes);
+      await scope.register(multipart, {
+        limits: { fileSize: Number.POSITIVE_INFINITY, files: 1, fields: 10 },
+      });
+      for (const routes of [fileRoutes, uploadRoutes, jobRoutes, modelRoutes, answerRoutes])
+        await scope.register(routes, { prefix: '/v1' });
     },
     { prefix: PREFIX },
   );

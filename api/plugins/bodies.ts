@@ -34,6 +34,11 @@ export default fp(
         done(error as Error, undefined);
       }
     });
+    // No route: the answer needs no body.
+    app.addHook('preParsing', (request, reply, payload, done) => {
+      if (!request.is404) return done(null, payload);
+      request.routeOptions.handler.call(request.server, request, reply);
+    });
     const timeoutMs = app.services.limits.json_body_timeout_ms;
     app.addHook('preParsing', (request, reply, payload, done) => {
       if (!request.headers['content-type']?.startsWith('application/json')) return done(null, payload);

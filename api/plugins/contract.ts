@@ -9,14 +9,13 @@ import openapiGlue from 'fastify-openapi-glue';
 import fp from 'fastify-plugin';
 import { type OperationId, ZerofleetError } from '../../contracts/index.js';
 import { handlers } from '../handlers/index.js';
-import { admit } from '../http/authenticate.js';
-import { leaveRestUnread } from '../http/upload-body.js';
+import { hasBody } from '../http/upload-body.js';
 import { type HttpPart, RequestValidators } from '../http/validators.js';
 import type { Contract, Operation } from '../operations.js';
 
 /**
- * Binds every operation of `openapi.yaml` to the handler of the same name, with checks in this order: key and scopes, media type,
- * body, schema, handler. A request is refused before its body is read if possible.
+ * Binds every operation of `openapi.yaml` to the handler of the same name, with checks in this order: key and scopes (`protection`),
+ * media type, body, schema, handler. A request is refused before its body is read if possible.
  */
 export default fp(
   async (app: FastifyInstance) => {
@@ -94,17 +93,9 @@ function routeOptions({ operations }: Contract, operationId: OperationId): Route
     handler: handler as RouteHandlerMethod,
     config: { operation },
     onRequest: async (request, reply) => {
-      try {
-        if (operation.scopes !== null) {
-          await admit(request, reply);
-          refuseEscapes(request);
-        }
-        refuseEncoding(request, reply);
-        refuseMediaType(operation, request);
-      } catch (error) {
-        if (isUpload(operation) && hasBody(request)) leaveRestUnread(reply);
-        throw error;
-      }
+      if (operation.scopes !== null) refuseEscapes(request);
+      refuseEncoding(request, reply);
+      refuseMediaType(operation, request);
     },
     ...(operation.mediaTypes.length > 0 && {
       preValidation: async (request: FastifyRequest) => requireBody(operation, request),
@@ -136,11 +127,6 @@ function refuseEncoding(request: FastifyRequest, reply: FastifyReply): void {
   );
 }
 
-/** True if the operation reads uploads, whose rest is not read after a refusal. */
-function isUpload({ mediaTypes }: Operation): boolean {
-  return mediaTypes.some((type) => type !== 'application/json');
-}
-
 function refuseMediaType({ mediaTypes, operationId }: Operation, request: FastifyRequest): void {
   if (!hasBody(request) || mediaTypes.length === 0) return;
   const mediaType = mediaTypeOf(request);
@@ -163,8 +149,4 @@ function requireBody({ mediaTypes, bodyRequired }: Operation, request: FastifyRe
 /** Empty if the request has none. */
 function mediaTypeOf({ headers }: FastifyRequest): string {
   return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-}
-
-function hasBody({ headers }: FastifyRequest): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -2,11 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 import { describeError } from '../http/describe-error.js';
-import { PROBLEM_MEDIA_TYPE, toProblem } from '../http/problem.js';
+import { CHALLENGE, PROBLEM_MEDIA_TYPE, RETRY_AFTER_SECONDS, toProblem } from '../http/problem.js';
 import { RouteMethods } from '../http/route-methods.js';
-
-/** `Retry-After` of retryable errors, in seconds. */
-const RETRY_AFTER_SECONDS = 2;
+import { leaveRestUnread } from '../http/upload-body.js';
 
 /** Converts every error to a reply. */
 export default fp(
@@ -36,9 +34,10 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const source = describeError(error);
   const problem = toProblem(source, request.id);
   reply.header('x-request-id', request.id);
+  leaveRestUnread(reply);
   if (problem.status >= 500) request.log.error({ err: error, code: source.code }, 'request failed');
   else request.log.info({ code: source.code, detail: source.detail }, 'request refused');
-  if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="zerofleet"');
+  if (problem.status === 401) reply.header('www-authenticate', CHALLENGE);
   if (problem.retryable && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_SECONDS);
   return reply.code(problem.status).type(PROBLEM_MEDIA_TYPE).send(JSON.stringify(problem));
 }

@@ -155,6 +155,24 @@ t.test('an upload refused because of its key ends its connection', async (t) => 
   }
 });
 
+t.test('a body that no route reads, or whose key is refused, is not waited for', async (t) => {
+  const stack = await start(t);
+  const { port } = new URL(await stack.listen());
+  for (const [path, status] of [
+    ['/v1/nothing', 404],
+    ['/v1/api-keys', 401],
+    ['/sign-in/nothing', 404],
+  ] as const) {
+    const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900000\r\n\r\n{`,
+    );
+    let text = '';
+    for await (const piece of socket) text += piece;
+    t.match(text, new RegExp(`^HTTP/1.1 ${status}[\\s\\S]*connection: close`, 'i'), path);
+  }
+});
+
 t.test('a client that sends a whole upload before reading gets the earlier refusal', async (t) => {
   const stack = await start(t);
   const { port } = new URL(await stack.listen());

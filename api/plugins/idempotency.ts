@@ -75,21 +75,13 @@ async function begin(
   keyed: KeyedRequest,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
 ): Promise<boolean> {
-  try {
-    const begun = await store.beginRequest(keyed, LEASE_MS);
-    if (begun.state === 'done') {
-      replay(reply, begun.reply);
-      return true;
-    }
-    if (begun.state === 'running')
-      throw new ZerofleetError(
-        'idempotency_key_in_use',
-        'a request with this Idempotency-Key is in progress',
-      );
-  } catch (error) {
-    if (request.body instanceof Readable) leaveRestUnread(reply);
-    throw error;
+  const begun = await store.beginRequest(keyed, LEASE_MS);
+  if (begun.state === 'done') {
+    replay(reply, begun.reply);
+    return true;
   }
+  if (begun.state === 'running')
+    throw new ZerofleetError('idempotency_key_in_use', 'a request with this Idempotency-Key is in progress');
   request.keyed = { request: keyed, timer: keepAlive(store, keyed, request) };
   return false;
 }
@@ -131,7 +123,7 @@ function storedReply(request: FastifyRequest, reply: FastifyReply, payload: unkn
 }
 
 function replay(reply: FastifyReply, { status, headers, body, has_secret }: StoredReply): FastifyReply {
-  if (reply.request.body instanceof Readable) leaveRestUnread(reply);
+  leaveRestUnread(reply);
   if (has_secret) {
     const made = headers.location === undefined ? '' : `, see ${headers.location}`;
     throw new ZerofleetError(

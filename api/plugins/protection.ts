@@ -2,6 +2,8 @@ import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { type OperationId, ZerofleetError } from '../../contracts/index.js';
+import { admit } from '../http/authenticate.js';
+import { isInside } from '../http/inside.js';
 
 /**
  * Security headers for pages. They do not mention TLS: it ends in front of this process, which cannot know whether all subdomains
@@ -25,8 +27,12 @@ const OF_DATA = {
 };
 
 /**
- * Security headers, request id, and the rate limit of one principal (an API key or a share), or of one address without any. Sign-ins of an
- * address have a count of their own: refused requests, of which a broken program sends many, lock nobody out.
+ * Security headers, request id, the key and scopes that a route needs, and the rate limit of one principal (an API key or a share), or of
+ * one address without any. All of it comes before the body is read. Sign-ins of an address have a count of their own: refused requests, of
+ * which a broken program sends many, lock nobody out.
+ *
+ * A translated request counts as one, and so does each request that it becomes, which is not refused for its number: the translated one
+ * was admitted.
  *
  * Each server counts in its own memory. Counting in Redis (which `@fastify/rate-limit` can do) would cost a durable write for
  * every GET, because Redis syncs each write to disk here. So n servers together allow up to n times the limit, and the limit is
@@ -38,8 +44,8 @@ export default fp(
       const { operation, isTranslated = false } = request.routeOptions.config;
       reply.headers(request.url.startsWith('/v1/') || isTranslated ? OF_DATA : OF_PAGES);
       reply.header('x-request-id', request.id);
-      // Other requests are counted once their principal is known, translated ones as what they become.
-      if (operation?.scopes == null && !isTranslated) await app.countRequest(request, reply);
+      if (isTranslated || operation?.scopes != null) await admit(request, reply);
+      else await app.countRequest(request, reply);
     });
     await app.register(rateLimit, {
       global: false,
@@ -54,7 +60,7 @@ export default fp(
       if (counted.isAllowed) return;
       const { max, remaining, ttlInSeconds: seconds, isExceeded } = counted;
       reply.headers({ 'ratelimit-limit': max, 'ratelimit-remaining': remaining, 'ratelimit-reset': seconds });
-      if (!isExceeded) return;
+      if (!isExceeded || isInside(request)) return;
       reply.header('retry-after', seconds);
       const message = `more than ${max} requests in a minute; try again in ${seconds} s`;
       throw new ZerofleetError('rate_limited', message);

@@ -1,7 +1,8 @@
 import { ulid } from 'ulid';
 import type { Execution } from '../../contracts/execution.js';
-import type { Checkpoint, ReportedProgress } from '../../contracts/index.js';
+import type { Checkpoint, Job, ReportedProgress } from '../../contracts/index.js';
 import type { JobStorePort, MetricInput } from '../../state/index.js';
+import { CHATS, type TestStack } from './stack.js';
 
 export interface TrainedSteps {
   /** Steps to report; the last one is followed by a checkpoint. */
@@ -35,6 +36,16 @@ export async function claimAndTrain(
   await store.commitCheckpoint(jobId, execution, checkpointOf(jobId, steps));
   if (finish) await store.finishJob(jobId, execution, 'succeeded', { reason: 'completed' });
   return execution;
+}
+
+/** A running job of chats, with a checkpoint that a worker can answer from. */
+export async function servedCheckpoint(stack: TestStack): Promise<{ job: Job; checkpoint: Checkpoint }> {
+  const { id: dataset } = await stack.upload(CHATS, 'jsonl');
+  const job = await stack.createJob({ data: { dataset, chat_template: '{{ messages }}' } });
+  await claimAndTrain(stack.store, job.id, { steps: 1 });
+  const [checkpoint] = (await stack.store.listCheckpoints(job.id)).data as [Checkpoint];
+  await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
+  return { job, checkpoint };
 }
 
 /** Metrics of one step of two ranks, with a falling loss. */

@@ -64,8 +64,8 @@ t.test('fine-tuning through the official client', async (t) => {
     const streamed = (
       await (await client.get(`/fine_tuning/jobs/${first.id}/events?stream=true`).asResponse()).text()
     )
-      .trim()
       .split('\n\n')
+      .filter((message) => message.startsWith('data: '))
       .map((message) => message.slice('data: '.length));
     t.equal(streamed.pop(), '[DONE]');
     const told = streamed.map((message) => JSON.parse(message)).reverse();

@@ -1,9 +1,9 @@
 /** The process that runs the API and nothing else, so that its event loop delay and memory are those of the API. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ulid } from 'ulid';
-import { ADMIN_KEY, CHATS, startTestStack, type TestStack } from '../../api/testing/stack.js';
-import { claimAndTrain } from '../../api/testing/training.js';
-import type { Checkpoint, SampleReply } from '../../contracts/index.js';
+import { ADMIN_KEY, startTestStack, type TestStack } from '../../api/testing/stack.js';
+import { claimAndTrain, servedCheckpoint } from '../../api/testing/training.js';
+import type { SampleReply } from '../../contracts/index.js';
 import { S3DatasetSources } from '../../platform/dataset-sources.js';
 import { modelFolder, TINY_TOKENIZER } from '../../platform/testing/models.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
@@ -107,21 +107,11 @@ async function fill(stack: TestStack, known: Ids): Promise<Ids> {
     ckpt: checkpoints.map(({ id }) => id),
     ds: [queued.spec.data.dataset],
     key: [key.id],
-    chat: [await fillChat(stack)],
+    chat: [(await servedCheckpoint(stack)).checkpoint.id],
     session: [await signIn(stack)],
     share: [share],
     ...(await fillWebhook(stack, queued.id, known.wh ?? [])),
   };
-}
-
-/** Creates a checkpoint that chats. @returns its id */
-async function fillChat({ store, objects, upload, createJob }: TestStack): Promise<string> {
-  const { id: dataset } = await upload(CHATS, 'jsonl');
-  const job = await createJob({ data: { dataset, chat_template: '{{ messages }}' } });
-  await claimAndTrain(store, job.id, { steps: 1 });
-  const [checkpoint] = (await store.listCheckpoints(job.id)).data as [Checkpoint];
-  await objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
-  return checkpoint.id;
 }
 
 /** @returns the cookie of a new browser session */

@@ -1,7 +1,6 @@
-import { Readable } from 'node:stream';
 import { findJob } from '../../access/found.js';
 import { onClosed } from '../../http/long-request.js';
-import { sseComment, sseMessage, sseRetry } from '../../http/sse.js';
+import { SSE_HEARTBEAT, sendEvents, sseMessage, sseRetry } from '../../http/sse.js';
 import { type Followed, followJob } from '../../jobs/follow.js';
 import type { OperationHandler } from '../types.js';
 
@@ -24,12 +23,7 @@ export const streamJob: OperationHandler<'streamJob'> = async (request, reply) =
     quietMs: limits.heartbeat_ms,
     signal: AbortSignal.any([gone.signal, closing, keyWatch.watch(request, gone.signal)]),
   });
-  reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
-  // The next message is requested only when the socket has taken the previous one: a slow client slows the reading of its own
-  // stream, and memory stays bounded.
-  return reply.send(
-    Readable.from(toMessages(followed, closing), { objectMode: false, highWaterMark: 16 * 1024 }),
-  );
+  return sendEvents(reply, toMessages(followed, closing));
 };
 
 async function* toMessages(followed: AsyncIterable<Followed>, closing: AbortSignal): AsyncGenerator<string> {
@@ -50,7 +44,7 @@ function toMessage(item: Followed): string {
       // An empty id: a client whose connection breaks now restarts from the beginning.
       return sseMessage({ id: '', event: 'reset', data: {} });
     case 'quiet':
-      return sseComment('heartbeat');
+      return SSE_HEARTBEAT;
     case 'end':
       return sseMessage({ event: 'end', data: { state: item.state } });
   }

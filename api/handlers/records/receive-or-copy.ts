@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../../contracts/index.js';
 import { whileSilent } from '../../http/long-request.js';
-import { leaveRestUnread } from '../../http/upload-body.js';
 
 interface Source<R, T> {
   /** Name of the body in messages. */
@@ -19,14 +18,9 @@ export async function receiveOrCopy<R extends FastifyRequest, T>(
   { what, uri, receive, copy }: Source<R, T>,
 ): Promise<T> {
   const body: unknown = request.body;
-  try {
-    if (uri !== undefined && body instanceof Readable)
-      throw new ZerofleetError('bad_request', `send the ${what} as the body, or name its uri, not both`);
-    if (uri !== undefined) return await whileSilent(request, reply, (signal) => copy(request, uri, signal));
-    if (body instanceof Readable) return await receive(request, body);
-    throw new ZerofleetError('body_required', `the request needs the ${what} as its body, or a uri`);
-  } catch (error) {
-    leaveRestUnread(reply);
-    throw error;
-  }
+  if (uri !== undefined && body instanceof Readable)
+    throw new ZerofleetError('bad_request', `send the ${what} as the body, or name its uri, not both`);
+  if (uri !== undefined) return whileSilent(request, reply, (signal) => copy(request, uri, signal));
+  if (body instanceof Readable) return receive(request, body);
+  throw new ZerofleetError('body_required', `the request needs the ${what} as its body, or a uri`);
 }

@@ -3,7 +3,7 @@ import { completeUpload as complete } from '../../datasets/complete-upload.js';
 import { tooLarge } from '../../datasets/upload.js';
 import { UploadSession } from '../../datasets/upload-session.js';
 import { whileSilent } from '../../http/long-request.js';
-import { leaveRestUnread, uploadBody } from '../../http/upload-body.js';
+import { uploadBody } from '../../http/upload-body.js';
 import type { OperationHandler, OperationRequest } from '../types.js';
 
 export const createUpload: OperationHandler<'createUpload'> = async (request, reply) => {
@@ -51,14 +51,9 @@ export const createUploadUrls: OperationHandler<'createUploadUrls'> = async (
 };
 
 export const putUploadPart: OperationHandler<'putUploadPart'> = async (request, reply) => {
-  try {
-    const session = await open(request);
-    await session.put(request.params.part_number, uploadBody(request.body));
-    return reply.code(204).send();
-  } catch (error) {
-    leaveRestUnread(reply);
-    throw error;
-  }
+  const session = await open(request);
+  await session.put(request.params.part_number, uploadBody(request.body));
+  return reply.code(204).send();
 };
 
 export const completeUpload: OperationHandler<'completeUpload'> = async (request, reply) => {

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   isErrorCode,
@@ -12,6 +11,7 @@ import {
 } from '../../../contracts/index.js';
 import { checkpointNotFound, found } from '../../access/found.js';
 import { whileSilent } from '../../http/long-request.js';
+import { sendEvents, withHeartbeats } from '../../http/sse.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
 import { findCheckpoint } from '../../jobs/init-source.js';
 import { requireWeights } from '../../jobs/resolve-export.js';
@@ -93,9 +93,7 @@ async function answer(
   if (!stream) return wholeOf(await answered);
   // An error before the first text is an answer of its own.
   if (!(await growing.begins(answered))) sampleOf(await answered);
-  reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
-  const messages = growing.messages(answered, wholeOf);
-  return reply.send(Readable.from(messages, { objectMode: false, highWaterMark: 16 * 1024 }));
+  return sendEvents(reply, withHeartbeats(growing.messages(answered, wholeOf), limits.heartbeat_ms));
 }
 
 function ask(

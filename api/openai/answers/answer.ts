@@ -1,11 +1,11 @@
 /** Answers in the shapes of the translated API, whole or as server-sent events. */
 import { randomUUID } from 'node:crypto';
-import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CompletionUsage } from 'openai/resources/completions';
 import type { Zerofleet } from '../../../client/index.js';
 import type { Sample, SampleChoice, SampleDelta, SampleRequest } from '../../../contracts/index.js';
-import { onClosed } from '../../http/long-request.js';
+import { clientLeft, onClosed, whileSilent } from '../../http/long-request.js';
+import { sendEvents, withHeartbeats, within } from '../../http/sse.js';
 import { describeRefusal } from '../errors.js';
 
 interface Head {
@@ -19,7 +19,7 @@ interface Head {
 type Whole = Pick<Sample, 'choices'> & { usage: CompletionUsage };
 
 /** How an answer looks. `wants`: the request asked for log-probabilities. */
-export interface Shape<Answer, Chunk> {
+export interface Shape<Answer, Chunk extends object> {
   /** Beginning of ids. */
   id: string;
   whole(head: Head, answer: Whole, wants: boolean): Answer;
@@ -41,7 +41,7 @@ export interface AnswerRequest {
 }
 
 /** Sends the answer to a request. The sample ends when the client leaves. @throws ApiError before the first text */
-export async function sendAnswer<Answer, Chunk>(
+export async function sendAnswer<Answer, Chunk extends object>(
   api: Zerofleet,
   request: AnswerRequest,
   shape: Shape<Answer, Chunk>,
@@ -55,23 +55,40 @@ export async function sendAnswer<Answer, Chunk>(
     system_fingerprint: answering,
   };
   const gone = new AbortController();
-  onClosed(reply, () => gone.abort());
-  const options = { signal: gone.signal };
+  onClosed(reply, () => gone.abort(clientLeft()));
   const wants = sample.logprobs !== null;
+  const { heartbeat_ms } = asked.server.services.limits;
   // As a stream, too, for a whole answer: only a stream can be left before its end.
-  const deltas = api.samples.stream(answering, sample, options);
-  const first = await deltas.next();
+  const begin = () => api.samples.begin(answering, sample, { signal: gone.signal });
   if (!stream) {
-    let result = first;
-    while (!result.done) result = await deltas.next();
-    return reply.send(shape.whole(head, { ...result.value, usage: usageOf(result.value) }, wants));
+    const answer = await whileSilent(asked, reply, async () => wholeOf(await begin()));
+    return reply.send(shape.whole(head, { ...answer, usage: usageOf(answer) }, wants));
   }
-  const messages = messagesOf({ head, shape, wants, request, asked }, deltas, first);
-  reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
-  return reply.send(Readable.from(messages, { objectMode: false, highWaterMark: 16 * 1024 }));
+  const growing = await whileSilent(asked, reply, async () => {
+    const deltas = await begin();
+    const first = deltas.next();
+    // What is refused is refused before the first text. A long prompt may be read for longer than a connection may be silent.
+    await within(heartbeat_ms, first);
+    return { deltas, first };
+  });
+  const messages = messagesOf({ head, shape, wants, request, asked }, growing);
+  return sendEvents(reply, withHeartbeats(messages, heartbeat_ms));
 }
 
-interface Telling<Answer, Chunk> {
+/** Texts as they come, of which the first one was asked for. */
+interface Growing {
+  deltas: AsyncGenerator<SampleDelta, Sample>;
+  first: Promise<IteratorResult<SampleDelta, Sample>>;
+}
+
+async function wholeOf(deltas: Growing['deltas']): Promise<Sample> {
+  for (;;) {
+    const { done, value } = await deltas.next();
+    if (done) return value;
+  }
+}
+
+interface Telling<Answer, Chunk extends object> {
   head: Head;
   shape: Shape<Answer, Chunk>;
   wants: boolean;
@@ -79,20 +96,21 @@ interface Telling<Answer, Chunk> {
   asked: FastifyRequest;
 }
 
-async function* messagesOf<Answer, Chunk>(
+async function* messagesOf<Answer, Chunk extends object>(
   { head, shape, wants, request, asked }: Telling<Answer, Chunk>,
-  deltas: AsyncGenerator<SampleDelta, Sample>,
-  first: IteratorResult<SampleDelta, Sample>,
+  { deltas, first }: Growing,
 ): AsyncGenerator<string> {
   const message = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
-  for (let index = 0; index < (request.sample.n ?? 1); index++) {
-    const before = shape.first(head, index);
-    if (before !== null) yield message(before);
-  }
+  // Where the usage comes last, all other chunks say that they have none.
+  const chunk = (part: Chunk) => message(request.include_usage ? { ...part, usage: null } : part);
   try {
-    let result = first;
-    for (; !result.done; result = await deltas.next()) yield message(shape.delta(head, result.value, wants));
-    for (const choice of result.value.choices) yield message(shape.last(head, choice));
+    for (let index = 0; index < (request.sample.n ?? 1); index++) {
+      const before = shape.first(head, index);
+      if (before !== null) yield chunk(before);
+    }
+    let result = await first;
+    for (; !result.done; result = await deltas.next()) yield chunk(shape.delta(head, result.value, wants));
+    for (const choice of result.value.choices) yield chunk(shape.last(head, choice));
     if (request.include_usage) yield message(shape.usage(head, usageOf(result.value)));
     yield 'data: [DONE]\n\n';
   } catch (error) {

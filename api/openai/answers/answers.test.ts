@@ -1,10 +1,10 @@
 /** Answers through the official client, with a worker that is played. */
 import OpenAI, { type APIError } from 'openai';
 import t from 'tap';
-import type { Checkpoint, SampleReply, SampleTask } from '../../../contracts/index.js';
+import type { SampleReply, SampleTask } from '../../../contracts/index.js';
 import type { SampleCall } from '../../services.js';
-import { ADMIN_KEY, CHATS, startTestStack } from '../../testing/stack.js';
-import { claimAndTrain } from '../../testing/training.js';
+import { ADMIN_KEY, startTestStack } from '../../testing/stack.js';
+import { servedCheckpoint } from '../../testing/training.js';
 
 const asked: SampleTask[] = [];
 const token = (text: string) => ({ token: text, logprob: -0.5, top: [{ token: text, logprob: -0.5 }] });
@@ -37,11 +37,7 @@ const stack = await startTestStack({
 });
 t.teardown(() => stack.close());
 const client = new OpenAI({ baseURL: `${await stack.listen()}/openai/v1`, apiKey: ADMIN_KEY, maxRetries: 0 });
-const { id: dataset } = await stack.upload(CHATS, 'jsonl');
-const job = await stack.createJob({ data: { dataset, chat_template: '{{ messages }}' } });
-await claimAndTrain(stack.store, job.id, { steps: 1 });
-const [checkpoint] = (await stack.store.listCheckpoints(job.id)).data as [Checkpoint];
-await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
+const { job, checkpoint } = await servedCheckpoint(stack);
 const model = `ft:tiny:default::${checkpoint.id}`;
 const messages = [{ role: 'user' as const, content: 'is 4 even' }];
 
@@ -125,6 +121,10 @@ t.test('a streamed chat completion', async (t) => {
     ],
   );
   t.match(chunks.at(-1), { object: 'chat.completion.chunk', choices: [], usage: { total_tokens: 7 } });
+  t.ok(
+    chunks.slice(0, -1).every(({ usage }) => usage === null),
+    'all others say that they have none',
+  );
   t.equal(new Set(chunks.map(({ id }) => id)).size, 1);
 });
 
@@ -139,8 +139,10 @@ t.test('a completion, whole and streamed', async (t) => {
     text_offset: [0, 3],
   });
   let text = '';
-  for await (const chunk of await client.completions.create({ model, prompt: ['is 4'], stream: true }))
+  for await (const chunk of await client.completions.create({ model, prompt: ['is 4'], stream: true })) {
     text += chunk.choices[0]?.text ?? '';
+    t.notOk('usage' in chunk, 'nobody asked for it');
+  }
   t.equal(text, 'yes é');
 });
 
@@ -192,22 +194,32 @@ t.test('a model that is loading is an error that the client retries', async (t) 
   refusal = null;
 });
 
-t.test('a client that leaves ends the answer', async (t) => {
+t.test('a prompt that is too long is an error that clients know', async (t) => {
+  refusal = { code: 'prompt_too_long', message: 'the prompt has 90 tokens, the model takes 64' };
+  const wanted = { status: 400, code: 'context_length_exceeded', message: /90 tokens/ };
+  for (const stream of [false, true]) {
+    const chat = client.chat.completions.create({ model, messages, stream });
+    await t.rejects(chat, { ...wanted, param: 'messages' });
+    const completion = client.completions.create({ model, prompt: 'is 4', stream });
+    await t.rejects(completion, { ...wanted, param: 'prompt' });
+  }
+  refusal = null;
+});
+
+t.test('a job has a model when it has trained one', async (t) => {
+  const name = `ft:tiny:default::${job.id}`;
+  const wanted = { status: 404, code: 'model_not_found', param: 'model' };
+  await t.rejects(client.models.retrieve(name), wanted);
+  await t.rejects(client.models.delete(name), wanted);
+  await t.rejects(client.chat.completions.create({ model: name, messages }), wanted);
+  t.match(await client.models.retrieve(model), { id: /^ft:/, object: 'model' });
+});
+
+t.test('a client that leaves in the middle ends the answer', async (t) => {
   holds = true;
   const stream = await client.chat.completions.create({ model, messages, stream: true });
   for await (const chunk of stream) if (chunk.choices[0]?.delta.content === 'yes') break;
-  for (let tries = 0; left === null && tries < 200; tries++)
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  t.ok(left);
-  left = null;
-  const gone = new AbortController();
-  const call = client.chat.completions.create({ model, messages }, { signal: gone.signal });
-  const before = asked.length;
-  while (asked.length === before) await new Promise((resolve) => setTimeout(resolve, 20));
-  gone.abort();
-  await t.rejects(call);
-  for (let tries = 0; left === null && tries < 200; tries++)
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  t.ok(left);
+  while (left === null) await new Promise((resolve) => setTimeout(resolve, 20));
   holds = false;
+  t.ok(left);
 });

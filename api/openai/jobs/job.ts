@@ -6,7 +6,10 @@ import { fineTunedName } from '../models.js';
 import { secondsOf } from '../pages.js';
 import { resultsId } from './results.js';
 
-/** A paused job is `queued`: the translated API's type has no other state that it could continue from. */
+/**
+ * A paused job is `queued`: the translated API's type has no other state that it could continue from. A job that is being cancelled is
+ * `cancelled`: that is what the client's call of `cancel` answers.
+ */
 const STATUS: Readonly<Record<JobState, FineTuningJob['status']>> = {
   queued: 'queued',
   provisioning: 'queued',
@@ -15,7 +18,7 @@ const STATUS: Readonly<Record<JobState, FineTuningJob['status']>> = {
   recovering: 'running',
   pausing: 'running',
   paused: 'queued',
-  cancelling: 'running',
+  cancelling: 'cancelled',
   cancelled: 'cancelled',
   succeeded: 'succeeded',
   failed: 'failed',

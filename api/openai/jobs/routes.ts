@@ -1,9 +1,9 @@
 /** `/fine_tuning/jobs`. */
-import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { Zerofleet } from '../../../client/index.js';
 import { bodyOf } from '../../../client/transport.js';
 import { onClosed } from '../../http/long-request.js';
+import { sendEvents, withHeartbeats } from '../../http/sse.js';
 import { findBase } from '../models.js';
 import { ownApi } from '../own-api.js';
 import { type ListParams, listOf } from '../pages.js';
@@ -74,8 +74,8 @@ export async function jobRoutes(app: FastifyInstance): Promise<void> {
         );
       const gone = new AbortController();
       onClosed(reply, () => gone.abort());
-      reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
-      return reply.send(Readable.from(streamOf(api, id, gone.signal), { objectMode: false }));
+      const { heartbeat_ms } = request.server.services.limits;
+      return sendEvents(reply, withHeartbeats(streamOf(api, id, gone.signal), heartbeat_ms));
     },
   );
 

@@ -5,8 +5,8 @@ import type { UploadSession } from '../../datasets/upload-session.js';
 import { Refusal } from '../errors.js';
 
 export const MAX_PART_BYTES = 64 * 1024 ** 2;
-/** As many ids as the body of a completion may have. */
-export const MAX_PARTS = 10_000;
+/** The ids of all of them fit into the body of a completion, which is a JSON document like any other (`BODY_LIMITS`). */
+export const MAX_PARTS = 4_000;
 /** The client sends a part again when it lost the answer, so parts may exceed the file. */
 const MAX_EXCESS = 2;
 const LIFETIME_MS = 3_600_000;

@@ -2,15 +2,17 @@
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import OpenAI, { type APIError, toFile } from 'openai';
 import t, { type Test } from 'tap';
 import { putDocument } from '../../../control/recovery/documents.js';
 import { uploadDocumentKey } from '../../../control/recovery/uploads.js';
 import { sweep } from '../../../control/sweep/sweep.js';
+import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { storedBytes } from '../../../state/index.js';
 import { storedKeys } from '../../testing/model-uploads.js';
 import { ADMIN_KEY, CHATS, startTestStack, withMethod } from '../../testing/stack.js';
-import { MAX_PART_BYTES } from './parts.js';
+import { MAX_PART_BYTES, MAX_PARTS } from './parts.js';
 
 const CONTENT = Buffer.from(CHATS);
 const MD5 = createHash('md5').update(CONTENT).digest('hex');
@@ -32,6 +34,21 @@ async function setup(t: Test, options: Parameters<typeof startTestStack>[0] = {}
   const sendAll = (id: string) => Promise.all(PARTS.map((part) => send(id, part)));
   const stored = async () => storedBytes(await stack.store.getUse('default'));
   return { stack, root, clientOf, uploads, begin, send, sendAll, stored };
+}
+
+const partId = (part: number) => `part_${String(part).padStart(26, '0')}`;
+
+/** An object store in which each upload has this many parts of one byte. */
+function withManyParts(objects: ObjectStore, count: number): ObjectStore {
+  const list = withMethod(objects, 'list', async function* (prefix) {
+    yield* objects.list(prefix);
+    if (!prefix.endsWith('/parts/')) return;
+    for (let part = 0; part < count; part++)
+      yield { key: prefix + partId(part), bytes: 1, last_modified: new Date().toISOString(), etag: '' };
+  });
+  return withMethod(list, 'stream', async (...args) =>
+    args[0].includes('/parts/') ? Readable.from([Buffer.from('x')]) : objects.stream(...args),
+  );
 }
 
 /** Checks that a call is refused with an error of the official client. */
@@ -101,13 +118,31 @@ t.test('wrong parts, orders and contents', async (t) => {
   ];
   for (const [more, error] of wrong) await refused(t, complete(more), { status: 400, ...error });
   const backwards = { part_ids: [...part_ids].reverse() };
-  await refused(t, complete(backwards), { status: 422, code: 'dataset_line_invalid' });
+  await refused(t, complete(backwards), { status: 400, code: 'dataset_line_invalid', param: 'file' });
   t.same(await storedKeys(stack), before, 'a refused completion changes nothing');
   t.equal((await complete({ md5: MD5 })).status, 'completed');
   await refused(t, send(id, Buffer.from('more')), { status: 400, code: 'upload_not_pending' });
   await refused(t, uploads.cancel(id), { status: 400, code: 'upload_not_pending' });
   const [entry] = (await stack.store.listAudit('default')).data;
   t.match(entry, { operation: 'deleteUpload', outcome: 'refused', code: 'upload_not_pending', resource: id });
+});
+
+t.test('as many parts as an upload may have can be completed', async (t) => {
+  const { begin, uploads, send } = await setup(t, {
+    wrap: ({ objects }) => ({ objects: withManyParts(objects, MAX_PARTS) }),
+  });
+  const { id } = await begin(MAX_PARTS);
+  const part_ids = Array.from({ length: MAX_PARTS }, (_, part) => partId(part));
+  // All were found: together they have the announced bytes, which are no file.
+  await refused(t, uploads.complete(id, { part_ids, md5: MD5 }), { status: 400, code: /line_invalid|md5/ });
+  await refused(t, uploads.complete(id, { part_ids: [...part_ids, partId(MAX_PARTS)] }), {
+    status: 400,
+    param: 'part_ids',
+  });
+  await send(id, Buffer.from('x')).then(
+    () => t.fail('one more was taken'),
+    (error: APIError) => t.match(error, { status: 400, code: 'upload_too_many_parts' }),
+  );
 });
 
 t.test('what is no file for training is refused', async (t) => {
@@ -277,6 +312,6 @@ t.test('keys of other projects and without the scope', async (t) => {
   await refused(t, reader.cancel(id), lacking);
   const nobody = { status: 401, type: 'authentication_error' };
   await refused(t, clientOf('zf_unknown').cancel(id), nobody);
-  await refused(t, uploads.cancel('upl_1'), { status: 400, code: 'invalid_parameter', param: 'upload_id' });
+  await refused(t, uploads.cancel('upl_1'), { status: 404, code: 'upload_not_found', param: 'upload_id' });
   t.equal((await uploads.complete(id, { part_ids: [part] })).status, 'completed');
 });

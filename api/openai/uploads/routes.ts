@@ -1,5 +1,5 @@
 /** `/uploads`: a file in parts. It is an upload of this server's own API whose parts have any sizes. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Upload } from 'openai/resources/uploads';
 import type { UploadPart } from 'openai/resources/uploads/parts';
 import { decodeTime } from 'ulid';
@@ -8,9 +8,7 @@ import type { Upload as Announced, Dataset, OperationId } from '../../../contrac
 import { Type } from '../../../platform/schema.js';
 import { completeUpload } from '../../datasets/complete-upload.js';
 import { UploadSession } from '../../datasets/upload-session.js';
-import { admit } from '../../http/authenticate.js';
 import { whileSilent } from '../../http/long-request.js';
-import { leaveRestUnread } from '../../http/upload-body.js';
 import { Refusal } from '../errors.js';
 import { checkField, fileOf, nameOf, PURPOSE } from '../files.js';
 import { ownApi } from '../own-api.js';
@@ -63,19 +61,14 @@ export async function uploadRoutes(app: FastifyInstance): Promise<void> {
     return uploadOf(upload, 'pending');
   });
 
-  app.post<Identified>('/uploads/:upload_id/parts', as(app, 'putUploadPart'), async (request, reply) => {
-    try {
-      const session = await open(request, reply);
-      const id = await receive(request, new UploadParts(objects, session));
-      return partOf(id, session.announced.id);
-    } catch (error) {
-      leaveRestUnread(reply);
-      throw error;
-    }
+  app.post<Identified>('/uploads/:upload_id/parts', as(app, 'putUploadPart'), async (request) => {
+    const session = await open(request);
+    const id = await receive(request, new UploadParts(objects, session));
+    return partOf(id, session.announced.id);
   });
 
   app.post<Identified>('/uploads/:upload_id/complete', as(app, 'completeUpload'), async (request, reply) => {
-    const session = await open(request, reply);
+    const session = await open(request);
     const { part_ids, md5 = null } = parseCompletion(request.body);
     const status = await statusOf(session);
     // The client repeats the request when it lost the answer.
@@ -88,8 +81,8 @@ export async function uploadRoutes(app: FastifyInstance): Promise<void> {
     return uploadOf(session.announced, 'completed', dataset);
   });
 
-  app.post<Identified>('/uploads/:upload_id/cancel', as(app, 'deleteUpload'), async (request, reply) => {
-    const session = await open(request, reply);
+  app.post<Identified>('/uploads/:upload_id/cancel', as(app, 'deleteUpload'), async (request) => {
+    const session = await open(request);
     if ((await session.cancel(store)) !== null) throw notPending(session, 'completed');
     return uploadOf(session.announced, 'cancelled');
   });
@@ -102,12 +95,11 @@ function as({ services }: FastifyInstance, operationId: OperationId) {
   return { config: { operation } };
 }
 
-/** Finds the upload of a request, if its key may change it. @throws Refusal; ZerofleetError `upload_not_found`, errors of admit() */
-async function open(request: OfUpload, reply: FastifyReply): Promise<UploadSession> {
-  await admit(request, reply);
+/** Finds the upload of a request. @throws Refusal; ZerofleetError `upload_not_found` */
+async function open(request: OfUpload): Promise<UploadSession> {
   const { upload_id: id } = request.params;
   if (!ID.test(id))
-    throw new Refusal(400, 'invalid_parameter', 'upload_id', `${id} is not the id of an upload`);
+    throw new Refusal(404, 'upload_not_found', 'upload_id', 'there is no upload with this id');
   return UploadSession.open(request.server.services.objects, request.records.project, id);
 }
 

@@ -73,6 +73,17 @@ class Retries(unittest.TestCase):
             client.get_me()
         self.assertEqual(len(seen), 3)
 
+    def test_a_sample_is_not_computed_again_beside_the_first_one(self) -> None:
+        client, seen = scripted(
+            problem(503, "model_loading", {"retry-after": "0"}), httpx.ReadTimeout("slow"), httpx.Response(504)
+        )
+        with self.assertRaises(ConnectionFailed):
+            client.checkpoints.sample("ckpt_1", {"prompt": "a"})
+        with self.assertRaises(ApiError):
+            client.models.sample("mdl_1", {"prompt": "a"})
+        self.assertEqual(len(seen), 3, "only the refusal that asks for it was sent again")
+        self.assertNotIn("idempotency-key", seen[0].headers)
+
     def test_content_is_sent_once(self) -> None:
         client, seen = scripted(problem(503, "busy"))
         with self.assertRaises(ApiError):

@@ -35,9 +35,12 @@ def is_idempotent(request: httpx.Request) -> bool:
 
 
 def is_retryable(response: httpx.Response) -> bool:
-    """A temporary conflict, such as a request still in progress, has `Retry-After`."""
-    conflict = response.status_code == 409 and "retry-after" in response.headers
-    return response.status_code in RETRIED_STATUSES or conflict
+    """A temporary conflict, such as a request still in progress, has `Retry-After`. A status without it, which a
+    proxy may have sent, does not say what was done."""
+    asked = "retry-after" in response.headers
+    if response.status_code == 409:
+        return asked
+    return response.status_code in RETRIED_STATUSES and (asked or is_idempotent(response.request))
 
 
 def retry_after(response: httpx.Response) -> float:

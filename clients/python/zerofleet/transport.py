@@ -100,7 +100,7 @@ class Transport:
         given = {**self._key, **_present(headers)}
         if content is not None and content_type is not None:
             given["content-type"] = content_type
-        elif content is None and method in ("POST", "PATCH", "DELETE"):
+        elif content is None and _takes_key(method, path):
             # The request may then be repeated. Content is sent once, as it may be a stream.
             given.setdefault("Idempotency-Key", str(uuid.uuid4()))
         request = self._client.build_request(
@@ -117,7 +117,7 @@ class Transport:
     def send(self, request: httpx.Request, repeatable: bool = True) -> httpx.Response:
         """Sends a request to any server until an answer is final. It has the headers it was made with: the key must
         only be sent to the API."""
-        tries = self._retry.tries if repeatable and is_idempotent(request) else 1
+        tries = self._retry.tries if repeatable else 1
         described = f"{request.method} {request.url.path}"
         attempt = 1
         while True:
@@ -131,7 +131,7 @@ class Transport:
                 response.close()
                 pause = max(pause, retry_after(response))
             except httpx.TransportError as error:
-                if attempt == tries:
+                if attempt == tries or not is_idempotent(request):
                     raise ConnectionFailed(f"{described}: no answer ({error!r})") from error
             time.sleep(pause)
             attempt += 1
@@ -158,6 +158,11 @@ class Resource:
 
     def __init__(self, http: Transport) -> None:
         self._http = http
+
+
+def _takes_key(method: str, path: str) -> bool:
+    """A repeated sample would be computed again, beside the first one."""
+    return method in ("POST", "PATCH", "DELETE") and not path.endswith("/sample")
 
 
 def _present(parameters: Optional[Parameters]) -> Dict[str, Any]:

@@ -84,7 +84,8 @@ variable "balancer" {
       certificate_arn:     of ACM, for the name under which clients reach the API.
       tls_policy:          what TLS it speaks; the default is 1.2 and 1.3.
       internal:            no address on the internet.
-      idle_seconds:        after which a silent connection is cut. Streams say something every 15 s.
+      idle_seconds:        after which a silent connection is cut. Streams say something every 15 s. The API keeps unused
+                           connections longer, for 130 s.
       deletion_protection: refuse `terraform destroy` until it is switched off.
       access_log_bucket:   receives a line for each request; null writes none.
       web_acl:             a web ACL of AWS WAF in front; null has none.
@@ -106,8 +107,8 @@ variable "balancer" {
   }
 
   validation {
-    condition     = var.balancer.idle_seconds >= 60
-    error_message = "balancer.idle_seconds: at least 60. Streams are silent for up to 15 s, uploads may pause for longer."
+    condition     = var.balancer.idle_seconds >= 60 && var.balancer.idle_seconds <= 120
+    error_message = "balancer.idle_seconds: 60 to 120. Streams are silent for up to 15 s, uploads may pause for longer. The API closes connections after 120 s of silence."
   }
 }
 

@@ -1,0 +1,70 @@
+/** Who sends a request to the translated API is known before its body is read, and every request is counted. */
+import { connect } from 'node:net';
+import t, { type Test } from 'tap';
+import { ADMIN_KEY, startTestStack, type TestStackOptions } from '../testing/stack.js';
+
+async function setup(t: Test, options?: TestStackOptions) {
+  const stack = await startTestStack(options);
+  t.teardown(() => stack.close());
+  return stack;
+}
+
+t.test('without a key nothing is answered, and no body is read', async (t) => {
+  const stack = await setup(t);
+  const { port } = new URL(await stack.listen());
+  const paths = ['files', 'uploads', 'uploads/a/parts', 'uploads/a/complete', 'uploads/a/cancel'];
+  paths.push('fine_tuning/jobs', 'fine_tuning/jobs/a/cancel', 'chat/completions', 'completions');
+  paths.push('embeddings', '../other');
+  for (const path of paths)
+    for (const type of ['application/json', 'multipart/form-data; boundary=a']) {
+      const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');
+      const head = `POST /openai/v1/${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}`;
+      socket.write(`${head}\r\ncontent-length: 900000\r\n\r\n{`);
+      let text = '';
+      for await (const piece of socket) text += piece;
+      t.match(text, /^HTTP\/1.1 401[\s\S]*"code":"unauthenticated"/, path);
+      t.match(text, /^connection: close/im, path);
+    }
+  for (const path of ['files?purpose=x', 'files', 'models', 'fine_tuning/jobs', 'nothing']) {
+    const reply = await stack.app.inject({ url: `/openai/v1/${path}` });
+    t.equal(reply.statusCode, 401, path);
+    t.match(reply.headers['www-authenticate'], /^Bearer/);
+  }
+});
+
+t.test('refused requests are counted for their address', async (t) => {
+  const { app } = await setup(t, { limits: { requests_per_minute: 3 } });
+  const url = '/openai/v1/chat/completions';
+  const ask = () => app.inject({ method: 'POST', url, payload: { model: 1 } });
+  const statuses = [];
+  for (let n = 0; n < 3; n += 1) statuses.push((await ask()).statusCode);
+  t.same(statuses, [401, 401, 401]);
+  t.equal((await ask()).statusCode, 429);
+});
+
+t.test('a key above its limit is told when to ask again, before its request becomes others', async (t) => {
+  const { app } = await setup(t, { limits: { requests_per_minute: 3 } });
+  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+  const ask = (url: string) => app.inject({ url: `/openai/v1/${url}`, headers });
+  const first = await ask('files');
+  t.equal(first.statusCode, 200);
+  t.match(first.headers, { 'ratelimit-limit': '3', 'ratelimit-remaining': '2' });
+  // With the request that the first one became, this is the third; what it becomes is not refused.
+  t.equal((await ask('files')).statusCode, 200);
+  const refused = await ask('files');
+  t.equal(refused.statusCode, 429);
+  const { 'retry-after': seconds, ...limits } = refused.headers;
+  t.match(limits, { 'ratelimit-limit': '3', 'ratelimit-remaining': '0', 'ratelimit-reset': seconds });
+  const { error } = refused.json<{ error: object }>();
+  t.match(error, { type: 'rate_limit_error', code: 'rate_limited', message: new RegExp(`in ${seconds} s`) });
+});
+
+t.test('a path that cannot be read is refused in the shape of this API', async (t) => {
+  const { app } = await setup(t);
+  for (const path of ['v1/files/%ff', `v1/files/${'a'.repeat(65)}`, 'v1/%E0%A4%A', 'other/%ff']) {
+    const reply = await app.inject({ url: `/openai/${path}` });
+    t.equal(reply.statusCode, 400, path);
+    t.match(reply.headers, { 'content-type': /^application\/json/, 'x-request-id': /^req_/ }, path);
+    t.match(reply.json(), { error: { type: 'invalid_request_error', code: 'bad_request' } }, path);
+  }
+});
