@@ -110,7 +110,10 @@ export interface CheckpointLoad {
   kind: 'checkpoint';
   /** Key of its directory. */
   directory: string;
-  /** `full`: continue the training. Otherwise only the weights are loaded, unchanged or rounded to 16 bits, and a new training starts. */
+  /**
+   * `full`: continue the training. `weights_16bit`: the same with weights rounded to 16 bits. `weights`: only the weights are loaded, and a
+   * new training starts.
+   */
   restore: Restore;
   /** True if the job continues its own training: its position must not change then. */
   own: boolean;
@@ -121,8 +124,8 @@ export interface ModelLoad {
   kind: 'model';
   /** True if the files have no parameters but those of adapters, and the modules trained with them. */
   adapters_only: boolean;
-  /** `full`: includes the uploaded optimizer state. */
-  restore: 'full' | 'weights';
+  /** Values besides `weights` include the uploaded optimizer state. */
+  restore: Restore;
   /** Key of its folder. */
   directory: string;
 }

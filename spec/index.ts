@@ -15,6 +15,7 @@ export type { Architecture, RopeScalingParams } from './model/architecture.js';
 export { architectureOf, MODEL_TYPES, type ModelType } from './model/families/families.js';
 export { causalLmClass, fieldsOf, floatFields, type ImportedConfig, importConfig } from './model/import.js';
 export { leafCount, tokensPerStep } from './model/leaves.js';
+export * from './model/module-tensors.js';
 export * from './model/params.js';
 export type { FieldFact } from './model/reader.js';
 export * from './objective.js';

@@ -16,6 +16,7 @@ import type { TorchFile } from '../../platform/torch-file/read.js';
 import { readAdapter } from './adapter.js';
 import { type ModelShape, shapeOf } from './config.js';
 import { DeepSpeedCheckpoint, type UploadedOptimizer } from './deepspeed/checkpoint.js';
+import type { Pair } from './deepspeed/module-weights.js';
 import { parseDocument, parseIndex } from './documents.js';
 import { checkIndex, checkTied, checkWhole, parameterTensors, type WeightsHeader } from './tensors.js';
 import { describeTokenizer, type TokenizerDocuments } from './tokenizer.js';
@@ -30,6 +31,8 @@ export interface CheckedModel {
   /** The adapter that the weights are; null for those of a model. */
   adapter: NonNullable<Model['adapter']> | null;
   tokenizer: Model['tokenizer'];
+  /** Elements of a checkpoint that are there twice, and must be equal. */
+  pairs: readonly Pair[];
 }
 
 /**
@@ -102,7 +105,7 @@ export class ModelContents {
     if (this.checkpoint.isUniversal && this.files.length > 0) throw twoSources();
     if (this.files.length === 0) {
       if (!this.checkpoint.hasParams) throw missing('model.safetensors without shards');
-      return { config, shape, ...this.checkpoint.finish(shape.params), adapter: null, tokenizer };
+      return { ...NO_CHECKPOINT, config, shape, ...this.checkpoint.finish(shape.params), tokenizer };
     }
     if (this.index !== null) checkIndex(this.index, this.files);
     checkWhole(
@@ -110,7 +113,7 @@ export class ModelContents {
       shape,
     );
     checkTied(this.files, shape);
-    return { config, shape, tensors, optimizer: null, adapter: null, tokenizer };
+    return { ...NO_CHECKPOINT, config, shape, tensors, tokenizer };
   }
 
   private finishAdapter(
@@ -132,7 +135,7 @@ export class ModelContents {
       [{ file, header, digests: new Map(digests.map(([name, digest]) => [paramOfPeft(name), digest])) }],
       shape,
     );
-    return { config, shape, tensors: new Map([[file, tensors]]), optimizer: null, adapter, tokenizer };
+    return { ...NO_CHECKPOINT, config, shape, tensors: new Map([[file, tensors]]), adapter, tokenizer };
   }
 
   /** Returns null if the upload has no tokenizer. @throws ZerofleetError `tokenizer_invalid` */
@@ -141,6 +144,9 @@ export class ModelContents {
     return tokenizer === undefined ? null : describeTokenizer({ tokenizer, ...rest });
   }
 }
+
+/** What a model of safetensors alone has not. */
+const NO_CHECKPOINT = { optimizer: null, adapter: null, pairs: [] };
 
 function twoSources(): ZerofleetError {
   const message =

@@ -11,6 +11,7 @@ import { decodeTorchFile, encodeTorchFile } from '../../platform/torch-file/reco
 import { shapeOf } from './config.js';
 import { type CheckedModel, ModelContents } from './contents.js';
 import { DeepSpeedCheckpoint } from './deepspeed/checkpoint.js';
+import { checkModuleWeights } from './deepspeed/module-weights.js';
 import { parseDocument } from './documents.js';
 import { type CheckpointRecord, decodeRecords, encodeRecord } from './records.js';
 import { mayBeTied } from './tensors.js';
@@ -108,15 +109,12 @@ function contentOf(checkpoint: CheckpointRecord): TorchFile {
  * Checks the complete model.
  * @param records of all weights files
  * @returns WEIGHTS.json, the model's record, and the files that are not used
- * @throws ZerofleetError `model_…`, `tokenizer_invalid`; errors of a checkpoint
+ * @throws ZerofleetError `model_…`, `tokenizer_invalid`; errors of a checkpoint and of `read`
  */
-export async function finishModel({
-  documents,
-  records,
-}: {
-  documents: readonly Document[];
-  records: readonly Uint8Array[];
-}): Promise<{ weights: Uint8Array; model: InspectedModel; unused: string[] }> {
+export async function finishModel(
+  { documents, records }: { documents: readonly Document[]; records: readonly Uint8Array[] },
+  read: ReadBytes,
+): Promise<{ weights: Uint8Array; model: InspectedModel; unused: string[] }> {
   const contents = new ModelContents();
   const headers = new Map<string, SafetensorsHeader>();
   const stored = [];
@@ -136,6 +134,7 @@ export async function finishModel({
     }
   }
   const checked = contents.finish();
+  await checkModuleWeights(checked.pairs, read);
   const unused = stored
     .map(({ file }) => file)
     .filter((file) => !checked.tensors.has(file) && !KEPT.test(file));
@@ -143,7 +142,7 @@ export async function finishModel({
     .filter(({ file }) => !unused.includes(file))
     .map((file) => ({ ...file, tensors: checked.tensors.get(file.file) ?? [] }));
   return {
-    weights: encodeWeights(files, checked.optimizer?.steps ?? null),
+    weights: encodeWeights(files, checked.optimizer),
     model: describe(checked),
     unused,
   };

@@ -101,7 +101,7 @@ export class ModelUpload {
     const { weights, model, unused } = await this.deps.inspector.run(
       'finishModel',
       { documents, records },
-      { owner, transfer },
+      { owner, transfer, read: (begin, end, file) => this.read(begin, end, file) },
     );
     await this.deps.objects.delete(unused.map((name) => modelFileKey(this.id, name)));
     this.files = this.files.filter(({ name }) => !unused.includes(name));
@@ -168,13 +168,17 @@ export class ModelUpload {
 
   /** The directory of a PyTorch file is at its end, so the file is stored first and then checked by a second read. */
   private async storeCheckpoint({ name, bytes, content }: FolderFile): Promise<void> {
-    const { objects, inspector } = this.deps;
+    const { owner } = this;
     const crc32c = await this.storeChecksummed(name, bytes, content);
-    const key = modelFileKey(this.id, name);
-    const read = (begin: number, end: number) => objects.get(key, { begin, end });
-    const { record } = await inspector.run('readCheckpoint', { name, bytes }, { owner: this.owner, read });
+    const read = (begin: number, end: number) => this.read(begin, end, name);
+    const { record } = await this.deps.inspector.run('readCheckpoint', { name, bytes }, { owner, read });
     this.records.add(record);
     this.record({ stored: { file: name, bytes, crc32c }, digests: [] });
+  }
+
+  /** Reads bytes of a stored file. */
+  private read(begin: number, end: number, name = ''): Promise<Buffer> {
+    return this.deps.objects.get(modelFileKey(this.id, name), { begin, end });
   }
 
   /** @returns a checksum of each chunk */

@@ -6,8 +6,8 @@ import { projectRoot } from '../../platform/process/root.js';
 import { collect } from '../../platform/testing/byte-source.js';
 
 /** Files written by DeepSpeed: api/contents/deepspeed/golden/make_golden.py. */
-export async function deepSpeedGolden(): Promise<Map<string, Buffer>> {
-  const packed = readFileSync(join(projectRoot(), 'api/contents/deepspeed/golden/deepspeed.tar.br'));
+export async function deepSpeedGolden(name: 'deepspeed' | 'modes'): Promise<Map<string, Buffer>> {
+  const packed = readFileSync(join(projectRoot(), `api/contents/deepspeed/golden/${name}.tar.br`));
   const files = new Map<string, Buffer>();
   const extract = tar.extract();
   extract.end(brotliDecompressSync(packed));

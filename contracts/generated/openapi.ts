@@ -2062,10 +2062,10 @@ export interface components {
         /**
          * @description Parts of the initial state that are restored. `full`: the fp32 master weights, the optimizer state and its number of
          *     steps; the optimizer `type` and the frozen parameters must be the same. For a model, `full` requires a DeepSpeed
-         *     universal checkpoint; other models have weights only. `weights`: the fp32 master weights; the optimizer starts
-         *     fresh. `weights_16bit`: the weights rounded to `train.precision`, as from a 16-bit export. In these cases the job
-         *     counts its own steps from 0. `continue`: like `full`, and the job continues after the checkpoint's step as if the
-         *     checkpoint were its own.
+         *     checkpoint; other models have weights only. `weights_16bit`: like `full`, with the weights rounded to
+         *     `train.precision`, as DeepSpeed with `load_from_fp32_weights: false`. `weights`: the fp32 master weights; the optimizer
+         *     starts fresh. In these cases the job counts its own steps from 0. `continue`: like `full`, and the job continues after
+         *     the checkpoint's step as if the checkpoint were its own.
          * @default weights
          * @enum {string}
          */
@@ -2090,7 +2090,7 @@ export interface components {
              * @description Restores the uploaded optimizer state as well.
              * @enum {string}
              */
-            restore?: "full";
+            restore?: "full" | "weights_16bit";
         };
         /** @description Seed of the counter-based random numbers. */
         Seed: number;

@@ -21,7 +21,7 @@ export interface TrainingPosition {
 
 /**
  * Parts of a loaded state that are restored. `full`: all of it. `weights`: the master; optimizer, counters
- * and loss scaler start afresh. `weights_16bit`: the same with the master rounded to the precision that the
+ * and loss scaler start afresh. `weights_16bit`: all of it, with the master rounded to the precision that the
  * model computes in.
  */
 export type Restore = 'full' | 'weights' | 'weights_16bit';

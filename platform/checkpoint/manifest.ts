@@ -82,7 +82,7 @@ const Base = Type.Object(
   strict,
 );
 
-const LossScaler = Type.Object(
+export const LossScaler = Type.Object(
   {
     /** Kind of the loss scaler. */
     type: oneOf(['none', 'static', 'dynamic'] as const),

@@ -7,7 +7,7 @@
  *     models/<model>/WEIGHTS.json                       this index; readers trust it and read no headers
  */
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
-import { STATE_NAMES } from '../checkpoint/manifest.js';
+import { LossScaler, type Manifest, STATE_NAMES } from '../checkpoint/manifest.js';
 import { ELEMENT_BYTES } from '../safetensors/header.js';
 import { Check, type Static, Type } from '../schema.js';
 
@@ -58,6 +58,8 @@ export const ModelWeights = Type.Object(
     format_version: Type.Literal(1),
     /** Optimizer updates; only with an optimizer state. */
     optimizer_steps: Type.Optional(Count),
+    /** Only with an optimizer state that has a dynamic one. */
+    loss_scaler: Type.Optional(LossScaler),
     files: Type.Array(File),
   },
   strict,
@@ -80,10 +82,24 @@ export function modelFileKey(modelId: string, file: string): string {
   return `${modelKey(modelId)}/${file}`;
 }
 
-/** @param optimizer_steps null without an optimizer state */
-export function encodeWeights(files: readonly WeightsFile[], optimizer_steps: number | null = null): Buffer {
-  const steps = optimizer_steps === null ? {} : { optimizer_steps };
-  return Buffer.from(`${JSON.stringify({ format_version: 1, ...steps, files })}\n`);
+/** Optimizer state of a model besides its tensors. */
+export interface OptimizerProgress {
+  /** Updates done. */
+  steps: number;
+  /** State of a dynamic loss scaler; null without one. */
+  loss_scaler: Manifest['loss_scaler'] | null;
+}
+
+/** @param optimizer null without an optimizer state */
+export function encodeWeights(
+  files: readonly WeightsFile[],
+  optimizer: OptimizerProgress | null = null,
+): Buffer {
+  const progress = optimizer && {
+    optimizer_steps: optimizer.steps,
+    ...(optimizer.loss_scaler && { loss_scaler: optimizer.loss_scaler }),
+  };
+  return Buffer.from(`${JSON.stringify({ format_version: 1, ...progress, files })}\n`);
 }
 
 /** @throws ZerofleetError `model_corrupt` when it was not written by `encodeWeights` */

@@ -10,7 +10,7 @@ export type ToThread =
 /** Message of a thread: a task has started, requests bytes, or has ended. */
 export type FromThread =
   | { kind: 'started' }
-  | { kind: 'read'; read: number; begin: number; end: number }
+  | { kind: 'read'; read: number; begin: number; end: number; file: string | undefined }
   | { kind: 'done'; value: unknown }
   | { kind: 'error'; error: SentError };
 

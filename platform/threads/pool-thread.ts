@@ -107,11 +107,11 @@ export class PoolThread {
     else this.settle(({ reject }) => reject(receivedError(message.error)));
   }
 
-  private async answer({ read, begin, end }: FromThread & { kind: 'read' }): Promise<void> {
+  private async answer({ read, begin, end, file }: FromThread & { kind: 'read' }): Promise<void> {
     try {
       const from = this.task?.given.read;
       if (from === undefined) throw new Error('the task was given nothing to read');
-      const found = await from(begin, end);
+      const found = await from(begin, end, file);
       // Small buffers may share memory with others; these are copied.
       const message = { kind: 'bytes', read, bytes: found } as const;
       this.say(message, ownBuffers(message));

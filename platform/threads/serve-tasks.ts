@@ -2,8 +2,11 @@
 import { parentPort } from 'node:worker_threads';
 import { type FromThread, ownBuffers, receivedError, sentError, type ToThread } from './messages.js';
 
-/** Reads bytes `[begin, end)` of the task's content from the caller. */
-export type ReadBytes = (begin: number, end: number) => Promise<Buffer>;
+/**
+ * Reads bytes `[begin, end)` of the task's content from the caller.
+ * @param file which file's, for a task of several files
+ */
+export type ReadBytes = (begin: number, end: number, file?: string) => Promise<Buffer>;
 
 /**
  * Tasks by name. Inputs and results are copied between threads; a result's own typed arrays are transferred.
@@ -16,10 +19,10 @@ export function serveTasks(tasks: TaskTable): void {
   let count = 0;
   const say = (message: FromThread, transfer: ArrayBuffer[] = []) =>
     parentPort?.postMessage(message, transfer);
-  const read: ReadBytes = (begin, end) =>
+  const read: ReadBytes = (begin, end, file) =>
     new Promise((resolve, reject) => {
       reads.set(count, { resolve, reject });
-      say({ kind: 'read', read: count, begin, end });
+      say({ kind: 'read', read: count, begin, end, file });
       count += 1;
     });
   const run = async (name: string, input: unknown) => {

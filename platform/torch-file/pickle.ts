@@ -34,8 +34,17 @@ function write(value: TorchValue, parts: Buffer[]): void {
   else if (value instanceof Storage) writeStorage(value, parts);
   else if (value instanceof Map) writeDict(value, parts);
   else if (Array.isArray(value)) writeList(value, parts);
-  else if (value instanceof Global || value instanceof PyRecord)
-    throw new TypeError(`${value.name} is not written`);
+  else if (value instanceof Global) parts.push(global(value.name));
+  else if (value instanceof PyRecord) writeRecord(value, parts);
+}
+
+/** Writes an object by NEWOBJ, and its attributes by BUILD. */
+function writeRecord({ name, args, attributes }: PyRecord, parts: Buffer[]): void {
+  parts.push(global(name));
+  writeTuple(args, parts);
+  parts.push(Buffer.from([0x81]));
+  writeDict(attributes, parts);
+  parts.push(opcode('b'));
 }
 
 function writeTuple(items: readonly TorchValue[], parts: Buffer[]): void {
@@ -70,17 +79,17 @@ function writeDict(dict: ReadonlyMap<string | number, TorchValue>, parts: Buffer
 /** Writes a call of `_rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks)`. */
 function writeTensor(tensor: TorchTensor, parts: Buffer[]): void {
   const { dtype, storage, storage_numel, offset, shape, strides } = tensor;
-  parts.push(global('torch._utils', '_rebuild_tensor_v2'), opcode('('));
+  parts.push(global('torch._utils._rebuild_tensor_v2'), opcode('('));
   write(new Storage(storageOf(dtype), storage, storage_numel), parts);
   write(offset, parts);
   write(new PyTuple([...shape]), parts);
   write(new PyTuple([...strides]), parts);
   write(false, parts);
-  parts.push(global('collections', 'OrderedDict'), opcode(')'), opcode('R'), opcode('t'), opcode('R'));
+  parts.push(global('collections.OrderedDict'), opcode(')'), opcode('R'), opcode('t'), opcode('R'));
 }
 
 function writeStorage({ type, key, numel }: Storage, parts: Buffer[]): void {
-  parts.push(opcode('('), text('storage'), global('torch', type), text(key), text('cpu'), integer(numel));
+  parts.push(opcode('('), text('storage'), global(`torch.${type}`), text(key), text('cpu'), integer(numel));
   parts.push(opcode('t'), opcode('Q'));
 }
 
@@ -97,8 +106,10 @@ function opcode(letter: string): Buffer {
   return Buffer.from(letter, 'latin1');
 }
 
-function global(module: string, name: string): Buffer {
-  return Buffer.from(`c${module}\n${name}\n`, 'latin1');
+/** Writes a name, `module.name`. */
+function global(name: string): Buffer {
+  const dot = name.lastIndexOf('.');
+  return Buffer.from(`c${name.slice(0, dot)}\n${name.slice(dot + 1)}\n`, 'latin1');
 }
 
 function text(value: string): Buffer {

@@ -5,7 +5,7 @@ import t from 'tap';
 import { collect, memorySource } from '../testing/byte-source.js';
 import { testPython } from '../testing/python.js';
 import { readTorchFile } from './read.js';
-import { PyFloat, PyTuple, TorchTensor, type TorchValue } from './values.js';
+import { Global, PyFloat, PyRecord, PyTuple, TorchTensor, type TorchValue } from './values.js';
 import { inMemory, TorchFileWriter } from './write.js';
 
 const WEIGHTS = Float32Array.from({ length: 15 }, (_, i) => i / 7 - 1);
@@ -40,6 +40,16 @@ t.test('a written file can be read', async (t) => {
   t.equal(byte_begin % 64, 0, 'aligned, so that PyTorch may map it');
   t.ok(bytes.subarray(byte_begin, byte_end).equals(Buffer.from(bytesOf(WEIGHTS))));
   t.ok(bytes.equals(await collect(writer.file(value))), 'deterministic');
+});
+
+t.test('an object is written by its class and its attributes', async (t) => {
+  const scaler = new PyRecord('deepspeed.runtime.fp16.loss_scaler.LossScaler', []);
+  scaler.attributes = new Map<string, TorchValue>([
+    ['cur_scale', new PyFloat(128)],
+    ['dtype', new Global('torch.float16')],
+  ]);
+  const file = await readTorchFile(memorySource(await collect(new TorchFileWriter().file(scaler))));
+  t.same(file.value, scaler);
 });
 
 t.test('a tensor with too many or too few bytes is not written', async (t) => {

@@ -34,10 +34,10 @@ t.test('any two of the three batch sizes determine the third', async (t) => {
 });
 
 t.test('state that is restored from a checkpoint', async (t) => {
-  const restore = (load_from_fp32_weights: boolean, own?: 'full' | 'a text') => {
+  const restore = (load_from_fp32_weights: boolean, own?: 'full' | 'weights_16bit' | 'a text') => {
     const checkpoint = `ckpt_${'0'.repeat(26)}`;
-    const object = { checkpoint, ...(own === 'full' && { restore: own }) };
-    const init_from = own === 'a text' ? checkpoint : object;
+    const init_from =
+      own === 'a text' ? checkpoint : { checkpoint, ...(own !== undefined && { restore: own }) };
     const spec = document(
       { zero_optimization: { load_from_fp32_weights } },
       { train: { steps: 1, precision: 'bf16' }, model: { preset: 'llama-tiny', init_from } },
@@ -62,6 +62,8 @@ t.test('state that is restored from a checkpoint', async (t) => {
     return errors[0]?.code ?? (from && 'restore' in from && from.restore);
   };
   t.equal(restore(true), 'weights');
+  t.equal(restore(true, 'full'), 'full', "DeepSpeed's default");
+  t.equal(restore(true, 'weights_16bit'), 'deepspeed_conflict');
   t.equal(restore(false), 'weights_16bit');
   t.equal(restore(false, 'a text'), 'weights_16bit');
   t.equal(restore(false, 'full'), 'deepspeed_conflict');

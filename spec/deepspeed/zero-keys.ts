@@ -69,7 +69,10 @@ export const ZERO_OPTIMIZATION: Key = section({
   cpu_offload: mapped('boolean', 'zero.offload: cpu'),
   cpu_offload_use_pin_memory: holds('boolean', 'host memory for transfers to a GPU is always pinned'),
   ignore_unused_parameters: holds('boolean', 'every parameter of the supported models has a gradient'),
-  load_from_fp32_weights: mapped('boolean', 'model.init_from.restore: weights, or weights_16bit for false'),
+  load_from_fp32_weights: mapped(
+    'boolean',
+    'model.init_from.restore: weights_16bit for false; every other value loads fp32 weights',
+  ),
   overlap_comm: holds('boolean', 'the exchange of gradients always overlaps the backward pass'),
   contiguous_gradients: holds('boolean', 'gradients are always copied to contiguous buckets'),
   reduce_scatter: holds('boolean', 'gradients are always sent to their owner only'),

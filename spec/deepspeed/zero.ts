@@ -1,3 +1,4 @@
+import { initFromOf } from '../resolve/init/given-init.js';
 import { precisionOf } from './precision.js';
 import { keyError, type Setting, type Source, type Translated, unknownName } from './settings.js';
 
@@ -11,14 +12,7 @@ const [MIN_BUCKET_BYTES, MAX_BUCKET_BYTES] = [16_384, 2 ** 30];
 
 export function translateZero(source: Source): Translated {
   const parts = [stage(source), offload(source), predivide(source)];
-  const settings = [
-    ...bucketBytes(source),
-    ...clipping(source),
-    // The key concerns the loading of a checkpoint and has no meaning without one.
-    ...(source.own.model.init_from === undefined
-      ? []
-      : choice(source, 'load_from_fp32_weights', '/model/init_from/restore', ['weights', 'weights_16bit'])),
-  ];
+  const settings = [...bucketBytes(source), ...clipping(source), ...restore(source)];
   return {
     settings: [...parts.flatMap((part) => part.settings), ...settings],
     errors: parts.flatMap((part) => part.errors),
@@ -92,13 +86,16 @@ function clipping(source: Source): Setting[] {
   return [{ field: '/train/gradient_clipping', value: value ?? 0, ...(value !== undefined && { from }) }];
 }
 
-function choice(
-  source: Source,
-  name: string,
-  field: string,
-  [whenTrue, whenFalse]: readonly [string, string],
-): Setting[] {
-  const from = `${AT}.${name}`;
-  const said = source.get<boolean>(from);
-  return said === undefined ? [] : [{ field, value: said ? whenTrue : whenFalse, from }];
+/**
+ * Translates the choice between the fp32 weights of a checkpoint, which every restore loads, and its 16-bit weights. The key has no meaning
+ * without a checkpoint.
+ */
+function restore(source: Source): Setting[] {
+  const from = `${AT}.load_from_fp32_weights`;
+  const [said, init_from] = [source.get<boolean>(from), initFromOf(source.own.model)];
+  if (init_from === undefined || said === undefined) return [];
+  const contradicts = said && init_from.restore === 'weights_16bit';
+  return said && !contradicts
+    ? []
+    : [{ field: '/model/init_from/restore', value: said ? 'full' : 'weights_16bit', from }];
 }

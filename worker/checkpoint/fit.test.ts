@@ -31,7 +31,7 @@ t.test('the same training fits, and its weights fit another one', async (t) => {
     states: ['master', 'exp_avg'],
   };
   t.doesNotThrow(() => checkFits(manifest, lion, 'weights'));
-  t.doesNotThrow(() => checkFits(manifest, lion, 'weights_16bit'));
+  t.throws(() => checkFits(manifest, lion, 'weights_16bit'), { code: 'checkpoint_mismatch' });
 });
 
 t.test('other parameters fit no restore', async (t) => {

@@ -13,13 +13,13 @@ export interface TrainedState {
 }
 
 /**
- * Checks that a checkpoint fits a training: the same parameters; for a full restore also the same optimizer and the same frozen parameters.
+ * Checks that a checkpoint fits a training: the same parameters; beyond a restore of the weights also the same optimizer and the same frozen parameters.
  * @throws ZerofleetError `checkpoint_mismatch` naming the first difference
  */
 export function checkFits(manifest: Manifest, state: TrainedState, restore: Restore): void {
   const difference =
     paramsDifference(manifest.params, startsFrom(manifest, state, restore)) ??
-    (restore === 'full' ? optimizerDifference(manifest, state) : null);
+    (restore === 'weights' ? null : optimizerDifference(manifest, state));
   if (difference === null) return;
   throw new ZerofleetError(
     'checkpoint_mismatch',
@@ -30,7 +30,7 @@ export function checkFits(manifest: Manifest, state: TrainedState, restore: Rest
 /** Returns the parameters to load. Adapters that the checkpoint does not have begin with their initial values. */
 function startsFrom(manifest: Manifest, { params, num_base }: TrainedState, restore: Restore): Params {
   const hasNone = manifest.params.length === num_base;
-  return hasNone && restore !== 'full' ? params.slice(0, num_base) : params;
+  return hasNone && restore === 'weights' ? params.slice(0, num_base) : params;
 }
 
 type Params = readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen'>[];

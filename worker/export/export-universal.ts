@@ -3,10 +3,10 @@
  *
  *     config.json …
  *     latest_universal                                      names the folder below
- *     global_step<n>_universal/zero/<parameter>/fp32.pt     master weights, as {"param": tensor}
- *                                              <state>.pt   optimizer state, under its PyTorch name
- *                                              step.pt      number of updates
- *     global_step<n>_universal/zero/optimizer_state.pt      settings of the optimizer's groups
+ *     global_step<n>_universal/zero/<tensor>/fp32.pt        master weights, as {"param": tensor}
+ *                                           <state>.pt      optimizer state, under its PyTorch name
+ *                                           step.pt         number of updates
+ *     global_step<n>_universal/zero/optimizer_state.pt      settings of the optimizer's groups, loss scaler
  *     global_step<n>_universal/mp_rank_00_model_states.pt   weights in the module's dtype, and counters
  */
 import type { StateName } from '../../contracts/rank-protocol.js';
@@ -18,7 +18,12 @@ import type { NativeCore } from '../native/adapter.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 import { ExportFolder } from './export-folder.js';
 import { type OpenCheckpoint, openCheckpoint } from './open-checkpoint.js';
-import { modelStates, optimizerState } from './universal-documents.js';
+import {
+  modelStates,
+  optimizerState,
+  type UniversalTensor,
+  universalTensors,
+} from './universal-documents.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
 
@@ -42,20 +47,21 @@ export async function exportUniversal(
 
   await folder.putConfig(spec, 'fp32');
   await folder.putCompanions(spec);
-  await putParams(checkpoint, put);
+  const tensors = universalTensors(manifest, spec);
+  await putParams(checkpoint, tensors, put);
   const optimizer = new TorchFileWriter();
-  await put('zero/optimizer_state.pt', optimizer, optimizerState(manifest, spec));
+  await put('zero/optimizer_state.pt', optimizer, optimizerState(manifest, spec, tensors));
   const { precision } = spec.train;
   const cast = (fp32: Uint8Array) => (precision === 'fp32' ? fp32 : core.castTo16Bit(precision, fp32));
   const module = new TorchFileWriter();
   const dtype = ({ bf16: 'BF16', fp16: 'F16', fp32: 'F32' } as const)[precision];
-  const weights = manifest.params.map(({ name, shape, numel }): [string, TorchValue] => {
+  const weights = tensors.map((tensor) => {
     const content = async function* () {
-      for await (const piece of checkpoint.read('master', name, numel)) yield cast(piece);
+      for await (const piece of elementsOf(checkpoint, 'master', tensor)) yield cast(piece);
     };
-    return [name, module.tensor(dtype, shape, content)];
+    return [tensor, module.tensor(dtype, tensor.shape, content)] as const;
   });
-  await put('mp_rank_00_model_states.pt', module, modelStates(manifest, spec, new Map(weights)));
+  await put('mp_rank_00_model_states.pt', module, modelStates(manifest, spec, weights));
   // Written last: the folder that it names is complete.
   await folder.put('latest_universal', inMemory(Buffer.from(tag)));
   return { prefix, state_digest: manifest.state_digest, files: folder.files };
@@ -63,21 +69,34 @@ export async function exportUniversal(
 
 type Put = (name: string, writer: TorchFileWriter, value: TorchValue) => Promise<void>;
 
+async function* elementsOf(
+  { read }: OpenCheckpoint,
+  state: StateName,
+  { params }: UniversalTensor,
+): AsyncGenerator<Uint8Array> {
+  for (const { name, numel } of params) yield* read(state, name, numel);
+}
+
 /** Writes state by state, in the order of the shards, so that each chunk is read about once. */
-async function putParams({ manifest, read }: OpenCheckpoint, put: Put): Promise<void> {
-  for (const state of manifest.states) {
+async function putParams(
+  checkpoint: OpenCheckpoint,
+  tensors: readonly UniversalTensor[],
+  put: Put,
+): Promise<void> {
+  const { states, optimizer_steps } = checkpoint.manifest;
+  for (const state of states) {
     if (state === 'ema') continue; // DeepSpeed has none
-    for (const param of manifest.params) {
-      if (!statesOf(param, manifest.states).includes(state)) continue;
-      const { name, shape, numel } = param;
+    for (const tensor of tensors) {
+      const { name, shape, params } = tensor;
+      if (!params.every((param) => statesOf(param, states).includes(state))) continue;
       const writer = new TorchFileWriter();
-      const tensor = writer.tensor('F32', shape, () => read(state, name, numel));
-      await put(`zero/${name}/${fileOf(state)}.pt`, writer, new Map([['param', tensor]]));
+      const content = writer.tensor('F32', shape, () => elementsOf(checkpoint, state, tensor));
+      await put(`zero/${name}/${fileOf(state)}.pt`, writer, new Map([['param', content]]));
     }
   }
-  const step = Float32Array.of(manifest.optimizer_steps);
-  for (const { name, frozen } of manifest.params) {
-    if (frozen) continue;
+  const step = Float32Array.of(optimizer_steps);
+  for (const { name, params } of tensors) {
+    if (params.some(({ frozen }) => frozen)) continue;
     const writer = new TorchFileWriter();
     const tensor = writer.tensor('F32', [], inMemory(new Uint8Array(step.buffer)));
     await put(`zero/${name}/step.pt`, writer, tensor);

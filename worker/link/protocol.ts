@@ -172,17 +172,10 @@ export const asMemberMessage = checked(
 );
 export type MemberMessage = Static<typeof Join> | ReturnType<typeof asMemberMessage>;
 
+const Parts = Type.Union([Type.Literal('full'), Type.Literal('weights'), Type.Literal('weights_16bit')]);
 const Load = Type.Union([
-  message('checkpoint', {
-    directory: Key,
-    restore: Type.Union([Type.Literal('full'), Type.Literal('weights'), Type.Literal('weights_16bit')]),
-    own: Type.Boolean(),
-  }),
-  message('model', {
-    directory: Key,
-    adapters_only: Type.Boolean(),
-    restore: Type.Union([Type.Literal('full'), Type.Literal('weights')]),
-  }),
+  message('checkpoint', { directory: Key, restore: Parts, own: Type.Boolean() }),
+  message('model', { directory: Key, adapters_only: Type.Boolean(), restore: Parts }),
 ]);
 const Base = Type.Union([
   message('seed', { seed: Type.Integer() }),

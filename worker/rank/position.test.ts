@@ -1,6 +1,6 @@
 import t from 'tap';
 import { testManifest } from '../../platform/testing/checkpoints.js';
-import { initialLossScaler, positionAfterLoad } from './position.js';
+import { initialLossScaler, positionAfterLoad, positionAfterRestore } from './position.js';
 
 const scaler = { scale: 1024, iteration: 12, last_overflow_iteration: 7, hysteresis: 1, skipped_in_a_row: 0 };
 const manifest = {
@@ -32,18 +32,27 @@ t.test("a job's own checkpoint restores its position", async (t) => {
 
 t.test("another job's checkpoint starts a job at its own step 0", async (t) => {
   const start = { step: 0, skipped_steps: 0 };
-  t.strictSame(positionAfterLoad(manifest, { own: false, restore: 'full' }, dynamic), {
-    ...start,
-    optimizer_steps: 10,
-    loss_scaler: scaler,
-  });
-  for (const restore of ['weights', 'weights_16bit'] as const) {
+  for (const restore of ['full', 'weights_16bit'] as const) {
     t.strictSame(positionAfterLoad(manifest, { own: false, restore }, dynamic), {
       ...start,
-      optimizer_steps: 0,
-      loss_scaler: fresh,
+      optimizer_steps: 10,
+      loss_scaler: scaler,
     });
   }
+  t.strictSame(positionAfterLoad(manifest, { own: false, restore: 'weights' }, dynamic), {
+    ...start,
+    optimizer_steps: 0,
+    loss_scaler: fresh,
+  });
+});
+
+t.test('an uploaded optimizer state restores its updates and its dynamic loss scaler', async (t) => {
+  const optimizer = { steps: 10, loss_scaler: manifest.loss_scaler };
+  const start = { step: 0, skipped_steps: 0, optimizer_steps: 10 };
+  t.strictSame(positionAfterRestore(optimizer, dynamic), { ...start, loss_scaler: scaler });
+  t.equal(positionAfterRestore(optimizer, none).loss_scaler.scale, 1);
+  const without = { steps: 10, loss_scaler: null };
+  t.strictSame(positionAfterRestore(without, dynamic), { ...start, loss_scaler: fresh });
 });
 
 t.test('a scaler of another type starts fresh', async (t) => {

@@ -1,6 +1,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { CheckpointLoad, LossScalerState, TrainingPosition } from '../../contracts/rank-protocol.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import type { OptimizerProgress } from '../../platform/models/weights.js';
 
 type LossScale = ResolvedJobSpec['train']['loss_scale'];
 
@@ -14,27 +15,28 @@ export function positionAfterLoad(
   { own, restore }: Pick<CheckpointLoad, 'own' | 'restore'>,
   lossScale: LossScale,
 ): TrainingPosition {
-  const { type, ...loss_scaler } = manifest.loss_scaler;
-  if (own) {
-    const { step, optimizer_steps, skipped_steps } = manifest;
-    // A fork may have another type of scaler.
-    const scaler = type === lossScale.type ? loss_scaler : initialLossScaler(lossScale);
-    return { step, optimizer_steps, skipped_steps, loss_scaler: scaler };
-  }
-  const first = firstPosition(lossScale);
-  if (restore !== 'full') return first;
-  const { optimizer_steps } = manifest;
-  return { ...first, optimizer_steps, ...(type === lossScale.type ? { loss_scaler } : {}) };
+  const { step, optimizer_steps: steps, skipped_steps, loss_scaler } = manifest;
+  const restored = positionAfterRestore(restore === 'weights' ? null : { steps, loss_scaler }, lossScale);
+  return own ? { ...restored, step, skipped_steps } : restored;
 }
 
-/** Returns the position before the first step, with a fresh optimizer. */
-export function firstPosition(lossScale: LossScale): TrainingPosition {
-  return {
-    step: 0,
-    optimizer_steps: 0,
-    skipped_steps: 0,
-    loss_scaler: initialLossScaler(lossScale),
-  };
+/**
+ * Returns the position of a job before its first step, which continues with an optimizer's state and with that of a loss scaler of the same
+ * type.
+ * @param optimizer null for a fresh one
+ */
+export function positionAfterRestore(
+  optimizer: OptimizerProgress | null,
+  lossScale: LossScale,
+): TrainingPosition {
+  const loss_scaler = restoredScaler(optimizer?.loss_scaler ?? null, lossScale);
+  return { step: 0, optimizer_steps: optimizer?.steps ?? 0, skipped_steps: 0, loss_scaler };
+}
+
+function restoredScaler(saved: OptimizerProgress['loss_scaler'], lossScale: LossScale): LossScalerState {
+  if (saved?.type !== lossScale.type) return initialLossScaler(lossScale);
+  const { type: _, ...state } = saved;
+  return state;
 }
 
 /** Returns the state of a fresh scaler. */

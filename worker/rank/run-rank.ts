@@ -20,7 +20,7 @@ import { loadBase } from './load/load-base.js';
 import { loadCheckpoint } from './load/load-checkpoint.js';
 import { loadModel } from './load/load-model.js';
 import { NcclLog, ncclLine } from './nccl-log.js';
-import { firstPosition, positionAfterLoad } from './position.js';
+import { positionAfterLoad, positionAfterRestore } from './position.js';
 import { beginReference, type ContinuedCheckpoint, type Reference } from './reference.js';
 import { SnapshotWriter } from './snapshot-writer.js';
 import { trainLoop } from './train-loop.js';
@@ -247,8 +247,8 @@ async function load(
   const { loss_scale } = start.spec.train;
   if (source.kind === 'model') {
     const model = await loadModel({ objects, source, trainer, state, retry });
-    const { ranges, optimizer_steps } = model;
-    const at = { ...firstPosition(loss_scale), optimizer_steps };
+    const { ranges, optimizer } = model;
+    const at = positionAfterRestore(optimizer, loss_scale);
     return { ranges, at, restore: source.restore, early_stopping: null, continued: null };
   }
   const { manifest, ranges } = await loadCheckpoint({ objects, source, trainer, state, retry });
@@ -261,6 +261,6 @@ async function load(
     at,
     restore,
     early_stopping,
-    continued: restore === 'full' ? { directory, manifest } : null,
+    continued: restore === 'weights' ? null : { directory, manifest },
   };
 }

@@ -95,9 +95,9 @@ export function fakeState(seed: number, step: number): FakeState {
 
 /** Resets the parts of a loaded state that the restore excludes. */
 export function restoreOnly(state: FakeState, restore: Restore, seed: number): void {
-  if (restore === 'full') return;
-  for (const [name, arrays] of fakeState(seed, 0)) if (name !== 'master') state.set(name, arrays);
-  if (restore === 'weights') return;
+  if (restore === 'weights')
+    for (const [name, arrays] of fakeState(seed, 0)) if (name !== 'master') state.set(name, arrays);
+  if (restore !== 'weights_16bit') return;
   for (const array of state.get('master') ?? []) {
     const words = new Uint32Array(array.buffer);
     for (let i = 0; i < words.length; i++) words[i] = (words[i] as number) & 0xffff_0000;

@@ -1,19 +1,18 @@
 import { ZerofleetError } from '../../../contracts/index.js';
 import type { Moment, StateName } from '../../../contracts/state-records.js';
 import { STATE_NAMES } from '../../../platform/checkpoint/manifest.js';
-import type { WeightTensor } from '../../../platform/models/weights.js';
+import type { OptimizerProgress, WeightTensor } from '../../../platform/models/weights.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
-import type { ModelParam } from '../../../spec/index.js';
+import { type ModelParam, type ModuleTensor, moduleTensors } from '../../../spec/index.js';
+import { comparedPairs, type Pair } from './module-weights.js';
 import { deepSpeedFile } from './names.js';
 import { CONVERT, frozenRuns, type RankFile, rawRuns } from './raw.js';
-import { checkWhole, type Run, tensorsByFile } from './runs.js';
+import { checkWhole, problem, type Run, runsOfParams, tensorsByFile } from './runs.js';
 import { UniversalFiles } from './universal.js';
-import { entryOf, oneCount } from './updates.js';
+import { entryOf, itemsOf, oneCount } from './updates.js';
 
 /** Optimizer state that was uploaded with weights. */
-export interface UploadedOptimizer {
-  /** Updates done. */
-  steps: number;
+export interface UploadedOptimizer extends OptimizerProgress {
   /** States of each parameter besides the master weights. */
   states: Moment[];
   /** Parameters without optimizer state, because they were not trained. */
@@ -24,6 +23,8 @@ export interface CheckedCheckpoint {
   /** Parameters of each file, by file name. */
   tensors: Map<string, WeightTensor[]>;
   optimizer: UploadedOptimizer | null;
+  /** Elements to compare. */
+  pairs: Pair[];
 }
 
 /** Collects the files of a DeepSpeed checkpoint in any order. */
@@ -63,28 +64,43 @@ export class DeepSpeedCheckpoint {
 
   /** @throws ZerofleetError `model_tensor_…`, `optimizer_state_invalid`, `torch_file_…` */
   finish(params: readonly ModelParam[]): CheckedCheckpoint {
-    const { universal, model_states, optim_states } = this;
-    const { isUniversal } = this;
-    if (!isUniversal) this.requireReadable();
-    const shapes = entryOf(model_states[0]?.file.value, 'param_shapes');
-    const raw = isUniversal ? null : rawRuns(optim_states, params, shapes);
-    const runs = raw?.runs ?? universal.runs(params);
+    const { universal, isUniversal, model_states } = this;
+    const tensors = knownTensors(params);
+    const raw = isUniversal ? null : this.raw(tensors);
+    const stored = raw?.runs ?? universal.runs(tensors);
+    const runs = runsOfParams(stored, tensors);
     const found = new Set(runs.map(({ state }) => state));
     const states = STATE_NAMES.filter((name): name is Moment => name !== 'master' && found.has(name));
     const known = new Set(runs.flatMap(({ state, param }) => (raw || state !== 'master' ? [param] : [])));
-    const isTrained = ({ name }: ModelParam) => known.has(name) || universal.hasCount(name);
+    const counted = new Set(universal.counted(tensors));
+    const isTrained = ({ name }: ModelParam) => known.has(name) || counted.has(name);
     const trained = params.filter(isTrained);
-    const all = [...runs, ...this.frozen(params, runs, trained)];
+    const all = [...runs, ...this.frozen(tensors, runs, trained)];
     const statesOf = (param: ModelParam): readonly StateName[] =>
       isTrained(param) ? ['master', ...states] : ['master'];
     checkWhole(all, params, statesOf, raw ? (param, state) => `${state} of ${param}` : universal.nameOf);
-    const counts = raw?.counts ?? universal.counts(trained);
+    const counts = raw?.counts ?? universal.counts(trained.every(({ name }) => counted.has(name)));
     const hasState = trained.length > 0 && states.length + counts.length > 0;
     const frozen = params.filter((param) => !isTrained(param)).map(({ name }) => name);
+    const { loss_scaler } = raw ?? universal;
     return {
       tensors: tensorsByFile(all, params),
-      optimizer: hasState ? { steps: this.updates(counts), states, frozen } : null,
+      optimizer: hasState ? { steps: this.updates(counts), states, frozen, loss_scaler } : null,
+      pairs: comparedPairs(stored, model_states, tensors),
     };
+  }
+
+  private raw(tensors: ReadonlyMap<string, ModuleTensor>): ReturnType<typeof rawRuns> {
+    this.requireReadable();
+    const [states] = this.model_states;
+    if (states !== undefined)
+      return rawRuns(this.optim_states, tensors, itemsOf(entryOf(states.file.value, 'param_shapes')));
+    const file = 'mp_rank_00_model_states.pt';
+    throw problem(
+      'model_tensor_missing',
+      `the checkpoint has no ${file}, which says where each parameter is`,
+      file,
+    );
   }
 
   private requireReadable(): void {
@@ -93,12 +109,18 @@ export class DeepSpeedCheckpoint {
   }
 
   /** Weights of parameters that no optimizer file holds. */
-  private frozen(params: readonly ModelParam[], runs: readonly Run[], trained: readonly ModelParam[]): Run[] {
+  private frozen(
+    tensors: ReadonlyMap<string, ModuleTensor>,
+    runs: readonly Run[],
+    trained: readonly ModelParam[],
+  ): Run[] {
     const there = new Set(runs.filter(({ state }) => state === 'master').map(({ param }) => param));
     for (const { name } of trained) there.add(name);
-    const missing = params.filter(({ name }) => !there.has(name));
+    const missing = [...tensors.values()].filter(({ params }) =>
+      params.every(({ name }) => !there.has(name)),
+    );
     if (missing.length > 0) this.requireReadable();
-    return frozenRuns(this.model_states, missing);
+    return runsOfParams(frozenRuns(this.model_states, missing), tensors);
   }
 
   /** The optimizer's update count. PyTorch's SGD has none; DeepSpeed counts its updates. */
@@ -110,6 +132,12 @@ export class DeepSpeedCheckpoint {
     });
     return oneCount(steps);
   }
+}
+
+/** Tensors by name: those of the module in transformers 5, and each parameter by itself, as older versions have them. */
+function knownTensors(params: readonly ModelParam[]): Map<string, ModuleTensor> {
+  const alone = params.map((param) => ({ ...param, params: [param] }));
+  return new Map([...alone, ...moduleTensors(params)].map((tensor) => [tensor.name, tensor]));
 }
 
 function unreadable(message: string): ZerofleetError {

@@ -1,7 +1,9 @@
 import type { StateName } from '../../../contracts/rank-protocol.js';
+import { readScaler } from '../../../platform/checkpoint/deepspeed-scaler.js';
+import type { OptimizerProgress } from '../../../platform/models/weights.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
-import { PyRecord, TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
-import type { ModelParam } from '../../../spec/index.js';
+import { TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
+import type { ModuleTensor } from '../../../spec/index.js';
 import { STATE_FILES } from './names.js';
 import { type FoundTensor, invalidState, problem, type Run, runOf, tensorOf } from './runs.js';
 import { countsIn, entryOf, itemsOf } from './updates.js';
@@ -20,41 +22,69 @@ interface RankStates {
   name: string;
   rank: number;
   groups: Group[];
-  /** Positions of parameter elements, per group; null in ZeRO stage 3. */
-  slices: TorchValue[] | null;
-  /** Number of ranks that shard each parameter in stage 3. */
+  isStage3: boolean;
+  /** Number of ranks that share the groups. */
   ranks: number;
   counts: number[];
+  /** The same on every rank; null unless it is dynamic. */
+  loss_scaler: OptimizerProgress['loss_scaler'];
 }
 
 /** Above the count of any real checkpoint. Limits small pickles that refer to one object many times. */
 const MAX_GROUPS = 100_000;
 const MAX_ENTRIES = 32;
 
+const PARAM_SHAPES = 'param_shapes of the model states';
+
 export const CONVERT =
   'convert it with DeepSpeed’s ds_to_universal.py, and send the folder that this writes, with zero/ in it';
 
 /**
  * Master weights and optimizer state of all ranks.
- * @param shapes `param_shapes` of a model states file: the parameters of each group, in their order
+ * @param tensors those that the module may have, by name
+ * @param shapes `param_shapes` of a model states file: the tensors of each group, in the order of their elements. It holds in every mode;
+ *   `param_slice_mappings` of the ranks does not with `round_robin_gradients`
  * @throws ZerofleetError `optimizer_state_invalid`, `model_tensor_…`, `torch_file_invalid`
  */
 export function rawRuns(
   files: readonly RankFile[],
-  params: readonly ModelParam[],
-  shapes: TorchValue | undefined,
-): { runs: Run[]; counts: number[] } {
+  tensors: ReadonlyMap<string, ModuleTensor>,
+  shapes: readonly TorchValue[],
+): { runs: Run[]; counts: number[]; loss_scaler: OptimizerProgress['loss_scaler'] } {
   const ranks = files.map(statesOf).sort((a, b) => a.rank - b.rank);
-  const byName = new Map(params.map((param) => [param.name, param]));
-  const nextElements = new Map<string, number>();
-  const runs = ranks.flatMap((rank) => {
-    const slices =
-      rank.slices === null
-        ? shardsOf(rank, itemsOf(shapes), byName)
-        : slicesOf(rank, rank.slices, byName, nextElements);
-    return runsOf(slices, rank);
+  const left = new Map(tensors);
+  const groups = shapes.map((names) => tensorsOf(names, left));
+  checkRanks(ranks, groups.length);
+  const runs = groups.flatMap((group, index) => {
+    const flat = ranks.map((rank) => ({ ...rank, group: rank.groups[index] ?? new Map() }));
+    return flat[0]?.isStage3 ? flat.flatMap((rank) => sharesOf(rank, group)) : slicesOf(flat, group);
   });
-  return { runs, counts: ranks.flatMap(({ counts }) => counts) };
+  return { runs, counts: ranks.flatMap(({ counts }) => counts), loss_scaler: ranks[0]?.loss_scaler ?? null };
+}
+
+/** Takes the tensors of a group from those that no group before it has. */
+function tensorsOf(names: TorchValue, left: Map<string, ModuleTensor>): ModuleTensor[] {
+  if (!(names instanceof Map)) throw invalidState(`${PARAM_SHAPES} has a group without names`);
+  return [...names.keys()].map((key) => {
+    const name = String(key);
+    const tensor = left.get(name);
+    left.delete(name);
+    if (tensor !== undefined) return tensor;
+    const shown = JSON.stringify(key).slice(0, 200);
+    const detail = `${PARAM_SHAPES}: ${shown} is not a parameter of the model in config.json, or is there twice`;
+    throw problem('model_tensor_unexpected', detail, name.slice(0, 200));
+  });
+}
+
+/** Without one of the files the elements of all others would be read at wrong places. */
+function checkRanks(ranks: readonly RankStates[], num_groups: number): void {
+  for (const [index, { name, rank, groups, ranks: count }] of ranks.entries()) {
+    if (groups.length !== num_groups)
+      throw invalidState(`${name} has ${groups.length} groups, and ${PARAM_SHAPES} ${num_groups}`);
+    if (rank === index && count === ranks.length) continue;
+    const detail = `the checkpoint is of ${count} ranks, and the archive has optimizer states of ${ranks.length}. Send the files of all ranks`;
+    throw problem('model_tensor_missing', detail, name);
+  }
 }
 
 function statesOf({ name, rank, file }: RankFile): RankStates {
@@ -63,10 +93,8 @@ function statesOf({ name, rank, file }: RankFile): RankStates {
   const isStage3 = flat !== undefined;
   const optimizer = entryOf(states, isStage3 ? 'optimizer_state_dict' : 'base_optimizer_state');
   const masters = itemsOf(isStage3 ? flat : entryOf(states, 'single_partition_of_fp32_groups'));
-  const slices = entryOf(states, 'param_slice_mappings');
-  const ranks = entryOf(states, 'partition_count');
-  const says = isStage3 ? typeof ranks === 'number' && ranks > 0 : Array.isArray(slices);
-  if (!says || masters.length === 0 || masters.length > MAX_GROUPS)
+  const ranks = rankCount(entryOf(states, 'partition_count'));
+  if (ranks === null || masters.length === 0 || masters.length > MAX_GROUPS)
     throw invalidState(`${name} lacks the rank records that newer versions of ZeRO write; ${CONVERT}`);
   const entries = entryOf(optimizer, 'state') ?? optimizer;
   const groups = masters.map((master, index) => {
@@ -75,14 +103,15 @@ function statesOf({ name, rank, file }: RankFile): RankStates {
     if (own instanceof Map) addStates(group, own, { name, file });
     return group;
   });
-  return {
-    name,
-    rank,
-    groups,
-    slices: isStage3 ? null : itemsOf(slices),
-    ranks: Number(ranks),
-    counts: countsIn(file, optimizer, name),
-  };
+  const loss_scaler = readScaler(entryOf(states, 'loss_scaler'));
+  return { name, rank, groups, isStage3, ranks, counts: countsIn(file, optimizer, name), loss_scaler };
+}
+
+/** Number of ranks: one for all groups, or one for each of them. Null for groups that ranks share differently. */
+function rankCount(value: TorchValue | undefined): number | null {
+  const counts = new Set(Array.isArray(value) ? value : [value]);
+  const [count] = counts;
+  return counts.size === 1 && isCount(count) && count > 0 ? count : null;
 }
 
 function addStates(
@@ -102,106 +131,69 @@ function addStates(
   }
 }
 
-/** Elements of a parameter starting at `begin`, stored in a group's flat tensors starting at `offset`. */
+/** A rank's file and its part of one group. */
+interface RankGroup {
+  name: string;
+  rank: number;
+  group: Group;
+}
+
+/** Stages 1 and 2: the ranks' parts follow each other, and so do the tensors; padding is at the end. */
+function slicesOf(ranks: readonly RankGroup[], tensors: readonly ModuleTensor[]): Run[] {
+  let first = 0;
+  const parts = ranks.map((rank) => {
+    const begin = first;
+    first += rank.group.get('master')?.numel ?? 0;
+    return { ...rank, begin, end: first };
+  });
+  let next = 0;
+  return tensors.flatMap(({ name: param, numel }) => {
+    const at = next;
+    next += numel;
+    return parts.flatMap((part) => {
+      const [begin, end] = [Math.max(at, part.begin), Math.min(at + numel, part.end)];
+      const slice = { param, begin: begin - at, offset: begin - part.begin, count: end - begin };
+      return begin < end ? runsOf(slice, part) : [];
+    });
+  });
+}
+
+/** Stage 3: each tensor is divided evenly over the ranks; the last ranks have the remainder. */
+function sharesOf(part: RankGroup & { ranks: number }, tensors: readonly ModuleTensor[]): Run[] {
+  let offset = 0;
+  return tensors.flatMap(({ name: param, numel }) => {
+    const share = Math.ceil(numel / part.ranks);
+    const begin = Math.min(part.rank * share, numel);
+    const slice = { param, begin, offset, count: Math.min(share, numel - begin) };
+    offset += share;
+    return slice.count === 0 ? [] : runsOf(slice, part);
+  });
+}
+
+/** Elements of a tensor starting at `begin`, stored in a group's flat tensors starting at `offset`. */
 interface Slice {
   param: string;
-  group: Group;
   begin: number;
   offset: number;
   count: number;
 }
 
-/** Stages 1 and 2: a rank's slice of a parameter begins where the previous rank's slice ends. */
-function slicesOf(
-  { name, groups }: RankStates,
-  mappings: readonly TorchValue[],
-  params: ReadonlyMap<string, ModelParam>,
-  nextElements: Map<string, number>,
-): Slice[] {
-  const known = new KnownParams(name, params);
-  return groups.flatMap((group, index) => {
-    const mapping = mappings[index];
-    if (!(mapping instanceof Map)) return [];
-    return [...mapping].map(([key, address]) => {
-      const param = known.take(key).name;
-      const { start, numel } = addressOf(address, name);
-      const begin = nextElements.get(param) ?? 0;
-      nextElements.set(param, begin + numel);
-      return { param, group, begin, offset: start, count: numel };
-    });
-  });
-}
-
-function addressOf(address: TorchValue, name: string): { start: number; numel: number } {
-  const { attributes } = address instanceof PyRecord ? address : { attributes: new Map() };
-  const [start, numel] = [attributes.get('start'), attributes.get('numel')];
-  if (isCount(start) && isCount(numel)) return { start, numel };
-  throw invalidState(`${name} has a fragment_address without start and numel`);
-}
-
-/** Stage 3: each parameter is divided evenly over the ranks; the last ranks have the remainder. */
-function shardsOf(
-  { name, rank, groups, ranks }: RankStates,
-  shapes: readonly TorchValue[],
-  params: ReadonlyMap<string, ModelParam>,
-): Slice[] {
-  const known = new KnownParams(name, params);
-  return groups.flatMap((group, index) => {
-    const names = shapes[index];
-    let offset = 0;
-    return [...(names instanceof Map ? names.keys() : [])].map((key) => {
-      const { name: param, numel } = known.take(key);
-      const share = Math.ceil(numel / ranks);
-      const begin = Math.min(rank * share, numel);
-      const slice = { param, group, begin, offset, count: Math.min(share, numel - begin) };
-      offset += share;
-      return slice;
-    });
-  });
-}
-
-/** The model's parameters; each rank may have each of them once. */
-class KnownParams {
-  private readonly taken = new Set<string | number>();
-
-  constructor(
-    private readonly file: string,
-    private readonly params: ReadonlyMap<string, ModelParam>,
-  ) {}
-
-  take(name: string | number): ModelParam {
-    const param = this.params.get(String(name));
-    const shown = JSON.stringify(name).slice(0, 200);
-    if (param === undefined) {
-      const detail = `${this.file}: ${shown} is not a parameter of the model in config.json`;
-      throw problem('model_tensor_unexpected', detail, this.file);
-    }
-    if (this.taken.has(name))
-      throw problem('model_tensor_unexpected', `${this.file} has ${shown} twice`, this.file);
-    this.taken.add(name);
-    return param;
-  }
-}
-
-function runsOf(slices: readonly Slice[], { name }: RankStates): Run[] {
-  return slices.flatMap(({ param, group, begin, offset, count }) => {
-    if (count === 0) return [];
-    return [...group].map(([state, tensor]) => {
-      if (offset + count <= tensor.numel) return runOf(tensor, { state, param, begin, offset, count });
-      const detail = `${name} says that ${param} is at elements [${offset}, ${offset + count}) of ${tensor.numel}`;
-      throw problem('model_tensor_mismatch', detail, name);
-    });
+function runsOf({ param, begin, offset, count }: Slice, { name, group }: RankGroup): Run[] {
+  return [...group].map(([state, tensor]) => {
+    if (offset + count <= tensor.numel) return runOf(tensor, { state, param, begin, offset, count });
+    const detail = `${name} says that ${param} is at elements [${offset}, ${offset + count}) of ${tensor.numel}`;
+    throw problem('model_tensor_mismatch', detail, name);
   });
 }
 
 /**
- * Frozen parameters from the model states files: whole, or in stage 3 one share per rank.
+ * Frozen tensors from the model states files: whole, or in stage 3 one share per rank.
  * @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`
  */
-export function frozenRuns(files: readonly RankFile[], params: readonly ModelParam[]): Run[] {
+export function frozenRuns(files: readonly RankFile[], tensors: readonly ModuleTensor[]): Run[] {
   return files.flatMap(({ name, rank, file }) => {
     const fragments = entryOf(file.value, 'frozen_param_fragments');
-    return params.flatMap(({ name: param, shape, numel }) => {
+    return tensors.flatMap(({ name: param, shape, numel }) => {
       const fragment = entryOf(fragments, param);
       if (fragment === undefined) return [];
       const tensor = tensorOf(name, file, fragment, ` as ${param}`);

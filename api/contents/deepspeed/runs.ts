@@ -4,7 +4,7 @@ import { isWeightDtype, type WeightDtype, type WeightTensor } from '../../../pla
 import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
 import { TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
-import type { ModelParam } from '../../../spec/index.js';
+import type { ModelParam, ModuleTensor } from '../../../spec/index.js';
 
 /** A contiguous row-major tensor of a file. */
 export interface FoundTensor {
@@ -15,7 +15,7 @@ export interface FoundTensor {
   byte_begin: number;
 }
 
-/** Elements `[begin, end)` of one state of one parameter. */
+/** Elements `[begin, end)` of one state of one parameter, or of one tensor of the module. */
 export interface Run {
   state: StateName;
   param: string;
@@ -59,6 +59,20 @@ export function runOf(
 interface TensorSpan {
   offset: number;
   count: number;
+}
+
+/** Divides runs of the module's tensors into runs of the parameters in them. */
+export function runsOfParams(runs: readonly Run[], tensors: ReadonlyMap<string, ModuleTensor>): Run[] {
+  return runs.flatMap((run) => {
+    let at = 0;
+    return (tensors.get(run.param)?.params ?? []).flatMap(({ name, numel }) => {
+      const first = at;
+      at += numel;
+      const [begin, end] = [Math.max(run.begin, first), Math.min(run.end, at)];
+      const byte_begin = run.byte_begin + (begin - run.begin) * ELEMENT_BYTES[run.dtype];
+      return begin < end ? [{ ...run, param: name, begin: begin - first, end: end - first, byte_begin }] : [];
+    });
+  });
 }
 
 /**

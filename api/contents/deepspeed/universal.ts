@@ -1,6 +1,8 @@
 import type { StateName } from '../../../contracts/rank-protocol.js';
+import { readScaler } from '../../../platform/checkpoint/deepspeed-scaler.js';
+import type { OptimizerProgress } from '../../../platform/models/weights.js';
 import type { TorchFile } from '../../../platform/torch-file/read.js';
-import type { ModelParam } from '../../../spec/index.js';
+import type { ModuleTensor } from '../../../spec/index.js';
 import { STATE_FILES, stateFile } from './names.js';
 import { type FoundTensor, invalidState, problem, type Run, runOf, tensorOf } from './runs.js';
 import { countOf, countsIn, entryOf } from './updates.js';
@@ -18,6 +20,8 @@ export class UniversalFiles {
   private readonly tensors: { state: StateName; param: string; tensor: FoundTensor }[] = [];
   private readonly steps = new Map<string, number>();
   private group_counts: number[] = [];
+  /** Null unless it is dynamic. */
+  loss_scaler: OptimizerProgress['loss_scaler'] = null;
 
   get isEmpty(): boolean {
     return this.tensors.length === 0;
@@ -43,14 +47,14 @@ export class UniversalFiles {
   addOptimizer(name: string, file: TorchFile): void {
     const { value } = file;
     this.group_counts = countsIn(file, entryOf(value, 'optimizer_state_dict') ?? value, name);
+    this.loss_scaler = readScaler(entryOf(value, 'loss_scaler'));
   }
 
   /** @throws ZerofleetError `model_tensor_unexpected`, `model_tensor_mismatch` */
-  runs(params: readonly ModelParam[]): Run[] {
-    const shapes = new Map(params.map((param) => [param.name, param]));
+  runs(tensors: ReadonlyMap<string, ModuleTensor>): Run[] {
     return this.tensors.map(({ state, param: name, tensor }) => {
       const { file, shape } = tensor;
-      const param = shapes.get(name);
+      const param = tensors.get(name);
       if (param === undefined)
         throw problem(
           'model_tensor_unexpected',
@@ -69,15 +73,16 @@ export class UniversalFiles {
     });
   }
 
-  /** True if the optimizer has any state of the parameter, including a bare step count. */
-  hasCount(param: string): boolean {
-    return this.steps.has(param);
+  /** Parameters with a step count, which may be the only state of their optimizer. */
+  counted(tensors: ReadonlyMap<string, ModuleTensor>): string[] {
+    return [...this.steps.keys()].flatMap((name) =>
+      (tensors.get(name)?.params ?? []).map((param) => param.name),
+    );
   }
 
-  /** Update counts of the parameters that the files contain. */
-  counts(trained: readonly ModelParam[]): number[] {
-    const given = trained.flatMap(({ name }) => this.steps.get(name) ?? []);
-    return given.length === trained.length ? given : [...given, ...this.group_counts];
+  /** Update counts. Those of the groups only count where a trained parameter has none of its own. */
+  counts(areComplete: boolean): number[] {
+    return [...this.steps.values(), ...(areComplete ? [] : this.group_counts)];
   }
 
   readonly nameOf = stateFile;

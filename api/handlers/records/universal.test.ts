@@ -9,7 +9,7 @@ import { projectRoot } from '../../../platform/process/root.js';
 import { collect } from '../../../platform/testing/byte-source.js';
 import { modelFolder, safetensorsFile, tarOf } from '../../../platform/testing/models.js';
 import { inMemory, TorchFileWriter } from '../../../platform/torch-file/write.js';
-import { deepSpeedGolden } from '../../testing/deepspeed-golden.js';
+import { deepSpeedGolden, inFolder } from '../../testing/deepspeed-golden.js';
 import { startTestStack } from '../../testing/stack.js';
 
 const GOLDEN = join(projectRoot(), 'platform/torch-file/golden');
@@ -133,7 +133,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
   });
 
   await t.test('as DeepSpeed wrote it, raw and universal', async (t) => {
-    const files = await deepSpeedGolden();
+    const files = await deepSpeedGolden('deepspeed');
     const config = files.get('config.json') as Buffer;
     for (const folder of ['zero2/global_step6', 'zero3/global_step6_universal']) {
       const content = [...files].filter(([name]) => name.startsWith(`${folder}/`));
@@ -154,8 +154,79 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     }
   });
 
+  await t.test('of several checkpoints the one that latest names is read', async (t) => {
+    const golden = await deepSpeedGolden('deepspeed');
+    const config = ['config.json', golden.get('config.json') as Buffer] as const;
+    const tag = (step: number, files: 'zero2' | 'zero3') =>
+      [...inFolder(golden, `${files}/global_step6`)].map(
+        ([name, content]) => [`ds/global_step${step}/${name}`, content] as const,
+      );
+    const latest = (step: number) => ['ds/latest', Buffer.from(`global_step${step}\n`)] as const;
+    const [old, recent] = [tag(5, 'zero2'), tag(10, 'zero3')];
+    const send = async (...files: (readonly [string, Buffer])[]) => {
+      const payload = await tarOf([config, ...files]);
+      const headers = { 'content-type': 'application/x-tar' };
+      return stack.request({ method: 'POST', url: '/v1/models?name=tags', headers, payload });
+    };
+    for (const [step, ignored] of [
+      [5, recent],
+      [10, old],
+    ] as const)
+      for (const folders of [
+        [old, recent],
+        [recent, old],
+      ]) {
+        const reply = await send(latest(step), ...folders.flat());
+        t.equal(reply.statusCode, 201, reply.body);
+        for (const [name] of ignored) t.ok(reply.json<Model>().ignored_files.includes(name), name);
+      }
+    t.equal((await send(...old, latest(5))).statusCode, 201, 'with one checkpoint the order does not matter');
+    for (const [files, message] of [
+      [[...old, ...recent], /the checkpoints ds\/global_step5 and ds\/global_step10; send one of them/],
+      [[...old, ...recent, latest(10)], /latest names .*ds\/global_step10, .* has ds\/global_step5/],
+      [[latest(7), ...old], /latest names .*ds\/global_step7, .* has ds\/global_step5/],
+    ] as const) {
+      const reply = await send(...files);
+      t.match(reply.json<Problem>(), { code: 'model_archive_invalid', detail: message });
+    }
+  });
+
+  await t.test('a conversion of DeepSpeed that mixed the parameters up is refused', async (t) => {
+    const golden = await deepSpeedGolden('modes');
+    const send = async (folder: string) => {
+      const files = [...golden].filter(([name]) => name.startsWith(`${folder}/`));
+      const payload = await tarOf([
+        ['config.json', golden.get('round_robin/config.json') as Buffer],
+        ...files,
+      ]);
+      const headers = { 'content-type': 'application/x-tar' };
+      return stack.request({ method: 'POST', url: '/v1/models?name=mode', headers, payload });
+    };
+    const raw = await send('round_robin/global_step5');
+    t.equal(raw.statusCode, 201, raw.body);
+    t.match((await send('round_robin/global_step5_universal')).json<Problem>(), {
+      code: 'model_tensor_mismatch',
+      detail: /which is no rounding: ds_to_universal.py mixes up/,
+    });
+  });
+
+  await t.test('a dynamic loss scaler is kept for jobs', async (t) => {
+    const files = inFolder(await deepSpeedGolden('modes'), 'fp16');
+    const headers = { 'content-type': 'application/x-tar' };
+    const payload = await tarOf([...files]);
+    const reply = await stack.request({ method: 'POST', url: '/v1/models?name=fp16', headers, payload });
+    t.equal(reply.statusCode, 201, reply.body);
+    const weights = parseWeights(await stack.objects.get(`models/${reply.json<Model>().id}/WEIGHTS.json`));
+    t.match(weights.loss_scaler, {
+      type: 'dynamic',
+      scale: 131_072,
+      iteration: 5,
+      last_overflow_iteration: 2,
+    });
+  });
+
   await t.test('a raw checkpoint beside safetensors is ignored, as the Trainer writes it', async (t) => {
-    const files = await deepSpeedGolden();
+    const files = await deepSpeedGolden('deepspeed');
     const raw = [...files].filter(([name]) => name.startsWith('zero2/global_step6/'));
     const payload = await tarOf([...modelFolder(), ...raw]);
     const headers = { 'content-type': 'application/x-tar' };
@@ -258,10 +329,11 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     };
     t.strictSame(await ask('full'), []);
     t.strictSame(await ask('weights'), []);
-    for (const restore of ['weights_16bit', 'continue'])
-      t.strictSame(await ask(restore), ['/model/init_from/restore field_without_effect']);
-    t.strictSame(await ask('full', { type: 'lion' }), [
-      '/model/init_from/restore checkpoint_optimizer_mismatch',
-    ]);
+    t.strictSame(await ask('weights_16bit'), []);
+    t.strictSame(await ask('continue'), ['/model/init_from/restore field_without_effect']);
+    for (const restore of ['full', 'weights_16bit'])
+      t.strictSame(await ask(restore, { type: 'lion' }), [
+        '/model/init_from/restore checkpoint_optimizer_mismatch',
+      ]);
   });
 });

@@ -383,7 +383,7 @@ class _ResolvedInitModelRequired(TypedDict):
 
 class ResolvedInitModel(_ResolvedInitModelRequired, total=False):
     """The initial model."""
-    restore: Literal["full"]
+    restore: Literal["full", "weights_16bit"]
     """Restores the uploaded optimizer state as well."""
 
 
@@ -3379,11 +3379,11 @@ CheckpointId = str
 Restore = Literal["full", "weights", "weights_16bit", "continue"]
 """Parts of the initial state that are restored. `full`: the fp32 master weights, the optimizer
 state and its number of steps; the optimizer `type` and the frozen parameters must be the same. For
-a model, `full` requires a DeepSpeed universal checkpoint; other models have weights only.
-`weights`: the fp32 master weights; the optimizer starts fresh. `weights_16bit`: the weights rounded
-to `train.precision`, as from a 16-bit export. In these cases the job counts its own steps from 0.
-`continue`: like `full`, and the job continues after the checkpoint's step as if the checkpoint were
-its own."""
+a model, `full` requires a DeepSpeed checkpoint; other models have weights only. `weights_16bit`:
+like `full`, with the weights rounded to `train.precision`, as DeepSpeed with
+`load_from_fp32_weights: false`. `weights`: the fp32 master weights; the optimizer starts fresh. In
+these cases the job counts its own steps from 0. `continue`: like `full`, and the job continues
+after the checkpoint's step as if the checkpoint were its own."""
 
 ModelId = str
 """`mdl_` and a ULID; identifiers sort by time of creation."""

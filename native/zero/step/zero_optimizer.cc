@@ -266,7 +266,7 @@ void ZeroOptimizer::load_state(StateId state, std::size_t param, std::int64_t be
 void ZeroOptimizer::finish_load(const ZeroProgress& progress, Restore restore) {
   require(progress.optimizer_steps >= 0 && progress.skipped_steps >= 0, "invalid_argument",
           "step counters must not be negative");
-  restore == Restore::kFull ? rank_->set_progress(progress) : rank_->start_afresh();
+  restore == Restore::kWeights ? rank_->start_afresh() : rank_->set_progress(progress);
   rank_->write_params();
   if (restore == Restore::kWeights16Bit) refresh_master();
 }

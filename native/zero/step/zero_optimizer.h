@@ -62,7 +62,7 @@ struct ZeroProgress {
 enum class Restore : std::uint8_t {
   kFull,          // all of it: training goes on as if it had never ended
   kWeights,       // the master; the optimizer, the counters and the loss scaler start afresh
-  kWeights16Bit,  // the parameters that the model computes with; the master is made from them, all else starts afresh
+  kWeights16Bit,  // all of it, but the master is made anew from the parameters that the model computes with
 };
 
 /// ZeRO-1 and 2 over a communicator: every rank computes with all parameters, but keeps gradients, master weights and

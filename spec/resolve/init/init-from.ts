@@ -44,7 +44,8 @@ export function resolveInitFrom(given: InitFrom | undefined, source: InitSource 
   if (given === undefined || source === null) return null;
   if ('model' in source) {
     const { id } = source.model;
-    return given.restore === 'full' ? { model: id, restore: 'full' } : { model: id };
+    const { restore } = given;
+    return restore === 'full' || restore === 'weights_16bit' ? { model: id, restore } : { model: id };
   }
   const { id, job_id, prefix } = source.checkpoint;
   return { checkpoint: id, job: job_id, prefix, restore: given.restore ?? 'weights' };
@@ -59,8 +60,7 @@ export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null):
   const errors = [...checkShapes(spec, source), ...adapters];
   // Frozen parameters are only comparable between equal models.
   const { restore } = init_from;
-  if ((restore === 'full' || restore === 'continue') && errors.length === 0)
-    errors.push(...checkFullRestore(spec, source.spec));
+  if (restore !== 'weights' && errors.length === 0) errors.push(...checkFullRestore(spec, source.spec));
   return errors;
 }
 
@@ -68,7 +68,7 @@ export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null):
 function checkAdapters(spec: ResolvedJobSpec, source: InitSource): FieldError[] {
   const [ours, theirs] = [spec.train.adapter, adapterIn(source)].map(shapeOf);
   const { restore = 'weights' } = spec.model.init_from ?? {};
-  const begins = theirs === undefined && restore.startsWith('weights');
+  const begins = theirs === undefined && restore === 'weights';
   if (ours === theirs || begins) return [];
   const [field, name] =
     'model' in source

@@ -26,9 +26,13 @@ export function checkGiven(given: JobSpec['model']): FieldError[] {
         'set exactly one of preset, config, init_from.model, init_from.uri',
       ),
     );
-  if (has_model && restore !== 'weights' && restore !== 'full')
+  if (has_model && restore === 'continue')
     errors.push(
-      fieldError(`${AT}/restore`, 'field_without_effect', 'for a model the value must be weights or full'),
+      fieldError(
+        `${AT}/restore`,
+        'field_without_effect',
+        'for a model the value must be weights, full or weights_16bit',
+      ),
     );
   return errors;
 }
@@ -52,9 +56,12 @@ function checkState(spec: ResolvedJobSpec, model: Model): FieldError[] {
   const at = `${AT}/restore`;
   const { id, optimizer_states, frozen_parameters = [] } = model;
   const { optimizer } = spec.train;
-  if (spec.model.init_from?.restore !== 'full') return [];
+  const { restore = 'weights' } = spec.model.init_from ?? {};
+  if (restore === 'weights') return [];
   if (optimizer_states === undefined) {
-    const message = `model ${id} has only weights; upload a DeepSpeed checkpoint for optimizer state`;
+    const message =
+      `none of the files of model ${id} has an optimizer's states or number of updates, which ${restore} restores: write ` +
+      'weights, or upload a DeepSpeed checkpoint that has them';
     return [fieldError(at, 'field_without_effect', message, 'weights')];
   }
   const needed = momentsOf(optimizer);

@@ -99,7 +99,7 @@ async function openModel(ctx: AttemptContext, { model, restore }: InitModel): Pr
     files,
     resume: null,
     continues: null,
-    event_data: restore === 'full' ? { model, restore } : { model },
+    event_data: restore === undefined ? { model } : { model, restore },
     name: `model ${model}`,
   };
 }

@@ -51,5 +51,5 @@ function wanted({ source, state, trainer }: LoadOptions, num_params: number): Wa
     if (!param) throw new Error(`the core owns parameter ${index}, but has ${state.params.length}`);
     return index < num_params ? [{ param: param.name, begin, end }] : [];
   });
-  return { states: source.restore === 'full' ? state.states : ['master'], slices };
+  return { states: source.restore === 'weights' ? ['master'] : state.states, slices };
 }

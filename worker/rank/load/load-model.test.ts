@@ -16,7 +16,7 @@ import { verifyLoadedRanges } from '../../checkpoint/verify-load.js';
 import type { RankTrainer } from '../../native/adapter.js';
 import { fakeCore } from '../../testing/fake-core.js';
 import { startMessage, testSpec } from '../../testing/start-message.js';
-import { firstPosition } from '../position.js';
+import { positionAfterRestore } from '../position.js';
 import { trainerConfig } from '../trainer-config.js';
 import { loadModel } from './load-model.js';
 import { widenToFp32 } from './widen.js';
@@ -78,7 +78,7 @@ async function load(objects: ObjectStore, world_size: number) {
   const ranges = (
     await Promise.all(ranks.map((trainer) => loadModel({ objects, source, trainer, state, retry })))
   ).flatMap((loaded) => loaded.ranges);
-  const at = { ...firstPosition(spec.train.loss_scale), restore: 'weights' as const };
+  const at = { ...positionAfterRestore(null, spec.train.loss_scale), restore: 'weights' as const };
   await Promise.all(ranks.map((trainer) => trainer.finishLoad(at)));
   const slices = (await Promise.all(ranks.map((trainer) => trainer.snapshot()))).flatMap(
     (shot) => shot.slices,

@@ -6,6 +6,7 @@ import {
   readWeights,
   type WantedElements,
 } from '../../../platform/models/read-weights.js';
+import type { OptimizerProgress } from '../../../platform/models/weights.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
 import { planFetches } from '../../checkpoint/chunks.js';
@@ -25,14 +26,15 @@ export interface LoadModelOptions {
 
 export interface LoadedModel {
   ranges: RangeChecksum[];
-  optimizer_steps: number;
+  /** Null if the optimizer starts fresh. */
+  optimizer: OptimizerProgress | null;
 }
 
 /**
  * Reads this rank's part of a model's files: only those bytes, each once, in any dtype. The master weights equal the stored values element
  * by element, so they do not depend on the sharding. The bytes are not verified here: the checksums go to the agent, which has those of all
  * ranks.
- * @returns checksums of all bytes read, and the number of optimizer updates of the state
+ * @returns checksums of all bytes read, and the progress of the optimizer state
  * @throws ZerofleetError `model_corrupt`; errors of the object store
  */
 export async function loadModel(options: LoadModelOptions): Promise<LoadedModel> {
@@ -48,7 +50,8 @@ export async function loadModel(options: LoadModelOptions): Promise<LoadedModel>
   const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
     loadPiece(options, piece, index.get(piece.param) ?? -1, widenToFp32(piece.dtype, bytes)),
   );
-  return { ranges, optimizer_steps: source.restore === 'full' ? (weights.optimizer_steps ?? 0) : 0 };
+  const { optimizer_steps: steps = 0, loss_scaler = null } = weights;
+  return { ranges, optimizer: source.restore === 'weights' ? null : { steps, loss_scaler } };
 }
 
 /** Loads a piece of a parameter. Uploaded states have no average of the weights: it begins with the weights. */
@@ -59,7 +62,7 @@ function loadPiece(
   bytes: Uint8Array,
 ): void {
   trainer.load(state, param, begin, bytes);
-  const isAveraged = source.restore === 'full' && states.includes('ema') && !params[param]?.frozen;
+  const isAveraged = source.restore !== 'weights' && states.includes('ema') && !params[param]?.frozen;
   if (state === 'master' && isAveraged) trainer.load('ema', param, begin, bytes);
 }
 
@@ -73,7 +76,7 @@ function wantedElements(
 ): WantedElements[] {
   const owned = trainer.slices();
   const wanted =
-    source.restore === 'full' ? state.states.filter((name) => name !== 'ema') : (['master'] as const);
+    source.restore === 'weights' ? (['master'] as const) : state.states.filter((name) => name !== 'ema');
   return owned.flatMap(({ param: index, begin, end }) => {
     const param = state.params[index];
     if (!param || !stored.has(param)) return [];

@@ -1,12 +1,19 @@
-"""Makes deepspeed.tar.br: python3 make_golden.py FOLDER
+"""Makes NAME.tar.br: python3 make_golden.py NAME FOLDER
 
-FOLDER has config.json and two checkpoints that DeepSpeed 0.19.6 wrote with torch 2.13 after six steps of AdamW on two ranks, fp32:
+FOLDER has config.json files and checkpoints that DeepSpeed 0.19.6 wrote with torch 2.13 on two ranks. deepspeed, after six steps of AdamW,
+fp32:
   zero2/global_step6, zero3/global_step6                            of engine.save_checkpoint
   zero2/global_step6_universal, zero3/global_step6_universal        of ds_to_universal.py --inject_missing_state
 
-Every file stays as it was, pickle and zip layout included, but for one thing: each 32-bit float of a storage of more than 16 elements
-keeps its sign and its exponent alone. The same value becomes the same one in every file, so a raw checkpoint and the universal one that
-was made of it still hold equal numbers, and 5 MB become some hundred kB.
+modes, after five steps, stage 2:
+  round_robin/global_step5[_universal]   Llama, fp32, round_robin_gradients
+  mixtral/global_step5[_universal]       Mixtral of transformers 5.18, fp32
+  fp16/global_step5                      Llama, fp16 with a dynamic loss scale that began at 2^20; three steps were skipped
+
+Every file stays as it was, pickle and zip layout included, but for one thing: of each 32-bit float of a storage of more than 16 elements
+deepspeed keeps the sign and the exponent, modes the sign alone (1 or -1). The same value becomes the same one in every file, so a raw
+checkpoint and the universal one that was made of it still hold equal numbers, and 5 MB become some hundred kB. Below fp16/, where the
+module is in fp16, all become zeros.
 """
 
 import io
@@ -36,8 +43,21 @@ def coarse(content):
     return bytes(data)
 
 
-def patched(file):
-    """The same archive with coarse values and their checksums."""
+def signs(content):
+    data = bytearray(content)
+    count = len(data) // 4
+    data[0::4] = data[1::4] = bytes(count)
+    data[2::4] = b"\x80" * count
+    data[3::4] = bytes(byte & 0x80 | 0x3F for byte in data[3::4])
+    return bytes(data)
+
+
+def zeros(content):
+    return bytes(len(content))
+
+
+def patched(file, change):
+    """The same archive with changed values and their checksums."""
     data = bytearray(file)
     archive = zipfile.ZipFile(io.BytesIO(file))
     at = archive.start_dir
@@ -47,7 +67,7 @@ def patched(file):
             local_name, local_extra = struct.unpack_from("<HH", data, info.header_offset + 26)
             begin = info.header_offset + 30 + local_name + local_extra
             end = begin + info.file_size
-            data[begin:end] = coarse(data[begin:end])
+            data[begin:end] = change(data[begin:end])
             crc = struct.pack("<L", zlib.crc32(data[begin:end]))
             data[at + 16 : at + 20] = crc
             if info.flag_bits & 8:
@@ -60,21 +80,23 @@ def patched(file):
     return bytes(data)
 
 
-def main(folder):
+def main(name, folder):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for path in sorted(folder.rglob("*")):
-            name = path.relative_to(folder).as_posix()
-            if not (name == "config.json" or (path.suffix == ".pt" and path.is_file())):
+            at = path.relative_to(folder)
+            is_config = path.name == "config.json"
+            if not (is_config or (path.suffix == ".pt" and path.is_file())):
                 continue
             content = path.read_bytes()
-            content = content if name == "config.json" else patched(content)
-            info = tarfile.TarInfo(name)
+            change = coarse if name == "deepspeed" else zeros if at.parts[0] == "fp16" else signs
+            content = content if is_config else patched(content, change)
+            info = tarfile.TarInfo(at.as_posix())
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
     packed = subprocess.run(["node", "-e", BROTLI], input=out.getvalue(), capture_output=True, check=True).stdout
-    (HERE / "deepspeed.tar.br").write_bytes(packed)
+    (HERE / f"{name}.tar.br").write_bytes(packed)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], Path(sys.argv[2]))
