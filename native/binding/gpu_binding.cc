@@ -49,9 +49,11 @@ Napi::Value watch_gpu(const Napi::CallbackInfo& info) {
   return guarded(env, [&]() -> Napi::Value {
     const auto events = std::make_shared<GpuEvents>(info[0].As<Napi::String>().Utf8Value());
     const auto take = [events](const Napi::CallbackInfo& call) -> Napi::Value {
-      Napi::Array xids = Napi::Array::New(call.Env());
-      for (const unsigned xid : events->take_xids()) xids.Set(xids.Length(), xid);
-      return xids;
+      return guarded(call.Env(), [&]() -> Napi::Value {
+        Napi::Array xids = Napi::Array::New(call.Env());
+        for (const unsigned xid : events->take_xids()) xids.Set(xids.Length(), xid);
+        return xids;
+      });
     };
     return Napi::Function::New(env, take, "takeXids");
   });

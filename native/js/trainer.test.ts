@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
+import { addon } from './addon.js';
 import {
   castTo16Bit,
   fingerprint,
@@ -10,6 +11,7 @@ import {
   stateNames,
   Trainer,
 } from './index.js';
+import { cpuIsa } from './info.js';
 import { connectWorld, RANKS_ADDRESS, tinyConfig, tinyTokens, worldDigest } from './testing.js';
 
 const tokens = tinyTokens();
@@ -136,6 +138,12 @@ t.test('operations are one at a time and snapshots at most two', async (t) => {
   trainer.close();
   trainer.close();
   await t.rejects(trainer.step(0), { code: 'closed' });
+});
+
+t.test('an exception of the standard library is an error of its call', async (t) => {
+  const trainer = new (addon().Trainer)({ ...config, cpu_isa: cpuIsa() }, () => {});
+  t.throws(() => trainer.releaseSnapshot(99), { code: 'internal' });
+  await trainer.close();
 });
 
 t.test('invalid configurations are refused with a code', async (t) => {

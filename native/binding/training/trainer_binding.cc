@@ -103,9 +103,11 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   }
 
   Napi::Value deliver(const Napi::CallbackInfo& info) {
-    const auto value = info[1].As<Napi::Uint8Array>();
-    session_->rendezvous->deliver(info[0].As<Napi::String>().Utf8Value(), {value.Data(), value.Data() + value.ByteLength()});
-    return info.Env().Undefined();
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      const auto value = info[1].As<Napi::Uint8Array>();
+      session_->rendezvous->deliver(info[0].As<Napi::String>().Utf8Value(), {value.Data(), value.Data() + value.ByteLength()});
+      return info.Env().Undefined();
+    });
   }
 
   Napi::Value connect(const Napi::CallbackInfo& info) {
@@ -214,8 +216,10 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   }
 
   Napi::Value release_snapshot(const Napi::CallbackInfo& info) {
-    session_->slots.at(info[0].As<Napi::Number>().Uint32Value()).in_use = false;
-    return info.Env().Undefined();
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      session_->slots.at(info[0].As<Napi::Number>().Uint32Value()).in_use = false;
+      return info.Env().Undefined();
+    });
   }
 
   Napi::Value digest_part(const Napi::CallbackInfo& info) {
