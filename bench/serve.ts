@@ -84,11 +84,12 @@ function engineWithWeights(): AnswerEngine {
     dtype: 'bf16',
     device: 'cpu',
     cache_tokens: Math.max(...requests) * (prompt + tokens + 32),
+    max_length: prompt + tokens,
     max_texts: Math.max(...requests),
   });
   for (const { index, numel } of paramTable(model)) {
     const values = Float32Array.from({ length: numel }, () => (Math.random() - 0.5) * 2 * SPREAD);
-    engine.setParam(index, new Uint8Array(values.buffer));
+    engine.setParam(index, 0, new Uint8Array(values.buffer));
   }
   return engine;
 }

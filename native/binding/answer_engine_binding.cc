@@ -77,7 +77,7 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
                         InstanceMethod("close", &AnswerEngineBinding::close)});
   }
 
-  /// (model: object, {threads, dtype, device, cache_tokens, max_texts}, cpu_isa: string)
+  /// (model: object, {threads, dtype, device, cache_tokens, max_length, max_texts}, cpu_isa: string)
   explicit AnswerEngineBinding(const Napi::CallbackInfo& info) : Napi::ObjectWrap<AnswerEngineBinding>(info) {
     guarded(info.Env(), [&] {
       const ModelConfig config = model_config_from(info[0].As<Napi::Object>());
@@ -87,7 +87,8 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
       shared_ = std::make_shared<Shared>(config, dtype_from_name(string_field(options, "dtype")), device,
                                          static_cast<int>(int_field(options, "threads")),
                                          cpu_isa_from_name(info[2].As<Napi::String>().Utf8Value()),
-                                         AnswerEngine::Limits{int_field(options, "max_texts"), int_field(options, "cache_tokens")});
+                                         AnswerEngine::Limits{int_field(options, "max_texts"), int_field(options, "cache_tokens"),
+                                                              int_field(options, "max_length")});
     });
   }
 
@@ -120,10 +121,11 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
     return shared_;
   }
 
-  /// (index: number, values: Uint8Array of fp32)
+  /// (index: number, begin: number, values: Uint8Array of fp32)
   Napi::Value set_param(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
-      Turn(open())->set_param(static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value()), floats_from(info[1]));
+      Turn(open())->set_param(static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value()), info[1].As<Napi::Number>().Int64Value(),
+                              floats_from(info[2]));
       return info.Env().Undefined();
     });
   }

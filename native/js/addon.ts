@@ -150,7 +150,7 @@ export interface DrawnToken extends LikelyToken {
 export interface RawAnswerEngine {
   readonly max_length: number;
   readonly num_bytes: number;
-  setParam(index: number, fp32: Uint8Array): void;
+  setParam(index: number, begin: number, fp32: Uint8Array): void;
   add(id: number, prompt: Int32Array, options: object): void;
   addAdapter(adapter: object, values: Uint8Array[]): number;
   removeAdapter(adapter: number): void;

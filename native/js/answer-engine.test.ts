@@ -18,12 +18,19 @@ const PLAIN: AnswerOptions = {
   adapter: 0,
 };
 const create = (threads = 1) =>
-  AnswerEngine.create(model, { threads, dtype: 'bf16', device: 'cpu', cache_tokens: 256, max_texts: 4 });
+  AnswerEngine.create(model, {
+    threads,
+    dtype: 'bf16',
+    device: 'cpu',
+    cache_tokens: 256,
+    max_length: 256,
+    max_texts: 4,
+  });
 
 function setParams(engine: AnswerEngine): void {
   for (const row of paramTable(model)) {
     const values = Float32Array.from({ length: row.numel }, (_, i) => Math.sin(i * 0.37 + row.index) * 0.3);
-    engine.setParam(row.index, new Uint8Array(values.buffer));
+    engine.setParam(row.index, 0, new Uint8Array(values.buffer));
   }
 }
 
@@ -128,7 +135,7 @@ t.test('calls that cannot be are refused; a step that runs is not disturbed', as
   engine.add(1, [1, 2, 3], PLAIN);
   engine.add(2, [1, 2], PLAIN);
   const running = engine.step();
-  t.throws(() => engine.setParam(0, new Uint8Array(101 * 48 * 4)), { code: 'busy' });
+  t.throws(() => engine.setParam(0, 0, new Uint8Array(101 * 48 * 4)), { code: 'busy' });
   t.same(
     (await running).map(({ id }) => id),
     [1, 2],

@@ -11,6 +11,8 @@ export interface AnswerEngineOptions {
   device: DeviceKind;
   /** Tokens whose keys and values are kept, of all texts together. */
   cache_tokens: number;
+  /** Tokens of the longest text, prompt and answer together, if the model and the cache have room for it. */
+  max_length: number;
   /** Texts that are computed at once, at most 128. */
   max_texts: number;
 }
@@ -24,7 +26,7 @@ export interface AnswerOptions {
   top_k: number;
   /** Further restricts the draw to the fewest tokens whose probabilities add up to this; 1 keeps all. */
   top_p: number;
-  /** Only tokens below it are drawn: those that the tokenizer knows. 0 allows the whole vocabulary. */
+  /** Only tokens below it are drawn, and told as likely ones: those that the tokenizer knows. 0 allows the whole vocabulary. */
   num_tokens: number;
   /** No token is drawn after one of these. */
   end_tokens: number[];
@@ -58,9 +60,12 @@ export class AnswerEngine {
     return native(() => this.raw.num_bytes);
   }
 
-  /** Sets parameter `index` of paramTable(); each must be set once before the first step. */
-  setParam(index: number, fp32: Uint8Array): void {
-    native(() => this.raw.setParam(index, aligned(fp32)));
+  /**
+   * Sets elements of parameter `index` of paramTable() from `begin` on; all must be set once before the first step, those of a parameter in
+   * their order.
+   */
+  setParam(index: number, begin: number, fp32: Uint8Array): void {
+    native(() => this.raw.setParam(index, begin, aligned(fp32)));
   }
 
   /**

@@ -18,7 +18,7 @@ std::int64_t pages_for(std::int64_t tokens) { return (tokens + kPageTokens - 1) 
 Decoder::Limits decoder_limits(const ModelConfig& config, const AnswerEngine::Limits& limits) {
   require(limits.max_texts >= 1 && limits.max_texts <= kMaxRows && limits.cache_tokens >= 1, "invalid_argument",
           "an engine takes 1 to " + std::to_string(kMaxRows) + " texts at once, and needs room for a token");
-  const std::int64_t length = std::min(config.max_position_embeddings, limits.cache_tokens);
+  const std::int64_t length = std::min({config.max_position_embeddings, limits.cache_tokens, limits.max_length});
   return {kMaxRows, limits.max_texts, length, pages_for(limits.cache_tokens)};
 }
 
@@ -39,7 +39,7 @@ AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device
       context_{device, &pool_, cpu_isa, &stream_},
       dtype_(dtype),
       config_(config),
-      is_set_(specs_.size(), false),
+      num_set_(specs_.size(), 0),
       decoder_(context_, config, dtype, decoder_limits(config, limits)),
       cache_(decoder_.limits().num_pages) {
   std::vector<const std::byte*> pointers;
@@ -51,16 +51,19 @@ AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device
   decoder_.bind_params(pointers);
 }
 
-void AnswerEngine::set_param(std::size_t param, std::span<const float> values) {
-  require(param < specs_.size() && !is_set_[param] && static_cast<std::int64_t>(values.size()) == specs_[param].numel(), "invalid_argument",
-          "parameter " + std::to_string(param) + " does not have " + std::to_string(values.size()) + " elements, or is already set");
-  Buffer& target = params_[param];
+void AnswerEngine::set_param(std::size_t param, std::int64_t begin, std::span<const float> values) {
+  require(param < specs_.size() && begin == num_set_[param] && std::ssize(values) <= specs_[param].numel() - begin, "invalid_argument",
+          "parameter " + std::to_string(param) + " does not have " + std::to_string(values.size()) + " elements that follow at " +
+              std::to_string(begin));
+  if (values.empty()) return;
+  std::byte* target = params_[param].data() + static_cast<std::size_t>(begin) * size_of(dtype_);
   if (context_.device.kind == DeviceKind::kCpu) {
-    convert(values, dtype_, target.data());
+    convert(values, dtype_, target);
   } else {
-    copy_bytes(context_, {target.data(), target.num_bytes()}, context_.device, converted(values), Device{});
+    copy_bytes(context_, {target, values.size() * size_of(dtype_)}, context_.device, converted(values), Device{});
   }
-  is_set_[param] = true;
+  num_set_[param] += std::ssize(values);
+  if (num_set_[param] < specs_[param].numel()) return;
   if (const int layer = specs_[param].layer; --unset_[layer] == 0) use_params(layer);
 }
 
@@ -256,7 +259,7 @@ DrawnToken AnswerEngine::draw(const Text& text, const NextToken& next) const {
   const std::int32_t token = draw_token(context_.cpu_isa, next.logits, request.draw, static_cast<std::uint32_t>(text.num_drawn()));
   result.drawn = {token, next.log_prob(token)};
   if (request.top_log_probs > 0) {
-    for (const std::int32_t likely : most_likely(next.logits, static_cast<std::size_t>(request.top_log_probs))) {
+    for (const std::int32_t likely : most_likely(known_tokens(next.logits, request.draw), static_cast<std::size_t>(request.top_log_probs))) {
       result.top.push_back({likely, next.log_prob(likely)});
     }
   }
@@ -280,8 +283,8 @@ std::vector<AnswerEngine::Text*> AnswerEngine::planned_texts() {
 
 std::vector<DrawnToken> AnswerEngine::step() {
   if (!unset_.empty()) {
-    const auto unset = std::ranges::find(is_set_, false) - is_set_.begin();
-    throw Error("invalid_argument", "parameter " + specs_[static_cast<std::size_t>(unset)].name + " was not set");
+    const auto unset = std::ranges::mismatch(num_set_, specs_, {}, {}, &ParamSpec::numel).in2;
+    throw Error("invalid_argument", "parameter " + unset->name + " was not set");
   }
   take_requests();
   admit();

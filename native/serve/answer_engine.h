@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -65,13 +66,15 @@ class AnswerEngine {
   struct Limits {
     std::int64_t max_texts = 32;       // that are in a pass
     std::int64_t cache_tokens = 4096;  // whose keys and values are kept, of all texts together
+    std::int64_t max_length = std::numeric_limits<std::int64_t>::max();  // of a text, if the model and the cache have room for it
   };
 
   /// `dtype`: of weights and products. Throws Error{"invalid_model_config"}, or Error{"invalid_argument"} for limits below 1.
   AnswerEngine(const ModelConfig& config, DType dtype, Device device, int num_threads, CpuIsa cpu_isa, const Limits& limits);
 
-  /// Sets one parameter from fp32 values; each must be set once before the first step().
-  void set_param(std::size_t param, std::span<const float> values);
+  /// Sets elements of a parameter from `begin` on, from fp32 values; all must be set once before the first step(), those of a parameter
+  /// in their order.
+  void set_param(std::size_t param, std::int64_t begin, std::span<const float> values);
 
   /// Tokens of the longest text.
   std::int64_t max_length() const { return decoder_.limits().max_length; }
@@ -128,8 +131,8 @@ class AnswerEngine {
   DType dtype_;
   ModelConfig config_;
   std::vector<Buffer> params_;
-  std::vector<bool> is_set_;
-  std::map<int, std::int64_t> unset_;  // parameters by layer
+  std::vector<std::int64_t> num_set_;  // elements of each parameter
+  std::map<int, std::int64_t> unset_;  // parameters by layer that are not whole
   Decoder decoder_;
   PageCache cache_;
   std::deque<Text> waiting_;

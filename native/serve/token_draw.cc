@@ -92,6 +92,11 @@ void validate(const DrawOptions& options) {
   require(options.top_p > 0 && options.top_p <= 1, "invalid_argument", "top_p must be above 0 and at most 1");
 }
 
+std::span<const float> known_tokens(std::span<const float> logits, const DrawOptions& options) {
+  if (options.num_tokens == 0) return logits;
+  return logits.first(std::min(logits.size(), static_cast<std::size_t>(options.num_tokens)));
+}
+
 std::vector<std::int32_t> most_likely(std::span<const float> logits, std::size_t count) {
   std::vector<std::int32_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
@@ -102,9 +107,7 @@ std::vector<std::int32_t> most_likely(std::span<const float> logits, std::size_t
 }
 
 std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOptions& options, std::uint32_t place) {
-  if (options.num_tokens > 0) {
-    logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(options.num_tokens)));
-  }
+  logits = known_tokens(logits, options);
   if (options.temperature == 0) return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
   const double uniform = uniform_open(philox(options.seed, {place, 0, 0, 0})[0]);
   const std::vector<float> weights = draw_weights(isa, logits, options.temperature);

@@ -5,6 +5,8 @@ import { architectureOf, importConfig } from '../../spec/index.js';
 
 /** Tokens of the longest text. */
 const MAX_CONTEXT = 4096;
+/** Bytes that are read at a time: Node.js 20 has no buffers of 4 GiB. */
+const PIECE_BYTES = 64 * 2 ** 20;
 
 interface TensorEntry {
   dtype: string;
@@ -33,7 +35,12 @@ async function read(file: FileHandle, position: number, bytes: number): Promise<
   return buffer;
 }
 
-/** Converts a tensor to little-endian fp32; a bf16 number is the upper half of the fp32 number. */
+/** Reads bytes `[begin, end)` in pieces. */
+async function* pieces(file: FileHandle, begin: number, end: number): AsyncGenerator<Buffer> {
+  for (let at = begin; at < end; at += PIECE_BYTES) yield read(file, at, Math.min(end - at, PIECE_BYTES));
+}
+
+/** Converts elements to little-endian fp32; a bf16 number is the upper half of the fp32 number. */
 function toFp32(data: Buffer, dtype: string): Uint8Array {
   if (dtype === 'F32') return data;
   if (dtype !== 'BF16') throw new ModelFolderError(`tensors of type ${dtype} cannot be read`);
@@ -43,7 +50,7 @@ function toFp32(data: Buffer, dtype: string): Uint8Array {
 }
 
 /**
- * Loads an exported model (config.json and model.safetensors of a Llama), one tensor at a time.
+ * Loads an exported model (config.json and model.safetensors of a Llama).
  * @param dir a Hugging Face model folder
  * @throws ModelFolderError, NativeError
  */
@@ -55,6 +62,7 @@ export async function loadEngine(dir: string, threads: number): Promise<AnswerEn
     dtype: 'bf16',
     device: 'cpu',
     cache_tokens: Math.min(MAX_CONTEXT, model.max_position_embeddings),
+    max_length: MAX_CONTEXT,
     max_texts: 1,
   });
   try {
@@ -67,9 +75,14 @@ export async function loadEngine(dir: string, threads: number): Promise<AnswerEn
       const tensor = header[name];
       if (!tensor) throw new ModelFolderError(`model.safetensors has no tensor ${name}`);
       const [begin, end] = tensor.data_offsets;
-      const fp32 = toFp32(await read(file, 8 + headerBytes + begin, end - begin), tensor.dtype);
-      if (fp32.length !== 4 * numel) throw new ModelFolderError(`tensor ${name} has the wrong size`);
-      engine.setParam(index, fp32);
+      if (end - begin !== numel * (tensor.dtype === 'F32' ? 4 : 2))
+        throw new ModelFolderError(`tensor ${name} has the wrong size`);
+      let set = 0;
+      for await (const piece of pieces(file, 8 + headerBytes + begin, 8 + headerBytes + end)) {
+        const fp32 = toFp32(piece, tensor.dtype);
+        engine.setParam(index, set, fp32);
+        set += fp32.length / 4;
+      }
     }
     return engine;
   } catch (error) {

@@ -15,7 +15,7 @@ import type { StoredWeights } from '../tasks/protocol.js';
 import { ChunkReader } from './chunk-reader.js';
 import { TensorReader } from './tensor-reader.js';
 
-/** Reads a whole parameter in pieces, in the order of its elements: fp32, little-endian. */
+/** Reads a whole parameter in pieces of whole elements, in their order: fp32, little-endian. */
 export type ReadParam = (param: string, numel: number) => AsyncIterable<Uint8Array>;
 
 type Precision = ResolvedJobSpec['train']['precision'];

@@ -1,11 +1,14 @@
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { openObjectStore } from '../../platform/object-store/index.js';
-import { storeModel, testModel } from '../../platform/testing/models.js';
-import type { CoreEngine } from '../native/adapter.js';
+import { modelFolder, storeModel, TINY_CONFIG, testData, testModel } from '../../platform/testing/models.js';
+import { modelParams } from '../../spec/index.js';
+import type { CoreEngine, ParamInfo } from '../native/adapter.js';
 import { fakeCore } from '../testing/fake-core.js';
 import { loadModel, type ServeTask } from './load-model.js';
+import { shapeOf } from './served-source.js';
 
+const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 const GPU = { free_bytes: 50, total_bytes: 100 };
 
 /** Loads a model whose engine needs so many bytes; an error takes the place of the engine. */
@@ -20,7 +23,7 @@ async function load(t: Test, gpu: ServeTask['gpu'], needed: number | Error) {
     weights: { model: testModel(id), base_model: null },
     threads: 1,
     gpu,
-    retry: { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 },
+    retry: ONCE,
   } as unknown as ServeTask;
   const createEngine: typeof core.createEngine = (model, options) => {
     devices.push(options.device);
@@ -39,6 +42,42 @@ t.test('a model is loaded where it fits', async (t) => {
   const onCpu = await load(t, null, 1);
   await onCpu.loading;
   t.strictSame(onCpu.devices, ['cpu']);
+});
+
+t.test('parameters of any size are set in pieces, and no text is longer than 32,768 tokens', async (t) => {
+  const id = 'mdl_01J00000000000000000000000';
+  const config = { ...TINY_CONFIG, vocab_size: 50_000, max_position_embeddings: 1_000_000 };
+  const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
+  await storeModel(objects, id, modelFolder({ config, dtype: 'F32' }));
+  const core = fakeCore();
+  const params = modelParams(shapeOf({ model: { ...testModel(id), config }, base_model: null }).architecture);
+  const table = params.map((param, index) => ({ ...param, index }) as unknown as ParamInfo);
+  const set = new Map<number, Uint8Array[]>();
+  const lengths: number[] = [];
+  const createEngine: typeof core.createEngine = (model, options) => {
+    lengths.push(options.max_length, options.cache_tokens);
+    const setParam: CoreEngine['setParam'] = (index, begin, fp32) => {
+      const before = set.get(index) ?? [];
+      t.equal(
+        before.reduce((sum, { length }) => sum + length, 0),
+        4 * begin,
+      );
+      set.set(index, [...before, Buffer.from(fp32)]);
+    };
+    return Object.assign(core.createEngine(model, options), { setParam });
+  };
+  const task = {
+    weights: { model: { ...testModel(id), config }, base_model: null },
+    threads: 1,
+    gpu: null,
+    retry: ONCE,
+  };
+  await loadModel(objects, { ...core, createEngine, paramTable: () => table }, task as unknown as ServeTask);
+  for (const { index, name, shape } of table)
+    t.ok(Buffer.concat(set.get(index) ?? []).equals(testData(name, shape, 'F32')), name);
+  t.ok((set.get(0)?.length ?? 0) > 1, 'the embedding has more bytes than a piece');
+  t.equal(lengths[0], 32_768);
+  t.ok((lengths[1] ?? 0) > 32_768, 'although more tokens have room in the cache');
 });
 
 t.test('one that others leave no memory for waits; one that is too large never fits', async (t) => {

@@ -3,6 +3,7 @@ import { tokenizerOf } from '../../platform/encoding/encode-batch.js';
 import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { totalMemory, usableMemory } from '../../platform/process/usable-memory.js';
+import { ELEMENT_BYTES } from '../../platform/safetensors/header.js';
 import type { Architecture } from '../../spec/index.js';
 import { toRankError } from '../common/errors.js';
 import type { ReadParam } from '../export/base-reader.js';
@@ -27,7 +28,7 @@ type Core = Pick<
 >;
 
 /**
- * Loads the weights of a host, in the precision of their training. Only the parameters of one layer are in memory besides them.
+ * Loads the weights of a host, in the precision of their source. Only the parameters of one layer are in memory besides them.
  * @throws ZerofleetError `model_does_not_fit`, `model_memory_in_use`; `manifest_invalid`, `shard_corrupt`; `model_not_found`; errors of the object store and of the
  *   native core
  */
@@ -42,6 +43,7 @@ export async function loadModel(
     dtype: precision,
     device: gpu === null ? 'cpu' : 'cuda',
     cache_tokens: cacheTokens(model, elementBytes(precision)),
+    max_length: MAX_LENGTH,
     max_texts: MAX_TEXTS,
   });
   try {
@@ -50,8 +52,13 @@ export async function loadModel(
       'base' in weights
         ? await openBase(objects, core, weights, retry)
         : await openWeights(objects, core, weights, retry);
-    for (const { index, name, numel } of core.paramTable(model))
-      engine.setParam(index, await whole(read(name, numel)));
+    for (const { index, name, numel } of core.paramTable(model)) {
+      let begin = 0;
+      for await (const piece of read(name, numel)) {
+        engine.setParam(index, begin, piece);
+        begin += piece.length / ELEMENT_BYTES.F32;
+      }
+    }
   } catch (error) {
     engine.close();
     throw error;

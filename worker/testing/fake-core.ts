@@ -88,8 +88,9 @@ class FakeEngine implements CoreEngine {
   private readonly adapters = new Map<number, Uint8Array[]>();
   private readonly texts = new Map<number, { options: AnswerOptions; num_drawn: number }>();
 
-  setParam(index: number, fp32: Uint8Array): void {
-    this.hash.update(`${index}:`).update(fp32);
+  setParam(index: number, begin: number, fp32: Uint8Array): void {
+    if (begin === 0) this.hash.update(`${index}:`);
+    this.hash.update(fp32);
   }
 
   add(id: number, _prompt: readonly number[], options: AnswerOptions): void {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ TEST_CASE("answer engine: log-probabilities have the bits of the trainer's losse
   }
 }
 
-TEST_CASE("answer engine: each parameter is set once, in any order; memory is known before") {
+TEST_CASE("answer engine: each parameter is set once, in any order and in pieces; memory is known before") {
   for (const std::string family : {"llama", "gpt2", "mixtral"}) {
     INFO(family);
     const ModelConfig config = config_of(family);
@@ -65,10 +66,18 @@ TEST_CASE("answer engine: each parameter is set once, in any order; memory is kn
     AnswerEngine engine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {4, 256});
     const std::size_t num_bytes = engine.num_bytes();
     CHECK(code_of([&] { engine.step(); }) == "invalid_argument");
-    for (std::size_t param = weights.size(); param-- > 0;) engine.set_param(param, weights[param]);
+    for (std::size_t param = weights.size(); param-- > 0;) {
+      const std::span<const float> values(weights[param]), first = values.first(values.size() / 3);
+      const std::int64_t begin = std::ssize(first);
+      CHECK(code_of([&] { engine.set_param(param, begin, values.subspan(first.size())); }) == "invalid_argument");
+      engine.set_param(param, 0, first);
+      CHECK(code_of([&] { engine.set_param(param, 0, first); }) == "invalid_argument");
+      CHECK(code_of([&] { engine.set_param(param, begin, values); }) == "invalid_argument");
+      engine.set_param(param, begin, values.subspan(first.size()));
+    }
     CHECK(engine.num_bytes() == num_bytes);
     CHECK(straight.engine.num_bytes() == num_bytes);
-    CHECK(code_of([&] { engine.set_param(0, weights[0]); }) == "invalid_argument");
+    CHECK(code_of([&] { engine.set_param(0, 0, weights[0]); }) == "invalid_argument");
     const std::uint64_t id = straight.add({1, 2, 3}, 5, 9);
     AnswerRequest request = straight.request({1, 2, 3}, 5, 9);
     engine.add(request);
@@ -95,6 +104,27 @@ TEST_CASE("answer engine: end tokens and lengths end a text") {
   CHECK(ended.finish == Finish::kEndToken);
   const std::int64_t longest = writer.engine.max_length();
   CHECK(std::ssize(writer.finish(writer.add({1, 2, 3}, 1000, 1)).tokens) == longest - 3);
+  Writer shorter(config, {4, 256, 20});
+  CHECK(shorter.engine.max_length() == 20);
+  CHECK(std::ssize(shorter.finish(shorter.add({1, 2, 3}, 1000, 1)).tokens) == 17);
+  CHECK(code_of([&] { shorter.add(Tokens(20, 1), 1, 1); }) == "prompt_too_long");
+}
+
+TEST_CASE("answer engine: tokens that the tokenizer does not know are neither drawn nor told") {
+  const ModelConfig config = config_of("llama");
+  Writer writer(config, {4, 256});
+  AnswerRequest request = writer.request({1, 2, 3}, 20, 1);
+  request.draw.num_tokens = 3;
+  request.top_log_probs = 5;
+  const std::uint64_t id = request.id;
+  writer.engine.add(request);
+  const Answer& answer = writer.finish(id);
+  for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
+    CHECK(answer.tokens[i] < 3);
+    Tokens top = answer.top[i];
+    std::ranges::sort(top);
+    CHECK(top == Tokens{0, 1, 2});
+  }
 }
 
 TEST_CASE("answer engine: a cancelled text is gone and its pages are free; refused requests are not there") {

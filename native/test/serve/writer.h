@@ -56,7 +56,7 @@ struct Writer {
   Writer(const ModelConfig& config, const AnswerEngine::Limits& limits, DType dtype = DType::kBF16, int threads = 2, Device device = {})
       : engine(config, dtype, device, threads, best_cpu_isa(), limits) {
     const auto weights = weights_of(config);
-    for (std::size_t param = 0; param < weights.size(); ++param) engine.set_param(param, weights[param]);
+    for (std::size_t param = 0; param < weights.size(); ++param) engine.set_param(param, 0, weights[param]);
   }
 
   AnswerRequest request(Tokens prompt, std::int64_t max_tokens, std::uint64_t seed) {
