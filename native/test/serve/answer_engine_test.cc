@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "test/all_dtypes.h"
 #include "test/error_code.h"
 #include "test/serve/writer.h"
 
@@ -47,7 +48,7 @@ TEST_CASE("answer engine: an answer has the same bits alone, among strangers, af
 
 TEST_CASE("answer engine: log-probabilities have the bits of the trainer's losses of the same text") {
   for (const auto& [family, config] : family_configs()) {
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : kAllDTypes) {
       CAPTURE(family + " " + name_of(dtype));
       std::mt19937 random(4);
       const Tokens prompt = random_tokens(random, 9, config.vocab_size);

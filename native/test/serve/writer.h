@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "kernels/flat/cast.h"
 #include "model/config/param_specs.h"
 #include "model/transformer/transformer.h"
 #include "serve/answer_engine.h"
@@ -114,8 +115,7 @@ inline void check_losses(const ModelConfig& config, DType dtype, const std::vect
   std::vector<const std::byte*> pointers;
   for (const auto& values : weights) {
     params.emplace_back(values.size() * size_of(dtype));
-    if (dtype == DType::kF32) std::ranges::copy(values, reinterpret_cast<float*>(params.back().data()));
-    else std::ranges::transform(values, reinterpret_cast<bf16*>(params.back().data()), to_bf16);
+    cast_from_f32(machine.ctx, values, dtype, {params.back().data(), params.back().size()});
     pointers.push_back(params.back().data());
   }
   trainer.bind_params(pointers);
