@@ -14,6 +14,7 @@ import { documentText, jsonObject } from '../../platform/models/read-document.js
 import { chatTemplateOf } from '../../platform/models/tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { importConfig, tokenizerModel } from '../../spec/index.js';
+import { newGenerationConfig } from './generation-config.js';
 
 /** File of an export that does not depend on the trained weights. */
 export interface Companion {
@@ -52,7 +53,7 @@ export function tokenizerSource({ model, data }: ResolvedJobSpec): string | null
 
 /**
  * Returns the files next to the weights, sorted by name: those of the initial model; the tokenizer of the job if it is another model's, no
- * tokenizer for bytes, and the job's chat template if it is another one.
+ * tokenizer for bytes, and the job's chat template and the tokens at which answers end if they are others.
  */
 export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec): Promise<Companion[]> {
   const source = sourceFolder(spec);
@@ -64,9 +65,12 @@ export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec):
   if (tokenizer === null) return others;
   const folder = modelKey(tokenizer);
   const theirs = folder === source ? files : await filesOf(objects, folder, TOKENIZER_FILES);
-  const template = await newTemplate(objects, folder, spec.data.chat_template);
+  const changed = [
+    ...(await newTemplate(objects, folder, spec.data.chat_template)),
+    ...(await newGenerationConfig(objects, spec, { tokenizer, source })),
+  ];
   const all = new Map(others.map((file) => [file.name, file]));
-  for (const file of [...theirs, ...template]) all.set(file.name, file);
+  for (const file of [...theirs, ...changed]) all.set(file.name, file);
   return [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
