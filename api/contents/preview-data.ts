@@ -1,6 +1,6 @@
 /** The beginning of a dataset as a job reads it, in an inspection thread (api/inspection/tasks.ts). */
 import type { DataPreview } from '../../contracts/index.js';
-import { parseLine } from '../../contracts/jsonl.js';
+import { parseLine } from '../../contracts/jsonl/line.js';
 import { DataCounts } from '../../platform/encoding/data-summary.js';
 import type {
   DocumentEncoder,

@@ -1,5 +1,5 @@
-import type { JsonlDocument } from '../../contracts/jsonl.js';
-import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl-preferences.js';
+import type { JsonlDocument } from '../../contracts/jsonl/line.js';
+import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl/preferences.js';
 import type { Unit } from '../../spec/index.js';
 import type { ChatTemplate, RenderedText, Span } from './chat-template.js';
 import type { TextPiece } from './text-pieces.js';

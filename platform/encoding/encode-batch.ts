@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { badLine, parseLine } from '../../contracts/jsonl.js';
-import { BadLine } from '../../contracts/jsonl-fields.js';
+import { BadLine } from '../../contracts/jsonl/fields.js';
+import { badLine, parseLine } from '../../contracts/jsonl/line.js';
 import type { Unit } from '../../spec/index.js';
 import type { LineBatch } from '../datasets/line-batches.js';
 import { BytesTokenizer } from './bytes-tokenizer.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { parseLine } from '../../contracts/jsonl.js';
+import { parseLine } from '../../contracts/jsonl/line.js';
 import type { Unit } from '../../spec/index.js';
 import { projectRoot } from '../process/root.js';
 import { makeEncoder } from './encode-batch.js';

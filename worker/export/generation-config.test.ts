@@ -40,13 +40,8 @@ async function written(
   }
   const spec = testSpec({ data: { tokenizer, chat_template }, init_from: model === null ? null : { model } });
   const source = model === null ? null : modelKey(model);
-  const [file, ...others] = await newGenerationConfig(objects, spec, { tokenizer, source });
-  t.same(others, []);
-  if (file === undefined) return null;
-  t.equal(file.name, 'generation_config.json');
-  let text = '';
-  for await (const piece of file.content()) text += Buffer.from(piece).toString();
-  return JSON.parse(text);
+  const text = await newGenerationConfig(objects, spec, { tokenizer, source });
+  return text && JSON.parse(text);
 }
 
 t.test('generation stops where the turns of the training end', async (t) => {

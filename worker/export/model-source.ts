@@ -1,12 +1,13 @@
 /** Files that an export takes from the uploaded models of its job. */
 import { isDeepStrictEqual } from 'node:util';
-import { parseExactly } from '../../contracts/exact-json.js';
 import { modelKey, type ResolvedJobSpec } from '../../contracts/index.js';
+import { parseExactly } from '../../contracts/jsonl/exact-json.js';
 import { readText } from '../../platform/encoding/tokenizer-store.js';
 import {
   CHAT_TEMPLATE_FILE,
   COMPANION_FILES,
   CONFIG_FILE,
+  GENERATION_CONFIG_FILE,
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILES,
 } from '../../platform/models/documents.js';
@@ -65,9 +66,10 @@ export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec):
   if (tokenizer === null) return others;
   const folder = modelKey(tokenizer);
   const theirs = folder === source ? files : await filesOf(objects, folder, TOKENIZER_FILES);
+  const generation = await newGenerationConfig(objects, spec, { tokenizer, source });
   const changed = [
     ...(await newTemplate(objects, folder, spec.data.chat_template)),
-    ...(await newGenerationConfig(objects, spec, { tokenizer, source })),
+    ...(generation === null ? [] : [textFile(GENERATION_CONFIG_FILE, generation)]),
   ];
   const all = new Map(others.map((file) => [file.name, file]));
   for (const file of [...theirs, ...changed]) all.set(file.name, file);
@@ -89,10 +91,14 @@ async function newTemplate(
   const file = await readText(objects, folder, CHAT_TEMPLATE_FILE);
   const fields = jsonObject(TOKENIZER_CONFIG_FILE, config ?? '{}', 'tokenizer_invalid');
   if (template === chatTemplateOf(fields, file ?? undefined)) return [];
+  return [textFile(CHAT_TEMPLATE_FILE, template)];
+}
+
+function textFile(name: string, text: string): Companion {
   const content = async function* () {
-    yield Buffer.from(template);
+    yield Buffer.from(text);
   };
-  return [{ name: CHAT_TEMPLATE_FILE, content }];
+  return { name, content };
 }
 
 async function filesOf(

@@ -1,5 +1,5 @@
 import { type DataPreview, type Dataset, datasetKey } from '../../../contracts/index.js';
-import { MAX_LINE_BYTES } from '../../../contracts/jsonl.js';
+import { MAX_LINE_BYTES } from '../../../contracts/jsonl/line.js';
 import { readTokenizerBytes } from '../../../platform/encoding/tokenizer-store.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import { tokenizerModel, unitOf } from '../../../spec/index.js';
