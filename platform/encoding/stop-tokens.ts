@@ -8,12 +8,17 @@ export function stopTokens(tokenizer: PromptTokenizer, template: ChatTemplate | 
   return [...new Set(found.filter((token) => token !== null))];
 }
 
+/** Returns the token with which the text behind a turn begins if it is a special token, which has no text; otherwise null. */
+export function endToken(tokenizer: PromptTokenizer, end_text: string): number | null {
+  const [first] = end_text === '' ? [] : tokenizer.encodeChat({ text: end_text, literal: [] });
+  return first !== undefined && tokenizer.decodeAfter([], [first]) === '' ? first : null;
+}
+
 /** Returns null for a template that ends a turn with a plain text, or with nothing, and for one that needs other messages than these. */
 function turnEnd(tokenizer: PromptTokenizer, template: ChatTemplate): number | null {
   try {
     const { end } = template.generationPrompt([{ role: 'user', content: 'a' }]);
-    const [first] = tokenizer.encodeChat({ text: end.trim(), literal: [] });
-    return first !== undefined && tokenizer.decodeAfter([], [first]) === '' ? first : null;
+    return endToken(tokenizer, end.trim());
   } catch (error) {
     if (error instanceof ZerofleetError) return null;
     throw error;
