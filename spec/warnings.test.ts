@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { JobSpec, Model } from '../contracts/index.js';
 import { LLAMA, SMALLEST } from './testing/documents.js';
-import { jobWarnings, modelWarnings } from './warnings.js';
+import { dataWarnings, jobWarnings, modelWarnings } from './warnings.js';
 
 const document = (changes: Partial<JobSpec>): JobSpec => ({ ...SMALLEST, ...changes });
 const pointers = (warnings: readonly { pointer: string }[]) => warnings.map(({ pointer }) => pointer);
@@ -58,4 +58,16 @@ t.test('warnings of an uploaded model', async (t) => {
   );
   const alone = { ...model, model_type: null, config: {} };
   t.strictSame(modelWarnings(alone), [], 'a tokenizer alone has no configuration');
+});
+
+t.test('warnings of a dataset', async (t) => {
+  t.strictSame(dataWarnings({ documents: 3, without_stop_token: 0, with_two_begins: 0 }), []);
+  t.match(dataWarnings({ documents: 3, without_stop_token: 2, with_two_begins: 1 }), [
+    {
+      pointer: '/data/chat_template',
+      code: 'no_stop_token',
+      message: /^in 2 of 3 texts .*\{% generation %\}/,
+    },
+    { pointer: '/data/dataset', code: 'repeated_begin', message: /^1 of 3 texts begin with/ },
+  ]);
 });

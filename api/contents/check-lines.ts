@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Dataset } from '../../contracts/index.js';
-import { badLine, type JsonlDocument, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
-import { BadLine } from '../../contracts/jsonl-fields.js';
+import { BadLine } from '../../contracts/jsonl/fields.js';
+import { badLine, type JsonlDocument, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl/line.js';
 import { type LineBatch, lineTooLong } from '../../platform/datasets/line-batches.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 

@@ -1,16 +1,16 @@
 /** The beginning of a dataset as a job reads it, in an inspection thread (api/inspection/tasks.ts). */
 import type { DataPreview } from '../../contracts/index.js';
-import { parseLine } from '../../contracts/jsonl.js';
+import { parseLine } from '../../contracts/jsonl/line.js';
 import { DataCounts } from '../../platform/encoding/data-summary.js';
-import type { EncodedDocument, ReadableText } from '../../platform/encoding/document-encoder.js';
-import {
-  type EncoderSetup,
-  type Encoders,
-  makeEncoders,
-  ofLine,
-} from '../../platform/encoding/encode-batch.js';
+import type {
+  DocumentEncoder,
+  EncodedDocument,
+  ReadableText,
+} from '../../platform/encoding/document-encoder.js';
+import { type EncoderSetup, makeEncoder, ofLine } from '../../platform/encoding/encode-batch.js';
 import { type TokenizerBytes, tokenizerTexts } from '../../platform/encoding/tokenizer-store.js';
 import { countTargets } from '../../platform/encoding/tokens.js';
+import { dataWarnings } from '../../spec/index.js';
 
 export interface DataBeginning extends Omit<EncoderSetup, 'tokenizer'> {
   /** Whole lines of JSONL, or a text that may end inside of a character. */
@@ -25,9 +25,8 @@ export interface DataBeginning extends Omit<EncoderSetup, 'tokenizer'> {
   num_texts: number;
 }
 
-export interface ReadBeginning {
+export interface ReadBeginning extends Pick<DataPreview, 'texts' | 'warnings'> {
   counts: Omit<NonNullable<DataPreview['read']>, 'share' | 'bytes'>;
-  texts: DataPreview['texts'];
 }
 
 type PreviewText = DataPreview['texts'][number];
@@ -44,35 +43,40 @@ const SHOWN = 2_000;
 export function previewData({ tokenizer, ...beginning }: DataBeginning): ReadBeginning {
   const { packing, sequence_length, num_texts } = beginning;
   const files = tokenizer && tokenizerTexts(tokenizer);
-  const encoders = makeEncoders({ ...beginning, tokenizer: files });
+  const encoder = makeEncoder({ ...beginning, tokenizer: files });
   const counts = new DataCounts(sequence_length);
   const texts: PreviewText[] = [];
-  for (const { text, encoded } of encodedTexts(beginning, encoders, tokenizer === null)) {
+  for (const { text, encoded } of encodedTexts(beginning, encoder, tokenizer === null)) {
     counts.add({ ...encoded, starts: true });
     if (texts.length < num_texts) texts.push(shown(text, encoded));
   }
-  const { documents, tokens, targets, long_documents } = counts.end();
+  const summary = counts.end();
+  const { documents, tokens, targets, long_documents } = summary;
   const long_texts = packing === 'whole' ? long_documents : 0;
-  return { counts: { texts: documents, tokens, targets, long_texts }, texts };
+  return {
+    counts: { texts: documents, tokens, targets, long_texts },
+    texts,
+    warnings: dataWarnings(summary),
+  };
 }
 
 function* encodedTexts(
   { content, is_whole, format }: Pick<DataBeginning, 'content' | 'is_whole' | 'format'>,
-  { tokenizer, documents }: Encoders,
+  encoder: DocumentEncoder,
   areBytes: boolean,
 ): Generator<EncodedText> {
   const decoded = new TextDecoder('utf-8', { ignoreBOM: true }).decode(content, { stream: !is_whole });
   if (format === 'text') {
     // A `tokenizer.json` reads CR LF as LF.
     const text = areBytes ? decoded : decoded.replaceAll('\r\n', '\n');
-    const tokens = tokenizer.encodePiece(text, { first: true, last: is_whole, after_line: false });
-    yield { text: { kind: 'document', text }, encoded: { tokens, counts: null } };
+    const place = { first: true, last: is_whole, after_line: false };
+    yield { text: { kind: 'document', text }, encoded: encoder.encodePiece(text, place) };
     return;
   }
   for (const [index, line] of decoded.split('\n').entries()) {
     if (line.trim() === '') continue;
     yield* ofLine(index + 1, () =>
-      documents.read(parseLine(line)).map((text) => ({ text, encoded: documents.encodeText(text) })),
+      encoder.read(parseLine(line)).map((text) => ({ text, encoded: encoder.encodeText(text) })),
     );
   }
 }

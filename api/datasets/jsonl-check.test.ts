@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { MAX_LINE_BYTES } from '../../contracts/jsonl.js';
+import { MAX_LINE_BYTES } from '../../contracts/jsonl/line.js';
 import { checkLines } from '../contents/check-lines.js';
 import { JsonlCheck } from './jsonl-check.js';
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { hasUnpairedSurrogate } from '../../contracts/exact-json.js';
 import { ZerofleetError } from '../../contracts/index.js';
+import { hasUnpairedSurrogate } from '../../contracts/jsonl/exact-json.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 
 /** Far more than any document has. Within these limits recursive traversal is safe and fast. */

@@ -2182,8 +2182,8 @@ export interface components {
             /**
              * @description Division of documents into sequences. `split`: documents are concatenated and cut every `sequence_length`
              *     tokens. `whole`: each sequence contains as many whole documents as fit, followed by padding; a document that is
-             *     too long is truncated. In both cases a token attends to its own document only, and no token is trained to
-             *     predict another document. `whole` by default for `format=jsonl`, otherwise `split`. Preferences are `whole`: each
+             *     too long is cut every `sequence_length` tokens, and all its parts are trained on. In both cases a token attends
+             *     to its own document only, and no token is trained to predict another document. `whole` by default for `format=jsonl`, otherwise `split`. Preferences are `whole`: each
              *     completion with its prompt is a sequence, and its end is cut off if it is too long.
              * @enum {string}
              */
@@ -3100,7 +3100,7 @@ export interface components {
             errors?: components["schemas"]["FieldError"][];
         };
         /**
-         * @description An accepted field without effect.
+         * @description Something accepted that has no effect, or not the intended one.
          * @example {
          *       "pointer": "/deepspeed_config/comms_config",
          *       "code": "field_without_effect",
@@ -3108,14 +3108,14 @@ export interface components {
          *     }
          */
         Warning: {
-            /** @description JSON pointer into the job document of the request, or into the returned model. */
+            /** @description JSON pointer into the job document, or into the returned model. */
             pointer: string;
             /**
              * @description Stable code of the warning
              * @enum {string}
              */
-            code: "field_without_effect" | "tokenizer_not_read";
-            /** @description The field without effect and the reason, for users. */
+            code: "field_without_effect" | "no_stop_token" | "repeated_begin" | "tokenizer_not_read";
+            /** @description What was found and what to do, for users. */
             message: string;
         };
         /**
@@ -3869,6 +3869,7 @@ export interface components {
          *         "targets": 96,
          *         "long_texts": 0
          *       },
+         *       "warnings": [],
          *       "texts": [
          *         {
          *           "parts": [
@@ -3892,6 +3893,8 @@ export interface components {
             read: components["schemas"]["DataRead"] | null;
             /** @description The first texts. */
             texts: components["schemas"]["PreviewText"][];
+            /** @description Texts that were read and do not teach what their writer probably wants. */
+            warnings: components["schemas"]["Warning"][];
         };
         /** @description Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
         RanksPatch: {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { MAX_LINE_BYTES } from '../../contracts/jsonl.js';
+import { MAX_LINE_BYTES } from '../../contracts/jsonl/line.js';
 import { lineBatches } from './line-batches.js';
 
 async function gather(chunks: readonly Uint8Array[], wanted: number) {

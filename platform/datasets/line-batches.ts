@@ -1,4 +1,4 @@
-import { badLine, MAX_LINE_BYTES } from '../../contracts/jsonl.js';
+import { badLine, MAX_LINE_BYTES } from '../../contracts/jsonl/line.js';
 
 /** Whole lines of a JSONL dataset. */
 export interface LineBatch {

@@ -8,6 +8,7 @@ import type { Tokens } from './tokens.js';
 export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
   readonly vocab_size = 256;
   readonly end = null;
+  readonly begin_text = null;
   readonly variables = {};
   readonly special_texts = null;
 

@@ -1,7 +1,7 @@
 import type { Template } from '@huggingface/jinja';
 import type { ChatMessage } from '../../contracts/index.js';
-import type { JsonlChat } from '../../contracts/jsonl.js';
-import { type JsonlMessage, LEARNED_ROLE } from '../../contracts/jsonl-fields.js';
+import { type JsonlMessage, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
+import type { JsonlChat } from '../../contracts/jsonl/line.js';
 import {
   BEGIN_MARK,
   DATE_FUNCTION,

@@ -10,6 +10,9 @@ export interface DataSummary {
   max_token: number;
   /** Documents that do not fit into one sequence; they are read in parts without attention between them. */
   long_documents: number;
+  /** Documents with each of the flaws of `TextFlaws`. */
+  without_stop_token: number;
+  with_two_begins: number;
 }
 
 /** Counts a stream of tokens. */
@@ -20,17 +23,21 @@ export class DataCounts {
     targets: 0,
     max_token: -1,
     long_documents: 0,
+    without_stop_token: 0,
+    with_two_begins: 0,
   };
   /** Tokens of the current document. */
   private length = 0;
 
   constructor(private readonly sequence_length: number) {}
 
-  add({ tokens, counts, starts }: TokenPiece): void {
+  add({ tokens, counts, starts, flaws }: TokenPiece): void {
     const { summary } = this;
     if (starts) {
       this.endDocument();
       summary.documents++;
+      summary.without_stop_token += Number(flaws?.without_stop_token ?? false);
+      summary.with_two_begins += Number(flaws?.with_two_begins ?? false);
     }
     this.length += tokens.length;
     summary.tokens += tokens.length;

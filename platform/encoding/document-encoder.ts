@@ -1,18 +1,16 @@
-import type { JsonlDocument } from '../../contracts/jsonl.js';
-import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl-preferences.js';
+import type { JsonlDocument } from '../../contracts/jsonl/line.js';
+import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl/preferences.js';
 import type { Unit } from '../../spec/index.js';
 import type { ChatTemplate, RenderedText, Span } from './chat-template.js';
 import type { TextPiece } from './text-pieces.js';
-import type { Tokens } from './tokens.js';
+import type { TextFlaws, TokenPiece, Tokens } from './tokens.js';
 
-export interface EncodedDocument {
-  tokens: Tokens;
-  /** 1 for each token that counts as a target; null: all of them. */
-  counts: Uint8Array | null;
-}
+export type EncodedDocument = Pick<TokenPiece, 'tokens' | 'counts' | 'flaws'>;
 
 /** Converts text to tokens. */
 export interface TextTokenizer {
+  /** The text of the token that is put before each text; null if there is none. */
+  readonly begin_text: string | null;
   /** Encodes a whole document, with the tokenizer's special tokens around it. */
   encodeDocument(text: string): Tokens;
   /** Encodes a part of a long document: the concatenated tokens of all parts equal those of the document. */
@@ -41,10 +39,12 @@ export type ReadableText =
 
 /** Converts documents to tokens; messages need a template. */
 export class DocumentEncoder {
+  /** @param stops tokens that end answers; null: chats are not searched for them */
   constructor(
     private readonly tokenizer: TextTokenizer,
     private readonly template: ChatTemplate | null,
     private readonly unit: Unit | null = null,
+    private readonly stops: readonly number[] | null = null,
   ) {}
 
   /**
@@ -71,14 +71,40 @@ export class DocumentEncoder {
   }
 
   encodeText(read: ReadableText): EncodedDocument {
+    const { text } = read;
     switch (read.kind) {
       case 'document':
-        return { tokens: this.tokenizer.encodeDocument(read.text), counts: null };
-      case 'chat':
-        return this.tokenizer.encodeSpans(read.text, read.learned);
-      case 'completion':
-        return marked(this.tokenizer.encodeCompletion(read.text, read.begin), read.label);
+        return {
+          tokens: this.tokenizer.encodeDocument(read.text),
+          counts: null,
+          flaws: this.flawsOf(text, null),
+        };
+      case 'chat': {
+        const encoded = this.tokenizer.encodeSpans(read.text, read.learned);
+        return { ...encoded, flaws: this.flawsOf(text, encoded) };
+      }
+      case 'completion': {
+        const encoded = this.tokenizer.encodeCompletion(read.text, read.begin);
+        return { ...marked(encoded, read.label), flaws: this.flawsOf(text, encoded) };
+      }
     }
+  }
+
+  /** Encodes a part of a text that is one document. */
+  encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): EncodedDocument {
+    const tokens = this.tokenizer.encodePiece(text, place);
+    return { tokens, counts: null, ...(place.first && { flaws: this.flawsOf(text, null) }) };
+  }
+
+  /** @param answer tokens of which the learned ones are an answer; null for a text without one */
+  private flawsOf(text: string | RenderedText, answer: CountedTokens | null): TextFlaws {
+    const { begin_text } = this.tokenizer;
+    const ends = (token: number, index: number) =>
+      answer?.counts[index] === 1 && this.stops?.includes(token) === true;
+    return {
+      without_stop_token: answer !== null && this.stops !== null && !answer.tokens.some(ends),
+      with_two_begins: typeof text === 'string' && begin_text !== null && text.startsWith(begin_text),
+    };
   }
 
   private readCompletion(

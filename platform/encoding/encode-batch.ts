@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { badLine, parseLine } from '../../contracts/jsonl.js';
-import { BadLine } from '../../contracts/jsonl-fields.js';
+import { BadLine } from '../../contracts/jsonl/fields.js';
+import { badLine, parseLine } from '../../contracts/jsonl/line.js';
 import type { Unit } from '../../spec/index.js';
 import type { LineBatch } from '../datasets/line-batches.js';
 import { BytesTokenizer } from './bytes-tokenizer.js';
@@ -8,7 +8,9 @@ import { ChatTemplate } from './chat-template.js';
 import { DocumentEncoder, type EncodedDocument, type TextTokenizer } from './document-encoder.js';
 import { HfTokenizer, type TokenizerFiles } from './hf-tokenizer.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
+import { stopTokens } from './stop-tokens.js';
 import type { TextPiece } from './text-pieces.js';
+import type { TextFlaws } from './tokens.js';
 
 /** Tokenizer and template of an encoder. */
 export interface EncoderSetup {
@@ -34,6 +36,8 @@ export interface EncodedBatch {
   counts: Uint8Array | null;
   /** Number of tokens of each document. */
   lengths: number[];
+  /** Flaws of each document, as far as it has any. */
+  flaws: (TextFlaws | undefined)[];
   /** True if each begins a document; false for the continuation of one. */
   starts: boolean;
 }
@@ -46,38 +50,30 @@ export function tokenizerOf({
   return tokenizer === null ? new BytesTokenizer() : new HfTokenizer(tokenizer, parse_special_tokens);
 }
 
-/** Encoders of parts of a text, and of whole documents. */
-export interface Encoders {
-  tokenizer: TextTokenizer;
-  documents: DocumentEncoder;
-}
-
 /** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
-export function makeEncoders(setup: EncoderSetup): Encoders {
+export function makeEncoder(setup: EncoderSetup): DocumentEncoder {
   const { chat_template, template_date: date, unit } = setup;
   const tokenizer = tokenizerOf(setup);
   const { variables: tokens, special_texts } = tokenizer;
   const template =
     chat_template === null ? null : new ChatTemplate(chat_template, { tokens, special_texts, date });
-  return { tokenizer, documents: new DocumentEncoder(tokenizer, template, unit) };
+  const stops = setup.tokenizer === null ? null : stopTokens(tokenizer, template);
+  return new DocumentEncoder(tokenizer, template, unit, stops);
 }
 
 export class BatchEncoder {
-  private readonly tokenizer: TextTokenizer;
   private readonly documents: DocumentEncoder;
 
-  /** @throws as `makeEncoders` */
+  /** @throws as `makeEncoder` */
   constructor(setup: EncoderSetup) {
-    const { tokenizer, documents } = makeEncoders(setup);
-    this.tokenizer = tokenizer;
-    this.documents = documents;
+    this.documents = makeEncoder(setup);
   }
 
   /** @throws ZerofleetError naming the line, such as `dataset_line_invalid` */
   encode(batch: Batch): EncodedBatch {
     if ('first_line' in batch) return gather(this.lines(batch), true);
     const { bytes, ...place } = batch;
-    return gather([{ tokens: this.tokenizer.encodePiece(textOf(bytes), place), counts: null }], place.first);
+    return gather([this.documents.encodePiece(textOf(bytes), place)], place.first);
   }
 
   private lines({ bytes, first_line }: LineBatch): EncodedDocument[] {
@@ -115,5 +111,5 @@ function gather(documents: readonly EncodedDocument[], starts: boolean): Encoded
     if (document.counts) counts?.set(document.counts, at);
     at += document.tokens.length;
   }
-  return { tokens, counts, lengths, starts };
+  return { tokens, counts, lengths, flaws: documents.map(({ flaws }) => flaws), starts };
 }

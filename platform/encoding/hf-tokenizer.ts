@@ -25,6 +25,7 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   readonly vocab_size: number;
   /** The end-of-sequence token. */
   readonly end: number | null;
+  readonly begin_text: string | null;
   /** Matches the special tokens in user text that are encoded as plain text; null if all are parsed. */
   readonly special_texts: RegExp | null;
   private readonly tokenizer: Tokenizer;
@@ -50,6 +51,8 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     this.variables = specialTokensOf(config, map, this.tokenizer);
     const { eos_token } = this.variables;
     this.end = eos_token === undefined ? null : this.tokenizer.id(eos_token);
+    const [first] = this.tokenizer.around.before;
+    this.begin_text = first === undefined ? null : (this.tokenizer.token(first)?.content ?? null);
   }
 
   /** Encodes a text with the tokenizer's special tokens around it, and its end-of-sequence token if there is one. */

@@ -3,7 +3,7 @@
  * library does not export their classes.
  */
 import { Environment } from '@huggingface/jinja';
-import { NumberText, nameOf } from '../../contracts/exact-json.js';
+import { NumberText, nameOf } from '../../contracts/jsonl/exact-json.js';
 
 /** Mark around a number in a text that `tojson` writes. */
 export const NUMBER_MARK = '\ufdd4';

@@ -1,6 +1,7 @@
 /** Files of a Hugging Face model folder other than weights. */
 
 export const CONFIG_FILE = 'config.json';
+export const GENERATION_CONFIG_FILE = 'generation_config.json';
 export const INDEX_FILE = 'model.safetensors.index.json';
 export const TOKENIZER_FILE = 'tokenizer.json';
 export const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json';
@@ -43,4 +44,4 @@ export function unreadTokenizer(names: readonly string[]): string[] {
  * Files that belong to a model independently of its weights; an export of a model initialized from it has the
  * same.
  */
-export const COMPANION_FILES = [...TOKENIZER_FILES, 'generation_config.json'] as const;
+export const COMPANION_FILES = [...TOKENIZER_FILES, GENERATION_CONFIG_FILE] as const;

@@ -16,15 +16,21 @@ const DETAILS: Readonly<Record<string, (data: Data) => string>> = {
   'job.state': ({ from, to, reason }) =>
     join(from ? `${from} → ${to}` : to, typeof reason === 'string' ? words(reason) : null),
   'data.preparing': ({ done_bytes, total_bytes }) => `${size(done_bytes)} of ${size(total_bytes)}`,
-  'data.prepared': ({ documents, tokens, targets, sequences }) =>
+  'data.prepared': ({ documents, tokens, targets, sequences, warnings }) =>
     join(
       `${num(documents)} documents`,
       `${num(tokens)} tokens, ${num(targets)} of them learned`,
       `${num(sequences)} sequences`,
+      ...messagesOf(warnings),
     ),
   'checkpoint.committed': ({ step, world_size, bytes: length }) =>
     join(`step ${num(step)}`, typeof world_size === 'number' ? ranks(world_size) : null, size(length)),
 };
+
+function messagesOf(warnings: unknown): string[] {
+  if (!Array.isArray(warnings)) return [];
+  return warnings.map(({ message }: { message?: unknown }) => `warning: ${message}`);
+}
 
 export function detailsOf({ type, data }: Pick<JobEvent, 'type' | 'data'>): string {
   return (DETAILS[type] ?? plainValues)(data);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { storeModel, TINY_TOKENIZER, testModel } from '../../platform/testing/models.js';
+import { dataWarnings } from '../../spec/index.js';
 import { Fleet } from '../testing/fleet.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
@@ -48,16 +49,26 @@ t.test('chat data', async (t) => {
         targets: 400,
         max_token: 7,
         long_documents: 0,
+        without_stop_token: 50,
+        with_two_begins: 0,
         sequences: 50,
         validation_sequences: 0,
         without_targets: 0,
         evaluation: [],
         tokens_digest: prepared[0]?.tokens_digest,
+        warnings: dataWarnings({ documents: 50, without_stop_token: 50, with_two_begins: 0 }),
       },
     ]);
     t.same(
       exported?.files.map(({ name }) => name),
-      ['config.json', 'model.safetensors', 'chat_template.jinja', 'tokenizer.json', 'tokenizer_config.json'],
+      [
+        'config.json',
+        'model.safetensors',
+        'chat_template.jinja',
+        'generation_config.json',
+        'tokenizer.json',
+        'tokenizer_config.json',
+      ],
     );
     t.equal(String(await fleet.objects.get(`${exported?.prefix}/chat_template.jinja`)), TEMPLATE);
   });

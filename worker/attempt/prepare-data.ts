@@ -5,7 +5,14 @@ import { datasetKey } from '../../contracts/object-keys.js';
 import type { EvaluationFile } from '../../contracts/rank-protocol.js';
 import { retry } from '../../platform/process/retry.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
-import { architectureOf, dataSectionsOf, evaluationsOf, sequencesOfUnit, unitOf } from '../../spec/index.js';
+import {
+  architectureOf,
+  dataSectionsOf,
+  dataWarnings,
+  evaluationsOf,
+  sequencesOfUnit,
+  unitOf,
+} from '../../spec/index.js';
 import { isRetryable } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { withSession } from '../credentials/sessions.js';
@@ -50,7 +57,11 @@ export async function prepareData(
     getDataset: (id) => lease.call(() => deps.store.getDataset(id)),
     onProgress: (dataset, progress) => void emit(ctx, 'data.preparing', { dataset, ...progress }),
   });
-  await emit(ctx, 'data.prepared', { ...summary, tokens_digest: data.tokens_digest });
+  await emit(ctx, 'data.prepared', {
+    ...summary,
+    tokens_digest: data.tokens_digest,
+    warnings: dataWarnings(summary),
+  });
   return data;
 }
 

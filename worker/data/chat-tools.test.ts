@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { type JsonlChat, parseLine } from '../../contracts/jsonl.js';
+import { type JsonlChat, parseLine } from '../../contracts/jsonl/line.js';
 import { ChatTemplate } from '../../platform/encoding/chat-template.js';
 import { projectRoot } from '../../platform/process/root.js';
 

@@ -1,6 +1,6 @@
 /** Turns that are not trained on, roles that templates do not know, and what JavaScript's values would change. */
 import t from 'tap';
-import { type JsonlChat, parseLine } from '../../contracts/jsonl.js';
+import { type JsonlChat, parseLine } from '../../contracts/jsonl/line.js';
 import { ChatTemplate } from '../../platform/encoding/chat-template.js';
 
 function chatOf(line: object | string): JsonlChat {

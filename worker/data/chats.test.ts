@@ -105,7 +105,7 @@ t.test('bytes: the tokens are the bytes of the rendered chat, and those of the s
     '[user]Grüße?[/]\n[assistant]世界 🌍[/]\n[user]b[/]\n[assistant][/]\n',
   );
   t.equal(Buffer.from(bytes.filter((_, i) => counts![i] === 1)).toString(), '世界 🌍[/]\n[/]\n');
-  t.same(encoder.encode({ text: 'é' }), [{ tokens: Uint16Array.of(0xc3, 0xa9), counts: null }]);
+  t.match(encoder.encode({ text: 'é' }), [{ tokens: Uint16Array.of(0xc3, 0xa9), counts: null }]);
 });
 
 t.test('a generation prompt, and the end of an assistant turn', async (t) => {

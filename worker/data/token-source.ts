@@ -51,11 +51,17 @@ async function* encoded(
   }
 }
 
-function* documentsOf({ tokens, counts, lengths, starts }: EncodedBatch): Generator<TokenPiece> {
+function* documentsOf({ tokens, counts, lengths, starts, flaws }: EncodedBatch): Generator<TokenPiece> {
   let begin = 0;
-  for (const length of lengths) {
+  for (const [index, length] of lengths.entries()) {
     const end = begin + length;
-    yield { tokens: tokens.subarray(begin, end), counts: counts?.subarray(begin, end) ?? null, starts };
+    const piece = {
+      tokens: tokens.subarray(begin, end),
+      counts: counts?.subarray(begin, end) ?? null,
+      starts,
+    };
+    const found = flaws[index];
+    yield found === undefined ? piece : { ...piece, flaws: found };
     begin = end;
   }
 }

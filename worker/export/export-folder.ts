@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { stringifyExactly } from '../../contracts/exact-json.js';
 import type { ExportFile, ResolvedJobSpec } from '../../contracts/index.js';
+import { stringifyExactly } from '../../contracts/jsonl/exact-json.js';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { retryTransient } from '../common/errors.js';

@@ -1,5 +1,5 @@
-import { NumberText } from '../../contracts/exact-json.js';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
+import { NumberText } from '../../contracts/jsonl/exact-json.js';
 import { causalLmClass, floatFields } from '../../spec/index.js';
 
 const TORCH_DTYPES = { bf16: 'bfloat16', fp16: 'float16', fp32: 'float32' } as const;

@@ -3,23 +3,28 @@ import t, { type Test } from 'tap';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { modelKey } from '../../contracts/object-keys.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
+import { TINY_TOKENIZER } from '../../platform/testing/models.js';
 import { testSpec } from '../testing/start-message.js';
 import { companionsOf, tokenizerSource } from './model-source.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
 const OTHER = 'mdl_01J00000000000000000000001';
-const CONFIG = JSON.stringify({ chat_template: 'its own' });
+const CONFIG = JSON.stringify({ chat_template: 'its own', eos_token: '</s>' });
+const GENERATION_CONFIG = JSON.stringify({ eos_token_id: 26 });
+const tokenizerOf = (version: string) => JSON.stringify({ ...TINY_TOKENIZER, version });
 
-/** Stores two models: one with all files, and one with only a tokenizer. Each file contains the id of its model. */
+/** Stores two models: one with all files, and one with only a tokenizer, whose files differ. */
 async function setup(t: Test) {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
-  const put = (model: string, name: string, text = model) =>
+  const put = (model: string, name: string, text: string) =>
     objects.put(`${modelKey(model)}/${name}`, Buffer.from(text));
-  for (const name of ['config.json', 'generation_config.json', 'special_tokens_map.json', 'tokenizer.json'])
-    await put(MODEL, name);
+  await put(MODEL, 'config.json', '{}');
+  await put(MODEL, 'generation_config.json', GENERATION_CONFIG);
+  await put(MODEL, 'special_tokens_map.json', '{}');
+  await put(MODEL, 'tokenizer.json', tokenizerOf(MODEL));
   await put(MODEL, 'tokenizer_config.json', CONFIG);
-  await put(OTHER, 'tokenizer.json');
+  await put(OTHER, 'tokenizer.json', tokenizerOf(OTHER));
   await put(OTHER, 'chat_template.jinja', 'of the file');
   return async (data: Partial<ResolvedJobSpec['data']>, model: string | null) => {
     const spec = testSpec({ data, init_from: model === null ? null : { model } });
@@ -36,24 +41,24 @@ async function setup(t: Test) {
 t.test('an export has the tokenizer of the training', async (t) => {
   const files = await setup(t);
   const all = {
-    'generation_config.json': MODEL,
-    'special_tokens_map.json': MODEL,
-    'tokenizer.json': MODEL,
+    'generation_config.json': GENERATION_CONFIG,
+    'special_tokens_map.json': '{}',
+    'tokenizer.json': tokenizerOf(MODEL),
     'tokenizer_config.json': CONFIG,
   };
   t.strictSame(await files({ tokenizer: 'bytes' }, null), {});
   t.strictSame(
     await files({ tokenizer: 'bytes' }, MODEL),
-    { 'generation_config.json': MODEL },
+    { 'generation_config.json': GENERATION_CONFIG },
     'the old tokenizer does not match byte tokens',
   );
   t.strictSame(await files({ tokenizer: null }, MODEL), all);
   t.strictSame(await files({ tokenizer: MODEL }, MODEL), all);
-  const others = { 'chat_template.jinja': 'of the file', 'tokenizer.json': OTHER };
+  const others = { 'chat_template.jinja': 'of the file', 'tokenizer.json': tokenizerOf(OTHER) };
   t.strictSame(await files({ tokenizer: OTHER }, null), others);
   t.strictSame(
     await files({ tokenizer: OTHER }, MODEL),
-    { ...others, 'generation_config.json': MODEL },
+    { ...others, 'generation_config.json': GENERATION_CONFIG },
     'no file of the unused tokenizer is mixed with those of the other one',
   );
 });

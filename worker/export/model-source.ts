@@ -1,12 +1,13 @@
 /** Files that an export takes from the uploaded models of its job. */
 import { isDeepStrictEqual } from 'node:util';
-import { parseExactly } from '../../contracts/exact-json.js';
 import { modelKey, type ResolvedJobSpec } from '../../contracts/index.js';
+import { parseExactly } from '../../contracts/jsonl/exact-json.js';
 import { readText } from '../../platform/encoding/tokenizer-store.js';
 import {
   CHAT_TEMPLATE_FILE,
   COMPANION_FILES,
   CONFIG_FILE,
+  GENERATION_CONFIG_FILE,
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILES,
 } from '../../platform/models/documents.js';
@@ -14,6 +15,7 @@ import { documentText, jsonObject } from '../../platform/models/read-document.js
 import { chatTemplateOf } from '../../platform/models/tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { importConfig, tokenizerModel } from '../../spec/index.js';
+import { newGenerationConfig } from './generation-config.js';
 
 /** File of an export that does not depend on the trained weights. */
 export interface Companion {
@@ -52,7 +54,7 @@ export function tokenizerSource({ model, data }: ResolvedJobSpec): string | null
 
 /**
  * Returns the files next to the weights, sorted by name: those of the initial model; the tokenizer of the job if it is another model's, no
- * tokenizer for bytes, and the job's chat template if it is another one.
+ * tokenizer for bytes, and the job's chat template and the tokens at which answers end if they are others.
  */
 export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec): Promise<Companion[]> {
   const source = sourceFolder(spec);
@@ -64,9 +66,13 @@ export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec):
   if (tokenizer === null) return others;
   const folder = modelKey(tokenizer);
   const theirs = folder === source ? files : await filesOf(objects, folder, TOKENIZER_FILES);
-  const template = await newTemplate(objects, folder, spec.data.chat_template);
+  const generation = await newGenerationConfig(objects, spec, { tokenizer, source });
+  const changed = [
+    ...(await newTemplate(objects, folder, spec.data.chat_template)),
+    ...(generation === null ? [] : [textFile(GENERATION_CONFIG_FILE, generation)]),
+  ];
   const all = new Map(others.map((file) => [file.name, file]));
-  for (const file of [...theirs, ...template]) all.set(file.name, file);
+  for (const file of [...theirs, ...changed]) all.set(file.name, file);
   return [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -85,10 +91,14 @@ async function newTemplate(
   const file = await readText(objects, folder, CHAT_TEMPLATE_FILE);
   const fields = jsonObject(TOKENIZER_CONFIG_FILE, config ?? '{}', 'tokenizer_invalid');
   if (template === chatTemplateOf(fields, file ?? undefined)) return [];
+  return [textFile(CHAT_TEMPLATE_FILE, template)];
+}
+
+function textFile(name: string, text: string): Companion {
   const content = async function* () {
-    yield Buffer.from(template);
+    yield Buffer.from(text);
   };
-  return [{ name: CHAT_TEMPLATE_FILE, content }];
+  return { name, content };
 }
 
 async function filesOf(

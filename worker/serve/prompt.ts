@@ -2,6 +2,7 @@ import { type SampleTask, ZerofleetError } from '../../contracts/index.js';
 import { ChatTemplate } from '../../platform/encoding/chat-template.js';
 import type { EncoderSetup } from '../../platform/encoding/encode-batch.js';
 import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
+import { endToken } from '../../platform/encoding/stop-tokens.js';
 
 /** The text of a template after an answer is recognized by so many characters: each token of the answer is compared with it. */
 const MAX_END_TEXT = 256;
@@ -64,7 +65,5 @@ function chatOf(
   const { end, ...rendered } = template.generationPrompt(messages);
   const tokens = tokenizer.encodeChat(rendered);
   const end_text = end.trim().slice(0, MAX_END_TEXT);
-  const [first] = end_text === '' ? [] : tokenizer.encodeChat({ text: end_text, literal: [] });
-  const isSpecial = first !== undefined && tokenizer.decodeAfter(tokens, [first]) === '';
-  return { text: rendered.text, tokens, end_token: isSpecial ? first : tokenizer.end, end_text };
+  return { text: rendered.text, tokens, end_token: endToken(tokenizer, end_text) ?? tokenizer.end, end_text };
 }

@@ -1,5 +1,7 @@
 import t from 'tap';
 import type { DataPreview, Problem } from '../../../contracts/index.js';
+import { modelFolder, tarOf } from '../../../platform/testing/models.js';
+import { upload as uploadModel } from '../../testing/model-uploads.js';
 import { startTestStack } from '../../testing/stack.js';
 
 const TEMPLATE =
@@ -67,6 +69,23 @@ t.test('the beginning of data', async (t) => {
     });
   });
 
+  t.test('chats that do not teach when to stop', async (t) => {
+    const files = modelFolder().set(
+      'tokenizer_config.json',
+      Buffer.from(JSON.stringify({ eos_token: '</s>' })),
+    );
+    const { id: tokenizer } = (await uploadModel(stack, await tarOf(files))).json<{ id: string }>();
+    const dataset = await upload(`${chat('why', 'because')}\n${chat('how', 'so')}\n`, 'jsonl');
+    const warnings = async (turn: string) =>
+      (await preview(dataset, { tokenizer, chat_template: `{% for m in messages %}${turn}{% endfor %}` }))
+        .warnings;
+    t.strictSame(await warnings('{% generation %}{{ m.content }}</s>{% endgeneration %}'), []);
+    const marked = '{% generation %}{{ m.content }}{% endgeneration %}</s>';
+    t.match(await warnings(marked), [
+      { pointer: '/data/chat_template', code: 'no_stop_token', message: /^in 2 of 2 texts/ },
+    ]);
+  });
+
   t.test('a template that fails names the line', async (t) => {
     const dataset = await upload(`${chat('a', 'b')}\n${chat('bad', 'b')}\n`, 'jsonl');
     const chat_template = `{% if messages[0].content == 'bad' %}{{ raise_exception('no') }}{% endif %}${TEMPLATE}`;
@@ -129,7 +148,7 @@ t.test('the beginning of data', async (t) => {
     });
     const spec = { model: { preset: 'llama-tiny' }, data: { uri: 's3://bucket/key' }, train: { steps: 1 } };
     const reply = await stack.request({ method: 'POST', url: '/v1/data-preview', payload: { spec } });
-    t.strictSame(reply.json(), { read: null, texts: [] });
+    t.strictSame(reply.json(), { read: null, texts: [], warnings: [] });
     const bad = await stack.request({
       method: 'POST',
       url: '/v1/data-preview',

@@ -1,5 +1,5 @@
 import { type DataPreview, type Dataset, datasetKey } from '../../../contracts/index.js';
-import { MAX_LINE_BYTES } from '../../../contracts/jsonl.js';
+import { MAX_LINE_BYTES } from '../../../contracts/jsonl/line.js';
 import { readTokenizerBytes } from '../../../platform/encoding/tokenizer-store.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import { tokenizerModel, unitOf } from '../../../spec/index.js';
@@ -12,7 +12,7 @@ import type { OperationHandler } from '../types.js';
 const READ_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
-const NOTHING: DataPreview = { read: null, texts: [] };
+const NOTHING: DataPreview = { read: null, texts: [], warnings: [] };
 
 export const previewData: OperationHandler<'previewData'> = async (request): Promise<DataPreview> => {
   const { spec: document, texts: num_texts = 5 } = request.body;
@@ -44,8 +44,8 @@ export const previewData: OperationHandler<'previewData'> = async (request): Pro
     sequence_length: spec.train.sequence_length,
     num_texts,
   };
-  const { counts, texts } = await inspector.run('previewData', beginning, { owner: project });
-  return { read: { share: read / dataset.bytes, bytes: read, ...counts }, texts };
+  const { counts, ...rest } = await inspector.run('previewData', beginning, { owner: project });
+  return { read: { share: read / dataset.bytes, bytes: read, ...counts }, ...rest };
 };
 
 /** Reads the beginning of a dataset, of lines at least one. */

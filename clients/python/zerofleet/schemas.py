@@ -453,10 +453,11 @@ class DataSpec(TypedDict, total=False):
     packing: Literal["split", "whole"]
     """Division of documents into sequences. `split`: documents are concatenated and cut every
     `sequence_length` tokens. `whole`: each sequence contains as many whole documents as fit,
-    followed by padding; a document that is too long is truncated. In both cases a token attends to
-    its own document only, and no token is trained to predict another document. `whole` by default
-    for `format=jsonl`, otherwise `split`. Preferences are `whole`: each completion with its prompt
-    is a sequence, and its end is cut off if it is too long."""
+    followed by padding; a document that is too long is cut every `sequence_length` tokens, and all
+    its parts are trained on. In both cases a token attends to its own document only, and no token
+    is trained to predict another document. `whole` by default for `format=jsonl`, otherwise
+    `split`. Preferences are `whole`: each completion with its prompt is a sequence, and its end is
+    cut off if it is too long."""
     validation_fraction: float
     """Share of the data for validation during training: that share of the documents, of the units
     of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
@@ -491,10 +492,11 @@ class _ResolvedDataRequired(TypedDict):
     packing: Literal["split", "whole"]
     """Division of documents into sequences. `split`: documents are concatenated and cut every
     `sequence_length` tokens. `whole`: each sequence contains as many whole documents as fit,
-    followed by padding; a document that is too long is truncated. In both cases a token attends to
-    its own document only, and no token is trained to predict another document. `whole` by default
-    for `format=jsonl`, otherwise `split`. Preferences are `whole`: each completion with its prompt
-    is a sequence, and its end is cut off if it is too long."""
+    followed by padding; a document that is too long is cut every `sequence_length` tokens, and all
+    its parts are trained on. In both cases a token attends to its own document only, and no token
+    is trained to predict another document. `whole` by default for `format=jsonl`, otherwise
+    `split`. Preferences are `whole`: each completion with its prompt is a sequence, and its end is
+    cut off if it is too long."""
     validation_fraction: float
     """Share of the data for validation during training: that share of the documents, of the units
     of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
@@ -1583,13 +1585,13 @@ class Failure(_FailureRequired, total=False):
 
 
 class Warning(TypedDict):
-    """An accepted field without effect."""
+    """Something accepted that has no effect, or not the intended one."""
     pointer: str
-    """JSON pointer into the job document of the request, or into the returned model."""
-    code: Literal["field_without_effect", "tokenizer_not_read"]
+    """JSON pointer into the job document, or into the returned model."""
+    code: Literal["field_without_effect", "no_stop_token", "repeated_begin", "tokenizer_not_read"]
     """Stable code of the warning"""
     message: str
-    """The field without effect and the reason, for users."""
+    """What was found and what to do, for users."""
 
 
 class _JobRequired(TypedDict):
@@ -1738,10 +1740,11 @@ class _PlannedDataRequired(TypedDict):
     packing: Literal["split", "whole"]
     """Division of documents into sequences. `split`: documents are concatenated and cut every
     `sequence_length` tokens. `whole`: each sequence contains as many whole documents as fit,
-    followed by padding; a document that is too long is truncated. In both cases a token attends to
-    its own document only, and no token is trained to predict another document. `whole` by default
-    for `format=jsonl`, otherwise `split`. Preferences are `whole`: each completion with its prompt
-    is a sequence, and its end is cut off if it is too long."""
+    followed by padding; a document that is too long is cut every `sequence_length` tokens, and all
+    its parts are trained on. In both cases a token attends to its own document only, and no token
+    is trained to predict another document. `whole` by default for `format=jsonl`, otherwise
+    `split`. Preferences are `whole`: each completion with its prompt is a sequence, and its end is
+    cut off if it is too long."""
     validation_fraction: float
     """Share of the data for validation during training: that share of the documents, of the units
     of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
@@ -1949,6 +1952,8 @@ class DataPreview(TypedDict):
     read: Optional[DataRead]
     texts: List[PreviewText]
     """The first texts."""
+    warnings: List[Warning]
+    """Texts that were read and do not teach what their writer probably wants."""
 
 
 class RanksPatch(TypedDict, total=False):

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
-import { parseLine } from './jsonl.js';
-import { BadLine } from './jsonl-fields.js';
+import { BadLine } from './fields.js';
+import { parseLine } from './line.js';
 
 const USER = { role: 'user', content: 'q' };
 const ANSWER = { role: 'assistant', content: 'a' };

@@ -11,7 +11,7 @@ import {
   LEARNED_ROLE,
   parseMessages,
   parseTools,
-} from './jsonl-fields.js';
+} from './fields.js';
 
 /** A text, or messages of a chat. A prompt and its completions are of the same kind. */
 export type JsonlContent = string | readonly JsonlMessage[];

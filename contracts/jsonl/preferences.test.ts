@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { parseLine } from './jsonl.js';
-import { BadLine } from './jsonl-fields.js';
+import { BadLine } from './fields.js';
+import { parseLine } from './line.js';
 
 const USER = { role: 'user', content: 'Why?' };
 const GOOD = { role: 'assistant', content: 'Because.' };

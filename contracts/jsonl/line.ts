@@ -1,6 +1,6 @@
 /** One line of a dataset of `format=jsonl`, as checked by the API and read by the workers. */
 
-import { ZerofleetError } from './errors.js';
+import { ZerofleetError } from '../errors.js';
 import { hasUnpairedSurrogate, parseExactly } from './exact-json.js';
 import {
   BadLine,
@@ -10,14 +10,8 @@ import {
   LEARNED_ROLE,
   parseMessages,
   parseTools,
-} from './jsonl-fields.js';
-import {
-  type JsonlLabelled,
-  type JsonlPair,
-  parseLabelled,
-  parseOutputs,
-  parsePair,
-} from './jsonl-preferences.js';
+} from './fields.js';
+import { type JsonlLabelled, type JsonlPair, parseLabelled, parseOutputs, parsePair } from './preferences.js';
 
 export type JsonlDocument = { text: string } | JsonlChat | JsonlPair | JsonlLabelled;
 
