@@ -32,7 +32,7 @@ export const BF16: Key = section({
 export const DATA_TYPES: Key = section({
   grad_accum_dtype: mapped(
     'string',
-    'zero.grad_accum_dtype; fp32 by default, also where DeepSpeed uses 16 bits',
+    'zero.grad_accum_dtype; fp16 by default with fp16, otherwise fp32, also where DeepSpeed uses bf16',
   ),
   param_dtype: only([], 'parameters have the dtype of train.precision'),
   buffer_dtype: only([], 'the model has no buffers'),
