@@ -186,7 +186,7 @@ t.test('LAMB in bf16 with ZeRO-1', async (t) => {
           warmup_type: 'linear',
         },
       },
-      bf16: { enabled: true, immediate_grad_update: true, check_grad_overflow: false },
+      bf16: { enabled: true, immediate_grad_update: true, check_grad_overflow: true },
       data_types: { grad_accum_dtype: 'fp32' },
       communication_data_type: 'fp32',
       gradient_predivide_factor: 4,
