@@ -2691,6 +2691,8 @@ export interface components {
             /**
              * @description Divisor of gradients before the exchange and factor after their sum; it prevents overflow of a 16-bit
              *     `reduce_dtype`.
+             *     With `train.precision: fp16` it also decides how much of the averaging precedes the backward pass: the loss of a
+             *     micro-batch is divided by the micro-batches of a step, divided by this factor.
              * @default 1
              */
             gradient_predivide_factor?: number;

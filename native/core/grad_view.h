@@ -9,7 +9,7 @@ namespace zerofleet {
 
 /// Gradient values of one parameter, in memory of the compute device.
 struct GradView {
-  const std::byte* data = nullptr;  // null: all zeros
+  const std::byte* data = nullptr;
   DType dtype = DType::kF32;
   std::size_t numel = 0;
 

@@ -45,6 +45,30 @@ t.test(
   },
 );
 
+t.test('fp16: the usable loss scale is the same for any number of leaves', async (t) => {
+  const settings = plainSettings('fp16');
+  const loss_scale = { ...settings.loss_scale, initial_scale: 2 ** 30, hysteresis: 1 };
+  const endScale = async (micro_batch_size: number, grad_accum_dtype: 'fp16' | 'fp32') => {
+    const zero = { ...config.zero, reduce_dtype: 'fp16' as const, grad_accum_dtype };
+    const trainer = Trainer.create(
+      { ...config, precision: 'fp16', global_batch_size: 12, micro_batch_size, loss_scale, zero },
+      () => {},
+    );
+    await trainer.connect();
+    await trainer.initialize();
+    for (let step = 0; step < 30; step++) await trainer.step(0);
+    const { loss_scaler, skipped_steps } = await trainer.snapshot();
+    trainer.close();
+    t.ok(skipped_steps > 5 && skipped_steps < 30, 'the scale came down until steps were finite');
+    return loss_scaler.scale;
+  };
+  const whole = await endScale(12, 'fp16');
+  for (const micro_batch_size of [3, 1]) {
+    t.equal(await endScale(micro_batch_size, 'fp16'), whole, `${12 / micro_batch_size} leaves`);
+    t.ok((await endScale(micro_batch_size, 'fp32')) >= whole, 'sums in fp32 do not overflow');
+  }
+});
+
 t.test('evaluation of two files: the same bits on 1 and 2 ranks over Gloo', async (t) => {
   const few = Array.from({ length: 17 * 5 + 1 }, (_, i) => (i * 11) % 101);
   const directory = t.testdir({ few: tokenFile(few, 17) });

@@ -168,9 +168,9 @@ double Trainer::lr() const {
 // are, so its gradient is multiplied by them first.
 GradScale Trainer::grad_scale() const {
   const double scale = optimizer_.loss_scale();
-  const auto of_loss = static_cast<float>(scale / static_cast<double>(config_.max_counted()));
+  const auto of_loss = static_cast<float>(scale / config_.grad_divisor());
   if (config_.model.router_aux_loss_coef == 0) return of_loss;
-  const auto most = static_cast<double>(config_.max_counted() * config_.batch.num_leaves());
+  const double most = config_.grad_divisor() * static_cast<double>(config_.batch.num_leaves());
   return {of_loss, static_cast<float>(scale * static_cast<double>(loss_->num_counted(steps_done_)) / most)};
 }
 

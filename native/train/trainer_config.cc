@@ -60,6 +60,12 @@ void validate_preference(const TrainerConfig& config) {
 
 }  // namespace
 
+double TrainerConfig::grad_divisor() const {
+  const auto counted = static_cast<double>(max_counted());
+  if (precision != DType::kF16) return counted;
+  return counted * std::max(1.0, static_cast<double>(batch.num_leaves()) / zero.gradient_predivide_factor);
+}
+
 ZeroOptions zero_options(const TrainerConfig& config) {
   const ZeroConfig& zero = config.zero;
   ZeroOptions options;
@@ -76,7 +82,7 @@ ZeroOptions zero_options(const TrainerConfig& config) {
   options.num_leaves = config.batch.num_leaves();
   options.num_lanes = zero.stage == 1 ? zero.lanes : 0;
   options.lane_group = zero.lane_group;
-  options.grad_unit = 1.0 / static_cast<double>(config.max_counted());
+  options.grad_unit = 1.0 / config.grad_divisor();
   options.gradient_predivide_factor = zero.gradient_predivide_factor;
   options.offload = zero.offload;
   options.expert_parallel_size = zero.expert_parallel_size;

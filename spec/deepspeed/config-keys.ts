@@ -26,7 +26,10 @@ const GRADIENTS: Keys = {
     ignored('string', 'only sequence parallelism uses it, and the key that enables it is refused'),
   ),
   prescale_gradients: mapped('boolean', 'zero.gradient_predivide_factor = resources.ranks.preferred'),
-  gradient_predivide_factor: mapped('number', 'zero.gradient_predivide_factor'),
+  gradient_predivide_factor: mapped(
+    'number',
+    'zero.gradient_predivide_factor; resources.ranks.preferred by default with fp16',
+  ),
   gradient_allreduce_op: only(['mean'], 'gradients are averaged: multiply the learning rate instead'),
   sparse_gradients: ignored('boolean', 'gradients are exchanged dense, with the same sums'),
   disable_allgather: ignored('boolean', 'it has no effect in DeepSpeed either'),

@@ -157,7 +157,14 @@ t.test('ZeRO-2 with offload and WarmupDecayLR, in fp16', async (t) => {
       max_skipped_steps: 100,
     },
   });
-  t.same(spec.zero, { ...PLAIN_ZERO, bucket_bytes: 1_000_000_000, reduce_dtype: 'fp16', offload: 'cpu' });
+  t.same(spec.zero, {
+    ...PLAIN_ZERO,
+    bucket_bytes: 1_000_000_000,
+    reduce_dtype: 'fp16',
+    grad_accum_dtype: 'fp16',
+    gradient_predivide_factor: 2,
+    offload: 'cpu',
+  });
 });
 
 t.test('LAMB in bf16 with ZeRO-1', async (t) => {
@@ -179,7 +186,7 @@ t.test('LAMB in bf16 with ZeRO-1', async (t) => {
           warmup_type: 'linear',
         },
       },
-      bf16: { enabled: true, immediate_grad_update: true, check_grad_overflow: false },
+      bf16: { enabled: true, immediate_grad_update: true, check_grad_overflow: true },
       data_types: { grad_accum_dtype: 'fp32' },
       communication_data_type: 'fp32',
       gradient_predivide_factor: 4,
@@ -268,6 +275,23 @@ t.test(
     t.match(scale(undefined), { type: 'dynamic', hysteresis: 1, max_skipped_steps: null });
     t.match(scale(1), { type: 'dynamic', hysteresis: 4, max_skipped_steps: 100 });
     t.match(scale(0, { loss_scale: { max_skipped_steps: 7 } }), { max_skipped_steps: 7 });
+  },
+);
+
+t.test(
+  'fp16 gradients are divided and summed as DeepSpeed does, since that decides what overflows',
+  async (t) => {
+    const zero = (config: object, own: object = {}) =>
+      resolved({ fp16: { enabled: true }, ...config }, { train: { steps: 1 }, ...own }).zero;
+    t.match(zero({}), { grad_accum_dtype: 'fp16', gradient_predivide_factor: 2 });
+    t.match(zero({ data_types: { grad_accum_dtype: 'fp32' } }), { grad_accum_dtype: 'fp32' });
+    t.match(zero({ gradient_predivide_factor: 4 }), { gradient_predivide_factor: 4 });
+    t.match(zero({}, { zero: { grad_accum_dtype: 'fp32', gradient_predivide_factor: 1 } }), {
+      grad_accum_dtype: 'fp32',
+      gradient_predivide_factor: 1,
+    });
+    const bf16 = resolved({ bf16: { enabled: true } }, { train: { steps: 1 } }).zero;
+    t.match(bf16, { grad_accum_dtype: 'fp32', gradient_predivide_factor: 1 });
   },
 );
 

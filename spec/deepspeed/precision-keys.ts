@@ -24,7 +24,7 @@ export const FP16: Key = section({
 export const BF16: Key = section({
   enabled: mapped('boolean', 'train.precision: bf16'),
   immediate_grad_update: holds('boolean', 'each gradient is added as soon as it is computed'),
-  check_grad_overflow: holds('boolean', 'every step is checked for non-finite values'),
+  check_grad_overflow: only([true], 'a step whose gradients are not finite is always skipped: remove it'),
   bf16_master_weights_and_grads: only([false], MASTER_FORMATS),
   bf16_optimizer_states: only([false], 'optimizer states are fp32'),
 });
@@ -32,7 +32,7 @@ export const BF16: Key = section({
 export const DATA_TYPES: Key = section({
   grad_accum_dtype: mapped(
     'string',
-    'zero.grad_accum_dtype; fp32 by default, also where DeepSpeed uses 16 bits',
+    'zero.grad_accum_dtype; fp16 by default with fp16, otherwise fp32, also where DeepSpeed uses bf16',
   ),
   param_dtype: only([], 'parameters have the dtype of train.precision'),
   buffer_dtype: only([], 'the model has no buffers'),

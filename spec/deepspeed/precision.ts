@@ -44,6 +44,8 @@ export function translatePrecision(source: Source): Translated {
   ];
   const formats = translateFormats(source);
   const fp16 = precision === 'fp16' ? translateFp16(source) : { settings: [], errors: [] };
+  // DeepSpeed sums in the model's format. In fp16 that decides which scales overflow.
+  if (precision === 'fp16') settings.push({ field: '/zero/grad_accum_dtype', value: 'fp16' });
   return {
     settings: [...settings, ...formats.settings, ...fp16.settings],
     errors: [...formats.errors, ...fp16.errors],

@@ -55,13 +55,18 @@ function offload(source: Source): Translated {
   return { settings, errors: [] };
 }
 
-/** Translates the factors. With prescaling DeepSpeed divides by the number of GPUs before the exchange and ignores others. */
+/**
+ * Translates the factors. With prescaling DeepSpeed divides by the number of GPUs before the exchange and ignores others. Without, it does the
+ * same unless a factor is given; it matters in fp16, where it decides which gradients overflow.
+ */
 function predivide(source: Source): Translated {
   const [prescale, factor] = ['prescale_gradients', 'gradient_predivide_factor'];
   const field = '/zero/gradient_predivide_factor';
   const value = source.get<number>(factor);
-  if (source.get(prescale) !== true)
-    return { settings: value === undefined ? [] : [{ field, value, from: factor }], errors: [] };
+  if (source.get(prescale) !== true) {
+    if (value !== undefined) return { settings: [{ field, value, from: factor }], errors: [] };
+    return { settings: precisionOf(source) === 'fp16' ? [{ field, value: source.ranks }] : [], errors: [] };
+  }
   if (value !== undefined && value !== 1) {
     const message = `${factor}: DeepSpeed ignores it when ${prescale} is true: remove one of them`;
     return { settings: [], errors: [keyError(factor, 'deepspeed_key_unsupported', message)] };

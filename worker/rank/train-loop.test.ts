@@ -197,9 +197,9 @@ t.test('the last save is never skipped', async (t) => {
   t.strictSame(saved, ['3 final']);
 });
 
-t.test('a divergence reports its step, the scale, the number of skipped steps and advice', async (t) => {
+t.test('a divergence reports its step, the number of skipped steps and advice', async (t) => {
   const message =
-    /^step 4: no further step\. 3 steps in a row were skipped .* a loss scale of 21\.3.*\. Lower train\.optimizer\.lr/;
+    /^step 4: no further step\. 3 steps in a row were skipped because .* finite\. Lower train\.optimizer\.lr/;
   await t.rejects(run({ steps: 9, every_steps: 100, skipped: [2, 3, 4] }), {
     code: 'diverged',
     message,

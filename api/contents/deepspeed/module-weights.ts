@@ -26,7 +26,7 @@ const MAX_PAIRS = 4096;
 const BATCH = 16;
 
 /**
- * Returns both ends of each run of master weights whose tensor is whole in the model states. In ZeRO stage 3 the module has none.
+ * Returns both ends of each run of master weights whose tensor is whole in the first model states. In ZeRO stage 3 they have none.
  * @param runs of the module's tensors
  */
 export function comparedPairs(
@@ -34,7 +34,9 @@ export function comparedPairs(
   files: readonly RankFile[],
   tensors: ReadonlyMap<string, ModuleTensor>,
 ): Pair[] {
-  const modules = new Map(files.flatMap((file) => [...moduleRuns(file, tensors)]));
+  const whole = files.find(({ rank }) => rank === 0);
+  if (whole === undefined) return [];
+  const modules = moduleRuns(whole, tensors);
   const pairs = runs.flatMap((run) => {
     const module = run.state === 'master' ? modules.get(run.param) : undefined;
     if (module === undefined) return [];

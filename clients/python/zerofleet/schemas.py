@@ -1128,7 +1128,9 @@ class ZeroSpec(TypedDict, total=False):
     """Dtype of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`."""
     gradient_predivide_factor: float
     """Divisor of gradients before the exchange and factor after their sum; it prevents overflow of
-    a 16-bit `reduce_dtype`."""
+    a 16-bit `reduce_dtype`. With `train.precision: fp16` it also decides how much of the averaging
+    precedes the backward pass: the loss of a micro-batch is divided by the micro-batches of a step,
+    divided by this factor."""
     offload: Literal["none", "cpu"]
     """`cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory
     and updates them there. On a CPU worker both values are the same."""
@@ -1161,7 +1163,9 @@ class _ResolvedZeroRequired(TypedDict):
     """Dtype of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`."""
     gradient_predivide_factor: float
     """Divisor of gradients before the exchange and factor after their sum; it prevents overflow of
-    a 16-bit `reduce_dtype`."""
+    a 16-bit `reduce_dtype`. With `train.precision: fp16` it also decides how much of the averaging
+    precedes the backward pass: the loss of a micro-batch is divided by the micro-batches of a step,
+    divided by this factor."""
     offload: Literal["none", "cpu"]
     """`cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory
     and updates them there. On a CPU worker both values are the same."""

@@ -36,7 +36,6 @@ ZeroOptions zero_options(const RandomJob& job) {
   options.lane_group = o.lane_group;
   options.grad_unit = o.grad_unit;
   options.gradient_predivide_factor = o.predivide;
-  options.unused_params = job.has_unused ? UnusedParams::kZero : UnusedParams::kError;
   options.offload = job.offload ? Offload::kCpu : Offload::kNone;
   options.expert_parallel_size = o.num_expert_sets;
   auto& groups = options.param_groups.groups;
@@ -141,7 +140,6 @@ void JobRunner::add_grads(const Setting& setting, ZeroOptimizer& zero, std::int6
     if (p.frozen || elsewhere) continue;
     // An expert's gradient is that of the run of leaves which num_sets ranks compute together.
     const auto grad = job_.grad(step, p.expert_set >= 0 ? leaf / num_sets : leaf, param);
-    if (grad.empty()) continue;
     scaled.assign(grad.begin(), grad.end());
     for (float& value : scaled) value *= scale;
     setting.rounds_itself ? add_rounded(zero, param, scaled) : zero.add_grad(param, scaled);

@@ -140,7 +140,6 @@ std::string RandomJob::text() const {
 std::span<const float> RandomJob::grad(std::int64_t step, std::int64_t leaf, std::size_t param) const {
   static const std::vector<float> noise = make_noise(false), bad_noise = make_noise(true);
   const std::uint64_t draw = mixed(seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(leaf), param);
-  if (has_unused && draw % 5 == 0) return {};
   const bool bad = has_overflow && (draw >> 8) % 64 == 0;
   const std::size_t begin = (draw >> 16) % (kNoiseNumel - kMaxNumel);
   return std::span(bad ? bad_noise : noise).subspan(begin, static_cast<std::size_t>(params[param].spec.numel()));
@@ -173,7 +172,6 @@ RandomJob random_job(const JobKind& kind, std::uint64_t seed) {
   job.options.predivide = draws.one_of(kFactors);
   constexpr std::int64_t kGroups[] = {1, 2, 3, 4};
   job.options.lane_group = draws.one_of(kGroups);
-  job.has_unused = draws.one_in(3);
   job.has_overflow = draws.one_in(4);
   job.offload = draws.one_in(4);
   if (job.offload && kind.param_dtype == DType::kF16) job.options.master_dtype = DType::kF16;

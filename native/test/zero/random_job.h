@@ -50,7 +50,6 @@ struct RandomJob {
   std::vector<PlainParam> params;
   PlainOptions options;
   std::int64_t bucket_bytes = 1 << 20;
-  bool has_unused = false;  // some leaves leave out some parameters' gradients
   bool has_overflow = false;
   bool offload = false;
   std::vector<int> world_sizes;  // that it allows, ascending

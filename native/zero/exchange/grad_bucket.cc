@@ -64,8 +64,8 @@ void GradBuckets::add_part(std::size_t param, const GradView& grad, std::int64_t
   const std::int64_t begin = (part.begin - param_blocks.begin) * kBlockNumel;
   const std::int64_t end = std::min(begin + part.size() * kBlockNumel, layout_.numel(param));
   const std::span<std::byte> target = place_of(param, bucket);
-  const auto value_bytes = grad.data == nullptr ? 0 : static_cast<std::size_t>(end - begin) * size_of(format_.dtype);
-  if (grad.data != nullptr && grad.data != target.data()) copy_in(grad, begin, end, target.first(value_bytes));
+  const auto value_bytes = static_cast<std::size_t>(end - begin) * size_of(format_.dtype);
+  if (grad.data != target.data()) copy_in(grad, begin, end, target.first(value_bytes));
   // Buffers are reused, and padding takes part in sums and norms: it must be zero.
   fill_zero(context_, target.subspan(value_bytes));
 }

@@ -1,6 +1,5 @@
 #include "zero/exchange/lane_accumulator.h"
 
-#include "core/device/transfer.h"
 #include "kernels/flat/fold.h"
 
 namespace zerofleet {
@@ -20,15 +19,11 @@ std::span<std::byte> LaneAccumulator::sum_of(std::size_t param) {
 std::optional<GradView> LaneAccumulator::add(std::size_t param, const GradView& grad) {
   if (is_absent()) return grad;
   const auto sum = sum_of(param);
-  if (grad.data != nullptr) {
-    fold_pieces(context_, {.pieces = grad.bytes(),
-                           .piece_dtype = grad.dtype,
-                           .sum = sum,
-                           .sum_dtype = dtype_,
-                           .restart = turn_.first_of_lane});
-  } else if (turn_.first_of_lane) {
-    fill_zero(context_, sum);
-  }
+  fold_pieces(context_, {.pieces = grad.bytes(),
+                         .piece_dtype = grad.dtype,
+                         .sum = sum,
+                         .sum_dtype = dtype_,
+                         .restart = turn_.first_of_lane});
   if (!turn_.last_of_lane) return std::nullopt;
   return GradView{sum.data(), dtype_, sum.size() / size_of(dtype_)};
 }

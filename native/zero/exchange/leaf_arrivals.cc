@@ -24,12 +24,11 @@ void LeafArrivals::add(std::size_t param, std::size_t numel) {
   arrived_[param] = true;
 }
 
-std::vector<std::size_t> LeafArrivals::missing() const {
-  std::vector<std::size_t> params;
+void LeafArrivals::require_all() const {
   for (std::size_t param = 0; param < arrived_.size(); ++param) {
-    if (roles_[param] == GradRole::kTrained && !arrived_[param]) params.push_back(param);
+    if (roles_[param] != GradRole::kTrained || arrived_[param]) continue;
+    throw Error("gradient_missing", "no gradient came for parameter '" + specs_[param].name + "'");
   }
-  return params;
 }
 
 }  // namespace zerofleet

@@ -27,8 +27,8 @@ class LeafArrivals {
   /// Throws Error{"invalid_argument"} for a parameter that is not there or not on this rank or another number of elements,
   /// Error{"gradient_of_frozen"}, Error{"gradient_repeated"}.
   void add(std::size_t param, std::size_t numel);
-  /// The trained parameters whose gradients have not come, ascending.
-  std::vector<std::size_t> missing() const;
+  /// Throws Error{"gradient_missing"} with the name of the first trained parameter whose gradient has not come.
+  void require_all() const;
 
  private:
   std::span<const ParamSpec> specs_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -27,6 +29,14 @@ ZeroOptions completed(ZeroOptions options, std::span<const ParamSpec> specs) {
   }
   if (options.num_lanes == 0) options.num_lanes = options.num_leaves;
   return options;
+}
+
+/// Message of a divergence. `scale` is the loss scale of its last step.
+std::string divergence(LossScaleType type, double scale) {
+  std::ostringstream text;
+  text << "gradients were not finite in too many steps in a row, or at the smallest loss scale";
+  if (type != LossScaleType::kNone) text << "; the last one had a loss scale of " << std::setprecision(17) << scale;
+  return text.str();
 }
 
 /// Adds the wall time of a call to `seconds`.
@@ -218,11 +228,7 @@ std::byte* ZeroOptimizer::room_for(std::size_t param, DType dtype) { return rank
 void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss) {
   Rank& rank = *rank_;
   const LeafTurn turn = rank.leaves.current();
-  for (const std::size_t param : rank.arrivals.missing()) {
-    require(rank.options.unused_params == UnusedParams::kZero, "gradient_missing",
-            "no gradient came for parameter '" + rank.specs[param].name + "'");
-    rank.parts.add_grad(param, GradView{});
-  }
+  rank.arrivals.require_all();
   rank.leaves.end({loss_sum, num_targets, aux_loss});
   if (!rank.leaves.done()) return;
   for (std::int64_t round = turn.round + 1; round < rank.schedule.num_rounds(); ++round) rank.parts.join_round(round);
@@ -242,7 +248,7 @@ StepSummary ZeroOptimizer::step(const StepRequest& request) {
   rank.leaves.begin_step();
   require(goes_on || has_targets, "no_targets",
           "too many steps in a row had no token that counts as a target");
-  require(goes_on, "diverged", "gradients were not finite in too many steps in a row, or at the smallest loss scale");
+  if (!goes_on) throw Error("diverged", divergence(rank.options.loss_scale.type, summary.loss_scale));
   return summary;
 }
 

@@ -113,8 +113,8 @@ class ZeroOptimizer {
   void add_grad(std::size_t param, const GradView& grad);
   /// Within a leaf, as GradSink::room_for(): null unless gradients_are_only_rounded(), and for some parameters.
   std::byte* room_for(std::size_t param, DType dtype);
-  /// Targets are whatever the loss is a mean over. Throws Error{"gradient_missing"} with the name of a parameter whose gradient has not come, unless such gradients are
-  /// zeros by option.
+  /// Targets are whatever the loss is a mean over. Throws Error{"gradient_missing"} with the name of a
+  /// parameter whose gradient has not come.
   void end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss = 0);
 
   /// Runs an exchange that is not of gradients or parameters (rows of experts, for one) on the communication thread,

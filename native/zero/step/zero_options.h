@@ -12,9 +12,6 @@
 
 namespace zerofleet {
 
-/// Meaning of a trained parameter without a gradient in a leaf: an error, or a gradient of zeros.
-enum class UnusedParams : std::uint8_t { kError, kZero };
-
 struct ZeroOptions {
   DType param_dtype = DType::kBF16;        // of the parameters that the model computes with
   DType reduce_dtype = DType::kBF16;       // of gradients in transit to their owner
@@ -31,7 +28,6 @@ struct ZeroOptions {
   std::int64_t lane_group = 1;             // G, lanes that are added up first, see LeafSchedule
   double grad_unit = 1.0;                  // the gradients handed in are those of loss_sum × grad_unit × loss_scale()
   double gradient_predivide_factor = 1.0;  // gradients travel divided by it
-  UnusedParams unused_params = UnusedParams::kError;
   Offload offload = Offload::kNone;
   int expert_parallel_size = 1;            // P, expert sets; 1: experts are parameters like others
 };

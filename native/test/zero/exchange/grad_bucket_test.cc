@@ -97,23 +97,6 @@ TEST_CASE("a bucket holds the gradients at their places and zeros as padding, in
   }
 }
 
-TEST_CASE("a gradient of zeros fills its place, in reused buffers too") {
-  Fixture f;
-  f.begin();
-  for (const std::size_t param : {2U, 1U, 0U}) f.add(param);
-  f.full.clear();
-  f.begin();
-  f.add(2);
-  f.add(0);
-  f.buckets.add(1, GradView{});
-  REQUIRE(f.full.size() == 3);
-  CHECK(f.full[1].second == [] {  // the end of a, then b
-    std::vector<float> values(2 * kBlockNumel, 0.0F);
-    std::fill_n(values.begin(), kBlockNumel, 1.0F);
-    return values;
-  }());
-}
-
 TEST_CASE("a gradient has room in the bucket where it lies in one, enters it as it is, and no second bucket is opened for it") {
   Fixture f;
   f.begin();
@@ -178,16 +161,16 @@ TEST_CASE("arrivals: a second one, a wrong size, an unknown, a frozen and an abs
   LeafArrivals arrivals(specs, {GradRole::kTrained, GradRole::kTrained, GradRole::kFrozen, GradRole::kElsewhere});
   for (int leaf = 0; leaf < 2; ++leaf) {
     arrivals.begin();
-    CHECK(arrivals.missing() == std::vector<std::size_t>{0, 1});
+    CHECK(code_of([&] { arrivals.require_all(); }) == "gradient_missing");
     CHECK(code_of([&] { arrivals.add(1, 3); }) == "invalid_argument");
     arrivals.add(1, 4);
     CHECK(code_of([&] { arrivals.add(1, 4); }) == "gradient_repeated");
     CHECK(code_of([&] { arrivals.add(2, 2); }) == "gradient_of_frozen");
     CHECK(code_of([&] { arrivals.add(3, 1); }) == "invalid_argument");
     CHECK(code_of([&] { arrivals.add(4, 1); }) == "invalid_argument");
-    CHECK(arrivals.missing() == std::vector<std::size_t>{0});
+    CHECK(code_of([&] { arrivals.require_all(); }) == "gradient_missing");
     arrivals.add(0, 8);
-    CHECK(arrivals.missing().empty());
+    CHECK(code_of([&] { arrivals.require_all(); }) == "none");
   }
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "test/comm/worlds.h"
 #include "test/zero/fake_job.h"
 
@@ -137,6 +138,25 @@ TEST_CASE("diverged is thrown on all ranks alike, in the same step") {
     CHECK(codes == all_ranks("diverged"));
     CHECK(steps_done == std::vector<int>(kWorldSize, 3));  // step 0 was well, 1 and 2 were skipped, 3 is one too many
   }
+}
+
+TEST_CASE("diverged names the loss scale of the step that failed, not of the one before") {
+  FakeJob job;
+  job.options.loss_scale = {.type = LossScaleType::kDynamic, .initial_scale = 8, .hysteresis = 1, .max_skipped_steps = 3};
+  job.change = [](std::int64_t, std::int64_t, std::size_t, std::vector<float>& grad) {
+    grad[0] = std::numeric_limits<float>::infinity();
+    return true;
+  };
+  std::string message;
+  job.on_ranks(1, [&](ZeroOptimizer& zero, Communicator&) {
+    zero.initialize(5);
+    try {
+      for (int step = 0; step < 10; ++step) job.run_step(zero, step);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+  });
+  CHECK(message.ends_with("; the last one had a loss scale of 2"));  // after 8 and 4
 }
 
 TEST_CASE("a rank that dies in the middle of an exchange is comm_failed on the others, long before the timeout") {
