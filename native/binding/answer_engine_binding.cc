@@ -138,24 +138,48 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
     });
   }
 
-  /// (adapter: object, values: Uint8Array[] of fp32) → number
+  struct AddedAdapter {
+    std::int32_t number = 0;
+    std::size_t num_bytes = 0;
+  };
+
+  /// (adapter: object, values: Uint8Array[] of fp32) → Promise<{adapter: number, num_bytes: number}>
   Napi::Value add_adapter(const Napi::CallbackInfo& info) {
-    return guarded(info.Env(), [&]() -> Napi::Value {
+    const Napi::Env env = info.Env();
+    return guarded(env, [&]() -> Napi::Value {
+      auto turn = std::make_shared<Turn>(open());
       const auto arrays = info[1].As<Napi::Array>();
       std::vector<std::vector<float>> values;
       for (std::uint32_t i = 0; i < arrays.Length(); ++i) {
         const std::span<const float> floats = floats_from(arrays.Get(i));
         values.emplace_back(floats.begin(), floats.end());
       }
-      return Napi::Number::New(info.Env(), open()->engine.add_adapter(adapter_config_from(info[0].As<Napi::Object>()), values));
+      return PromiseWorker<AddedAdapter>::start(
+          env,
+          [turn = std::move(turn), config = adapter_config_from(info[0].As<Napi::Object>()), values = std::move(values)] {
+            const std::int32_t number = (*turn)->add_adapter(config, values);
+            return AddedAdapter{number, (*turn)->num_bytes(number)};
+          },
+          [](Napi::Env on_env, const AddedAdapter& added) {
+            Napi::Object object = Napi::Object::New(on_env);
+            object.Set("adapter", added.number);
+            object.Set("num_bytes", static_cast<double>(added.num_bytes));
+            return object;
+          });
     });
   }
 
-  /// (adapter: number)
+  /// (adapter: number) → Promise<void>
   Napi::Value remove_adapter(const Napi::CallbackInfo& info) {
-    return guarded(info.Env(), [&]() -> Napi::Value {
-      open()->engine.remove_adapter(info[0].As<Napi::Number>().Int32Value());
-      return info.Env().Undefined();
+    const Napi::Env env = info.Env();
+    return guarded(env, [&]() -> Napi::Value {
+      return PromiseWorker<bool>::start(
+          env,
+          [turn = std::make_shared<Turn>(open()), number = info[0].As<Napi::Number>().Int32Value()] {
+            (*turn)->remove_adapter(number);
+            return true;
+          },
+          [](Napi::Env on_env, bool) { return on_env.Undefined(); });
     });
   }
 

@@ -147,13 +147,21 @@ export interface DrawnToken extends LikelyToken {
   cached_tokens: number;
 }
 
+/** An adapter over the model of an engine. */
+export interface AddedAdapter {
+  /** Its number, from 1; not used again. */
+  adapter: number;
+  /** On the device. */
+  num_bytes: number;
+}
+
 export interface RawAnswerEngine {
   readonly max_length: number;
   readonly num_bytes: number;
   setParam(index: number, begin: number, fp32: Uint8Array): void;
   add(id: number, prompt: Int32Array, options: object): void;
-  addAdapter(adapter: object, values: Uint8Array[]): number;
-  removeAdapter(adapter: number): void;
+  addAdapter(adapter: object, values: Uint8Array[]): Promise<AddedAdapter>;
+  removeAdapter(adapter: number): Promise<void>;
   cancel(id: number): void;
   step(): Promise<DrawnToken[]>;
   close(): void;

@@ -109,17 +109,31 @@ t.test('texts of the model and of adapters over it are drawn together', async (t
     });
   const engine = create();
   setParams(engine);
-  t.equal(engine.addAdapter(adapter, values), 1);
+  const bytes = values.reduce((sum, { length }) => sum + length, 0);
+  const added = await engine.addAdapter(adapter, values);
+  t.equal(added.adapter, 1);
+  t.ok(added.num_bytes > bytes, 'its parameters, and room for its rows');
   const options = (number: number) => ({ ...PLAIN, temperature: 0, adapter: number });
   engine.add(1, [1, 2, 3], options(0));
   engine.add(2, [1, 2, 3], options(1));
   const both = await answers(engine, 2);
   const numbers = (id: number) => both.get(id)!.map(({ token, logprob }) => [token, logprob]);
   t.notSame(numbers(1), numbers(2));
-  engine.removeAdapter(1);
-  t.throws(() => engine.add(3, [1], options(1)), { code: 'invalid_argument' });
-  t.throws(() => engine.addAdapter({ ...adapter, type: 'dora' }, values), { code: 'adapter_not_servable' });
-  t.throws(() => engine.addAdapter(adapter, values.slice(1)), { code: 'invalid_argument' });
+  engine.add(3, [1, 2, 3], options(0));
+  const refused = [
+    engine.addAdapter({ ...adapter, type: 'dora' }, values),
+    engine.addAdapter(adapter, values.slice(1)),
+  ];
+  const going = answers(engine, 1);
+  await engine.removeAdapter(1);
+  t.throws(() => engine.add(4, [1], options(1)), { code: 'invalid_argument' });
+  await t.rejects(refused[0] as Promise<unknown>, { code: 'adapter_not_servable' });
+  await t.rejects(refused[1] as Promise<unknown>, { code: 'invalid_argument' });
+  t.same(
+    (await going).get(3)!.map(({ token }) => token),
+    both.get(1)!.map(({ token }) => token),
+    'others go on',
+  );
 });
 
 t.test('calls that cannot be are refused; a step that runs is not disturbed', async (t) => {
@@ -135,6 +149,7 @@ t.test('calls that cannot be are refused; a step that runs is not disturbed', as
   engine.add(1, [1, 2, 3], PLAIN);
   engine.add(2, [1, 2], PLAIN);
   const running = engine.step();
+  await null;
   t.throws(() => engine.setParam(0, 0, new Uint8Array(101 * 48 * 4)), { code: 'busy' });
   t.same(
     (await running).map(({ id }) => id),

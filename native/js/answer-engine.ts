@@ -1,4 +1,4 @@
-import { addon, type DrawnToken, type RawAnswerEngine } from './addon.js';
+import { type AddedAdapter, addon, type DrawnToken, type RawAnswerEngine } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { AdapterConfig, ModelConfig } from './model-config.js';
@@ -39,10 +39,13 @@ export interface AnswerOptions {
 
 /**
  * Goes on with any number of texts at once. What is drawn is a function of weights, prompt, options and seed alone: other texts, earlier
- * ones and the number of threads don't count. Texts of the model and of adapters over it are computed together. A call of step() or
- * setParam() while a step runs fails with `busy`; all else may come at any time.
+ * ones and the number of threads don't count. Texts of the model and of adapters over it are computed together. Calls of step(),
+ * addAdapter() and removeAdapter() take turns in their order; setParam() meanwhile fails with `busy`. All else may come at any time.
  */
 export class AnswerEngine {
+  /** Resolves after the last call that takes a turn. */
+  private turn: Promise<unknown> = Promise.resolve();
+
   private constructor(private readonly raw: RawAnswerEngine) {}
 
   /** @throws NativeError `invalid_model_config`, `invalid_argument`, `device_unavailable`, `out_of_memory` */
@@ -69,18 +72,17 @@ export class AnswerEngine {
   }
 
   /**
-   * Adds an adapter over the model and returns its number, from 1. `values`: of its parameters, which paramTable() has behind those of the
-   * model, in their order, fp32.
+   * Adds an adapter over the model. `values`: of its parameters, which paramTable() has behind those of the model, in their order, fp32.
    * @throws NativeError `adapter_not_servable` for one that changes more than it adds to the products of layers: with magnitudes,
-   *   `modules_to_save`, or over experts; `invalid_argument`
+   *   `modules_to_save`, or over experts; `invalid_argument`; `out_of_memory`. Texts and other adapters go on
    */
-  addAdapter(adapter: AdapterConfig, values: readonly Uint8Array[]): number {
-    return native(() => this.raw.addAdapter(adapter, values.map(aligned)));
+  addAdapter(adapter: AdapterConfig, values: readonly Uint8Array[]): Promise<AddedAdapter> {
+    return this.inTurn(() => this.raw.addAdapter(adapter, values.map(aligned)));
   }
 
-  /** Forgets an adapter and its texts; one that is not there is ignored. */
-  removeAdapter(adapter: number): void {
-    native(() => this.raw.removeAdapter(adapter));
+  /** Forgets an adapter and its texts, and releases its memory; one that is not there is ignored. */
+  removeAdapter(adapter: number): Promise<void> {
+    return this.inTurn(() => this.raw.removeAdapter(adapter));
   }
 
   /**
@@ -99,11 +101,17 @@ export class AnswerEngine {
 
   /** Computes the next rows of all texts. Returns what was drawn; nothing while prompts are still being read, and without texts. */
   step(): Promise<DrawnToken[]> {
-    return nativeAsync(() => this.raw.step());
+    return this.inTurn(() => this.raw.step());
   }
 
   close(): void {
     this.raw.close();
+  }
+
+  private inTurn<T>(call: () => Promise<T>): Promise<T> {
+    const called = this.turn.then(() => nativeAsync(call));
+    this.turn = called.catch(() => undefined);
+    return called;
   }
 }
 

@@ -86,20 +86,24 @@ std::int32_t AnswerEngine::add_adapter(const AdapterConfig& adapter, std::span<c
   const std::vector<ParamSpec> specs = ServedAdapter::params(config_, adapter);
   require(std::ranges::equal(specs, values, {}, &ParamSpec::numel, [](const auto& of) { return std::ssize(of); }), "invalid_argument",
           "the values of an adapter are not those of its " + std::to_string(specs.size()) + " parameters");
-  NewAdapter added{0, adapter, {}};
-  for (const std::vector<float>& of : values) added.values.push_back(converted(of));
+  std::vector<std::vector<std::byte>> elements;
+  for (const std::vector<float>& of : values) elements.push_back(converted(of));
+  auto made = decoder_.make_adapter(adapter, elements);
   const std::lock_guard lock(mutex_);
-  added.number = ++last_adapter_;
-  known_adapters_.insert(added.number);
-  new_adapters_.push_back(std::move(added));
+  adapters_.emplace(++last_adapter_, std::move(made));
   return last_adapter_;
 }
 
 void AnswerEngine::remove_adapter(std::int32_t adapter) {
+  const auto is_of = [&](const AnswerRequest& request) { return request.adapter == adapter; };
+  for (Text& text : writing_) {
+    if (is_of(text.request)) release(text);
+  }
+  std::erase_if(writing_, [&](const Text& text) { return is_of(text.request); });
+  std::erase_if(waiting_, [&](const Text& text) { return is_of(text.request); });
   const std::lock_guard lock(mutex_);
-  if (known_adapters_.erase(adapter) == 0) return;
-  std::erase_if(arrived_, [&](const AnswerRequest& request) { return request.adapter == adapter; });
-  removed_adapters_.push_back(adapter);
+  std::erase_if(arrived_, is_of);
+  adapters_.erase(adapter);
 }
 
 std::size_t AnswerEngine::num_bytes() const {
@@ -121,7 +125,7 @@ void AnswerEngine::add(AnswerRequest request) {
           "the prompt has " + std::to_string(request.prompt.size()) + " tokens; with its answer a text has at most " +
               std::to_string(max_length()));
   const std::lock_guard lock(mutex_);
-  require(request.adapter == 0 || known_adapters_.contains(request.adapter), "invalid_argument",
+  require(request.adapter == 0 || adapters_.contains(request.adapter), "invalid_argument",
           "there is no adapter " + std::to_string(request.adapter));
   arrived_.push_back(std::move(request));
 }
@@ -135,45 +139,24 @@ void AnswerEngine::cancel(std::uint64_t id) {
 void AnswerEngine::take_requests() {
   std::vector<AnswerRequest> arrived;
   std::vector<std::uint64_t> cancelled;
-  std::vector<NewAdapter> added;
-  std::vector<std::int32_t> removed;
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
     cancelled.swap(cancelled_);
-    added.swap(new_adapters_);
-    removed.swap(removed_adapters_);
   }
   const auto is_cancelled = [&](const Text& text) {
-    return std::ranges::find(cancelled, text.request.id) != cancelled.end() ||
-           std::ranges::find(removed, text.request.adapter) != removed.end();
+    return std::ranges::find(cancelled, text.request.id) != cancelled.end();
   };
   for (Text& text : writing_) {
     if (is_cancelled(text)) release(text);
   }
   std::erase_if(writing_, is_cancelled);
   std::erase_if(waiting_, is_cancelled);
-  install(added);
-  for (const std::int32_t adapter : removed) adapters_.erase(adapter);
   for (AnswerRequest& request : arrived) {
     Text text;
     text.tokens = request.prompt;
     text.request = std::move(request);
     waiting_.push_back(std::move(text));
-  }
-}
-
-/// An adapter that there is no memory for is forgotten with its requests, so that none of them is answered without it.
-void AnswerEngine::install(std::span<const NewAdapter> added) {
-  for (const NewAdapter& adapter : added) {
-    try {
-      adapters_.emplace(adapter.number, decoder_.make_adapter(adapter.config, adapter.values));
-    } catch (...) {
-      for (const NewAdapter& other : added) {
-        if (!adapters_.contains(other.number)) remove_adapter(other.number);
-      }
-      throw;
-    }
   }
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -59,8 +58,7 @@ struct DrawnToken {
 ///
 /// Texts of the model and of any number of adapters over it are in one pass: the products of the model are computed once for all.
 ///
-/// add(), cancel(), add_adapter() and remove_adapter() may be called from any thread, also during a step(); all else from one thread at a
-/// time.
+/// add() and cancel() may be called from any thread, also during a step(); all else from one thread at a time.
 class AnswerEngine {
  public:
   struct Limits {
@@ -81,10 +79,12 @@ class AnswerEngine {
   /// Bytes of weights and pages when all parameters are set; adapters apart.
   std::size_t num_bytes() const;
 
-  /// Adds an adapter and returns its number. values: of each parameter of ServedAdapter::params(), in fp32.
-  /// Throws its errors, and Error{"invalid_argument"} for values of another number.
+  /// Adds an adapter and returns its number, which is not used again. values: of each parameter of ServedAdapter::params(), in fp32.
+  /// Throws its errors, Error{"invalid_argument"} for values of another number, and errors of the device: nothing else changes then.
   std::int32_t add_adapter(const AdapterConfig& adapter, std::span<const std::vector<float>> values);
-  /// Forgets an adapter and the requests for it; one that is not there is ignored.
+  /// Bytes of an adapter on the device.
+  std::size_t num_bytes(std::int32_t adapter) const { return adapters_.at(adapter)->num_bytes(); }
+  /// Forgets an adapter and the requests for it, and releases its memory; one that is not there is ignored.
   void remove_adapter(std::int32_t adapter);
 
   /// Throws Error{"invalid_argument"} for an empty prompt or options that cannot be, or an adapter that is not there, Error{"token_out_of_vocab"},
@@ -112,8 +112,6 @@ class AnswerEngine {
   void use_params(int layer);
   void take_requests();
   std::vector<Text*> planned_texts();
-  struct NewAdapter;
-  void install(std::span<const NewAdapter> added);
   void admit();
   void plan();
   void plan_rows(std::size_t index, std::int64_t count);
@@ -137,19 +135,10 @@ class AnswerEngine {
   PageCache cache_;
   std::deque<Text> waiting_;
   std::vector<Text> writing_;  // in the order in which they began
-  std::map<std::int32_t, std::unique_ptr<const ServedAdapter>> adapters_;
-
-  struct NewAdapter {
-    std::int32_t number = 0;
-    AdapterConfig config;
-    std::vector<std::vector<std::byte>> values;
-  };
-
-  std::mutex mutex_;  // of what follows
   std::int32_t last_adapter_ = 0;
-  std::set<std::int32_t> known_adapters_;
-  std::vector<NewAdapter> new_adapters_;
-  std::vector<std::int32_t> removed_adapters_;
+
+  std::mutex mutex_;  // of what follows; a step reads adapters_ without it
+  std::map<std::int32_t, std::unique_ptr<const ServedAdapter>> adapters_;
   std::vector<AnswerRequest> arrived_;
   std::vector<std::uint64_t> cancelled_;
 };

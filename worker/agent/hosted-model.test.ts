@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import type { SampleTask } from '../../contracts/index.js';
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
 import type { HostInput, HostMessage } from '../tasks/protocol.js';
-import { HostedModel, HostLost, type VariantRequest } from './hosted-model.js';
+import { HostedModel, type HostedModelOptions, HostLost, type VariantRequest } from './hosted-model.js';
 
 const REQUEST = { prompt: 'to' } as SampleTask;
 const SAMPLE = {
@@ -18,12 +18,14 @@ const request = (variant_key: string) =>
     variant_key,
     source: {},
     over: true,
+    adapter_bytes: 1,
     withCredentials: (use) => use(CREDENTIALS),
   }) as VariantRequest;
 
+const none = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-function setup(t: Test, silence_ms = 60_000) {
+function setup(t: Test, { silence_ms = 60_000, admit = () => undefined }: Partial<HostedModelOptions> = {}) {
   const inputs: HostInput[] = [];
   let tell: (message: HostMessage) => void = () => undefined;
   let end: (error: Error) => void = () => undefined;
@@ -36,24 +38,23 @@ function setup(t: Test, silence_ms = 60_000) {
         signal.addEventListener('abort', () => reject(signal.reason));
       }),
     silence_ms,
+    admit,
     onChange: () => undefined,
   });
   t.teardown(() => model.close('the test is over'));
-  const none = new AbortController().signal;
   return {
     model,
     inputs,
-    none,
     tell: (message: HostMessage) => tell(message),
     end: (error: Error) => end(error),
   };
 }
 
 t.test('a variant is loaded once, after the model; requests of all variants are answered', async (t) => {
-  const { model, inputs, none, tell } = setup(t);
+  const { model, inputs, tell } = setup(t);
   const deltas: unknown[] = [];
   const use = (key: string) =>
-    model.withVariant(request(key), (variant) =>
+    model.withVariant(request(key), none, (variant) =>
       model.answer({ variant, request: REQUEST }, (some) => deltas.push(...some), none),
     );
   const answer = use('a');
@@ -87,11 +88,11 @@ t.test('a variant is loaded once, after the model; requests of all variants are 
 t.test('a variant that cannot be loaded fails its requests, and may be tried again', async (t) => {
   const { model, inputs, tell } = setup(t);
   tell({ host: 'loaded', bytes: 7 });
-  const refused = model.withVariant(request('a'), async () => 0);
+  const refused = model.withVariant(request('a'), none, async () => 0);
   await turn();
   tell({ host: 'no_variant', variant: 1, error: { code: 'tokenizer_invalid', message: 'none' } });
   await t.rejects(refused, { code: 'tokenizer_invalid' });
-  const again = model.withVariant(request('a'), async (number) => number);
+  const again = model.withVariant(request('a'), none, async (number) => number);
   await turn();
   t.match(inputs.at(-1), { kind: 'variant', variant: 2 });
   tell({ host: 'variant', variant: 2, bytes: 2 });
@@ -102,7 +103,7 @@ t.test('variants that nobody uses are forgotten, the least recently used first',
   const { model, inputs, tell } = setup(t);
   tell({ host: 'loaded', bytes: 7 });
   const load = async (key: string, use = async () => undefined) => {
-    const loaded = model.withVariant(request(key), use);
+    const loaded = model.withVariant(request(key), none, use);
     await turn();
     const last = inputs.at(-1);
     if (last?.kind === 'variant') tell({ host: 'variant', variant: last.variant, bytes: 1 });
@@ -114,7 +115,7 @@ t.test('variants that nobody uses are forgotten, the least recently used first',
   for (let i = 0; i < 63; i += 1) await load(`v${i}`);
   await load('v0');
   t.notOk(inputs.some(({ kind }) => kind === 'forget'));
-  const more = model.withVariant(request('more'), async () => undefined);
+  const more = model.withVariant(request('more'), none, async () => undefined);
   await turn();
   t.match(
     inputs.filter(({ kind }) => kind === 'forget'),
@@ -125,15 +126,17 @@ t.test('variants that nobody uses are forgotten, the least recently used first',
   await more;
   leave();
   await busy;
+  t.equal(model.bytes, 7 + 65, 'the memory of a forgotten variant counts until it is released');
+  tell({ host: 'forgotten', variant: 3 });
   t.equal(model.bytes, 7 + 64);
 });
 
 t.test('an error of the model is that of its requests; a lost host can be replaced', async (t) => {
-  const { model, none, tell, end } = setup(t);
+  const { model, tell, end } = setup(t);
   tell({ host: 'loaded', bytes: 7 });
   const refused = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
   const lost = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
-  const loading = model.withVariant(request('a'), async () => 0);
+  const loading = model.withVariant(request('a'), none, async () => 0);
   await turn();
   tell({ host: 'failed', id: 1, error: { code: 'prompt_too_long', message: 'too long' } });
   await t.rejects(refused, { code: 'prompt_too_long' });
@@ -147,7 +150,7 @@ t.test('an error of the model is that of its requests; a lost host can be replac
 
 t.test('a model that cannot be loaded', async (t) => {
   const { model, end } = setup(t);
-  const answer = model.withVariant(request('a'), async () => 0);
+  const answer = model.withVariant(request('a'), none, async () => 0);
   const error = Object.assign(new Error('damaged'), { code: 'shard_corrupt' });
   end(error);
   await t.rejects(model.loaded, { code: 'shard_corrupt' });
@@ -168,14 +171,74 @@ t.test('a request that is left is cancelled in the host', async (t) => {
 });
 
 t.test('a host that is silent is ended, and its requests go to another one', async (t) => {
-  const { model, none, tell } = setup(t, 40);
+  const { model, tell } = setup(t, { silence_ms: 40 });
   tell({ host: 'alive' });
-  const loading = model.withVariant(request('a'), async () => 0);
+  const loading = model.withVariant(request('a'), none, async () => 0);
   await t.rejects(loading, HostLost, 'also while it loads');
   t.match(await loading.catch((error) => error), { cause: /silent for \d+ ms/ });
   await model.ended;
-  const answering = setup(t, 40);
+  const answering = setup(t, { silence_ms: 40 });
   answering.tell({ host: 'loaded', bytes: 7 });
   const answer = answering.model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
   await t.rejects(answer, HostLost);
+});
+
+t.test('memory of adapters is counted from their admission on', async (t) => {
+  const refusal = Object.assign(new Error('no room'), { code: 'model_memory_in_use' });
+  const seen: number[] = [];
+  const { model, inputs, tell } = setup(t, {
+    admit: (bytes) => {
+      seen.push(model.bytes);
+      if (model.bytes + bytes > 9) throw refusal;
+    },
+  });
+  tell({ host: 'allocated', bytes: 7 });
+  t.equal(model.bytes, 7, 'also before the weights are loaded');
+  t.notOk(model.is_loaded);
+  tell({ host: 'loaded', bytes: 7 });
+  const use = (key: string) => model.withVariant(request(key), none, async () => key);
+  const [first, second, third] = [use('a'), use('b'), use('c')];
+  await t.rejects(third, refusal);
+  t.strictSame(seen, [7, 8, 9]);
+  t.equal(inputs.length, 2, 'the host does not hear of it');
+  tell({ host: 'no_variant', variant: 1, error: { code: 'model_memory_in_use', message: 'no memory' } });
+  await t.rejects(first, { code: 'model_memory_in_use' });
+  t.equal(model.bytes, 8);
+  tell({ host: 'variant', variant: 2, bytes: 2 });
+  await second;
+  t.equal(model.bytes, 9, 'as many as the host has taken');
+  const released = model.releaseVariant();
+  t.match(inputs.at(-1), { kind: 'forget', variant: 2 });
+  tell({ host: 'forgotten', variant: 2 });
+  t.ok(await released);
+  t.equal(model.bytes, 7);
+  t.notOk(await model.releaseVariant(), 'nothing is left');
+});
+
+t.test('no wait outlasts the host, or the caller', async (t) => {
+  const { model, tell, end } = setup(t);
+  const left = new AbortController();
+  const waiting = model.withVariant(request('a'), left.signal, async () => 0);
+  const shared = model.withVariant(request('a'), none, async () => 0);
+  left.abort(new Error('nobody waits'));
+  await t.rejects(waiting, /nobody waits/, 'while the model loads');
+  tell({ host: 'loaded', bytes: 7 });
+  tell({ host: 'variant', variant: 1, bytes: 2 });
+  await turn();
+  tell({ host: 'variant', variant: 1, bytes: 2 });
+  t.equal(await shared, 0, 'others wait on');
+  const credentials = model.withVariant(
+    { ...request('b'), withCredentials: () => new Promise(() => undefined) },
+    none,
+    async () => 0,
+  );
+  await turn();
+  end(new Error('killed'));
+  await t.rejects(credentials, HostLost, 'while credentials are requested');
+  await model.ended;
+  await t.rejects(
+    model.withVariant(request('c'), none, async () => 0),
+    HostLost,
+    'after the end',
+  );
 });

@@ -3,6 +3,7 @@ import type { GeneratedText, PlacedDelta, SampleTask } from '../../contracts/que
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
 import { type Deferred, deferred } from '../common/deferred.js';
 import { fromRankError } from '../common/errors.js';
+import { orAbort } from '../common/or-abort.js';
 import { CHILD_START_MS, SilenceWatch } from '../supervisor/silence-watch.js';
 import type { HostInput, HostMessage, ServedSource } from '../tasks/protocol.js';
 import type { TaskOptions } from '../tasks/task-runner.js';
@@ -10,9 +11,7 @@ import type { TaskOptions } from '../tasks/task-runner.js';
 /** Variants of a host that nobody uses are forgotten beyond this number. */
 const MAX_VARIANTS = 64;
 
-interface Waiting {
-  resolve(sample: GeneratedText): void;
-  reject(error: unknown): void;
+interface Waiting extends Deferred<GeneratedText> {
   onDeltas(deltas: PlacedDelta[]): void;
 }
 
@@ -21,6 +20,8 @@ export interface VariantRequest {
   variant_key: string;
   source: ServedSource;
   over: boolean;
+  /** Memory of the adapter over the model; 0 without one. */
+  adapter_bytes: number;
   /** Calls `use` with credentials that are valid meanwhile; null: those of the host. */
   withCredentials(use: (credentials: SessionCredentials | null) => Promise<void>): Promise<void>;
 }
@@ -28,7 +29,6 @@ export interface VariantRequest {
 interface Variant {
   number: number;
   ready: Promise<void>;
-  bytes: number;
   users: number;
   used_at: number;
 }
@@ -40,6 +40,8 @@ export interface HostedModelOptions {
   start: StartHost;
   /** Time without a message after which a host counts as hanging, and is ended. */
   silence_ms: number;
+  /** Throws if the device of the host has no room for so many more bytes. @throws ZerofleetError `model_does_not_fit`, `model_memory_in_use` */
+  admit(bytes: number): void;
   /** Called when `bytes` has changed. */
   onChange(): void;
 }
@@ -57,13 +59,18 @@ export class HostedModel {
   readonly ended: Promise<void>;
   /** By the monotonic clock of this process. */
   used_at = performance.now();
+  private is_ready = false;
   private model_bytes = 0;
   private readonly closing = new AbortController();
+  /** Aborted with a HostLost when the process has ended: no wait for the process outlasts it. */
+  private readonly over = new AbortController();
   private readonly waiting = new Map<number, Waiting>();
   private readonly variants = new Map<string, Variant>();
+  /** Memory of variants by number, from their admission until the host has released it. */
+  private readonly held = new Map<number, number>();
   private readonly loading = new Map<number, Deferred<number>>();
+  private readonly leaving = new Map<number, Deferred<void>>();
   private send: (input: HostInput) => void = () => undefined;
-  private lost: HostLost | null = null;
   private next_id = 1;
 
   constructor(private readonly options: HostedModelOptions) {
@@ -83,26 +90,25 @@ export class HostedModel {
       onMessage: (message: HostMessage) => {
         silence?.heard();
         if (message.host === 'alive') return;
-        if (message.host === 'loaded') {
-          this.model_bytes = message.bytes;
-          options.onChange();
-          loaded.resolve();
-        } else this.receive(message);
+        if (message.host !== 'allocated' && message.host !== 'loaded') return this.receive(message);
+        this.model_bytes = message.bytes;
+        options.onChange();
+        if (message.host === 'allocated') return;
+        this.is_ready = true;
+        loaded.resolve();
       },
     };
     this.ended = options.start(this.closing.signal, host).catch((error: unknown) => {
       silence?.close();
       loaded.reject(error);
-      const lost = error instanceof HostLost ? error : new HostLost('the host has ended', { cause: error });
-      this.lost = lost;
-      for (const { reject } of [...this.waiting.values(), ...this.loading.values()]) reject(lost);
-      this.waiting.clear();
-      this.loading.clear();
+      this.over.abort(
+        error instanceof HostLost ? error : new HostLost('the host has ended', { cause: error }),
+      );
     });
   }
 
   get is_loaded(): boolean {
-    return this.model_bytes > 0;
+    return this.is_ready;
   }
 
   /** True while nothing waits for the host. */
@@ -112,7 +118,12 @@ export class HostedModel {
 
   /** Memory of the model and its variants. */
   get bytes(): number {
-    return [...this.variants.values()].reduce((sum, { bytes }) => sum + bytes, this.model_bytes);
+    return [...this.held.values()].reduce((sum, bytes) => sum + bytes, this.model_bytes);
+  }
+
+  /** Memory of the variants that are being loaded. */
+  get loading_bytes(): number {
+    return [...this.loading.keys()].reduce((sum, number) => sum + (this.held.get(number) ?? 0), 0);
   }
 
   /** Whether a variant was loaded. */
@@ -123,14 +134,18 @@ export class HostedModel {
 
   /**
    * Calls `use` with the number of a variant, which is loaded before and stays meanwhile.
-   * @throws ZerofleetError errors of loading; HostLost; errors of `use`
+   * @throws ZerofleetError errors of loading; HostLost; the signal's reason while it loads; errors of `use`
    */
-  async withVariant<T>(request: VariantRequest, use: (variant: number) => Promise<T>): Promise<T> {
+  async withVariant<T>(
+    request: VariantRequest,
+    signal: AbortSignal,
+    use: (variant: number) => Promise<T>,
+  ): Promise<T> {
     const { variant_key: key } = request;
     const variant = this.variants.get(key) ?? this.addVariant(key, request);
     variant.users += 1;
     try {
-      await variant.ready;
+      await orAbort(variant.ready, signal);
       return await use(variant.number);
     } finally {
       variant.users -= 1;
@@ -138,44 +153,71 @@ export class HostedModel {
     }
   }
 
+  /** Forgets the variant with memory that was not used for the longest time. @returns false if there is none */
+  async releaseVariant(): Promise<boolean> {
+    const [oldest] = this.unused().filter(({ number }) => (this.held.get(number) ?? 0) > 0);
+    if (oldest !== undefined) await this.forget(oldest);
+    return oldest !== undefined;
+  }
+
   private addVariant(key: string, request: VariantRequest): Variant {
     const number = this.next_id++;
-    const variant: Variant = { number, ready: Promise.resolve(), bytes: 0, users: 0, used_at: 0 };
-    variant.ready = this.load(variant, request).catch((error: unknown) => {
+    const variant: Variant = { number, ready: Promise.resolve(), users: 0, used_at: 0 };
+    variant.ready = this.load(number, request).catch((error: unknown) => {
       this.variants.delete(key);
+      this.hold(number, 0);
       throw error;
     });
     this.variants.set(key, variant);
-    this.forgetUnused();
+    for (const unused of this.unused().slice(0, Math.max(0, this.variants.size - MAX_VARIANTS)))
+      this.forget(unused).catch(() => undefined);
     return variant;
   }
 
-  private async load(variant: Variant, { source, over, withCredentials }: VariantRequest): Promise<void> {
-    const { number } = variant;
+  private async load(
+    number: number,
+    { source, over, adapter_bytes, withCredentials }: VariantRequest,
+  ): Promise<void> {
+    const { signal } = this.over;
     const loaded = deferred<number>();
-    loaded.promise.catch(() => undefined);
     this.loading.set(number, loaded);
     try {
       await this.loaded;
-      await withCredentials(async (credentials) => {
+      signal.throwIfAborted();
+      if (adapter_bytes > 0) this.options.admit(adapter_bytes);
+      this.hold(number, adapter_bytes);
+      const loading = withCredentials(async (credentials) => {
         this.send({ kind: 'variant', variant: number, source, over, credentials });
-        variant.bytes = await loaded.promise;
+        this.hold(number, await orAbort(loaded.promise, signal));
       });
-      this.options.onChange();
+      await orAbort(loading, signal);
     } finally {
       this.loading.delete(number);
     }
   }
 
-  private forgetUnused(): void {
+  private hold(number: number, bytes: number): void {
+    if (bytes === 0) this.held.delete(number);
+    else this.held.set(number, bytes);
+    this.options.onChange();
+  }
+
+  /** Variants that nobody uses, those first that were not used for the longest time. */
+  private unused(): { key: string; number: number }[] {
     const unused = [...this.variants].filter(
       ([, { users, number }]) => users === 0 && !this.loading.has(number),
     );
     unused.sort(([, a], [, b]) => a.used_at - b.used_at);
-    for (const [key, { number }] of unused.slice(0, Math.max(0, this.variants.size - MAX_VARIANTS))) {
-      this.variants.delete(key);
-      this.send({ kind: 'forget', variant: number });
-    }
+    return unused.map(([key, { number }]) => ({ key, number }));
+  }
+
+  /** Resolves when the host has released the memory of a variant. */
+  private forget({ key, number }: { key: string; number: number }): Promise<void> {
+    const forgotten = deferred<void>();
+    this.leaving.set(number, forgotten);
+    this.variants.delete(key);
+    this.send({ kind: 'forget', variant: number });
+    return orAbort(forgotten.promise, this.over.signal);
   }
 
   /**
@@ -189,21 +231,15 @@ export class HostedModel {
     signal: AbortSignal,
   ): Promise<GeneratedText> {
     signal.throwIfAborted();
-    if (this.lost !== null) throw this.lost;
     const id = this.next_id++;
     const answered = deferred<GeneratedText>();
     this.waiting.set(id, { ...answered, onDeltas });
-    const cancel = () => {
-      this.send({ kind: 'cancel', id });
-      answered.reject(signal.reason);
-    };
-    signal.addEventListener('abort', cancel, { once: true });
     try {
       this.send({ kind: 'answer', id, variant, request });
-      return await answered.promise;
+      return await orAbort(answered.promise, this.over.signal, signal);
     } finally {
-      signal.removeEventListener('abort', cancel);
       this.waiting.delete(id);
+      if (signal.aborted) this.send({ kind: 'cancel', id });
     }
   }
 
@@ -213,17 +249,28 @@ export class HostedModel {
     return this.ended;
   }
 
-  private receive(message: Exclude<HostMessage, { host: 'loaded' | 'alive' }>): void {
-    if (message.host === 'variant' || message.host === 'no_variant') {
-      const loading = this.loading.get(message.variant);
-      if (message.host === 'variant') loading?.resolve(message.bytes);
-      else loading?.reject(fromRankError(message.error));
-      return;
+  private receive(message: Exclude<HostMessage, { host: 'loaded' | 'allocated' | 'alive' }>): void {
+    switch (message.host) {
+      case 'variant':
+        this.loading.get(message.variant)?.resolve(message.bytes);
+        break;
+      case 'no_variant':
+        this.loading.get(message.variant)?.reject(fromRankError(message.error));
+        break;
+      case 'forgotten':
+        this.hold(message.variant, 0);
+        this.leaving.get(message.variant)?.resolve();
+        this.leaving.delete(message.variant);
+        break;
+      case 'deltas':
+        this.waiting.get(message.id)?.onDeltas(message.deltas);
+        break;
+      case 'done':
+        this.waiting.get(message.id)?.resolve(message.sample);
+        break;
+      case 'failed':
+        this.waiting.get(message.id)?.reject(fromRankError(message.error));
+        break;
     }
-    const waiting = this.waiting.get(message.id);
-    if (waiting === undefined) return;
-    if (message.host === 'deltas') waiting.onDeltas(message.deltas);
-    else if (message.host === 'done') waiting.resolve(message.sample);
-    else waiting.reject(fromRankError(message.error));
   }
 }

@@ -90,7 +90,14 @@ t.test('the model that was not used for the longest time makes room; one in use 
   const [a, b, c] = [await load('a', 1), await load('b', 2), await load('c', 4)];
   [b.used_at, a.used_at, c.used_at] = [1, 2, 3];
   const using = b.withVariant(
-    { variant_key: 'b', source: {} as never, over: false, withCredentials: (use) => use(null) },
+    {
+      variant_key: 'b',
+      source: {} as never,
+      over: false,
+      adapter_bytes: 0,
+      withCredentials: (use) => use(null),
+    },
+    new AbortController().signal,
     () => new Promise<never>(() => undefined),
   );
   t.ok(await hosts.makeRoom(c));
@@ -144,3 +151,39 @@ t.test('a GPU that fails a model is not used again; without any, models are refu
     message: /uncorrectable/,
   });
 });
+
+t.test(
+  'adapters count on the GPU of their model; unused ones make room, then models of this GPU',
+  async (t) => {
+    const { hosts, processes, load } = setup(gpuPool(40, 80));
+    await load('a', 70 * GIB);
+    await load('b', 30 * GIB);
+    await load('c', 5 * GIB);
+    const [a, c] = [hosts.find(placement('a')), hosts.find(placement('c'))];
+    t.equal(processes.get('c')?.gpu, 'gpu-0');
+    const use = (model: typeof a, key: string, adapter_bytes: number) =>
+      model.withVariant(
+        {
+          variant_key: key,
+          source: {} as never,
+          over: true,
+          adapter_bytes,
+          withCredentials: (run) => run(null),
+        },
+        new AbortController().signal,
+        async () => key,
+      );
+    const first = use(a, 'first', 4 * GIB);
+    await turn();
+    await t.rejects(use(a, 'second', 6 * GIB), { code: 'model_memory_in_use' });
+    processes.get('a')?.say({ host: 'variant', variant: 1, bytes: 4 * GIB });
+    await first;
+    const room = hosts.makeRoom(a);
+    processes.get('a')?.say({ host: 'forgotten', variant: 1 });
+    t.ok(await room);
+    t.notOk(await hosts.makeRoom(a), 'models of another GPU stay');
+    t.ok(await hosts.makeRoom(c), 'b is unloaded');
+    await t.rejects(use(a, 'third', 100 * GIB), { code: 'model_does_not_fit' });
+    await hosts.close();
+  },
+);

@@ -1,16 +1,16 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { GPU_RESERVE_BYTES } from '../../spec/index.js';
+import { orAbort } from '../common/or-abort.js';
 import { isGpuFault } from '../gpus/gpu-faults.js';
 import type { GpuPool } from '../gpus/gpu-pool.js';
+import { type Room, requireMemory } from '../serve/memory.js';
 import type { TaskOptions } from '../tasks/task-runner.js';
 import { HostedModel } from './hosted-model.js';
 import type { Placement } from './placement.js';
 
-/** A GPU that answers, and the bytes of it that a model may take: now, and without the others. */
-export interface HostGpu {
+/** A GPU that answers, and the bytes of it that a model may take. */
+export interface HostGpu extends Room {
   uuid: string;
-  free_bytes: number;
-  total_bytes: number;
 }
 
 /** Loads a model and answers until the signal is aborted. @param gpu null: on the CPU */
@@ -33,8 +33,8 @@ export interface ModelHostsOptions {
 
 interface Entry {
   model: HostedModel;
-  /** UUID of its GPU; null on the CPU, and before it is known. */
-  gpu: string | null;
+  /** Its GPU; null on the CPU, and before it is known. */
+  gpu: Pick<HostGpu, 'uuid' | 'total_bytes'> | null;
 }
 
 /** The models that this worker answers with. They are loaded one after the other: each sees the memory that the others leave. */
@@ -61,11 +61,11 @@ export class ModelHosts {
       gpu: null,
       model: new HostedModel({
         start: async (signal, conversation) => {
-          await before;
-          signal.throwIfAborted();
+          await orAbort(before, signal);
           return this.load(entry, placement, signal, conversation);
         },
         silence_ms,
+        admit: (bytes) => this.admit(entry, bytes),
         onChange,
       }),
     };
@@ -79,12 +79,17 @@ export class ModelHosts {
   }
 
   /**
-   * Unloads the model that was not used for the longest time, so that `wanting` or one of its adapters has its memory.
+   * Forgets the adapter of `wanting` that was not used for the longest time, or unloads such a model, so that `wanting` or another adapter
+   * of it has the memory.
    * @returns false if all others are in use
    */
   async makeRoom(wanting: HostedModel): Promise<boolean> {
+    if (await wanting.releaseVariant()) return true;
+    const of = [...this.entries.values()].find(({ model }) => model === wanting);
+    // A model that is not loaded yet may take another GPU.
+    const helps = ({ gpu }: Entry) => !wanting.is_loaded || gpu?.uuid === of?.gpu?.uuid;
     const idle = [...this.entries.values()].filter(
-      ({ model }) => model !== wanting && model.is_loaded && model.is_idle,
+      (entry) => entry.model !== wanting && entry.model.is_loaded && entry.model.is_idle && helps(entry),
     );
     const [oldest] = idle.sort((a, b) => a.model.used_at - b.model.used_at);
     await oldest?.model.close('another model needs its memory');
@@ -113,7 +118,7 @@ export class ModelHosts {
     const { run, gpus } = this.options;
     if (gpus === null) return run(placement, null, signal, conversation);
     const gpu = this.freest(gpus);
-    entry.gpu = gpu.uuid;
+    entry.gpu = gpu;
     try {
       return await run(placement, gpu, signal, conversation);
     } catch (error) {
@@ -136,8 +141,23 @@ export class ModelHosts {
     throw new ZerofleetError('device_unavailable', `no GPU of this worker can answer: ${problems}`);
   }
 
+  /** Memory of a GPU is what this worker has not given away; that of the machine is taken by others, too. */
+  private admit({ gpu }: Entry, bytes: number): void {
+    if (gpu === null) {
+      const unwritten = this.modelsOn(null).reduce((sum, { loading_bytes }) => sum + loading_bytes, 0);
+      requireMemory(bytes + unwritten, null);
+    } else {
+      const { uuid, total_bytes } = gpu;
+      requireMemory(bytes, { free_bytes: total_bytes - this.bytesOn(uuid), total_bytes });
+    }
+  }
+
+  private modelsOn(gpu: string | null): HostedModel[] {
+    const on = [...this.entries.values()].filter((entry) => (entry.gpu?.uuid ?? null) === gpu);
+    return on.map(({ model }) => model);
+  }
+
   private bytesOn(gpu: string | null): number {
-    const on = [...this.entries.values()].filter((entry) => entry.gpu === gpu);
-    return on.reduce((sum, { model }) => sum + model.bytes, 0);
+    return this.modelsOn(gpu).reduce((sum, { bytes }) => sum + bytes, 0);
   }
 }

@@ -2,6 +2,7 @@ import t from 'tap';
 import type { Job, JobSpec, Model, SamplePayload } from '../../contracts/index.js';
 import { testModel } from '../../platform/testing/models.js';
 import { testSpec } from '../../state/testing/jobs.js';
+import type { ServedBase } from '../tasks/protocol.js';
 import { placementOf } from './placement.js';
 
 const DATASET = `ds_${'0'.repeat(26)}`;
@@ -73,7 +74,12 @@ t.test('adapters over one model share its host, each as a variant', async (t) =>
     placementOf(store, model('lora')),
   ]);
   t.equal(alone.host_key, lora.host_key);
-  t.match(alone, { over: false, variant_key: 'base', owner: { id: 'base' } });
+  t.match(alone, { over: false, adapter_bytes: 0, variant_key: 'base', owner: { id: 'base' } });
+  const { hidden_size, num_attention_heads, head_dim, num_hidden_layers } = (first.weights as ServedBase)
+    .architecture;
+  // In fp32, 4 rows of the inputs and 4 columns of the outputs of each q_proj.
+  const numel = 4 * (hidden_size + num_attention_heads * head_dim);
+  t.equal(first.adapter_bytes, 4 * numel * num_hidden_layers);
   t.match(lora, {
     over: true,
     variant_key: 'lora',

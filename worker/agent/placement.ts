@@ -4,6 +4,7 @@ import { documentHash } from '../../platform/canonical-json.js';
 import { type Architecture, modelParams } from '../../spec/index.js';
 import type { JobStorePort } from '../../state/index.js';
 import type { SessionOwner } from '../credentials/session-policy.js';
+import { elementBytes } from '../serve/memory.js';
 import { shapeOf } from '../serve/served-source.js';
 import type { ServedBase, ServedSource, StoredWeights } from '../tasks/protocol.js';
 
@@ -17,6 +18,8 @@ export interface Placement {
   source: ServedSource;
   /** True if the adapter of the source is loaded over the weights. */
   over: boolean;
+  /** Memory of this adapter; 0 without one. */
+  adapter_bytes: number;
   /** Job or model of the source, and of the weights: their sessions read them. */
   owner: SessionOwner;
   host_owner: SessionOwner;
@@ -39,11 +42,17 @@ export async function placementOf(
   const over = architecture.adapter !== null;
   const answer = { variant_key: key, source, over, owner };
   if (base === null || (over && !standsBeside(architecture)))
-    return { ...answer, host_key: key, weights: source, over: false, host_owner: owner };
+    return { ...answer, host_key: key, weights: source, over: false, adapter_bytes: 0, host_owner: owner };
   const model = { ...architecture, adapter: null };
   const host_key = documentHash({ base, model, precision });
+  const adapter_bytes = elementBytes(precision) * (numParams(architecture) - numParams(model));
   const host_owner = 'model' in base ? { id: base.model } : owner;
-  return { ...answer, host_key, weights: { base, architecture, precision }, host_owner };
+  return { ...answer, host_key, weights: { base, architecture, precision }, adapter_bytes, host_owner };
+}
+
+function numParams(architecture: Architecture): number {
+  const numel = (shape: readonly number[]) => shape.reduce((product, size) => product * size, 1);
+  return modelParams(architecture).reduce((sum, { shape }) => sum + numel(shape), 0);
 }
 
 interface Found {

@@ -107,7 +107,7 @@ export class SampleServer extends QueueServer<SamplePayload, SampleReply> {
       if (!host.has(placement.variant_key)) await tell({ state: 'loading' });
       const variant = { ...placement, withCredentials: this.credentialsOf(placement) };
       try {
-        return await host.withVariant(variant, async (number) => {
+        return await host.withVariant(variant, signal, async (number) => {
           await tell({ state: 'answering' });
           return host.answer({ variant: number, request }, onDeltas, signal);
         });

@@ -5,10 +5,21 @@ import { modelFolder, storeModel, TINY_CONFIG, testData, testModel } from '../..
 import { modelParams } from '../../spec/index.js';
 import type { CoreEngine, ParamInfo } from '../native/adapter.js';
 import { fakeCore } from '../testing/fake-core.js';
-import { loadModel, type ServeTask } from './load-model.js';
+import { loadModel, loadVariant, type ServeTask } from './load-model.js';
 import { shapeOf } from './served-source.js';
 
 const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
+const ID = 'mdl_01J00000000000000000000000';
+const LORA = {
+  type: 'lora' as const,
+  rank: 4,
+  alpha: 8,
+  rank_stabilized: false,
+  dropout: 0,
+  modules_to_save: [],
+  init: 'kaiming_uniform' as const,
+  target_modules: ['q_proj'],
+};
 const GPU = { free_bytes: 50, total_bytes: 100 };
 
 /** Loads a model whose engine needs so many bytes; an error takes the place of the engine. */
@@ -16,11 +27,10 @@ async function load(t: Test, gpu: ServeTask['gpu'], needed: number | Error) {
   const closed: string[] = [];
   const devices: string[] = [];
   const core = fakeCore();
-  const id = 'mdl_01J00000000000000000000000';
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
-  await storeModel(objects, id, new Map());
+  await storeModel(objects, ID, new Map());
   const task = {
-    weights: { model: testModel(id), base_model: null },
+    weights: { model: testModel(ID), base_model: null },
     threads: 1,
     gpu,
     retry: ONCE,
@@ -31,13 +41,17 @@ async function load(t: Test, gpu: ServeTask['gpu'], needed: number | Error) {
     const engine: CoreEngine = core.createEngine(model, options);
     return Object.assign(engine, { num_bytes: needed, close: () => closed.push('closed') });
   };
-  const loading = loadModel(objects, { ...core, createEngine, paramTable: () => [] }, task);
-  return { loading, closed, devices };
+  const allocated: number[] = [];
+  const loading = loadModel(objects, { ...core, createEngine, paramTable: () => [] }, task, (bytes) =>
+    allocated.push(bytes),
+  );
+  return { loading, closed, devices, allocated };
 }
 
 t.test('a model is loaded where it fits', async (t) => {
-  const { loading, devices, closed } = await load(t, GPU, 50);
-  t.match(await loading, { bytes: 50 });
+  const { loading, devices, closed, allocated } = await load(t, GPU, 50);
+  t.match(await loading, { num_bytes: 50 });
+  t.strictSame(allocated, [50]);
   t.strictSame([devices, closed], [['cuda'], []]);
   const onCpu = await load(t, null, 1);
   await onCpu.loading;
@@ -45,12 +59,11 @@ t.test('a model is loaded where it fits', async (t) => {
 });
 
 t.test('parameters of any size are set in pieces, and no text is longer than 32,768 tokens', async (t) => {
-  const id = 'mdl_01J00000000000000000000000';
   const config = { ...TINY_CONFIG, vocab_size: 50_000, max_position_embeddings: 1_000_000 };
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
-  await storeModel(objects, id, modelFolder({ config, dtype: 'F32' }));
+  await storeModel(objects, ID, modelFolder({ config, dtype: 'F32' }));
   const core = fakeCore();
-  const params = modelParams(shapeOf({ model: { ...testModel(id), config }, base_model: null }).architecture);
+  const params = modelParams(shapeOf({ model: { ...testModel(ID), config }, base_model: null }).architecture);
   const table = params.map((param, index) => ({ ...param, index }) as unknown as ParamInfo);
   const set = new Map<number, Uint8Array[]>();
   const lengths: number[] = [];
@@ -67,12 +80,13 @@ t.test('parameters of any size are set in pieces, and no text is longer than 32,
     return Object.assign(core.createEngine(model, options), { setParam });
   };
   const task = {
-    weights: { model: { ...testModel(id), config }, base_model: null },
+    weights: { model: { ...testModel(ID), config }, base_model: null },
     threads: 1,
     gpu: null,
     retry: ONCE,
   };
-  await loadModel(objects, { ...core, createEngine, paramTable: () => table }, task as unknown as ServeTask);
+  const told = { ...core, createEngine, paramTable: () => table };
+  await loadModel(objects, told, task as unknown as ServeTask, () => undefined);
   for (const { index, name, shape } of table)
     t.ok(Buffer.concat(set.get(index) ?? []).equals(testData(name, shape, 'F32')), name);
   t.ok((set.get(0)?.length ?? 0) > 1, 'the embedding has more bytes than a piece');
@@ -94,4 +108,23 @@ t.test('one that others leave no memory for waits; one that is too large never f
   }
   const other = new Error('a bug');
   await t.rejects((await load(t, null, other)).loading, other);
+});
+
+t.test('an adapter that the device has no memory for is refused alone', async (t) => {
+  const core = fakeCore();
+  const engine = core.createEngine({} as never, {} as never);
+  const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
+  await storeModel(objects, ID, modelFolder());
+  const source = { model: { ...testModel(ID), base: ID, adapter: LORA }, base_model: testModel(ID) };
+  const load = () =>
+    loadVariant(objects, { ...core, paramTable: () => [] }, engine, { source, over: true, retry: ONCE });
+  const { addAdapter } = engine;
+  engine.addAdapter = async () => {
+    throw Object.assign(new Error('64 bytes on cuda:0'), { code: 'out_of_memory' });
+  };
+  await t.rejects(load(), { code: 'model_memory_in_use', message: '64 bytes on cuda:0' });
+  engine.addAdapter = addAdapter;
+  const { adapter, bytes, prompts } = await load();
+  t.strictSame([adapter, bytes], [1, 1], 'it may come again');
+  await prompts.close();
 });

@@ -2,13 +2,13 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { tokenizerOf } from '../../platform/encoding/encode-batch.js';
 import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { totalMemory, usableMemory } from '../../platform/process/usable-memory.js';
 import { ELEMENT_BYTES } from '../../platform/safetensors/header.js';
 import type { Architecture } from '../../spec/index.js';
 import { toRankError } from '../common/errors.js';
 import type { ReadParam } from '../export/base-reader.js';
-import type { AnswerEngineOptions, CoreEngine, NativeCore, ParamInfo } from '../native/adapter.js';
+import type { AnswerEngineOptions, CoreEngine, NativeCore } from '../native/adapter.js';
 import type { HostInput, ServedBase, ServedSource, TaskRequest } from '../tasks/protocol.js';
+import { elementBytes, requireMemory } from './memory.js';
 import { PromptThreads } from './prompt-threads.js';
 import { openBase, openWeights, shapeOf, textRules } from './served-source.js';
 
@@ -18,8 +18,6 @@ const MAX_TEXTS = 32;
 const CACHE_BYTES = 512 * 2 ** 20;
 /** Tokens of the longest text. */
 const MAX_LENGTH = 32_768;
-/** Share of the machine's available memory that a model may take. */
-const MEMORY_SHARE = 0.8;
 
 export type ServeTask = Extract<TaskRequest, { kind: 'serve' }>;
 type Core = Pick<
@@ -36,18 +34,21 @@ export async function loadModel(
   objects: ObjectStore,
   core: Core,
   { weights, threads, gpu, retry }: ServeTask,
-): Promise<{ engine: CoreEngine; bytes: number }> {
+  onAllocated: (bytes: number) => void,
+): Promise<CoreEngine> {
   const { model, precision } = engineOf(weights);
-  const engine = createEngine(core, model, {
+  const options: AnswerEngineOptions = {
     threads,
     dtype: precision,
     device: gpu === null ? 'cpu' : 'cuda',
     cache_tokens: cacheTokens(model, elementBytes(precision)),
     max_length: MAX_LENGTH,
     max_texts: MAX_TEXTS,
-  });
+  };
+  const engine = await allocated(async () => core.createEngine(model, options));
   try {
     requireMemory(engine.num_bytes, gpu);
+    onAllocated(engine.num_bytes);
     const read =
       'base' in weights
         ? await openBase(objects, core, weights, retry)
@@ -63,7 +64,7 @@ export async function loadModel(
     engine.close();
     throw error;
   }
-  return { engine, bytes: engine.num_bytes };
+  return engine;
 }
 
 /** Weights of a quantized base arrive restored. */
@@ -92,7 +93,7 @@ export interface Variant {
 
 /**
  * Loads a variant: how it makes texts, and the adapter over the engine's model.
- * @throws ZerofleetError `tokenizer_invalid`, and the errors of `loadModel`
+ * @throws ZerofleetError `tokenizer_invalid`; `model_memory_in_use`; the other errors of `loadModel`
  */
 export async function loadVariant(
   objects: ObjectStore,
@@ -101,11 +102,10 @@ export async function loadVariant(
   {
     source,
     over,
-    gpu,
     retry,
-  }: Pick<Extract<HostInput, { kind: 'variant' }>, 'source' | 'over'> & Pick<ServeTask, 'gpu' | 'retry'>,
+  }: Pick<Extract<HostInput, { kind: 'variant' }>, 'source' | 'over'> & Pick<ServeTask, 'retry'>,
 ): Promise<Variant & { bytes: number }> {
-  const { architecture, precision } = shapeOf(source);
+  const { architecture } = shapeOf(source);
   const rules = await textRules(objects, source, retry);
   const tokenizer = tokenizerOf(rules);
   const num_tokens = Math.min(tokenizer.vocab_size, architecture.vocab_size);
@@ -115,21 +115,18 @@ export async function loadVariant(
   };
   if (!over || architecture.adapter === null) return variant(0, 0);
   const params = core.paramTable(architecture).filter(({ base }) => !base);
-  const bytes = elementBytes(precision) * numelOf(params);
-  requireMemory(bytes, gpu);
   const read = await openWeights(objects, core, source, retry);
   const values: Uint8Array[] = [];
   for (const { name, numel } of params) values.push(await whole(read(name, numel)));
-  return variant(engine.addAdapter(architecture.adapter, values), bytes);
+  const { adapter } = architecture;
+  const added = await allocated(() => engine.addAdapter(adapter, values));
+  return variant(added.adapter, added.num_bytes);
 }
 
-const elementBytes = (precision: ServedBase['precision']) => (precision === 'fp32' ? 4 : 2);
-const numelOf = (params: readonly ParamInfo[]) => params.reduce((sum, { numel }) => sum + numel, 0);
-
 /** Memory of the machine is taken when it is written, that of a GPU at once. */
-function createEngine(core: Core, model: Architecture, options: AnswerEngineOptions): CoreEngine {
+async function allocated<T>(allocate: () => Promise<T>): Promise<T> {
   try {
-    return core.createEngine(model, options);
+    return await allocate();
   } catch (error) {
     const { code, message } = toRankError(error);
     if (code !== 'out_of_memory') throw error;
@@ -144,27 +141,6 @@ function cacheTokens(model: Architecture, element: number): number {
   const longest = Math.min(max_position_embeddings, MAX_LENGTH);
   const wanted = Math.floor(CACHE_BYTES / bytes_per_token);
   return Math.max(longest, Math.min(wanted, MAX_TEXTS * longest));
-}
-
-/** @throws ZerofleetError `model_does_not_fit`, `model_memory_in_use` */
-function requireMemory(bytes: number, gpu: ServeTask['gpu']): void {
-  const { free_bytes, total_bytes } = gpu ?? {
-    free_bytes: MEMORY_SHARE * usableMemory(),
-    total_bytes: MEMORY_SHARE * totalMemory(),
-  };
-  if (bytes <= free_bytes) return;
-  const mib = (count: number) => `${Math.max(0, Math.ceil(count / 2 ** 20))} MiB`;
-  const owner = gpu === null ? 'worker' : "worker's GPU";
-  const needed = `the model needs ${mib(bytes)}, and the ${owner} has`;
-  if (bytes > total_bytes)
-    throw new ZerofleetError(
-      'model_does_not_fit',
-      `${needed} ${mib(total_bytes)} for models; use a worker with more memory`,
-    );
-  throw new ZerofleetError(
-    'model_memory_in_use',
-    `${needed} ${mib(free_bytes)} left; try again when trainings have ended and other models are idle`,
-  );
 }
 
 async function whole(pieces: ReturnType<ReadParam>): Promise<Uint8Array> {

@@ -26,10 +26,10 @@ class PlayedEngine implements CoreEngine {
   readonly removed: number[] = [];
 
   setParam(): void {}
-  addAdapter(): number {
-    return 1;
+  async addAdapter() {
+    return { adapter: 1, num_bytes: 1 };
   }
-  removeAdapter(adapter: number): void {
+  async removeAdapter(adapter: number): Promise<void> {
     this.removed.push(adapter);
   }
   close(): void {}
@@ -113,7 +113,12 @@ t.test('each variant draws with its adapter; one that is forgotten is removed fr
     [0, 1],
   );
   for (const variant of [1, 2]) host.take({ kind: 'forget', variant });
+  await turn();
   t.same([engine.removed, closed], [[1], [1, 2]]);
+  t.match(sent.slice(-2), [
+    { host: 'forgotten', variant: 1 },
+    { host: 'forgotten', variant: 2 },
+  ]);
   host.take({ kind: 'answer', id: 3, variant: 2, request: TASK });
   await turn();
   t.match(sent.at(-1), { host: 'failed', id: 3, error: { code: 'internal_error' } });

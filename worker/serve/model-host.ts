@@ -51,7 +51,7 @@ export class ModelHost {
 
   take(input: HostInput): void {
     if (input.kind === 'variant') void this.add(input);
-    else if (input.kind === 'forget') this.forget(input.variant);
+    else if (input.kind === 'forget') void this.forget(input.variant);
     else if (input.kind === 'cancel') this.drop(input.id);
     else void this.answer(input);
   }
@@ -67,11 +67,12 @@ export class ModelHost {
     }
   }
 
-  private forget(variant: number): void {
+  private async forget(variant: number): Promise<void> {
     const known = this.variants.get(variant);
     this.variants.delete(variant);
     void known?.prompts.close();
-    if (known !== undefined && known.adapter > 0) this.engine.removeAdapter(known.adapter);
+    if (known !== undefined && known.adapter > 0) await this.engine.removeAdapter(known.adapter);
+    this.listener.send({ host: 'forgotten', variant });
   }
 
   private async answer({ id, variant, request }: AnswerInput): Promise<void> {

@@ -15,11 +15,10 @@ export async function serveModel(
 ): Promise<never> {
   const send = (message: HostMessage) => void process.send?.(message);
   setInterval(() => send({ host: 'alive' }), task.heartbeat_ms);
-  const { engine, bytes } = await loadModel(objects, core, task);
+  const engine = await loadModel(objects, core, task, (bytes) => send({ host: 'allocated', bytes }));
   const { retry, object_store } = task;
-  const gpu = task.gpu && { ...task.gpu, free_bytes: task.gpu.free_bytes - bytes };
   const load = async ({ credentials, ...input }: Extract<HostInput, { kind: 'variant' }>) => {
-    const variant = { ...input, gpu, retry };
+    const variant = { ...input, retry };
     if (credentials === null) return loadVariant(objects, core, engine, variant);
     const { url, s3_endpoint } = object_store;
     const own = await openObjectStore(url, { s3Endpoint: s3_endpoint, credentials: () => credentials });
@@ -31,7 +30,7 @@ export async function serveModel(
   };
   return new Promise((_, reject) => {
     const host = new ModelHost(engine, load, { send, onDeviceLost: reject });
-    send({ host: 'loaded', bytes });
+    send({ host: 'loaded', bytes: engine.num_bytes });
     inputs.listen((input) => host.take(input));
   });
 }

@@ -91,12 +91,17 @@ export type HostInput =
   /** Forgets a request; an unknown one is ignored. */
   | { kind: 'cancel'; id: number };
 
-/** Messages of a host of a model: that its event loop runs, when it is loaded and each of its variants, and of each request deltas and its end. */
+/**
+ * Messages of a host of a model: that its event loop runs, when it has the memory of the model, when it is loaded and each of its variants,
+ * when the memory of a variant is released, and of each request deltas and its end. Bytes are those on the device.
+ */
 export type HostMessage =
   | { host: 'alive' }
+  | { host: 'allocated'; bytes: number }
   | { host: 'loaded'; bytes: number }
   | { host: 'variant'; variant: number; bytes: number }
   | { host: 'no_variant'; variant: number; error: RankError }
+  | { host: 'forgotten'; variant: number }
   | { host: 'deltas'; id: number; deltas: PlacedDelta[] }
   | { host: 'done'; id: number; sample: GeneratedText }
   | { host: 'failed'; id: number; error: RankError };

@@ -97,12 +97,12 @@ class FakeEngine implements CoreEngine {
     this.texts.set(id, { options, num_drawn: 0 });
   }
 
-  addAdapter(_adapter: unknown, values: readonly Uint8Array[]): number {
+  async addAdapter(_adapter: unknown, values: readonly Uint8Array[]) {
     this.adapters.set(this.adapters.size + 1, [...values]);
-    return this.adapters.size;
+    return { adapter: this.adapters.size, num_bytes: 1 };
   }
 
-  removeAdapter(adapter: number): void {
+  async removeAdapter(adapter: number): Promise<void> {
     this.adapters.set(adapter, []);
   }
 
