@@ -233,8 +233,10 @@ t.test('no wait outlasts the host, or the caller', async (t) => {
     async () => 0,
   );
   await turn();
+  const released = model.releaseVariant();
   end(new Error('killed'));
   await t.rejects(credentials, HostLost, 'while credentials are requested');
+  t.ok(await released, 'while a variant is forgotten');
   await model.ended;
   await t.rejects(
     model.withVariant(request('c'), none, async () => 0),

@@ -156,7 +156,8 @@ export class HostedModel {
   /** Forgets the variant with memory that was not used for the longest time. @returns false if there is none */
   async releaseVariant(): Promise<boolean> {
     const [oldest] = this.unused().filter(({ number }) => (this.held.get(number) ?? 0) > 0);
-    if (oldest !== undefined) await this.forget(oldest);
+    // A host that ends meanwhile has released everything.
+    if (oldest !== undefined) await this.forget(oldest).catch(() => undefined);
     return oldest !== undefined;
   }
 
