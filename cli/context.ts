@@ -82,7 +82,7 @@ export class Context {
     this.show(records, () => tableOf(records, columns, none));
   }
 
-  /** Prints warnings about settings without effect. With --json they are also in the answer. */
+  /** Prints warnings about settings or data. With --json they are also in the answer. */
   warn(warnings: readonly Warning[] = []): void {
     for (const { pointer, message } of warnings)
       this.environment.stderr.write(`${plainLines(`warning: ${pointer}: ${message}`)}\n`);

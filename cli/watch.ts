@@ -1,4 +1,4 @@
-import { isFinal, type Job, type JobState } from '../contracts/index.js';
+import { isFinal, type Job, type JobState, type Warning } from '../contracts/index.js';
 import { progressBar } from './bar.js';
 import type { Context } from './context.js';
 import { duration, lossOf, preferenceOf, rankCount, ranksOf, rateOf } from './format.js';
@@ -77,8 +77,10 @@ async function* changes(context: Context, first: Job): AsyncGenerator<Job, void>
   const { client, signal } = context;
   if (isFinished(first.state)) return;
   let looked = 0;
-  for await (const { kind } of client.jobs.follow(first.id, { kinds: ['event', 'metric'], signal })) {
-    if (kind !== 'event' && Date.now() - looked < REFRESH_MS) continue;
+  for await (const entry of client.jobs.follow(first.id, { kinds: ['event', 'metric'], signal })) {
+    if (entry.kind === 'event' && entry.type === 'data.prepared')
+      context.warn(entry.data.warnings as Warning[] | undefined);
+    if (entry.kind !== 'event' && Date.now() - looked < REFRESH_MS) continue;
     looked = Date.now();
     const job = await client.jobs.get(first.id, { signal });
     yield job;

@@ -107,9 +107,12 @@ t.test('watching ends when the job pauses, and nothing stays open', async (t) =>
   };
   const watched = zerofleet(['watch', id]);
   while ((await open()) === 0) await sleep(10);
+  const warnings = [{ pointer: '/data/chat_template', code: 'no_stop_token', message: 'in 2 of 2 texts' }];
+  await store.appendEvent(id, execution, { type: 'data.prepared', data: { warnings } });
   t.match(await zerofleet(['pause', id]), { out: /pausing/ });
   await store.releaseAttempt(id, execution, { to: 'paused' });
-  t.match(await watched, { code: 0, out: /state +paused/ });
+  const err = /^warning: \/data\/chat_template: in 2 of 2 texts$/m;
+  t.match(await watched, { code: 0, out: /state +paused/, err });
   while ((await open()) > 0) await sleep(10);
 });
 
