@@ -56,6 +56,11 @@ t.test('every scope is required by some operation, or includes the others', asyn
   t.same([...asked].sort(), [...SCOPES].sort());
 });
 
+t.test('what takes compute of workers needs the scope that creates jobs', async (t) => {
+  for (const id of ['createJob', 'exportCheckpoint', 'sampleCheckpoint', 'sampleModel'] as const)
+    t.ok(contract.operations.get(id)?.scopes?.includes('jobs:write'), id);
+});
+
 t.test('the generated types match the contract', async (t) => {
   const root = projectRoot();
   const nodes = await openapiTS(new URL(`file://${join(root, 'openapi.yaml')}`), {

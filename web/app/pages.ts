@@ -14,7 +14,7 @@ interface Page {
 export const PAGES: readonly Page[] = [
   { name: 'runs', label: 'Runs', scopes: ['jobs:read'] },
   { name: 'compare', label: null, scopes: ['jobs:read'] },
-  { name: 'playground', label: 'Playground', scopes: ['jobs:read', 'models'] },
+  { name: 'playground', label: 'Playground', scopes: ['jobs:write'] },
   { name: 'fleet', label: 'Fleet', scopes: ['jobs:read'] },
   { name: 'datasets', label: 'Datasets', scopes: ['datasets'] },
   { name: 'models', label: 'Models', scopes: ['models'] },

@@ -115,7 +115,6 @@ function Row({ run, job, checkpoint, marks, isChosen, onOpen }: RowProps) {
       <td class="actions">
         {share.value === null && (
           <>
-            <a href={linkTo(['playground'], { model: id })}>Try it</a>
             <button type="button" class="quiet" onClick={onOpen}>
               Files and exports
             </button>
@@ -124,6 +123,7 @@ function Row({ run, job, checkpoint, marks, isChosen, onOpen }: RowProps) {
         )}
         {may('jobs:write') && (
           <>
+            <a href={linkTo(['playground'], { model: id })}>Try it</a>
             <ActionButton label={pinned ? 'Unpin' : 'Pin'} kind="quiet" act={pin} />
             <a href={linkTo(['new'], { fork: id })}>Fork from here</a>
             {job.state === 'paused' && marks.includes('newest') && <Resume run={run} job={job} />}
