@@ -167,15 +167,17 @@ eachKind('a slow server does not delay another', async (t, kind, api) => {
   const { store, tracker, other, createJob, startForwarding } = await setUp(t, kind, api);
   other.fault = { request: '', what: 'hang' };
   startForwarding();
-  for (let i = 0; i < 10; i += 1) {
-    const { id } = await createJob({ server: 'other' });
+  for (let i = 0; i < 17; i += 1) {
+    // Only MLflow's servers are named by any URL, of which a host has as many as somebody likes.
+    const isMlflow = kind.integration.type === 'mlflow';
+    const { id } = await createJob(isMlflow ? { url: `${other.url}${i}` } : { server: 'other' });
     await (await claimed(store, id)).train(1, 1);
   }
   await other.until(() => other.faults > 0);
   const { id } = await createJob();
   await (await claimed(store, id)).train(1, 3);
   await tracker.until(() => runOf(tracker)?.step === 3);
-  t.ok(other.faults <= 8, 'half of the requests at most');
+  t.ok(other.faults <= 8, 'half of the requests at most, whatever URLs they have');
 });
 
 eachKind('credentials are sent to their server, and are nowhere else', async (t, kind, api) => {

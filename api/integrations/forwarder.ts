@@ -82,7 +82,9 @@ export class Forwarder {
   readonly #timing: ForwarderTiming;
   readonly #closing = new AbortController();
   readonly #active = new Set<Promise<void>>();
-  readonly #limits = new ServerLimits(CONCURRENCY / 2);
+  readonly #projects = new ServerLimits((CONCURRENCY * 3) / 4);
+  readonly #hosts = new ServerLimits(CONCURRENCY / 2);
+  readonly #urls = new ServerLimits(CONCURRENCY / 2);
   readonly #polling: Periodic;
 
   constructor(options: ForwarderOptions) {
@@ -122,7 +124,7 @@ export class Forwarder {
     const saved = savedOf(claim);
     if (job === null || integration === undefined) return;
     const server = trackers.find(integration, job.spec.project);
-    const free = this.#limits.enter(server?.url ?? '');
+    const free = this.#enter(server, job.spec.project);
     if (free === null) return this.#save(claim, { state: saved, next: { due_ms: this.#delayAfter(1) } });
     const { halvings, uncertain } = saved;
     let known = saved;
@@ -148,6 +150,27 @@ export class Forwarder {
     free(true);
     const state = succeeded(result.state, Math.max(0, halvings - 1));
     await this.#save(claim, { state, next: this.#nextAfter(result, claim, tracker) });
+  }
+
+  /** Anybody can name many addresses of one host, and many names of one machine: hosts and projects have limits as well. */
+  #enter(server: Tracker | null, project: string): ((succeeded: boolean) => void) | null {
+    const url = server?.url ?? '';
+    const leaveProject = this.#projects.enter(project);
+    const leaveHost = leaveProject && this.#hosts.enter(server === null ? '' : new URL(url).host);
+    // An address that fails does not slow down the others of its host.
+    const leaveUrl = leaveHost && this.#urls.enter(url);
+    const leaveBoth = () => {
+      leaveHost?.(true);
+      leaveProject?.(true);
+    };
+    if (leaveUrl === null) {
+      leaveBoth();
+      return null;
+    }
+    return (succeeded) => {
+      leaveUrl(succeeded);
+      leaveBoth();
+    };
   }
 
   #nextAfter({ end, state }: RoundResult, { seq }: ClaimedForward, tracker: TrackerRun): ForwardSave['next'] {

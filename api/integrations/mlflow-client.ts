@@ -1,6 +1,6 @@
 /** MLflow's REST API 2.0, as far as forwarding needs it: https://mlflow.org/docs/latest/rest-api.html */
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
-import { ERROR_CODE, type TrackerClient, TrackerError } from './tracker-client.js';
+import { ERROR_CODE, Identifier, type TrackerClient, TrackerError } from './tracker-client.js';
 
 /** Limits of one `runs/log-batch`. */
 export const MAX_METRICS = 900;
@@ -10,8 +10,8 @@ export const MAX_PARAM_LENGTH = 500;
 
 export interface MlflowMetric {
   key: string;
-  /** `NaN` for a value that is not finite, as protobuf writes it in JSON. */
-  value: number | 'NaN';
+  /** Finite: MLflow's pages cannot show another one. */
+  value: number;
   /** Unix time in ms. */
   timestamp: number;
   step: number;
@@ -31,7 +31,7 @@ export interface MlflowBatch {
 export type MlflowStatus = 'RUNNING' | 'FINISHED' | 'FAILED' | 'KILLED';
 
 const Run = Type.Object({
-  info: Type.Object({ run_id: Type.String() }),
+  info: Type.Object({ run_id: Identifier }),
   data: Type.Optional(
     Type.Object({
       tags: Type.Optional(Type.Array(Type.Object({ key: Type.String(), value: Type.String() }))),
@@ -40,8 +40,8 @@ const Run = Type.Object({
 });
 export type MlflowRun = Static<typeof Run>;
 const answers = {
-  experiment: new Check(Type.Object({ experiment: Type.Object({ experiment_id: Type.String() }) })),
-  created: new Check(Type.Object({ experiment_id: Type.String() })),
+  experiment: new Check(Type.Object({ experiment: Type.Object({ experiment_id: Identifier }) })),
+  created: new Check(Type.Object({ experiment_id: Identifier })),
   run: new Check(Type.Object({ run: Run })),
   runs: new Check(Type.Object({ runs: Type.Optional(Type.Array(Run)) })),
   any: new Check(Type.Object({})),

@@ -4,7 +4,15 @@
  */
 import type { Integration, Job } from '../../contracts/index.js';
 import { MAX_METRICS, MAX_PARAMS, MlflowClient, type MlflowRun as StoredRun } from './mlflow-client.js';
-import { batchesOf, identityOf, paramsOf, STEP_TAG, statusOf, tagsOf } from './mlflow-values.js';
+import {
+  batchesOf,
+  identityOf,
+  NON_FINITE_TAG,
+  paramsOf,
+  STEP_TAG,
+  statusOf,
+  tagsOf,
+} from './mlflow-values.js';
 import type { BegunRun, KnownRun, LogRequest, TrackerRun } from './run.js';
 import type { TrackerClient } from './tracker-client.js';
 import { type EndedJob, outcomeOf, runNameOf } from './values.js';
@@ -54,8 +62,11 @@ export class MlflowRun implements TrackerRun {
   }
 
   async *log({ run, items, limit }: LogRequest) {
-    for (const { metrics, step } of batchesOf(items, limit)) {
-      const tags = step === null ? [] : [{ key: STEP_TAG, value: String(step) }];
+    for (const { metrics, step, nonFinite } of batchesOf(items, limit)) {
+      const tags = [
+        ...(step === null ? [] : [{ key: STEP_TAG, value: String(step) }]),
+        ...(nonFinite === null ? [] : [{ key: NON_FINITE_TAG, value: nonFinite }]),
+      ];
       await this.client.logBatch(run.run_id, { metrics, tags });
       if (step !== null) yield { step, own: null };
     }

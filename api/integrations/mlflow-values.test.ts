@@ -44,16 +44,22 @@ t.test('a step with too many values is in several batches, the last of which com
   t.ok(batches.every((batch) => batch.metrics.length <= MAX_METRICS));
 });
 
-t.test('values that are not finite, and names that a store of files can have', async (t) => {
-  const [{ metrics: sent }] = batchesOf(
-    [{ ...whole, loss: null, eval_losses: { validation: 1, code: null } }],
-    MAX_METRICS,
-  ) as [ReturnType<typeof batchesOf>[number]];
-  const sentValue = (name: string) => sent.find(({ key }) => key === name)?.value;
-  t.equal(sentValue('loss'), 'NaN');
-  t.equal(sentValue('eval_loss'), 1);
-  t.equal(sentValue('eval_loss.code'), 'NaN');
-});
+t.test(
+  'values that are not finite are left out and named, and names that a store of files can have',
+  async (t) => {
+    const odd = { ...whole, step: 8, loss: null, eval_losses: { validation: 1, code: null } };
+    const [batch, ...others] = batchesOf([odd, { ...whole, step: 9 }], MAX_METRICS);
+    t.same(others, []);
+    const of = (step: number) =>
+      batch?.metrics.filter((metric) => metric.step === step).map(({ key }) => key);
+    t.ok(of(8)?.includes('eval_loss'));
+    t.ok(of(9)?.includes('loss'));
+    for (const name of ['loss', 'eval_loss.code']) t.notOk(of(8)?.includes(name), name);
+    t.ok(batch?.metrics.every(({ value }) => Number.isFinite(value)));
+    t.match(batch, { step: 9, nonFinite: 'step 8: loss, eval_loss.code' });
+    t.equal(batchesOf([whole], MAX_METRICS)[0]?.nonFinite, null);
+  },
+);
 
 t.test('params are the fields of the document', async (t) => {
   const spec = testSpec('ds_01J00000000000000000000000', {

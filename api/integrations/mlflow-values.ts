@@ -7,6 +7,9 @@ import { sectionsOf } from './values.js';
 /** Tag of the newest step whose metrics are in the run. */
 export const STEP_TAG = 'zerofleet.step';
 
+/** Tag of the newest step with values that are not finite, and their names. */
+export const NON_FINITE_TAG = 'zerofleet.non_finite';
+
 const STATUS: Record<FinalJobState, MlflowStatus> = {
   succeeded: 'FINISHED',
   failed: 'FAILED',
@@ -45,7 +48,7 @@ function flattened(prefix: string, value: object): MlflowText[] {
   });
 }
 
-/** Cuts off the end of a long value, not inside of a character. */
+/** Cuts off the end of a long value of a param or a tag, not inside of a character. */
 function cut(value: string): string {
   return value.slice(0, MAX_PARAM_LENGTH).replace(/[\ud800-\udbff]$/, '');
 }
@@ -59,37 +62,45 @@ export interface MetricBatch {
   metrics: MlflowMetric[];
   /** Newest step all of whose metrics are in this batch or in one before it. */
   step: number | null;
+  /** The newest values that were left out, for the tag; null without any. */
+  nonFinite: string | null;
 }
 
-/** Divides metrics into batches of at most `limit`, in order. A step is in one batch, unless it alone has too many values. */
+/**
+ * Divides metrics into batches of at most `limit`, in order. A step is in one batch, unless it alone has too many values. Values that are
+ * not finite are left out.
+ */
 export function batchesOf(items: readonly JobMetric[], limit: number): MetricBatch[] {
   const batches: MetricBatch[] = [];
   for (const item of items) {
-    const metrics = metricsOf(item);
+    const { metrics, nonFinite } = metricsOf(item);
     const last = batches.at(-1);
     if (last && last.metrics.length + metrics.length <= limit) {
       last.metrics.push(...metrics);
       last.step = item.step;
+      last.nonFinite = nonFinite ?? last.nonFinite;
       continue;
     }
-    for (let at = 0; at < metrics.length; at += limit)
-      batches.push({
-        metrics: metrics.slice(at, at + limit),
-        step: at + limit >= metrics.length ? item.step : null,
-      });
+    for (let at = 0; at === 0 || at < metrics.length; at += limit) {
+      const isLast = at + limit >= metrics.length;
+      const step = isLast ? item.step : null;
+      batches.push({ metrics: metrics.slice(at, at + limit), step, nonFinite: isLast ? nonFinite : null });
+    }
   }
   return batches;
 }
 
-function metricsOf(item: JobMetric): MlflowMetric[] {
+function metricsOf(item: JobMetric): Pick<MetricBatch, 'metrics' | 'nonFinite'> {
   const { step, at } = item;
   const timestamp = Date.parse(at);
-  return valuesOf(item).map(([name, value]) => ({
-    key: keyOf(name),
-    value: value ?? 'NaN',
-    timestamp,
-    step,
-  }));
+  const metrics: MlflowMetric[] = [];
+  const omitted: string[] = [];
+  for (const [name, value] of valuesOf(item)) {
+    const key = keyOf(name);
+    if (value === null) omitted.push(key);
+    else metrics.push({ key, value, timestamp, step });
+  }
+  return { metrics, nonFinite: omitted.length === 0 ? null : cut(`step ${step}: ${omitted.join(', ')}`) };
 }
 
 /** In a store of files `eval_loss` cannot be both a file and a folder. */

@@ -125,12 +125,10 @@ t.test('MLflow has the run', { skip: missing ?? false, timeout: 600_000 }, async
   const inOrder = loss.toSorted(([a], [b]) => a - b);
   t.same(
     inOrder.map(([step]) => step),
-    stepsTo(301),
-    'each step once',
+    stepsTo(300),
+    'each step once, without one that is not finite',
   );
-  for (const [step, , value] of inOrder.slice(0, 300)) t.equal(Number(value), metricOf(step).loss);
-  t.same(inOrder.at(-1)?.slice(0, 2), [301, Date.parse(at)]);
-  t.notOk(Number.isFinite(Number(inOrder.at(-1)?.[2])));
+  for (const [step, , value] of inOrder) t.equal(Number(value), metricOf(step).loss);
   t.match(metrics, {
     eval_loss: [[301, Date.parse(at), '2.5']],
     'eval_loss.code': [[301, Date.parse(at), '1.5']],
@@ -140,6 +138,7 @@ t.test('MLflow has the run', { skip: missing ?? false, timeout: 600_000 }, async
   t.match(run.tags, {
     'zerofleet.job_id': job.id,
     'zerofleet.state': 'succeeded',
+    'zerofleet.non_finite': 'step 301: loss',
     'zerofleet.state_digest': checkpoint.state_digest,
     'mlflow.runName': 'mine',
   });

@@ -1,11 +1,16 @@
 /** Requests to an experiment tracker, and the error of those that fail. */
+
 import { PROGRAM_VERSION } from '../../platform/process/version.js';
+import { Type } from '../../platform/schema.js';
 import type { AddressPolicy } from '../webhooks/addresses.js';
 import { exchange, type PostFailure, type Resolve } from '../webhooks/post.js';
 import type { Tracker } from './trackers.js';
 
 /** A run's answer has its params, tags and the last value of each metric. */
 const ANSWER_BYTES = 4 * 1024 * 1024;
+
+/** Id or name in an answer that is kept in the job's state and events. The server may be anybody's. */
+export const Identifier = Type.String({ minLength: 1, maxLength: 256 });
 
 /** Code that a tracker may give in a refusal; other text is not repeated. */
 export const ERROR_CODE = '^[A-Z_]{1,64}$';

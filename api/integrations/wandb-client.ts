@@ -3,7 +3,7 @@
  * golden/wandb.json has what the client itself sends.
  */
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
-import { ERROR_CODE, type TrackerClient, TrackerError } from './tracker-client.js';
+import { ERROR_CODE, Identifier, type TrackerClient, TrackerError } from './tracker-client.js';
 
 const UPSERT = `mutation UpsertBucket($name: String, $project: String, $entity: String, $displayName: String,
   $config: JSONString, $tags: [String!]) {
@@ -20,12 +20,11 @@ const FIND = `query RunResumeStatus($name: String!, $project: String, $entity: S
 }`;
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const named = <F extends Record<string, TSchema>>(fields: F) =>
-  Type.Object({ name: Type.String(), ...fields });
+const named = <F extends Record<string, TSchema>>(fields: F) => Type.Object({ name: Identifier, ...fields });
 
 const Stored = Type.Object({
   /** Lines of the history. */
-  historyLineCount: nullable(Type.Integer()),
+  historyLineCount: nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   /** JSON list with the last lines. */
   historyTail: nullable(Type.String()),
   /** JSON. */

@@ -36,6 +36,13 @@ t.test('lines', async (t) => {
   t.equal(summaryLine({ loss: null, _runtime: 7.9 }, { 'zerofleet.state': 'failed' }), summary);
 });
 
+t.test('what the server tells of a run is bounded', async (t) => {
+  const many = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`n${i}`, i]));
+  t.equal(Object.keys(numbersOf(JSON.stringify(many))).length, 1000);
+  t.same(numbersOf(JSON.stringify({ ['x'.repeat(300)]: 1, a: 2 })), { a: 2 });
+  t.equal(newestStepOf(JSON.stringify([`{"_step": ${'9'.repeat(400)}}`])), 0);
+});
+
 t.test('what the server tells of a run', async (t) => {
   t.equal(newestStepOf(null), 0);
   t.equal(newestStepOf('[]'), 0);

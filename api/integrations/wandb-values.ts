@@ -81,12 +81,18 @@ export function newestStepOf(historyTail: string | null): number {
   const lines = parsedJson(historyTail ?? '[]');
   const last: unknown = Array.isArray(lines) ? lines.at(-1) : null;
   // The line may have `NaN`, which no parser of JSON reads.
-  return Number(/"_step":\s*(\d+)/.exec(String(last))?.[1] ?? 0);
+  return Number(/"_step":\s*(\d{1,15})(?!\d)/.exec(String(last))?.[1] ?? 0);
 }
 
-/** The numbers of a summary. */
+/** Numbers of a summary that are kept in the job's state: more than a job has. */
+const SUMMARY_NUMBERS = 1000;
+const NAME_LENGTH = 256;
+
+/** The first numbers of a summary, whose names are not too long. */
 export function numbersOf(summaryMetrics: string | null): Numbers {
   const summary = parsedJson((summaryMetrics ?? '{}').replaceAll(/:\s*-?(NaN|Infinity)/g, ':null'));
-  const entries = Object.entries(summary ?? {});
-  return Object.fromEntries(entries.filter(([, value]) => value === null || typeof value === 'number'));
+  const entries = Object.entries(summary ?? {}).filter(
+    ([name, value]) => name.length <= NAME_LENGTH && (value === null || typeof value === 'number'),
+  );
+  return Object.fromEntries(entries.slice(0, SUMMARY_NUMBERS));
 }

@@ -107,7 +107,7 @@ function log(run: StoredRun, { metrics = [], params = [], tags = [] }: MlflowBat
   const isNamed = [...metrics, ...params, ...tags].every(({ key }) => NAME.test(key));
   const isValid = metrics.every(
     ({ value, timestamp, step }) =>
-      (value === 'NaN' || Number.isFinite(value)) && Number.isInteger(timestamp) && Number.isInteger(step),
+      Number.isFinite(value) && Number.isInteger(timestamp) && Number.isInteger(step),
   );
   const hasChanged = params.some(({ key, value }) => (run.params.get(key) ?? value) !== value);
   const isShort = params.every(({ value }) => value !== '' && value.length <= 500);
