@@ -73,8 +73,8 @@ export class BucketModel {
    */
   async preview(project: string, inspector: Inspector): Promise<Model> {
     if (!this.found.some(({ kind }) => kind === 'weights')) throw missing('model.safetensors without shards');
-    const bytes = await this.config();
-    const described = await inspector.run('readConfig', { bytes }, { owner: project });
+    const read = async () => ({ bytes: await this.config() });
+    const described = await inspector.run('readConfig', read, { owner: project });
     return {
       id: this.source.uri,
       project,

@@ -69,10 +69,9 @@ export class BucketTokenizers {
 
   private async read(object: SourceObject, owner: string): Promise<Content> {
     const hash = createHash('sha256');
-    const bytes = await collectBytes(object.read(), object.bytes, hash);
-    const sha256 = hash.digest('hex');
-    const tokenizer = await this.inspector.run('readTokenizer', { bytes }, { owner });
-    return { digest: digestOf([{ name: TOKENIZER_FILE, sha256 }]), tokenizer };
+    const read = async () => ({ bytes: await collectBytes(object.read(), object.bytes, hash) });
+    const tokenizer = await this.inspector.run('readTokenizer', read, { owner });
+    return { digest: digestOf([{ name: TOKENIZER_FILE, sha256: hash.digest('hex') }]), tokenizer };
   }
 }
 

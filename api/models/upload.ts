@@ -101,7 +101,7 @@ export class ModelUpload {
     const { weights, model, unused } = await this.deps.inspector.run(
       'finishModel',
       { documents, records },
-      { owner, transfer, read: (begin, end, file) => this.read(begin, end, file) },
+      { owner, transferOf: () => transfer, read: (begin, end, file) => this.read(begin, end, file) },
     );
     await this.deps.objects.delete(unused.map((name) => modelFileKey(this.id, name)));
     this.files = this.files.filter(({ name }) => !unused.includes(name));

@@ -25,8 +25,10 @@ export interface ThreadOptions {
 /** Task with its promise. */
 export interface Task {
   name: string;
-  input: unknown;
-  transfer: ArrayBuffer[];
+  /** Returns the input, or reads it: called when the thread begins with the task, so that waiting tasks hold no memory. */
+  input(): unknown;
+  /** Memory of the input that is transferred to the thread. */
+  transferOf(input: unknown): ArrayBuffer[];
   read: ReadBytes | undefined;
   signal: AbortSignal | undefined;
   resolve(value: unknown): void;
@@ -73,8 +75,19 @@ export class PoolThread {
     clearTimeout(this.timer);
     return new Promise((done) => {
       this.task = { given, done };
-      this.say({ kind: 'task', name: given.name, input: given.input }, given.transfer);
+      void this.begin(given);
     });
+  }
+
+  private async begin(given: Task): Promise<void> {
+    try {
+      const input = await given.input();
+      // The thread may have ended meanwhile.
+      if (this.task?.given === given)
+        this.say({ kind: 'task', name: given.name, input }, given.transferOf(input));
+    } catch (error) {
+      if (this.task?.given === given) this.settle(({ reject }) => reject(error as Error));
+    }
   }
 
   /** Ends the thread at once; a task in progress fails with the error. */

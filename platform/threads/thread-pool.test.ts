@@ -63,6 +63,32 @@ t.test('waiting for bytes does not count as compute time', async (t) => {
   t.equal(await pool.run('sum', { count: 1 }, { read }), 1);
 });
 
+t.test('an input is read once a thread is free', async (t) => {
+  const pool = poolOf(t, { threads: 1 });
+  let most = 0;
+  let held = 0;
+  const tasks = Array.from({ length: 20 }, (_, i) =>
+    pool
+      .run('reverse', async () => {
+        held += 1;
+        most = Math.max(most, held);
+        return { bytes: Uint8Array.of(i, 1) };
+      })
+      .finally(() => (held -= 1)),
+  );
+  const results = await Promise.all(tasks);
+  t.same(
+    results.map(({ bytes }) => bytes[1]),
+    [...results.keys()],
+  );
+  t.equal(most, 1);
+  const unread = async () => {
+    throw new ZerofleetError('object_store_unavailable', 'gone');
+  };
+  await t.rejects(pool.run('reverse', unread), { code: 'object_store_unavailable' });
+  t.type(await pool.run('thread', undefined), 'number', 'the thread goes on');
+});
+
 t.test('one owner leaves a thread to the others', async (t) => {
   const pool = poolOf(t);
   const endless = [1, 2, 3].map(() =>

@@ -9,15 +9,15 @@ export interface ThreadPoolOptions extends ThreadOptions {
   threads: number;
 }
 
-export interface TaskOptions {
+export interface TaskOptions<I> {
   /** Owners take turns; one of them can use all threads but one. */
   owner?: string;
   /** Reads bytes for the task. */
   read?: ReadBytes;
   /** An aborted task is not begun; one in progress goes on. */
   signal?: AbortSignal;
-  /** Memory to transfer to the thread; by default that of the input's own fields. */
-  transfer?: ArrayBuffer[];
+  /** Returns the memory to transfer to the thread; by default that of the input's own fields. */
+  transferOf?: (input: I) => ArrayBuffer[];
 }
 
 type Input<F> = F extends (input: infer I, ...rest: never[]) => unknown ? I : never;
@@ -38,16 +38,24 @@ export class ThreadPool<Tasks extends TaskTable> {
   /**
    * Runs a task. Typed arrays among the fields of the input that fill their memory are transferred to the
    * thread and unusable afterwards.
-   * @throws errors of the task; `options.limited` for a limit; ZerofleetError `shutting_down`; the signal's reason
+   * @param input or a function that reads it once a thread is free: what waits then holds no memory
+   * @throws errors of the task and of the function; `options.limited` for a limit; ZerofleetError `shutting_down`; the signal's reason
    */
   run<Name extends keyof Tasks & string>(
     name: Name,
-    input: Input<Tasks[Name]>,
-    { owner = '', read, signal, transfer = ownBuffers(input) }: TaskOptions = {},
+    input: Input<Tasks[Name]> | (() => Promise<Input<Tasks[Name]>>),
+    { owner = '', read, signal, transferOf = ownBuffers }: TaskOptions<Input<Tasks[Name]>> = {},
   ): Promise<Output<Tasks[Name]>> {
     return new Promise((resolve, reject) => {
-      const settle = { resolve: (value: unknown) => resolve(value as Output<Tasks[Name]>), reject };
-      this.waiting.add(owner, { name, input, transfer, read, signal, ...settle });
+      this.waiting.add(owner, {
+        name,
+        input: () => (typeof input === 'function' ? (input as () => unknown)() : input),
+        transferOf: (loaded) => transferOf(loaded as Input<Tasks[Name]>),
+        read,
+        signal,
+        resolve: (value) => resolve(value as Output<Tasks[Name]>),
+        reject,
+      });
       this.dispatch();
     });
   }

@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import type { DataPreview, Problem } from '../../../contracts/index.js';
-import { startTestStack } from '../../testing/stack.js';
+import { modelFolder, tarOf } from '../../../platform/testing/models.js';
+import { upload } from '../../testing/model-uploads.js';
+import { startTestStack, withMethod } from '../../testing/stack.js';
 
 const TEMPLATE =
   '{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>\n{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}';
@@ -15,7 +18,7 @@ const chat = (question: string, answer: string) =>
 t.test('the beginning of data', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
-  const upload = async (content: string | Buffer, format: string) => {
+  const uploadData = async (content: string | Buffer, format: string) => {
     const url = `/v1/datasets?name=data&format=${format}`;
     const headers = { 'content-type': 'application/octet-stream' };
     const reply = await stack.request({ method: 'POST', url, headers, payload: content });
@@ -42,7 +45,7 @@ t.test('the beginning of data', async (t) => {
   };
 
   t.test('chats: the parts that are learned', async (t) => {
-    const dataset = await upload([chat('Why?', 'Because.'), '', chat('é', 'ja'), ''].join('\n'), 'jsonl');
+    const dataset = await uploadData([chat('Why?', 'Because.'), '', chat('é', 'ja'), ''].join('\n'), 'jsonl');
     const { read, texts } = await preview(dataset, { chat_template: TEMPLATE }, { texts: 1 });
     const asked = '<user>Why?</user>\n<assistant>';
     const answer = 'Because.</assistant>\n';
@@ -68,7 +71,7 @@ t.test('the beginning of data', async (t) => {
   });
 
   t.test('a template that fails names the line', async (t) => {
-    const dataset = await upload(`${chat('a', 'b')}\n${chat('bad', 'b')}\n`, 'jsonl');
+    const dataset = await uploadData(`${chat('a', 'b')}\n${chat('bad', 'b')}\n`, 'jsonl');
     const chat_template = `{% if messages[0].content == 'bad' %}{{ raise_exception('no') }}{% endif %}${TEMPLATE}`;
     const reply = await ask(dataset, { chat_template });
     t.match(reply.json<Problem>(), { code: 'chat_template_invalid', detail: /^line 2: / });
@@ -76,7 +79,7 @@ t.test('the beginning of data', async (t) => {
 
   t.test('preferences: completions, and what is cut off', async (t) => {
     const pair = { prompt: 'Two and two is', chosen: ' four.', rejected: ' a very large number.' };
-    const dataset = await upload(`${JSON.stringify(pair)}\n`, 'jsonl');
+    const dataset = await uploadData(`${JSON.stringify(pair)}\n`, 'jsonl');
     const { read, texts } = await preview(
       dataset,
       {},
@@ -98,7 +101,7 @@ t.test('the beginning of data', async (t) => {
 
   t.test('a long text is read in part, and shown in part', async (t) => {
     const content = Buffer.from('äb'.repeat(200_000));
-    const dataset = await upload(content, 'text');
+    const dataset = await uploadData(content, 'text');
     const { read, texts } = await preview(dataset);
     t.match(read, { share: (256 * 1024) / content.length, bytes: 256 * 1024, texts: 1, long_texts: 0 });
     // The last character was cut in the middle, and is not counted.
@@ -109,7 +112,7 @@ t.test('the beginning of data', async (t) => {
 
   t.test('a line that is longer than what is read', async (t) => {
     const text = 'a'.repeat(300 * 1024);
-    const dataset = await upload(
+    const dataset = await uploadData(
       [text, 'b'].map((text) => `${JSON.stringify({ text })}\n`).join(''),
       'jsonl',
     );
@@ -137,4 +140,28 @@ t.test('the beginning of data', async (t) => {
     });
     t.match(bad.json(), { status: 422, errors: [{ pointer: '/spec/train/steps', code: 'missing_field' }] });
   });
+});
+
+t.test('requests that wait for a thread hold no tokenizer', async (t) => {
+  const [requests, threads] = [8, 4];
+  let reading = 0;
+  let most = 0;
+  const stack = await startTestStack({
+    wrap: ({ objects }) => ({
+      objects: withMethod(objects, 'get', async (key, ...rest) => {
+        if (!key.endsWith('/tokenizer.json')) return objects.get(key, ...rest);
+        most = Math.max(most, ++reading);
+        await sleep(20);
+        return objects.get(key, ...rest).finally(() => (reading -= 1));
+      }),
+    }),
+  });
+  t.teardown(() => stack.close());
+  const tokenizer = (await upload(stack, await tarOf(modelFolder()))).json<{ id: string }>().id;
+  const { id: dataset } = await stack.upload('to be or not to be');
+  const spec = { model: { preset: 'llama-tiny' }, data: { dataset, tokenizer }, train: { steps: 1 } };
+  const ask = () => stack.request({ method: 'POST', url: '/v1/data-preview', payload: { spec } });
+  const replies = await Promise.all(Array.from({ length: requests }, ask));
+  for (const reply of replies) t.equal(reply.statusCode, 200, reply.body);
+  t.ok(most >= 1 && most < threads, `${most} at once`);
 });

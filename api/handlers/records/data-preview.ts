@@ -2,6 +2,7 @@ import { type DataPreview, type Dataset, datasetKey } from '../../../contracts/i
 import { MAX_LINE_BYTES } from '../../../contracts/jsonl.js';
 import { readTokenizerBytes } from '../../../platform/encoding/tokenizer-store.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
+import { ownBuffers } from '../../../platform/threads/messages.js';
 import { tokenizerModel, unitOf } from '../../../spec/index.js';
 import { notFound } from '../../access/found.js';
 import { invalidDocument, tryResolve } from '../../jobs/check-spec.js';
@@ -26,25 +27,32 @@ export const previewData: OperationHandler<'previewData'> = async (request): Pro
   const { objects, inspector } = request.server.services;
   const { project } = request.records;
   const { format } = dataset;
-  const content = await readBeginning(objects, { ...dataset, format }).catch(async (error) => {
-    // The dataset may have been deleted since it was found.
-    throw (await request.records.getDataset(dataset.id)) === null ? notFound('dataset', dataset.id) : error;
-  });
-  const read = content.length;
   const model = tokenizerModel(spec.data);
   const { parse_special_tokens, chat_template, template_date, packing } = spec.data;
   const setup = { parse_special_tokens, chat_template, template_date, unit: unitOf(spec.train) };
-  const beginning = {
-    ...setup,
-    content,
-    is_whole: read === dataset.bytes,
-    format,
-    tokenizer: model === null ? null : await readTokenizerBytes(objects, model),
-    packing,
-    sequence_length: spec.train.sequence_length,
-    num_texts,
+  let read = 0;
+  // A tokenizer may have 64 MiB, so it is read once a thread is free.
+  const beginning = async () => {
+    const content = await readBeginning(objects, { ...dataset, format }).catch(async (error) => {
+      // The dataset may have been deleted since it was found.
+      throw (await request.records.getDataset(dataset.id)) === null ? notFound('dataset', dataset.id) : error;
+    });
+    read = content.length;
+    return {
+      ...setup,
+      content,
+      is_whole: read === dataset.bytes,
+      format,
+      tokenizer: model === null ? null : await readTokenizerBytes(objects, model),
+      packing,
+      sequence_length: spec.train.sequence_length,
+      num_texts,
+    };
   };
-  const { counts, texts } = await inspector.run('previewData', beginning, { owner: project });
+  const { counts, texts } = await inspector.run('previewData', beginning, {
+    owner: project,
+    transferOf: ({ content, tokenizer }) => ownBuffers({ content, ...tokenizer }),
+  });
   return { read: { share: read / dataset.bytes, bytes: read, ...counts }, texts };
 };
 
