@@ -150,7 +150,8 @@ export function requireScopes(principal: Rights, scopes: readonly Scope[]): void
 
 type Rights = Pick<Principal, 'scopes'>;
 
-function allows({ scopes }: Rights, scope: Scope): boolean {
+/** Returns whether a principal has a scope. */
+export function allows({ scopes }: Rights, scope: Scope): boolean {
   return scopes.includes(scope) || (scope !== 'operator' && scopes.includes('admin'));
 }
 

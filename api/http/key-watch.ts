@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 import { Periodic } from '../../platform/process/periodic.js';
-import { authenticate, type Credentials } from './authenticate.js';
+import type { Principal } from '../../state/index.js';
+import { allows, authenticate, type Credentials } from './authenticate.js';
 
 const INTERVAL_MS = 1_000;
 
@@ -12,8 +13,8 @@ interface Watched {
 }
 
 /**
- * Ends long-lived requests, such as streams, when their key or share becomes invalid, or their session ends. One look-up per key, share or
- * session serves all its requests.
+ * Ends long-lived requests, such as streams, when their key or share becomes invalid, their session ends, or its user has signed in with
+ * other rights. One look-up per key, share or session serves all its requests.
  */
 export class KeyWatch {
   private readonly watched = new Map<string, Set<Watched>>();
@@ -51,19 +52,26 @@ export class KeyWatch {
   private async look(): Promise<void> {
     for (const ofKey of [...this.watched.values()]) {
       const [first] = ofKey;
-      if (first === undefined || (await this.isAccepted(first.request))) continue;
-      for (const { ended } of ofKey) ended.abort();
+      if (first === undefined) continue;
+      const principal = await this.find(first.request);
+      for (const { request, ended } of ofKey)
+        if (principal === null || !mayGoOn(request, principal)) ended.abort();
     }
   }
 
-  private async isAccepted(request: FastifyRequest): Promise<boolean> {
+  private async find(request: FastifyRequest): Promise<Principal | null> {
     try {
-      await authenticate(this.credentials, request);
-      return true;
+      return (await authenticate(this.credentials, request)).principal;
     } catch (error) {
       // A failed look-up says nothing about the key.
-      if (error instanceof ZerofleetError && error.code === 'unauthenticated') return false;
+      if (error instanceof ZerofleetError && error.code === 'unauthenticated') return null;
       throw error;
     }
   }
+}
+
+/** True if the principal still has the project in which the request began, and the scopes of its operation. */
+function mayGoOn({ principal: before, routeOptions }: FastifyRequest, principal: Principal): boolean {
+  const scopes = routeOptions.config.operation?.scopes ?? [];
+  return before?.project === principal.project && scopes.every((scope) => allows(principal, scope));
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { createLogger } from '../../platform/logging/logging.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
@@ -204,4 +205,56 @@ t.test('failures are retried', async (t) => {
   await pool.job();
   await until(async () => (await allocated(pool)) === 1);
   t.ok(failures < 0);
+});
+
+/** A store with many pools, which have nothing to decide. */
+function manyPools(pool: TestPool, names: readonly string[], onRead: (name: string) => Promise<void> | void) {
+  const calls: string[] = [];
+  const store: SchedulerOptions['store'] = {
+    ...pool.store,
+    schedulerPools: async () => [...names],
+    async readSnapshot(name) {
+      calls.push(name);
+      await onRead(name);
+      const snapshot = { now: 0, workers: [], running: [], waiting: [], served_at: new Map() };
+      return { version: '1', delayed: [], snapshot };
+    },
+    async acquireLeaderLease(...args) {
+      calls.push('lease');
+      return pool.store.acquireLeaderLease(...args);
+    },
+  };
+  return { store, calls };
+}
+
+t.test('the lease is renewed during a round of many pools', async (t) => {
+  const pool = await TestPool.open(t, server, {});
+  const names = Array.from({ length: 20 }, (_, n) => `pool-${n}`);
+  const { store, calls } = manyPools(pool, names, () => sleep(5));
+  // Every decision takes longer than the time after which the lease is renewed.
+  run(t, pool, { leader_ms: 3 }, { store });
+  await until(() => calls.includes('pool-19'));
+  t.same(
+    calls.slice(0, 40),
+    names.flatMap((name) => ['lease', name]),
+  );
+});
+
+t.test('a changed pool does not wait for the end of a round, nor the round for changes', async (t) => {
+  const pool = await TestPool.open(t, server, {});
+  const names = Array.from({ length: 20 }, (_, n) => `pool-${n}`);
+  let change: (name: string) => void = () => undefined;
+  const { store, calls } = manyPools(pool, names, () => change('busy'));
+  const watched: typeof store = {
+    ...store,
+    async watchPools(onChange) {
+      change = onChange;
+      return async () => undefined;
+    },
+  };
+  run(t, pool, { leader_ms: LONG_MS }, { store: watched });
+  await until(() => calls.includes('pool-19'));
+  const seen = calls.filter((call) => call !== 'lease');
+  t.same(seen.slice(0, 3), ['pool-0', 'busy', 'pool-1']);
+  t.equal(seen.indexOf('pool-19'), 38);
 });

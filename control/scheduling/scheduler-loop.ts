@@ -53,8 +53,12 @@ export class SchedulerLoop {
   private readonly timing: SchedulerTiming;
   private readonly holder = randomUUID();
   private readonly closing = new AbortController();
-  /** Pools to be decided; null stands for all. */
-  private readonly changed = new Set<string | null>([null]);
+  /** Pools that have changed, and those of the periodic round that are still to be decided. Both take turns. */
+  private readonly changed = new Set<string>();
+  private readonly round = new Set<string>();
+  private turn_of_round = false;
+  /** True if a round of all pools has to begin. */
+  private begins_round = true;
   /** Due time of the next delayed job by pool, on this process' clock. */
   private readonly due = new Map<string, number>();
   /** Jobs by pool whose record says that they wait for slots. */
@@ -82,9 +86,9 @@ export class SchedulerLoop {
     while (!this.closing.signal.aborted) {
       try {
         unwatch ??= await store.watchPools((pool) => this.onChange(pool));
-        await this.round();
+        await this.step();
       } catch (error) {
-        this.changed.add(null);
+        this.begins_round = true;
         log.warn({ err: error }, 'scheduling failed');
         await this.pause(this.timing.tick_ms, false);
       }
@@ -95,45 +99,62 @@ export class SchedulerLoop {
   }
 
   private onChange(pool: string | null): void {
-    this.changed.add(pool);
+    if (pool === null) this.begins_round = true;
+    else this.changed.add(pool);
     this.wake();
   }
 
-  private async round(): Promise<void> {
+  /** Decides one pool. Many pools take longer than the leader lease, which is renewed in between. */
+  private async step(): Promise<void> {
     if (!(await this.leads())) {
       // A new leader begins with all pools.
       this.changed.clear();
-      this.changed.add(null);
+      this.round.clear();
+      this.begins_round = true;
       await this.pause(this.timing.tick_ms, false);
       return;
     }
-    const pools = await this.poolsToDecide();
+    if (performance.now() >= this.next_tick) await this.tick();
+    const pool = await this.nextPool();
+    if (pool === undefined) {
+      if (!this.begins_round) await this.pause(this.untilNext(), true);
+      return;
+    }
     // A failing pool does not block others.
-    for (const pool of pools)
-      await this.decide(pool).catch((error: unknown) => {
-        this.due.set(pool, performance.now() + this.timing.tick_ms);
-        this.options.log.warn({ err: error, pool }, 'scheduling of a pool failed');
-      });
-    if (this.changed.size === 0) await this.pause(this.untilNext(), true);
+    await this.decide(pool).catch((error: unknown) => {
+      this.due.set(pool, performance.now() + this.timing.tick_ms);
+      this.options.log.warn({ err: error, pool }, 'scheduling of a pool failed');
+    });
   }
 
-  private async poolsToDecide(): Promise<string[]> {
-    const { store } = this.options;
-    const now = performance.now();
-    if (now >= this.next_tick) {
-      this.next_tick = now + this.timing.tick_ms;
-      this.changed.add(null);
-      const ids = await store.requeueAbandoned(0);
-      if (ids.length > 0) {
-        this.options.log.warn({ job_ids: ids }, 'workers of jobs were lost');
-        await this.options.onAbandoned(ids);
-      }
-      await this.removeQueues();
+  private async tick(): Promise<void> {
+    const { store, log, onAbandoned } = this.options;
+    this.next_tick = performance.now() + this.timing.tick_ms;
+    this.begins_round = true;
+    const ids = await store.requeueAbandoned(0);
+    if (ids.length > 0) {
+      log.warn({ job_ids: ids }, 'workers of jobs were lost');
+      await onAbandoned(ids);
     }
-    for (const [pool, at] of this.due) if (at <= now) this.changed.add(pool);
-    const pools = this.changed.has(null) ? await store.schedulerPools() : [...this.changed];
-    this.changed.clear();
-    return pools.filter((pool) => pool !== null);
+    await this.removeQueues();
+  }
+
+  /** Takes the next pool; undefined if none is left. A round begins after the one before it. */
+  private async nextPool(): Promise<string | undefined> {
+    if (this.changed.size === 0 && this.round.size === 0) {
+      const now = performance.now();
+      for (const [pool, at] of this.due) if (at <= now) this.changed.add(pool);
+      if (this.begins_round) {
+        this.begins_round = false;
+        for (const pool of await this.options.store.schedulerPools()) this.round.add(pool);
+      }
+    }
+    const [first, second] = this.turn_of_round ? [this.round, this.changed] : [this.changed, this.round];
+    const from = first.size > 0 ? first : second;
+    const [pool] = from;
+    this.turn_of_round = from === this.changed;
+    for (const pools of [first, second]) pools.delete(pool ?? '');
+    return pool;
   }
 
   private async decide(pool: string): Promise<void> {
@@ -201,7 +222,7 @@ export class SchedulerLoop {
     const now = performance.now();
     if (now < this.leads_until - (2 * leader_ms) / 3) return true;
     const { leads } = await this.options.store.acquireLeaderLease(LEASE_NAME, this.holder, leader_ms);
-    if (leads && this.leads_until === 0) this.changed.add(null);
+    if (leads && this.leads_until === 0) this.begins_round = true;
     this.leads_until = leads ? now + leader_ms : 0;
     return leads;
   }
