@@ -8,6 +8,7 @@ import { ulid } from 'ulid';
 import { datasetKey, type Job } from '../../contracts/index.js';
 import { checkpointDirectory, checkpointKey, desiredKey, specKey } from '../../platform/checkpoint/layout.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { keepsCreateOnly, PROBES } from '../../platform/object-store/probe.js';
 import { testModel } from '../../platform/testing/models.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { type JobStorePort, openJobStore } from '../../state/index.js';
@@ -119,6 +120,19 @@ t.test('uploads whose server died are removed, complete ones stay', async (t) =>
   t.same(await stores.sweep(), dead);
   t.match(stores.last, { skipped: null, leftovers: 2, objects: 2, bytes: 10 });
   t.same(await stores.sweep(), []);
+});
+
+t.test('a probe of the store whose server died is removed', async (t) => {
+  const stores = await Stores.open(t);
+  const { objects } = stores;
+  const dying = Object.assign(Object.create(objects), {
+    delete: () => Promise.reject(new Error('the process died')),
+  });
+  t.equal(await keepsCreateOnly(dying), true);
+  const probe = (await stores.keys()).find((key) => key.startsWith(PROBES));
+  t.ok(probe);
+  t.same(await stores.sweep({ grace_ms: 3_600_000 }), [], 'a probe that may be in progress stays');
+  t.same(await stores.sweep(), [probe]);
 });
 
 t.test('a record or a document alone keeps its folder', async (t) => {

@@ -30,6 +30,19 @@ t.test('a store that refuses to overwrite', async (t) => {
   t.equal(await keepsCreateOnly(files), true);
 });
 
+t.test('an object that cannot be removed is left to the sweep', async (t) => {
+  const files = await FileStore.open(t.testdir(), {});
+  const failing = Object.assign(Object.create(files), {
+    delete: async () => {
+      throw new Error('the store is away');
+    },
+  });
+  t.equal(await keepsCreateOnly(failing), true);
+  const left = [];
+  for await (const { key } of files.list('')) left.push(key);
+  t.match(left, [/^uploads\/_probe\/[^/]+\/object$/]);
+});
+
 t.test('a store that overwrites, or does not answer', async (t) => {
   const seen: string[] = [];
   const server = createServer((request, response) => {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { collect, type Zerofleet } from '../../client/index.js';
 import { desiredKey, resultKey, specKey } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { PROBES } from '../../platform/object-store/probe.js';
 import type { Workload } from './workload.js';
 
 /** Violated guarantees. Every list is empty if there are none. */
@@ -89,17 +90,19 @@ async function orphansNow(objects: ObjectStore, client: Zerofleet, workload: Wor
   for await (const { key } of objects.list('')) {
     if (!prefixes.some((prefix) => key.startsWith(prefix))) orphans.push(key);
   }
-  return withoutUnrecorded(orphans);
+  return withoutSwept(orphans);
 }
 
 /**
- * Removes documents of unacknowledged jobs: an API that is killed between a job's document and its record leaves the document,
- * and the sweep removes it after its grace period, a day. Any other leftover is orphaned.
+ * Removes what the sweep removes after its grace period, a day: documents of unacknowledged jobs, whose API was killed between a job's
+ * document and its record, and probes of the store by an API that was killed. Any other leftover is orphaned.
  */
-function withoutUnrecorded(orphans: readonly string[]): string[] {
+function withoutSwept(orphans: readonly string[]): string[] {
   const jobOf = (key: string) => /^jobs\/([^/]+)\//.exec(key)?.[1] ?? '';
-  return orphans.filter(
-    (key) =>
-      key !== specKey(jobOf(key)) || orphans.some((other) => other !== key && jobOf(other) === jobOf(key)),
-  );
+  return orphans
+    .filter((key) => !key.startsWith(`${PROBES}/`))
+    .filter(
+      (key) =>
+        key !== specKey(jobOf(key)) || orphans.some((other) => other !== key && jobOf(other) === jobOf(key)),
+    );
 }
