@@ -9,8 +9,7 @@ locals {
       ZEROFLEET_DATA_DIR        = local.data_dir
       ZEROFLEET_OBJECT_STORE    = var.storage.object_store_url
       ZEROFLEET_DRAIN_SECONDS   = tostring(var.service.drain_seconds)
-      # The load balancer.
-      ZEROFLEET_TRUSTED_PROXIES = "1"
+      ZEROFLEET_TRUSTED_PROXIES = "1" # the load balancer
       ZEROFLEET_DATASET_BUCKETS = length(var.dataset_buckets) == 0 ? "none" : join(",", var.dataset_buckets)
     },
     var.service.settings,
