@@ -63,6 +63,19 @@ t.test('overrides of completed steps stay, differing ones apply from the next st
         { step: 7, lr: null },
       ],
     ],
+    [
+      'rates of groups, each by itself',
+      [
+        { step: 1, lr: 1, group_lr: { a: 2, b: 3 } },
+        { step: 5, group_lr: { b: 4 } },
+      ],
+      [{ step: 1, lr: 1, group_lr: { c: 5 } }],
+      5,
+      [
+        { step: 1, lr: 1, group_lr: { c: 5 } },
+        { step: 5, group_lr: { a: 2, b: 4, c: null } },
+      ],
+    ],
   ];
   for (const [name, wanted, past, step, expected] of cases) {
     const fitted = fitOverrides(wanted, past, step);

@@ -1,8 +1,7 @@
 import type { ResolvedJobSpec } from '../contracts/index.js';
 
-/** Changes of the learning rate or of the loss scale, with ascending `step`. */
+/** Changes of learning rates or of the loss scale, with ascending `step`. */
 export type Overrides = ResolvedJobSpec['train']['overrides'];
-type Setting = 'lr' | 'loss_scale';
 
 /** Returns the entries that applied to the first `step` steps. */
 export function overridesBefore(overrides: Overrides, step: number): Overrides {
@@ -19,17 +18,46 @@ export function overridesBefore(overrides: Overrides, step: number): Overrides {
  * @param step number of completed steps
  */
 export function fitOverrides(wanted: Overrides, past: Overrides, step: number): Overrides {
-  const change: Overrides[number] = { step };
-  for (const setting of ['lr', 'loss_scale'] as const) {
-    const value = inForce(overridesBefore(wanted, step), setting);
-    if (value !== inForce(past, setting)) change[setting] = value;
+  const before = overridesBefore(wanted, step);
+  const change: Settings = new Map();
+  for (const name of new Set([...before, ...past].flatMap((entry) => [...settingsOf(entry).keys()]))) {
+    const value = inForce(before, name);
+    if (value !== inForce(past, name)) change.set(name, value);
   }
   const [next, ...later] = wanted.filter((entry) => entry.step >= step);
-  const following = next?.step === step ? [{ ...change, ...next }] : [change, ...(next ? [next] : [])];
+  const following =
+    next?.step === step
+      ? [entryOf(step, new Map([...change, ...settingsOf(next)]))]
+      : [entryOf(step, change), ...(next ? [next] : [])];
   return [...past, ...following.filter((entry) => Object.keys(entry).length > 1), ...later];
 }
 
+/** Values of an entry by setting: `lr`, `loss_scale`, and the rate of each group of parameters. */
+type Settings = Map<string, number | null>;
+const GROUP = 'group_lr/';
+
+function settingsOf({ step: _, group_lr = {}, ...plain }: Overrides[number]): Settings {
+  const rates = Object.entries(group_lr).map(([match, rate]) => [`${GROUP}${match}`, rate] as const);
+  return new Map([...Object.entries(plain), ...rates]);
+}
+
+function entryOf(step: number, settings: Settings): Overrides[number] {
+  const isRate = ([name]: readonly [string, unknown]) => name.startsWith(GROUP);
+  const plain = [...settings].filter((setting) => !isRate(setting));
+  const rates = [...settings].filter(isRate).map(([name, rate]) => [name.slice(GROUP.length), rate] as const);
+  return {
+    step,
+    ...Object.fromEntries(plain),
+    ...(rates.length > 0 && { group_lr: Object.fromEntries(rates) }),
+  };
+}
+
 /** Returns the value of the last entry that names the setting; null for the schedule or the loss scaler. */
-function inForce(overrides: Overrides, setting: Setting): number | null {
-  return overrides.findLast((entry) => entry[setting] !== undefined)?.[setting] ?? null;
+function inForce(overrides: Overrides, name: string): number | null {
+  return (
+    overrides
+      .map(settingsOf)
+      .findLast((settings) => settings.has(name))
+      ?.get(name) ?? null
+  );
 }

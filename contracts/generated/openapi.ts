@@ -2394,6 +2394,16 @@ export interface components {
             lr?: number | null;
             /** @description Loss scale from this step on. */
             loss_scale?: number | null;
+            /**
+             * @description Learning rates of groups of parameters from this step on, by the `match` of an entry of
+             *     `train.optimizer.param_groups`. `null` returns to the group's share of the rate of the step.
+             * @example {
+             *       "lm_head.*": 0.0001
+             *     }
+             */
+            group_lr?: {
+                [key: string]: number | null;
+            };
         };
         /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
         Overrides: components["schemas"]["OverrideSpec"][];

@@ -61,6 +61,8 @@ export interface OverrideConfig {
   step: number;
   lr?: number | null;
   loss_scale?: number | null;
+  /** Rates of groups of parameters, by their `match`. */
+  group_lr?: Record<string, number | null>;
 }
 
 export interface ZeroConfig {

@@ -69,6 +69,37 @@ t.test('fp16: the usable loss scale is the same for any number of leaves', async
   }
 });
 
+t.test('the rate of a group of parameters alone, from a step on, on 1 and 2 ranks', async (t) => {
+  const lr_schedule = { ...config.lr_schedule, type: 'constant' as const, warmup_steps: 0 };
+  const [match, other] = ['lm_head*', 'model.norm*'];
+  const digests = async (lr_scale: number, overrides: TrainerConfig['overrides'], ranks = 1) => {
+    const group = { lr_scale: 1, weight_decay: 0, frozen: false };
+    const param_groups = [
+      { ...group, match, lr_scale },
+      { ...group, match: other },
+    ];
+    const world = await connectWorld({ ...config, lr_schedule, param_groups, overrides }, ranks);
+    await Promise.all(world.map((trainer) => trainer.initialize()));
+    const found = [];
+    for (let step = 0; step < 6; step++) {
+      await Promise.all(world.map((trainer) => trainer.step(0)));
+      found.push(worldDigest(world));
+    }
+    for (const trainer of world) trainer.close();
+    return found;
+  };
+  const half = await digests(0.5, []);
+  const plain = await digests(1, []);
+  const rate = (step: number, lr: number | null) => ({ step, group_lr: { [match]: lr } });
+  const lr = config.optimizer.lr / 2;
+  t.strictSame(await digests(1, [rate(0, lr)]), half);
+  const late = await digests(1, [rate(3, lr)]);
+  t.strictSame(late.slice(0, 3), plain.slice(0, 3));
+  t.not(late[3], plain[3]);
+  t.strictSame(await digests(1, [rate(3, lr)], 2), late);
+  t.strictSame(await digests(1, [rate(3, lr), rate(4, null)]).then((all) => all[3]), late[3]);
+});
+
 t.test('evaluation of two files: the same bits on 1 and 2 ranks over Gloo', async (t) => {
   const few = Array.from({ length: 17 * 5 + 1 }, (_, i) => (i * 11) % 101);
   const directory = t.testdir({ few: tokenFile(few, 17) });

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace zerofleet {
@@ -22,6 +24,7 @@ struct Override {
   std::int64_t step = 0;
   OverrideChange lr;          // taken back: the rate of the schedule
   OverrideChange loss_scale;  // taken back: the scale of the loss scaler
+  std::map<std::string, OverrideChange> group_lr = {};  // by the pattern of a parameter group; taken back: its share of the rate
 };
 
 /// The changes that a job's spec names. A pure function of the step, so it needs no state in a checkpoint.
@@ -32,11 +35,15 @@ class Overrides {
   explicit Overrides(std::vector<Override> entries);
 
   /// Value in force for the step that follows `steps_done` finished ones; nullopt if there is none.
-  std::optional<double> lr(std::int64_t steps_done) const { return in_force(steps_done, &Override::lr); }
-  std::optional<double> loss_scale(std::int64_t steps_done) const { return in_force(steps_done, &Override::loss_scale); }
+  std::optional<double> lr(std::int64_t steps_done) const;
+  std::optional<double> loss_scale(std::int64_t steps_done) const;
+  std::optional<double> group_lr(std::int64_t steps_done, const std::string& match) const;
+  /// Returns true if any entry names the rate of a parameter group.
+  bool names_group(const std::string& match) const;
 
  private:
-  std::optional<double> in_force(std::int64_t steps_done, OverrideChange Override::*setting) const;
+  template <class Change>
+  std::optional<double> in_force(std::int64_t steps_done, Change change_of) const;
 
   std::vector<Override> entries_;
 };

@@ -195,7 +195,11 @@ StepResult Trainer::step(std::uint32_t flags) {
   optimizer_.override_loss_scale(overrides_.loss_scale(steps_done_));
   const GradScale scale = grad_scale();
   for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, scale, result.seconds);
-  const StepSummary summary = optimizer_.step({result.lr, flags});
+  StepRequest request{result.lr, flags};
+  for (const ParamGroupRule& rule : config_.param_groups) {
+    request.rule_lrs.push_back(overrides_.group_lr(steps_done_, rule.match));
+  }
+  const StepSummary summary = optimizer_.step(request);
   if (summary.finite) model_.params_changed();
   const StepReport report = loss_->end_step(summary.num_targets);
   result.preference = report.preference;

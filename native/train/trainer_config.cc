@@ -75,7 +75,10 @@ ZeroOptions zero_options(const TrainerConfig& config) {
   options.master_dtype = zero.master_dtype;
   options.bucket_bytes = zero.bucket_bytes;
   options.optimizer = config.optimizer;
-  options.param_groups = resolve_param_groups(param_specs(config.model), config.param_groups, config.optimizer.weight_decay);
+  std::vector<ParamGroupRule> rules = config.param_groups;
+  const Overrides overrides(config.overrides);
+  for (ParamGroupRule& rule : rules) rule.own_rate = overrides.names_group(rule.match);
+  options.param_groups = resolve_param_groups(param_specs(config.model), rules, config.optimizer.weight_decay);
   options.gradient_clipping = static_cast<float>(config.gradient_clipping);
   options.gradient_clipping_norm = config.gradient_clipping_norm;
   options.loss_scale = config.loss_scale;

@@ -132,6 +132,8 @@ const Override = Type.Object(
     lr: Type.Optional(nullable(Type.Number({ minimum: 0 }))),
     /** Null selects the scale of the loss scaler. */
     loss_scale: Type.Optional(nullable(Type.Number({ exclusiveMinimum: 0 }))),
+    /** Rates of groups of parameters, by their patterns; null selects the group's share of the rate. */
+    group_lr: Type.Optional(Type.Record(Name, nullable(Type.Number({ minimum: 0 })))),
   },
   strict,
 );

@@ -213,6 +213,24 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     { train: { steps: 9, overrides: [{ step: 9, lr: 1 }] } },
   ],
   [
+    'param_group_unmatched',
+    '/train/overrides/0/group_lr',
+    undefined,
+    { train: { steps: 9, overrides: [{ step: 3, group_lr: { 'lm_head.*': 1 } }] } },
+  ],
+  [
+    'param_group_unmatched',
+    '/train/overrides/0/group_lr',
+    undefined,
+    {
+      train: {
+        steps: 9,
+        optimizer: { param_groups: [{ match: '*norm*', frozen: true }] },
+        overrides: [{ step: 3, group_lr: { '*norm*': 1 } }],
+      },
+    },
+  ],
+  [
     'field_without_effect',
     '/train/overrides/0/loss_scale',
     undefined,

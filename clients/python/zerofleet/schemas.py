@@ -696,6 +696,9 @@ class OverrideSpec(_OverrideSpecRequired, total=False):
     """Learning rate from this step on."""
     loss_scale: Optional[float]
     """Loss scale from this step on."""
+    group_lr: Dict[str, Optional[float]]
+    """Learning rates of groups of parameters from this step on, by the `match` of an entry of
+    `train.optimizer.param_groups`. `null` returns to the group's share of the rate of the step."""
 
 
 class EmaSpec(TypedDict, total=False):

@@ -53,6 +53,13 @@ std::vector<Override> overrides_from(const Napi::Array& list) {
   for (std::uint32_t i = 0; i < list.Length(); ++i) {
     const auto entry = list.Get(i).As<Napi::Object>();
     entries.push_back({int_field(entry, "step"), override_change(entry, "lr"), override_change(entry, "loss_scale")});
+    if (entry.Get("group_lr").IsUndefined()) continue;
+    const Napi::Object rates = object_field(entry, "group_lr");
+    const Napi::Array names = rates.GetPropertyNames();
+    for (std::uint32_t j = 0; j < names.Length(); ++j) {
+      const std::string match = names.Get(j).As<Napi::String>();
+      entries.back().group_lr[match] = override_change(rates, match.c_str());
+    }
   }
   return entries;
 }

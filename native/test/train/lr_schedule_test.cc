@@ -130,4 +130,18 @@ TEST_CASE("overrides are in force from their step on, each setting until a later
   CHECK_THROWS_AS(Overrides(Entries{{-1, {}, {}}}), Error);
   CHECK_THROWS_AS(Overrides(Entries{{1, OverrideChange::set(-1), {}}}), Error);
   CHECK_THROWS_AS(Overrides(Entries{{1, {}, OverrideChange::set(0)}}), Error);
+  CHECK_THROWS_AS(Overrides(Entries{{1, {}, {}, {{"a", OverrideChange::set(-1)}}}}), Error);
+}
+
+TEST_CASE("overrides of groups are in force each by itself") {
+  const Overrides overrides({{3, {}, {}, {{"a", OverrideChange::set(0.5)}, {"b", OverrideChange::set(0.25)}}},
+                             {5, {}, {}, {{"a", OverrideChange::take_back()}}}});
+  const std::optional<double> none;
+  CHECK(overrides.group_lr(2, "a") == none);
+  CHECK(overrides.group_lr(4, "a") == 0.5);
+  CHECK(overrides.group_lr(5, "a") == none);
+  CHECK(overrides.group_lr(5, "b") == 0.25);
+  CHECK(overrides.group_lr(9, "c") == none);
+  CHECK(overrides.names_group("a"));
+  CHECK(!overrides.names_group("c"));
 }

@@ -61,8 +61,10 @@ ParamGroups resolve_param_groups(std::span<const ParamSpec> specs, std::span<con
     settings.frozen = spec.base;
     const auto rule = std::ranges::find_if(rules, [&](const auto& r) { return glob_matches(r.match, spec.name); });
     if (rule != rules.end()) {
-      counts[static_cast<std::size_t>(rule - rules.begin())] = true;
+      const auto index = static_cast<std::size_t>(rule - rules.begin());
+      counts[index] = true;
       group = {rule->lr_scale, rule->weight_decay.value_or(usual_decay)};
+      if (rule->own_rate) group.rule = index;
       settings.frozen = settings.frozen || rule->frozen;
     }
     settings.group = index_of(resolved.groups, group);

@@ -17,12 +17,14 @@ struct ParamGroupRule {
   double lr_scale = 1;                 // × the learning rate of the step
   std::optional<double> weight_decay;  // as by default where not set: of matrices the general one, of others none
   bool frozen = false;
+  bool own_rate = false;  // a rate for its parameters alone may be set, see StepRequest::rule_lrs
 };
 
 /// Hyper-parameters that parameters have in common.
 struct GroupOptions {
   double lr_scale = 1;
   double weight_decay = 0;
+  std::optional<std::size_t> rule = std::nullopt;  // whose own rate the group has
 
   friend bool operator==(const GroupOptions&, const GroupOptions&) = default;
 };

@@ -91,11 +91,12 @@ struct ZeroOptimizer::Rank {
   }
 
   /// Unscaling, averaging and clipping are one factor of the optimizer's pass.
-  void update(double lr, StepSummary& summary) {
+  void update(const StepRequest& request, StepSummary& summary) {
     const double clip = clip_coefficient(summary.grad_norm, static_cast<double>(options.gradient_clipping));
     std::vector<GroupScalars> groups;
     for (const GroupOptions& group : options.param_groups.groups) {
-      groups.push_back({lr * group.lr_scale, group.weight_decay});
+      const auto own = group.rule && *group.rule < request.rule_lrs.size() ? request.rule_lrs[*group.rule] : std::nullopt;
+      groups.push_back({own.value_or(request.lr * group.lr_scale), group.weight_decay});
     }
     const double factor = average_factor(summary.num_targets, summary.loss_scale) * clip;
     const UpdateScalars scalars{groups, static_cast<float>(factor), ++optimizer_steps};
@@ -244,7 +245,7 @@ StepSummary ZeroOptimizer::step(const StepRequest& request) {
   rank.judge(global, summary);
   const bool has_targets = global.num_targets > 0;
   const bool goes_on = rank.scaler.update(std::isfinite(global.norm) && std::isfinite(global.loss_sum), has_targets);
-  summary.finite ? rank.update(request.lr, summary) : void(++rank.skipped_steps);
+  summary.finite ? rank.update(request, summary) : void(++rank.skipped_steps);
   rank.leaves.begin_step();
   require(goes_on || has_targets, "no_targets",
           "too many steps in a row had no token that counts as a target");

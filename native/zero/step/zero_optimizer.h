@@ -26,6 +26,7 @@ namespace zerofleet {
 struct StepRequest {
   double lr = 0;  // of parameter groups with lr_scale 1
   std::uint32_t flags = 0;
+  std::vector<std::optional<double>> rule_lrs = {};  // by rule with own_rate: the rate of its parameters, whatever lr is; may be empty
 };
 
 /// Summary of a step; the same on every rank, apart from the seconds.

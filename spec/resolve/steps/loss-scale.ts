@@ -70,9 +70,11 @@ export function checkOverrides({
   overrides,
   steps = Infinity,
   loss_scale,
+  optimizer,
 }: ResolvedJobSpec['train']): FieldError[] {
   return overrides.flatMap((override, index) => [
     ...checkStep(overrides, index, steps),
+    ...checkGroups(override, index, optimizer.param_groups),
     ...(override.loss_scale !== undefined && loss_scale.type === 'none'
       ? [
           fieldError(
@@ -83,6 +85,24 @@ export function checkOverrides({
         ]
       : []),
   ]);
+}
+
+/** Checks that the rates are those of groups that are trained. */
+function checkGroups(
+  { group_lr = {} }: Override,
+  index: number,
+  groups: ResolvedJobSpec['train']['optimizer']['param_groups'],
+): FieldError[] {
+  return Object.keys(group_lr).flatMap((match) => {
+    const group = groups.find((other) => other.match === match);
+    if (group !== undefined && group.frozen !== true) return [];
+    const list = groups.filter(({ frozen }) => frozen !== true).map((other) => JSON.stringify(other.match));
+    const message =
+      group === undefined
+        ? `${JSON.stringify(match)} is not the match of an entry of train.optimizer.param_groups (${list.join(', ') || 'there is none'})`
+        : `the parameters of ${JSON.stringify(match)} are frozen and have no learning rate`;
+    return [fieldError(`/train/overrides/${index}/group_lr`, 'param_group_unmatched', message)];
+  });
 }
 
 function checkStep(overrides: readonly Override[], index: number, steps: number): FieldError[] {
