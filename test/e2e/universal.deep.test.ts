@@ -83,6 +83,48 @@ t.test('there and back in the universal layout', async (t) => {
     });
   }
 
+  await t.test('stacked experts and a dynamic loss scale', async (t) => {
+    const config = {
+      model_type: 'mixtral' as const,
+      hidden_size: 32,
+      intermediate_size: 48,
+      num_hidden_layers: 2,
+      num_attention_heads: 4,
+      num_key_value_heads: 2,
+      num_local_experts: 4,
+      num_experts_per_tok: 2,
+      vocab_size: 256,
+    };
+    const begin = async (
+      name: string,
+      steps: number,
+      ranks: number,
+      init_from?: JobSpec['model']['init_from'],
+    ) => {
+      const spec = smallJob({ name, dataset, steps, ranks });
+      const train = { ...spec.train, precision: 'fp16', loss_scale: { initial_scale: 256, window: 2 } };
+      const job = await run(
+        { ...spec, model: { config, ...(init_from && { init_from }) }, train } as JobSpec,
+        {},
+      );
+      const id = job.latest_checkpoint?.id ?? '';
+      const { manifest } = new StoredState(data_dir, await client.checkpoints.get(id));
+      return { id, digest: job.export?.state_digest, scaler: manifest.loss_scaler };
+    };
+    const first = await begin('experts', STEPS, 3);
+    t.not(first.scaler.scale, 256, 'the scale has changed');
+    const model = await client.models.create('experts', await exportOf(first.id));
+    t.ok(model.files.some(({ name }) => name.endsWith('mlp.experts.gate_up_proj/fp32.pt')));
+    const [expected, back] = await Promise.all([
+      begin('from-checkpoint', 3, 1, { checkpoint: first.id, restore: 'full' }),
+      begin('from-model', 3, 2, { model: model.id, restore: 'full' }),
+    ]);
+    t.match(expected.digest, /^[0-9a-f]{32}$/);
+    t.equal(back.digest, expected.digest);
+    t.strictSame(back.scaler, expected.scaler);
+    t.equal(back.scaler.iteration, first.scaler.iteration + 3);
+  });
+
   await t.test('an average begins with the uploaded weights, and is not exported', async (t) => {
     const first = smallJob({ name: 'averaged', dataset, steps: STEPS, ranks: 2 });
     first.train = { ...first.train, ema: { decay: 0.5 } } as JobSpec['train'];
