@@ -1,6 +1,8 @@
 import t from 'tap';
 import type { Checkpoint } from '../../contracts/index.js';
 import { storeModel, testModel } from '../../platform/testing/models.js';
+import { until } from '../../platform/testing/waiting.js';
+import { takeSamples } from '../../state/testing/samples.js';
 import { Fleet } from '../testing/fleet.js';
 import { SampleClient } from '../testing/samples.js';
 import type { TestSpec } from '../testing/start-message.js';
@@ -12,9 +14,8 @@ const neighbour = (text: string) => text.replace(/./g, (char) => String.fromChar
 t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   const fleet = await Fleet.start({ ranks: { step_ms: 5 }, text: 'text'.repeat(500) });
   t.teardown(() => fleet.close());
-  const worker = await fleet.agent();
+  let worker = await fleet.agent();
   const samples = new SampleClient(fleet);
-  t.teardown(() => samples.close());
   const sample = (of: Checkpoint) => samples.ask(of);
   const trained = async (ranks: number, data: TestSpec['data'] = {}) => {
     const id = await fleet.submit({ steps: 12, every_steps: 6, ranks, data });
@@ -85,12 +86,27 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
     },
   );
 
+  t.test('a request that a lost worker had is answered, however old it is', async (t) => {
+    await worker.close();
+    const id = await samples.add(last, {}, 1);
+    const [taken] = await takeSamples(fleet.store, { worker: 'lost', hold_ms: 1 });
+    t.equal(taken?.id, id);
+    const later = (await fleet.store.now()) + 2;
+    await until(async () => (await fleet.store.now()) > later);
+    worker = await fleet.agent();
+    t.same(await samples.reply(id), text);
+  });
+
   t.test('a failed sample is a reply with an error', async (t) => {
     t.match(await samples.ask(last, {}, -1), { ok: false, error: { code: 'sample_timeout' } });
     const [damaged, other] = await trained(1);
     const lost = { ...other, job_id: 'job_00000000000000000000000000' };
     t.match(await sample(lost), { ok: false, error: { code: 'checkpoint_not_found' } });
     t.match(await sample(other), { ok: true }, 'a failed load is tried again');
+    const [removed] = await trained(1);
+    await fleet.store.deleteCheckpoint(removed.id);
+    await fleet.objects.delete(await fleet.keys(removed.prefix));
+    t.match(await sample(removed), { ok: false, error: { code: 'checkpoint_not_found' } });
     const shards = (await fleet.keys(damaged.prefix)).filter((key) => key.endsWith('.safetensors'));
     await fleet.objects.delete(shards.slice(0, 1));
     t.match(await sample(damaged), { ok: false, error: { code: 'object_not_found' } });
