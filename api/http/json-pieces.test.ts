@@ -1,5 +1,5 @@
 import t from 'tap';
-import { jsonPieces } from './json-pieces.js';
+import { jsonPieces, whenWritten } from './json-pieces.js';
 
 async function piecesOf(value: unknown): Promise<string[]> {
   const pieces: string[] = [];
@@ -19,6 +19,8 @@ t.test('the pieces are the text that JSON.stringify writes', async (t) => {
     { a: { b: { c: { d: [{ e: 1 }] } } } },
   ];
   for (const value of values) t.equal((await piecesOf(value)).join(''), JSON.stringify(value));
+  const late = { a: whenWritten(() => ({ b: [1] })), c: [[[[[whenWritten(() => 2)]]]]] };
+  t.equal((await piecesOf(late)).join(''), '{"a":{"b":[1]},"c":[[[[[2]]]]]}');
   t.equal((await piecesOf({ a: undefined, b: 1 })).join(''), '{"b":1}');
 });
 

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   isErrorCode,
@@ -11,11 +10,12 @@ import {
   ZerofleetError,
 } from '../../../contracts/index.js';
 import { checkpointNotFound, found } from '../../access/found.js';
-import { jsonPieces } from '../../http/json-pieces.js';
+import { sendJson } from '../../http/json-pieces.js';
 import { whileSilent } from '../../http/long-request.js';
 import { sendEvents, withHeartbeats } from '../../http/sse.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
 import { findCheckpoint } from '../../jobs/init-source.js';
+import { numReported } from '../../jobs/reported-tokens.js';
 import { requireWeights } from '../../jobs/resolve-export.js';
 import type { OperationHandler } from '../types.js';
 import { SampleStream } from './sample-stream.js';
@@ -26,8 +26,6 @@ const MAX_LOGPROBS = 2 ** 20;
 const MAX_TOKENS = 32_768;
 /** The pool of requests that name none, which need not have a worker yet. */
 const DEFAULT_POOL = 'default';
-/** Reported tokens of an answer that is written at once. */
-const SHORT_TOKENS = 500;
 
 const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages'> = {
   max_tokens: 128,
@@ -92,7 +90,7 @@ async function answer(
   request: FastifyRequest<{ Body: SampleRequest }>,
   reply: FastifyReply,
   { source, pool, is_named, chat_template, named }: Answering,
-): Promise<Sample | FastifyReply> {
+): Promise<FastifyReply> {
   const { heartbeat_ms } = request.server.services.limits;
   const { stream = false, ...body } = request.body;
   if (body.messages !== undefined && chat_template === null) throw noTemplate();
@@ -104,7 +102,10 @@ async function answer(
   };
   requireBound(payload.request);
   const wholeOf = (reply: SampleReply): Sample => ({ ...named, ...sampleOf(reply) });
-  if (!stream) return sendWhole(reply, wholeOf(await ask(request, reply, { pool, is_named, payload })));
+  if (!stream) {
+    const sample = wholeOf(await ask(request, reply, { pool, is_named, payload }));
+    return sendJson(reply, sample, numReported(sample));
+  }
   const growing = new SampleStream(request.id);
   const answered = ask(request, reply, { pool, is_named, payload }, growing);
   // An error before the first text is an answer of its own.
@@ -136,13 +137,6 @@ function ask(
       onDeltas: (deltas) => growing.add(deltas),
     });
   });
-}
-
-/** Sends an answer. One with many tokens is written in pieces, between which other requests are answered. */
-function sendWhole(reply: FastifyReply, sample: Sample): Sample | FastifyReply {
-  const tokens = sample.choices.reduce((sum, { logprobs }) => sum + logprobs.length, 0);
-  if (tokens < SHORT_TOKENS) return sample;
-  return reply.type('application/json; charset=utf-8').send(Readable.from(jsonPieces(sample)));
 }
 
 /** @throws ZerofleetError for an answer that could be too large */
