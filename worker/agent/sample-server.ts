@@ -8,11 +8,11 @@ import { toRankError } from '../common/errors.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { withSession } from '../credentials/sessions.js';
 import type { GpuPool } from '../gpus/gpu-pool.js';
+import { ReplyWriter } from '../reporting/reply-writer.js';
 import { runTask, type TaskOptions } from '../tasks/task-runner.js';
 import { HostLost, type VariantRequest } from './hosted-model.js';
 import { type HostGpu, ModelHosts } from './model-hosts.js';
 import { goneError, type Placement, placementOf } from './placement.js';
-import { ReplyWriter } from './reply-writer.js';
 
 /** Requests that are answered at once; a host computes some of them, and the others wait in it. */
 const PLACES = 256;

@@ -10,12 +10,12 @@ import {
   ZerofleetError,
 } from '../../../contracts/index.js';
 import { checkpointNotFound, found } from '../../access/found.js';
-import { sendJson } from '../../http/json-pieces.js';
+import { sendJson } from '../../answers/json-pieces.js';
+import { numReported } from '../../answers/reported-tokens.js';
 import { whileSilent } from '../../http/long-request.js';
 import { sendEvents, withHeartbeats } from '../../http/sse.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
 import { findCheckpoint } from '../../jobs/init-source.js';
-import { numReported } from '../../jobs/reported-tokens.js';
 import { requireWeights } from '../../jobs/resolve-export.js';
 import type { OperationHandler } from '../types.js';
 import { SampleStream } from './sample-stream.js';

@@ -4,10 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CompletionUsage } from 'openai/resources/completions';
 import type { Zerofleet } from '../../../client/index.js';
 import type { Sample, SampleChoice, SampleDelta, SampleRequest } from '../../../contracts/index.js';
-import { sendJson } from '../../http/json-pieces.js';
+import { sendJson } from '../../answers/json-pieces.js';
+import { numReported } from '../../answers/reported-tokens.js';
 import { clientLeft, onClosed, whileSilent } from '../../http/long-request.js';
 import { sendEvents, withHeartbeats, within } from '../../http/sse.js';
-import { numReported } from '../../jobs/reported-tokens.js';
 import { describeRefusal } from '../errors.js';
 
 interface Head {

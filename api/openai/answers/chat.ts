@@ -6,7 +6,7 @@ import type {
 } from 'openai/resources/chat/completions';
 import type { ChatMessage, SampledToken, SampleRequest } from '../../../contracts/index.js';
 import { type Static, Type } from '../../../platform/schema.js';
-import { whenWritten } from '../../http/json-pieces.js';
+import { whenWritten } from '../../answers/json-pieces.js';
 import { notSupported } from '../errors.js';
 import { nullable, parserOf } from '../pages.js';
 import type { Shape } from './answer.js';
