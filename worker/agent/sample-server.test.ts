@@ -1,13 +1,18 @@
+import { fork } from 'node:child_process';
 import t from 'tap';
 import type { Checkpoint } from '../../contracts/index.js';
 import { storeModel, testModel } from '../../platform/testing/models.js';
 import { until } from '../../platform/testing/waiting.js';
-import { takeSamples } from '../../state/testing/samples.js';
+import { takeSamples, testSample } from '../../state/testing/samples.js';
+import type { Fork } from '../common/child-processes.js';
 import { Fleet } from '../testing/fleet.js';
 import { SampleClient } from '../testing/samples.js';
 import type { TestSpec } from '../testing/start-message.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
+
+/** Places of a worker that the requests for one model have at most. */
+const PLACES_OF_MODEL = 86;
 
 const neighbour = (text: string) => text.replace(/./g, (char) => String.fromCharCode(char.charCodeAt(0) ^ 1));
 
@@ -117,4 +122,37 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
     await samples.add(alone);
     t.equal(await samples.waiting(), 1, 'the request stays in the queue');
   });
+});
+
+t.test('a stuck model leaves places to other projects, and frees its own when nobody waits', async (t) => {
+  const fleet = await Fleet.start();
+  t.teardown(() => fleet.close());
+  let is_stuck = false;
+  const start: Fork = (program, args, options) => {
+    const child = fork(program, args, options);
+    if (is_stuck) child.kill('SIGSTOP');
+    return child;
+  };
+  await fleet.agent(4, { kill_ms: 500 }, {}, { fork: start });
+  const id = await fleet.submit({ steps: 2 });
+  await fleet.untilState(id, 'succeeded');
+  const [checkpoint] = (await fleet.store.listCheckpoints(id)).data as [Checkpoint];
+  is_stuck = true;
+  const samples = new SampleClient(fleet);
+  const ids: string[] = [];
+  for (let count = 0; count < 90; count++) ids.push(await samples.add(checkpoint));
+  await until(async () => (await samples.waiting()) === 90 - PLACES_OF_MODEL);
+
+  await fleet.store.requestSample(testSample('other', { project: 'other', caller: 'other' }));
+  await until(async () => (await fleet.store.findSamples(['other']))[0] === 'gone');
+  t.match(await fleet.store.readMessages('other', null), [
+    { message: { end: { ok: false, error: { code: 'model_not_found' } } } },
+  ]);
+
+  const states = await fleet.store.findSamples(ids);
+  await Promise.all(
+    ids.filter((_, at) => states[at] === 'taken').map((taken) => fleet.store.abandonSample(taken)),
+  );
+  await until(async () => (await fleet.store.countSamples('default')).taken === 90 - PLACES_OF_MODEL);
+  t.equal(await samples.waiting(), 0);
 });
