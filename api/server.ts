@@ -97,7 +97,7 @@ export async function startApi({
     closers.push(() => deletions.close());
     const sweeper = sweepPeriodically({ store, objects, log });
     closers.push(() => sweeper.close());
-    const samples = new SampleQueue(redisUrl, store, log);
+    const samples = new SampleQueue(store, log);
     closers.push(() => samples.close());
     const exports = new ExportQueue(redisUrl, log);
     closers.push(() => exports.close());

@@ -1,6 +1,6 @@
 import type {
   ExportPayload,
-  PlacedDelta,
+  SampleDelta,
   SamplePayload,
   SampleReply,
   TraceContext,
@@ -28,18 +28,22 @@ export interface SampleCall {
   timeout_ms: number;
   /** Time for which the model may be loading. */
   loading_ms: number;
+  /** True if the request named the pool, which must exist then. */
+  is_named: boolean;
   /** Aborted when nobody waits any more. */
   signal: AbortSignal;
   /** Called when a worker begins with the answer; more than once if workers are lost. */
   onStart?(): void;
-  onDeltas?(deltas: PlacedDelta[]): void;
+  /** Called with each part of the texts, once. */
+  onDeltas?(deltas: SampleDelta[]): void;
 }
 
 /** Requests samples from checkpoints of workers. */
 export interface SamplePort {
   /**
    * Calls a pool and waits for its answer.
-   * @throws ZerofleetError `sample_timeout`, `model_loading`, `sample_queue_full`, `workers_lost`, `job_store_unavailable`; the signal's reason
+   * @throws ZerofleetError `sample_timeout`, `model_loading`, `sample_queue_full`, `pool_not_found`, `workers_lost`, `rank_lost`,
+   *   `job_store_unavailable`; the signal's reason
    */
   sample(pool: string, payload: SamplePayload, call: SampleCall): Promise<SampleReply>;
 }

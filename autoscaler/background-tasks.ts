@@ -1,24 +1,25 @@
 import { type ConnectionOptions, Queue } from 'bullmq';
-import { exportQueueName, REDIS_PREFIX, sampleQueueName } from '../contracts/index.js';
+import { exportQueueName, REDIS_PREFIX } from '../contracts/index.js';
 import type { Logger } from '../platform/logging/logging.js';
 import { redisOptions } from '../platform/redis/connect.js';
+import type { SampleRequests } from '../state/index.js';
 
-/** Counts the queued samples and exports of a pool, which need an agent but no ranks. */
+/** Counts the samples and exports that a pool was asked for, which need an agent but no ranks. */
 export class BackgroundTasks {
   private readonly queues = new Map<string, Queue>();
 
   constructor(
+    private readonly store: Pick<SampleRequests, 'countSamples'>,
     private readonly redisUrl: string,
     private readonly log: Logger,
   ) {}
 
   async count(pool: string): Promise<number> {
-    const counts = await Promise.all(
-      [sampleQueueName(pool), exportQueueName(pool)].map((name) =>
-        this.queue(name).getJobCountByTypes('waiting', 'active'),
-      ),
-    );
-    return counts.reduce((sum, count) => sum + count, 0);
+    const [samples, exports] = await Promise.all([
+      this.store.countSamples(pool),
+      this.queue(exportQueueName(pool)).getJobCountByTypes('waiting', 'active'),
+    ]);
+    return samples.waiting + samples.taken + exports;
   }
 
   /** Closes the connections. Idempotent. */

@@ -43,7 +43,7 @@ export async function startAutoscaler({ config, log }: StartAutoscalerOptions): 
   try {
     const store = await openJobStore({ url: redis_url, log });
     closers.push(() => store.close());
-    const backgroundTasks = new BackgroundTasks(redis_url, log);
+    const backgroundTasks = new BackgroundTasks(store, redis_url, log);
     closers.push(() => backgroundTasks.close());
     const metrics = new AutoscalerMetrics();
     const capacity = await openCapacity(config, metrics, log);

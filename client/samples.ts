@@ -1,5 +1,5 @@
 import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
-import type { Problem, Sample, SampleDelta, SampleRequest } from '../contracts/types.js';
+import type { Problem, Sample, SampleChoice, SampleDelta, SampleRequest } from '../contracts/types.js';
 import { cancellable } from './cancellable.js';
 import { ApiError, ConnectionError } from './errors.js';
 import { bodyOf, type Http } from './transport.js';
@@ -71,6 +71,7 @@ async function* deltasOf(
   events: ReadableStreamDefaultReader<EventSourceMessage>,
   signal: AbortSignal,
 ): AsyncGenerator<SampleDelta, Sample> {
+  const told = new Map<number, SampleDelta>();
   const leave = () => void events.cancel().catch(() => undefined);
   if (signal.aborted) leave();
   signal.addEventListener('abort', leave, { once: true });
@@ -80,8 +81,9 @@ async function* deltasOf(
       signal.throwIfAborted();
       if (done) break;
       const data = JSON.parse(value.data);
-      if (value.event === 'end') return data as Sample;
+      if (value.event === 'end') return wholeOf(data as SampleEnd, told);
       if (value.event === 'error') throw new ApiError((data as Problem).status, data as Problem, name);
+      add(told, data as SampleDelta);
       yield data as SampleDelta;
     }
   } catch (error) {
@@ -92,4 +94,21 @@ async function* deltasOf(
     await events.cancel().catch(() => undefined);
   }
   throw new ConnectionError(name, new Error('the stream ended before the answer'));
+}
+
+/** The last event of a stream: the deltas have the texts. */
+type SampleEnd = Omit<Sample, 'choices'> & { choices: Pick<SampleChoice, 'index' | 'finish_reason'>[] };
+
+function add(told: Map<number, SampleDelta>, { index, text, logprobs }: SampleDelta): void {
+  const before = told.get(index) ?? { index, text: '', logprobs: [] };
+  before.text += text;
+  before.logprobs.push(...logprobs);
+  told.set(index, before);
+}
+
+function wholeOf({ choices, ...sample }: SampleEnd, told: ReadonlyMap<number, SampleDelta>): Sample {
+  return {
+    ...sample,
+    choices: choices.map((choice) => ({ text: '', logprobs: [], ...told.get(choice.index), ...choice })),
+  };
 }

@@ -160,6 +160,7 @@ export const ERROR_CATALOGUE = {
     true,
   ),
   job_store_unavailable: kind(503, 'internal', 'The job store (Redis) does not answer', true),
+  redis_full: kind(503, 'capacity', 'The memory of Redis is full: delete jobs that have ended', true),
   document_invalid: kind(500, 'internal', 'A document in the object store is malformed'),
   shutting_down: kind(503, 'internal', 'The server is shutting down', true),
 
@@ -173,6 +174,7 @@ export const ERROR_CATALOGUE = {
   sample_timeout: kind(504, 'capacity', 'No worker of the pool answered in time', true),
   model_loading: kind(503, 'capacity', 'A worker is loading the model', true),
   sample_queue_full: kind(503, 'capacity', 'Too many requests wait for the pool', true),
+  pool_not_found: kind(404, 'user', 'The pool has neither a worker nor a job'),
   model_does_not_fit: kind(503, 'capacity', 'The model is larger than the memory of the worker', true),
   model_memory_in_use: kind(503, 'capacity', 'Others use the memory that the model needs', true),
   prompt_too_long: kind(422, 'user', "The prompt exceeds the model's context"),

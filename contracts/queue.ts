@@ -1,5 +1,5 @@
 import type { TraceHeaders } from './trace-context.js';
-import type { Checkpoint, ExportRequest, Sample, SampleDelta, SampleRequest } from './types.js';
+import type { Checkpoint, ExportRequest, Sample, SampleChoice, SampleDelta, SampleRequest } from './types.js';
 
 /** Prefix of every Redis key; the braces map all keys to one hash slot, so that scripts may access several. */
 export const REDIS_PREFIX = '{zf}';
@@ -26,14 +26,14 @@ export type SampleSource =
   | { job_id: string; checkpoint: Pick<Checkpoint, 'id' | 'prefix'> }
   | { model_id: string };
 
-/** A BullMQ entry that requests a sample from a pool; the caller waits for its reply. */
+/** A request for a sample, as a worker gets it. */
 export interface SamplePayload {
+  /** Project of the key that asks. */
+  project: string;
+  /** Id of the checkpoint or the uploaded model that answers. */
+  model: string;
   source: SampleSource;
   request: SampleTask;
-  /** True if the caller wants the text as it grows. */
-  stream: boolean;
-  /** Unix time in milliseconds by Redis' clock after which the caller no longer waits. */
-  expires_at: number;
 }
 
 /** The generated text and its prompt. */
@@ -47,18 +47,20 @@ export interface PlacedDelta extends SampleDelta {
   logprobs_at: number;
 }
 
-/** Progress of a sampling request. */
-export type SampleProgress = { state: 'loading' | 'answering' } | { deltas: PlacedDelta[] };
+/** Reply to a sampling request. */
+type ReplyWith<Text> = { ok: true; sample: Text } | { ok: false; error: { code: string; message: string } };
+export type SampleReply = ReplyWith<GeneratedText>;
 
-/** Reply to a sampling request. Failures are replies, too: BullMQ would keep and retry a failed entry. */
-export type SampleReply =
-  | { ok: true; sample: GeneratedText }
-  | { ok: false; error: { code: string; message: string } };
+/** The end of an answer whose texts were told in deltas. */
+export type ToldText = Omit<GeneratedText, 'choices'> & {
+  choices: Omit<SampleChoice, 'text' | 'logprobs'>[];
+};
 
-/** Name of a pool's BullMQ queue of `SamplePayload`s. */
-export function sampleQueueName(pool: string): string {
-  return `samples-${pool}`;
-}
+/** What a worker tells the caller of a sampling request: a model that is loaded, the text as it grows, and the end. */
+export type SampleMessage =
+  | { state: 'loading' | 'answering' }
+  | { deltas: PlacedDelta[] }
+  | { end: ReplyWith<ToldText> };
 
 /** An export among those of one checkpoint. */
 export type ExportKind = Required<ExportRequest>;

@@ -14,7 +14,6 @@ import { CommandRunner } from './core/command-runner.js';
 import { confirmed, type StoreContext, serverTime } from './core/context.js';
 import { Subscriptions } from './core/subscriptions.js';
 import { forwards } from './integrations/forwards.js';
-import { abandonedSamples } from './jobs/abandoned.js';
 import { jobAttempts } from './jobs/attempts.js';
 import { jobChanges } from './jobs/changes.js';
 import { jobExecution } from './jobs/execution.js';
@@ -32,6 +31,7 @@ import { modelRecords } from './records/models.js';
 import { sweepGuard } from './records/sweep-guard.js';
 import { uploadSpace } from './records/uploads.js';
 import { requestRepeats } from './repeats/repeats.js';
+import { sampleRequests } from './samples/samples.js';
 import { jobStreams } from './streams/streams.js';
 import { webhooks } from './webhooks/webhooks.js';
 
@@ -103,7 +103,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
     ...uploadSpace(context),
     ...jobRestore(context),
     ...checkpointHolds(context),
-    ...abandonedSamples(context),
+    ...sampleRequests(context),
     ...requestRepeats(context),
     ...sweepGuard(context),
     ...waitLimits(context),

@@ -105,14 +105,11 @@ t.test('a Redis without memory refuses whole commands, never parts of them', asy
     () => store.createJob({ id: 'job_x', spec: job.spec }),
     () => store.requestPause(job.id),
     () => store.report(job.id, executionAt(job.id, 1), [], null),
-    () => store.finishJob(job.id, executionAt(job.id, 1), 'failed'),
-    () => store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'queued' }),
     () => store.commitCheckpoint(job.id, executionAt(job.id, 1), { ...checkpoint, id: 'ckpt_2' }),
-    () => store.removeCheckpoint(job.id, executionAt(job.id, 1), checkpoint.id),
     () => store.claimAttempt(job.id, 1, 'a', LEASE_MS),
     () => store.check(),
   ];
-  for (const write of writes) await t.rejects(write, { code: 'job_store_unavailable' });
+  for (const write of writes) await t.rejects(write, { code: 'redis_full' });
   await redis.config('SET', 'maxmemory', '0');
   t.same(await everything(), before, 'no key, field or event has changed');
   t.match(
@@ -120,6 +117,33 @@ t.test('a Redis without memory refuses whole commands, never parts of them', asy
     { desired: 'run' },
     'and the work continues',
   );
+});
+
+t.test('a Redis without memory renews leases, and takes back and ends jobs', async (t) => {
+  const { store, redis } = await opened(t);
+  await store.announceWorker(testWorker('a', 8), LEASE_MS);
+  const held = async () => {
+    const { id } = await createTestJob(store);
+    await store.claimAttempt(id, 1, 'a', LEASE_MS);
+    return { id, execution: executionAt(id, 1) };
+  };
+  const [running, released, lost, ended] = [await held(), await held(), await held(), await held()];
+  await store.renewLease(lost.id, lost.execution, 1);
+  await until(
+    async () =>
+      (await store.now()) > Number(await redis.hget(`${REDIS_PREFIX}:job:${lost.id}`, 'lease_until')),
+  );
+
+  await redis.config('SET', 'maxmemory', '1');
+  t.match(await store.renewLease(running.id, running.execution, LEASE_MS), { desired: 'run' });
+  t.match(await store.releaseAttempt(released.id, released.execution, { to: 'queued' }), { state: 'queued' });
+  t.strictSame(await store.requeueAbandoned(0), [lost.id]);
+  t.match(await store.finishJob(ended.id, ended.execution, 'failed'), { state: 'failed' });
+  await store.announceWorker(testWorker('a', 8), LEASE_MS);
+  t.match(await store.acquireLeaderLease('scheduler', 'one', LEASE_MS), { leads: true });
+  t.equal((await store.readSnapshot('default', 0)).snapshot.waiting.length, 2);
+  await store.withdrawWorker('a');
+  t.strictSame(await store.listWorkers(), []);
 });
 
 t.test('a Redis without memory can be read, and what has ended can be deleted', async (t) => {

@@ -24,7 +24,6 @@ import type { Sessions } from './access/sessions-port.js';
 import type { Shares } from './access/shares-port.js';
 import type { Users } from './access/users-port.js';
 import type { Forwards } from './integrations/forwards-port.js';
-import type { AbandonedSamples } from './jobs/abandoned-port.js';
 import type { JobAttempts } from './jobs/attempts-port.js';
 import type { JobChanges } from './jobs/changes-port.js';
 import type { JobExecution } from './jobs/execution-port.js';
@@ -40,6 +39,7 @@ import type { DatasetRecords, ModelRecords } from './records/records-port.js';
 import type { SweepGuard } from './records/sweep-port.js';
 import type { UploadSpace } from './records/uploads-port.js';
 import type { RequestRepeats } from './repeats/repeats-port.js';
+import type { SampleRequests } from './samples/samples-port.js';
 import type { JobStreams } from './streams/streams-port.js';
 import type { Webhooks } from './webhooks/webhooks-port.js';
 
@@ -64,7 +64,7 @@ export interface JobStorePort
     Projects,
     JobRestore,
     CheckpointHolds,
-    AbandonedSamples,
+    SampleRequests,
     RequestRepeats,
     Scaling,
     Scheduling,

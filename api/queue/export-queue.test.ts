@@ -8,7 +8,7 @@ import {
   REDIS_PREFIX,
 } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import { redisOptions } from '../../platform/redis/connect.js';
+import { connectRedis, disconnectRedis, redisOptions } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import type { ExportProgress } from '../services.js';
 import { ExportQueue } from './export-queue.js';
@@ -36,6 +36,12 @@ t.test('exports through a queue', async (t) => {
   });
 
   t.equal(await exports.progress('default', payload('a')), null);
+  const client = await connectRedis(redis.url, 'commands');
+  t.strictSame(await client.keys('*'), [], 'a question leaves no key');
+  await client.config('SET', 'maxmemory', '1');
+  await t.rejects(exports.request('default', payload('a')), { code: 'redis_full' });
+  await client.config('SET', 'maxmemory', '0');
+  await disconnectRedis(client);
   t.strictSame(await exports.request('default', payload('a')), { state: 'queued' });
   t.strictSame(
     await exports.request('default', payload('a')),

@@ -1,4 +1,4 @@
-import { type ConnectionOptions, type Job, Queue } from 'bullmq';
+import { type ConnectionOptions, type Job, Queue, type QueueOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import {
   type ExportPayload,
@@ -9,9 +9,8 @@ import {
 } from '../../contracts/index.js';
 import { exportName } from '../../platform/checkpoint/layout.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import { disconnectRedis, openRedis } from '../../platform/redis/connect.js';
+import { disconnectRedis, openRedis, redisError } from '../../platform/redis/connect.js';
 import type { ExportPort, ExportProgress } from '../services.js';
-import { PerPool } from './per-pool.js';
 
 /** Attempts with growing backoff, for failures that may pass, such as an unreachable object store. */
 const ATTEMPTS = 12;
@@ -21,29 +20,22 @@ const REMEMBER_SECONDS = 7 * 24 * 3600;
 type Entry = Job<ExportPayload, ExportReply>;
 type ExportEntries = Queue<ExportPayload, ExportReply>;
 
-/** Exports as BullMQ entries, one per export; they survive the API and every worker. All queues share a connection. */
+/**
+ * Exports as BullMQ entries, one per export; they survive the API and every worker. All queues share a connection, and none is kept between
+ * calls. A queue that is only read leaves no key.
+ */
 export class ExportQueue implements ExportPort {
   readonly #redis: Redis;
-  readonly #queues: PerPool<ExportEntries>;
 
-  constructor(redisUrl: string, log: Logger) {
+  constructor(
+    redisUrl: string,
+    private readonly log: Logger,
+  ) {
     this.#redis = openRedis(redisUrl, 'commands', log);
-    const open = (pool: string) => {
-      const queue: ExportEntries = new Queue(exportQueueName(pool), {
-        connection: this.#redis as ConnectionOptions,
-        prefix: REDIS_PREFIX,
-        // No reader of BullMQ's events exists.
-        streams: { events: { maxLen: 0 } },
-      });
-      // Without a listener an error event would end the process; calls report their own failure.
-      queue.on('error', (error) => log.warn({ err: error, pool }, 'export queue connection'));
-      return queue;
-    };
-    this.#queues = new PerPool({ open, close: (queue) => queue.close() });
   }
 
   async request(pool: string, payload: ExportPayload): Promise<ExportProgress> {
-    return this.#asked(pool, async (queue) => {
+    return this.#asked(pool, {}, async (queue) => {
       const known = await this.#find(queue, payload);
       const progress = known && (await progressOf(known));
       if (progress && progress.state !== 'failed') return progress;
@@ -60,15 +52,14 @@ export class ExportQueue implements ExportPort {
   }
 
   async progress(pool: string, payload: ExportPayload): Promise<ExportProgress | null> {
-    return this.#asked(pool, async (queue) => {
+    return this.#asked(pool, { skipMetasUpdate: true }, async (queue) => {
       const entry = await this.#find(queue, payload);
       return entry && progressOf(entry);
     });
   }
 
-  /** Closes the connections. Idempotent. */
+  /** Closes the connection. Idempotent. */
   async close(): Promise<void> {
-    await this.#queues.close();
     await disconnectRedis(this.#redis);
   }
 
@@ -76,11 +67,30 @@ export class ExportQueue implements ExportPort {
     return (await queue.getJob(idOf(payload))) ?? null;
   }
 
-  async #asked<T>(pool: string, work: (queue: ExportEntries) => Promise<T>): Promise<T> {
+  async #asked<T>(
+    pool: string,
+    options: Partial<QueueOptions>,
+    work: (queue: ExportEntries) => Promise<T>,
+  ): Promise<T> {
+    const queue: ExportEntries = new Queue(exportQueueName(pool), {
+      connection: this.#redis as ConnectionOptions,
+      prefix: REDIS_PREFIX,
+      // Otherwise BullMQ asks the server for its version each time.
+      skipVersionCheck: true,
+      // No reader of BullMQ's events exists.
+      streams: { events: { maxLen: 0 } },
+      ...options,
+    });
+    // Without a listener an error event would end the process; calls report their own failure.
+    queue.on('error', (error) => this.log.warn({ err: error, pool }, 'export queue connection'));
     try {
-      return await this.#queues.use(pool, work);
+      return await work(queue);
     } catch (error) {
+      const known = redisError(error);
+      if (known.code === 'redis_full') throw known;
       throw new ZerofleetError('job_store_unavailable', 'the queue does not answer', { cause: error });
+    } finally {
+      await queue.close();
     }
   }
 }

@@ -1,130 +1,180 @@
-import { type ConnectionOptions, Queue, type Job as QueueJob, Worker } from 'bullmq';
-import t from 'tap';
-import {
-  REDIS_PREFIX,
-  type SamplePayload,
-  type SampleReply,
-  sampleQueueName,
-} from '../../contracts/index.js';
+import t, { type Test } from 'tap';
+import type { PlacedDelta, SampleMessage, SamplePayload } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import { redisOptions } from '../../platform/redis/connect.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { SAMPLE_TASK } from '../../platform/testing/sample-task.js';
+import { until } from '../../platform/testing/waiting.js';
+import { openJobStore } from '../../state/index.js';
+import { takeSamples } from '../../state/testing/samples.js';
+import { testWorker } from '../../state/testing/workers.js';
 import type { SampleCall } from '../services.js';
 import { SampleQueue } from './sample-queue.js';
 
 const payload = (prompt = 'to'): SamplePayload => ({
+  project: 'p',
+  model: 'm',
   source: { job_id: 'job_1', checkpoint: { id: 'ckpt_1', prefix: 'jobs/job_1/checkpoints/1' } },
   request: { ...SAMPLE_TASK, prompt },
-  stream: true,
-  // Any value: only the worker reads it.
-  expires_at: 0,
-});
-
-const replyOf = (text: string): SampleReply => ({
-  ok: true,
-  sample: {
-    prompt: 'p',
-    choices: [{ index: 0, text, finish_reason: 'stop', logprobs: [] }],
-    usage: { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 },
-  },
 });
 const call = (more: Partial<SampleCall> = {}): SampleCall => ({
+  is_named: false,
   timeout_ms: 60_000,
   loading_ms: 60_000,
   signal: new AbortController().signal,
   ...more,
 });
+const delta = (text: string, text_at: number): PlacedDelta => ({
+  index: 0,
+  text,
+  text_at,
+  logprobs: [],
+  logprobs_at: 0,
+});
+const usage = { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 };
+const END: SampleMessage = {
+  end: { ok: true, sample: { prompt: 'p', choices: [{ index: 0, finish_reason: 'stop' }], usage } },
+};
+const replyOf = (text: string) => ({
+  ok: true,
+  sample: { prompt: 'p', choices: [{ index: 0, text, finish_reason: 'stop', logprobs: [] }], usage },
+});
 
-t.test('samples through a queue', async (t) => {
+async function open(t: Test) {
   const redis = await startTestRedis();
-  const bullmq = {
-    connection: redisOptions(redis.url, 'queue') as ConnectionOptions,
-    prefix: REDIS_PREFIX,
-  };
-  const abandoned: string[] = [];
-  const store = { abandonSample: async (entry: string) => void abandoned.push(entry) };
-  const samples = new SampleQueue(redis.url, store, createLogger({ level: 'silent', name: 'test' }));
+  const store = await openJobStore({ url: redis.url });
+  const log = createLogger({ level: 'silent', name: 'test' });
+  const samples = new SampleQueue(store, log, 20);
   t.teardown(async () => {
     await samples.close();
+    await store.close();
     await redis.stop();
   });
-  const serve = (pool: string, answer: (job: QueueJob<SamplePayload>) => Promise<SampleReply>) => {
-    const worker = new Worker<SamplePayload, SampleReply>(sampleQueueName(pool), answer, {
-      ...bullmq,
-      concurrency: 8,
+  /** Takes the next request, as worker `worker`. */
+  const take = async (worker = 'w', pool = 'default') => {
+    const taken: { id: string; payload: SamplePayload }[] = [];
+    await until(async () => {
+      taken.push(...(await takeSamples(store, { worker, pool, limit: 1 })));
+      return taken.length > 0;
     });
-    t.teardown(() => worker.close());
-  };
-
-  t.test('without a worker the wait times out, and no entry is left for a later worker', async (t) => {
-    await t.rejects(samples.sample('empty', payload(), call({ timeout_ms: 300 })), {
-      code: 'sample_timeout',
-    });
-    const queue = new Queue(sampleQueueName('empty'), bullmq);
-    t.equal(await queue.count(), 0);
-    await queue.close();
-  });
-
-  t.test('every caller gets the deltas and the answer to its own request', async (t) => {
-    const told = new Map<string, string>();
-    serve('default', async (job) => {
-      const { prompt = '' } = job.data.request;
-      await job.updateProgress({ state: 'answering' });
-      for (const [at, text] of ['af', 'ter'].entries())
-        await job.updateProgress({
-          deltas: [{ index: 0, text_at: 2 * at, text: text + prompt, logprobs_at: 0, logprobs: [] }],
-        });
-      return replyOf(`after ${prompt}`);
-    });
-    const prompts = ['one', 'two', 'three'];
-    const ask = (prompt: string) =>
-      samples.sample(
-        'default',
-        payload(prompt),
-        call({
-          onDeltas: (deltas) =>
-            told.set(prompt, (told.get(prompt) ?? '') + deltas.map(({ text }) => text).join('')),
-        }),
+    const [{ id, payload }] = taken as [(typeof taken)[number]];
+    const tell = (...messages: SampleMessage[]) =>
+      messages.reduce<Promise<unknown>>(
+        (told, message) => told.then(() => store.tellSample(id, worker, message)),
+        Promise.resolve(),
       );
-    t.same(
-      await Promise.all(prompts.map(ask)),
-      prompts.map((prompt) => replyOf(`after ${prompt}`)),
+    return { id, prompt: payload.request.prompt, tell };
+  };
+  return { redis, store, samples, take };
+}
+
+t.test('every caller gets the deltas and the answer to its own request', async (t) => {
+  const { samples, take } = await open(t);
+  const told = new Map<string, string>();
+  const prompts = ['one', 'two', 'three'];
+  const answers = prompts.map((prompt) =>
+    samples.sample(
+      'default',
+      payload(prompt),
+      call({
+        onDeltas: (deltas) =>
+          told.set(prompt, (told.get(prompt) ?? '') + deltas.map(({ text }) => text).join('|')),
+      }),
+    ),
+  );
+  for (const _ of prompts) {
+    const { prompt, tell } = await take();
+    await tell(
+      { state: 'answering' },
+      { deltas: [delta('af', 0)] },
+      { deltas: [delta(`ter${prompt}`, 2)] },
+      END,
     );
-    t.same([...told].sort(), prompts.map((prompt) => [prompt, `af${prompt}ter${prompt}`]).sort());
-  });
+  }
+  t.same(
+    await Promise.all(answers),
+    prompts.map((prompt) => replyOf(`after${prompt}`)),
+  );
+  t.same([...told].sort(), prompts.map((prompt) => [prompt, `after${prompt}`]).sort());
+});
 
-  t.test('an answer that arrives while its entry is read', async (t) => {
-    serve('short', async (job) => replyOf(job.data.request.prompt ?? ''));
-    // Entries are read every millisecond, so that many are read between the end of the work and its event.
-    const ask = (prompt: string) => samples.sample('short', payload(prompt), call({ loading_ms: 1 }));
-    const prompts = Array.from({ length: 400 }, (_, i) => `${i}`);
-    t.same(await Promise.all(prompts.map(ask)), prompts.map(replyOf));
-  });
+t.test(
+  'an answer goes on with another worker, and other texts are an error only when some were told',
+  async (t) => {
+    const { store, samples, take } = await open(t);
+    const play = async (second: string, more: Partial<SampleCall> = {}) => {
+      const answer = samples.sample('default', payload(), call(more));
+      answer.catch(() => undefined);
+      const { id, tell } = await take('first');
+      await tell({ state: 'answering' }, { deltas: [delta('Once', 0)] });
+      await store.releaseSample(id, 'first');
+      await (await take('second')).tell({ state: 'answering' }, { deltas: [delta(second, 0)] }, END);
+      return answer;
+    };
+    const told: string[] = [];
+    const onDeltas: SampleCall['onDeltas'] = (deltas) => told.push(...deltas.map(({ text }) => text));
+    t.same(await play('Once upon', { onDeltas }), replyOf('Once upon'));
+    t.same(told, ['Once', ' upon']);
+    await t.rejects(play('Twice', { onDeltas }), { code: 'rank_lost' });
+    t.same(await play('Twice'), replyOf('Twice'));
+  },
+);
 
-  t.test('a model that loads for too long', async (t) => {
-    serve('slow', async (job) => {
-      await job.updateProgress({ state: 'loading' });
-      await job.updateProgress({ state: 'loading' });
-      return new Promise<SampleReply>((resolve) => setTimeout(resolve, 3_000, replyOf('late')));
-    });
-    await t.rejects(samples.sample('slow', payload(), call({ loading_ms: 300 })), { code: 'model_loading' });
-  });
+t.test('without a worker the wait times out, and no entry is left for a later worker', async (t) => {
+  const { store, samples } = await open(t);
+  await t.rejects(samples.sample('empty', payload(), call({ timeout_ms: 100 })), { code: 'sample_timeout' });
+  t.same(await store.countSamples('empty'), { waiting: 0, taken: 0 });
+});
 
-  t.test('a caller that leaves', async (t) => {
-    const left = new AbortController();
-    const began = new Promise<void>((resolve) => {
-      serve('left', async (job) => {
-        await job.updateProgress({ state: 'answering' });
-        resolve();
-        return new Promise<SampleReply>((later) => setTimeout(later, 3_000, replyOf('late')));
-      });
-    });
-    const count = abandoned.length;
-    const waiting = samples.sample('left', payload(), call({ signal: left.signal }));
-    await began;
-    left.abort(new Error('gone'));
-    await t.rejects(waiting, { message: 'gone' });
-    t.equal(abandoned.length, count + 1, 'the worker is told');
-  });
+t.test('an answer is waited for as long as a worker has the request', async (t) => {
+  const { store, samples, take } = await open(t);
+  const answer = samples.sample('default', payload(), call({ timeout_ms: 100 }));
+  const { tell } = await take();
+  const later = (await store.now()) + 300;
+  await until(async () => (await store.now()) > later);
+  await tell(END);
+  t.match(await answer, { ok: true });
+});
+
+t.test('a model that loads for too long', async (t) => {
+  const { samples, take } = await open(t);
+  const answer = samples.sample('slow', payload(), call({ loading_ms: 100 }));
+  answer.catch(() => undefined);
+  await (await take('w', 'slow')).tell({ state: 'loading' });
+  await t.rejects(answer, { code: 'model_loading' });
+});
+
+t.test('a caller that leaves, and a request that Redis has lost', async (t) => {
+  const { redis, store, samples, take } = await open(t);
+  const left = new AbortController();
+  const waiting = samples.sample('left', payload(), call({ signal: left.signal }));
+  waiting.catch(() => undefined);
+  const { id } = await take('w', 'left');
+  left.abort(new Error('gone'));
+  await t.rejects(waiting, { message: 'gone' });
+  t.same(await store.renewSamples('left', 'w', [id], 60_000), [id], 'the worker is told');
+  const lost = samples.sample('lost', payload(), call());
+  lost.catch(() => undefined);
+  await take('w', 'lost');
+  await redis.forget();
+  await t.rejects(lost, { code: 'workers_lost' });
+});
+
+t.test('pools cost no connections', async (t) => {
+  const { redis, store, samples } = await open(t);
+  const client = await connectRedis(redis.url, 'commands');
+  t.teardown(() => disconnectRedis(client));
+  const connections = async () => String(await client.client('LIST')).split('\n').length;
+  const before = await connections();
+  const left = new AbortController();
+  const ask = (pool: string) =>
+    samples.sample(pool, payload(), call({ is_named: true, signal: left.signal }));
+  await t.rejects(ask('unknown'), { code: 'pool_not_found' });
+  const pools = Array.from({ length: 100 }, (_, at) => `pool-${at}`);
+  for (const pool of pools) await store.announceWorker({ ...testWorker(pool, 1), pool }, 60_000);
+  const asked = pools.map((pool) => ask(pool).catch(() => undefined));
+  await until(async () => (await store.countSamples('pool-99')).waiting === 1);
+  t.equal(await connections(), before);
+  left.abort(new Error('gone'));
+  await Promise.all(asked);
 });

@@ -1,126 +1,155 @@
 import { randomUUID } from 'node:crypto';
-import { type ConnectionOptions, Queue, QueueEvents, type Job as QueueJob } from 'bullmq';
 import {
-  REDIS_PREFIX,
+  type ErrorCode,
+  type SampleMessage,
   type SamplePayload,
-  type SampleProgress,
   type SampleReply,
-  sampleQueueName,
   ZerofleetError,
 } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import { redisOptions } from '../../platform/redis/connect.js';
-import type { JobStorePort } from '../../state/index.js';
+import { waitOrAbort } from '../../platform/process/retry.js';
+import type { SampleRequests, Unsubscribe } from '../../state/index.js';
 import type { SampleCall, SamplePort } from '../services.js';
-import { PerPool } from './per-pool.js';
+import { ToldAnswer } from './told-answer.js';
 
-/** Retention of finished entries in BullMQ: replies are read immediately. */
-const REMEMBER_SECONDS = 60;
-/** Maximum length of the event stream that carries replies and deltas, including their texts; it is read immediately. */
-const EVENTS_KEPT = 20_000;
-/** Interval of checks that an entry is still being worked on. */
+/** Interval of checks that requests are still being worked on. */
 const CHECK_MS = 2_000;
-/** Requests of a pool that no worker has taken. */
-const MAX_WAITING = 500;
 
-type Entry = QueueJob<SamplePayload, SampleReply>;
+/** Log-probabilities of unfinished answers that this process holds: some 400 MB. */
+const MAX_HELD = 2 ** 21;
 
-/** Waits for the end of one entry. */
-interface Watcher {
-  onProgress(progress: SampleProgress): void;
-  onReply(reply: SampleReply): void;
-  onFailed(reason: string): void;
-}
+type Store = Pick<
+  SampleRequests,
+  'requestSample' | 'readMessages' | 'findSamples' | 'abandonSample' | 'watchMessages'
+>;
 
-interface Channel {
-  queue: Queue<SamplePayload, SampleReply>;
-  events: QueueEvents;
-  /** By entry. */
-  watchers: Map<string, Watcher>;
-}
-
-/** Calls the workers of a pool through BullMQ: an entry's progress carries the text as it grows, and its return value is the reply. */
+/** Calls the workers of pools. All answers come through one stream of messages for this process. */
 export class SampleQueue implements SamplePort {
-  readonly #channels: PerPool<Channel>;
+  readonly #caller = randomUUID();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #closing = new AbortController();
+  readonly #checking: Promise<void>;
+  #watching: Promise<Unsubscribe> | null = null;
+  #reading: Promise<void> | null = null;
+  #must_read = false;
+  #after: string | null = null;
 
   constructor(
-    redisUrl: string,
-    private readonly store: Pick<JobStorePort, 'abandonSample'>,
+    private readonly store: Store,
     private readonly log: Logger,
+    check_ms = CHECK_MS,
   ) {
-    this.#channels = new PerPool({
-      open: (pool) => openChannel(redisUrl, pool, log),
-      close: ({ queue, events }) => Promise.all([queue.close(), events.close()]),
-    });
+    this.#checking = this.#checkForever(check_ms);
   }
 
-  sample(pool: string, payload: SamplePayload, call: SampleCall): Promise<SampleReply> {
-    return this.#channels.use(pool, (channel) => this.#ask(pool, channel, payload, call));
-  }
-
-  /** Closes the connections. Idempotent. */
-  close(): Promise<void> {
-    return this.#channels.close();
-  }
-
-  async #ask(
-    pool: string,
-    { queue, events, watchers }: Channel,
-    payload: SamplePayload,
-    call: SampleCall,
-  ): Promise<SampleReply> {
+  async sample(pool: string, payload: SamplePayload, call: SampleCall): Promise<SampleReply> {
     const id = randomUUID();
     const waiting = new Waiting(pool, call);
-    watchers.set(id, waiting);
-    let entry: Entry | null = null;
+    this.#waiting.set(id, waiting);
+    let is_requested = false;
     try {
-      await queueAnswers(events.waitUntilReady());
-      if ((await queueAnswers(queue.getWaitingCount())) >= MAX_WAITING)
-        throw new ZerofleetError(
-          'sample_queue_full',
-          `${MAX_WAITING} requests wait for pool ${pool}; try again`,
-        );
-      const options = {
-        jobId: id,
-        removeOnComplete: { age: REMEMBER_SECONDS },
-        removeOnFail: { age: REMEMBER_SECONDS },
-      };
-      entry = await queueAnswers(queue.add('sample', payload, options));
-      waiting.check(entry, queue);
+      await this.#watch();
+      is_requested = true;
+      const { is_named: named, timeout_ms: wait_ms } = call;
+      await this.store.requestSample({ id, caller: this.#caller, pool, named, payload, wait_ms });
       return await waiting.reply;
     } catch (error) {
       this.log.warn({ err: error, pool, source: payload.source }, 'sample not answered');
-      if (entry !== null) await this.#abandon(entry);
+      if (is_requested) await this.store.abandonSample(id).catch(() => undefined);
       throw error;
     } finally {
       waiting.close();
-      watchers.delete(id);
+      this.#waiting.delete(id);
     }
   }
 
-  /** Removes an entry; one that a worker has taken cannot be removed, and the worker drops it. */
-  async #abandon(entry: Entry): Promise<void> {
-    await this.store.abandonSample(entry.id ?? '').catch(() => undefined);
-    await entry.remove().catch(() => undefined);
+  /** Ends the subscription. Idempotent. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([this.#checking, this.#reading]);
+    const unwatch = await this.#watching?.catch(() => null);
+    await unwatch?.();
+  }
+
+  /** Subscribes to the messages, once. */
+  async #watch(): Promise<void> {
+    this.#watching ??= this.store.watchMessages(this.#caller, () => void this.#read());
+    await this.#watching.catch((error: unknown) => {
+      this.#watching = null;
+      throw error;
+    });
+  }
+
+  /** Reads all messages that there are. */
+  #read(): Promise<void> {
+    this.#must_read = true;
+    this.#reading ??= this.#readAll()
+      .catch((error: unknown) => this.log.warn({ err: error }, 'answers of workers not read'))
+      .finally(() => {
+        this.#reading = null;
+      });
+    return this.#reading;
+  }
+
+  async #readAll(): Promise<void> {
+    while (this.#must_read) {
+      this.#must_read = false;
+      const messages = await this.store.readMessages(this.#caller, this.#after);
+      for (const { position, id, message } of messages) {
+        this.#after = position;
+        this.#waiting.get(id)?.take(message);
+      }
+      this.#must_read ||= messages.length > 0;
+    }
+  }
+
+  async #checkForever(check_ms: number): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      await waitOrAbort(check_ms, this.#closing.signal);
+      if (this.#waiting.size > 0 && !this.#closing.signal.aborted)
+        await this.#check().catch((error: unknown) => this.log.warn({ err: error }, 'samples not checked'));
+    }
+  }
+
+  /** Ends the wait for requests that no worker works on for too long, or whose model takes too long to load. */
+  async #check(): Promise<void> {
+    const ids = [...this.#waiting.keys()];
+    const states = await this.store.findSamples(ids);
+    // The end of a request that is gone may be unread. Reading also tells the workers that this process is alive.
+    await this.#read();
+    for (const [at, id] of ids.entries()) this.#waiting.get(id)?.check(states[at] ?? 'gone');
+    this.#endLargest();
+  }
+
+  /** Ends the largest answers when this process holds too much of them. */
+  #endLargest(): void {
+    const largest = [...this.#waiting.values()].sort((a, b) => b.num_logprobs - a.num_logprobs);
+    let held = largest.reduce((sum, { num_logprobs }) => sum + num_logprobs, 0);
+    for (const waiting of largest) {
+      if (held <= MAX_HELD) return;
+      held -= waiting.num_logprobs;
+      waiting.giveUp();
+    }
   }
 }
 
-/** One request from its entry to its reply. */
-class Waiting implements Watcher {
+/** One request until its reply. */
+class Waiting {
   readonly reply: Promise<SampleReply>;
-  onReply!: (reply: SampleReply) => void;
-  private reject!: (error: Error) => void;
-  private checking: NodeJS.Timeout | null = null;
+  private resolve!: (reply: SampleReply) => void;
+  private reject!: (error: unknown) => void;
+  private readonly told = new ToldAnswer();
   /** Last sign of a worker, and since when the model is loading, by the monotonic clock. */
   private seen_at = performance.now();
   private loading_since: number | null = null;
+  private checks_gone = 0;
 
   constructor(
     private readonly pool: string,
     private readonly call: SampleCall,
   ) {
     this.reply = new Promise((resolve, reject) => {
-      this.onReply = resolve;
+      this.resolve = resolve;
       this.reject = reject;
     });
     this.reply.catch(() => undefined);
@@ -128,80 +157,72 @@ class Waiting implements Watcher {
     if (call.signal.aborted) this.abort();
   }
 
-  onProgress(progress: SampleProgress): void {
+  take(message: SampleMessage): void {
     this.seen_at = performance.now();
-    if ('deltas' in progress) this.call.onDeltas?.(progress.deltas);
-    else if (progress.state === 'answering') this.call.onStart?.();
-    this.loading_since = 'state' in progress && progress.state === 'loading' ? performance.now() : null;
+    try {
+      if ('end' in message) this.end(message.end);
+      else if ('deltas' in message) this.grow(message);
+      else this.begin(message);
+    } catch (error) {
+      this.reject(error);
+    }
   }
 
-  onFailed(reason: string): void {
-    this.reject(new ZerofleetError('workers_lost', `workers that answered were lost: ${reason}`));
+  /** @param state of the request in the store */
+  check(state: 'waiting' | 'taken' | 'gone'): void {
+    const now = performance.now();
+    if (state === 'taken') this.seen_at = now;
+    // A request that is being added is gone for the first check.
+    this.checks_gone = state === 'gone' ? this.checks_gone + 1 : 0;
+    if (this.loading_since !== null && now - this.loading_since > this.call.loading_ms)
+      this.fail('model_loading', 'a worker is loading the model; send the request again');
+    else if (this.checks_gone > 1) this.fail('workers_lost', 'the request was lost; send it again');
+    else if (now - this.seen_at > this.call.timeout_ms)
+      this.fail(
+        'sample_timeout',
+        `no worker of pool ${this.pool} answered in time; request fewer tokens, or check that the pool has a worker`,
+      );
   }
 
-  /** Ends the wait when no worker works on the entry for too long, or the model takes too long to load. */
-  check(entry: Entry, queue: Channel['queue']): void {
-    const check = async () => {
-      const now = performance.now();
-      if (this.loading_since !== null && now - this.loading_since > this.call.loading_ms)
-        return this.reject(
-          new ZerofleetError('model_loading', 'a worker is loading the model; send the request again'),
-        );
-      const found = await queue.getJob(entry.id ?? '');
-      if (found === undefined) return this.onFailed('its entry is gone');
-      // `isCompleted` would read the state anew, and could be true while `found` has no reply yet.
-      if (found.finishedOn !== undefined)
-        return found.returnvalue === null
-          ? this.onFailed(found.failedReason)
-          : this.onReply(found.returnvalue);
-      if (await found.isActive()) this.seen_at = now;
-      if (now - this.seen_at > this.call.timeout_ms) this.reject(this.timeout());
-    };
-    const interval = Math.min(CHECK_MS, this.call.timeout_ms, this.call.loading_ms);
-    this.checking = setInterval(() => void check().catch(() => undefined), interval);
+  /** Log-probabilities that were told. */
+  get num_logprobs(): number {
+    return this.told.num_logprobs;
+  }
+
+  /** Ends the request because its answer takes too much memory. */
+  giveUp(): void {
+    const message = 'the answers in progress have too many log-probabilities; try again, or ask for fewer';
+    this.fail('sample_queue_full', message);
   }
 
   close(): void {
-    if (this.checking !== null) clearInterval(this.checking);
     this.call.signal.removeEventListener('abort', this.abort);
+  }
+
+  private begin({ state }: Extract<SampleMessage, { state: unknown }>): void {
+    this.loading_since = state === 'loading' ? performance.now() : null;
+    if (state === 'loading') return;
+    // Nobody has seen the texts of a worker that was lost, if the caller waits for the whole.
+    if (this.call.onDeltas === undefined) this.told.clear();
+    this.call.onStart?.();
+  }
+
+  private grow({ deltas }: Extract<SampleMessage, { deltas: unknown }>): void {
+    this.loading_since = null;
+    const fresh = this.told.take(deltas);
+    if (fresh.length > 0) this.call.onDeltas?.(fresh);
+  }
+
+  private end(reply: Extract<SampleMessage, { end: unknown }>['end']): void {
+    if (reply.ok) {
+      const { choices, ...sample } = reply.sample;
+      this.resolve({ ok: true, sample: { ...sample, choices: this.told.whole(choices) } });
+    } else this.resolve(reply);
   }
 
   private readonly abort = () => this.reject(this.call.signal.reason);
 
-  private timeout(): ZerofleetError {
-    return new ZerofleetError(
-      'sample_timeout',
-      `no worker of pool ${this.pool} answered in time; request fewer tokens, or check that the pool has a worker`,
-    );
+  private fail(code: ErrorCode, message: string): void {
+    this.reject(new ZerofleetError(code, message));
   }
-}
-
-function queueAnswers<T>(call: Promise<T>): Promise<T> {
-  return call.catch((error: unknown) => {
-    throw new ZerofleetError('job_store_unavailable', 'the queue does not answer', { cause: error });
-  });
-}
-
-function openChannel(redisUrl: string, pool: string, log: Logger): Channel {
-  const connection = (purpose: 'commands' | 'queue') => ({
-    connection: redisOptions(redisUrl, purpose) as ConnectionOptions,
-    prefix: REDIS_PREFIX,
-  });
-  const name = sampleQueueName(pool);
-  const channel: Channel = {
-    queue: new Queue(name, { ...connection('commands'), streams: { events: { maxLen: EVENTS_KEPT } } }),
-    events: new QueueEvents(name, connection('queue')),
-    watchers: new Map(),
-  };
-  const { events, watchers } = channel;
-  events.on('progress', ({ jobId, data }) => watchers.get(jobId)?.onProgress(data as SampleProgress));
-  events.on('completed', ({ jobId, returnvalue }) =>
-    watchers.get(jobId)?.onReply(returnvalue as unknown as SampleReply),
-  );
-  events.on('failed', ({ jobId, failedReason }) => watchers.get(jobId)?.onFailed(failedReason));
-  // Without a listener an error event would end the process; calls report their own failure.
-  for (const part of [channel.queue, events] as Queue[]) {
-    part.on('error', (error) => log.warn({ err: error, pool }, 'sample queue connection'));
-  }
-  return channel;
 }

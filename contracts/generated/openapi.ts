@@ -4482,12 +4482,12 @@ export interface components {
              */
             n?: number;
             /**
-             * @description Reports the log-probability of each token, and of this many of the most likely ones.
+             * @description Reports the log-probability of each token, and of this many of the most likely ones. `n` × `max_tokens` × (1 + `logprobs`) is at most 1,048,576.
              * @default null
              */
             logprobs?: number | null;
             /**
-             * @description The answer is a stream of server-sent events: `delta` with what follows of an answer (`index`, `text` and `logprobs` of a choice), then `end` with the whole sample, or `error` with a problem.
+             * @description The answer is a stream of server-sent events: `delta` with what follows of an answer (`index`, `text` and `logprobs` of a choice), then `end` with the sample, or `error` with a problem. The choices of `end` have `index` and `finish_reason`: the deltas have told the rest.
              * @default false
              */
             stream?: boolean;
@@ -8734,7 +8734,7 @@ export interface operations {
     sampleModel: {
         parameters: {
             query?: {
-                /** @description The pool of the worker. */
+                /** @description The pool of the worker. A pool other than `default` must have a worker or a job. */
                 pool?: components["schemas"]["PoolName"];
             };
             header?: never;

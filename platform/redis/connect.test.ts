@@ -72,14 +72,10 @@ t.test('connection options', async (t) => {
 
 t.test('errors', async (t) => {
   const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
-  for (const message of [
-    'OOM command not allowed',
-    'MISCONF Errors writing to the AOF file',
-    'LOADING',
-    'NOAUTH x',
-  ]) {
+  for (const message of ['MISCONF Errors writing to the AOF file', 'LOADING', 'NOAUTH x']) {
     t.equal(redisError(reply(message)).code, 'job_store_unavailable', message);
   }
+  t.equal(redisError(reply('OOM command not allowed')).code, 'redis_full');
   t.equal(redisError(reply('ERR wrong number of arguments')).code, 'internal_error');
   t.equal(redisError(new Error('Command timed out')).code, 'job_store_unavailable');
 });

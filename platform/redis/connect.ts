@@ -149,12 +149,14 @@ export async function disconnectRedis(redis: Redis): Promise<void> {
 
 /** Replies of a running server that cannot serve now, or refuses this client. */
 const NOT_SERVING =
-  /^(OOM|MISCONF|EXECABORT|READONLY|LOADING|BUSY|MASTERDOWN|MOVED|ASK|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM)\b/;
+  /^(MISCONF|EXECABORT|READONLY|LOADING|BUSY|MASTERDOWN|MOVED|ASK|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM)\b/;
 
 /** Converts an error of ioredis; returns a typed one unchanged. */
 export function redisError(error: unknown): ZerofleetError {
   if (error instanceof ZerofleetError) return error;
   const { name, message } = error as Error;
+  if (name === 'ReplyError' && message.startsWith('OOM'))
+    return new ZerofleetError('redis_full', `Redis refuses new records: ${message}`, { cause: error });
   const failed = name === 'ReplyError' && !NOT_SERVING.test(message);
   return failed
     ? new ZerofleetError('internal_error', `Redis refused a command: ${message}`, { cause: error })

@@ -66,6 +66,16 @@ const COMMANDS_OF = {
   ],
   records: ['change_document', 'delete_document', 'put_document', 'reserve_upload'],
   repeats: ['begin_request', 'hold_request'],
+  samples: [
+    'abandon_sample',
+    'find_samples',
+    'read_messages',
+    'release_sample',
+    'renew_samples',
+    'request_sample',
+    'take_samples',
+    'tell_sample',
+  ],
   streams: ['append_event', 'append_logs', 'read_stream', 'report'],
   webhooks: [
     'add_delivery',
@@ -94,6 +104,7 @@ const SHARED = [
   'world',
   'delivery',
   'session',
+  'sample',
 ];
 
 /** Start of the names of all versions of the library. */

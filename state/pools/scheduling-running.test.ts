@@ -39,6 +39,26 @@ t.test('preemption requests are made, and withdrawn when no job needs them any m
   }
 });
 
+t.test('a job that was deleted since the snapshot gets no request', async (t) => {
+  const pool = await open(t);
+  const [requested, withdrawn] = [await pool.job(), await pool.job()];
+  for (const job of [requested, withdrawn]) await pool.placements(job);
+  const next = await pool.job({ min: 2, priority: 1 });
+  const { version } = await pool.store.readSnapshot('default', 0);
+  for (const { id } of [requested, withdrawn]) {
+    await pool.store.finishJob(id, executionAt(id, 1), 'failed');
+    await pool.store.deleteJob(id, { artifacts: true });
+  }
+  const decision = {
+    starts: [],
+    growth: [],
+    requests: [{ job_id: requested.id, request: { ranks: 0, for: next.id } }],
+    withdrawn: [withdrawn.id],
+  };
+  t.ok(await pool.store.applyDecision('default', version, decision, { claim_ms: LEASE_MS, waiting: [] }));
+  for (const { id } of [requested, withdrawn]) t.strictSame(await pool.redis.keys(`*${id}*`), []);
+});
+
 t.test('a job that receives a preemption request releases the requested slots', async (t) => {
   const pool = await open(t, { a: 6 });
   const [old, young] = [await pool.job({ min: 1, ranks: 3 }), await pool.job({ min: 2, ranks: 3 })];

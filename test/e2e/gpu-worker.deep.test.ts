@@ -115,20 +115,19 @@ t.test(
 );
 
 /** A checkpoint of a short training, and who asks it. */
-async function trained(t: { teardown(end: () => Promise<void>): void }, fleet: Fleet) {
+async function trained(fleet: Fleet) {
   const id = await fleet.submit({ steps: STEPS, every_steps: 100 });
   await fleet.untilState(id, 'succeeded');
   const [checkpoint] = (await fleet.store.listCheckpoints(id)).data;
   if (checkpoint === undefined) throw new Error('there is no checkpoint');
   const samples = new SampleClient(fleet);
-  t.teardown(() => samples.close());
   return { samples, checkpoint };
 }
 
 t.test('a GPU answers: alone and among others the same, and as the CPU computes it', options, async (t) => {
   const { fleet, agent } = await start(t, {}, { ZEROFLEET_ANSWER_GPUS: '1' });
   t.match(await fleet.store.listWorkers(), [{ slots: 1, answer_gpus: [{ uuid: SECOND }] }]);
-  const { samples, checkpoint } = await trained(t, fleet);
+  const { samples, checkpoint } = await trained(fleet);
   const ask = async (prompt: string) => {
     const reply = await samples.ask(checkpoint, { prompt, max_tokens: 12, logprobs: 0 });
     if (!reply.ok) throw new Error(reply.error.message);
@@ -155,7 +154,7 @@ t.test('a GPU that fails while it answers is marked, and the request is refused'
     { ZF_EMULATED_FAULT: `${SECOND} ${ECC_UNCORRECTABLE} 40` },
     { ZEROFLEET_ANSWER_GPUS: '1' },
   );
-  const { samples, checkpoint } = await trained(t, fleet);
+  const { samples, checkpoint } = await trained(fleet);
   t.match(await samples.ask(checkpoint), {
     ok: false,
     error: { code: 'device_unavailable', message: /no GPU of this worker can answer: .*ECC/ },

@@ -184,7 +184,6 @@ t.test('a host of an uploaded model reads it in a session of the model', async (
   await storeModel(fleet.objects, MODEL, fakeModelFolder());
   seen.length = 0;
   const samples = new SampleClient(fleet);
-  t.teardown(() => samples.close());
   t.match(await samples.ask({ model_id: MODEL }), { ok: true });
   const readers = keysOf(seen.filter(({ key }) => key.startsWith(`a/models/${MODEL}/`)));
   t.ok(readers.length > 0 && readers.every(isSession), 'without the credentials of the agent');

@@ -1,6 +1,9 @@
 import { rename, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
+import { REDIS_PREFIX } from '../../contracts/index.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
+import { until } from '../../platform/testing/waiting.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
@@ -73,6 +76,26 @@ t.test('a Redis outage shorter than the lease interrupts no training and loses n
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
   t.equal(job.epoch, 1);
+  t.strictSame(await f.steps(id), upTo(80));
+});
+
+t.test('a full Redis costs no job its lease, and no metric is lost', async (t) => {
+  const f = await fleet(t);
+  await f.agent(4, { lease_ms: 1500 });
+  const id = await f.submit({ steps: 80, every_steps: 10, ranks: 2 });
+  await f.until(id, (job) => job.progress.step >= 5);
+  const redis = await connectRedis(f.redis.url, 'commands');
+  t.teardown(() => disconnectRedis(redis));
+  await redis.config('SET', 'maxmemory', '1');
+  await t.rejects(f.store.check(), { code: 'redis_full' });
+  const renewedUntil = async () => Number(await redis.zscore(`${REDIS_PREFIX}:leases`, id));
+  const full_since = await renewedUntil();
+  await until(async () => (await renewedUntil()) > full_since + 4000);
+  await redis.config('SET', 'maxmemory', '0');
+  await f.speedUp();
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
+  t.equal(job.epoch, 1, 'one worker had it all the time');
   t.strictSame(await f.steps(id), upTo(80));
 });
 

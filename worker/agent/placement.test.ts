@@ -3,7 +3,7 @@ import type { Job, JobSpec, Model, SamplePayload } from '../../contracts/index.j
 import { testModel } from '../../platform/testing/models.js';
 import { testSpec } from '../../state/testing/jobs.js';
 import type { ServedBase } from '../tasks/protocol.js';
-import { placementOf } from './placement.js';
+import { goneError, placementOf } from './placement.js';
 
 const DATASET = `ds_${'0'.repeat(26)}`;
 const LORA = {
@@ -135,4 +135,15 @@ t.test('what is gone', async (t) => {
   await t.rejects(placementOf(storeOf(), checkpoint('ckpt_1', 'trained', 'none')), {
     code: 'checkpoint_not_found',
   });
+});
+
+t.test('a source that was deleted meanwhile', async (t) => {
+  const none = { getModel: async () => null, findCheckpoint: async () => null };
+  const checkpoint = { job_id: 'job_1', checkpoint: { id: 'ckpt_1', prefix: 'p' } };
+  t.match(await goneError(none, { model_id: 'mdl_1' }), { code: 'model_not_found' });
+  t.match(await goneError(none, checkpoint), { code: 'checkpoint_not_found' });
+  const removed = { ...none, findCheckpoint: async () => ({ job_id: 'job_1', checkpoint: null }) };
+  t.match(await goneError(removed, checkpoint), { code: 'checkpoint_not_found' });
+  const there = { ...none, getModel: async () => testModel('mdl_1') };
+  t.equal(await goneError(there, { model_id: 'mdl_1' }), null, 'its error is another one');
 });

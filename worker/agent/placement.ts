@@ -55,6 +55,27 @@ function numParams(architecture: Architecture): number {
   return modelParams(architecture).reduce((sum, { shape }) => sum + numel(shape), 0);
 }
 
+/**
+ * Returns the error of a request whose source was deleted after the request was accepted, or null.
+ * @throws errors of the store
+ */
+export async function goneError(
+  store: Pick<JobStorePort, 'findCheckpoint' | 'getModel'>,
+  source: SamplePayload['source'],
+): Promise<ZerofleetError | null> {
+  if ('model_id' in source) {
+    const { model_id: id } = source;
+    return (await store.getModel(id)) === null
+      ? new ZerofleetError('model_not_found', `model ${id} was deleted`)
+      : null;
+  }
+  const { id } = source.checkpoint;
+  const found = await store.findCheckpoint(id);
+  return found?.checkpoint
+    ? null
+    : new ZerofleetError('checkpoint_not_found', `checkpoint ${id} was removed`);
+}
+
 interface Found {
   source: ServedSource;
   key: string;

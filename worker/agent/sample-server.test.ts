@@ -1,20 +1,26 @@
+import { fork } from 'node:child_process';
 import t from 'tap';
 import type { Checkpoint } from '../../contracts/index.js';
 import { storeModel, testModel } from '../../platform/testing/models.js';
+import { until } from '../../platform/testing/waiting.js';
+import { takeSamples, testSample } from '../../state/testing/samples.js';
+import type { Fork } from '../common/child-processes.js';
 import { Fleet } from '../testing/fleet.js';
 import { SampleClient } from '../testing/samples.js';
 import type { TestSpec } from '../testing/start-message.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
 
+/** Places of a worker that the requests for one model have at most. */
+const PLACES_OF_MODEL = 86;
+
 const neighbour = (text: string) => text.replace(/./g, (char) => String.fromCharCode(char.charCodeAt(0) ^ 1));
 
 t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   const fleet = await Fleet.start({ ranks: { step_ms: 5 }, text: 'text'.repeat(500) });
   t.teardown(() => fleet.close());
-  const worker = await fleet.agent();
+  let worker = await fleet.agent();
   const samples = new SampleClient(fleet);
-  t.teardown(() => samples.close());
   const sample = (of: Checkpoint) => samples.ask(of);
   const trained = async (ranks: number, data: TestSpec['data'] = {}) => {
     const id = await fleet.submit({ steps: 12, every_steps: 6, ranks, data });
@@ -85,12 +91,27 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
     },
   );
 
+  t.test('a request that a lost worker had is answered, however old it is', async (t) => {
+    await worker.close();
+    const id = await samples.add(last, {}, 1);
+    const [taken] = await takeSamples(fleet.store, { worker: 'lost', hold_ms: 1 });
+    t.equal(taken?.id, id);
+    const later = (await fleet.store.now()) + 2;
+    await until(async () => (await fleet.store.now()) > later);
+    worker = await fleet.agent();
+    t.same(await samples.reply(id), text);
+  });
+
   t.test('a failed sample is a reply with an error', async (t) => {
     t.match(await samples.ask(last, {}, -1), { ok: false, error: { code: 'sample_timeout' } });
     const [damaged, other] = await trained(1);
     const lost = { ...other, job_id: 'job_00000000000000000000000000' };
     t.match(await sample(lost), { ok: false, error: { code: 'checkpoint_not_found' } });
     t.match(await sample(other), { ok: true }, 'a failed load is tried again');
+    const [removed] = await trained(1);
+    await fleet.store.deleteCheckpoint(removed.id);
+    await fleet.objects.delete(await fleet.keys(removed.prefix));
+    t.match(await sample(removed), { ok: false, error: { code: 'checkpoint_not_found' } });
     const shards = (await fleet.keys(damaged.prefix)).filter((key) => key.endsWith('.safetensors'));
     await fleet.objects.delete(shards.slice(0, 1));
     t.match(await sample(damaged), { ok: false, error: { code: 'object_not_found' } });
@@ -101,4 +122,37 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
     await samples.add(alone);
     t.equal(await samples.waiting(), 1, 'the request stays in the queue');
   });
+});
+
+t.test('a stuck model leaves places to other projects, and frees its own when nobody waits', async (t) => {
+  const fleet = await Fleet.start();
+  t.teardown(() => fleet.close());
+  let is_stuck = false;
+  const start: Fork = (program, args, options) => {
+    const child = fork(program, args, options);
+    if (is_stuck) child.kill('SIGSTOP');
+    return child;
+  };
+  await fleet.agent(4, { kill_ms: 500 }, {}, { fork: start });
+  const id = await fleet.submit({ steps: 2 });
+  await fleet.untilState(id, 'succeeded');
+  const [checkpoint] = (await fleet.store.listCheckpoints(id)).data as [Checkpoint];
+  is_stuck = true;
+  const samples = new SampleClient(fleet);
+  const ids: string[] = [];
+  for (let count = 0; count < 90; count++) ids.push(await samples.add(checkpoint));
+  await until(async () => (await samples.waiting()) === 90 - PLACES_OF_MODEL);
+
+  await fleet.store.requestSample(testSample('other', { project: 'other', caller: 'other' }));
+  await until(async () => (await fleet.store.findSamples(['other']))[0] === 'gone');
+  t.match(await fleet.store.readMessages('other', null), [
+    { message: { end: { ok: false, error: { code: 'model_not_found' } } } },
+  ]);
+
+  const states = await fleet.store.findSamples(ids);
+  await Promise.all(
+    ids.filter((_, at) => states[at] === 'taken').map((taken) => fleet.store.abandonSample(taken)),
+  );
+  await until(async () => (await fleet.store.countSamples('default')).taken === 90 - PLACES_OF_MODEL);
+  t.equal(await samples.waiting(), 0);
 });

@@ -11,7 +11,6 @@ import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
 import { isTrainable } from '../../spec/index.js';
 import type {
-  AbandonedSamples,
   CheckpointHolds,
   DatasetRecords,
   EventInput,
@@ -23,6 +22,7 @@ import type {
   JobStreams,
   ModelRecords,
   PoolSlots,
+  SampleRequests,
   WorkerSlots,
   WorldRendezvous,
 } from '../../state/index.js';
@@ -44,13 +44,13 @@ import type { StopRequests } from './stop-requests.js';
 /** Part of the job store that the worker uses. */
 export type WorkerStore = JobAttempts &
   JobExecution &
-  Pick<JobRequests, 'getJob' | 'getTrace' | 'listCheckpoints'> &
+  Pick<JobRequests, 'findCheckpoint' | 'getJob' | 'getTrace' | 'listCheckpoints'> &
   CheckpointHolds &
   Pick<JobStreams, 'readSteps'> &
-  AbandonedSamples &
   Pick<JobChanges, 'updateJob'> &
   Pick<PoolSlots, 'adjustPlacements' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &
   WorldRendezvous &
+  SampleRequests &
   Pick<DatasetRecords, 'getDataset'> &
   Pick<ModelRecords, 'getModel'> &
   Pick<JobStorePort, 'now'>;

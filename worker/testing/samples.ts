@@ -1,13 +1,13 @@
-import { type ConnectionOptions, Queue, QueueEvents } from 'bullmq';
-import {
-  type Checkpoint,
-  REDIS_PREFIX,
-  type SamplePayload,
-  type SampleReply,
-  sampleQueueName,
+import { randomUUID } from 'node:crypto';
+import type {
+  Checkpoint,
+  PlacedDelta,
+  SampleMessage,
+  SamplePayload,
+  SampleReply,
 } from '../../contracts/index.js';
-import { redisOptions } from '../../platform/redis/connect.js';
 import { SAMPLE_TASK } from '../../platform/testing/sample-task.js';
+import { until } from '../../platform/testing/waiting.js';
 import type { Fleet } from './fleet.js';
 
 const REQUEST = { ...SAMPLE_TASK, max_tokens: 64 };
@@ -17,17 +17,12 @@ type SampleOf = Checkpoint | { model_id: string };
 
 /** Asks a fleet's workers for samples, as the API does. */
 export class SampleClient {
-  private readonly queue: Queue<SamplePayload, SampleReply>;
-  private readonly events: QueueEvents;
+  private readonly caller = randomUUID();
+  private after: string | null = null;
+  /** Messages by request. */
+  readonly messages = new Map<string, SampleMessage[]>();
 
-  constructor(private readonly fleet: Fleet) {
-    const bullmq = {
-      connection: redisOptions(fleet.redis.url, 'queue') as ConnectionOptions,
-      prefix: REDIS_PREFIX,
-    };
-    this.queue = new Queue(sampleQueueName('default'), bullmq);
-    this.events = new QueueEvents(sampleQueueName('default'), bullmq);
-  }
+  constructor(private readonly fleet: Fleet) {}
 
   /** @param wait_ms time until the request expires */
   async ask(
@@ -35,26 +30,75 @@ export class SampleClient {
     request: Partial<SamplePayload['request']> = {},
     wait_ms = 240_000,
   ): Promise<SampleReply> {
-    const entry = await this.add(of, request, wait_ms);
-    return entry.waitUntilFinished(this.events, 240_000);
+    return this.reply(await this.add(of, request, wait_ms));
   }
 
-  /** Adds a request and does not wait for its answer. */
-  async add(of: SampleOf, request: Partial<SamplePayload['request']> = {}, wait_ms = 240_000) {
-    return this.queue.add('sample', {
-      source: 'model_id' in of ? of : { job_id: of.job_id, checkpoint: { id: of.id, prefix: of.prefix } },
-      request: { ...REQUEST, ...request },
-      stream: false,
-      expires_at: (await this.fleet.store.now()) + wait_ms,
+  /** Adds a request and does not wait for its answer. @returns its id */
+  async add(
+    of: SampleOf,
+    request: Partial<SamplePayload['request']> = {},
+    wait_ms = 240_000,
+  ): Promise<string> {
+    const id = randomUUID();
+    const source =
+      'model_id' in of ? of : { job_id: of.job_id, checkpoint: { id: of.id, prefix: of.prefix } };
+    this.messages.set(id, []);
+    await this.fleet.store.requestSample({
+      id,
+      caller: this.caller,
+      pool: 'default',
+      named: false,
+      payload: {
+        project: 'default',
+        model: 'model_id' in of ? of.model_id : of.id,
+        source,
+        request: { ...REQUEST, ...request },
+      },
+      wait_ms,
     });
+    return id;
+  }
+
+  /** Waits for the answer to a request. */
+  async reply(id: string): Promise<SampleReply> {
+    const messages = this.messages.get(id) ?? [];
+    await until(async () => {
+      await this.read();
+      return messages.some((message) => 'end' in message);
+    });
+    const end = messages.at(-1);
+    if (end === undefined || !('end' in end)) throw new Error('a message follows the end');
+    if (!end.end.ok) return end.end;
+    const deltas = messages.flatMap((message) => ('deltas' in message ? message.deltas : []));
+    const choices = end.end.sample.choices.map((choice) => ({ ...choice, ...toldOf(deltas, choice.index) }));
+    return { ok: true, sample: { ...end.end.sample, choices } };
+  }
+
+  /** Reads all messages that workers have sent. */
+  async read(): Promise<void> {
+    for (;;) {
+      const read = await this.fleet.store.readMessages(this.caller, this.after);
+      if (read.length === 0) return;
+      for (const { position, id, message } of read) {
+        this.after = position;
+        this.messages.get(id)?.push(message);
+      }
+    }
   }
 
   /** Number of requests that no worker has taken. */
-  waiting(): Promise<number> {
-    return this.queue.getWaitingCount();
+  async waiting(): Promise<number> {
+    return (await this.fleet.store.countSamples('default')).waiting;
   }
+}
 
-  async close(): Promise<void> {
-    await Promise.all([this.queue.close(), this.events.close()]);
-  }
+/** What all deltas of a choice tell; the last worker tells everything again. */
+function toldOf(deltas: readonly PlacedDelta[], index: number) {
+  let told = { text: '', logprobs: [] as PlacedDelta['logprobs'] };
+  for (const delta of deltas.filter((one) => one.index === index))
+    told = {
+      text: told.text.slice(0, delta.text_at) + delta.text,
+      logprobs: [...told.logprobs.slice(0, delta.logprobs_at), ...delta.logprobs],
+    };
+  return told;
 }

@@ -1,30 +1,17 @@
-import { isDeepStrictEqual } from 'node:util';
-import {
-  type PlacedDelta,
-  type Sample,
-  type SampleDelta,
-  type SampledToken,
-  type SampleReply,
-  ZerofleetError,
-} from '../../../contracts/index.js';
+import { setImmediate as otherWork } from 'node:timers/promises';
+import { type Sample, type SampleDelta, type SampleReply, ZerofleetError } from '../../../contracts/index.js';
 import { describeError } from '../../http/describe-error.js';
 import { toProblem } from '../../http/problem.js';
 import { sseMessage } from '../../http/sse.js';
 
-/** What was passed on of an answer. */
-interface Told {
-  text: string;
-  logprobs: SampledToken[];
-}
+/** Characters after which other requests are answered first. */
+const TURN = 64 * 1024;
 
-/**
- * The texts of a sample as they grow. A worker that takes over begins anew with the same texts: what is known is not told again. One with
- * other numerics may write other texts, which ends the stream with an error.
- */
+/** The texts of a sample as they grow. */
 export class SampleStream {
-  private readonly told = new Map<number, Told>();
+  /** Characters and tokens of each choice that were passed on. */
+  private readonly told = new Map<number, { text: number; logprobs: number }>();
   private waiting: SampleDelta[] = [];
-  private broken: unknown = null;
   private wake: () => void = () => undefined;
   private start_now: () => void = () => undefined;
   private readonly started = new Promise<true>((resolve) => {
@@ -41,15 +28,15 @@ export class SampleStream {
     this.start_now();
   }
 
-  add(deltas: readonly PlacedDelta[]): void {
+  add(deltas: readonly SampleDelta[]): void {
     this.start();
-    try {
-      for (const delta of deltas) {
-        const fresh = this.take(delta);
-        if (fresh !== null) this.waiting.push(fresh);
-      }
-    } catch (error) {
-      this.broken = error;
+    for (const { index, text, logprobs } of deltas) {
+      const told = this.toldOf(index);
+      this.told.set(index, {
+        text: told.text + text.length,
+        logprobs: told.logprobs + logprobs.length,
+      });
+      this.waiting.push({ index, text, logprobs });
     }
     this.wake();
   }
@@ -59,19 +46,21 @@ export class SampleStream {
     return Promise.race([this.started, answer.then(({ ok }) => ok)]);
   }
 
-  /** Server-sent events until the end of the answer. An error is an event, because the status was sent. */
+  /**
+   * Server-sent events until the end of the answer, which has no texts: the deltas told them. An error is an event, because the status
+   * was sent.
+   */
   async *messages(
     answer: Promise<SampleReply>,
     wholeOf: (reply: SampleReply) => Sample,
   ): AsyncGenerator<string> {
     try {
       yield* this.deltas(answer);
-      const sample = wholeOf(await answer);
-      for (const { finish_reason: _, ...choice } of sample.choices) {
-        const rest = this.take({ ...choice, text_at: 0, logprobs_at: 0 });
-        if (rest !== null) yield sseMessage({ event: 'delta', data: rest });
-      }
-      yield sseMessage({ event: 'end', data: sample });
+      const { choices, ...sample } = wholeOf(await answer);
+      this.add(choices.flatMap((choice) => this.restOf(choice)));
+      yield* this.taken();
+      const ends = choices.map(({ index, finish_reason }) => ({ index, finish_reason }));
+      yield sseMessage({ event: 'end', data: { ...sample, choices: ends } });
     } catch (error) {
       yield sseMessage({ event: 'error', data: toProblem(describeError(error), this.request_id) });
     } finally {
@@ -89,40 +78,32 @@ export class SampleStream {
     while (!ended) {
       await new Promise<void>((resolve) => {
         this.wake = resolve;
-        if (ended || this.broken !== null || this.waiting.length > 0) resolve();
+        if (ended || this.waiting.length > 0) resolve();
       });
-      if (this.broken !== null) throw this.broken;
-      for (const data of this.waiting.splice(0)) yield sseMessage({ event: 'delta', data });
+      yield* this.taken();
     }
   }
 
-  /** Returns the part of a delta that was not taken before, or null. @throws ZerofleetError `rank_lost` if it contradicts what was */
-  private take({ index, text, text_at, logprobs, logprobs_at }: PlacedDelta): SampleDelta | null {
-    const told: Told = this.told.get(index) ?? { text: '', logprobs: [] };
-    const known_text = told.text.slice(text_at);
-    const known_logprobs = told.logprobs.slice(logprobs_at);
-    const isSame =
-      startsAlike(text, known_text) &&
-      known_logprobs.every((known, at) => at >= logprobs.length || isDeepStrictEqual(known, logprobs[at]));
-    if (!isSame)
-      throw new ZerofleetError(
-        'rank_lost',
-        'the worker that answered was lost, and the one that took over has other numerics and another text: send the request again',
-      );
-    const fresh = {
-      index,
-      text: text.slice(known_text.length),
-      logprobs: logprobs.slice(known_logprobs.length),
-    };
-    if (fresh.text === '' && fresh.logprobs.length === 0) return null;
-    told.text += fresh.text;
-    told.logprobs.push(...fresh.logprobs);
-    this.told.set(index, told);
-    return fresh;
+  private async *taken(): AsyncGenerator<string> {
+    let length = 0;
+    for (let next = this.waiting.shift(); next !== undefined; next = this.waiting.shift()) {
+      const message = sseMessage({ event: 'delta', data: next });
+      yield message;
+      length += message.length;
+      if (length < TURN) continue;
+      length = 0;
+      await otherWork();
+    }
   }
-}
 
-/** True if one of the texts begins with the other. */
-function startsAlike(a: string, b: string): boolean {
-  return a.startsWith(b) || b.startsWith(a);
+  /** Returns what no delta told of a choice. */
+  private restOf({ index, text, logprobs }: SampleDelta): SampleDelta[] {
+    const told = this.toldOf(index);
+    const rest = { text: text.slice(told.text), logprobs: logprobs.slice(told.logprobs) };
+    return rest.text === '' && rest.logprobs.length === 0 ? [] : [{ index, ...rest }];
+  }
+
+  private toldOf(index: number) {
+    return this.told.get(index) ?? { text: 0, logprobs: 0 };
+  }
 }

@@ -10,6 +10,8 @@ import {
   ZerofleetError,
 } from '../../../contracts/index.js';
 import { checkpointNotFound, found } from '../../access/found.js';
+import { sendJson } from '../../answers/json-pieces.js';
+import { numReported } from '../../answers/reported-tokens.js';
 import { whileSilent } from '../../http/long-request.js';
 import { sendEvents, withHeartbeats } from '../../http/sse.js';
 import { invalidDocument } from '../../jobs/check-spec.js';
@@ -17,6 +19,13 @@ import { findCheckpoint } from '../../jobs/init-source.js';
 import { requireWeights } from '../../jobs/resolve-export.js';
 import type { OperationHandler } from '../types.js';
 import { SampleStream } from './sample-stream.js';
+
+/** Log-probabilities of an answer, of its tokens and of the most likely ones: some 60 MB of JSON. */
+const MAX_LOGPROBS = 2 ** 20;
+/** Tokens of an answer: those of the longest context. */
+const MAX_TOKENS = 32_768;
+/** The pool of requests that name none, which need not have a worker yet. */
+const DEFAULT_POOL = 'default';
 
 const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages'> = {
   max_tokens: 128,
@@ -44,6 +53,7 @@ export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (req
   return answer(request, reply, {
     source: { job_id, checkpoint: { id, prefix } },
     pool: spec.resources.pool,
+    is_named: false,
     chat_template,
     named: { model: id, step },
   });
@@ -60,7 +70,8 @@ export const sampleModel: OperationHandler<'sampleModel'> = async (request, repl
   if (request.body.weights === 'ema') throw noAverage();
   return answer(request, reply, {
     source: { model_id: id },
-    pool: request.query.pool ?? 'default',
+    pool: request.query.pool ?? DEFAULT_POOL,
+    is_named: request.query.pool !== DEFAULT_POOL,
     chat_template: tokenizer?.chat_template ?? null,
     named: { model: id, step: null },
   });
@@ -69,6 +80,8 @@ export const sampleModel: OperationHandler<'sampleModel'> = async (request, repl
 interface Answering {
   source: SampleSource;
   pool: string;
+  /** True if the request named the pool. */
+  is_named: boolean;
   chat_template: string | null;
   named: Pick<Sample, 'model' | 'step'>;
 }
@@ -76,43 +89,64 @@ interface Answering {
 async function answer(
   request: FastifyRequest<{ Body: SampleRequest }>,
   reply: FastifyReply,
-  { source, pool, chat_template, named }: Answering,
-): Promise<Sample | FastifyReply> {
-  const { store, limits } = request.server.services;
+  { source, pool, is_named, chat_template, named }: Answering,
+): Promise<FastifyReply> {
+  const { heartbeat_ms } = request.server.services.limits;
   const { stream = false, ...body } = request.body;
   if (body.messages !== undefined && chat_template === null) throw noTemplate();
   const payload: SamplePayload = {
+    project: request.records.project,
+    model: named.model,
     source,
     request: { ...DEFAULTS, ...body },
-    stream,
-    expires_at: (await store.now()) + limits.sample_timeout_ms,
   };
+  requireBound(payload.request);
   const wholeOf = (reply: SampleReply): Sample => ({ ...named, ...sampleOf(reply) });
+  if (!stream) {
+    const sample = wholeOf(await ask(request, reply, { pool, is_named, payload }));
+    return sendJson(reply, sample, numReported(sample));
+  }
   const growing = new SampleStream(request.id);
-  const answered = ask(request, reply, pool, payload, growing);
-  if (!stream) return wholeOf(await answered);
+  const answered = ask(request, reply, { pool, is_named, payload }, growing);
   // An error before the first text is an answer of its own.
   if (!(await growing.begins(answered))) sampleOf(await answered);
-  return sendEvents(reply, withHeartbeats(growing.messages(answered, wholeOf), limits.heartbeat_ms));
+  return sendEvents(reply, withHeartbeats(growing.messages(answered, wholeOf), heartbeat_ms));
 }
 
+/** @param growing gets the texts as they grow */
 function ask(
   request: FastifyRequest<{ Body: SampleRequest }>,
   reply: FastifyReply,
-  pool: string,
-  payload: SamplePayload,
-  growing: SampleStream,
+  { pool, is_named, payload }: Pick<Answering, 'pool' | 'is_named'> & { payload: SamplePayload },
+  growing?: SampleStream,
 ): Promise<SampleReply> {
   const { samples, limits, keyWatch } = request.server.services;
-  return whileSilent(request, reply, (signal) =>
-    samples.sample(pool, payload, {
+  return whileSilent(request, reply, (signal) => {
+    const signals = [signal, keyWatch.watch(request, signal)];
+    const call = {
+      is_named,
       timeout_ms: limits.sample_timeout_ms,
       loading_ms: limits.model_loading_ms,
-      signal: AbortSignal.any([signal, growing.left, keyWatch.watch(request, signal)]),
+    };
+    if (growing === undefined)
+      return samples.sample(pool, payload, { ...call, signal: AbortSignal.any(signals) });
+    return samples.sample(pool, payload, {
+      ...call,
+      signal: AbortSignal.any([...signals, growing.left]),
       onStart: () => growing.start(),
       onDeltas: (deltas) => growing.add(deltas),
-    }),
-  );
+    });
+  });
+}
+
+/** @throws ZerofleetError for an answer that could be too large */
+function requireBound({ n, max_tokens, logprobs }: SampleTask): void {
+  const count = logprobs === null ? 0 : n * Math.min(max_tokens, MAX_TOKENS) * (1 + logprobs);
+  if (count <= MAX_LOGPROBS) return;
+  const message =
+    `n × max_tokens × (1 + logprobs) is ${count}, and an answer reports at most ${MAX_LOGPROBS} log-probabilities: ` +
+    'lower one of them';
+  throw invalidDocument([{ pointer: '/logprobs', code: 'out_of_range', message }]);
 }
 
 /** @throws ZerofleetError the worker's error */

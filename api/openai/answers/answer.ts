@@ -4,6 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CompletionUsage } from 'openai/resources/completions';
 import type { Zerofleet } from '../../../client/index.js';
 import type { Sample, SampleChoice, SampleDelta, SampleRequest } from '../../../contracts/index.js';
+import { sendJson } from '../../answers/json-pieces.js';
+import { numReported } from '../../answers/reported-tokens.js';
 import { clientLeft, onClosed, whileSilent } from '../../http/long-request.js';
 import { sendEvents, withHeartbeats, within } from '../../http/sse.js';
 import { describeRefusal } from '../errors.js';
@@ -19,7 +21,7 @@ interface Head {
 type Whole = Pick<Sample, 'choices'> & { usage: CompletionUsage };
 
 /** How an answer looks. `wants`: the request asked for log-probabilities. */
-export interface Shape<Answer, Chunk extends object> {
+export interface Shape<Answer extends object, Chunk extends object> {
   /** Beginning of ids. */
   id: string;
   whole(head: Head, answer: Whole, wants: boolean): Answer;
@@ -41,7 +43,7 @@ export interface AnswerRequest {
 }
 
 /** Sends the answer to a request. The sample ends when the client leaves. @throws ApiError before the first text */
-export async function sendAnswer<Answer, Chunk extends object>(
+export async function sendAnswer<Answer extends object, Chunk extends object>(
   api: Zerofleet,
   request: AnswerRequest,
   shape: Shape<Answer, Chunk>,
@@ -62,7 +64,8 @@ export async function sendAnswer<Answer, Chunk extends object>(
   const begin = () => api.samples.begin(answering, sample, { signal: gone.signal });
   if (!stream) {
     const answer = await whileSilent(asked, reply, async () => wholeOf(await begin()));
-    return reply.send(shape.whole(head, { ...answer, usage: usageOf(answer) }, wants));
+    const whole = shape.whole(head, { ...answer, usage: usageOf(answer) }, wants);
+    return sendJson(reply, whole, numReported(answer));
   }
   const growing = await whileSilent(asked, reply, async () => {
     const deltas = await begin();
@@ -88,7 +91,7 @@ async function wholeOf(deltas: Growing['deltas']): Promise<Sample> {
   }
 }
 
-interface Telling<Answer, Chunk extends object> {
+interface Telling<Answer extends object, Chunk extends object> {
   head: Head;
   shape: Shape<Answer, Chunk>;
   wants: boolean;
@@ -96,7 +99,7 @@ interface Telling<Answer, Chunk extends object> {
   asked: FastifyRequest;
 }
 
-async function* messagesOf<Answer, Chunk extends object>(
+async function* messagesOf<Answer extends object, Chunk extends object>(
   { head, shape, wants, request, asked }: Telling<Answer, Chunk>,
   { deltas, first }: Growing,
 ): AsyncGenerator<string> {

@@ -19,7 +19,7 @@ async function play(request: SampleTask, { onStart, onDeltas, signal }: SampleCa
   onStart?.();
   const choices = Array.from({ length: request.n }, (_, index) => {
     const logprobs = request.logprobs === null ? [] : [token('yes'), token(' é')];
-    onDeltas?.([{ index, text: 'yes', text_at: 0, logprobs: logprobs.slice(0, 1), logprobs_at: 0 }]);
+    onDeltas?.([{ index, text: 'yes', logprobs: logprobs.slice(0, 1) }]);
     return { index, text: 'yes é', finish_reason: 'stop' as const, logprobs };
   });
   if (holds)

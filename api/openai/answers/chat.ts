@@ -6,6 +6,7 @@ import type {
 } from 'openai/resources/chat/completions';
 import type { ChatMessage, SampledToken, SampleRequest } from '../../../contracts/index.js';
 import { type Static, Type } from '../../../platform/schema.js';
+import { whenWritten } from '../../answers/json-pieces.js';
 import { notSupported } from '../errors.js';
 import { nullable, parserOf } from '../pages.js';
 import type { Shape } from './answer.js';
@@ -97,7 +98,10 @@ function textOf(content: unknown, at: string): string {
     .join('');
 }
 
-const logprobsOf = (tokens: readonly SampledToken[]) => ({ content: tokens.map(logprobOf), refusal: null });
+const logprobsOf = (tokens: readonly SampledToken[]) => ({
+  content: tokens.map((token) => whenWritten(() => logprobOf(token))),
+  refusal: null,
+});
 
 function logprobOf({ token, logprob, top }: SampledToken): ChatCompletionTokenLogprob {
   const likely = top.map((other) => ({ ...other, bytes: bytesOf(other.token) }));

@@ -2,6 +2,7 @@
 import type { Completion, CompletionChoice } from 'openai/resources/completions';
 import type { SampledToken, SampleRequest } from '../../../contracts/index.js';
 import { type Static, Type } from '../../../platform/schema.js';
+import { whenWritten } from '../../answers/json-pieces.js';
 import { notSupported } from '../errors.js';
 import { nullable, parserOf } from '../pages.js';
 import type { Shape } from './answer.js';
@@ -53,7 +54,7 @@ function logprobsOf(tokens: readonly SampledToken[], text_at: number): Completio
     tokens: tokens.map(({ token }) => token),
     token_logprobs: tokens.map(({ logprob }) => logprob),
     top_logprobs: tokens.map(({ top }) =>
-      Object.fromEntries(top.map(({ token, logprob }) => [token, logprob])),
+      whenWritten(() => Object.fromEntries(top.map(({ token, logprob }) => [token, logprob]))),
     ),
     text_offset,
   };

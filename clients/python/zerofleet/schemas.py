@@ -2335,11 +2335,12 @@ class SampleRequest(TypedDict, total=False):
     n: int
     """Number of answers."""
     logprobs: Optional[int]
-    """Reports the log-probability of each token, and of this many of the most likely ones."""
+    """Reports the log-probability of each token, and of this many of the most likely ones. `n` ×
+    `max_tokens` × (1 + `logprobs`) is at most 1,048,576."""
     stream: bool
     """The answer is a stream of server-sent events: `delta` with what follows of an answer
-    (`index`, `text` and `logprobs` of a choice), then `end` with the whole sample, or `error` with
-    a problem."""
+    (`index`, `text` and `logprobs` of a choice), then `end` with the sample, or `error` with a
+    problem. The choices of `end` have `index` and `finish_reason`: the deltas have told the rest."""
     weights: ExportWeights
 
 

@@ -55,6 +55,11 @@
 --   <prefix>:pool:<pool>:waiting-jobs  hash    id of each waiting or delayed job -> its data for the scheduler, JSON (state.lua)
 --   <prefix>:pool:<pool>:version       string  stamp of the newest change of workers, demands or allocations: a decision is for one version
 --   <prefix>:pool:<pool>:last-allocations  zset  project and group -> time of the project's last allocation there (ms), for a day
+--   <prefix>:pool:<pool>:samples       zset    project, model and id of each request for a sample that waits for a worker -> its time (ms); expires
+--   <prefix>:pool:<pool>:samples-taken zset    id of each request that a worker answers -> end of the worker's hold (ms); expires
+--   <prefix>:sample:<id>               hash    caller, pool, turn (project and model), payload (JSON), since (ms), until (ms: no worker takes it
+--                                              later; '' once one has), worker ('' for none), lost (workers); expires
+--   <prefix>:sample-caller:<caller>    hash    bytes of unread messages; expires with the caller;  :messages  stream of id, message (JSON)
 --   <prefix>:removed-workers           set     workers whose queue must be removed
 --   <prefix>:outbox                    stream  queue entries for the relay to deliver
 --   <prefix>:project:<project>:webhooks        zset of webhook ids, by id
@@ -70,6 +75,7 @@
 --   <prefix>:webhook-outbox            stream  events for webhooks, messages to send again
 -- <index> is <prefix>:project:<project>, and <prefix> for 'default'.
 -- Channels: <prefix>:job:<id>:control (the state or the requested ranks have changed), <prefix>:job:<id>:wake (the stream has grown),
+-- <prefix>:pool:<pool>:samples (a request waits), <prefix>:sample-caller:<caller> (there is a message),
 -- <prefix>:principals:changed (an API key or a share was changed or has ended), <prefix>:pools:changed (the scheduler must decide again for the
 -- pool that the message names).
 

@@ -4,6 +4,7 @@
 -- Returns: ok, the checkpoint (JSON), or '' when it does not exist
 -- Errors: checkpoint_pinned, checkpoint_in_use, checkpoint_held
 -- Events: checkpoint.deleted
+--- @flags allow-oom
 
 local job_id = redis.call('HGET', prefix .. ':checkpoint-jobs', call.checkpoint_id)
 local job = job_id and load_job(job_id)

@@ -6,6 +6,7 @@
 --          ok, 'busy'                      no execution was given, but a worker holds the job
 -- Errors: job_not_found, job_final (another final state), stale_epoch, invalid_transition
 -- Events: job.state
+--- @flags allow-oom
 
 local function done()
   local reply = job_reply(call.job_id)

@@ -7,6 +7,7 @@
 -- Returns: ok, record, history     also when this execution was released before and no worker has claimed the job since
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
+--- @flags allow-oom
 
 local AVOIDED_KEPT = 20
 

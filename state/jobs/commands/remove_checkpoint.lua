@@ -3,6 +3,7 @@
 -- call: job_id, execution, checkpoint_id, at
 -- Returns: ok, '1' removed | '0' unknown
 -- Errors: job_not_found, job_final, stale_epoch, checkpoint_pinned, checkpoint_held
+--- @flags allow-oom
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.execution)

@@ -4,6 +4,7 @@
 -- Returns: ok, state, save_requested, save_completed, requested_ranks, overrides, preemption_request, placements (JSON or ''), move (JSON or '')
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
+--- @flags allow-oom
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.execution)

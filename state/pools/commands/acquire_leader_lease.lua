@@ -3,6 +3,7 @@
 -- call: name, holder, ttl_ms (0: releases it), state (text; absent: unchanged)
 -- Returns: ok, '1', state      the caller is the leader for `ttl_ms` from now on; '' when no state was ever stored
 --          ok, '0', holder     another holder is the leader; nothing is changed
+--- @flags allow-oom
 
 local key = prefix .. ':leader-lease:' .. call.name
 local now = now_ms()

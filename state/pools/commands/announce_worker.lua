@@ -3,6 +3,7 @@
 -- call: worker_id, pool, slots, draining, numerics ('' when unknown), gpu_bytes (memory of the smallest of its GPUs; absent: ranks run on
 --       the CPU), record (JSON), ttl_ms
 -- Returns: ok
+--- @flags allow-oom
 
 local now = now_ms()
 local workers = prefix .. ':pool:' .. call.pool .. ':workers'

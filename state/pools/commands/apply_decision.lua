@@ -34,13 +34,20 @@ for _, growth in ipairs(call.growth) do
     redis.call('PUBLISH', job_key(growth.job_id) .. ':control', 'placements')
   end
 end
+
+-- Sets the preemption request of a job. The end of a job does not change the version of its pool, so the job may be deleted by now.
+local function set_request(id, ranks, for_job)
+  if redis.call('EXISTS', job_key(id)) == 1 then
+    redis.call('HSET', job_key(id), 'preemption_request', ranks, 'preemptor', for_job)
+    redis.call('PUBLISH', job_key(id) .. ':control', 'request')
+  end
+end
+
 for _, request in ipairs(call.requests) do
-  redis.call('HSET', job_key(request.job_id), 'preemption_request', request.ranks, 'preemptor', request.for_job)
-  redis.call('PUBLISH', job_key(request.job_id) .. ':control', 'request')
+  set_request(request.job_id, request.ranks, request.for_job)
 end
 for _, id in ipairs(call.withdrawn) do
-  redis.call('HSET', job_key(id), 'preemption_request', '', 'preemptor', '')
-  redis.call('PUBLISH', job_key(id) .. ':control', 'request')
+  set_request(id, '', '')
 end
 for _, id in ipairs(call.waiting) do
   local fields = redis.call('HMGET', job_key(id), 'state', 'reason')

@@ -6,6 +6,7 @@
 -- Returns: ok, version, now (ms), {worker…}, {job…}, [job id, JSON…] (waiting and delayed jobs), [project + ' ' + group, ms…]
 --          worker: id, slots, draining (1), group, memory of its smallest GPU (bytes or '')
 --          job that holds slots: id, claimed (1), then its HOLDER_FIELDS
+--- @flags allow-oom
 
 local key = prefix .. ':pool:' .. call.pool
 local now = now_ms()

@@ -3,6 +3,7 @@
 -- call: grace_ms, limit, at
 -- Returns: ok, job id…   the released jobs
 -- Events: job.state
+--- @flags allow-oom
 
 local due = string.format('%d', now_ms() - call.grace_ms)
 local reply = { 'ok' }

@@ -2,6 +2,7 @@
 --
 -- call: worker_id
 -- Returns: ok     also for an unknown worker
+--- @flags allow-oom
 
 local pool = redis.call('HGET', prefix .. ':worker:' .. call.worker_id, 'pool')
 if pool then

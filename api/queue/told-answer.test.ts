@@ -1,0 +1,39 @@
+import t from 'tap';
+import type { PlacedDelta } from '../../contracts/index.js';
+import { ToldAnswer } from './told-answer.js';
+
+const delta = (text: string, text_at: number, logprob = -1): PlacedDelta => ({
+  index: 0,
+  text,
+  text_at,
+  logprobs: [...text].map((token) => ({ token, logprob, top: [] })),
+  logprobs_at: text_at,
+});
+
+t.test('a worker that takes over tells what is new', async (t) => {
+  const answer = new ToldAnswer();
+  const fresh = [delta('Once', 0), delta('On', 0), delta('ce upon', 2)].flatMap((some) =>
+    answer.take([some]),
+  );
+  t.strictSame(
+    fresh.map(({ text, logprobs }) => [text, logprobs.length]),
+    [
+      ['Once', 4],
+      [' upon', 5],
+    ],
+  );
+  t.match(answer.whole([{ index: 0, finish_reason: 'stop' }]), [
+    { index: 0, text: 'Once upon', finish_reason: 'stop', logprobs: { length: 9 } },
+  ]);
+  t.equal(answer.num_logprobs, 9);
+});
+
+t.test('other text, or other bits of its tokens, are refused, unless nobody has seen them', async (t) => {
+  for (const other of [delta('Twice', 0), delta('Once upon', 0, -1.5)]) {
+    const answer = new ToldAnswer();
+    answer.take([delta('Once', 0)]);
+    t.throws(() => answer.take([other]), { code: 'rank_lost' });
+    answer.clear();
+    t.match(answer.take([other]), [{ text: other.text }]);
+  }
+});
