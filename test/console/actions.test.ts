@@ -11,6 +11,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   Unpin: 'checkpoints',
   Leave: 'shares',
   'Open the shared run': 'shares',
+  'Sign in by the link': 'sign-in',
   'Sign out everywhere': 'sign-in',
 };
 
@@ -23,7 +24,7 @@ t.test('every button that acts is a row', async (t) => {
   const labels = sources.flatMap((source) =>
     [
       ...source.matchAll(
-        /<ActionButton\s[\s\S]*?label=("[^"]+"|\{[^}]+\})|<FormDialog\s[\s\S]*?submit=("[^"]+")/g,
+        /<(?:ActionButton|AskToReplace)\s[\s\S]*?label=("[^"]+"|\{[^}]+\})|<FormDialog\s[\s\S]*?submit=("[^"]+")/g,
       ),
     ]
       .map(([, label, submit]) => label ?? submit ?? '')
