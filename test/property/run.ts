@@ -188,7 +188,8 @@ class Run {
     statuses[answer.statusCode] = (statuses[answer.statusCode] ?? 0) + 1;
     // A missing worker is reported as such; any other status above 499 is a failure.
     const expected =
-      answer.statusCode < 500 || /"code":"(sample_timeout|job_store_unavailable|redis_full)"/.test(answer.body);
+      answer.statusCode < 500 ||
+      /"code":"(sample_timeout|job_store_unavailable|redis_full)"/.test(answer.body);
     if (!expected) {
       this.#serverErrors += 1;
       this.#found(`status ${answer.statusCode}`, request, answer.body);
