@@ -108,8 +108,6 @@ t.test('every answer has its request id and rate limit headers', async (t) => {
     }),
     await request({ url: '/v1/nothing' }),
     await request({ method: 'PUT', url: '/v1/jobs' }),
-    await app.inject({ url: '/' }),
-    await app.inject({ url: '/docs/json' }),
   ];
   for (const { headers, statusCode } of answers) {
     const limit = { 'ratelimit-limit': '50', 'ratelimit-remaining': /^\d+$/, 'ratelimit-reset': /^\d+$/ };
@@ -117,8 +115,10 @@ t.test('every answer has its request id and rate limit headers', async (t) => {
   }
   const [, refused] = answers;
   t.equal(refused?.headers['x-request-id'], refused?.json<Problem>().request_id);
-  const health = await request({ url: '/healthz' });
-  t.match(health.headers, { 'x-request-id': /^req_/, 'ratelimit-limit': undefined });
+  for (const url of ['/healthz', '/', '/docs/json']) {
+    const { headers } = await app.inject({ url });
+    t.match(headers, { 'x-request-id': /^req_/, 'ratelimit-limit': undefined }, `${url} is not counted`);
+  }
 });
 
 t.test('requests without a key are limited by address', async (t) => {
@@ -128,7 +128,7 @@ t.test('requests without a key are limited by address', async (t) => {
   const codes = [];
   for (const url of ['/v1/jobs', '/v1/nothing', '/openapi.yaml', '/v1/jobs', '/v1/jobs', '/', '/v1/nothing'])
     codes.push((await ask('192.0.2.1', url)).statusCode);
-  t.same(codes, [401, 404, 200, 401, 429, 429, 429]);
+  t.same(codes, [401, 404, 200, 401, 429, 200, 429], 'pages are not counted');
   t.equal((await ask('192.0.2.2', '/v1/jobs')).statusCode, 401, 'another address');
   t.equal((await ask('192.0.2.1', '/healthz')).statusCode, 200);
   t.equal(

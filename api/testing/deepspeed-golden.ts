@@ -5,9 +5,14 @@ import tar from 'tar-stream';
 import { projectRoot } from '../../platform/process/root.js';
 import { collect } from '../../platform/testing/byte-source.js';
 
+const PACKED = {
+  deepspeed: 'api/contents/deepspeed/golden/deepspeed.tar.br',
+  modes: 'api/contents/deepspeed/golden/modes.tar.br',
+};
+
 /** Files written by DeepSpeed: api/contents/deepspeed/golden/make_golden.py. */
-export async function deepSpeedGolden(name: 'deepspeed' | 'modes'): Promise<Map<string, Buffer>> {
-  const packed = readFileSync(join(projectRoot(), `api/contents/deepspeed/golden/${name}.tar.br`));
+export async function deepSpeedGolden(name: keyof typeof PACKED): Promise<Map<string, Buffer>> {
+  const packed = readFileSync(join(projectRoot(), PACKED[name]));
   const files = new Map<string, Buffer>();
   const extract = tar.extract();
   extract.end(brotliDecompressSync(packed));

@@ -17,6 +17,7 @@ t.test('everything has a default', async (t) => {
   t.same(loadConfig({}), {
     host: '127.0.0.1',
     port: 8080,
+    trusted_proxies: 0,
     data_dir: resolve('.zerofleet'),
     redis_url: null,
     object_store: null,
@@ -99,6 +100,7 @@ t.test('values are parsed', async (t) => {
     ZEROFLEET_WANDB_CREDENTIALS: '{"main": {"url": "https://api.wandb.ai", "token": "a-key"}}',
     ZEROFLEET_DATASET_BUCKETS: 'my-data, other/texts/deep/',
     ZEROFLEET_DRAIN_SECONDS: '15',
+    ZEROFLEET_TRUSTED_PROXIES: '1',
     ZEROFLEET_MACHINE_ID: 'aws',
     ZEROFLEET_AUTOSCALE_CAPACITY: 'aws',
     ZEROFLEET_AUTOSCALE_POOLS: '[{"pool": "gpu", "types": [{"name": "g5", "slots": 1, "max": 8}]}]',
@@ -137,6 +139,7 @@ t.test('values are parsed', async (t) => {
       { bucket: 'other', prefix: 'texts/deep/' },
     ],
     drain_seconds: 15,
+    trusted_proxies: 1,
     machine_id: 'aws',
     autoscale_capacity: 'aws',
     autoscale_pools: [{ pool: 'gpu', idle_seconds: 120, types: [{ name: 'g5', price_per_hour: 0 }] }],

@@ -3,8 +3,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ulid } from 'ulid';
 import { ADMIN_KEY, startTestStack, type TestStack } from '../../api/testing/stack.js';
 import { claimAndTrain, servedCheckpoint } from '../../api/testing/training.js';
-import type { SampleReply } from '../../contracts/index.js';
+import { type SampleReply, ZerofleetError } from '../../contracts/index.js';
 import { S3DatasetSources } from '../../platform/dataset-sources.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { modelFolder, TINY_TOKENIZER } from '../../platform/testing/models.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import type { FromApi, Ids, Order } from './api-process.js';
@@ -16,6 +17,8 @@ const REST_MS = 12_000;
 /** Number of garbage collections: one may free what another has found. */
 const COLLECTIONS = 5;
 const HOUR_MS = 3_600_000;
+const REDIS_BYTES = 256 * MIB;
+const LEASE_MS = 10_000;
 
 const ANSWER: SampleReply = {
   ok: true,
@@ -38,9 +41,12 @@ const stack = await startTestStack({
   limits: { requests_per_minute: 1_000_000_000, sample_timeout_ms: 50 },
 });
 const delay = monitorEventLoopDelay({ resolution: 1 });
+await limitRedis(stack.redis.url);
+const lease = await heldLease(stack);
 
 const orders: Record<Order['kind'], (order: Order) => Promise<unknown>> = {
-  fill: ({ ids = {} }) => fill(stack, ids),
+  // What a full Redis refuses is not there for the next requests.
+  fill: ({ ids = {} }) => fill(stack, ids).catch((error) => (isFull(error) ? {} : Promise.reject(error))),
   async rest() {
     await new Promise((resolve) => setTimeout(resolve, REST_MS));
     for (let i = 0; i < COLLECTIONS; i += 1) globalThis.gc?.();
@@ -51,7 +57,8 @@ const orders: Record<Order['kind'], (order: Order) => Promise<unknown>> = {
   },
   async watched() {
     delay.disable();
-    return { p99_ms: delay.percentile(99) / 1e6, max_ms: delay.max / 1e6 };
+    const [p99_ms, max_ms] = [delay.percentile(99) / 1e6, delay.max / 1e6];
+    return { p99_ms, max_ms, lease_error: lease.error };
   },
 };
 
@@ -64,10 +71,33 @@ process.on('message', async (order: Order) => {
   }
 });
 process.once('disconnect', async () => {
+  lease.end();
   await stack.close();
   await bucket.close();
 });
 say({ value: await stack.listen() });
+
+const isFull = (error: unknown) => error instanceof ZerofleetError && error.code === 'redis_full';
+
+/** Limits Redis to the memory of a small machine. */
+async function limitRedis(url: string): Promise<void> {
+  const redis = await connectRedis(url, 'commands');
+  await redis.config('SET', 'maxmemory', REDIS_BYTES);
+  await disconnectRedis(redis);
+}
+
+/** Holds a job as its worker does. `error` is the code with which its lease was lost. */
+async function heldLease({ store, createJob }: TestStack): Promise<{ error: string | null; end(): void }> {
+  const { id } = await createJob();
+  const execution = await claimAndTrain(store, id, { steps: 1 });
+  const held = { error: null as string | null, end: () => clearInterval(renewing) };
+  const renewing = setInterval(() => {
+    store.renewLease(id, execution, LEASE_MS).catch((error: unknown) => {
+      held.error ??= error instanceof ZerofleetError ? error.code : String(error);
+    });
+  }, LEASE_MS / 10);
+  return held;
+}
 
 /** A bucket with an object of each kind that a document may refer to by URI. */
 async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promise<void> }> {

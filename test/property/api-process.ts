@@ -10,6 +10,12 @@ export interface Order {
   ids?: Ids;
 }
 
+export interface Watched {
+  p99_ms: number;
+  max_ms: number;
+  lease_error: string | null;
+}
+
 export type FromApi = { value: unknown } | { error: string };
 
 /** An API in its own process (api-main.ts), with functions beyond HTTP. */
@@ -55,8 +61,9 @@ export class ApiProcess {
     await this.order({ kind: 'watch' });
   }
 
-  delay(): Promise<{ p99_ms: number; max_ms: number }> {
-    return this.order({ kind: 'watched' }) as Promise<{ p99_ms: number; max_ms: number }>;
+  /** Delay of the event loop, and the code with which the lease of a held job was lost, if it was. */
+  watched(): Promise<Watched> {
+    return this.order({ kind: 'watched' }) as Promise<Watched>;
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,8 @@
 /**
  * `npm run test:property -- --requests 20000 --seed 7`: sends requests generated from openapi.yaml, valid and invalid, to a live
  * server. One in 500 is accompanied by a hostile upload, and each kind of upload occurs once with 64 MiB. Prints the statuses of
- * each operation and the findings; exit code 1 after a finding, a server error, a delay of the API's event loop (p99), or a
- * growth of its memory.
+ * each operation and the findings; exit code 1 after a finding, a server error, a lost lease, a delay of the API's event loop
+ * (p99), or a growth of its memory.
  */
 import { parseArgs } from 'node:util';
 import { type PropertyReport, runRequests } from './run.js';
@@ -35,10 +35,15 @@ export function failuresOf({
   findings,
   server_errors,
   event_loop_delay_p99_ms,
+  lease_error,
   rss_mib,
-}: Pick<PropertyReport, 'findings' | 'server_errors' | 'event_loop_delay_p99_ms' | 'rss_mib'>): string[] {
+}: Pick<
+  PropertyReport,
+  'findings' | 'server_errors' | 'event_loop_delay_p99_ms' | 'lease_error' | 'rss_mib'
+>): string[] {
   const failures = findings.map(({ problem }) => problem);
   if (server_errors > 0) failures.push(`${server_errors} answers were server errors`);
+  if (lease_error !== null) failures.push(`the lease of a job was lost: ${lease_error}`);
   if (event_loop_delay_p99_ms >= MAX_DELAY_MS)
     failures.push(
       `the event loop was delayed by ${event_loop_delay_p99_ms} ms (p99); below ${MAX_DELAY_MS} are accepted`,

@@ -11,6 +11,7 @@ t.test('all answers match the contract', async (t) => {
   const report = await runRequests({ requests: REQUESTS, seed: Number(process.env.PROPERTY_SEED ?? 20_261) });
   for (const finding of report.findings) t.fail(finding.problem, { finding });
   t.equal(report.server_errors, 0);
+  t.equal(report.lease_error, null, 'no lease was lost');
   t.equal(report.requests, REQUESTS);
   t.ok(report.hostile_uploads >= Object.keys(HOSTILE_MODELS).length);
   const operations = [...loadContract().operations.keys()];

@@ -30,6 +30,9 @@ export interface PropertyReport {
   server_errors: number;
   /** Event loop delay of the API after the warm-up. */
   event_loop_delay_p99_ms: number;
+  event_loop_delay_max_ms: number;
+  /** Code with which the lease of a job that is held the whole time was lost; null if it was not. */
+  lease_error: string | null;
   /** Memory of the idle API after a garbage collection: after the warm-up, and at the end. Null if not measured. */
   rss_mib: { before: number; after: number } | null;
   /** Each kind of finding once, with an example request. */
@@ -100,7 +103,7 @@ class Run {
     await this.api.watchDelay();
     const requests = await this.#sendAll();
     await this.#hostile;
-    const { p99_ms } = await this.api.delay();
+    const { p99_ms, max_ms, lease_error } = await this.api.watched();
     const rss_after = measured ? await this.api.restingMib() : null;
     this.#agent.destroy();
     return {
@@ -110,6 +113,8 @@ class Run {
       statuses: this.#statuses,
       server_errors: this.#serverErrors,
       event_loop_delay_p99_ms: p99_ms,
+      event_loop_delay_max_ms: max_ms,
+      lease_error,
       rss_mib: rss_before === null || rss_after === null ? null : { before: rss_before, after: rss_after },
       findings: [...this.#findings.values()],
     };
