@@ -27,7 +27,12 @@ export class KeyWatch {
     this.looking = new Periodic(() => this.look(), INTERVAL_MS, onError);
   }
 
-  /** Returns a signal that is aborted when the request's key or session becomes invalid. Watches until the answer is closed. */
+  /** Number of requests that are watched. */
+  get size(): number {
+    return [...this.watched.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Returns a signal that is aborted when the request's key or session becomes invalid. Watches until `closed` is aborted. */
   watch(request: FastifyRequest, closed: AbortSignal): AbortSignal {
     const ended = new AbortController();
     if (closed.aborted) return ended.signal;

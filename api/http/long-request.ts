@@ -15,7 +15,7 @@ export function clientLeft(): ZerofleetError {
 
 /**
  * Runs work during which the connection may stay silent for any time; otherwise it would be closed as idle. The signal is aborted
- * when the client disconnects or the server shuts down.
+ * when the client disconnects, the server shuts down, or the work has ended, so that nothing waits for its abort for ever.
  */
 export async function whileSilent<T>(
   request: FastifyRequest,
@@ -37,6 +37,7 @@ export async function whileSilent<T>(
     socket.setTimeout?.(limits.idle_connection_ms);
     reply.raw.off('close', leave);
     closing.removeEventListener('abort', shutDown);
+    gone.abort();
   }
 }
 

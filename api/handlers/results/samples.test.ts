@@ -54,6 +54,7 @@ t.test('a sample of a checkpoint', async (t) => {
       choices: [{ index: 0, text: ' be', finish_reason: 'stop', logprobs: [] }],
       usage,
     });
+    t.equal(stack.app.services.keyWatch.size, 0, 'nothing of an answered request stays');
     const [pool, payload] = asked.at(-1) ?? [];
     t.equal(pool, 'default');
     t.match(payload, {
