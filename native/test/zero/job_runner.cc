@@ -40,9 +40,11 @@ ZeroOptions zero_options(const RandomJob& job) {
   options.expert_parallel_size = o.num_expert_sets;
   auto& groups = options.param_groups.groups;
   for (const PlainParam& param : job.params) {
-    const GroupOptions group{param.lr_scale, param.weight_decay};
-    const auto index = static_cast<std::size_t>(std::ranges::find(groups, group) - groups.begin());
-    if (index == groups.size()) groups.push_back(group);
+    const auto is_own = [&](const GroupOptions& group) {
+      return group.lr_scale == param.lr_scale && group.weight_decay == param.weight_decay;
+    };
+    const auto index = static_cast<std::size_t>(std::ranges::find_if(groups, is_own) - groups.begin());
+    if (index == groups.size()) groups.push_back({param.lr_scale, param.weight_decay});
     options.param_groups.settings.push_back({index, param.frozen, false});
   }
   return options;
