@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "core/cuda/cuda_runtime.h"
-#include "test/devices_here.h"
 #include "test/error_code.h"
 #include "test/serve/writer.h"
 
@@ -95,27 +93,6 @@ TEST_CASE("served adapters: an answer has the same bits alone and beside those o
 DEVICE_TEST_CASE("served adapters: on a CUDA device an answer has the same bits alone and beside others") {
   for (const Device device : cuda_devices_here()) {
     for (const std::string family : {"llama", "gpt2"}) check_side_by_side(family, DType::kBF16, device, 33, 1);
-  }
-}
-
-DEVICE_TEST_CASE("served adapters: one that a CUDA device has no memory for is refused alone, and may come again") {
-  for (const Device device : cuda_devices_here()) {
-    const ModelConfig config = config_of("llama");
-    const AdapterConfig adapter = adapters_for("llama")[1];
-    const auto values = values_of(config, adapter, 3);
-    Writer writer(config, {4, 256}, DType::kBF16, 1, device);
-    const Answer alone = writer.finish(add(writer, 0, {1, 2, 3}));
-    const std::uint64_t going = add(writer, 0, {1, 2, 3});
-    writer.step();
-    {
-      std::vector<Buffer> all;
-      for (std::size_t bytes = cuda::memory_of(device).free; bytes >= 64;) {
-        if (code_of([&] { all.emplace_back(device, bytes); }) == "out_of_memory") bytes /= 2;
-      }
-      CHECK(code_of([&] { writer.engine.add_adapter(adapter, values); }) == "out_of_memory");
-    }
-    CHECK(writer.finish(going).same_text(alone));
-    CHECK_FALSE(writer.finish(add(writer, writer.engine.add_adapter(adapter, values), {1, 2, 3})).same_text(alone));
   }
 }
 
