@@ -27,9 +27,9 @@ const OF_DATA = {
 };
 
 /**
- * Security headers, request id, the key and scopes that a route needs, and the rate limit of one principal (an API key or a share), or of
- * one address without any. All of it comes before the body is read. Sign-ins of an address have a count of their own: refused requests, of
- * which a broken program sends many, lock nobody out.
+ * Sets security headers and the request id, then checks the key and the scopes that a route needs, and the rate limit. All of it comes
+ * before the body is read. The limit is that of a principal (an API key or a share), or of the address of a request without one. Sign-ins
+ * have a count of their own for each address: a broken program that sends many refused requests locks nobody out.
  *
  * A translated request counts as one, and so does each request that it becomes, which is not refused for its number: the translated one
  * was admitted.

@@ -69,9 +69,9 @@ struct TrainerConfig {
   std::int64_t leaf_sequences() const { return batch.micro_batch_size * unit_sequences(); }
   /// The most that a leaf can have of what the loss is a mean over: targets, or units of a preference objective.
   std::int64_t max_counted() const { return preference ? batch.micro_batch_size : batch.micro_batch_size * batch.sequence_length; }
-  /// By what the gradients of a leaf's loss sum are divided before backward: by all that may count in it, and in fp16 also by the number of
-  /// leaves, less what gradients are divided by when they travel. So a step's sum is its mean, as large whatever the number of leaves, and
-  /// overflows at the scale where DeepSpeed's does, which divides a micro-batch's loss by the steps of accumulation.
+  /// Divisor of the gradients of a leaf's loss sum before backward: max_counted(). In fp16 it is multiplied by the number of leaves,
+  /// divided by gradient_predivide_factor. The sum over a step is then as large for any number of leaves. It overflows at the same scale
+  /// as in DeepSpeed, which divides the loss of a micro-batch by the number of accumulation steps.
   double grad_divisor() const;
 };
 

@@ -119,8 +119,8 @@ export class ChatTemplate {
   }
 
   /**
-   * Splits a rendered text by its marks. Without the parts of turns of weight 0, which are those that the rendering of the chat up to such a
-   * turn has, and that of the chat before it has not.
+   * Splits a rendered text by its marks, and leaves out the learned parts of turns of weight 0. To find the parts of such a turn, it renders
+   * the chat twice: up to the turn, and up to the turn before.
    */
   private splitSpans({ messages, tools }: JsonlChat, filled: string): MarkedChat {
     const { text, learned } = splitMarks(filled);

@@ -92,8 +92,9 @@ export type HostInput =
   | { kind: 'cancel'; id: number };
 
 /**
- * Messages of a host of a model: that its event loop runs, when it has the memory of the model, when it is loaded and each of its variants,
- * when the memory of a variant is released, and of each request deltas and its end. Bytes are those on the device.
+ * Messages of a host of a model. `alive`: its event loop runs. `allocated`, `loaded`: the model has its memory, then its weights. `variant`,
+ * `no_variant`, `forgotten`: a variant was loaded, could not be, or has released its memory. The others are about one request. Bytes are
+ * those on the device.
  */
 export type HostMessage =
   | { host: 'alive' }

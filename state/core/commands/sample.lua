@@ -1,4 +1,5 @@
--- Requests for samples: those that wait for a worker of their pool, those that a worker answers, and what it tells the callers. Needs job.lua.
+-- Requests for samples, and the messages of workers to the callers. A request waits for a worker of its pool, or a worker answers it.
+-- Needs job.lua.
 --
 -- Nothing of a pool without workers stays: all keys expire.
 
