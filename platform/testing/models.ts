@@ -38,6 +38,19 @@ export const TINY_CONFIG = {
   torch_dtype: 'float32',
 };
 
+/** A mixture of experts. */
+export const TINY_MIXTRAL = {
+  model_type: 'mixtral',
+  hidden_size: 32,
+  intermediate_size: 48,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  num_local_experts: 4,
+  num_experts_per_tok: 2,
+  vocab_size: 256,
+} as const;
+
 /** Tokenizer with a token for each letter. */
 export const TINY_TOKENIZER = {
   version: '1.0',

@@ -7,7 +7,7 @@ import { join, relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import type { JobSpec } from '../../contracts/index.js';
-import { tarOf } from '../../platform/testing/models.js';
+import { TINY_MIXTRAL, tarOf } from '../../platform/testing/models.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack } from '../support/stack.js';
 import { StoredState } from '../support/stored-state.js';
@@ -84,17 +84,6 @@ t.test('there and back in the universal layout', async (t) => {
   }
 
   await t.test('stacked experts and a dynamic loss scale', async (t) => {
-    const config = {
-      model_type: 'mixtral' as const,
-      hidden_size: 32,
-      intermediate_size: 48,
-      num_hidden_layers: 2,
-      num_attention_heads: 4,
-      num_key_value_heads: 2,
-      num_local_experts: 4,
-      num_experts_per_tok: 2,
-      vocab_size: 256,
-    };
     const begin = async (
       name: string,
       steps: number,
@@ -104,7 +93,7 @@ t.test('there and back in the universal layout', async (t) => {
       const spec = smallJob({ name, dataset, steps, ranks });
       const train = { ...spec.train, precision: 'fp16', loss_scale: { initial_scale: 256, window: 2 } };
       const job = await run(
-        { ...spec, model: { config, ...(init_from && { init_from }) }, train } as JobSpec,
+        { ...spec, model: { config: TINY_MIXTRAL, ...(init_from && { init_from }) }, train } as JobSpec,
         {},
       );
       const id = job.latest_checkpoint?.id ?? '';

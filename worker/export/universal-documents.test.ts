@@ -3,24 +3,13 @@ import { readScaler } from '../../platform/checkpoint/deepspeed-scaler.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { collect, memorySource } from '../../platform/testing/byte-source.js';
 import { testManifest } from '../../platform/testing/checkpoints.js';
+import { TINY_MIXTRAL } from '../../platform/testing/models.js';
 import { readTorchFile } from '../../platform/torch-file/read.js';
 import type { TorchDict, TorchValue } from '../../platform/torch-file/values.js';
 import { TorchFileWriter } from '../../platform/torch-file/write.js';
 import { modelParams, trainedArchitecture } from '../../spec/index.js';
 import { type TestSpec, testSpec } from '../testing/start-message.js';
 import { optimizerState, universalTensors } from './universal-documents.js';
-
-const MIXTRAL = {
-  model_type: 'mixtral',
-  hidden_size: 32,
-  intermediate_size: 48,
-  num_hidden_layers: 2,
-  num_attention_heads: 4,
-  num_key_value_heads: 2,
-  num_local_experts: 4,
-  num_experts_per_tok: 2,
-  vocab_size: 256,
-} as const;
 
 /** Returns the documents of a job's checkpoint. */
 function documents(given: TestSpec, frozen = /^$/, loss_scaler?: Manifest['loss_scaler']) {
@@ -97,7 +86,7 @@ t.test('a loss scaler goes on where it was, as an object of DeepSpeed', async (t
 });
 
 t.test('experts are stacked as in the module of transformers 5', async (t) => {
-  const { tensors, state } = documents({ config: MIXTRAL });
+  const { tensors, state } = documents({ config: TINY_MIXTRAL });
   const shapes = tensors.filter(({ name }) => name.includes('layers.1.mlp'));
   t.strictSame(
     shapes.map(({ name, shape, params }) => [name.slice('model.layers.1.'.length), shape, params.length]),
@@ -112,7 +101,7 @@ t.test('experts are stacked as in the module of transformers 5', async (t) => {
     [2 + 2 * 7, 2 * 2 + 1],
   );
   const param_groups = [{ match: '*experts.1.*', weight_decay: 0 }];
-  t.throws(() => documents({ config: MIXTRAL, train: { optimizer: { param_groups } } }), {
+  t.throws(() => documents({ config: TINY_MIXTRAL, train: { optimizer: { param_groups } } }), {
     code: 'export_failed',
     message: /treats the experts in model.layers.0.mlp.experts.gate_up_proj differently/,
   });

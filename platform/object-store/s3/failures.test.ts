@@ -1,88 +1,13 @@
 /** The S3 store against a misbehaving server; a real server is in store.deep.test.ts. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import t, { type Test } from 'tap';
+import t from 'tap';
+import { type Answer, fails, hangsUp, standInStore, startFake, succeeds } from '../../testing/fake-s3.js';
 import { pattern, rejectsWith } from '../../testing/object-store-checks.js';
 import { S3StandIn } from '../../testing/s3-stand-in.js';
 import { s3Error } from './errors.js';
 import { s3Server } from './server.js';
 import { S3Store } from './store.js';
-import { limitsFor, type UploadLimits } from './upload.js';
-
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-
-/** Starts a server with the given answers in order; the last answer repeats. */
-async function startFake(t: Test, answers: Answer[], limits?: UploadLimits) {
-  const seen: string[] = [];
-  const server = createServer((request, response) => {
-    const answer = answers[Math.min(seen.length, answers.length - 1)] as Answer;
-    seen.push(`${request.method} ${request.url}`);
-    request.resume().on('end', () => answer(request, response));
-  });
-  // Idle connections stay open.
-  server.keepAliveTimeout = 0;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
-  const store = new S3Store({
-    bucket: 'tests',
-    prefix: '',
-    endpoint,
-    region: 'us-east-1',
-    credentials,
-    maxAttempts: 3,
-    ...(limits && { limits }),
-  });
-  t.teardown(() => store.close());
-  return { store, seen };
-}
-
-function standInStore(t: Test, endpoint: string): S3Store {
-  const store = new S3Store({
-    bucket: 'tests',
-    prefix: '',
-    endpoint,
-    region: 'us-east-1',
-    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
-    limits: { partBytes: 1000, parallelParts: 2 },
-  });
-  t.teardown(() => store.close());
-  return store;
-}
-
-function fails(status: number, code: string): Answer {
-  return (_request, response) => {
-    response.writeHead(status, { 'content-type': 'application/xml' });
-    response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`);
-  };
-}
-
-const succeeds: Answer = (_request, response) => {
-  response.writeHead(200, { etag: '"1"' });
-  response.end();
-};
-
-const hangsUp: Answer = (request) => request.socket.destroy();
-
-const startsUpload: Answer = (_request, response) => {
-  response.writeHead(200, { 'content-type': 'application/xml' });
-  response.end(
-    '<?xml version="1.0"?><InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>',
-  );
-};
-
-const refusesParts: Answer = (request, response) => {
-  const refuses = fails(403, 'AccessDenied');
-  const answer = { POST: startsUpload, PUT: refuses }[request.method ?? ''] ?? succeeds;
-  answer(request, response);
-};
 
 t.test('slow down: retried, then reported', async (t) => {
   const { store, seen } = await startFake(t, [fails(503, 'SlowDown')]);
@@ -141,34 +66,6 @@ t.test('create-only: an undecided conflict is retried', async (t) => {
   ]);
   await rejectsWith(t, lost.store.put('a', Buffer.from('x'), { createOnly: true }), 'precondition_failed');
 });
-
-t.test('a failed part aborts the upload', async (t) => {
-  const { store, seen } = await startFake(t, [refusesParts]);
-  await rejectsWith(t, store.put('a', Buffer.alloc(20 * 1024 * 1024)), 'access_denied');
-  t.match(seen.at(-1), /^DELETE \/tests\/a\?.*uploadId=u1/, 'its parts are aborted');
-  t.notOk(
-    seen.some((request) => request.startsWith('POST') && request.includes('uploadId')),
-    'and not completed',
-  );
-});
-
-for (const [refused, answer] of [
-  ['its beginning', fails(403, 'AccessDenied')],
-  ['its first part', refusesParts],
-] as const)
-  t.test(`the body's producer is closed when ${refused} of an upload is refused`, async (t) => {
-    const { store } = await startFake(t, [answer], { partBytes: 1000, parallelParts: 1 });
-    let freed = false;
-    async function* body() {
-      try {
-        for (;;) yield pattern(1000);
-      } finally {
-        freed = true;
-      }
-    }
-    await rejectsWith(t, store.put('a', body()), 'access_denied');
-    t.ok(freed);
-  });
 
 t.test('an abandoned stream releases its connection, also before its first piece', async (t) => {
   let closed: Promise<unknown> = Promise.resolve();
@@ -234,66 +131,6 @@ t.test('expired credentials are an error of their own, which a renewal ends', as
   t.match(s3Error(expired, 'a'), { code: 'credentials_unavailable', retryable: true });
 });
 
-t.test('a completed upload whose answer was lost has succeeded', async (t) => {
-  const bucket = new S3StandIn();
-  let lose = true;
-  const door = await bucket.open((name) => {
-    if (!lose || !name.startsWith('CompleteMultipartUpload')) return 'served';
-    lose = false;
-    return 'mute';
-  });
-  t.teardown(() => door.close());
-  const store = standInStore(t, door.endpoint);
-  const long = pattern(2500);
-  t.same(await store.put('long', long), { bytes: 2500 });
-  t.same(bucket.objects.get('long'), long);
-  t.notOk(lose, 'an answer was lost');
-});
-
-t.test('an upload whose completion failed has succeeded if the object has its parts', async (t) => {
-  const stored =
-    (bytes: number, etag: string): Answer =>
-    (_request, response) => {
-      response.writeHead(200, { 'content-length': String(bytes), etag });
-      response.end();
-    };
-  // ETag of empty parts, as this server reports them: each is the MD5 of nothing.
-  const empty = createHash('md5').digest();
-  const part = `"${empty.toString('hex')}"`;
-  const whole = createHash('md5')
-    .update(Buffer.concat([empty, empty, empty]))
-    .digest('hex');
-  const gone = fails(404, 'NoSuchUpload');
-  const none = fails(404, 'NoSuchKey');
-  const these_parts = stored(2500, `"${whole}-3"`);
-  const other_etag = stored(2500, '"x"');
-  const cases: [string, Answer, Answer, string | null][] = [
-    ['gone: no object', gone, none, 'object_not_found'],
-    ['gone: another size', gone, stored(7, `"${whole}-3"`), 'object_not_found'],
-    ['gone: other parts', gone, stored(2500, `"${'0'.repeat(32)}-3"`), 'object_not_found'],
-    ['gone: more parts', gone, stored(2500, `"${whole}-4"`), 'object_not_found'],
-    ['gone: these parts', gone, these_parts, null],
-    ['gone: an ETag of another kind', gone, other_etag, null],
-    ['500: no object', fails(500, 'InternalError'), none, 'object_store_unavailable'],
-    ['500: these parts', fails(500, 'InternalError'), these_parts, null],
-    ['500: perhaps an older object', fails(500, 'InternalError'), other_etag, 'object_store_unavailable'],
-    ['no answer: these parts', hangsUp, these_parts, null],
-    ['refused', fails(403, 'AccessDenied'), these_parts, 'access_denied'],
-  ];
-  for (const [what, end, head, code] of cases) {
-    const answers: Answer = (request, response) => {
-      if (request.method === 'HEAD') return head(request, response);
-      if (request.method === 'PUT') return stored(0, part)(request, response);
-      const ends = request.method === 'POST' && request.url?.includes('uploadId');
-      return (ends ? end : startsUpload)(request, response);
-    };
-    const { store } = await startFake(t, [answers], { partBytes: 1000, parallelParts: 1 });
-    const put = store.put('long', pattern(2500));
-    if (code === null) t.same(await put, { bytes: 2500 }, what);
-    else await rejectsWith(t, put, code, what);
-  }
-});
-
 t.test('create-only: the writer has won if the object is its own, whatever the server said', async (t) => {
   for (const [stored, code] of [
     ['mine', null],
@@ -351,33 +188,4 @@ t.test('a bucket that requires a checksum of all bytes, as with Object Lock', as
   t.equal(String(bucket.objects.get('part')), body);
   const bare = await fetch(`${door.endpoint}/tests/bare`, { method: 'PUT', body: 'x' });
   t.equal(bare.status, 400, 'without one it is refused');
-});
-
-t.test('parts of an upload have one size and a limited number', async (t) => {
-  const limits = { partBytes: 10, parallelParts: 2 };
-  for (const bytes of [95, 90_000, 90_001, 1_000_000]) {
-    const { partBytes } = limitsFor(new Uint8Array(bytes), undefined, limits);
-    t.ok(partBytes >= limits.partBytes && Math.ceil(bytes / partBytes) <= 9000, `${bytes} bytes`);
-  }
-  const stream = (async function* () {})();
-  t.same(limitsFor(stream, undefined, limits), limits);
-  t.same(limitsFor(stream, 270_000_000, limits), { ...limits, partBytes: 30_000 });
-});
-
-t.test('found uploads are aborted only if the confirmation succeeds', async (t) => {
-  const found: Answer = (_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/xml' });
-    response.end(
-      '<?xml version="1.0"?><ListMultipartUploadsResult><IsTruncated>false</IsTruncated>' +
-        '<Upload><Key>jobs/1/a</Key><UploadId>u1</UploadId></Upload></ListMultipartUploadsResult>',
-    );
-  };
-  const { store, seen } = await startFake(t, [found, found, succeeds]);
-  const confirm = async () => {
-    throw new Error('another worker has the job');
-  };
-  await t.rejects(store.abandonUploads('jobs/1/', { confirm }));
-  t.match(seen, [/^GET/]);
-  t.equal(await store.abandonUploads('jobs/1/', { confirm: async () => undefined }), 1);
-  t.match(seen, [/^GET/, /^GET/, /^DELETE/]);
 });
