@@ -1,7 +1,7 @@
-import { CONFIG_KEYS } from '../../spec/deepspeed/config-keys.js';
-import type { Key, Keys } from '../../spec/deepspeed/key.js';
-import { OPTIMIZERS, REFUSED_OPTIMIZERS } from '../../spec/deepspeed/optimizer-keys.js';
-import { REFUSED_SCHEDULERS, SCHEDULERS } from '../../spec/deepspeed/scheduler-keys.js';
+import { CONFIG_KEYS } from '../../job-document/deepspeed/config-keys.js';
+import type { Key, Keys } from '../../job-document/deepspeed/key.js';
+import { OPTIMIZERS, REFUSED_OPTIMIZERS } from '../../job-document/deepspeed/optimizer-keys.js';
+import { REFUSED_SCHEDULERS, SCHEDULERS } from '../../job-document/deepspeed/scheduler-keys.js';
 
 interface Row {
   keys: string[];

@@ -1,7 +1,7 @@
 /** AWS credentials of an agent's child processes when ZEROFLEET_ATTEMPT_ROLE is set, with in-process stand-ins for S3 and STS. */
 import { readFile } from 'node:fs/promises';
 import t, { type Test } from 'tap';
-import { storeModel, testModel } from '../../platform/testing/models.js';
+import { storeModel, testModel } from '../../formats/testing/models.js';
 import { S3StandIn, type StandInRequest } from '../../platform/testing/s3-stand-in.js';
 import { StsStandIn } from '../../platform/testing/sts-stand-in.js';
 import { until } from '../../platform/testing/waiting.js';

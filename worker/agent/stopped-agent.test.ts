@@ -1,6 +1,6 @@
 /** Tests of the ranks of an agent that is stopped without ending. */
 import t from 'tap';
-import { agentSilenceMs } from '../common/timing.js';
+import { agentSilenceMs } from '../shared/timing.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, SHORT_SILENCES, TEST_TIMING } from '../testing/fleet.js';
 
