@@ -2049,8 +2049,8 @@ export interface components {
         PresetName: "llama-tiny" | "llama-small" | "gpt2" | "mixtral-tiny";
         /**
          * @description Storage of the frozen matrices of the layers, for a job with `train.adapter` (QLoRA, Dettmers et al. 2023):
-         *     4-bit `nf4` or 8-bit `int8`, with a quantized scale per 64 elements. All other weights stay in
-         *     `train.precision`: embeddings, norms, biases, routers, the output projection.
+         *     4-bit `nf4` or 8-bit `int8`, with a quantized scale per 64 elements. Embeddings, norms, biases, routers and the
+         *     output projection stay in `train.precision`.
          * @enum {string}
          */
         Quantization: "nf4" | "int8";
@@ -2061,10 +2061,10 @@ export interface components {
         CheckpointId: string;
         /**
          * @description State that the job takes over. `weights`: the fp32 master weights; the optimizer starts fresh. `full`: also the
-         *     optimizer state and its step count; the optimizer `type` and the frozen parameters must be the same.
-         *     `weights_16bit`: as `full`, with the weights rounded to `train.precision` (DeepSpeed's `load_from_fp32_weights:
-         *     false`). With these three the job counts its own steps from 0. `continue`: as `full`, and the job continues
-         *     after the checkpoint's step. A model has weights only, unless it is a DeepSpeed checkpoint.
+         *     optimizer state and its step count; the optimizer `type` and the frozen parameters must match. `weights_16bit`:
+         *     as `full`, with the weights rounded to `train.precision` (DeepSpeed's `load_from_fp32_weights: false`).
+         *     `continue`: as `full`, and the job continues after the checkpoint's step; otherwise it counts its steps from 0.
+         *     A model has weights only, unless it is a DeepSpeed checkpoint.
          * @default weights
          * @enum {string}
          */
@@ -2166,8 +2166,7 @@ export interface components {
             /**
              * Format: date
              * @description Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which the job is
-             *     created, or the day of the initial checkpoint's job if both jobs have the same template. The resolved
-             *     document has `null` for a template without `strftime_now`.
+             *     created, or that of the initial checkpoint's job if the template is the same.
              * @default null
              * @example 2026-11-25
              */
@@ -2249,7 +2248,7 @@ export interface components {
              */
             frozen?: boolean;
         };
-        /** @description The optimizer. `type` determines the available fields and their defaults; a field of another type is refused. */
+        /** @description The optimizer. `type` determines the available fields and their defaults. */
         OptimizerSpec: {
             /**
              * @description The update rule.
@@ -2494,9 +2493,9 @@ export interface components {
             init?: "kaiming_uniform" | "gaussian";
         };
         /**
-         * @description The training objective. `type` determines the available fields and their defaults; a field of another type is
-         *     refused. Every objective but `sft` needs preferences as data. Batch sizes then count units: pairs of a chosen
-         *     and a rejected completion, or for `kto` completions.
+         * @description The training objective. Every objective but `sft` needs preferences as data. Batch sizes then count units: pairs
+         *     of a chosen and a rejected completion, or for `kto` completions. `type` determines the available fields and
+         *     their defaults.
          */
         ObjectiveSpec: {
             /**
@@ -2520,9 +2519,9 @@ export interface components {
             /** @description `kto`: weight of undesirable completions; 1 by default. */
             undesirable_weight?: number;
             /**
-             * @description `dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model without its adapter.
-             *     It needs `adapter` without `modules_to_save`, and is then the default. `initial`: the model at the beginning
-             *     of the job, the default otherwise.
+             * @description `dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model without its adapter,
+             *     the default with an `adapter` without `modules_to_save`. `initial`: the model at the beginning of the job,
+             *     the default otherwise.
              * @enum {string}
              */
             reference?: "initial" | "base";
@@ -2552,8 +2551,8 @@ export interface components {
             global_batch_size?: number | string;
             /**
              * @description Number of samples (or units) of one micro-batch; it divides `global_batch_size`. The quotient is the number
-             *     of leaves, which bounds the number of ranks. At least 2 for `kto`. The default is the largest divisor up to
-             *     4. `auto`: the largest divisor that fits into the memory of the workers.
+             *     of leaves, which bounds the number of ranks. At least 2 for `kto`. By default the largest divisor up to 4.
+             *     `auto`: the largest divisor that fits into the memory of the workers.
              */
             micro_batch_size?: number | string;
             /**
@@ -2646,7 +2645,7 @@ export interface components {
         ZeroSpec: {
             /**
              * @description `2` shards optimizer state and gradients, and exchanges the gradients of every leaf. `1` shards optimizer
-             *     state. Each rank adds up the gradients of its lanes and exchanges the sums: less traffic, more memory.
+             *     state, and exchanges sums of the gradients of lanes: less traffic, more memory.
              * @default 2
              * @enum {integer}
              */
@@ -3361,9 +3360,8 @@ export interface components {
         ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
-         *     absent field has the default of transformers. A field without effect on the computation is accepted. An unknown
-         *     field is refused, and so is a field that would change the mathematics in an unsupported way. `docs/models.md`
-         *     lists the fields of each family.
+         *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change
+         *     the mathematics in an unsupported way. `docs/models.md` has the fields of each family.
          * @example {
          *       "model_type": "llama",
          *       "hidden_size": 256,
@@ -3432,8 +3430,8 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description A training job. `model`, `data` and either `train.steps` or `train.epochs` are required; the scheduler of a
-         *     `deepspeed_config` may define the steps instead. Every other field has a default.
+         * @description A training job. `model`, `data` and either `train.steps` or `train.epochs` are required. Every other field has a
+         *     default.
          */
         JobSpec: {
             name?: components["schemas"]["Name"];

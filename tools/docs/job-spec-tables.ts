@@ -58,6 +58,12 @@ const oneLine = (text = '') => text.trim().replaceAll(/\s+/g, ' ').replaceAll('|
 /** The beginning of a description, up to its first colon or full stop; the section of the object has the rest. */
 const summary = (text = '') => oneLine(text).replace(/(?:: |\. (?=[A-Z`])).*/, '.');
 
+/** A paragraph in lines of at most 100 characters. */
+const paragraph = (text = '') =>
+  oneLine(text)
+    .replaceAll(/(.{1,100})(?: |$)/g, '$1\n')
+    .trimEnd();
+
 /** One section per object of the document: its fields in a table, then its inner objects. */
 function sections(path: string[], schema: Schema, schemas: Schemas): string[] {
   const fields = Object.entries(schema.properties ?? {}).map(([name, inner]) => {
@@ -81,7 +87,7 @@ function sections(path: string[], schema: Schema, schemas: Schemas): string[] {
     const item = listed(field, schemas);
     return item ? sections([...path, `${name}[]`], item, schemas) : [];
   });
-  return [`${heading}\n\n${oneLine(schema.description)}\n\n${table}`, ...inner];
+  return [`${heading}\n\n${paragraph(schema.description)}\n\n${table}`, ...inner];
 }
 
 /** The objects of a list, or null if it is not a list of objects. */

@@ -441,8 +441,7 @@ class DataSpec(TypedDict, total=False):
     so that a text cannot end a turn."""
     template_date: Optional[str]
     """Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which
-    the job is created, or the day of the initial checkpoint's job if both jobs have the same
-    template. The resolved document has `null` for a template without `strftime_now`."""
+    the job is created, or that of the initial checkpoint's job if the template is the same."""
     packing: Literal["split", "whole"]
     """`split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each
     sequence with whole documents and padding, and cuts only longer documents. The default is
@@ -472,8 +471,7 @@ class _ResolvedDataRequired(TypedDict):
     so that a text cannot end a turn."""
     template_date: Optional[str]
     """Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which
-    the job is created, or the day of the initial checkpoint's job if both jobs have the same
-    template. The resolved document has `null` for a template without `strftime_now`."""
+    the job is created, or that of the initial checkpoint's job if the template is the same."""
     packing: Literal["split", "whole"]
     """`split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each
     sequence with whole documents and padding, and cuts only longer documents. The default is
@@ -576,8 +574,7 @@ class ParamGroupSpec(_ParamGroupSpecRequired, total=False):
 
 
 class OptimizerSpec(TypedDict, total=False):
-    """The optimizer. `type` determines the available fields and their defaults; a field of another
-    type is refused."""
+    """The optimizer. `type` determines the available fields and their defaults."""
     type: Literal["adamw", "adam", "lamb", "lion", "adagrad", "sgd"]
     """The update rule."""
     lr: float
@@ -737,9 +734,9 @@ class _ObjectiveSpecRequired(TypedDict):
 
 
 class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
-    """The training objective. `type` determines the available fields and their defaults; a field of
-    another type is refused. Every objective but `sft` needs preferences as data. Batch sizes then
-    count units: pairs of a chosen and a rejected completion, or for `kto` completions."""
+    """The training objective. Every objective but `sft` needs preferences as data. Batch sizes then
+    count units: pairs of a chosen and a rejected completion, or for `kto` completions. `type`
+    determines the available fields and their defaults."""
     beta: float
     """`dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`:
     weight of the odds ratio (λ in the paper). 2 by default for `simpo`, otherwise 0.1."""
@@ -754,8 +751,8 @@ class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
     """`kto`: weight of undesirable completions; 1 by default."""
     reference: Literal["initial", "base"]
     """`dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model
-    without its adapter. It needs `adapter` without `modules_to_save`, and is then the default.
-    `initial`: the model at the beginning of the job, the default otherwise."""
+    without its adapter, the default with an `adapter` without `modules_to_save`. `initial`: the
+    model at the beginning of the job, the default otherwise."""
 
 
 class TrainSpec(TypedDict, total=False):
@@ -774,9 +771,8 @@ class TrainSpec(TypedDict, total=False):
     nearest to 0.2 % of the training samples, from 8 to 256."""
     micro_batch_size: Union[int, str]
     """Number of samples (or units) of one micro-batch; it divides `global_batch_size`. The quotient
-    is the number of leaves, which bounds the number of ranks. At least 2 for `kto`. The default is
-    the largest divisor up to 4. `auto`: the largest divisor that fits into the memory of the
-    workers."""
+    is the number of leaves, which bounds the number of ranks. At least 2 for `kto`. By default the
+    largest divisor up to 4. `auto`: the largest divisor that fits into the memory of the workers."""
     seed: Seed
     """Seed of the initial weights and of dropout."""
     optimizer: OptimizerSpec
@@ -968,8 +964,8 @@ class ResolvedObjective(_ResolvedObjectiveRequired, total=False):
     """`kto`: weight of undesirable completions; 1 by default."""
     reference: Literal["initial", "base"]
     """`dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model
-    without its adapter. It needs `adapter` without `modules_to_save`, and is then the default.
-    `initial`: the model at the beginning of the job, the default otherwise."""
+    without its adapter, the default with an `adapter` without `modules_to_save`. `initial`: the
+    model at the beginning of the job, the default otherwise."""
 
 
 class _PlannedTrainRequired(TypedDict):
@@ -1063,8 +1059,7 @@ class ZeroSpec(TypedDict, total=False):
     alone, `bucket_bytes` and `offload` do not."""
     stage: Literal[1, 2]
     """`2` shards optimizer state and gradients, and exchanges the gradients of every leaf. `1`
-    shards optimizer state. Each rank adds up the gradients of its lanes and exchanges the sums:
-    less traffic, more memory."""
+    shards optimizer state, and exchanges sums of the gradients of lanes: less traffic, more memory."""
     lanes: int
     """Stage 1: number of partial sums of a step, from `resources.ranks.max` (the default) to the
     number of leaves. Leaf v belongs to lane v mod `lanes`."""
@@ -1097,8 +1092,7 @@ class ZeroSpec(TypedDict, total=False):
 class _ResolvedZeroRequired(TypedDict):
     stage: Literal[1, 2]
     """`2` shards optimizer state and gradients, and exchanges the gradients of every leaf. `1`
-    shards optimizer state. Each rank adds up the gradients of its lanes and exchanges the sums:
-    less traffic, more memory."""
+    shards optimizer state, and exchanges sums of the gradients of lanes: less traffic, more memory."""
     lane_group: int
     """Number of consecutive lanes (at stage 2: leaves) whose gradients are first added in fp32 and
     rounded to `reduce_dtype`. With the number of ranks per machine, each machine sends 1 /
@@ -1629,8 +1623,8 @@ class _JobSpecRequired(TypedDict):
 
 
 class JobSpec(_JobSpecRequired, total=False):
-    """A training job. `model`, `data` and either `train.steps` or `train.epochs` are required; the
-    scheduler of a `deepspeed_config` may define the steps instead. Every other field has a default."""
+    """A training job. `model`, `data` and either `train.steps` or `train.epochs` are required.
+    Every other field has a default."""
     name: Name
     project: ProjectName
     """Project of the job. The default is the project of the API key; any other name is refused."""
@@ -1678,8 +1672,7 @@ class _PlannedDataRequired(TypedDict):
     so that a text cannot end a turn."""
     template_date: Optional[str]
     """Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which
-    the job is created, or the day of the initial checkpoint's job if both jobs have the same
-    template. The resolved document has `null` for a template without `strftime_now`."""
+    the job is created, or that of the initial checkpoint's job if the template is the same."""
     packing: Literal["split", "whole"]
     """`split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each
     sequence with whole documents and padding, and cuts only longer documents. The default is
@@ -3311,8 +3304,8 @@ token uses 2."""
 
 Quantization = Literal["nf4", "int8"]
 """Storage of the frozen matrices of the layers, for a job with `train.adapter` (QLoRA, Dettmers et
-al. 2023): 4-bit `nf4` or 8-bit `int8`, with a quantized scale per 64 elements. All other weights
-stay in `train.precision`: embeddings, norms, biases, routers, the output projection."""
+al. 2023): 4-bit `nf4` or 8-bit `int8`, with a quantized scale per 64 elements. Embeddings, norms,
+biases, routers and the output projection stay in `train.precision`."""
 
 CheckpointId = str
 """`ckpt_` and a ULID."""
@@ -3320,10 +3313,10 @@ CheckpointId = str
 Restore = Literal["full", "weights", "weights_16bit", "continue"]
 """State that the job takes over. `weights`: the fp32 master weights; the optimizer starts fresh.
 `full`: also the optimizer state and its step count; the optimizer `type` and the frozen parameters
-must be the same. `weights_16bit`: as `full`, with the weights rounded to `train.precision`
-(DeepSpeed's `load_from_fp32_weights: false`). With these three the job counts its own steps from 0.
-`continue`: as `full`, and the job continues after the checkpoint's step. A model has weights only,
-unless it is a DeepSpeed checkpoint."""
+must match. `weights_16bit`: as `full`, with the weights rounded to `train.precision` (DeepSpeed's
+`load_from_fp32_weights: false`). `continue`: as `full`, and the job continues after the
+checkpoint's step; otherwise it counts its steps from 0. A model has weights only, unless it is a
+DeepSpeed checkpoint."""
 
 ModelId = str
 """`mdl_` and a ULID; identifiers sort by time of creation."""
@@ -3384,9 +3377,9 @@ ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral"]
 
 ModelConfig = Dict[str, Any]
 """A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type`
-names. An absent field has the default of transformers. A field without effect on the computation is
-accepted. An unknown field is refused, and so is a field that would change the mathematics in an
-unsupported way. `docs/models.md` lists the fields of each family."""
+names. An absent field has the default of transformers. An unknown field is refused, and so is a
+field that would change the mathematics in an unsupported way. `docs/models.md` has the fields of
+each family."""
 
 InitFromSpec = Union[Dict[str, Any], str]
 """Initial state in place of random weights: a committed checkpoint of a model with the same
