@@ -2248,7 +2248,7 @@ export interface components {
              */
             frozen?: boolean;
         };
-        /** @description The optimizer. `type` determines the available fields and their defaults. */
+        /** @description The optimizer. `type` determines the available fields and their defaults; a field of another type is refused. */
         OptimizerSpec: {
             /**
              * @description The update rule.
@@ -2440,7 +2440,7 @@ export interface components {
         /**
          * @description Trains low-rank adapters (LoRA, Hu et al. 2021) over the frozen model: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ for
          *     each matrix W of the targeted modules. The parameters have the names of PEFT: `<module>.lora_A.weight`,
-         *     `<module>.lora_B.weight`, `<module>.lora_magnitude_vector.weight`.
+         *     `<module>.lora_B.weight`, and for `dora` `<module>.lora_magnitude_vector.weight`.
          */
         AdapterSpec: {
             /**
@@ -2495,13 +2495,13 @@ export interface components {
         /**
          * @description The training objective. Every objective but `sft` needs preferences as data. Batch sizes then count units: pairs
          *     of a chosen and a rejected completion, or for `kto` completions. `type` determines the available fields and
-         *     their defaults.
+         *     their defaults; a field of another type is refused.
          */
         ObjectiveSpec: {
             /**
-             * @description `sft`, the default: the mean of −log p(target) over the targets. `dpo`: Rafailov et al. 2023. `ipo`: Azar et
-             *     al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`: Ethayarajh et al. 2024. `simpo`: Meng et
-             *     al. 2024. `docs/fine-tuning.md` has the formulas.
+             * @description `sft`, as without an objective: the mean of −log p(target) over the targets. `dpo`: Rafailov et al. 2023.
+             *     `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`: Ethayarajh et al. 2024.
+             *     `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas.
              * @enum {string}
              */
             type: "sft" | "dpo" | "ipo" | "orpo" | "kto" | "simpo";
@@ -2519,9 +2519,9 @@ export interface components {
             /** @description `kto`: weight of undesirable completions; 1 by default. */
             undesirable_weight?: number;
             /**
-             * @description `dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model without its adapter,
-             *     the default with an `adapter` without `modules_to_save`. `initial`: the model at the beginning of the job,
-             *     the default otherwise.
+             * @description `dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model without its adapter.
+             *     It needs an `adapter` without `modules_to_save`, and is then the default. `initial`: the model at the
+             *     beginning of the job, the default otherwise.
              * @enum {string}
              */
             reference?: "initial" | "base";

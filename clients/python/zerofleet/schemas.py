@@ -574,7 +574,8 @@ class ParamGroupSpec(_ParamGroupSpecRequired, total=False):
 
 
 class OptimizerSpec(TypedDict, total=False):
-    """The optimizer. `type` determines the available fields and their defaults."""
+    """The optimizer. `type` determines the available fields and their defaults; a field of another
+    type is refused."""
     type: Literal["adamw", "adam", "lamb", "lion", "adagrad", "sgd"]
     """The update rule."""
     lr: float
@@ -700,7 +701,7 @@ class EarlyStoppingSpec(_EarlyStoppingSpecRequired, total=False):
 class AdapterSpec(TypedDict, total=False):
     """Trains low-rank adapters (LoRA, Hu et al. 2021) over the frozen model: y = x Wᵀ + scale ·
     dropout(x) Aᵀ Bᵀ for each matrix W of the targeted modules. The parameters have the names of
-    PEFT: `<module>.lora_A.weight`, `<module>.lora_B.weight`,
+    PEFT: `<module>.lora_A.weight`, `<module>.lora_B.weight`, and for `dora`
     `<module>.lora_magnitude_vector.weight`."""
     type: Literal["lora", "dora"]
     """`lora`: the products alone. `dora` (Liu et al. 2024; `use_dora` in PEFT): also trains a
@@ -727,16 +728,16 @@ class AdapterSpec(TypedDict, total=False):
 
 class _ObjectiveSpecRequired(TypedDict):
     type: Literal["sft", "dpo", "ipo", "orpo", "kto", "simpo"]
-    """`sft`, the default: the mean of −log p(target) over the targets. `dpo`: Rafailov et al. 2023.
-    `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`: Ethayarajh et
-    al. 2024. `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas."""
+    """`sft`, as without an objective: the mean of −log p(target) over the targets. `dpo`: Rafailov
+    et al. 2023. `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`:
+    Ethayarajh et al. 2024. `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas."""
 
 
 
 class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
     """The training objective. Every objective but `sft` needs preferences as data. Batch sizes then
     count units: pairs of a chosen and a rejected completion, or for `kto` completions. `type`
-    determines the available fields and their defaults."""
+    determines the available fields and their defaults; a field of another type is refused."""
     beta: float
     """`dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`:
     weight of the odds ratio (λ in the paper). 2 by default for `simpo`, otherwise 0.1."""
@@ -751,8 +752,8 @@ class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
     """`kto`: weight of undesirable completions; 1 by default."""
     reference: Literal["initial", "base"]
     """`dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model
-    without its adapter, the default with an `adapter` without `modules_to_save`. `initial`: the
-    model at the beginning of the job, the default otherwise."""
+    without its adapter. It needs an `adapter` without `modules_to_save`, and is then the default.
+    `initial`: the model at the beginning of the job, the default otherwise."""
 
 
 class TrainSpec(TypedDict, total=False):
@@ -964,8 +965,8 @@ class ResolvedObjective(_ResolvedObjectiveRequired, total=False):
     """`kto`: weight of undesirable completions; 1 by default."""
     reference: Literal["initial", "base"]
     """`dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model
-    without its adapter, the default with an `adapter` without `modules_to_save`. `initial`: the
-    model at the beginning of the job, the default otherwise."""
+    without its adapter. It needs an `adapter` without `modules_to_save`, and is then the default.
+    `initial`: the model at the beginning of the job, the default otherwise."""
 
 
 class _PlannedTrainRequired(TypedDict):
