@@ -51,7 +51,7 @@ export const SETTINGS = [
   {
     key: 'trusted_proxies',
     fallback: '0',
-    help: "Number of proxies in front of the API, e.g. `1` behind a load balancer. The first of them adds the client's address to `X-Forwarded-For`; [requests without a key are limited](access.md#rate-limits) by it. If the number is too high, clients can choose their address.",
+    help: 'Number of proxies in front of the API, e.g. `1` behind a load balancer ([rate limits](access.md#rate-limits)). If it is too high, clients can choose their address.',
     parse: integer(0, 10),
   },
   {
@@ -78,14 +78,14 @@ export const SETTINGS = [
     key: 's3_endpoint',
     fallback: null,
     unset: 'the endpoint of AWS in `AWS_REGION`',
-    help: 'URL of an S3-compatible server, with the credentials of the usual `AWS_*` variables. The bucket is in the path of requests, or in the host name with a URL such as `https://{bucket}.s3.example.com`, for servers without path-style addressing.',
+    help: 'URL of an S3-compatible server, with the credentials of `AWS_*`. A server without path-style addressing has `{bucket}` in the URL: `https://{bucket}.s3.example.com`.',
     parse: url(['http:', 'https:']),
   },
   {
     key: 'attempt_role',
     fallback: null,
     unset: "ranks have this agent's credentials",
-    help: "ARN of an IAM role that this agent assumes for each attempt of a job. Child processes use that session, which reaches only the job's objects and inputs ([credentials of a job](access.md#credentials-of-a-job)).",
+    help: "ARN of an IAM role that this agent assumes for each attempt, so that child processes reach only the job's objects and inputs ([credentials of a job](access.md#credentials-of-a-job)).",
     parse: roleArn,
   },
   {
@@ -118,7 +118,7 @@ export const SETTINGS = [
   {
     key: 'gpu_env',
     fallback: 'none',
-    help: "Variables of GPU libraries that change bits, for this agent's ranks: `NVIDIA_TF32_OVERRIDE`, `CUBLAS*`, `CUDNN*`, `NCCL_ALGO`, `NCCL_PROTO`, as `NAME=VALUE` separated by spaces. They are part of the [numerics fingerprint](exactness.md#scope). Ranks do not inherit them from the agent's environment.",
+    help: 'Variables of GPU libraries that change bits, as `NAME=VALUE` separated by spaces: `NVIDIA_TF32_OVERRIDE`, `CUBLAS*`, `CUDNN*`, `NCCL_ALGO`, `NCCL_PROTO`. Ranks get them only from here. They are part of the [numerics fingerprint](exactness.md#scope).',
     parse: gpuEnv,
   },
   {
@@ -139,7 +139,7 @@ export const SETTINGS = [
     fallback: null,
     unset:
       'cores of the control group divided by ranks, at least 1; on GPUs at most 4, unless `zero.offload` is `cpu`',
-    help: 'Threads per rank. Results do not depend on it. With at least one CPU rank per NUMA node, a rank is bound to one node if its threads fit there. The memory of a rank that uses several nodes is interleaved.',
+    help: 'Threads per rank; results do not depend on it. With a CPU rank per NUMA node, ranks whose threads fit into a node are bound to one, and other ranks interleave their memory.',
     parse: integer(1, 1024),
   },
   {
@@ -166,13 +166,13 @@ export const SETTINGS = [
   {
     key: 'save_seconds',
     fallback: '50',
-    help: "Time for jobs to save when this agent shuts down without a deadline. After it the agent returns them to the queue at their last checkpoint. The supervisor's grace period must be longer.",
+    help: "Time for jobs to save when this agent shuts down without a deadline; then they return to the queue at their last checkpoint. The supervisor's grace period must be longer.",
     parse: integer(1, 7200),
   },
   {
     key: 'cache_bytes',
     fallback: '100000000000',
-    help: 'Maximum bytes of prepared data of the agents. Above it, unused data is removed, least recently used first; data in use stays. Data that was not used for 30 days is always removed.',
+    help: 'Maximum bytes of prepared data. Above it, the least recently used is removed, but none in use. After 30 days unused data is always removed.',
     parse: integer(0, Number.MAX_SAFE_INTEGER),
   },
   {
@@ -196,7 +196,7 @@ export const SETTINGS = [
   {
     key: 'dataset_buckets',
     fallback: 'none',
-    help: 'Buckets or folders, e.g. `my-data,other/texts`, from which all projects may copy datasets, models and tokenizers by `s3://` URI. The API reads them with its own S3 endpoint and credentials. The list must not contain the object store.',
+    help: "Buckets or folders, e.g. `my-data,other/texts`, from which all projects may copy datasets, models and tokenizers, with the API's S3 endpoint and credentials. Never list the object store.",
     parse: bucketList,
   },
   {
