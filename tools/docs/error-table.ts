@@ -3,6 +3,7 @@ import {
   type ErrorKind,
   type FailureCategory,
   FIELD_ERROR_CATALOGUE,
+  SHARED_FIELD_CODES,
 } from '../../contracts/index.js';
 
 const byCode = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1);
@@ -33,15 +34,19 @@ function categoryTable(category: FailureCategory): string {
 }
 
 function fieldTable(): string {
+  const shared = [...SHARED_FIELD_CODES].sort().map((code) => `\`${code}\``);
   const rows = Object.entries(FIELD_ERROR_CATALOGUE)
     .sort(byCode)
     .map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
-  return ['| code | meaning |', '|---|---|', ...rows].join('\n');
+  const first = `| ${shared.join(', ')} | As above, of the field. |`;
+  return ['| code | meaning |', '|---|---|', first, ...rows].join('\n');
 }
 
-/** Both catalogues of error codes as Markdown: the codes by category, those of fields in one table, each sorted by code. */
+/** Both catalogues of error codes as Markdown: the codes by category, then those of fields, each sorted by code. */
 export function renderErrorTables(): string {
   const categories = Object.keys(CATEGORIES) as FailureCategory[];
-  const codes = categories.map(categoryTable).join('\n\n');
-  return `## Codes\n\n${codes}\n\n## Codes of fields\n\nIn \`errors[].code\` of a refused document.\n\n${fieldTable()}`;
+  const intro = 'In `errors[].code` of a refused document.';
+  return ['## Codes', ...categories.map(categoryTable), '## Codes of fields', intro, fieldTable()].join(
+    '\n\n',
+  );
 }
