@@ -32,6 +32,7 @@ export type * from './records/uploads-port.js';
 export { IDEMPOTENCY_TTL_MS, idempotencyEntry } from './repeats/idempotency.js';
 export type * from './repeats/repeats-port.js';
 export type * from './samples/samples-port.js';
+export { METRICS_PER_BLOCK } from './streams/metric-blocks.js';
 export { metricsBetween } from './streams/metrics-between.js';
 export type * from './streams/outbox-port.js';
 export { startOutboxRelay } from './streams/outbox-relay.js';

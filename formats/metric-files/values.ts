@@ -19,7 +19,9 @@ const SCALARS = [
 export type NamedValue = readonly [name: string, value: number | null];
 
 /** Returns the values that an item has, by the names that the contract documents. */
-export function valuesOf(metric: JobMetric): NamedValue[] {
+export function valuesOf(
+  metric: Omit<JobMetric, 'seq' | 'position' | 'kind' | 'epoch' | 'at'>,
+): NamedValue[] {
   const values: NamedValue[] = [];
   const add = (prefix: string, group: Readonly<Record<string, number | null>> = {}) => {
     for (const name in group) values.push([prefix + name, group[name] ?? null]);

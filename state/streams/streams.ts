@@ -1,5 +1,6 @@
 import type { JobEvent, JobLog, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { jobKey, redisCall, type StoreContext } from '../core/context.js';
+import { readBlocks } from './metric-blocks.js';
 import { formatPosition, parsePosition } from './stream-position.js';
 import type { JobStreams, StreamKind, WaitOptions } from './streams-port.js';
 
@@ -34,6 +35,14 @@ export function jobStreams(context: StoreContext): JobStreams {
       );
     },
 
+    readBlocks: (jobId, names) => readBlocks(context, jobId, names),
+
+    async readMetrics(job_id, stream, ranges) {
+      if (ranges.length === 0) return [];
+      const [entries] = await context.commands.run('read_metrics', { job_id, stream, ranges });
+      return (entries as RawEntry[]).map(([id, fields]) => metricOf(placeOf(stream, id), fields));
+    },
+
     waitStream(jobId, after, options) {
       const seen = after === null ? null : parsePosition(after);
       // A different last entry, even before the position, means new entries or a lost position.
@@ -65,13 +74,16 @@ interface ReadCall extends Record<string, unknown> {
 /** Runs read_stream. Each of its lists holds the first `limit` of its kind, so the first `limit` of all are among them. */
 async function read({ commands }: StoreContext, call: ReadCall): Promise<StreamEntry[]> {
   const [stream, ...lists] = await commands.run('read_stream', call);
-  const placeOf = (id: string): Place => {
-    const [seq = 0, stamp = 0] = id.split('-').map(Number);
-    return { seq, position: formatPosition({ stream: stream as string, seq, stamp }) };
-  };
   return call.kinds.flatMap((kind, i) =>
-    ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) => ENTRY_OF[kind](placeOf(id), fields)),
+    ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) =>
+      ENTRY_OF[kind](placeOf(stream as string, id), fields),
+    ),
   );
+}
+
+function placeOf(stream: string, id: string): Place {
+  const [seq = 0, stamp = 0] = id.split('-').map(Number);
+  return { seq, position: formatPosition({ stream, seq, stamp }) };
 }
 
 function positionOf(text: string | null) {
