@@ -1,58 +1,93 @@
-import { Readable } from 'node:stream';
-import { setImmediate as otherWork } from 'node:timers/promises';
+/** Large answers in pieces. The event loop writes one piece in a turn, whatever the number of answers. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
+import { sendTexts } from '../http/sse.js';
 
 /** Characters of a piece. */
-const PIECE = 64 * 1024;
-/** Depth to which lists and objects are written item by item: below, a value is small. */
+const PIECE = 32 * 1024;
+/** Depth to which lists and objects are written item by item. Values below are small. */
 const DEPTH = 5;
-/** Items of a document that is written at once. */
+/** Log-probabilities of a document that is written at once. */
 const FEW = 500;
 
-/** Sends a document. One with many `items` is written in pieces, between which other requests are answered. */
-export function sendJson(reply: FastifyReply, document: object, items: number): FastifyReply {
-  if (items < FEW) return reply.send(document);
-  return reply.type('application/json; charset=utf-8').send(Readable.from(jsonPieces(document)));
+/** Sends a document. One with many log-probabilities is written in pieces. */
+export function sendJson(reply: FastifyReply, document: object, num_logprobs: number): FastifyReply {
+  if (num_logprobs < FEW) return reply.send(document);
+  return sendTexts(reply.type('application/json; charset=utf-8'), paced(jsonPieces(document)));
 }
 
-/** Stands for a value of JSON that is made when it is written. */
-export function whenWritten<T>(make: () => T): T {
-  return { toJSON: make } as T;
+let turns: Promise<unknown> = Promise.resolve();
+
+/** Resolves in a later turn of the event loop, in which it resolves for no other caller. */
+function ownTurn(): Promise<unknown> {
+  turns = turns.then(() => nextTurn());
+  return turns;
+}
+
+/** Yields texts. The one that completes a piece is followed by a turn of the event loop. */
+export async function* paced(texts: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
+  let length = 0;
+  for await (const text of texts) {
+    yield text;
+    length += text.length;
+    if (length < PIECE) continue;
+    length = 0;
+    await ownTurn();
+  }
+}
+
+class LateList<T> {
+  constructor(readonly items: () => Iterable<T>) {}
+
+  toJSON(): T[] {
+    return [...this.items()];
+  }
+}
+
+/** Stands for a list of JSON whose items are made one by one while it is written. */
+export function lateList<T>(items: () => Iterable<T>): T[] {
+  return new LateList(items) as unknown as T[];
 }
 
 /**
- * Yields the JSON text of a value in pieces. Other requests are answered between two pieces.
- * @param value of JSON's types only; undefined fields are left out
+ * Yields the JSON text of a value in pieces.
+ * @param value of JSON's types only, or a `lateList`; undefined fields are left out
  */
-export async function* jsonPieces(value: unknown): AsyncGenerator<string> {
+export function* jsonPieces(value: unknown): Generator<string> {
   let piece = '';
   for (const part of partsOf(value, DEPTH)) {
     piece += part;
     if (piece.length < PIECE) continue;
     yield piece;
     piece = '';
-    await otherWork();
   }
   if (piece !== '') yield piece;
 }
 
 function* partsOf(value: unknown, depth: number): Generator<string> {
-  if (depth === 0 || typeof value !== 'object' || value === null) {
-    yield JSON.stringify(value);
-    return;
-  }
-  if ('toJSON' in value && typeof value.toJSON === 'function') {
-    yield* partsOf(value.toJSON(), depth);
-    return;
-  }
-  const is_list = Array.isArray(value);
-  let before = is_list ? '[' : '{';
-  for (const [name, item] of Object.entries(value)) {
-    if (item === undefined) continue;
-    yield is_list ? before : `${before}${JSON.stringify(name)}:`;
+  if (depth === 0 || typeof value !== 'object' || value === null) yield JSON.stringify(value);
+  else if (Array.isArray(value)) yield* itemsOf(value, depth);
+  else if (value instanceof LateList) yield* itemsOf(value.items(), depth);
+  else yield* fieldsOf(value, depth);
+}
+
+function* itemsOf(items: Iterable<unknown>, depth: number): Generator<string> {
+  let before = '[';
+  for (const item of items) {
+    yield before;
     yield* partsOf(item, depth - 1);
     before = ',';
   }
-  if (before !== ',') yield before;
-  yield is_list ? ']' : '}';
+  yield before === '[' ? '[]' : ']';
+}
+
+function* fieldsOf(value: object, depth: number): Generator<string> {
+  let before = '{';
+  for (const [name, field] of Object.entries(value)) {
+    if (field === undefined) continue;
+    yield `${before}${JSON.stringify(name)}:`;
+    yield* partsOf(field, depth - 1);
+    before = ',';
+  }
+  yield before === '{' ? '{}' : '}';
 }
