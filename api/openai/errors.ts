@@ -100,7 +100,9 @@ export function describeRefusal(error: unknown, request: Asked): Described {
   if (error instanceof ApiError && error.problem !== null)
     return described(translate(error.problem, given ?? {}), error.retry_after_s);
   const problem = toProblem(describeError(error), request.id);
-  if (problem.status >= 500) request.log.error({ err: error }, 'request failed');
+  const { code, detail } = problem;
+  if (problem.status >= 500) request.log.error({ err: error, code }, 'request failed');
+  else request.log.info({ code, detail }, 'request refused');
   return described(translate(problem, given ?? {}), problem.retryable ? RETRY_AFTER_SECONDS : null);
 }
 

@@ -68,7 +68,8 @@ export interface SampleRequests {
   /** Forgets a request that nobody waits for any more. Idempotent. */
   abandonSample(id: string): Promise<void>;
   /**
-   * Reads messages to a caller, and removes those up to `after`, which it has read. A caller that does not read for a minute is gone.
+   * Reads some messages to a caller, at least one if there are any, and removes those up to `after`, which it has read. A caller that
+   * does not read for a minute is gone.
    * @param after position of the last message; null before the first one
    */
   readMessages(caller: string, after: string | null): Promise<ReadMessage[]>;

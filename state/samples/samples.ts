@@ -8,8 +8,9 @@ const MAX_WAITING = 1_000;
 const MAX_LOST_WORKERS = 3;
 /** Unread messages of a caller. */
 const MAX_UNREAD_BYTES = 8 * 1024 ** 2;
-/** Messages that are read at once: a caller must not be busy with them for long. */
-const READ_BATCH = 8;
+/** Messages that are read at once, and their bytes: a caller must not be busy with them for long. */
+const READ_BATCH = 64;
+const READ_BYTES = 64 * 1024;
 
 export function sampleRequests({ redis, prefix, commands, subscriptions }: StoreContext): SampleRequests {
   const samplesKey = (pool: string) => `${prefix}:pool:${pool}:samples`;
@@ -51,7 +52,8 @@ export function sampleRequests({ redis, prefix, commands, subscriptions }: Store
     },
 
     async readMessages(caller, after) {
-      const read = await commands.run('read_messages', { caller, after: after ?? '', limit: READ_BATCH });
+      const limits = { limit: READ_BATCH, max_bytes: READ_BYTES };
+      const read = await commands.run('read_messages', { caller, after: after ?? '', ...limits });
       return (read as [string, string, string][]).map(([position, id, message]) => ({
         position,
         id,
