@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { drawText } from '../../native/js/index.js';
+import { drawAnswer } from '../../native/js/index.js';
 import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
 import { HfTokenizer } from '../../platform/encoding/hf-tokenizer.js';
 import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
@@ -38,7 +38,7 @@ export async function sampleText(dir: string, options: SampleTextOptions): Promi
     const tokens = tokenizer.encodePrompt(prompt);
     const { vocab_size: num_tokens, end } = tokenizer;
     const end_tokens = end === null ? [] : [end];
-    const added = await drawText(engine, tokens, {
+    const added = await drawAnswer(engine, tokens, {
       ...rest,
       top_k,
       top_p,

@@ -41,8 +41,8 @@ function open(outcomes: ('full' | 'gone' | 'told')[] = []) {
 
 t.test('the end has what was not told, and nothing twice', async (t) => {
   const { writer, told, deltas } = open();
-  writer.tell('loading');
-  writer.tell('answering');
+  writer.sendState('loading');
+  writer.sendState('answering');
   writer.add([delta('Once', 0)]);
   await writer.end({ ok: true, sample: sampleOf('Once upon') });
   t.strictSame(deltas(), [delta('Once', 0), delta(' upon', 4)]);
@@ -50,10 +50,10 @@ t.test('the end has what was not told, and nothing twice', async (t) => {
   t.strictSame(told.at(-1), { end: { ok: true, sample: end } });
 });
 
-t.test('another host tells everything again', async (t) => {
+t.test('a restarted answer is sent again completely', async (t) => {
   const { writer, deltas } = open();
   for (const text of ['Once upon', 'On']) {
-    writer.tell('answering');
+    writer.sendState('answering');
     writer.add([delta(text, 0)]);
   }
   await writer.end({ ok: true, sample: sampleOf('Once upon a time') });
@@ -62,7 +62,7 @@ t.test('another host tells everything again', async (t) => {
 
 t.test('messages have a bounded size, and wait while the caller has too many', async (t) => {
   const { writer, told, deltas } = open(['told', 'full', 'full']);
-  writer.tell('answering');
+  writer.sendState('answering');
   const logprobs = tokens(5_000);
   for (const at of [0, 1, 2]) writer.add([delta('a', at, logprobs.slice(at, at + 1), at)]);
   await writer.end({ ok: true, sample: sampleOf('aaab', logprobs) });
@@ -89,7 +89,7 @@ t.test('messages have a bounded size, and wait while the caller has too many', a
 
 t.test('nothing is told when nobody waits', async (t) => {
   const { writer, told, stop } = open(['gone']);
-  writer.tell('answering');
+  writer.sendState('answering');
   writer.add([delta('a', 0)]);
   await writer.end({ ok: false, error: { code: 'rank_lost', message: 'no' } });
   t.strictSame(told, []);

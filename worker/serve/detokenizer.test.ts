@@ -79,7 +79,7 @@ t.test('tokens of which each ends inside a character', async (t) => {
   t.equal(texts.join('') + decoder.end(), `${'é\uFFFD'.repeat(201)}`);
 });
 
-t.test('a text is what its tokens are decoded to together', async (t) => {
+t.test('the pieces add up to the text of all tokens decoded together', async (t) => {
   const decoders = [
     null,
     LLAMA,
@@ -115,7 +115,7 @@ t.test('a text is what its tokens are decoded to together', async (t) => {
   }
 });
 
-t.test('tokens are decoded behind those before them', async (t) => {
+t.test('tokens are decoded in the context of the tokens before them', async (t) => {
   // The first word of a text loses its space, as with many tokenizers.
   const tokenizer = tokenizerWith(LLAMA);
   const the = idOf('\u2581the');

@@ -11,8 +11,8 @@ const HEAP_MB = 2048;
 const IDLE_MS = 300_000;
 
 /**
- * Makes the prompts of a variant in a thread: a chat template or a regular expression of a tokenizer may compute for ever, and a host has
- * other requests. A prompt that exceeds a limit fails alone.
+ * Builds the prompts of a variant in a thread, because a chat template or a regular expression of a tokenizer may never
+ * end. A prompt that exceeds a limit fails; the other requests of the process continue.
  */
 export class PromptThreads {
   private readonly threads: ThreadPool<PromptTasks>;
@@ -35,7 +35,9 @@ export class PromptThreads {
     });
   }
 
-  /** @throws ZerofleetError as `buildPrompt`, `content_too_complex`; the signal's reason for a prompt that was not begun */
+  /**
+   * @throws ZerofleetError as `buildPrompt`, `content_too_complex`; the signal's reason for a prompt that was not begun
+   */
   build(request: Pick<SampleTask, 'prompt' | 'messages'>, signal: AbortSignal): Promise<SamplePrompt> {
     return this.threads.run('prompt', request, { signal });
   }
