@@ -68,7 +68,7 @@ t.test('a prompt that is too long', async (t) => {
   await t.rejects(client.samples.create(checkpoint, { prompt }), { code: 'prompt_too_long' });
 });
 
-t.test('a model's process is killed: the answer continues with the same text', async (t) => {
+t.test('the process of a model is killed: the answer continues with the same text', async (t) => {
   const long = { ...request, max_tokens: 1_500 };
   const { whole: expected } = await read(client.samples.stream(checkpoint, long));
   const stream = client.samples.stream(checkpoint, long);

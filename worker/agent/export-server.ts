@@ -94,10 +94,10 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
       ),
     );
     const { step } = checkpoint;
-    const more = tensorboard
+    const event_files = tensorboard
       ? await putEventFile({ store, objects }, job, { prefix, step }, timing.storage)
       : [];
-    const files = [...written.files, ...more];
+    const files = [...written.files, ...event_files];
     const record = { format_version: 1 as const, checkpoint_id: checkpoint.id, job_id, ...kind };
     await putExportRecord(objects, { ...record, ...written, files });
   }

@@ -56,15 +56,15 @@ export class ModelRegistry {
   /** Returns the process for a placement, and starts it if necessary. Its model may still be loading. */
   find(placement: Placement): ModelProcess {
     const { process_key: key } = placement;
-    const known = this.entries.get(key);
-    if (known !== undefined) return known.model;
+    const existing = this.entries.get(key);
+    if (existing !== undefined) return existing.model;
     const { onChange, silence_ms } = this.options;
-    const before = this.loaded;
+    const previous_load = this.loaded;
     const entry: Entry = {
       gpu: null,
       model: new ModelProcess({
         start: async (signal, serving) => {
-          await orAbort(before, signal);
+          await orAbort(previous_load, signal);
           return this.load(entry, placement, signal, serving);
         },
         silence_ms,

@@ -97,16 +97,16 @@ export class SampleServer {
     while (!signal.aborted) {
       this.wake = new AbortController();
       const woken = this.wake.signal;
-      let more = false;
+      let may_have_more = false;
       try {
         // The subscription renews itself; it begins when the job store answers.
         unwatch ??= await store.watchSamples(pool, () => this.wake.abort());
         this.watching.resolve();
-        more = await this.take();
+        may_have_more = await this.take();
       } catch (error) {
         if (!signal.aborted) log.warn({ err: error }, 'sample requests not taken');
       }
-      if (!more && !signal.aborted) await waitOrAbort(timing.stalled_interval_ms, woken);
+      if (!may_have_more && !signal.aborted) await waitOrAbort(timing.stalled_interval_ms, woken);
     }
     await unwatch?.();
   }
@@ -151,8 +151,8 @@ export class SampleServer {
         // Another worker completes the same answer.
         if (this.closing.signal.aborted) return await store.releaseSample(id, this.id);
         log.warn({ err: error, source: payload.source }, 'sample failed');
-        const gone = await goneError(store, payload.source).catch(() => null);
-        await reply.end({ ok: false, error: toRankError(gone ?? error) });
+        const source_error = await goneError(store, payload.source).catch(() => null);
+        await reply.end({ ok: false, error: toRankError(source_error ?? error) });
       }
     } catch (error) {
       log.warn({ err: error, source: payload.source }, 'end of a sample not delivered');

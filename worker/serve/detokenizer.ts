@@ -69,15 +69,15 @@ export class Detokenizer {
 
   /** Returns the last CONTEXT tokens that have text, or more if the text ends with a longer run of bytes. */
   private tail(tokens: readonly number[]): number[] {
-    const found: number[] = [];
+    const last: number[] = [];
     let ends_with_bytes = true;
     for (const token of tokens.toReversed()) {
       const kind = this.tokenizer.textKind(token);
       if (kind === 'none') continue;
       ends_with_bytes &&= kind === 'byte';
-      if (found.length >= CONTEXT && !ends_with_bytes) break;
-      found.push(token);
+      if (last.length >= CONTEXT && !ends_with_bytes) break;
+      last.push(token);
     }
-    return found.reverse();
+    return last.reverse();
   }
 }
