@@ -15,7 +15,7 @@ import { putEventFile } from '../export/event-file.js';
 import { runTask } from '../tasks/task-runner.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
 
-/** Lets BullMQ restart exports of lost workers without limit; `answer` counts them. */
+/** Lets BullMQ restart exports of lost workers without limit; `handle` counts them. */
 const UNLIMITED_STALLS = 1_000_000_000;
 
 /**
@@ -36,7 +36,7 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
    * Throws a retryable error after a backoff, so that the export is retried behind the other entries of the queue. The delay is spent here:
    * a delayed entry would depend on the clocks of two workers.
    */
-  protected async answer({
+  protected async handle({
     data,
     attemptsMade,
     stalledCounter,

@@ -129,7 +129,7 @@ export class SampleServer {
       const stop = new AbortController();
       const entry = { payload: sample.payload, stop, answered: Promise.resolve() };
       this.entries.set(sample.id, entry);
-      entry.answered = this.answer(sample, stop).finally(() => {
+      entry.answered = this.handle(sample, stop).finally(() => {
         this.entries.delete(sample.id);
         this.wake.abort();
       });
@@ -137,7 +137,7 @@ export class SampleServer {
     return taken.length === BATCH;
   }
 
-  private async answer(taken: TakenSample, stop: AbortController): Promise<void> {
+  private async handle(taken: TakenSample, stop: AbortController): Promise<void> {
     const { store, log } = this.options;
     const { id, payload } = taken;
     const onGone = () => stop.abort(new ZerofleetError('sample_timeout', 'nobody waits for the answer'));
