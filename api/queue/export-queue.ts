@@ -7,7 +7,7 @@ import {
   REDIS_PREFIX,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { exportName } from '../../platform/checkpoint/layout.js';
+import { exportName } from '../../formats/checkpoint/layout.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { disconnectRedis, openRedis, redisError } from '../../platform/redis/connect.js';
 import type { ExportPort, ExportProgress } from '../services.js';

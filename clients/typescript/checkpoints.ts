@@ -1,0 +1,98 @@
+import type {
+  Checkpoint,
+  CheckpointExport,
+  CheckpointVerdict,
+  Download,
+  DownloadFile,
+  DownloadRequest,
+  ExportRequest,
+} from '../../contracts/types.js';
+import { openFile } from './downloads.js';
+import { allPages, type ListQuery } from './pages.js';
+import { bodyOf, type Http } from './transport.js';
+
+export class Checkpoints {
+  constructor(
+    private readonly http: Http,
+    private readonly send: (request: Request) => Promise<Response>,
+  ) {}
+
+  /** Checkpoints of all jobs, newest first. */
+  list(query: ListQuery<'listCheckpoints'> = {}): AsyncIterable<Checkpoint> {
+    return allPages((after) =>
+      bodyOf(
+        'list of checkpoints',
+        this.http.GET('/v1/checkpoints', { params: { query: { ...query, after } } }),
+      ),
+    );
+  }
+
+  get(checkpoint_id: string): Promise<Checkpoint> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `checkpoint ${checkpoint_id}`,
+      this.http.GET('/v1/checkpoints/{checkpoint_id}', { params }),
+    );
+  }
+
+  /** Protects a checkpoint from retention, or ends the protection. */
+  pin(checkpoint_id: string, pinned = true): Promise<Checkpoint> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `pin ${checkpoint_id}`,
+      this.http.PATCH('/v1/checkpoints/{checkpoint_id}', { params, body: { pinned } }),
+    );
+  }
+
+  async delete(checkpoint_id: string): Promise<void> {
+    const params = { path: { checkpoint_id } };
+    await bodyOf(`delete ${checkpoint_id}`, this.http.DELETE('/v1/checkpoints/{checkpoint_id}', { params }));
+  }
+
+  /** Reads the whole checkpoint and reports damaged objects. */
+  verify(checkpoint_id: string): Promise<CheckpointVerdict> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `verify ${checkpoint_id}`,
+      this.http.POST('/v1/checkpoints/{checkpoint_id}/verify', { params }),
+    );
+  }
+
+  /** Download URLs of the files of a checkpoint, or with `format` of one of its exports. */
+  downloadUrls(checkpoint_id: string, body: DownloadRequest = {}): Promise<Download> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `files of ${checkpoint_id}`,
+      this.http.POST('/v1/checkpoints/{checkpoint_id}/download-urls', { params, body }),
+    );
+  }
+
+  /**
+   * Bytes of a listed file, from an offset on.
+   * @throws ApiError, ConnectionError when it cannot be opened; a connection that breaks later is an error of the stream
+   */
+  openFile(
+    file: DownloadFile,
+    options: { from?: number; signal?: AbortSignal } = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    return openFile(this.http, this.send, file, options);
+  }
+
+  /** Requests an export of the weights in another format. */
+  export(checkpoint_id: string, body: ExportRequest): Promise<CheckpointExport> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `export of ${checkpoint_id}`,
+      this.http.POST('/v1/checkpoints/{checkpoint_id}/export', { params, body }),
+    );
+  }
+
+  async exports(checkpoint_id: string): Promise<CheckpointExport[]> {
+    const params = { path: { checkpoint_id } };
+    const page = await bodyOf(
+      `exports of ${checkpoint_id}`,
+      this.http.GET('/v1/checkpoints/{checkpoint_id}/exports', { params }),
+    );
+    return page.data;
+  }
+}

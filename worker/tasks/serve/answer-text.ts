@@ -1,0 +1,87 @@
+import type { SampleChoice, SampledToken } from '../../../contracts/index.js';
+import type { PlacedDelta } from '../../../contracts/queue.js';
+import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
+import type { DrawnToken } from '../../shared/native/adapter.js';
+import { Detokenizer } from './detokenizer.js';
+
+export interface AnswerTextOptions {
+  index: number;
+  prompt: readonly number[];
+  /** Stop strings. The answer ends before the first one. */
+  stop: readonly string[];
+  /** True if tokens are reported with their log-probabilities. */
+  logprobs: boolean;
+}
+
+/** One choice of an answer, which grows token by token. */
+export class AnswerText {
+  finish_reason: SampleChoice['finish_reason'] | null = null;
+  num_tokens = 0;
+  private readonly decoder: Detokenizer;
+  private text = '';
+  private readonly logprobs: SampledToken[] = [];
+  /** Numbers of characters and tokens that `delta` has returned. */
+  private returned = { text: 0, logprobs: 0 };
+
+  constructor(
+    tokenizer: Pick<PromptTokenizer, 'decodeAfter' | 'textKind'>,
+    private readonly options: AnswerTextOptions,
+  ) {
+    this.decoder = new Detokenizer(tokenizer, options.prompt);
+  }
+
+  push({ token, logprob, top, finish }: DrawnToken): void {
+    this.num_tokens += 1;
+    if (finish === 'end') {
+      this.end('stop');
+      return;
+    }
+    if (this.options.logprobs) {
+      const textOf = (id: number) => this.decoder.textOf(id);
+      const likely = top.map((other) => ({ token: textOf(other.token), logprob: other.logprob }));
+      this.logprobs.push({ token: textOf(token), logprob, top: likely });
+    }
+    this.add(this.decoder.push(token));
+    if (this.finish_reason === null && finish === 'length') this.end('length');
+  }
+
+  /** Returns the text and tokens since the last call, or null. Holds back text that may become a stop string. */
+  delta(): PlacedDelta | null {
+    const { text: text_at, logprobs: logprobs_at } = this.returned;
+    const held = this.finish_reason === null ? this.possibleStop() : 0;
+    const text = this.text.slice(text_at, this.text.length - held);
+    const logprobs = this.logprobs.slice(logprobs_at);
+    if (text === '' && logprobs.length === 0) return null;
+    this.returned = { text: text_at + text.length, logprobs: this.logprobs.length };
+    return { index: this.options.index, text_at, text, logprobs_at, logprobs };
+  }
+
+  choice(): SampleChoice {
+    const { index } = this.options;
+    return { index, text: this.text, finish_reason: this.finish_reason ?? 'length', logprobs: this.logprobs };
+  }
+
+  private add(text: string): void {
+    const from = this.returned.text;
+    this.text += text;
+    const places = this.options.stop.map((stop) => this.text.indexOf(stop, from)).filter((at) => at >= 0);
+    if (places.length === 0) return;
+    this.text = this.text.slice(0, Math.min(...places));
+    this.finish_reason = 'stop';
+  }
+
+  private end(reason: SampleChoice['finish_reason']): void {
+    this.add(this.decoder.end());
+    this.finish_reason ??= reason;
+  }
+
+  /** Returns the length of the longest suffix of the text that begins a stop string. */
+  private possibleStop(): number {
+    const lengths = this.options.stop.map((stop) => {
+      for (let length = Math.min(stop.length - 1, this.text.length); length > 0; length--)
+        if (this.text.endsWith(stop.slice(0, length))) return length;
+      return 0;
+    });
+    return Math.max(0, ...lengths);
+  }
+}

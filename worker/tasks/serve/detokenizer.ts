@@ -1,0 +1,83 @@
+import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
+
+/**
+ * Tokens that precede each decoding, because decoders change the beginning of a text. More than the bytes of the
+ * longest character.
+ */
+const CONTEXT = 8;
+/** Largest number of tokens that wait for the end of a character; each further token decodes them again. */
+const MAX_PENDING = 64;
+const REPLACEMENT = '\uFFFD';
+
+/** Decodes a sequence token by token. The pieces add up to the text of all tokens decoded together. */
+export class Detokenizer {
+  /** The last tokens whose text was returned completely. */
+  private context: number[];
+  /** The tokens after them. Further tokens may change the end of their text. */
+  private pending: number[] = [];
+  /** Characters of the pending text that were returned. */
+  private num_returned = 0;
+
+  constructor(
+    private readonly tokenizer: Pick<PromptTokenizer, 'decodeAfter' | 'textKind'>,
+    prompt: readonly number[],
+  ) {
+    this.context = this.tail(prompt);
+  }
+
+  /** Returns the text that a token completes. Holds back bytes that may still become a character. */
+  push(token: number): string {
+    const kind = this.tokenizer.textKind(token);
+    if (kind === 'none') return '';
+    this.pending.push(token);
+    // Consecutive bytes are decoded together: one invalid byte turns all of them into replacement characters.
+    if (kind === 'byte') return '';
+    const text = this.pendingText();
+    const held = text.endsWith(REPLACEMENT) ? REPLACEMENT.length : 0;
+    const added = text.slice(this.num_returned, text.length - held);
+    this.num_returned = text.length - held;
+    if (held === 0) this.settle(0, held);
+    else if (this.pending.length > MAX_PENDING) this.settle(CONTEXT, held);
+    return added;
+  }
+
+  /** Returns the remaining text. Incomplete characters become U+FFFD. */
+  end(): string {
+    const text = this.pendingText().slice(this.num_returned);
+    this.num_returned += text.length;
+    return text;
+  }
+
+  /** Returns the text that a token would have as the next one. */
+  textOf(token: number): string {
+    return this.tokenizer.decodeAfter(this.context, [token]);
+  }
+
+  private pendingText(): string {
+    return this.tokenizer.decodeAfter(this.context, this.pending);
+  }
+
+  /**
+   * Moves all pending tokens except the last `kept` to the context.
+   * @param held characters at the end that were not returned
+   */
+  private settle(kept: number, held: number): void {
+    const moved = this.pending.splice(0, this.pending.length - kept);
+    this.context = this.tail([...this.context, ...moved]);
+    this.num_returned = kept === 0 ? 0 : this.pendingText().length - held;
+  }
+
+  /** Returns the last CONTEXT tokens that have text, or more if the text ends with a longer run of bytes. */
+  private tail(tokens: readonly number[]): number[] {
+    const last: number[] = [];
+    let ends_with_bytes = true;
+    for (const token of tokens.toReversed()) {
+      const kind = this.tokenizer.textKind(token);
+      if (kind === 'none') continue;
+      ends_with_bytes &&= kind === 'byte';
+      if (last.length >= CONTEXT && !ends_with_bytes) break;
+      last.push(token);
+    }
+    return last.reverse();
+  }
+}

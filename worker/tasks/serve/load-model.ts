@@ -1,0 +1,151 @@
+import { ZerofleetError } from '../../../contracts/index.js';
+import { tokenizerOf } from '../../../formats/encoding/encode-batch.js';
+import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
+import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
+import type { Architecture } from '../../../job-document/index.js';
+import type { ObjectStore } from '../../../platform/object-store/index.js';
+import { toRankError } from '../../shared/errors.js';
+import type { AnswerEngineOptions, CoreEngine, NativeCore } from '../../shared/native/adapter.js';
+import type { ReadParam } from '../export/base-reader.js';
+import type { ServedBase, ServedSource, ServeInput, TaskRequest } from '../protocol.js';
+import { elementBytes, requireMemory } from './memory.js';
+import { PromptThreads } from './prompt-threads.js';
+import { openBase, openWeights, shapeOf, textRules } from './served-source.js';
+
+/** Sequences that run at the same time; others wait. */
+const MAX_SEQUENCES = 32;
+/** Memory of the KV cache, unless the longest sequence needs more. */
+const CACHE_BYTES = 512 * 2 ** 20;
+/** Largest number of tokens in a sequence. */
+const MAX_LENGTH = 32_768;
+
+export type ServeTask = Extract<TaskRequest, { kind: 'serve' }>;
+type Core = Pick<
+  NativeCore,
+  'createEngine' | 'paramTable' | 'castTo16Bit' | 'initialValues' | 'quantizedValues'
+>;
+
+/**
+ * Loads the weights of a model, in the precision of their source. Needs memory for them and for the parameters of one
+ * more layer.
+ * @throws ZerofleetError `model_does_not_fit`, `model_memory_in_use`; `manifest_invalid`, `shard_corrupt`;
+ *   `model_not_found`; errors of the object store and of the native core
+ */
+export async function loadModel(
+  objects: ObjectStore,
+  core: Core,
+  { weights, threads, gpu, retry }: ServeTask,
+  onAllocated: (bytes: number) => void,
+): Promise<CoreEngine> {
+  const { model, precision } = engineOf(weights);
+  const options: AnswerEngineOptions = {
+    threads,
+    dtype: precision,
+    device: gpu === null ? 'cpu' : 'cuda',
+    cache_tokens: cacheTokens(model, elementBytes(precision)),
+    max_length: MAX_LENGTH,
+    max_sequences: MAX_SEQUENCES,
+  };
+  const engine = await allocated(async () => core.createEngine(model, options));
+  try {
+    requireMemory(engine.num_bytes, gpu);
+    onAllocated(engine.num_bytes);
+    const readParam =
+      'base' in weights
+        ? await openBase(objects, core, weights, retry)
+        : await openWeights(objects, core, weights, retry);
+    for (const { index, name, numel } of core.paramTable(model)) {
+      let begin = 0;
+      for await (const piece of readParam(name, numel)) {
+        engine.setParam(index, begin, piece);
+        begin += piece.length / ELEMENT_BYTES.F32;
+      }
+    }
+  } catch (error) {
+    engine.close();
+    throw error;
+  }
+  return engine;
+}
+
+/** The engine is not quantized: weights of a quantized base arrive dequantized. */
+function engineOf(weights: ServedBase | ServedSource): {
+  model: Architecture;
+  precision: ServedBase['precision'];
+} {
+  if ('base' in weights)
+    return {
+      model: { ...weights.architecture, adapter: null, quantization: null },
+      precision: weights.precision,
+    };
+  const { architecture, precision } = shapeOf(weights);
+  return { model: { ...architecture, quantization: null }, precision };
+}
+
+/** The parts of a variant: threads that build prompts, the tokenizer that decodes answers, and the engine's adapter. */
+export interface Variant {
+  prompts: Pick<PromptThreads, 'build' | 'close'>;
+  tokenizer: Pick<PromptTokenizer, 'decodeAfter' | 'textKind'>;
+  /** Only tokens below this are drawn. */
+  num_tokens: number;
+  /** 0: the model alone. */
+  adapter: number;
+}
+
+/**
+ * Loads a variant: its tokenizer and chat template, and the adapter over the engine's model.
+ * @throws ZerofleetError `tokenizer_invalid`; `model_memory_in_use`; the other errors of `loadModel`
+ */
+export async function loadVariant(
+  objects: ObjectStore,
+  core: Core,
+  engine: CoreEngine,
+  {
+    source,
+    is_adapter,
+    retry,
+  }: Pick<Extract<ServeInput, { kind: 'load_variant' }>, 'source' | 'is_adapter'> & Pick<ServeTask, 'retry'>,
+): Promise<Variant & { bytes: number }> {
+  const { architecture } = shapeOf(source);
+  const rules = await textRules(objects, source, retry);
+  const tokenizer = tokenizerOf(rules);
+  const num_tokens = Math.min(tokenizer.vocab_size, architecture.vocab_size);
+  const variant = (adapter: number, bytes: number) => {
+    const prompts = new PromptThreads({ ...rules, max_length: engine.max_length });
+    return { prompts, tokenizer, num_tokens, adapter, bytes };
+  };
+  if (!is_adapter || architecture.adapter === null) return variant(0, 0);
+  const params = core.paramTable(architecture).filter(({ base }) => !base);
+  const readParam = await openWeights(objects, core, source, retry);
+  const values: Uint8Array[] = [];
+  for (const { name, numel } of params) values.push(await concatenated(readParam(name, numel)));
+  const { adapter } = architecture;
+  const added = await allocated(() => engine.addAdapter(adapter, values));
+  return variant(added.adapter, added.num_bytes);
+}
+
+/** Reports memory that a GPU cannot allocate. Main memory is taken only when it is written. */
+async function allocated<T>(allocate: () => Promise<T>): Promise<T> {
+  try {
+    return await allocate();
+  } catch (error) {
+    const { code, message } = toRankError(error);
+    if (code !== 'out_of_memory') throw error;
+    throw new ZerofleetError('model_memory_in_use', message);
+  }
+}
+
+/** Number of tokens in the KV cache. */
+function cacheTokens(model: Architecture, element: number): number {
+  const { num_hidden_layers, num_key_value_heads, head_dim, max_position_embeddings } = model;
+  const bytes_per_token = 2 * num_hidden_layers * num_key_value_heads * head_dim * element;
+  const longest = Math.min(max_position_embeddings, MAX_LENGTH);
+  const num_tokens = Math.floor(CACHE_BYTES / bytes_per_token);
+  return Math.max(longest, Math.min(num_tokens, MAX_SEQUENCES * longest));
+}
+
+async function concatenated(pieces: ReturnType<ReadParam>): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for await (const piece of pieces) parts.push(piece);
+  return Buffer.concat(parts);
+}
