@@ -15,7 +15,7 @@ import { withSession } from './credentials/sessions.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
 import { runTask } from './supervisor/task-runner.js';
 
-/** Lets BullMQ restart exports of lost workers without limit; `answer` counts them. */
+/** Lets BullMQ restart exports of lost workers without limit; `handle` counts them. */
 const UNLIMITED_STALLS = 1_000_000_000;
 
 /**
@@ -36,7 +36,7 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
    * Throws a retryable error after a backoff, so that the export is retried behind the other entries of the queue. The delay is spent here:
    * a delayed entry would depend on the clocks of two workers.
    */
-  protected async answer({
+  protected async handle({
     data,
     attemptsMade,
     stalledCounter,
@@ -94,10 +94,10 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
       ),
     );
     const { step } = checkpoint;
-    const more = tensorboard
+    const event_files = tensorboard
       ? await putEventFile({ store, objects }, job, { prefix, step }, timing.storage)
       : [];
-    const files = [...written.files, ...more];
+    const files = [...written.files, ...event_files];
     const record = { format_version: 1 as const, checkpoint_id: checkpoint.id, job_id, ...kind };
     await putExportRecord(objects, { ...record, ...written, files });
   }

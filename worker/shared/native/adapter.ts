@@ -1,6 +1,6 @@
 /**
- * Only module of the worker that imports the native core. The rest of `worker/` uses `NativeCore`, so that the agent never loads the addon
- * and tests can substitute another core.
+ * Only module of the worker that imports the native core. The rest of `worker/` uses `NativeCore`, so that the agent
+ * never loads the addon and tests can substitute another core.
  */
 import type { ResolvedJobSpec } from '../../../contracts/index.js';
 import type { Sharding } from '../../../contracts/rank-protocol.js';
@@ -15,7 +15,7 @@ import {
   cudaDevices,
   cudaProblem,
   type DeviceKind,
-  drawText,
+  drawAnswer,
   endWithParent,
   fingerprint,
   type Gpu,
@@ -38,7 +38,6 @@ import {
 export type {
   AdapterFactors,
   AnswerEngineOptions,
-  AnswerOptions,
   CudaDevice,
   DeviceKind,
   DrawnToken,
@@ -46,13 +45,14 @@ export type {
   ModelConfig,
   ParamInfo,
   QuantizedShape,
+  SequenceOptions,
   Slice,
   Snapshot,
   SnapshotSlice,
   StepResult,
   TrainerConfig,
 } from '../../../native/js/index.js';
-export { drawText };
+export { drawAnswer };
 
 /** Trainer of one rank: the methods of native/js' Trainer that a rank needs, documented there. */
 export type RankTrainer = Omit<Trainer, 'lr'>;
@@ -72,7 +72,7 @@ export type CoreEngine = Pick<
 >;
 
 export interface NativeCore {
-  /** Goes on with texts. */
+  /** Creates an engine that generates answers. */
   createEngine(model: ModelConfig, options: AnswerEngineOptions): CoreEngine;
   createTrainer(config: TrainerConfig, onRendezvous: (key: string, value: Uint8Array) => void): RankTrainer;
   /** Parameters in canonical order. */

@@ -6,7 +6,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_matrix.h"
 
-// The CPU's launchers of this family; arguments were checked by the entries in kernels/gemm/.
+// CPU launchers of this family. The entries in kernels/gemm/ have checked the arguments.
 namespace zerofleet::cpu {
 
 void pack(const Context& ctx, std::span<const PackRequest> requests);
