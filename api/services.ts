@@ -20,6 +20,7 @@ import type { BucketTokenizers } from './models/bucket-tokenizers.js';
 import type { ModelCopies } from './models/copies.js';
 import type { OidcProvider } from './oidc/provider.js';
 import type { Contract, Operation } from './operations.js';
+import type { TensorAnswers } from './tensors/send-tensor.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
 /** What a sampling request waits for. */
@@ -91,6 +92,8 @@ export interface ApiServices {
   tokenizers: BucketTokenizers;
   /** Creates models from the folders and tokenizers that jobs refer to. */
   modelCopies: ModelCopies;
+  /** Answers with tensors in progress. */
+  tensors: TensorAnswers;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;
   /** Aborted when a shutdown is decided: new connections should go to another server. */

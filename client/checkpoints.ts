@@ -1,11 +1,13 @@
 import type {
   Checkpoint,
   CheckpointExport,
+  CheckpointTensor,
   CheckpointVerdict,
   Download,
   DownloadFile,
   DownloadRequest,
   ExportRequest,
+  TensorState,
 } from '../contracts/types.js';
 import { openFile } from './downloads.js';
 import { allPages, type ListQuery } from './pages.js';
@@ -76,6 +78,41 @@ export class Checkpoints {
     options: { from?: number; signal?: AbortSignal } = {},
   ): Promise<ReadableStream<Uint8Array>> {
     return openFile(this.http, this.send, file, options);
+  }
+
+  /** Parameters and their states, in the order of the model. */
+  tensors(checkpoint_id: string): AsyncIterable<CheckpointTensor> {
+    const path = { checkpoint_id };
+    return allPages((after) =>
+      bodyOf(
+        `tensors of ${checkpoint_id}`,
+        this.http.GET('/v1/checkpoints/{checkpoint_id}/tensors', {
+          params: { path, query: { after, limit: 100 } },
+        }),
+      ),
+    );
+  }
+
+  /**
+   * One state of a parameter, by default its fp32 weights, as a safetensors file.
+   * @throws ApiError, ConnectionError when it cannot be opened; a connection that breaks later is an error of the stream
+   */
+  async openTensor(
+    checkpoint_id: string,
+    name: string,
+    { state, signal }: { state?: TensorState; signal?: AbortSignal } = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    const params = { path: { checkpoint_id, name }, query: { state } };
+    const body = await bodyOf(
+      `tensor ${name} of ${checkpoint_id}`,
+      this.http.GET('/v1/checkpoints/{checkpoint_id}/tensors/{name}', {
+        params,
+        parseAs: 'stream',
+        ...(signal && { signal }),
+      }),
+    );
+    if (body === null) throw new Error(`${name}: an answer without a body`);
+    return body as unknown as ReadableStream<Uint8Array>;
   }
 
   /** Requests an export of the weights in another format. */

@@ -171,6 +171,7 @@ export const ERROR_CATALOGUE = {
   checkpoint_incomplete: kind(500, 'internal', 'A checkpoint does not cover the whole state'),
   checkpoint_mismatch: kind(409, 'user', 'A checkpoint does not fit the job'),
   checkpoint_not_found: kind(404, 'user', 'The checkpoint does not exist'),
+  tensor_not_found: kind(404, 'user', 'The checkpoint has no such tensor, or no such state of it'),
   sample_timeout: kind(504, 'capacity', 'No worker of the pool answered in time', true),
   model_loading: kind(503, 'capacity', 'A worker is loading the model', true),
   sample_queue_full: kind(503, 'capacity', 'Too many requests wait for the pool', true),

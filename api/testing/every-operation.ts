@@ -21,6 +21,8 @@ export interface Ids {
   webhook_id: string;
   delivery_id: string;
   project: string;
+  /** Of a tensor. */
+  name: string;
 }
 
 /**
@@ -98,6 +100,8 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   createDownloadUrls: { own: 200, body: () => ({}) },
   getCheckpointFile: { own: 200, query: 'name=MANIFEST.json' },
   verifyCheckpoint: { own: 200 },
+  listCheckpointTensors: { own: 200 },
+  getCheckpointTensor: { own: 200 },
   getDataset: { own: 200 },
   getDatasetContent: { own: 200 },
   getUpload: { own: 200 },
@@ -210,6 +214,7 @@ export async function fill(stack: TestStack): Promise<Ids> {
     share_id,
     ...(await fillWebhook(stack)),
     project: 'default',
+    name: 'p0',
   };
 }
 

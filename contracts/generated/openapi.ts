@@ -651,6 +651,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/checkpoints/{checkpoint_id}/tensors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the tensors of a checkpoint
+         * @description One page of the parameters, in the order of the model, with the fp32 states that the checkpoint has of each one.
+         */
+        get: operations["listCheckpointTensors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/checkpoints/{checkpoint_id}/tensors/{name}": {
+        parameters: {
+            query?: {
+                /** @description State of the parameter. Which ones exist depends on the optimizer. */
+                state?: components["schemas"]["TensorState"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+                /** @description Name of the parameter, as the list of tensors has it. */
+                name: components["schemas"]["TensorName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Download one state of a parameter
+         * @description The whole tensor in fp32, assembled from the shards of all ranks, as a safetensors file with one tensor of the
+         *     parameter's name and shape. Each byte is verified. Like a download, the request keeps the checkpoint from the
+         *     retention rule for an hour. A project can read four tensors at a time (`rate_limited`).
+         */
+        get: operations["getCheckpointTensor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/checkpoints/{checkpoint_id}/export": {
         parameters: {
             query?: never;
@@ -4563,6 +4616,50 @@ export interface components {
             usage: components["schemas"]["SampleUsage"];
         };
         /**
+         * @description Name of a parameter.
+         * @example model.layers.0.self_attn.q_proj.weight
+         */
+        TensorName: string;
+        /**
+         * @description `master`: the fp32 weights; `ema`: their average; the others: states of the optimizer.
+         * @default master
+         * @enum {string}
+         */
+        TensorState: "master" | "exp_avg" | "exp_avg_sq" | "momentum_buffer" | "sum" | "ema";
+        /**
+         * @description A parameter in a checkpoint.
+         * @example {
+         *       "name": "model.layers.0.self_attn.q_proj.weight",
+         *       "shape": [
+         *         64,
+         *         64
+         *       ],
+         *       "dtype": "fp32",
+         *       "states": [
+         *         "master",
+         *         "exp_avg",
+         *         "exp_avg_sq"
+         *       ]
+         *     }
+         */
+        CheckpointTensor: {
+            name: components["schemas"]["TensorName"];
+            /** @description Shape of each state. */
+            shape: number[];
+            /**
+             * @description Dtype of each state.
+             * @enum {string}
+             */
+            dtype: "fp32";
+            /** @description States that the checkpoint has. A frozen parameter has `master`; one of the base under adapters has none. */
+            states: components["schemas"]["TensorState"][];
+        };
+        /** @description A page of tensors. */
+        CheckpointTensorPage: {
+            data: components["schemas"]["CheckpointTensor"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /**
          * @description `safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a folder
          *     of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the optimizer state
          *     and its number of steps in DeepSpeed's universal checkpoint layout.
@@ -7690,6 +7787,86 @@ export interface operations {
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["Timeout"];
+        };
+    };
+    listCheckpointTensors: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                after?: components["schemas"]["TensorName"];
+                /** @description Maximum number of items per page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of tensors. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointTensorPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCheckpointTensor: {
+        parameters: {
+            query?: {
+                /** @description State of the parameter. Which ones exist depends on the optimizer. */
+                state?: components["schemas"]["TensorState"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+                /** @description Name of the parameter, as the list of tensors has it. */
+                name: components["schemas"]["TensorName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The safetensors file. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     exportCheckpoint: {

@@ -39,6 +39,8 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   createDownloadUrls: reads,
   createUploadUrls: reads,
   listCheckpointExports: reads,
+  listCheckpointTensors: reads,
+  getCheckpointTensor: reads,
   verifyCheckpoint: reads,
   sampleCheckpoint: reads,
   sampleModel: reads,

@@ -898,6 +898,42 @@ class CheckpointsOperations(Resource):
             body={**body, "stream": True},
         )
 
+    def list_tensors(
+        self,
+        checkpoint_id: schemas.CheckpointId,
+        *,
+        after: Optional[schemas.TensorName] = None,
+        limit: Optional[int] = None,
+    ) -> Iterator[schemas.CheckpointTensor]:
+        """One page of the parameters, in the order of the model, with the fp32 states that the
+        checkpoint has of each one."""
+        return self._http.pages(
+            f"/v1/checkpoints/{quoted(checkpoint_id)}/tensors",
+            query={
+                "after": after,
+                "limit": limit,
+            },
+        )
+
+    def get_tensor(
+        self,
+        checkpoint_id: schemas.CheckpointId,
+        name: schemas.TensorName,
+        *,
+        state: Optional[schemas.TensorState] = None,
+    ) -> ByteStream:
+        """The whole tensor in fp32, assembled from the shards of all ranks, as a safetensors file
+        with one tensor of the parameter's name and shape. Each byte is verified. Like a download,
+        the request keeps the checkpoint from the retention rule for an hour. A project can read
+        four tensors at a time (`rate_limited`)."""
+        return self._http.open(
+            "GET",
+            f"/v1/checkpoints/{quoted(checkpoint_id)}/tensors/{quoted(name)}",
+            query={
+                "state": state,
+            },
+        )
+
     def export(
         self,
         checkpoint_id: schemas.CheckpointId,

@@ -2396,6 +2396,24 @@ class Sample(TypedDict):
     usage: SampleUsage
 
 
+class CheckpointTensor(TypedDict):
+    """A parameter in a checkpoint."""
+    name: TensorName
+    shape: List[int]
+    """Shape of each state."""
+    dtype: Literal["fp32"]
+    """Dtype of each state."""
+    states: List[TensorState]
+    """States that the checkpoint has. A frozen parameter has `master`; one of the base under
+    adapters has none."""
+
+
+class CheckpointTensorPage(TypedDict):
+    """A page of tensors."""
+    data: List[CheckpointTensor]
+    next_cursor: NextCursor
+
+
 class ExportRequest(TypedDict, total=False):
     """Format, dtype and weights of the export."""
     format: ExportFormat
@@ -3506,6 +3524,12 @@ ShareId = str
 
 ShareDescription = str
 """A note for people. Those who open the link see it."""
+
+TensorName = str
+"""Name of a parameter."""
+
+TensorState = Literal["master", "exp_avg", "exp_avg_sq", "momentum_buffer", "sum", "ema"]
+"""`master`: the fp32 weights; `ema`: their average; the others: states of the optimizer."""
 
 ExportFormat = Literal["safetensors", "peft", "deepspeed_universal"]
 """`safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters

@@ -3,10 +3,11 @@
 import { modelKey, ZerofleetError } from '../../../contracts/index.js';
 import type { BaseLoad, LoadedBase } from '../../../contracts/rank-protocol.js';
 import { sumDigests } from '../../../platform/checkpoint/digest.js';
+import type { ChecksummedFile } from '../../../platform/checkpoint/verified-chunks.js';
 import { readWeights } from '../../../platform/models/read-weights.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { readManifest } from '../../checkpoint/read-manifest.js';
-import { type ChecksummedFile, verifyLoadedRanges } from '../../checkpoint/verify-load.js';
+import { verifyLoadedRanges } from '../../checkpoint/verify-load.js';
 import { baseError } from '../../common/errors.js';
 import { type AttemptContext, retryStorage } from '../context.js';
 import type { ResumePoint } from './load-point.js';

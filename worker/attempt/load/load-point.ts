@@ -4,9 +4,9 @@ import { type Checkpoint, modelKey, ZerofleetError } from '../../../contracts/in
 import type { CheckpointLoad, LoadSource, Restore } from '../../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../../platform/checkpoint/checkpoint-of.js';
 import type { Manifest } from '../../../platform/checkpoint/manifest.js';
+import type { ChecksummedFile } from '../../../platform/checkpoint/verified-chunks.js';
 import { readWeights } from '../../../platform/models/read-weights.js';
 import { readManifest } from '../../checkpoint/read-manifest.js';
-import type { ChecksummedFile } from '../../checkpoint/verify-load.js';
 import { codeOf } from '../../common/errors.js';
 import { requireSameTokens } from '../../data/same-tokens.js';
 import { type AttemptContext, retryStorage } from '../context.js';

@@ -1,0 +1,60 @@
+import { createWriteStream } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream } from 'node:stream/web';
+import type { Command } from 'commander';
+import { collect } from '../../client/index.js';
+import type { TensorState } from '../../contracts/index.js';
+import type { Context, Run } from '../context.js';
+import { bytes, table } from '../format.js';
+import { NamedArgument } from '../names.js';
+import { choice } from './arguments.js';
+
+const STATES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'] as const;
+
+interface TensorOptions {
+  state: TensorState;
+  output?: string;
+}
+
+/** Commands for the tensors of checkpoints. */
+export function addTensorCommands(program: Command, run: Run): void {
+  program
+    .command('tensors')
+    .summary('list the parameters of a checkpoint and the states that it has of them')
+    .addArgument(new NamedArgument('checkpoint'))
+    .action(run(list));
+  program
+    .command('tensor')
+    .summary('download one state of a parameter in fp32, as a safetensors file')
+    .addArgument(new NamedArgument('checkpoint'))
+    .argument('<name>', 'name of the parameter')
+    .addOption(stateOption())
+    .option('-o, --output <file>', 'output file; default: NAME.STATE.safetensors')
+    .action(run(download));
+}
+
+const stateOption = () => choice('--state <state>', 'state of the parameter', STATES).default('master');
+
+async function list(context: Context, id: string): Promise<void> {
+  const found = await collect(context.client.checkpoints.tensors(id));
+  const rows = found.map(({ name, shape, states }) => [name, shape.join(' × '), states.join(', ')]);
+  context.show(found, () => table(['TENSOR', 'SHAPE', 'STATES'], rows, 'no tensors'));
+}
+
+async function download(
+  context: Context,
+  id: string,
+  name: string,
+  { state, output = `${name}.${state}.safetensors` }: TensorOptions,
+): Promise<void> {
+  const { client, signal } = context;
+  const content = await client.checkpoints.openTensor(id, name, { state, signal });
+  // The file gets its name when it is complete.
+  const part = `${output}.part`;
+  const file = createWriteStream(part);
+  await pipeline(Readable.fromWeb(content as ReadableStream<Uint8Array>), file, { signal });
+  await rename(part, output);
+  context.show({ file: output, bytes: file.bytesWritten }, () => `${output}  ${bytes(file.bytesWritten)}`);
+}
