@@ -7,11 +7,13 @@ import type {
   DownloadFile,
   DownloadRequest,
   ExportRequest,
+  TensorEdit,
   TensorState,
 } from '../contracts/types.js';
 import { openFile } from './downloads.js';
 import { allPages, type ListQuery } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
+import { type Content, raw } from './uploads.js';
 
 export class Checkpoints {
   constructor(
@@ -113,6 +115,36 @@ export class Checkpoints {
     );
     if (body === null) throw new Error(`${name}: an answer without a body`);
     return body as unknown as ReadableStream<Uint8Array>;
+  }
+
+  /**
+   * Requests a checkpoint in which one state of a parameter, by default its fp32 weights, has other values.
+   * @param content a safetensors file with one tensor, as `openTensor` returns it
+   */
+  setTensor(
+    checkpoint_id: string,
+    name: string,
+    content: Content,
+    { state, signal }: { state?: TensorState; signal?: AbortSignal } = {},
+  ): Promise<TensorEdit> {
+    const params = { path: { checkpoint_id, name }, query: { state } };
+    return bodyOf(
+      `change of ${name} of ${checkpoint_id}`,
+      this.http.PUT('/v1/checkpoints/{checkpoint_id}/tensors/{name}', {
+        params,
+        ...raw(content, 'application/octet-stream'),
+        ...(signal && { signal }),
+      }),
+    );
+  }
+
+  /** Progress of a requested change. */
+  edit(checkpoint_id: string, edit_id: string): Promise<TensorEdit> {
+    const params = { path: { checkpoint_id, edit_id } };
+    return bodyOf(
+      `change ${edit_id} of ${checkpoint_id}`,
+      this.http.GET('/v1/checkpoints/{checkpoint_id}/edits/{edit_id}', { params }),
+    );
   }
 
   /** Requests an export of the weights in another format. */

@@ -47,6 +47,7 @@ export type JobExport = Schemas['ExportResult'];
 export type ExportRequest = Schemas['ExportRequest'];
 export type CheckpointExport = Schemas['CheckpointExport'];
 export type CheckpointTensor = Schemas['CheckpointTensor'];
+export type TensorEdit = Schemas['TensorEdit'];
 export type TensorState = Schemas['TensorState'];
 export type CheckpointTensorPage = Schemas['CheckpointTensorPage'];
 export type ExportFile = Schemas['ExportFile'];

@@ -64,6 +64,8 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listCheckpointExports: exports.listCheckpointExports,
   listCheckpointTensors: tensors.listCheckpointTensors,
   getCheckpointTensor: tensors.getCheckpointTensor,
+  putCheckpointTensor: tensors.putCheckpointTensor,
+  getTensorEdit: tensors.getTensorEdit,
   createDownloadUrls: downloads.createDownloadUrls,
   getCheckpointFile: downloads.getCheckpointFile,
 

@@ -23,6 +23,7 @@ export interface Ids {
   project: string;
   /** Of a tensor. */
   name: string;
+  edit_id: string;
 }
 
 /**
@@ -137,6 +138,13 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   sampleCheckpoint: { own: 504, body: () => ({ prompt: 'a' }) },
   sampleModel: { own: 504, body: () => ({ prompt: 'a' }) },
   exportCheckpoint: { own: 503, body: () => ({}) },
+  // The job is running.
+  putCheckpointTensor: {
+    own: 409,
+    headers: { 'content-type': 'application/octet-stream' },
+    body: () => 'values',
+  },
+  getTensorEdit: { own: 404 },
   updateCheckpoint: { own: 200, body: () => ({ pinned: true }) },
   createShare: { own: 201, body: () => ({}) },
   revokeShare: { own: 204 },
@@ -215,6 +223,7 @@ export async function fill(stack: TestStack): Promise<Ids> {
     ...(await fillWebhook(stack)),
     project: 'default',
     name: 'p0',
+    edit_id: '0'.repeat(32),
   };
 }
 

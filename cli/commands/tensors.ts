@@ -3,13 +3,15 @@ import { rename } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { collect } from '../../client/index.js';
 import type { TensorState } from '../../contracts/index.js';
-import type { Context, Run } from '../context.js';
+import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { bytes, table } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
+import { streamOf } from './data.js';
 
 const STATES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'] as const;
 
@@ -33,7 +35,17 @@ export function addTensorCommands(program: Command, run: Run): void {
     .addOption(stateOption())
     .option('-o, --output <file>', 'output file; default: NAME.STATE.safetensors')
     .action(run(download));
+  program
+    .command('set-tensor')
+    .summary('make a checkpoint with another value of a tensor, for a paused job to continue from')
+    .addArgument(new NamedArgument('checkpoint'))
+    .argument('<name>', 'name of the parameter')
+    .argument('<file>', 'safetensors file with the tensor in fp32')
+    .addOption(stateOption())
+    .action(run(change));
 }
+
+const EDIT_POLL_MS = 500;
 
 const stateOption = () => choice('--state <state>', 'state of the parameter', STATES).default('master');
 
@@ -41,6 +53,23 @@ async function list(context: Context, id: string): Promise<void> {
   const found = await collect(context.client.checkpoints.tensors(id));
   const rows = found.map(({ name, shape, states }) => [name, shape.join(' × '), states.join(', ')]);
   context.show(found, () => table(['TENSOR', 'SHAPE', 'STATES'], rows, 'no tensors'));
+}
+
+async function change(
+  context: Context,
+  id: string,
+  name: string,
+  file: string,
+  { state }: TensorOptions,
+): Promise<void> {
+  const { client, signal } = context;
+  let edit = await client.checkpoints.setTensor(id, name, streamOf(file), { state, signal });
+  while (edit.state === 'queued' || edit.state === 'running') {
+    await sleep(EDIT_POLL_MS, undefined, { signal });
+    edit = await client.checkpoints.edit(id, edit.id);
+  }
+  if (edit.state === 'failed') throw new CliError(edit.error?.message ?? 'the change failed', EXIT.failed);
+  context.show(edit, () => `${edit.checkpoint_id}  made from ${id}`);
 }
 
 async function download(

@@ -696,6 +696,42 @@ export interface paths {
          *     retention rule for an hour. A project can read four tensors at a time (`rate_limited`).
          */
         get: operations["getCheckpointTensor"];
+        /**
+         * Make a checkpoint with another value of a tensor
+         * @description Makes a new checkpoint of the same step in which this state of the parameter has the values of the body: a
+         *     safetensors file as `GET` answers, with one fp32 tensor of the same name and shape. The old checkpoint stays as it
+         *     is; `made_from` of the new one names it. The checkpoint must be the newest of a job that is paused or has ended, and
+         *     the new one takes its place: the job continues from it when it is resumed or retried, and a fork begins with it.
+         *
+         *     The values are checked while they arrive. Then a worker of the job's pool writes the checkpoint in the background:
+         *     poll `GET /v1/checkpoints/{checkpoint_id}/edits/{edit_id}`. A repeated request with the same values changes
+         *     nothing while the change is in progress or complete, and retries a failed one.
+         */
+        put: operations["putCheckpointTensor"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/checkpoints/{checkpoint_id}/edits/{edit_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint that is changed, which may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+                /** @description Identifier of the change. */
+                edit_id: components["schemas"]["EditId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the progress of a change of a tensor
+         * @description The change and, once it has succeeded, the new checkpoint. A change is remembered for seven days after its end.
+         */
+        get: operations["getTensorEdit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4353,6 +4389,22 @@ export interface components {
          */
         CheckpointCursor: string;
         /**
+         * @description Identifies the change of a tensor; a digest of checkpoint, tensor, state and values.
+         * @example 5d41402abc4b2a76b9719d911017c592
+         */
+        EditId: string;
+        /**
+         * @description Name of a parameter.
+         * @example model.layers.0.self_attn.q_proj.weight
+         */
+        TensorName: string;
+        /**
+         * @description `master`: the fp32 weights; `ema`: their average; the others: states of the optimizer.
+         * @default master
+         * @enum {string}
+         */
+        TensorState: "master" | "exp_avg" | "exp_avg_sq" | "momentum_buffer" | "sum" | "ema";
+        /**
          * @description A committed checkpoint. A job can resume from it on any number of ranks.
          * @example {
          *       "id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
@@ -4388,6 +4440,13 @@ export interface components {
             };
             /** @description Step of the newest evaluation until then that improved; present only with `train.early_stopping`. The checkpoint of that step is kept. */
             best_step?: number;
+            /** @description The checkpoint that this one was made from by changing a tensor; absent for one that ranks saved. */
+            made_from?: {
+                checkpoint_id: components["schemas"]["CheckpointId"];
+                edit_id: components["schemas"]["EditId"];
+                tensor: components["schemas"]["TensorName"];
+                tensor_state: components["schemas"]["TensorState"];
+            };
             /** @description Size of all its shards. */
             bytes: number;
             committed_at: components["schemas"]["Time"];
@@ -4616,17 +4675,6 @@ export interface components {
             usage: components["schemas"]["SampleUsage"];
         };
         /**
-         * @description Name of a parameter.
-         * @example model.layers.0.self_attn.q_proj.weight
-         */
-        TensorName: string;
-        /**
-         * @description `master`: the fp32 weights; `ema`: their average; the others: states of the optimizer.
-         * @default master
-         * @enum {string}
-         */
-        TensorState: "master" | "exp_avg" | "exp_avg_sq" | "momentum_buffer" | "sum" | "ema";
-        /**
          * @description A parameter in a checkpoint.
          * @example {
          *       "name": "model.layers.0.self_attn.q_proj.weight",
@@ -4658,6 +4706,38 @@ export interface components {
         CheckpointTensorPage: {
             data: components["schemas"]["CheckpointTensor"][];
             next_cursor: components["schemas"]["NextCursor"];
+        };
+        /**
+         * @description The change of a tensor, which makes a new checkpoint.
+         * @example {
+         *       "id": "5d41402abc4b2a76b9719d911017c592",
+         *       "made_from": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "tensor": "model.norm.weight",
+         *       "tensor_state": "master",
+         *       "state": "succeeded",
+         *       "checkpoint_id": "ckpt_01KAJXB0A1B2C3D4E5F6G7H8J9",
+         *       "error": null
+         *     }
+         */
+        TensorEdit: {
+            id: components["schemas"]["EditId"];
+            made_from: components["schemas"]["CheckpointId"];
+            tensor: components["schemas"]["TensorName"];
+            tensor_state: components["schemas"]["TensorState"];
+            /**
+             * @description State of the change.
+             * @enum {string}
+             */
+            state: "queued" | "running" | "succeeded" | "failed";
+            /** @description The new checkpoint; null until the change has succeeded. */
+            checkpoint_id: components["schemas"]["CheckpointId"] | null;
+            /** @description Error of a failed change; null otherwise. */
+            error: {
+                /** @description Stable code of the error. */
+                code: string;
+                /** @description Message for users. */
+                message: string;
+            } | null;
         };
         /**
          * @description `safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a folder
@@ -7857,6 +7937,92 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putCheckpointTensor: {
+        parameters: {
+            query?: {
+                /** @description State of the parameter. Which ones exist depends on the optimizer. */
+                state?: components["schemas"]["TensorState"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+                /** @description Name of the parameter, as the list of tensors has it. */
+                name: components["schemas"]["TensorName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": unknown;
+            };
+        };
+        responses: {
+            /** @description The change is in progress, or complete. */
+            202: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TensorEdit"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["InsufficientStorage"];
+        };
+    };
+    getTensorEdit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint that is changed, which may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+                /** @description Identifier of the change. */
+                edit_id: components["schemas"]["EditId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The change. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TensorEdit"];
                 };
             };
             400: components["responses"]["BadRequest"];

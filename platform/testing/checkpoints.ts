@@ -103,6 +103,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     numerics_fingerprint: 'cpu-generic/1',
     spec_hash: '0',
     parent: null,
+    made_from: null,
     committed_at: '2026-01-01T00:00:00.000Z',
     program_version: '0.1.0',
   };

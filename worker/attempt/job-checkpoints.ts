@@ -2,7 +2,7 @@ import { epochOf } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
 import type { LoadedMessage, RangeChecksum, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
-import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
+import { checkpointKey, checkpointsPrefix, compareSaves } from '../../platform/checkpoint/layout.js';
 import { checkShards } from '../../platform/checkpoint/shard-contents.js';
 import { buildManifest, putManifest, type WrittenBy } from '../checkpoint/commit.js';
 import { listSaves, mayRemove, removeSave, type StoredSave, saveIdOf } from '../checkpoint/leftovers.js';
@@ -75,7 +75,9 @@ export class JobCheckpoints {
         !this.unreadable.has(save.prefix) &&
         !known.get(save.prefix)?.damaged,
     );
-    for (const { prefix } of usable.reverse()) {
+    const orderOf = ({ prefix }: StoredSave) => ({ ...saveIdOf(prefix), id: known.get(prefix)?.id });
+    usable.sort((a, b) => compareSaves(orderOf(b), orderOf(a)));
+    for (const { prefix } of usable) {
       const resume = await this.open(prefix, known.get(prefix) ?? null);
       const best = resume && (await this.openBest(resume, usable, known));
       if (!best) continue;
@@ -235,9 +237,12 @@ export class JobCheckpoints {
     usable: readonly StoredSave[],
     known: ReadonlyMap<string, Checkpoint>,
   ): Promise<ResumePoint | null> {
-    const { id, step, best_step = step } = resume.checkpoint;
-    if (best_step === step) return resume;
-    for (const { prefix } of usable.filter((save) => saveIdOf(save.prefix).step === best_step)) {
+    const { id, step, best_step, made_from } = resume.checkpoint;
+    if (best_step === undefined || (best_step === step && made_from === undefined)) return resume;
+    // A checkpoint with a changed tensor was not evaluated.
+    const evaluated = ({ prefix }: StoredSave) =>
+      saveIdOf(prefix).step === best_step && known.get(prefix)?.made_from === undefined;
+    for (const { prefix } of usable.filter(evaluated)) {
       const best = this.unreadable.has(prefix) ? null : await this.open(prefix, known.get(prefix) ?? null);
       if (best) return best;
     }

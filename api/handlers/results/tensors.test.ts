@@ -1,7 +1,10 @@
 import t from 'tap';
-import type { CheckpointTensorPage, Problem } from '../../../contracts/index.js';
+import type { CheckpointTensorPage, EditPayload, Problem, TensorEdit } from '../../../contracts/index.js';
+
+import { safetensorsHeader } from '../../../platform/safetensors/header.js';
 import { parseSafetensorsHeader } from '../../../platform/safetensors/read-header.js';
 import { elementValue, putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
+import type { EditPort, EditProgress } from '../../services.js';
 import { startTestStack, type TestStack } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 
@@ -107,5 +110,145 @@ t.test('tensors of a checkpoint', async (t) => {
     await objects.delete([`${checkpoint.prefix}/MANIFEST.json`]);
     t.match(await problem(`${tensors}/p0`), { status: 404, code: 'checkpoint_not_found' });
     t.match(await problem(tensors), { status: 404, code: 'checkpoint_not_found' });
+  });
+});
+
+const STREAM = { 'content-type': 'application/octet-stream' };
+
+function fileOf(name: string, shape: number[], value: number): Buffer {
+  const numel = shape.reduce((product, size) => product * size, 1);
+  const header = safetensorsHeader([{ name, dtype: 'F32', shape, begin: 0, end: numel * 4 }], {});
+  return Buffer.concat([header, Buffer.from(new Float32Array(numel).fill(value).buffer)]);
+}
+
+/** Remembers requested changes, as a queue without a worker. */
+class FakeEdits implements EditPort {
+  readonly requested = new Map<string, { payload: EditPayload; progress: EditProgress }>();
+
+  async requestEdit(_pool: string, payload: EditPayload): Promise<EditProgress> {
+    const progress = { state: 'queued' as const };
+    this.requested.set(payload.edit_id, { payload, progress });
+    return progress;
+  }
+
+  async findEdit(_pool: string, editId: string) {
+    return this.requested.get(editId) ?? null;
+  }
+}
+
+t.test('changes of a tensor', async (t) => {
+  const edits = new FakeEdits();
+  const stack = await startTestStack({ edits });
+  t.teardown(() => stack.close());
+  const { store, objects } = stack;
+  const { checkpoint, execution } = await fill(stack);
+  const { id, job_id } = checkpoint;
+  const put = (name: string, payload: Buffer, query = '', of = id) =>
+    stack.request({
+      method: 'PUT',
+      url: `/v1/checkpoints/${of}/tensors/${name}${query}`,
+      headers: STREAM,
+      payload,
+    });
+  const stored = async () => {
+    const keys: string[] = [];
+    for await (const { key } of objects.list(`jobs/${job_id}/exports/`)) keys.push(key);
+    return keys;
+  };
+
+  t.test('only a job that no worker holds', async (t) => {
+    const refused = await put('p0', fileOf('p0', [300], 1));
+    t.match(refused.json<Problem>(), {
+      status: 409,
+      code: 'invalid_state',
+      detail: /is running: pause it first/,
+    });
+    await store.requestPause(job_id);
+    t.match((await put('p0', fileOf('p0', [300], 1))).json(), {
+      code: 'invalid_state',
+      detail: /is pausing/,
+    });
+    await store.releaseAttempt(job_id, execution, { to: 'paused' });
+    t.strictSame(await stored(), []);
+  });
+
+  let first: TensorEdit;
+  t.test('the values wait for a worker, once for equal requests', async (t) => {
+    const reply = await put('p0', fileOf('p0', [300], 2), '?state=exp_avg');
+    t.equal(reply.statusCode, 202);
+    first = reply.json<TensorEdit>();
+    t.match(first, {
+      made_from: id,
+      tensor: 'p0',
+      tensor_state: 'exp_avg',
+      state: 'queued',
+      checkpoint_id: null,
+    });
+    t.equal(reply.headers.location, `/v1/checkpoints/${id}/edits/${first.id}`);
+    const { payload } = edits.requested.get(first.id) ?? {};
+    t.strictSame(
+      await objects.get(payload?.values.key ?? ''),
+      Buffer.from(new Float32Array(300).fill(2).buffer),
+    );
+    t.match(payload, { job_id, checkpoint: { id, prefix: checkpoint.prefix } });
+    t.strictSame((await put('p0', fileOf('p0', [300], 2), '?state=exp_avg')).json(), first);
+    t.equal((await stored()).length, 1, 'the values of the repetition are not kept');
+    t.not((await put('p0', fileOf('p0', [300], 3), '?state=exp_avg')).json<TensorEdit>().id, first.id);
+    await t.rejects(store.deleteCheckpoint(id), { code: 'checkpoint_in_use' });
+  });
+
+  t.test('the progress of a change', async (t) => {
+    const read = async (edit: string, of = id) =>
+      (await stack.request({ url: `/v1/checkpoints/${of}/edits/${edit}` })).json();
+    t.strictSame(await read(first.id), first);
+    const found = edits.requested.get(first.id);
+    const error = { code: 'shard_corrupt', message: 'chunk 3' };
+    if (found) found.progress = { state: 'failed', error };
+    t.match(await read(first.id), { state: 'failed', error, checkpoint_id: null });
+    const again = (await put('p0', fileOf('p0', [300], 2), '?state=exp_avg')).json<TensorEdit>();
+    t.match(again, { id: first.id, state: 'queued' }, 'a failed change is requested again');
+    t.match(await read('0'.repeat(32)), { status: 404, code: 'edit_not_found' });
+    t.match(await read('x'), { status: 400 });
+  });
+
+  t.test('what cannot be changed is refused, and leaves nothing', async (t) => {
+    const before = await stored();
+    t.match((await put('p0', fileOf('p0', [299], 2))).json(), {
+      status: 422,
+      code: 'tensor_invalid',
+      detail: /shape/,
+    });
+    t.match((await put('p0', fileOf('p0', [300], Number.NaN))).json(), {
+      code: 'tensor_invalid',
+      detail: /NaN/,
+    });
+    t.match((await put('p9', fileOf('p9', [300], 2))).json(), { status: 404, code: 'tensor_not_found' });
+    t.match((await put('p1', fileOf('p1', [6], 2), '?state=exp_avg')).json(), { code: 'tensor_not_found' });
+    t.match((await put('p0', Buffer.alloc(0))).json(), { status: 422 });
+    const [, older] = (await store.listCheckpoints(job_id)).data;
+    await putTestCheckpoint(objects, older?.prefix ?? '', { numels: NUMELS, ranks: 1 }, older?.id);
+    t.match((await put('p0', fileOf('p0', [300], 2), '', older?.id)).json(), {
+      status: 409,
+      code: 'checkpoint_not_newest',
+      detail: `${older?.id} is not the newest checkpoint of its job; change ${id}, or fork the job from ${older?.id}`,
+    });
+    t.strictSame(await stored(), before);
+  });
+
+  t.test('a repeated request finds the checkpoint that the first one made', async (t) => {
+    const made = { ...checkpoint, id: id.replace(/.{4}$/, 'ZZZZ'), prefix: `${checkpoint.prefix}-made` };
+    const made_from = {
+      checkpoint_id: id,
+      edit_id: first.id,
+      tensor: 'p0',
+      tensor_state: 'exp_avg' as const,
+    };
+    await store.commitEdit({ ...made, made_from }, { sourceId: id, epoch: 1 });
+    const found = edits.requested.get(first.id);
+    if (found) found.progress = { state: 'succeeded', checkpoint_id: made.id };
+    const reply = await put('p0', fileOf('p0', [300], 2), '?state=exp_avg');
+    t.match(reply.json(), { id: first.id, state: 'succeeded', checkpoint_id: made.id });
+    t.match((await put('p0', fileOf('p0', [300], 9))).json(), { code: 'checkpoint_not_newest' });
+    t.match((await stack.request({ url: `/v1/checkpoints/${made.id}` })).json(), { made_from });
   });
 });

@@ -934,6 +934,48 @@ class CheckpointsOperations(Resource):
             },
         )
 
+    def put_tensor(
+        self,
+        checkpoint_id: schemas.CheckpointId,
+        name: schemas.TensorName,
+        content: Content,
+        *,
+        state: Optional[schemas.TensorState] = None,
+        content_type: str = "application/octet-stream",
+    ) -> schemas.TensorEdit:
+        """Makes a new checkpoint of the same step in which this state of the parameter has the
+        values of the body: a safetensors file as `GET` answers, with one fp32 tensor of the same
+        name and shape. The old checkpoint stays as it is; `made_from` of the new one names it. The
+        checkpoint must be the newest of a job that is paused or has ended, and the new one takes
+        its place: the job continues from it when it is resumed or retried, and a fork begins with
+        it. The values are checked while they arrive. Then a worker of the job's pool writes the
+        checkpoint in the background: poll `GET /v1/checkpoints/{checkpoint_id}/edits/{edit_id}`. A
+        repeated request with the same values changes nothing while the change is in progress or
+        complete, and retries a failed one."""
+        answer: schemas.TensorEdit = self._http.json(
+            "PUT",
+            f"/v1/checkpoints/{quoted(checkpoint_id)}/tensors/{quoted(name)}",
+            query={
+                "state": state,
+            },
+            content=content,
+            content_type=content_type,
+        )
+        return answer
+
+    def get_tensor_edit(
+        self,
+        checkpoint_id: schemas.CheckpointId,
+        edit_id: schemas.EditId,
+    ) -> schemas.TensorEdit:
+        """The change and, once it has succeeded, the new checkpoint. A change is remembered for
+        seven days after its end."""
+        answer: schemas.TensorEdit = self._http.json(
+            "GET",
+            f"/v1/checkpoints/{quoted(checkpoint_id)}/edits/{quoted(edit_id)}",
+        )
+        return answer
+
     def export(
         self,
         checkpoint_id: schemas.CheckpointId,

@@ -2238,6 +2238,18 @@ class Checkpoint(_CheckpointRequired, total=False):
     best_step: int
     """Step of the newest evaluation until then that improved; present only with
     `train.early_stopping`. The checkpoint of that step is kept."""
+    made_from: CheckpointMadeFrom
+    """The checkpoint that this one was made from by changing a tensor; absent for one that ranks
+    saved."""
+
+
+class CheckpointMadeFrom(TypedDict):
+    """The checkpoint that this one was made from by changing a tensor; absent for one that ranks
+    saved."""
+    checkpoint_id: CheckpointId
+    edit_id: EditId
+    tensor: TensorName
+    tensor_state: TensorState
 
 
 class CheckpointPage(TypedDict):
@@ -2412,6 +2424,28 @@ class CheckpointTensorPage(TypedDict):
     """A page of tensors."""
     data: List[CheckpointTensor]
     next_cursor: NextCursor
+
+
+class TensorEdit(TypedDict):
+    """The change of a tensor, which makes a new checkpoint."""
+    id: EditId
+    made_from: CheckpointId
+    tensor: TensorName
+    tensor_state: TensorState
+    state: Literal["queued", "running", "succeeded", "failed"]
+    """State of the change."""
+    checkpoint_id: Optional[CheckpointId]
+    """The new checkpoint; null until the change has succeeded."""
+    error: Optional[TensorEditError1]
+    """Error of a failed change; null otherwise."""
+
+
+class TensorEditError1(TypedDict):
+    """An error."""
+    code: str
+    """Stable code of the error."""
+    message: str
+    """Message for users."""
 
 
 class ExportRequest(TypedDict, total=False):
@@ -3519,17 +3553,20 @@ MetricName = str
 CheckpointCursor = str
 """Position of a checkpoint in its job's list, which is ordered by step."""
 
-ShareId = str
-"""Identifier of a share. It is not secret."""
-
-ShareDescription = str
-"""A note for people. Those who open the link see it."""
+EditId = str
+"""Identifies the change of a tensor; a digest of checkpoint, tensor, state and values."""
 
 TensorName = str
 """Name of a parameter."""
 
 TensorState = Literal["master", "exp_avg", "exp_avg_sq", "momentum_buffer", "sum", "ema"]
 """`master`: the fp32 weights; `ema`: their average; the others: states of the optimizer."""
+
+ShareId = str
+"""Identifier of a share. It is not secret."""
+
+ShareDescription = str
+"""A note for people. Those who open the link see it."""
 
 ExportFormat = Literal["safetensors", "peft", "deepspeed_universal"]
 """`safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters
