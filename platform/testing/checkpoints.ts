@@ -115,10 +115,11 @@ export async function putTestCheckpoint(
   directory: string,
   shape: TestCheckpointShape,
   id = 'ckpt_test',
+  changes: Partial<Manifest> = {},
 ): Promise<Manifest> {
   for (const { shard, content } of testShards(shape))
     await objects.put(`${directory}/${shard.file}`, content);
-  const manifest = { ...testManifest(shape), id };
+  const manifest = { ...testManifest(shape), id, ...changes };
   await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest), {
     createOnly: true,
   });
