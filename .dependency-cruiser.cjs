@@ -2,38 +2,52 @@
 // the same kind of check in tools/lint/native-layers.mjs.
 const mayImport = {
   contracts: [],
-  spec: ['contracts'],
+  'job-document': ['contracts'],
   scheduler: [],
-  platform: ['contracts', 'spec'],
-  state: ['contracts', 'spec', 'scheduler', 'platform'],
-  control: ['contracts', 'spec', 'scheduler', 'platform', 'state'],
-  api: ['contracts', 'spec', 'platform', 'state', 'control', 'client'],
-  worker: ['contracts', 'spec', 'platform', 'state', 'control', 'native/js'],
-  autoscaler: ['contracts', 'spec', 'scheduler', 'platform', 'state', 'control'],
+  platform: ['contracts'],
+  formats: ['contracts', 'job-document', 'platform'],
+  state: ['contracts', 'job-document', 'scheduler', 'platform', 'formats'],
+  control: ['contracts', 'job-document', 'scheduler', 'platform', 'formats', 'state'],
+  api: ['contracts', 'job-document', 'platform', 'formats', 'state', 'control', 'clients/typescript'],
+  worker: ['contracts', 'job-document', 'platform', 'formats', 'state', 'native/js'],
+  autoscaler: ['contracts', 'job-document', 'scheduler', 'platform', 'formats', 'state', 'control'],
   'native/js': [],
-  client: ['contracts'],
-  cli: ['contracts', 'spec', 'client'],
-  web: ['contracts', 'client'],
+  'clients/typescript': ['contracts'],
+  'clients/cli': ['contracts', 'job-document', 'clients/typescript'],
+  'clients/console': ['contracts', 'clients/typescript'],
 };
-const everywhere = ['bench', 'test', 'tools', 'stack', 'ops'];
+const everywhere = ['bench', 'test', 'tools', 'ops'];
 
 const rooms = Object.keys(mayImport);
 const below = (names) => `^(${names.join('|')})/`;
+/** What tests of a room may import beyond it. */
+const testsMayImport = { worker: ['control'] };
+const TESTS = '\\.test\\.ts$|/testing/';
 
-const layerRules = rooms.map((room) => ({
-  name: `layers-${room.replace('/', '-')}`,
-  comment: `${room}/ may import ${mayImport[room].join(', ') || 'no other room'}`,
+const layerRule = (room, name, from, allowed) => ({
+  name,
+  comment: `${room}/ may import ${allowed.join(', ') || 'no other room'}`,
   severity: 'error',
-  from: { path: below([room]) },
+  from: { path: below([room]), ...from },
   to: {
-    path: below(
-      [...rooms, ...everywhere].filter((other) => other !== room && !mayImport[room].includes(other)),
-    ),
+    path: below([...rooms, ...everywhere].filter((other) => other !== room && !allowed.includes(other))),
   },
-}));
+});
+const layerRules = rooms.flatMap((room) => {
+  const name = `layers-${room.replace('/', '-')}`;
+  const added = testsMayImport[room];
+  if (added === undefined) return layerRule(room, name, {}, mayImport[room]);
+  return [
+    layerRule(room, name, { pathNot: TESTS }, mayImport[room]),
+    layerRule(room, `${name}-tests`, { path: `${below([room])}.*(${TESTS})` }, [
+      ...mayImport[room],
+      ...added,
+    ]),
+  ];
+});
 
 /** Rooms that others reach through their index.ts; inside the room files import files. */
-const indexRules = ['spec', 'state'].flatMap((room) => [
+const indexRules = ['job-document', 'state'].flatMap((room) => [
   {
     name: `index-of-${room}`,
     comment: `other rooms import ${room}/index.ts`,
@@ -60,14 +74,28 @@ module.exports = {
       name: 'native-behind-one-adapter',
       comment: 'worker/ reaches the native core through one file only',
       severity: 'error',
-      from: { path: '^worker/', pathNot: '^worker/native/adapter\\.ts$' },
+      from: { path: '^worker/', pathNot: '^worker/shared/native/adapter\\.ts$' },
       to: { path: '^native/js/' },
     },
     {
-      name: 'contracts-and-spec-without-io',
-      comment: 'contracts/ and spec/ are types, tables and pure functions',
+      name: 'agent-without-rank',
+      comment: 'an agent imports nothing of its ranks: what both need is in worker/shared/',
       severity: 'error',
-      from: { path: '^(contracts|spec)/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^worker/agent/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^worker/rank/' },
+    },
+    {
+      name: 'rank-without-agent',
+      comment: 'ranks and tasks import nothing of their agent',
+      severity: 'error',
+      from: { path: '^worker/(rank|tasks|shared)/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^worker/agent/' },
+    },
+    {
+      name: 'contracts-and-job-document-without-io',
+      comment: 'contracts/ and job-document/ are types, tables and pure functions',
+      severity: 'error',
+      from: { path: '^(contracts|job-document)/', pathNot: '\\.test\\.ts$' },
       to: { dependencyTypes: ['core'], pathNot: '^(node:)?(crypto|util)$' },
     },
     {
@@ -94,7 +122,8 @@ module.exports = {
     { name: 'nothing-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {
       name: 'nothing-undeclared',
-      comment: 'a package that is imported stands in package.json; that of the bundler in web/package.json',
+      comment:
+        'a package that is imported stands in package.json; that of the bundler in clients/console/package.json',
       severity: 'error',
       from: { path: below([...rooms, ...everywhere]), pathNot: '^tools/bootstrap/programs\\.mjs$' },
       to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ERROR_CATALOGUE, type ErrorCode, type Job, type JobSpec, type Problem } from '../contracts/index.js';
+import { resolveSpec } from '../job-document/index.js';
 import { projectRoot } from '../platform/process/root.js';
-import { resolveSpec } from '../spec/index.js';
 import { loadContract } from './operations.js';
 import { ContractReader } from './testing/contract-reader.js';
 

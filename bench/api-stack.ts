@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { ChildProgram } from '../ops/stack/child-program.js';
 import { programPath } from '../platform/process/programs.js';
 import { startEmbeddedRedis } from '../platform/redis/embedded.js';
-import { ChildProgram } from '../stack/child-program.js';
 import { type JobStorePort, openJobStore } from '../state/index.js';
 
 export interface ApiStack {

@@ -6,12 +6,12 @@
  * - `recovery` (not with `--no-recovery`): from SIGKILL of a rank of a running job to the end of its first new step.
  */
 import { randomFillSync } from 'node:crypto';
-import { checkpointKey, MANIFEST_FILE } from '../platform/checkpoint/layout.js';
-import { encodeManifest } from '../platform/checkpoint/manifest.js';
-import { presets } from '../spec/index.js';
-import { buildManifest } from '../worker/checkpoint/commit.js';
-import { verifyLoadedRanges } from '../worker/checkpoint/verify-load.js';
-import { nativeCore } from '../worker/native/adapter.js';
+import { checkpointKey, MANIFEST_FILE } from '../formats/checkpoint/layout.js';
+import { encodeManifest } from '../formats/checkpoint/manifest.js';
+import { presets } from '../job-document/index.js';
+import { buildManifest } from '../worker/agent/checkpoint/commit.js';
+import { nativeCore } from '../worker/shared/native/adapter.js';
+import { verifyLoadedRanges } from '../worker/shared/verify-load.js';
 import { LocalWorld } from '../worker/testing/local-ranks.js';
 import { testSpec } from '../worker/testing/start-message.js';
 import { directoryStore, type MeasuredStore, s3Store } from './checkpoint-stores.js';

@@ -7,6 +7,7 @@
  * operations of a step: relative to the memory bandwidth their share can exceed 1.
  */
 
+import { architectureOf, presets } from '../job-document/index.js';
 import {
   type KernelTimes,
   kernelNames,
@@ -14,7 +15,6 @@ import {
   measureGemm,
   measureKernel,
 } from '../native/js/index.js';
-import { architectureOf, presets } from '../spec/index.js';
 import { benchOptions, count, oneOf, someOf } from './options.js';
 import { median, report } from './report.js';
 import { configs, precisions, shapeOf } from './training.js';

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { chromium } from 'playwright-core';
-import { Zerofleet } from '../client/index.js';
+import { Zerofleet } from '../clients/typescript/index.js';
 import { programPath } from '../platform/process/programs.js';
 import { walk } from '../test/console/new-user.js';
 import { report } from './report.js';
@@ -25,7 +25,7 @@ const done = (stage: string) => {
 };
 
 const directory = await mkdtemp(join(tmpdir(), 'zf-bench-new-user-'));
-const stack = spawn(process.execPath, [programPath('stack/main')], {
+const stack = spawn(process.execPath, [programPath('ops/stack/main')], {
   env: {
     ...process.env,
     ZEROFLEET_DATA_DIR: directory,

@@ -1,13 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { presets } from '../job-document/index.js';
 import { programPath } from '../platform/process/programs.js';
-import { presets } from '../spec/index.js';
-import { DEFAULT_TIMING } from '../worker/common/timing.js';
+import { DEFAULT_TIMING } from '../worker/shared/timing.js';
 import { Fleet } from '../worker/testing/fleet.js';
 import { median } from './report.js';
 
 const programs = {
   rank: programPath('worker/rank/main'),
-  task: programPath('worker/task-process/main'),
+  task: programPath('worker/tasks/main'),
 };
 const TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(2000);
 

@@ -6,8 +6,8 @@
  * statistics included. Hidden is the communication thread's time during which no step waited.
  */
 import { readFileSync } from 'node:fs';
+import { architectureOf, presets } from '../job-document/index.js';
 import { paramTable, type StepResult } from '../native/js/index.js';
-import { architectureOf, presets } from '../spec/index.js';
 import { benchOptions, count, oneOf } from './options.js';
 import { median, report } from './report.js';
 import { runRanks } from './train-ranks.js';

@@ -13,9 +13,9 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { architectureOf, presets } from '../job-document/index.js';
 import { AnswerEngine, measureBandwidth, paramTable } from '../native/js/index.js';
 import { projectRoot } from '../platform/process/root.js';
-import { architectureOf, presets } from '../spec/index.js';
 import { benchOptions, count, counts, oneOf, path } from './options.js';
 import { median, report } from './report.js';
 import { configs, numMultipliedParams } from './training.js';

@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { architectureOf, layerModules, type PresetName, presets } from '../job-document/index.js';
 import {
   type Precision,
   paramTable,
@@ -10,7 +11,6 @@ import {
   type ZeroConfig,
 } from '../native/js/index.js';
 import { tokenFile } from '../native/js/testing.js';
-import { architectureOf, layerModules, type PresetName, presets } from '../spec/index.js';
 
 /** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */
 export const shapes: Partial<Record<PresetName, { sequence_length: number; micro_batch_size: number }>> = {

@@ -27,6 +27,7 @@ export type * from './pools/scheduling-port.js';
 export type * from './pools/worlds-port.js';
 export type * from './port.js';
 export type * from './records/records-port.js';
+export * from './records/stored-documents.js';
 export type * from './records/sweep-port.js';
 export type * from './records/uploads-port.js';
 export { IDEMPOTENCY_TTL_MS, idempotencyEntry } from './repeats/idempotency.js';

@@ -3,7 +3,7 @@ import { runMain } from './bootstrap/errors.mjs';
 import { launch } from './bootstrap/launch.mjs';
 
 const programs = {
-  start: 'dist/stack/main.js',
+  start: 'dist/ops/stack/main.js',
   quickstart: 'dist/ops/quickstart/main.js',
   recover: 'dist/ops/recover/main.js',
   sample: 'dist/ops/sample/main.js',

@@ -7,19 +7,19 @@ import { programPath } from '../platform/process/programs.js';
 import { addressTowards } from '../platform/redis/route.js';
 import { openJobStore } from '../state/index.js';
 import { Agent } from './agent/agent.js';
+import type { WorldLinks } from './agent/attempt/context.js';
 import { type Compute, findCompute, inspectMachineByTask } from './agent/compute.js';
-import type { WorldLinks } from './attempt/context.js';
-import { ChildProcesses, type Fork } from './common/child-processes.js';
-import { DEFAULT_TIMING, type Timing, timingOf } from './common/timing.js';
-import { openSessions, type Sessions } from './credentials/sessions.js';
-import { GpuWatch } from './gpus/gpu-watch.js';
-import { LinkServer } from './link/link-server.js';
-import { AgentMetrics } from './metrics/agent-metrics.js';
-import { AwsMetadata } from './preemption/aws-metadata.js';
-import { Drain } from './preemption/drain.js';
-import { machineId, reportDrained } from './preemption/machine.js';
-import { SlurmAllocation } from './preemption/slurm-allocation.js';
-import type { PreemptionSource } from './preemption/source.js';
+import { openSessions, type Sessions } from './agent/credentials/sessions.js';
+import { GpuWatch } from './agent/gpus/gpu-watch.js';
+import { LinkServer } from './agent/link/link-server.js';
+import { AgentMetrics } from './agent/metrics/agent-metrics.js';
+import { AwsMetadata } from './agent/preemption/aws-metadata.js';
+import { Drain } from './agent/preemption/drain.js';
+import { machineId, reportDrained } from './agent/preemption/machine.js';
+import { SlurmAllocation } from './agent/preemption/slurm-allocation.js';
+import type { PreemptionSource } from './agent/preemption/source.js';
+import { ChildProcesses, type Fork } from './shared/child-processes.js';
+import { DEFAULT_TIMING, type Timing, timingOf } from './shared/timing.js';
 
 export interface StartWorkerOptions {
   config: Config;
@@ -49,7 +49,7 @@ const PREEMPTION_POLL_MS = 5_000;
 /** Main modules of the child processes. */
 const PROGRAMS = {
   rank: programPath('worker/rank/main'),
-  task: programPath('worker/task-process/main'),
+  task: programPath('worker/tasks/main'),
 };
 
 /**

@@ -1,9 +1,8 @@
 /** Adapter folders as PEFT writes them. */
 import { type Model, ZerofleetError } from '../../contracts/index.js';
-import { ADAPTER_CONFIG_FILE } from '../../platform/models/documents.js';
-import { paramOfPeft } from '../../platform/models/peft-names.js';
-import type { HeaderTensor, SafetensorsHeader } from '../../platform/safetensors/header.js';
-import { Check, type Static, Type } from '../../platform/schema.js';
+import { ADAPTER_CONFIG_FILE } from '../../formats/models/documents.js';
+import { paramOfPeft } from '../../formats/models/peft-names.js';
+import type { HeaderTensor, SafetensorsHeader } from '../../formats/safetensors/header.js';
 import {
   type Architecture,
   architectureOf,
@@ -14,7 +13,8 @@ import {
   modules,
   OUTPUT_PROJECTION,
   trainedArchitecture,
-} from '../../spec/index.js';
+} from '../../job-document/index.js';
+import { Check, type Static, Type } from '../../platform/schema.js';
 import { importedConfig, type ModelShape } from './config.js';
 
 type Adapter = NonNullable<Model['adapter']>;

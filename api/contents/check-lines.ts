@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Dataset } from '../../contracts/index.js';
 import { BadLine } from '../../contracts/jsonl/fields.js';
 import { badLine, type JsonlDocument, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl/line.js';
-import { type LineBatch, lineTooLong } from '../../platform/datasets/line-batches.js';
+import { type LineBatch, lineTooLong } from '../../formats/datasets/line-batches.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 
 /** Counts of what only lines can be. */

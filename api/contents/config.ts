@@ -1,5 +1,5 @@
 import { type FieldError, type ResolvedModelConfig, ZerofleetError } from '../../contracts/index.js';
-import { architectureOf, importConfig, type ModelParam, modelParams } from '../../spec/index.js';
+import { architectureOf, importConfig, type ModelParam, modelParams } from '../../job-document/index.js';
 
 /** Model shape from a `config.json`. */
 export interface ModelShape {

@@ -7,12 +7,12 @@ import {
   INDEX_FILE,
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
-} from '../../platform/models/documents.js';
-import { paramOfPeft } from '../../platform/models/peft-names.js';
-import { documentText } from '../../platform/models/read-document.js';
-import type { WeightTensor } from '../../platform/models/weights.js';
-import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
-import type { TorchFile } from '../../platform/torch-file/read.js';
+} from '../../formats/models/documents.js';
+import { paramOfPeft } from '../../formats/models/peft-names.js';
+import { documentText } from '../../formats/models/read-document.js';
+import type { WeightTensor } from '../../formats/models/weights.js';
+import type { SafetensorsHeader } from '../../formats/safetensors/header.js';
+import type { TorchFile } from '../../formats/torch-file/read.js';
 import { readAdapter } from './adapter.js';
 import { type ModelShape, shapeOf } from './config.js';
 import { DeepSpeedCheckpoint, type UploadedOptimizer } from './deepspeed/checkpoint.js';

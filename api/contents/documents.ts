@@ -1,15 +1,15 @@
 /** Limits and parsers of the model files that are read whole. */
 import { ZerofleetError } from '../../contracts/index.js';
-import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 import {
   CHAT_TEMPLATE_FILE,
   CONFIG_FILE,
   INDEX_FILE,
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
-} from '../../platform/models/documents.js';
-import { documentText, jsonObject, unreadable } from '../../platform/models/read-document.js';
-import { repeatedKey } from '../../platform/safetensors/json-keys.js';
+} from '../../formats/models/documents.js';
+import { documentText, jsonObject, unreadable } from '../../formats/models/read-document.js';
+import { repeatedKey } from '../../formats/safetensors/json-keys.js';
+import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 
 const MIB = 1024 * 1024;
 

@@ -1,13 +1,13 @@
 /** Inspection of model files in a worker thread (api/inspection/tasks.ts). */
 import { type Model, ZerofleetError } from '../../contracts/index.js';
-import { CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
-import { encodeWeights, type WeightDtype } from '../../platform/models/weights.js';
-import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
-import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
+import { CONFIG_FILE, TOKENIZER_FILE } from '../../formats/models/documents.js';
+import { encodeWeights, type WeightDtype } from '../../formats/models/weights.js';
+import type { SafetensorsHeader } from '../../formats/safetensors/header.js';
+import { parseSafetensorsHeader } from '../../formats/safetensors/read-header.js';
+import { rangeSource } from '../../formats/torch-file/byte-source.js';
+import { readTorchFile, type TorchFile } from '../../formats/torch-file/read.js';
+import { decodeTorchFile, encodeTorchFile } from '../../formats/torch-file/record.js';
 import type { ReadBytes } from '../../platform/threads/serve-tasks.js';
-import { rangeSource } from '../../platform/torch-file/byte-source.js';
-import { readTorchFile, type TorchFile } from '../../platform/torch-file/read.js';
-import { decodeTorchFile, encodeTorchFile } from '../../platform/torch-file/record.js';
 import { shapeOf } from './config.js';
 import { type CheckedModel, ModelContents } from './contents.js';
 import { DeepSpeedCheckpoint } from './deepspeed/checkpoint.js';

@@ -1,16 +1,16 @@
 /** The beginning of a dataset as a job reads it, in an inspection thread (api/inspection/tasks.ts). */
 import type { DataPreview } from '../../contracts/index.js';
 import { parseLine } from '../../contracts/jsonl/line.js';
-import { DataCounts } from '../../platform/encoding/data-summary.js';
+import { DataCounts } from '../../formats/encoding/data-summary.js';
 import type {
   DocumentEncoder,
   EncodedDocument,
   ReadableText,
-} from '../../platform/encoding/document-encoder.js';
-import { type EncoderSetup, makeEncoder, ofLine } from '../../platform/encoding/encode-batch.js';
-import { type TokenizerBytes, tokenizerTexts } from '../../platform/encoding/tokenizer-store.js';
-import { countTargets } from '../../platform/encoding/tokens.js';
-import { dataWarnings } from '../../spec/index.js';
+} from '../../formats/encoding/document-encoder.js';
+import { type EncoderSetup, makeEncoder, ofLine } from '../../formats/encoding/encode-batch.js';
+import { type TokenizerBytes, tokenizerTexts } from '../../formats/encoding/tokenizer-store.js';
+import { countTargets } from '../../formats/encoding/tokens.js';
+import { dataWarnings } from '../../job-document/index.js';
 
 export interface DataBeginning extends Omit<EncoderSetup, 'tokenizer'> {
   /** Whole lines of JSONL, or a text that may end inside of a character. */

@@ -1,7 +1,7 @@
 import { type ErrorCode, ZerofleetError } from '../../contracts/index.js';
-import type { WeightsFile } from '../../platform/models/weights.js';
-import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
-import type { TorchFileRecord } from '../../platform/torch-file/record.js';
+import type { WeightsFile } from '../../formats/models/weights.js';
+import type { SafetensorsHeader } from '../../formats/safetensors/header.js';
+import type { TorchFileRecord } from '../../formats/torch-file/record.js';
 
 /** Findings about one file of a model upload, kept for the check of the whole model. */
 export type ModelRecord =

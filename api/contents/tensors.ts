@@ -1,8 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { paramOfPeft } from '../../platform/models/peft-names.js';
-import { isWeightDtype, WEIGHT_DTYPES, type WeightTensor } from '../../platform/models/weights.js';
-import type { HeaderTensor, SafetensorsHeader } from '../../platform/safetensors/header.js';
-import { OUTPUT_PROJECTION } from '../../spec/index.js';
+import { paramOfPeft } from '../../formats/models/peft-names.js';
+import { isWeightDtype, WEIGHT_DTYPES, type WeightTensor } from '../../formats/models/weights.js';
+import type { HeaderTensor, SafetensorsHeader } from '../../formats/safetensors/header.js';
+import { OUTPUT_PROJECTION } from '../../job-document/index.js';
 import type { ModelShape } from './config.js';
 
 /** Header data of one weights file. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { TINY_TOKENIZER } from '../../platform/testing/models.js';
+import { TINY_TOKENIZER } from '../../formats/testing/models.js';
 import { describeTokenizer } from './tokenizer.js';
 
 t.test('tokenizer properties that jobs use', async (t) => {

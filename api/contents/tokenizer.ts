@@ -1,7 +1,7 @@
 import { type Model, ZerofleetError } from '../../contracts/index.js';
-import { unreadTokenizer } from '../../platform/models/documents.js';
-import { chatTemplateOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
-import { Tokenizer } from '../../platform/tokenizer/tokenizer.js';
+import { unreadTokenizer } from '../../formats/models/documents.js';
+import { chatTemplateOf, vocabSizeOf } from '../../formats/models/tokenizer.js';
+import { Tokenizer } from '../../formats/tokenizer/tokenizer.js';
 
 /** Equal to the limit of `data.chat_template`: records of models and jobs contain it. */
 const MAX_TEMPLATE_LENGTH = 100_000;

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
-import { LENGTH_BYTES } from '../../platform/safetensors/header.js';
-import { type SafetensorsFile, safetensorsHeaderBytes } from '../../platform/safetensors/read-header.js';
+import { LENGTH_BYTES } from '../../formats/safetensors/header.js';
+import { type SafetensorsFile, safetensorsHeaderBytes } from '../../formats/safetensors/read-header.js';
 
 /** Bytes `[begin, end)` of a file: the data of a tensor that needs a digest. */
 export interface WatchedTensor {

@@ -1,7 +1,6 @@
 import { type Dataset, datasetDocumentKey, datasetKey, ZerofleetError } from '../../contracts/index.js';
-import { putDatasetDocument } from '../../control/recovery/documents.js';
 import { newUlid } from '../../platform/random.js';
-import type { DatasetRecords } from '../../state/index.js';
+import { type DatasetRecords, putDatasetDocument } from '../../state/index.js';
 import { notFound } from '../access/found.js';
 import { untilAborted } from '../http/long-request.js';
 import type { StoreDatasetDeps } from './store-dataset.js';

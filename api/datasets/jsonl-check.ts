@@ -1,5 +1,5 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { type LineBatch, LineBatcher } from '../../platform/datasets/line-batches.js';
+import { type LineBatch, LineBatcher } from '../../formats/datasets/line-batches.js';
 import { type LineCounts, NO_LINES } from '../contents/check-lines.js';
 import type { ContentCheck } from './content-check.js';
 

@@ -1,9 +1,8 @@
 import { type Dataset, datasetDocumentKey, datasetKey } from '../../contracts/index.js';
-import { putDatasetDocument } from '../../control/recovery/documents.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import { newUlid } from '../../platform/random.js';
-import type { DatasetRecords, Projects } from '../../state/index.js';
+import { type DatasetRecords, type Projects, putDatasetDocument } from '../../state/index.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { mayBeRecorded } from '../copies/may-be-recorded.js';
 import { untilAborted } from '../http/long-request.js';

@@ -16,15 +16,14 @@ import {
   type UploadRequest,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { parser, putDocument } from '../../control/recovery/documents.js';
 import { uploadDocumentKey, uploadKey, uploadOutcomeKey } from '../../control/recovery/uploads.js';
-import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
+import { removeFolder } from '../../formats/checkpoint/remove-folder.js';
 import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
 import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { newUlid } from '../../platform/random.js';
 import { type Static, Type } from '../../platform/schema.js';
-import type { UploadSpace } from '../../state/index.js';
+import { parser, putDocument, type UploadSpace } from '../../state/index.js';
 import { found, notFound } from '../access/found.js';
 
 const Announced = Type.Object({

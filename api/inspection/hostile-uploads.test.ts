@@ -5,7 +5,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { LightMyRequestResponse } from 'fastify';
 import t from 'tap';
 import type { Dataset, Problem } from '../../contracts/index.js';
-import { modelFolder, TINY_CONFIG, tarOf } from '../../platform/testing/models.js';
+import { modelFolder, TINY_CONFIG, tarOf } from '../../formats/testing/models.js';
 import {
   configFile,
   emptyTensors,

@@ -7,7 +7,7 @@ import { testSpec } from '../../state/testing/jobs.js';
 import { MAX_METRICS } from './mlflow-client.js';
 import { batchesOf, paramsOf } from './mlflow-values.js';
 
-const golden = join(projectRoot(), 'platform', 'metric-files', 'golden', 'metrics.json');
+const golden = join(projectRoot(), 'formats', 'metric-files', 'golden', 'metrics.json');
 const { metrics }: { metrics: JobMetric[] } = JSON.parse(readFileSync(golden, 'utf8'));
 const [whole] = metrics as [JobMetric];
 /** Names that MLflow accepts: mlflow/utils/validation.py. */

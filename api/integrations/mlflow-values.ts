@@ -1,6 +1,6 @@
 /** Jobs in the terms of MLflow: params, metrics, tags, and batches of metrics. */
 import type { FinalJobState, Job, JobMetric, ResolvedJobSpec } from '../../contracts/index.js';
-import { valuesOf } from '../../platform/metric-files/values.js';
+import { valuesOf } from '../../formats/metric-files/values.js';
 import { MAX_PARAM_LENGTH, type MlflowMetric, type MlflowStatus, type MlflowText } from './mlflow-client.js';
 import { sectionsOf } from './values.js';
 

@@ -23,7 +23,7 @@ const golden = JSON.parse(
   readFileSync(join(projectRoot(), 'api', 'integrations', 'golden', 'wandb.json'), 'utf8'),
 );
 const given: { job: { created_at: string }; metrics: JobMetric[] } = JSON.parse(
-  readFileSync(join(projectRoot(), 'platform', 'metric-files', 'golden', 'metrics.json'), 'utf8'),
+  readFileSync(join(projectRoot(), 'formats', 'metric-files', 'golden', 'metrics.json'), 'utf8'),
 );
 const { config, tags, name, id, project } = golden.given;
 const labels = { team: 'docs', nightly: '', 'a-label-that-is-too-long': 'x'.repeat(64) };

@@ -1,6 +1,6 @@
 /** Jobs in the terms of W&B: config, tags, lines of the history, and the summary. */
 import type { FinalJobState, Job, JobMetric } from '../../contracts/index.js';
-import { valuesOf } from '../../platform/metric-files/values.js';
+import { valuesOf } from '../../formats/metric-files/values.js';
 import { parsedJson } from './tracker-client.js';
 import { sectionsOf } from './values.js';
 

@@ -5,7 +5,7 @@ import {
   type ResolvedJobSpec,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { DEFAULT_POOL, initFromOf, type RankBudget, resolveSpec } from '../../spec/index.js';
+import { DEFAULT_POOL, initFromOf, type RankBudget, resolveSpec } from '../../job-document/index.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';

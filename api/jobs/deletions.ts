@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { removeJobObjects } from '../../control/recovery/deletion.js';
-import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
+import { removeFolder } from '../../formats/checkpoint/remove-folder.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Periodic } from '../../platform/process/periodic.js';

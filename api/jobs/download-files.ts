@@ -6,15 +6,15 @@ import {
   type Job,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { type ExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
+import { type ExportRecord, readExportRecord } from '../../formats/checkpoint/export-record.js';
 import {
   checkpointExportPrefix,
   type ExportId,
   exportName,
   exportsPrefix,
   MANIFEST_FILE,
-} from '../../platform/checkpoint/layout.js';
-import { parseManifest } from '../../platform/checkpoint/manifest.js';
+} from '../../formats/checkpoint/layout.js';
+import { parseManifest } from '../../formats/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { type CheckpointHolds, DOWNLOAD_HOLDER, type JobRequests } from '../../state/index.js';
 import { checkpointNotFound, notFound } from '../access/found.js';

@@ -1,12 +1,12 @@
 import type { Estimate, ResolvedJobSpec } from '../../contracts/index.js';
-import { bestInstructionSet } from '../../platform/process/cpu.js';
 import {
   architectureOf,
   estimateWorld,
   feasibleWorldSizes,
   type Machine,
   numParams,
-} from '../../spec/index.js';
+} from '../../job-document/index.js';
+import { bestInstructionSet } from '../../platform/process/cpu.js';
 
 /** Memory requirement of a job for each number of ranks; without `sizes`, for each possible number. */
 export function estimateOf(

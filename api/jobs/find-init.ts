@@ -1,5 +1,5 @@
 import type { FieldError, JobSpec, Model } from '../../contracts/index.js';
-import { type InitFrom, initFromOf } from '../../spec/index.js';
+import { type InitFrom, initFromOf } from '../../job-document/index.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import { folderFault } from './bucket-faults.js';
 import { type InitLookup, NO_SOURCE } from './init-source.js';

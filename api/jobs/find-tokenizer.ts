@@ -1,5 +1,5 @@
 import type { Dataset, FieldError, JobSpec, Model } from '../../contracts/index.js';
-import { type InitSource, resolveTokenizer, tokenizerModel } from '../../spec/index.js';
+import { type InitSource, resolveTokenizer, tokenizerModel } from '../../job-document/index.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
 import { tokenizerFault } from './bucket-faults.js';

@@ -1,7 +1,7 @@
 import type { FieldError, FieldErrorCode } from '../../contracts/index.js';
-import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
+import { MANIFEST_FILE } from '../../formats/checkpoint/layout.js';
+import type { CheckpointSource, InitFrom, InitSource } from '../../job-document/index.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { CheckpointSource, InitFrom, InitSource } from '../../spec/index.js';
 import type { JobStorePort } from '../../state/index.js';
 
 /** Source of a job's initial weights, or the errors of finding it. */

@@ -1,6 +1,6 @@
 import type { JobMetric } from '../../contracts/index.js';
-import type { ReadMetrics } from '../../platform/metric-files/tensorboard.js';
-import { valuesOf } from '../../platform/metric-files/values.js';
+import type { ReadMetrics } from '../../formats/metric-files/tensorboard.js';
+import { valuesOf } from '../../formats/metric-files/values.js';
 
 /**
  * Downsamples items by step to at most `maxPoints`: all items if they are few enough; otherwise the first, the last, and per

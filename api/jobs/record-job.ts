@@ -4,8 +4,7 @@ import {
   type TraceHeaders,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { putAccepted, putSpec } from '../../control/recovery/documents.js';
-import { specKey } from '../../platform/checkpoint/layout.js';
+import { specKey } from '../../formats/checkpoint/layout.js';
 import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
 import { newUlid } from '../../platform/random.js';
 import {
@@ -13,6 +12,8 @@ import {
   type IdempotencyInput,
   idempotencyEntry,
   type JobStorePort,
+  putAccepted,
+  putSpec,
 } from '../../state/index.js';
 
 export interface RecordJobInput {

@@ -5,7 +5,7 @@ import {
   type ResolvedJobSpec,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { checkWeights } from '../../spec/index.js';
+import { checkWeights } from '../../job-document/index.js';
 import { invalidDocument } from './check-spec.js';
 
 /** Fills in the defaults of an export request. @throws ZerofleetError `validation_failed` */

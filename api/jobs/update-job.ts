@@ -1,8 +1,7 @@
 import { type Job, type JobPatch, type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
-import { keepDesired, keepSpec } from '../../control/recovery/documents.js';
+import { patchSpec } from '../../job-document/index.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { patchSpec } from '../../spec/index.js';
-import type { Condition, JobStorePort } from '../../state/index.js';
+import { type Condition, type JobStorePort, keepDesired, keepSpec } from '../../state/index.js';
 import { findJob } from '../access/found.js';
 import { invalidDocument } from './check-spec.js';
 

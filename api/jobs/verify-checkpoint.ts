@@ -4,9 +4,9 @@ import {
   isErrorCode,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
-import { type Manifest, type ManifestShard, parseManifest } from '../../platform/checkpoint/manifest.js';
-import { verifyShards } from '../../platform/checkpoint/verify.js';
+import { MANIFEST_FILE } from '../../formats/checkpoint/layout.js';
+import { type Manifest, type ManifestShard, parseManifest } from '../../formats/checkpoint/manifest.js';
+import { verifyShards } from '../../formats/checkpoint/verify.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 
 type Problem = CheckpointVerdict['problems'][number];

@@ -1,7 +1,7 @@
 /** Jobs that waited too long: the job store changes the record, the watch stores the document. */
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
-import { desiredKey } from '../../platform/checkpoint/layout.js';
+import { desiredKey } from '../../formats/checkpoint/layout.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { initialJob } from '../../state/index.js';

@@ -1,5 +1,11 @@
 import type { DryRun, Job, JobEvent, ResolvedJobSpec } from '../../contracts/index.js';
-import { flopsPerToken, resolveSteps, samplesPerEpoch, sequencesOfUnit, unitOf } from '../../spec/index.js';
+import {
+  flopsPerToken,
+  resolveSteps,
+  samplesPerEpoch,
+  sequencesOfUnit,
+  unitOf,
+} from '../../job-document/index.js';
 import type { ProjectRecords } from '../access/project-records.js';
 
 type Work = DryRun['work'];

@@ -1,6 +1,6 @@
 import type { JobMetric } from '../../contracts/index.js';
-import type { ReadMetrics } from '../../platform/metric-files/tensorboard.js';
-import { valuesOf } from '../../platform/metric-files/values.js';
+import type { ReadMetrics } from '../../formats/metric-files/tensorboard.js';
+import { valuesOf } from '../../formats/metric-files/values.js';
 
 /** Columns of every table, before those of values. */
 const FIXED = ['seq', 'position', 'at', 'step', 'epoch'] as const;

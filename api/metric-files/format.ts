@@ -1,4 +1,4 @@
-import type { MeasuredJob, ReadMetrics } from '../../platform/metric-files/tensorboard.js';
+import type { MeasuredJob, ReadMetrics } from '../../formats/metric-files/tensorboard.js';
 
 /** A form of metrics as a file. */
 export interface MetricFormat {

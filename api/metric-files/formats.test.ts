@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { JobMetric } from '../../contracts/index.js';
-import type { MeasuredJob } from '../../platform/metric-files/tensorboard.js';
-import { valuesOf } from '../../platform/metric-files/values.js';
+import type { MeasuredJob } from '../../formats/metric-files/tensorboard.js';
+import { valuesOf } from '../../formats/metric-files/values.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { testPython } from '../../platform/testing/python.js';
 import { METRIC_FORMATS } from './formats.js';
 
-const golden = (name: string) => join(projectRoot(), 'platform', 'metric-files', 'golden', name);
+const golden = (name: string) => join(projectRoot(), 'formats', 'metric-files', 'golden', name);
 const { job, metrics }: { job: MeasuredJob; metrics: JobMetric[] } = JSON.parse(
   readFileSync(golden('metrics.json'), 'utf8'),
 );

@@ -1,4 +1,4 @@
-import { eventFileName, eventRecords, type ReadMetrics } from '../../platform/metric-files/tensorboard.js';
+import { eventFileName, eventRecords, type ReadMetrics } from '../../formats/metric-files/tensorboard.js';
 import { csvLines } from './csv.js';
 import type { MetricFormat } from './format.js';
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { MeasuredJob, ReadMetrics } from '../../platform/metric-files/tensorboard.js';
+import type { MeasuredJob, ReadMetrics } from '../../formats/metric-files/tensorboard.js';
 import { onClosed, untilAborted } from '../http/long-request.js';
 import type { MetricFormat } from './format.js';
 

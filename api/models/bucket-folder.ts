@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Model, ZerofleetError } from '../../contracts/index.js';
+import { CONFIG_FILE, TOKENIZER_FILE } from '../../formats/models/documents.js';
 import { type DatasetSources, folderUri } from '../../platform/dataset-sources.js';
-import { CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
 import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import { missing } from '../contents/contents.js';
 import { requireDocumentSize } from '../contents/documents.js';

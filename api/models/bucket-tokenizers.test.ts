@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { TINY_TOKENIZER } from '../../platform/testing/models.js';
+import { TINY_TOKENIZER } from '../../formats/testing/models.js';
 import { startTestInspector } from '../testing/inspector.js';
 import { BucketTokenizers } from './bucket-tokenizers.js';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Model } from '../../contracts/index.js';
+import { TOKENIZER_FILE } from '../../formats/models/documents.js';
 import type { DatasetSources } from '../../platform/dataset-sources.js';
-import { TOKENIZER_FILE } from '../../platform/models/documents.js';
 import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import { requireDocumentSize } from '../contents/documents.js';
 import type { Inspector } from '../inspection/inspector.js';

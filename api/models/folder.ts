@@ -6,7 +6,7 @@ import {
   COMPANION_FILES,
   CONFIG_FILE,
   INDEX_FILE,
-} from '../../platform/models/documents.js';
+} from '../../formats/models/documents.js';
 import { inCheckpoint } from '../contents/deepspeed/names.js';
 import { type ArchiveFile, archiveFiles } from './archive.js';
 import { collectBytes } from './collect-bytes.js';

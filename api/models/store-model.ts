@@ -1,9 +1,8 @@
 import { type Model, modelDocumentKey, ZerofleetError } from '../../contracts/index.js';
-import { putModelDocument } from '../../control/recovery/documents.js';
+import { TOKENIZER_FILE } from '../../formats/models/documents.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import { TOKENIZER_FILE } from '../../platform/models/documents.js';
 import { newUlid } from '../../platform/random.js';
-import type { ModelRecords, Projects } from '../../state/index.js';
+import { type ModelRecords, type Projects, putModelDocument } from '../../state/index.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { mayBeRecorded } from '../copies/may-be-recorded.js';
 import { untilAborted } from '../http/long-request.js';

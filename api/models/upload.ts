@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { type ExportFile, type Model, ZerofleetError } from '../../contracts/index.js';
-import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
+import { ChunkChecksums } from '../../formats/checkpoint/verify.js';
 import {
   ADAPTER_CONFIG_FILE,
   CONFIG_FILE,
   TOKENIZER_FILE,
   TOKENIZER_FILES,
-} from '../../platform/models/documents.js';
-import { modelFileKey, WEIGHTS_FILE } from '../../platform/models/weights.js';
+} from '../../formats/models/documents.js';
+import { modelFileKey, WEIGHTS_FILE } from '../../formats/models/weights.js';
 import type { ObjectStore, PutBody, PutOptions } from '../../platform/object-store/common/port.js';
 import { missing } from '../contents/contents.js';
 import { requireDocumentSize } from '../contents/documents.js';

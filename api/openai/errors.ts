@@ -1,6 +1,6 @@
 /** Errors in the shape of the translated API: `{error: {message, type, param, code}}`. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError } from '../../client/index.js';
+import { ApiError } from '../../clients/typescript/index.js';
 import type { ErrorCode, FieldError, Problem } from '../../contracts/index.js';
 import { describeError } from '../http/describe-error.js';
 import { CHALLENGE, RETRY_AFTER_SECONDS, toProblem } from '../http/problem.js';

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { MultipartFile } from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { FileDeleted, FileObject } from 'openai/resources/files';
-import { bodyOf } from '../../client/transport.js';
+import { bodyOf } from '../../clients/typescript/transport.js';
 import type { Dataset } from '../../contracts/index.js';
 import { notSupported, Refusal } from './errors.js';
 import { jobOfResults, resultsFile, resultsOf } from './jobs/results.js';

@@ -1,9 +1,9 @@
 /** `/models`: uploaded models, and what jobs trained, as `ft:BASE:PROJECT:SUFFIX:ID` of a job or a checkpoint. */
 import type { FastifyInstance } from 'fastify';
 import type { Model as ListedModel, ModelDeleted } from 'openai/resources/models';
-import { collect, type Zerofleet } from '../../client/index.js';
+import { collect, type Zerofleet } from '../../clients/typescript/index.js';
 import type { Job, JobSpec, Model } from '../../contracts/index.js';
-import { architectureOf, importConfig } from '../../spec/index.js';
+import { architectureOf, importConfig } from '../../job-document/index.js';
 import { notFound } from './errors.js';
 import { LABELS } from './labels.js';
 import { ownApi } from './own-api.js';

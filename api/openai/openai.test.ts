@@ -1,7 +1,7 @@
 /** The translated API through the official client. */
 import OpenAI, { type APIError, toFile } from 'openai';
 import t, { type Test } from 'tap';
-import { modelFolder, tarOf } from '../../platform/testing/models.js';
+import { modelFolder, tarOf } from '../../formats/testing/models.js';
 import { storedKeys, upload } from '../testing/model-uploads.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
 import { claimAndTrain } from '../testing/training.js';

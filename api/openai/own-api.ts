@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream as NodeStream } from 'node:stream/web';
 import type { FastifyRequest, InjectOptions } from 'fastify';
-import { Zerofleet } from '../../client/index.js';
+import { Zerofleet } from '../../clients/typescript/index.js';
 import { sendInside } from '../http/inside.js';
 
 /** Never resolved: requests stay inside of this process. */

@@ -8,12 +8,12 @@ import { registerStatic } from './protection.js';
 /** Names of these files have a hash of their content. */
 const HASHED = '/assets/';
 
-/** The console: the files that Vite made of `web/`, with `index.html` at `/`. It uses the HTTP API like any other client. */
+/** The console: the files that Vite made of `clients/console/`, with `index.html` at `/`. It uses the HTTP API like any other client. */
 export default fp(
   async (app: FastifyInstance) => {
     await registerStatic(app, async (scope) => {
       await scope.register(fastifyStatic, {
-        root: join(projectRoot(), 'web', 'build'),
+        root: join(projectRoot(), 'clients', 'console', 'build'),
         // One route per file: any other path is a `route_not_found`.
         wildcard: false,
         // Beside each file lie its compressed forms.

@@ -29,7 +29,7 @@ export default fp(
         // Under /docs the page is served by the server that it describes.
         specification: { document: { ...document, servers: [{ url: '/' }] } as never },
       });
-      const icon = readFileSync(join(projectRoot(), 'web', 'build', 'icon.svg'));
+      const icon = readFileSync(join(projectRoot(), 'clients', 'console', 'build', 'icon.svg'));
       await scope.register(swaggerUi, {
         routePrefix: '/docs',
         staticCSP: CONTENT_SECURITY_POLICY,

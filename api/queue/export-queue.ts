@@ -9,7 +9,7 @@ import {
   REDIS_PREFIX,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { editName, exportName } from '../../platform/checkpoint/layout.js';
+import { editName, exportName } from '../../formats/checkpoint/layout.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { disconnectRedis, openRedis, redisError } from '../../platform/redis/connect.js';
 import type { EditPort, EditProgress, ExportPort, ExportProgress, FoundEdit } from '../services.js';

@@ -3,10 +3,10 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
 import type { CheckpointTensorPage } from '../../contracts/types.js';
-import { type Manifest, parseManifest } from '../../platform/checkpoint/manifest.js';
-import { planReads } from '../../platform/checkpoint/read-plan.js';
-import { statesOf } from '../../platform/checkpoint/shard-contents.js';
-import type { ChecksummedFile } from '../../platform/checkpoint/verified-chunks.js';
+import { type Manifest, parseManifest } from '../../formats/checkpoint/manifest.js';
+import { planReads } from '../../formats/checkpoint/read-plan.js';
+import { statesOf } from '../../formats/checkpoint/shard-contents.js';
+import type { ChecksummedFile } from '../../formats/checkpoint/verified-chunks.js';
 
 /** MANIFEST.json. */
 interface InManifest {

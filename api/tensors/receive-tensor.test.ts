@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
+import { type HeaderTensor, safetensorsHeader } from '../../formats/safetensors/header.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
-import { type HeaderTensor, safetensorsHeader } from '../../platform/safetensors/header.js';
 import { type ReplacedTensor, receiveTensor } from './receive-tensor.js';
 
 const TENSOR: ReplacedTensor = { name: 'w', state: 'master', shape: [3, 2], precision: 'bf16' };

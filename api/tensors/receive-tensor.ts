@@ -6,9 +6,9 @@ import {
   type TensorValues,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { BYTES_PER_ELEMENT } from '../../platform/checkpoint/shard-contents.js';
+import { BYTES_PER_ELEMENT } from '../../formats/checkpoint/shard-contents.js';
+import { parseSafetensorsHeader, safetensorsHeaderBytes } from '../../formats/safetensors/read-header.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { parseSafetensorsHeader, safetensorsHeaderBytes } from '../../platform/safetensors/read-header.js';
 
 /** The header of a file with one tensor. */
 const MAX_HEADER_BYTES = 64 * 1024;

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
-import { BYTES_PER_ELEMENT } from '../../platform/checkpoint/shard-contents.js';
-import { VerifiedChunks } from '../../platform/checkpoint/verified-chunks.js';
+import { BYTES_PER_ELEMENT } from '../../formats/checkpoint/shard-contents.js';
+import { VerifiedChunks } from '../../formats/checkpoint/verified-chunks.js';
+import { safetensorsHeader } from '../../formats/safetensors/header.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import { onClosed } from '../http/long-request.js';
 import type { FoundTensor } from './find-tensor.js';
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import tar from 'tar-stream';
+import { collect } from '../../formats/testing/byte-source.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { collect } from '../../platform/testing/byte-source.js';
 
 const PACKED = {
   deepspeed: 'api/contents/deepspeed/golden/deepspeed.tar.br',

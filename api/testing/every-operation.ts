@@ -2,8 +2,8 @@
 import type { InjectOptions } from 'fastify';
 import { ulid } from 'ulid';
 import type { OperationId, Scope, Upload } from '../../contracts/index.js';
-import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
-import { testModel } from '../../platform/testing/models.js';
+import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
+import { testModel } from '../../formats/testing/models.js';
 import { smallSpec, type TestStack } from './stack.js';
 import { checkpointOf, claimAndTrain } from './training.js';
 

@@ -1,8 +1,8 @@
 /** Generators of hostile uploads: deep, large, many, or odd. */
 import { gzipSync } from 'node:zlib';
 import tar from 'tar-stream';
-import { TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
-import { zipArchive } from '../../platform/torch-file/zip-write.js';
+import { TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../formats/testing/models.js';
+import { zipArchive } from '../../formats/torch-file/zip-write.js';
 
 const WEIGHTS = 'model.safetensors';
 

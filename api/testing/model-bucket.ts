@@ -1,8 +1,8 @@
 /** A server that may copy from a bucket with a model. */
 import type { Test } from 'tap';
 import type { Model, Page } from '../../contracts/index.js';
+import { modelFolder } from '../../formats/testing/models.js';
 import { S3DatasetSources } from '../../platform/dataset-sources.js';
-import { modelFolder } from '../../platform/testing/models.js';
 import { type Fate, S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import type { JobStorePort } from '../../state/index.js';
 import { smallSpec, startTestStack, type TestStack } from './stack.js';

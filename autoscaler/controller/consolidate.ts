@@ -2,6 +2,7 @@
  * Machines to vacate: their jobs fit on other machines, and the machine has cost more since then than moving them.
  * This is the rule of ski rental, which needs no forecast: moves never cost more than unneeded machines have cost.
  */
+
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { vacatable } from '../../scheduler/vacate.js';
 import { type KnownMachine, MAX_GAP_MS } from './observe.js';

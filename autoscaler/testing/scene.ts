@@ -1,4 +1,5 @@
 /** Helpers for one decision of the controller on a snapshot written by a test. */
+
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { snapshotOf } from '../../scheduler/testing/pool.js';
 import { decide } from '../controller/decide.js';

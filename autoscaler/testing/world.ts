@@ -1,4 +1,5 @@
 /** Simulated pool: machines start when they are wanted, agents register on them, and time passes at once. */
+
 import { type PoolPolicy, poolPolicies } from '../../platform/config/autoscale-pools.js';
 import { snapshotOf } from '../../scheduler/testing/pool.js';
 import { decide } from '../controller/decide.js';

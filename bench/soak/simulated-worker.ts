@@ -15,7 +15,7 @@ import {
 import { redisOptions } from '../../platform/redis/connect.js';
 import type { JobStorePort, MetricInput } from '../../state/index.js';
 import { testWorker } from '../../state/testing/workers.js';
-import { deferred } from '../../worker/common/deferred.js';
+import { deferred } from '../../worker/shared/deferred.js';
 
 const LEASE_MS = 30_000;
 /** Lease of a worker that is killed: its jobs are released after this time. */

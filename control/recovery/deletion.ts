@@ -9,13 +9,12 @@ import {
   exportsPrefix,
   resultKey,
   specKey,
-} from '../../platform/checkpoint/layout.js';
-import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
+} from '../../formats/checkpoint/layout.js';
+import { removeFolder } from '../../formats/checkpoint/remove-folder.js';
 import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { type Static, Type } from '../../platform/schema.js';
-import type { DeletedJob } from '../../state/index.js';
-import { parser, putDocument } from './documents.js';
+import { type DeletedJob, parser, putDocument } from '../../state/index.js';
 
 export const DeletedDocument = Type.Object({
   format_version: Type.Literal(1),

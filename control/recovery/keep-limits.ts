@@ -1,6 +1,5 @@
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { JobStorePort } from '../../state/index.js';
-import { keepDesired } from './documents.js';
+import { type JobStorePort, keepDesired } from '../../state/index.js';
 
 /**
  * Stores in the object store that jobs were stopped by a limit, so that a rebuilt job store does not run them

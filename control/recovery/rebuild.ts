@@ -1,6 +1,6 @@
 import { decodeTime } from 'ulid';
 import type { Job, JobState, StateChange } from '../../contracts/index.js';
-import { tokensPerStep } from '../../spec/index.js';
+import { tokensPerStep } from '../../job-document/index.js';
 import { IDEMPOTENCY_TTL_MS, initialJob, progressOf, type RestoredJob } from '../../state/index.js';
 import type { StoredJob } from './stored-job.js';
 

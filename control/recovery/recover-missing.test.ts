@@ -1,10 +1,16 @@
 /** `recover` with a Redis that has lost some of its records. */
 import t from 'tap';
 import { ulid } from 'ulid';
-import { idempotencyEntry } from '../../state/index.js';
+import {
+  idempotencyEntry,
+  putAccepted,
+  putDatasetDocument,
+  putDesired,
+  putQuotaDocument,
+  putSpec,
+} from '../../state/index.js';
 import { testDataset, testSpec } from '../../state/testing/jobs.js';
 import { checkpoint, create, dataset, jobOf, LEASE_MS, run, stores } from '../testing/recovery.js';
-import { putAccepted, putDatasetDocument, putDesired, putQuotaDocument, putSpec } from './documents.js';
 
 t.test('after a failover missing records are restored, and existing ones stay as they are', async (t) => {
   const s = await stores(t);

@@ -1,7 +1,15 @@
 import t from 'tap';
 import { ulid } from 'ulid';
-import { MANIFEST_FILE, pinKey } from '../../platform/checkpoint/layout.js';
-import { resolveSteps } from '../../spec/index.js';
+import { MANIFEST_FILE, pinKey } from '../../formats/checkpoint/layout.js';
+import { resolveSteps } from '../../job-document/index.js';
+import {
+  keepSpec,
+  putDatasetDocument,
+  putDesired,
+  putQuotaDocument,
+  putResult,
+  putSpec,
+} from '../../state/index.js';
 import { testDataset, testSpec } from '../../state/testing/jobs.js';
 import {
   checkpoint,
@@ -13,14 +21,6 @@ import {
   run,
   stores,
 } from '../testing/recovery.js';
-import {
-  keepSpec,
-  putDatasetDocument,
-  putDesired,
-  putQuotaDocument,
-  putResult,
-  putSpec,
-} from './documents.js';
 import { EPOCH_JUMP } from './rebuild.js';
 
 t.test('everything is restored to its project', async (t) => {

@@ -5,18 +5,21 @@
  * stays so.
  */
 import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
-import { deletedKey } from '../../platform/checkpoint/layout.js';
+import { deletedKey } from '../../formats/checkpoint/layout.js';
 import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type {
-  DatasetRecords,
-  JobRequests,
-  JobRestore,
-  ModelRecords,
-  Projects,
-  UploadSpace,
+import {
+  type DatasetRecords,
+  type JobRequests,
+  type JobRestore,
+  type ModelRecords,
+  type Projects,
+  parseDataset,
+  parseModel,
+  parseQuota,
+  putDesired,
+  type UploadSpace,
 } from '../../state/index.js';
-import { parseDataset, parseModel, parseQuota, putDesired } from './documents.js';
 import { rebuild } from './rebuild.js';
 import { jobKeys, readStoredJob } from './stored-job.js';
 import { restoreUpload } from './uploads.js';

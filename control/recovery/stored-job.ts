@@ -1,6 +1,6 @@
 import { epochOf } from '../../contracts/execution.js';
 import { type Checkpoint, ZerofleetError } from '../../contracts/index.js';
-import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
+import { checkpointOf } from '../../formats/checkpoint/checkpoint-of.js';
 import {
   checkpointKey,
   checkpointsPrefix,
@@ -13,8 +13,8 @@ import {
   type SaveId,
   type SaveOrder,
   specKey,
-} from '../../platform/checkpoint/layout.js';
-import { parseManifest } from '../../platform/checkpoint/manifest.js';
+} from '../../formats/checkpoint/layout.js';
+import { parseManifest } from '../../formats/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import {
   type DesiredDocument,
@@ -23,7 +23,7 @@ import {
   parseSpec,
   type ResultDocument,
   type SpecDocument,
-} from './documents.js';
+} from '../../state/index.js';
 
 /** State of one job in the object store. */
 export interface StoredJob {

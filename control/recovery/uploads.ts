@@ -2,8 +2,7 @@
 
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Type } from '../../platform/schema.js';
-import type { UploadSpace } from '../../state/index.js';
-import { parser } from './documents.js';
+import { parser, type UploadSpace } from '../../state/index.js';
 
 const parseSize = parser(
   Type.Object({ id: Type.String(), project: Type.String(), bytes: Type.Integer({ minimum: 1 }) }),

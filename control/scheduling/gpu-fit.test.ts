@@ -1,5 +1,5 @@
 import t from 'tap';
-import { gpuRankBytes, offloadedBytes } from '../../spec/index.js';
+import { gpuRankBytes, offloadedBytes } from '../../job-document/index.js';
 import { testSpec } from '../../state/testing/jobs.js';
 import { testGpu, testWorker } from '../../state/testing/workers.js';
 import { budgetOf, misfitOf } from './gpu-fit.js';

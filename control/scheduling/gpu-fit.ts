@@ -7,7 +7,7 @@ import {
   gpuMisfit,
   hostMisfit,
   type RankBudget,
-} from '../../spec/index.js';
+} from '../../job-document/index.js';
 import type { WorkerAnnouncement } from '../../state/index.js';
 
 /** Live workers of the job's pool, draining or not. */

@@ -1,8 +1,7 @@
 import { ERROR_CATALOGUE, type JobFailure, type ZerofleetError } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { JobStorePort } from '../../state/index.js';
-import { putResult } from '../recovery/documents.js';
+import { type JobStorePort, putResult } from '../../state/index.js';
 import { misfitOf } from './gpu-fit.js';
 
 export interface RefusalOptions {

@@ -6,7 +6,7 @@
  */
 import { epochOf } from '../../contracts/execution.js';
 import { datasetDocumentKey, isFinal, type Job, modelDocumentKey } from '../../contracts/index.js';
-import { exportRecordKey } from '../../platform/checkpoint/export-record.js';
+import { exportRecordKey } from '../../formats/checkpoint/export-record.js';
 import {
   deletedKey,
   desiredKey,
@@ -14,11 +14,10 @@ import {
   MANIFEST_FILE,
   parseCheckpointDirectory,
   specKey,
-} from '../../platform/checkpoint/layout.js';
+} from '../../formats/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { JobStorePort } from '../../state/index.js';
+import { type JobStorePort, parseSpec } from '../../state/index.js';
 import { type DeletedDocument, readDeleted } from '../recovery/deletion.js';
-import { parseSpec } from '../recovery/documents.js';
 import type { Folder } from './folders.js';
 
 export interface Stores {

@@ -6,15 +6,21 @@ import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { ulid } from 'ulid';
 import { datasetKey, type Job } from '../../contracts/index.js';
-import { checkpointDirectory, checkpointKey, desiredKey, specKey } from '../../platform/checkpoint/layout.js';
+import { checkpointDirectory, checkpointKey, desiredKey, specKey } from '../../formats/checkpoint/layout.js';
+import { testModel } from '../../formats/testing/models.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { keepsCreateOnly, PROBES } from '../../platform/object-store/probe.js';
-import { testModel } from '../../platform/testing/models.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
-import { type JobStorePort, openJobStore } from '../../state/index.js';
+import {
+  type JobStorePort,
+  openJobStore,
+  putAccepted,
+  putDatasetDocument,
+  putModelDocument,
+  putSpec,
+} from '../../state/index.js';
 import { executionAt, noteExecutions } from '../../state/testing/executions.js';
 import { testDataset, testSpec } from '../../state/testing/jobs.js';
-import { putAccepted, putDatasetDocument, putModelDocument, putSpec } from '../recovery/documents.js';
 import { type SweepOptions, type Swept, sweep } from './sweep.js';
 
 const dataset = testDataset();

@@ -6,15 +6,20 @@ import { pathToFileURL } from 'node:url';
 import { ulid } from 'ulid';
 import { type Execution, epochOf } from '../../contracts/execution.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
-import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
-import { checkpointDirectory, checkpointKey, MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
-import { encodeManifest, type Manifest } from '../../platform/checkpoint/manifest.js';
+import { checkpointOf } from '../../formats/checkpoint/checkpoint-of.js';
+import { checkpointDirectory, checkpointKey, MANIFEST_FILE } from '../../formats/checkpoint/layout.js';
+import { encodeManifest, type Manifest } from '../../formats/checkpoint/manifest.js';
+import { testManifest } from '../../formats/testing/checkpoints.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
-import { testManifest } from '../../platform/testing/checkpoints.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
-import { type JobStorePort, openJobStore } from '../../state/index.js';
+import {
+  type JobStorePort,
+  openJobStore,
+  putAccepted,
+  putDatasetDocument,
+  putSpec,
+} from '../../state/index.js';
 import { testDataset, testSpec } from '../../state/testing/jobs.js';
-import { putAccepted, putDatasetDocument, putSpec } from '../recovery/documents.js';
 import { recover } from '../recovery/recover.js';
 
 export const LEASE_MS = 60_000;

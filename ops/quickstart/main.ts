@@ -2,13 +2,13 @@
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Zerofleet } from '../../client/index.js';
+import { Zerofleet } from '../../clients/typescript/index.js';
 import { type Config, loadConfig } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { endSignal, explainStartError } from '../../stack/program.js';
-import { type Stack, startStack } from '../../stack/stack.js';
 import { sampleText } from '../sample/sample-text.js';
+import { endSignal, explainStartError } from '../stack/program.js';
+import { type Stack, startStack } from '../stack/stack.js';
 import { buildCorpus } from './corpus.js';
 import { Quickstart, QuickstartError, type QuickstartResult } from './run.js';
 

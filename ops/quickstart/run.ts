@@ -1,6 +1,6 @@
 /** Steps of the quickstart, using the HTTP API only. */
 
-import { ApiError, collect, type Zerofleet } from '../../client/index.js';
+import { ApiError, collect, type Zerofleet } from '../../clients/typescript/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { jobProgressView } from './progress.js';
 import { chooseSteps } from './steps.js';

@@ -4,10 +4,10 @@ import { JOB_STATES } from '../../contracts/index.js';
 import { type Recovered, recover } from '../../control/recovery/recover.js';
 import type { Config } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import { configFor } from '../../stack/config.js';
-import { UsageError } from '../../stack/options.js';
-import { explainStartError } from '../../stack/program.js';
-import { withStores } from '../../stack/with-stores.js';
+import { configFor } from '../stack/config.js';
+import { UsageError } from '../stack/options.js';
+import { explainStartError } from '../stack/program.js';
+import { withStores } from '../stack/with-stores.js';
 
 /** Runs it with the stack's configuration; sets the exit code. */
 export async function main(args: readonly string[]): Promise<void> {

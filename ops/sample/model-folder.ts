@@ -1,7 +1,7 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { architectureOf, importConfig } from '../../job-document/index.js';
 import { AnswerEngine, type ModelConfig, paramTable } from '../../native/js/index.js';
-import { architectureOf, importConfig } from '../../spec/index.js';
 
 /** Tokens of the longest text. */
 const MAX_CONTEXT = 4096;

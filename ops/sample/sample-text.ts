@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { drawText } from '../../native/js/index.js';
-import { BytesTokenizer } from '../../platform/encoding/bytes-tokenizer.js';
-import { HfTokenizer } from '../../platform/encoding/hf-tokenizer.js';
-import type { PromptTokenizer } from '../../platform/encoding/prompt-tokenizer.js';
+import { BytesTokenizer } from '../../formats/encoding/bytes-tokenizer.js';
+import { HfTokenizer } from '../../formats/encoding/hf-tokenizer.js';
+import type { PromptTokenizer } from '../../formats/encoding/prompt-tokenizer.js';
 import {
   SPECIAL_TOKENS_FILE,
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
-} from '../../platform/models/documents.js';
+} from '../../formats/models/documents.js';
+import { drawText } from '../../native/js/index.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
 import { loadEngine } from './model-folder.js';
 

@@ -3,10 +3,10 @@ import { parseArgs } from 'node:util';
 import { DEFAULT_GRACE_MS, type FoundLeftover, type Swept, sweep } from '../../control/sweep/sweep.js';
 import type { Config } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import { configFor } from '../../stack/config.js';
-import { UsageError } from '../../stack/options.js';
-import { explainStartError } from '../../stack/program.js';
-import { withStores } from '../../stack/with-stores.js';
+import { configFor } from '../stack/config.js';
+import { UsageError } from '../stack/options.js';
+import { explainStartError } from '../stack/program.js';
+import { withStores } from '../stack/with-stores.js';
 
 const HOUR_MS = 3_600_000;
 

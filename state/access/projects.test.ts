@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job, JobSpec, ProjectQuota } from '../../contracts/index.js';
-import { testModel } from '../../platform/testing/models.js';
+import { testModel } from '../../formats/testing/models.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { openJobStore } from '../job-store.js';
 import type { JobStorePort } from '../port.js';

@@ -9,9 +9,9 @@ import {
   type StateChange,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { baseOf, datasetsOf, gpuBytesBySize, leafCount, modelsOf } from '../../job-document/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { randomPiece } from '../../platform/random.js';
-import { baseOf, datasetsOf, gpuBytesBySize, leafCount, modelsOf } from '../../spec/index.js';
 import { limitFields, usageOf } from '../core/limits.js';
 import type { GrantedClaim } from './attempts-port.js';
 import { CONTROL_FIELDS, controlFields, controlOf } from './control.js';

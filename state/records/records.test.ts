@@ -1,7 +1,7 @@
 /** Datasets, API keys and the readiness check. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
-import { testModel } from '../../platform/testing/models.js';
+import { testModel } from '../../formats/testing/models.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import type { NamedPageRequest } from '../core/paging.js';
 import { openJobStore } from '../job-store.js';

@@ -1,6 +1,6 @@
 import { ulid } from 'ulid';
 import type { Dataset, Job, JobSpec, ResolvedJobSpec, TraceHeaders } from '../../contracts/index.js';
-import { resolveSpec } from '../../spec/index.js';
+import { resolveSpec } from '../../job-document/index.js';
 import type { JobStorePort } from '../port.js';
 
 /** Returns a dataset record without bytes in an object store. */

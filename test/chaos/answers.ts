@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError, type Zerofleet } from '../../client/index.js';
+import { ApiError, type Zerofleet } from '../../clients/typescript/index.js';
 import type { Random } from './random.js';
 
 /** Questions, which differ in their seed. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { collect, type Zerofleet } from '../../client/index.js';
-import { desiredKey, resultKey, specKey } from '../../platform/checkpoint/layout.js';
+import { collect, type Zerofleet } from '../../clients/typescript/index.js';
+import { desiredKey, resultKey, specKey } from '../../formats/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { PROBES } from '../../platform/object-store/probe.js';
 import type { Workload } from './workload.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Zerofleet } from '../../client/index.js';
+import { Zerofleet } from '../../clients/typescript/index.js';
 import { programPath } from '../../platform/process/programs.js';
 import { freePort } from '../../platform/testing/free-port.js';
 import { testProgram } from '../../platform/testing/test-program.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError } from '../../client/index.js';
+import { ApiError } from '../../clients/typescript/index.js';
 
 const RETRY_MS = 150;
 const REQUEST_TIMEOUT_MS = 8_000;

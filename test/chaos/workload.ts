@@ -1,4 +1,4 @@
-import { ApiError, collect, type Zerofleet } from '../../client/index.js';
+import { ApiError, collect, type Zerofleet } from '../../clients/typescript/index.js';
 import { isFinal, type Job, type JobSpec } from '../../contracts/index.js';
 import { smallJob } from '../support/specs.js';
 import type { Random } from './random.js';

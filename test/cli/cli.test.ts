@@ -9,8 +9,8 @@ import t from 'tap';
 import { ADMIN_KEY, smallSpec } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
 import type { Job } from '../../contracts/index.js';
+import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 import { until } from '../../platform/testing/waiting.js';
 import { commandLine, start } from './command-line.js';
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import type { Test } from 'tap';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
-import type { Environment } from '../../cli/context.js';
-import { runCli } from '../../cli/program.js';
+import type { Environment } from '../../clients/cli/context.js';
+import { runCli } from '../../clients/cli/program.js';
 import { projectRoot } from '../../platform/process/root.js';
 
 class Collected extends Writable {

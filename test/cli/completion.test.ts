@@ -51,7 +51,7 @@ t.test('names and ids of objects', async (t) => {
 
 /** Completions that a shell offers for words, of which the last is incomplete; null if the shell is not installed. */
 function offered(shell: 'bash' | 'zsh' | 'fish', script: string, words: string[]): string[] | null {
-  const cli = `import('${join(projectRoot(), 'dist/cli/main.js')}').then(({ main }) => main(process.argv.slice(1)))`;
+  const cli = `import('${join(projectRoot(), 'dist/clients/cli/main.js')}').then(({ main }) => main(process.argv.slice(1)))`;
   const program = `zerofleet() { node -e "${cli}" -- "$@"; }`;
   const line = words.map((word) => `'${word}'`).join(' ');
   const asks = {

@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { downloadFile, type FetchFile, type FileDownload, pathIn } from '../../cli/download-file.js';
-import { ApiError } from '../../client/index.js';
+import { downloadFile, type FetchFile, type FileDownload, pathIn } from '../../clients/cli/download-file.js';
+import { ApiError } from '../../clients/typescript/index.js';
 
 const CONTENT = randomBytes(300_000);
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');

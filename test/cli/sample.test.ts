@@ -5,7 +5,7 @@ import t from 'tap';
 import { ADMIN_KEY, CHATS, startTestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
 import type { Checkpoint, Model, SampleTask } from '../../contracts/index.js';
-import { modelFolder } from '../../platform/testing/models.js';
+import { modelFolder } from '../../formats/testing/models.js';
 import { commandLine } from './command-line.js';
 
 t.test('a continued text, and a chat', async (t) => {

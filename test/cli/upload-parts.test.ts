@@ -6,7 +6,7 @@ import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
-import { runCli } from '../../cli/program.js';
+import { runCli } from '../../clients/cli/program.js';
 import { projectRoot } from '../../platform/process/root.js';
 
 const PART_BYTES = 1_000;

@@ -4,10 +4,10 @@ import t, { type Test } from 'tap';
 import { parse } from 'yaml';
 import { ADMIN_KEY, smallSpec, startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
-import { ApiError, collect, Zerofleet } from '../../client/index.js';
+import { ApiError, collect, Zerofleet } from '../../clients/typescript/index.js';
 import type { Checkpoint } from '../../contracts/index.js';
+import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 
 const TEXT = 'to be or not to be, that is the question. '.repeat(40);
 

@@ -5,7 +5,7 @@ import { cp, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
-import { collect, type Zerofleet } from '../../client/index.js';
+import { collect, type Zerofleet } from '../../clients/typescript/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { ensureInstalled } from '../../platform/testing/programs.js';
 import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';

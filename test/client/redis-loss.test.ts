@@ -2,7 +2,7 @@
 import t from 'tap';
 import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
-import { collect, Zerofleet } from '../../client/index.js';
+import { collect, Zerofleet } from '../../clients/typescript/index.js';
 import type { StreamEntry } from '../../contracts/index.js';
 import { until } from '../../platform/testing/waiting.js';
 

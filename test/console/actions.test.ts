@@ -15,7 +15,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'Sign out everywhere': 'sign-in',
 };
 
-const web = join(projectRoot(), 'web');
+const web = join(projectRoot(), 'clients', 'console');
 const sources = readdirSync(web, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.tsx') && !name.startsWith('build'))
   .map((name) => readFileSync(join(web, name), 'utf8'));

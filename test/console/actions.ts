@@ -3,8 +3,8 @@ import type { Test } from 'tap';
 import { claimAndTrain } from '../../api/testing/training.js';
 import { attemptsUntil, setUp } from '../../api/webhooks/testing/sending.js';
 import type { NewApiKey, Scope } from '../../contracts/index.js';
-import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
-import { testModel } from '../../platform/testing/models.js';
+import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
+import { testModel } from '../../formats/testing/models.js';
 
 export interface Action {
   /** Its button. */

@@ -6,8 +6,8 @@ import { ensureBrowser } from '../../api/testing/browser.js';
 import { startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
 import type { ExportPayload, SignInCode } from '../../contracts/index.js';
-import { putExportRecord } from '../../platform/checkpoint/export-record.js';
-import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
+import { putExportRecord } from '../../formats/checkpoint/export-record.js';
+import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
 import { axeFindings, isTooWide, openConsole, refuse, untilCount } from './console.js';
 
 t.test('checkpoints in a browser', { skip: await ensureBrowser() }, async (t) => {

@@ -1,7 +1,7 @@
 /** A new user's way through the console, with real workers. */
 import t from 'tap';
 import { ensureBrowser, openPage } from '../../api/testing/browser.js';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import { startStack } from '../support/stack.js';
 import { walk } from './new-user.js';
 

@@ -1,7 +1,7 @@
 /** The playground in the console, with a real worker. */
 import t from 'tap';
 import { ensureBrowser, openPage } from '../../api/testing/browser.js';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import { startStack } from '../support/stack.js';
 import { tinyJob } from '../support/zero-specs.js';
 import { axeFindings, isTooWide, untilCount } from './console.js';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { Manifest } from '../../platform/checkpoint/manifest.js';
+import { Manifest } from '../../formats/checkpoint/manifest.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { pythonWith } from '../support/python.js';
 import { smallJob } from '../support/specs.js';

@@ -1,7 +1,7 @@
 import { copyFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { Zerofleet } from '../../client/index.js';
+import type { Zerofleet } from '../../clients/typescript/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { ensurePrograms } from '../../platform/testing/programs.js';
 import { cleanEnvironment, startStack } from '../support/stack.js';

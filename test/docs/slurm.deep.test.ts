@@ -27,7 +27,7 @@ async function pageFor(root: string): Promise<string> {
       `export ZEROFLEET_URL=http://127.0.0.1:${api} ZEROFLEET_PORT=${api}\n$&`,
     )
     .replace('"idle_seconds": 60', '"idle_seconds": 3')
-    .replace('npm start --', 'node dist/stack/main.js');
+    .replace('npm start --', 'node dist/ops/stack/main.js');
 }
 
 /** The server as a program of this name, which the package redis-tools lacks. */

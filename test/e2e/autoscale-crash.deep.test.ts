@@ -1,7 +1,7 @@
 /** A killed autoscaler takes its agents with it, but no work is lost; another one continues. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import { programsOf, startAutoscaledStack } from '../support/autoscaled-stack.js';
 import { largerSteps, smallJob } from '../support/specs.js';
 import { sampleText } from '../support/stack.js';

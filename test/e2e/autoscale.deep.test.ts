@@ -1,7 +1,7 @@
 /** From no agent to as many as the work needs and back to none, with real processes, without affecting any job. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { collect, type Zerofleet } from '../../client/index.js';
+import { collect, type Zerofleet } from '../../clients/typescript/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { programsOf, startAutoscaledStack } from '../support/autoscaled-stack.js';
 import { smallJob } from '../support/specs.js';

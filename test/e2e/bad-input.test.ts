@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
-import { ApiError, collect } from '../../client/index.js';
+import { ApiError, collect } from '../../clients/typescript/index.js';
 import type { JobSpec } from '../../contracts/index.js';
-import { LARGE_TOKENIZER, modelFolder, tarOf } from '../../platform/testing/models.js';
-import { tokenFile } from '../../platform/testing/tokens.js';
+import { LARGE_TOKENIZER, modelFolder, tarOf } from '../../formats/testing/models.js';
+import { tokenFile } from '../../formats/testing/tokens.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';
 

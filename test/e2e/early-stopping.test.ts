@@ -1,6 +1,6 @@
 /** Early stopping: the same end on any number of ranks, interrupted or not. */
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { JobSpec } from '../../contracts/index.js';
 import { agentProcess, rankProcesses } from '../support/processes.js';
 import { largerSteps, smallJob } from '../support/specs.js';

@@ -1,6 +1,6 @@
 /** One job, training with the native core, whose ranks move between worker agents while it runs. */
 import t, { type Test } from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { Cluster, type TestAgent } from '../support/cluster.js';
 import { largerSteps, smallJob } from '../support/specs.js';

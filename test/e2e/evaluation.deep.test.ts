@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { JobSpec } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { largerSteps, smallJob } from '../support/specs.js';

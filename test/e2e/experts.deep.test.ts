@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { JobSpec } from '../../contracts/index.js';
-import { architectureOf, modelParams, presets } from '../../spec/index.js';
+import { architectureOf, modelParams, presets } from '../../job-document/index.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';
 import { StoredState } from '../support/stored-state.js';
 

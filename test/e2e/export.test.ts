@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { ExportRequest, JobSpec } from '../../contracts/index.js';
 import { ADAPTER, sumOf, tensorsOf } from '../support/adapted.js';
 import { smallJob } from '../support/specs.js';

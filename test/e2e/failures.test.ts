@@ -1,7 +1,7 @@
 /** Redis or the agent killed in the middle of a job: nothing is lost. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { ApiError } from '../../client/index.js';
+import { ApiError } from '../../clients/typescript/index.js';
 import type { Job } from '../../contracts/index.js';
 import { reference, runningJob } from '../support/disturbed-job.js';
 import { agentProcess, descendants, isAlive, rankProcesses } from '../support/processes.js';

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { JobSpec, ModelConfig } from '../../contracts/index.js';
-import { architectureOf, importConfig, modelParams } from '../../spec/index.js';
+import { architectureOf, importConfig, modelParams } from '../../job-document/index.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';
 

@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ApiError, collect } from '../../client/index.js';
+import { ApiError, collect } from '../../clients/typescript/index.js';
 import type { JobExport, JobSpec } from '../../contracts/index.js';
+import { tarOf } from '../../formats/testing/models.js';
 import { sampleText as continueText } from '../../ops/sample/sample-text.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { tarOf } from '../../platform/testing/models.js';
 import { pythonWith, runPython } from '../support/python.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { collect, type Zerofleet } from '../../client/index.js';
+import { collect, type Zerofleet } from '../../clients/typescript/index.js';
 import type { Job } from '../../contracts/index.js';
 import { sampleText as continueText } from '../../ops/sample/sample-text.js';
 import { rankProcesses } from '../support/processes.js';

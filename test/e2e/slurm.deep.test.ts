@@ -1,7 +1,7 @@
 /** Training on allocations of a real Slurm that come, and go in every way. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { whyNoSlurm } from '../../platform/testing/slurm.js';
 import { SlurmStack } from '../support/slurm-stack.js';

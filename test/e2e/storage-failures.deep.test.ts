@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { ApiError } from '../../client/index.js';
+import { ApiError } from '../../clients/typescript/index.js';
 import { reference, runningJob } from '../support/disturbed-job.js';
 import { startStack } from '../support/stack.js';
 

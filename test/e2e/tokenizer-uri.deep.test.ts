@@ -5,9 +5,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { JobSpec } from '../../contracts/index.js';
-import { TINY_TOKENIZER } from '../../platform/testing/models.js';
+import { TINY_TOKENIZER } from '../../formats/testing/models.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import { smallJob } from '../support/specs.js';
 import { startStack } from '../support/stack.js';

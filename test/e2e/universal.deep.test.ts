@@ -7,7 +7,7 @@ import { join, relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import type { JobSpec } from '../../contracts/index.js';
-import { TINY_MIXTRAL, tarOf } from '../../platform/testing/models.js';
+import { TINY_MIXTRAL, tarOf } from '../../formats/testing/models.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack } from '../support/stack.js';
 import { StoredState } from '../support/stored-state.js';

@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { Zerofleet } from '../../client/index.js';
+import { Zerofleet } from '../../clients/typescript/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { until } from '../../platform/testing/waiting.js';
 import { largerSteps, smallJob } from '../support/specs.js';

@@ -1,6 +1,6 @@
 /** Features of the ZeRO core, requested over HTTP and executed by real processes. */
 import t, { type Test } from 'tap';
-import { collect, type Zerofleet } from '../../client/index.js';
+import { collect, type Zerofleet } from '../../clients/typescript/index.js';
 import type { Checkpoint, Job, JobSpec } from '../../contracts/index.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
 import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
+import { estimateRank, feasibleWorldSizes, resolveSpec } from '../../job-document/index.js';
 import { fingerprint, type Trainer } from '../../native/js/index.js';
 import { closeWorld, connectWorld, tinyTokens } from '../../native/js/testing.js';
-import { estimateRank, feasibleWorldSizes, resolveSpec } from '../../spec/index.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 import { JOBS, MODEL } from './jobs.js';

@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { estimateRank, resolveSpec } from '../../job-document/index.js';
 import { Trainer } from '../../native/js/index.js';
 import { tinyTokens, useAddon } from '../../native/js/testing.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { estimateRank, resolveSpec } from '../../spec/index.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 import { JOBS, MODEL } from './jobs.js';

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
+import { estimateRank, type RankMemory, resolveSpec } from '../../job-document/index.js';
 import type { Trainer } from '../../native/js/index.js';
 import { connectWorld, tinyTokens, useAddon, worldDigest } from '../../native/js/testing.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { estimateRank, type RankMemory, resolveSpec } from '../../spec/index.js';
 import { NcclLog, ncclLine } from '../../worker/rank/nccl-log.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
@@ -25,7 +25,7 @@ const MODEL = {
   num_local_experts: 4,
   vocab_size: 256,
 } as const;
-/** Workspace of a library that is missing here (spec/estimate/kernel-memory.ts). */
+/** Workspace of a library that is missing here (job-document/estimate/kernel-memory.ts). */
 const CUBLASLT_BYTES = 32 * 2 ** 20;
 const MACHINE = { device: 'cuda', threads: 1, instruction_set: 'generic' } as const;
 

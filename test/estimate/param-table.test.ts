@@ -1,13 +1,13 @@
 /** The contract's table of parameters equals the native core's, for each naming and option. */
 import t, { type Test } from 'tap';
-import { paramTable } from '../../native/js/index.js';
 import {
   type Architecture,
   architectureOf,
   importConfig,
   layerModules,
   modelParams,
-} from '../../spec/index.js';
+} from '../../job-document/index.js';
+import { paramTable } from '../../native/js/index.js';
 
 const SIZES = {
   hidden_size: 48,

@@ -1,6 +1,6 @@
 /** Jobs over chats with `train.epochs` on the whole stack: the number of steps becomes known on the way, and the bits are those of that number. */
 import t, { type Test } from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { Checkpoint, Job, JobSpec } from '../../contracts/index.js';
 import { smallJob } from '../support/specs.js';
 import { startStack } from '../support/stack.js';

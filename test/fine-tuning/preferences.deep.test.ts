@@ -1,6 +1,6 @@
 /** Preference objectives on the whole stack: exactness under pauses and resizes, references that forks continue with, and reports. */
 import t, { type Test } from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { Checkpoint, Job, JobSpec } from '../../contracts/index.js';
 import { smallJob } from '../support/specs.js';
 import { startStack } from '../support/stack.js';

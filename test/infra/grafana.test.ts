@@ -8,7 +8,7 @@ import { AutoscalerMetrics } from '../../autoscaler/metrics.js';
 import { decided } from '../../autoscaler/testing/scene.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { Check, type Static, Type } from '../../platform/schema.js';
-import { AgentMetrics } from '../../worker/metrics/agent-metrics.js';
+import { AgentMetrics } from '../../worker/agent/metrics/agent-metrics.js';
 
 const closed = { additionalProperties: false };
 const count = Type.Integer({ minimum: 0 });

@@ -19,16 +19,19 @@ const sources = (folder: string) =>
 t.test('log filters match messages of the worker', (t) => {
   const messages = all(read('infra/terraform/modules/observability/logs.tf'), /message = "([^"]+)"/g);
   t.equal(messages.length, 2);
-  const logged = [read('worker/attempt/generation.ts'), read('worker/credentials/sessions.ts')].join('\n');
+  const logged = [
+    read('worker/agent/attempt/generation.ts'),
+    read('worker/agent/credentials/sessions.ts'),
+  ].join('\n');
   for (const message of messages) t.ok(logged.includes(`'${message}'`), `the worker logs ${message}`);
   t.end();
 });
 
 t.test('session tags satisfy their role, and session policies grant only rights of the role', (t) => {
   const role = read('infra/terraform/modules/workers/attempt-role.tf');
-  const tags = all(read('worker/credentials/attempt-role.ts'), /_TAG = '([^']+)'/g);
+  const tags = all(read('worker/agent/credentials/attempt-role.ts'), /_TAG = '([^']+)'/g);
   t.strictSame(all(role, /^ {2}\w+_tag\s+= "([^"]+)"/gm), tags);
-  const asked = all(read('worker/credentials/session-policy.ts'), /'((?:s3|kms):[A-Z]\w+)'/g);
+  const asked = all(read('worker/agent/credentials/session-policy.ts'), /'((?:s3|kms):[A-Z]\w+)'/g);
   const objects =
     /object_actions = \[[^\]]*\]/.exec(read('infra/terraform/modules/workers/iam.tf'))?.[0] ?? '';
   const given = all(role + objects, /"((?:s3|kms):[A-Z]\w+)"/g);

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { Dataset, Job } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { tarOf } from '../../formats/testing/models.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { tarOf } from '../../platform/testing/models.js';
 import type { TestStack } from '../support/stack.js';
 
 const FOLDER = join(projectRoot(), 'test', 'e2e', 'hf-llama', 'model');

@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { ExportRequest, JobSpec } from '../../contracts/index.js';
-import { TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
+import { TINY_TOKENIZER, tarOf } from '../../formats/testing/models.js';
 import { modelHosts } from '../support/processes.js';
 import { startStack } from '../support/stack.js';
 import { tinyJob } from '../support/zero-specs.js';

@@ -1,6 +1,6 @@
 /** A worker is killed while it answers: the others go on with its answers, to the same texts. */
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { Sample, SampleDelta } from '../../contracts/index.js';
 import { until } from '../../platform/testing/waiting.js';
 import { Cluster } from '../support/cluster.js';

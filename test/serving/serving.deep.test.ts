@@ -1,6 +1,6 @@
 /** Answers of a real worker: equal bits in every case, and nothing that stays. */
 import t from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import type { Sample, SampleDelta } from '../../contracts/index.js';
 import { modelHosts } from '../support/processes.js';
 import { startStack } from '../support/stack.js';

@@ -1,6 +1,6 @@
 /** Matrices with adapters merged, computed in float64 without the program's own code. */
 import { readFileSync } from 'node:fs';
-import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
+import { parseSafetensorsHeader } from '../../formats/safetensors/read-header.js';
 
 export const ADAPTER = {
   rank: 4,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
-import { collect, type Zerofleet } from '../../client/index.js';
+import { collect, type Zerofleet } from '../../clients/typescript/index.js';
 import type { Job, JobEvent, Worker } from '../../contracts/index.js';
 import { programPath } from '../../platform/process/programs.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
-import { Zerofleet } from '../../client/index.js';
+import { Zerofleet } from '../../clients/typescript/index.js';
 import { programPath } from '../../platform/process/programs.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { WAIT_MS } from '../../platform/testing/waiting.js';
@@ -75,7 +75,7 @@ function stopper(child: ChildProcess): () => Promise<number | null> {
 /** Starts a stack that ends with the test. */
 export async function startStack(t: Test, options: StackOptions = {}): Promise<TestStack> {
   const dataDir = options.data_dir ?? mkdtempSync(join(tmpdir(), 'zf-e2e-'));
-  const compiled = programPath('stack/main');
+  const compiled = programPath('ops/stack/main');
   const [program, ...args] = options.command ?? [process.execPath, compiled];
   const child = spawn(program, [...args, ...(options.args ?? [])], {
     env: {

@@ -1,6 +1,6 @@
 /** State digests of one small job on several numbers of ranks. */
 import type { Test } from 'tap';
-import { collect } from '../../client/index.js';
+import { collect } from '../../clients/typescript/index.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack } from './stack.js';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Checkpoint } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
-import { type Manifest, parseManifest } from '../../platform/checkpoint/manifest.js';
+import { type Manifest, parseManifest } from '../../formats/checkpoint/manifest.js';
 import { type ReadCheckpoint, readCheckpoint } from '../docs/reference-readers.js';
 
 export class StoredState {

@@ -1,10 +1,10 @@
 /** Tensors of checkpoints are read and changed; training continues with the changed ones, bit for bit on any number of ranks. */
 import { join } from 'node:path';
 import t from 'tap';
-import { collect, type Zerofleet } from '../../client/index.js';
+import { collect, type Zerofleet } from '../../clients/typescript/index.js';
 import type { Checkpoint, Job, TensorState } from '../../contracts/index.js';
-import { safetensorsHeader } from '../../platform/safetensors/header.js';
-import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
+import { safetensorsHeader } from '../../formats/safetensors/header.js';
+import { parseSafetensorsHeader } from '../../formats/safetensors/read-header.js';
 import { digestOf, readCheckpoint } from '../docs/reference-readers.js';
 import { largerSteps, smallJob } from '../support/specs.js';
 import { sampleText, startStack, type TestStack } from '../support/stack.js';

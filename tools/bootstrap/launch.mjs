@@ -4,7 +4,7 @@ import { setUp } from './setup.mjs';
 
 /**
  * Runs the set-up, then a program in this process, so that signals reach it directly.
- * @param {string} program path of its main module, e.g. 'dist/stack/main.js'
+ * @param {string} program path of its main module, e.g. 'dist/ops/stack/main.js'
  */
 export async function launch(program) {
   await setUp({ development: program.startsWith(compiledDir) });

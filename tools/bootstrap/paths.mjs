@@ -8,6 +8,23 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 /** An absolute path inside the project. */
 export const inRoot = (...parts) => join(root, ...parts);
 
+/** Folders with the TypeScript of products. */
+export const ROOMS = [
+  'api',
+  'autoscaler',
+  'clients/cli',
+  'clients/typescript',
+  'contracts',
+  'control',
+  'formats',
+  'job-document',
+  'native/js',
+  'ops',
+  'platform',
+  'scheduler',
+  'state',
+  'worker',
+];
 /** All TypeScript compiled with its tests; mirrors the tree. Programs run from dist/, see programs.mjs. */
 export const compiledDir = 'compiled';
 

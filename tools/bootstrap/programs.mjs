@@ -1,24 +1,8 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { SetupError } from './errors.mjs';
 import { fingerprint, listFiles, stampMatches, writeStamp } from './fingerprint.mjs';
-import { compiledDir, inRoot } from './paths.mjs';
+import { compiledDir, inRoot, ROOMS } from './paths.mjs';
 
-const ROOMS = [
-  'api',
-  'autoscaler',
-  'cli',
-  'client',
-  'contracts',
-  'control',
-  'native/js',
-  'ops',
-  'platform',
-  'scheduler',
-  'spec',
-  'stack',
-  'state',
-  'worker',
-];
 /** Packages that read files of their own folders: a native module, the schemas of OpenAPI, the pages of Swagger UI. */
 const EXTERNAL = ['@node-rs/crc32', 'fastify-openapi-glue', '@fastify/swagger', '@fastify/swagger-ui'];
 /** A program that still runs may load the modules of an earlier build later. */

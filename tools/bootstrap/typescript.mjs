@@ -11,8 +11,14 @@ const stampFile = inRoot(compiledDir, '.stamp');
 function inputs() {
   const { include } = JSON.parse(readFileSync(inRoot('tsconfig.json'), 'utf8'));
   const folders = include.map((path) => path.replace(/\/\*\*.*/, ''));
-  const accept = (path) => (path.endsWith('/') ? path !== 'web/build/' : /\.tsx?$/.test(path));
-  return [...listFiles(folders, accept), 'tsconfig.json', 'web/tsconfig.json', 'package-lock.json', PROGRAMS];
+  const accept = (path) => (path.endsWith('/') ? path !== 'clients/console/build/' : /\.tsx?$/.test(path));
+  return [
+    ...listFiles(folders, accept),
+    'tsconfig.json',
+    'clients/console/tsconfig.json',
+    'package-lock.json',
+    PROGRAMS,
+  ];
 }
 
 /** True when these sources have been checked and compiled. */
@@ -37,7 +43,7 @@ export async function compileTypescript() {
   const value = fingerprint(inputs());
   const tsc = [process.execPath, inRoot('node_modules', 'typescript-7', 'bin', 'tsc'), '--pretty', 'false'];
   await runLogged('typescript', tsc);
-  await runLogged('typescript-web', [...tsc, '--project', inRoot('web')]);
+  await runLogged('typescript-web', [...tsc, '--project', inRoot('clients', 'console')]);
   removeStaleOutputs();
   await bundleTestPrograms();
   writeStamp(stampFile, value);

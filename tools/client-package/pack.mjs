@@ -1,4 +1,4 @@
-// Packs the npm package @zerofleet/client from client/ and its imports of contracts/. Its version is the project's, so that
+// Packs the npm package @zerofleet/client from clients/typescript/ and its imports of contracts/. Its version is the project's, so that
 // client and API versions match; its dependencies are the imports of the compiled files.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -46,7 +46,7 @@ export async function packClient(out) {
   const folder = inRoot(FOLDER);
   rmSync(folder, { recursive: true, force: true });
   const tsc = inRoot('node_modules', 'typescript-7', 'bin', 'tsc');
-  await runLogged('client-package', [process.execPath, tsc, '-p', 'client', '--pretty', 'false']);
+  await runLogged('client-package', [process.execPath, tsc, '-p', 'clients/typescript', '--pretty', 'false']);
   const { version, license, engines, dependencies } = JSON.parse(
     readFileSync(inRoot('package.json'), 'utf8'),
   );
@@ -58,12 +58,12 @@ export async function packClient(out) {
     license,
     type: 'module',
     engines,
-    exports: { '.': { types: './client/index.d.ts', default: './client/index.js' } },
-    files: ['client', 'contracts'],
+    exports: { '.': { types: './clients/typescript/index.d.ts', default: './clients/typescript/index.js' } },
+    files: ['clients', 'contracts'],
     dependencies: dependenciesOf(compiled, dependencies),
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-  copyFileSync(inRoot('client', 'README.md'), join(folder, 'README.md'));
+  copyFileSync(inRoot('clients/typescript/README.md'), join(folder, 'README.md'));
   copyFileSync(inRoot('LICENSE'), join(folder, 'LICENSE'));
   const target = resolve(out);
   mkdirSync(target, { recursive: true });

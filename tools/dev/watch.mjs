@@ -1,4 +1,4 @@
-// The loop of `npm run dev`. Changed TypeScript, C++, contracts/openapi/ and web/ are compiled, and the stack is restarted with the
+// The loop of `npm run dev`. Changed TypeScript, C++, contracts/openapi/ and clients/console/ are compiled, and the stack is restarted with the
 // same data: running jobs are saved and continue. Compile errors are reported, and the running stack stays.
 import { spawn } from 'node:child_process';
 import { EventEmitter, on, once } from 'node:events';
@@ -11,12 +11,13 @@ import { ensureNative, ensurePrograms, ensureTypescript, ensureWeb } from '../bo
 /** Editors write a file in several steps, and several files are saved together. */
 const SETTLE_MS = 150;
 const SOURCE = /(\.(tsx?|css|html|cc|h|cu|cuh|cmake)|CMakeLists\.txt|CMakePresets\.json|^openapi\/.+\.yaml)$/;
+const BUILT = /(^|\/)build[-/]/;
 
 /** Calls `onChange` when sources have changed and no change followed for a moment. @returns {() => void} stops watching */
 function watchSources(onChange) {
   let timer;
   const take = (_, name) => {
-    if (!SOURCE.test(name ?? '') || name.startsWith('build')) return;
+    if (!SOURCE.test(name ?? '') || BUILT.test(name)) return;
     clearTimeout(timer);
     timer = setTimeout(onChange, SETTLE_MS);
   };
@@ -68,7 +69,7 @@ function rebuilder() {
 
 /** The stack as a child process. */
 function startStack(args) {
-  const program = inRoot('dist', 'stack', 'main.js');
+  const program = inRoot('dist/ops/stack/main.js');
   const child = spawn(process.execPath, ['--enable-source-maps', program, ...args], { stdio: 'inherit' });
   const exited = once(child, 'exit');
   return {

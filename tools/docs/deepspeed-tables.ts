@@ -1,7 +1,7 @@
-import { CONFIG_KEYS } from '../../spec/deepspeed/config-keys.js';
-import type { Key, Keys } from '../../spec/deepspeed/key.js';
-import { OPTIMIZERS, REFUSED_OPTIMIZERS } from '../../spec/deepspeed/optimizer-keys.js';
-import { REFUSED_SCHEDULERS, SCHEDULERS } from '../../spec/deepspeed/scheduler-keys.js';
+import { CONFIG_KEYS } from '../../job-document/deepspeed/config-keys.js';
+import type { Key, Keys } from '../../job-document/deepspeed/key.js';
+import { OPTIMIZERS, REFUSED_OPTIMIZERS } from '../../job-document/deepspeed/optimizer-keys.js';
+import { REFUSED_SCHEDULERS, SCHEDULERS } from '../../job-document/deepspeed/scheduler-keys.js';
 
 interface Row {
   keys: string[];
@@ -36,9 +36,9 @@ function rowsOf(keys: Keys, at = ''): Row[] {
   );
 }
 
-/** Keys with one meaning share a row. */
-function joined(rows: readonly Row[]): Row[] {
-  const byMeaning = new Map<string, Row>();
+/** Keys or types with one meaning share a row. */
+function joined<R extends Pick<Row, 'keys' | 'meaning'>>(rows: readonly R[]): R[] {
+  const byMeaning = new Map<string, R>();
   for (const row of rows) {
     const same = byMeaning.get(row.meaning);
     if (same) same.keys.push(...row.keys);
@@ -47,9 +47,12 @@ function joined(rows: readonly Row[]): Row[] {
   return [...byMeaning.values()];
 }
 
+function linesOf(rows: readonly Pick<Row, 'keys' | 'meaning'>[]): string[] {
+  return joined(rows).map(({ keys, meaning }) => `| ${keys.map(code).join(', ')} | ${meaning} |`);
+}
+
 function table(title: string, head: string, rows: readonly Row[]): string {
-  const lines = joined(rows).map(({ keys, meaning }) => `| ${keys.map(code).join(', ')} | ${meaning} |`);
-  return [`${title}\n`, `| key | ${head} |`, '|---|---|', ...lines].join('\n');
+  return [`${title}\n`, `| key | ${head} |`, '|---|---|', ...linesOf(rows)].join('\n');
 }
 
 /** Parameters specific to one optimizer or scheduler, with their defaults. */
@@ -69,22 +72,23 @@ export function renderDeepspeedTables(): string {
     [...Object.values(OPTIMIZERS), ...Object.values(SCHEDULERS)].flatMap(({ params: keys }) => rowsOf(keys)),
   ).map((row) => ({ ...row, keys: [...new Set(row.keys)] }));
   const of = (rows: readonly Row[], kind: Row['kind']) => rows.filter((row) => row.kind === kind);
-  const optimizers = Object.entries(OPTIMIZERS).map(
-    ([name, { type, params: keys, defaults }]) =>
-      `| ${code(titled[name as keyof typeof titled] ?? name)} | ${code(type)} | ${typeRows(keys, defaults)} |`,
-  );
-  const schedulers = Object.entries(SCHEDULERS).map(
-    ([name, { type, params: keys, defaults }]) =>
-      `| ${code(name)} | ${code(type)} | ${typeRows(keys, defaults)} |`,
-  );
-  const refusals = Object.entries({ ...REFUSED_OPTIMIZERS, ...REFUSED_SCHEDULERS }).map(
-    ([name, why]) => `| ${code(name)} | ${sentence(why)} |`,
-  );
-  const head = '| type | here | parameters (what is taken for an absent one) |\n|---|---|---|';
+  const optimizers = Object.entries(OPTIMIZERS).map(([name, { type, params: keys, defaults }]) => ({
+    keys: [titled[name as keyof typeof titled] ?? name],
+    meaning: `${code(type)} | ${typeRows(keys, defaults)}`,
+  }));
+  const schedulers = Object.entries(SCHEDULERS).map(([name, { type, params: keys, defaults }]) => ({
+    keys: [name],
+    meaning: `${code(type)} | ${typeRows(keys, defaults)}`,
+  }));
+  const refusals = Object.entries({ ...REFUSED_OPTIMIZERS, ...REFUSED_SCHEDULERS }).map(([name, why]) => ({
+    keys: [name],
+    meaning: sentence(why),
+  }));
+  const head = '| type | here | parameters (default) |\n|---|---|---|';
   return [
     table('### Keys that become fields', 'field', of(top, 'mapped')),
-    ['### Optimizers\n', head, ...optimizers].join('\n'),
-    ['### Schedulers\n', head, ...schedulers].join('\n'),
+    ['### Optimizers\n', head, ...linesOf(optimizers)].join('\n'),
+    ['### Schedulers\n', head, ...linesOf(schedulers)].join('\n'),
     table('### Parameters of optimizers and schedulers that become fields', 'field', of(params, 'mapped')),
     table('### Keys that hold by construction', 'why', [...of(top, 'holds'), ...of(params, 'holds')]),
     table('### Keys without effect, named in `warnings`', 'why', [
@@ -95,6 +99,6 @@ export function renderDeepspeedTables(): string {
       ...of(top, 'limited'),
       ...of(params, 'limited'),
     ]),
-    ['### Refused types\n', '| type | what to do |', '|---|---|', ...refusals].join('\n'),
+    ['### Refused types\n', '| type | what to do |', '|---|---|', ...linesOf(refusals)].join('\n'),
   ].join('\n\n');
 }

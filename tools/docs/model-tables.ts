@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { type FieldFact, fieldsOf, MODEL_TYPES, type ModelType } from '../../job-document/index.js';
 import { projectRoot } from '../../platform/process/root.js';
-import { type FieldFact, fieldsOf, MODEL_TYPES, type ModelType } from '../../spec/index.js';
 
 /** The parts of a JSON schema that openapi.yaml uses for the configuration of a family. */
 interface Schema {

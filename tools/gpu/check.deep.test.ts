@@ -91,12 +91,12 @@ t.test('after a failed build nothing of an earlier one is tested', { skip }, asy
   t.notOk(result.stages.exact);
 });
 
-t.test("a result's row goes into the table of docs/gpu.md once", { skip }, async (t) => {
+t.test("a result's row goes into the table of bench/results/README.md once", { skip }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'zf-gpu-table-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  const document = join(folder, 'gpu.md'),
+  const document = join(folder, 'README.md'),
     file = join(folder, 'result.json');
-  await copyFile(join(root, 'docs', 'gpu.md'), document);
+  await copyFile(join(root, 'bench', 'results', 'README.md'), document);
   const step = { name: 'all cases', status: 'passed', cases: { passed: 7, failed: 0, skipped: 1 } };
   const result = {
     date: '2030-01-02',

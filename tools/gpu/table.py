@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a result's row into the table of docs/gpu.md: `python3 tools/gpu/table.py bench/results/FILE.json`.
+"""Writes a result's row into the table of bench/results/README.md: `python3 tools/gpu/table.py bench/results/FILE.json`.
 
 A row of the same GPU, day and commit is replaced.
 """
@@ -8,7 +8,7 @@ import argparse
 import json
 from pathlib import Path
 
-from machine import ROOT
+from results import COMMITTED
 
 HEADER = "| GPU | date | commit | what was run |"
 EMPTY = "| none | | | |"
@@ -66,7 +66,7 @@ def with_row(document, row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("result", type=Path)
-    parser.add_argument("--document", type=Path, default=ROOT / "docs" / "gpu.md")
+    parser.add_argument("--document", type=Path, default=COMMITTED / "README.md")
     options = parser.parse_args()
     result = json.loads(options.result.read_text(encoding="utf-8"))
     if not result["machine"]["gpus"] or result["device"] == "emulated":

@@ -9,16 +9,16 @@ function edgesOf(texts, declared = [], suites = []) {
 }
 
 t.test('imports lead to sources, whatever their extension', async (t) => {
-  const { 'a/main.ts': main, 'web/view.tsx': view } = edgesOf({
+  const { 'a/main.ts': main, 'clients/console/view.tsx': view } = edgesOf({
     'a/main.ts': `import { x } from './x.js';\nexport * from '../b/y.js';\nconst z = await import('./z.mjs');`,
     'a/x.ts': '',
     'b/y.ts': '',
     'a/z.mjs': '',
-    'web/view.tsx': `import type { Part } from './part.js';`,
-    'web/part.tsx': '',
+    'clients/console/view.tsx': `import type { Part } from './part.js';`,
+    'clients/console/part.tsx': '',
   });
   t.same(main, ['a/x.ts', 'a/z.mjs', 'b/y.ts']);
-  t.same(view, ['web/part.tsx']);
+  t.same(view, ['clients/console/part.tsx']);
 });
 
 t.test('a program that is started by its path is needed', async (t) => {

@@ -2,31 +2,13 @@
 import { existsSync } from 'node:fs';
 import { capture } from '../bootstrap/command.mjs';
 import { staleFiles } from '../bootstrap/generators.mjs';
-import { inRoot } from '../bootstrap/paths.mjs';
+import { inRoot, ROOMS } from '../bootstrap/paths.mjs';
 import { folderProblems } from './folders.mjs';
 import { nativeLayerProblems } from './native-layers.mjs';
 import { openapiProblems } from './openapi.mjs';
 
 const bin = (name) => inRoot('node_modules', '.bin', name);
-const typescriptRooms = [
-  'contracts',
-  'spec',
-  'platform',
-  'state',
-  'control',
-  'api',
-  'worker',
-  'scheduler',
-  'autoscaler',
-  'native/js',
-  'client',
-  'cli',
-  'bench',
-  'test',
-  'stack',
-  'ops',
-  'tools',
-];
+const typescriptRooms = [...ROOMS, 'bench', 'test', 'tools'];
 
 async function tool(argv) {
   const { code, output } = await capture(argv, { env: { NO_COLOR: '1', FORCE_COLOR: '0' } });

@@ -7,14 +7,14 @@ export const AREAS = {
   /** Ownership of jobs, and its expiry. */
   lease: {
     sources: [
-      'worker/lease/lease.ts',
+      'worker/agent/lease/lease.ts',
       'platform/process/retry.ts',
-      ...inFolder('worker/common', 'within', 'clock'),
+      ...inFolder('worker/shared', 'within', 'clock'),
     ],
     tests: [
-      ...inFolder('worker/lease', 'lease.test', 'lease-writes.test'),
+      ...inFolder('worker/agent/lease', 'lease.test', 'lease-writes.test'),
       'platform/process/retry.test.ts',
-      'worker/common/within.test.ts',
+      'worker/shared/within.test.ts',
     ],
   },
   /** Number of machines, and the choice of machines to end. */
@@ -38,39 +38,34 @@ export const AREAS = {
   },
   /** Choice of checkpoints to remove. */
   retention: {
-    sources: inFolder('worker/checkpoint', 'retention', 'leftovers', 'lineage'),
-    tests: inFolder('worker/checkpoint', 'retention.test', 'leftovers.test'),
+    sources: inFolder('worker/agent/checkpoint', 'retention', 'leftovers', 'lineage'),
+    tests: inFolder('worker/agent/checkpoint', 'retention.test', 'leftovers.test'),
   },
   /** Commit of a save as a checkpoint. */
   saves: {
     sources: [
-      'worker/attempt/job-checkpoints.ts',
-      ...inFolder('worker/checkpoint', 'commit', 'save-collector'),
-      ...inFolder('platform/checkpoint', 'checkpoint-of', 'digest', 'layout', 'manifest-seal'),
+      'worker/agent/attempt/job-checkpoints.ts',
+      ...inFolder('worker/agent/checkpoint', 'commit', 'save-collector'),
+      ...inFolder('formats/checkpoint', 'checkpoint-of', 'digest', 'layout', 'manifest-seal'),
     ],
     tests: [
-      ...inFolder('worker/checkpoint', 'commit.test', 'commit-steps.test', 'save-collector.test'),
-      'worker/attempt/job-checkpoints.test.ts',
-      'platform/checkpoint/format.test.ts',
+      ...inFolder('worker/agent/checkpoint', 'commit.test', 'commit-steps.test', 'save-collector.test'),
+      'worker/agent/attempt/job-checkpoints.test.ts',
+      'formats/checkpoint/format.test.ts',
     ],
   },
   /** Verification of loads. */
   loads: {
     sources: [
-      ...inFolder('worker/checkpoint', 'verify-load', 'crc-combine', 'read-manifest', 'chunks', 'fit'),
-      ...inFolder('platform/checkpoint', 'verify', 'manifest', 'read-plan', 'shard-contents'),
+      ...inFolder('worker/shared', 'verify-load', 'crc-combine', 'read-manifest'),
+      ...inFolder('worker/rank/load', 'chunks', 'fit'),
+      ...inFolder('formats/checkpoint', 'verify', 'manifest', 'read-plan', 'shard-contents'),
       'contracts/shard-layout.ts',
     ],
     tests: [
-      ...inFolder(
-        'worker/checkpoint',
-        'verify-load.test',
-        'crc-combine.test',
-        'chunks.test',
-        'fit.test',
-        'read-manifest.test',
-      ),
-      ...inFolder('platform/checkpoint', 'verify.test', 'format.test', 'read-plan.test'),
+      ...inFolder('worker/shared', 'verify-load.test', 'crc-combine.test', 'read-manifest.test'),
+      ...inFolder('worker/rank/load', 'chunks.test', 'fit.test'),
+      ...inFolder('formats/checkpoint', 'verify.test', 'format.test', 'read-plan.test'),
       'contracts/shard-layout.test.ts',
     ],
   },

@@ -4,13 +4,13 @@ import { type ConnectionOptions, Worker } from 'bullmq';
 import { type QueuePayload, queueName, REDIS_PREFIX, ZerofleetError } from '../../contracts/index.js';
 import { waitOrAbort } from '../../platform/process/retry.js';
 import { redisOptions } from '../../platform/redis/connect.js';
-import type { AgentDeps } from '../attempt/context.js';
-import { watchWorlds } from '../attempt/world-links.js';
-import { within } from '../common/within.js';
-import type { Members } from '../link/members.js';
-import type { PreemptionNotice } from '../preemption/source.js';
+import { within } from '../shared/within.js';
 import { Announcer } from './announcer.js';
+import type { AgentDeps } from './attempt/context.js';
+import { watchWorlds } from './attempt/world-links.js';
 import { ExportServer } from './export-server.js';
+import type { Members } from './link/members.js';
+import type { PreemptionNotice } from './preemption/source.js';
 import { Processor } from './processor.js';
 import { SampleServer } from './sample-server.js';
 

@@ -3,8 +3,8 @@ import { waitOrAbort } from '../../platform/process/retry.js';
 import { totalMemory } from '../../platform/process/usable-memory.js';
 import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import type { WorkerAnnouncement } from '../../state/index.js';
-import type { AgentDeps } from '../attempt/context.js';
-import { deferred } from '../common/deferred.js';
+import { deferred } from '../shared/deferred.js';
+import type { AgentDeps } from './attempt/context.js';
 
 export interface AnnouncerOptions
   extends Pick<

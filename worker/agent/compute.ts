@@ -2,10 +2,10 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { type Config, CPU_SLOTS } from '../../platform/config/config.js';
 import { isGpuVariable } from '../../platform/config/gpu-env.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import type { ChildProcesses } from '../common/child-processes.js';
-import { GpuPool } from '../gpus/gpu-pool.js';
-import type { InspectOptions, MachineGpu, MachineReport } from '../gpus/inspect-machine.js';
-import { runTask } from '../tasks/task-runner.js';
+import type { ChildProcesses } from '../shared/child-processes.js';
+import type { InspectOptions, MachineGpu, MachineReport } from '../tasks/inspect-machine.js';
+import { GpuPool } from './gpus/gpu-pool.js';
+import { runTask } from './supervisor/task-runner.js';
 
 /** Devices on which a worker's ranks compute. */
 export interface Compute {

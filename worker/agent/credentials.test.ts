@@ -1,7 +1,7 @@
 /** AWS credentials of an agent's child processes when ZEROFLEET_ATTEMPT_ROLE is set, with in-process stand-ins for S3 and STS. */
 import { readFile } from 'node:fs/promises';
 import t, { type Test } from 'tap';
-import { storeModel, testModel } from '../../platform/testing/models.js';
+import { storeModel, testModel } from '../../formats/testing/models.js';
 import { S3StandIn, type StandInRequest } from '../../platform/testing/s3-stand-in.js';
 import { StsStandIn } from '../../platform/testing/sts-stand-in.js';
 import { until } from '../../platform/testing/waiting.js';
@@ -152,6 +152,8 @@ t.test('an STS outage that outlasts the credentials costs saves, not the job', a
   t.ok(seen.some((request) => isShard(request) && request.refusal === 'ExpiredToken'));
   t.ok((await typesOf(fleet, id)).includes('credentials.failed'));
   t.equal((await fleet.store.getJob(id))?.state, 'running', 'training goes on');
+  // On a starved machine a save takes longer than credentials of a second live.
+  sts.life_ms = 60_000;
   sts.mood = 'well';
   await fleet.speedUp();
   const job = await fleet.untilState(id, 'succeeded');

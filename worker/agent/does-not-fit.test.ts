@@ -1,5 +1,5 @@
 import t from 'tap';
-import { resultKey } from '../../platform/checkpoint/layout.js';
+import { resultKey } from '../../formats/checkpoint/layout.js';
 import { testGpu, testWorker } from '../../state/testing/workers.js';
 import { Fleet } from '../testing/fleet.js';
 

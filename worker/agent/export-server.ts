@@ -7,16 +7,16 @@ import {
   exportQueueName,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { putExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
-import { editName, exportName } from '../../platform/checkpoint/layout.js';
+import { putExportRecord, readExportRecord } from '../../formats/checkpoint/export-record.js';
+import { editName, exportName } from '../../formats/checkpoint/layout.js';
 import { backoffMs, waitOrAbort } from '../../platform/process/retry.js';
-import { MAX_LOST_WORKERS } from '../attempt/failure.js';
-import { codeOf, isRetryable, toRankError } from '../common/errors.js';
-import { withSession } from '../credentials/sessions.js';
-import { makeEdit } from '../edit/commit-edit.js';
-import { putEventFile } from '../export/event-file.js';
-import { runTask } from '../tasks/task-runner.js';
+import { codeOf, isRetryable, toRankError } from '../shared/errors.js';
+import { putEventFile } from '../tasks/export/event-file.js';
+import { MAX_LOST_WORKERS } from './attempt/failure.js';
+import { withSession } from './credentials/sessions.js';
+import { makeEdit } from './edit/commit-edit.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
+import { runTask } from './supervisor/task-runner.js';
 
 /** Lets BullMQ restart exports of lost workers without limit; `answer` counts them. */
 const UNLIMITED_STALLS = 1_000_000_000;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
-import { parseManifest } from '../../platform/checkpoint/manifest.js';
+import { parseManifest } from '../../formats/checkpoint/manifest.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions, SHORT_SILENCES } from '../testing/fleet.js';

@@ -1,12 +1,12 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { GeneratedText, PlacedDelta, SampleTask } from '../../contracts/queue.js';
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
-import { type Deferred, deferred } from '../common/deferred.js';
-import { fromRankError } from '../common/errors.js';
-import { orAbort } from '../common/or-abort.js';
-import { CHILD_START_MS, SilenceWatch } from '../supervisor/silence-watch.js';
+import { type Deferred, deferred } from '../shared/deferred.js';
+import { fromRankError } from '../shared/errors.js';
+import { orAbort } from '../shared/or-abort.js';
+import { CHILD_START_MS, SilenceWatch } from '../shared/silence-watch.js';
 import type { HostInput, HostMessage, ServedSource } from '../tasks/protocol.js';
-import type { TaskOptions } from '../tasks/task-runner.js';
+import type { TaskOptions } from './supervisor/task-runner.js';
 
 /** Variants of a host that nobody uses are forgotten beyond this number. */
 const MAX_VARIANTS = 64;

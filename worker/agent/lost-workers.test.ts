@@ -1,6 +1,6 @@
 /** Tests of a job that loses its workers, one after the other. */
 import t from 'tap';
-import { resultKey } from '../../platform/checkpoint/layout.js';
+import { resultKey } from '../../formats/checkpoint/layout.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 

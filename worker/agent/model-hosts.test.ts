@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
+import { GPU_RESERVE_BYTES } from '../../job-document/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import { GPU_RESERVE_BYTES } from '../../spec/index.js';
-import { deferred } from '../common/deferred.js';
-import { GpuPool } from '../gpus/gpu-pool.js';
+import { deferred } from '../shared/deferred.js';
 import type { HostMessage } from '../tasks/protocol.js';
+import { GpuPool } from './gpus/gpu-pool.js';
 import { HostLost } from './hosted-model.js';
 import { ModelHosts } from './model-hosts.js';
 import type { Placement } from './placement.js';

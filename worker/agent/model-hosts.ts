@@ -1,12 +1,12 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { GPU_RESERVE_BYTES } from '../../spec/index.js';
-import { orAbort } from '../common/or-abort.js';
-import { isGpuFault } from '../gpus/gpu-faults.js';
-import type { GpuPool } from '../gpus/gpu-pool.js';
-import { type Room, requireMemory } from '../serve/memory.js';
-import type { TaskOptions } from '../tasks/task-runner.js';
+import { GPU_RESERVE_BYTES } from '../../job-document/index.js';
+import { isGpuFault } from '../shared/gpu-faults.js';
+import { orAbort } from '../shared/or-abort.js';
+import { type Room, requireMemory } from '../tasks/serve/memory.js';
+import type { GpuPool } from './gpus/gpu-pool.js';
 import { HostedModel } from './hosted-model.js';
 import type { Placement } from './placement.js';
+import type { TaskOptions } from './supervisor/task-runner.js';
 
 /** A GPU that answers, and the bytes of it that a model may take. */
 export interface HostGpu extends Room {

@@ -3,10 +3,10 @@ import t from 'tap';
 import type { QueuePayload } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { ClaimResult } from '../../state/index.js';
-import type { AgentDeps } from '../attempt/context.js';
-import { deferred } from '../common/deferred.js';
+import { deferred } from '../shared/deferred.js';
 import { testProcesses } from '../testing/child-processes.js';
 import { TEST_TIMING } from '../testing/fleet.js';
+import type { AgentDeps } from './attempt/context.js';
 import { Processor } from './processor.js';
 
 /** Returns a queue entry that counts its returns to the queue. */

@@ -3,14 +3,14 @@ import { type QueuePayload, type TraceContext, ZerofleetError } from '../../cont
 import { retry } from '../../platform/process/retry.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
 import type { Control, GrantedClaim } from '../../state/index.js';
-import { Attempt } from '../attempt/attempt.js';
-import type { AgentDeps, AttemptContext } from '../attempt/context.js';
-import { MAX_LOST_WORKERS } from '../attempt/failure.js';
-import { Resizer } from '../attempt/resizer.js';
-import { StopRequests } from '../attempt/stop-requests.js';
-import { isLeaseLoss, Lease } from '../lease/lease.js';
-import { LogReporter } from '../reporting/log-reporter.js';
-import { ProgressReporter } from '../reporting/progress-reporter.js';
+import { Attempt } from './attempt/attempt.js';
+import type { AgentDeps, AttemptContext } from './attempt/context.js';
+import { MAX_LOST_WORKERS } from './attempt/failure.js';
+import { Resizer } from './attempt/resizer.js';
+import { StopRequests } from './attempt/stop-requests.js';
+import { isLeaseLoss, Lease } from './lease/lease.js';
+import { LogReporter } from './reporting/log-reporter.js';
+import { ProgressReporter } from './reporting/progress-reporter.js';
 
 /** Outcome of a queue entry: done, or to be looked at again later. */
 export type EntryOutcome = { kind: 'done' } | { kind: 'retry'; after_ms: number };

@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { type SamplePayload, ZerofleetError } from '../../contracts/index.js';
 import { waitOrAbort } from '../../platform/process/retry.js';
 import type { TakenSample, Unsubscribe } from '../../state/index.js';
-import type { AgentDeps } from '../attempt/context.js';
-import { deferred } from '../common/deferred.js';
-import { toRankError } from '../common/errors.js';
-import type { JobSession } from '../credentials/job-session.js';
-import { withSession } from '../credentials/sessions.js';
-import type { GpuPool } from '../gpus/gpu-pool.js';
-import { ReplyWriter } from '../reporting/reply-writer.js';
-import { runTask, type TaskOptions } from '../tasks/task-runner.js';
+import { deferred } from '../shared/deferred.js';
+import { toRankError } from '../shared/errors.js';
+import type { AgentDeps } from './attempt/context.js';
+import type { JobSession } from './credentials/job-session.js';
+import { withSession } from './credentials/sessions.js';
+import type { GpuPool } from './gpus/gpu-pool.js';
 import { HostLost, type VariantRequest } from './hosted-model.js';
 import { type HostGpu, ModelHosts } from './model-hosts.js';
 import { goneError, type Placement, placementOf } from './placement.js';
+import { ReplyWriter } from './reporting/reply-writer.js';
+import { runTask, type TaskOptions } from './supervisor/task-runner.js';
 
 /** Requests that are answered at once; a host computes some of them, and the others wait in it. */
 const PLACES = 256;

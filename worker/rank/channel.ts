@@ -6,7 +6,7 @@ import type {
   SessionCredentials,
   StartMessage,
 } from '../../contracts/rank-protocol.js';
-import { deferred } from '../common/deferred.js';
+import { deferred } from '../shared/deferred.js';
 
 /** A rank's end of the channel to its agent. */
 export interface RankChannel {

@@ -1,6 +1,6 @@
 import type { RankError } from '../../contracts/rank-protocol.js';
-import { deferred } from '../common/deferred.js';
-import type { NativeCore } from '../native/adapter.js';
+import { deferred } from '../shared/deferred.js';
+import type { NativeCore } from '../shared/native/adapter.js';
 import { isSilent, withXids, xidText } from './xids.js';
 
 /** Time that a rank may stay at its step after its GPU became silent. CUDA usually reports an error at once. */

@@ -12,7 +12,7 @@ import type {
   StartMessage,
   SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import { metricOf } from '../../spec/index.js';
+import { metricOf } from '../../job-document/index.js';
 import type { RankChannel } from './channel.js';
 
 /** Minimum interval of lines about steps; the first, the last and evaluated steps always get one. */

@@ -1,6 +1,7 @@
 /** Main module of a rank process: connects the native core to the channel of its agent. */
-import { leaveSignalsToAgent } from '../common/signals.js';
-import { nativeCore } from '../native/adapter.js';
+
+import { nativeCore } from '../shared/native/adapter.js';
+import { leaveSignalsToAgent } from '../shared/signals.js';
 import { processChannel } from './channel.js';
 import { processJournal, withJournal } from './journal.js';
 import { runRank } from './run-rank.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { testManifest } from '../../platform/testing/checkpoints.js';
+import { testManifest } from '../../formats/testing/checkpoints.js';
 import { initialLossScaler, positionAfterLoad, positionAfterRestore } from './position.js';
 
 const scaler = { scale: 1024, iteration: 12, last_overflow_iteration: 7, hysteresis: 1, skipped_in_a_row: 0 };

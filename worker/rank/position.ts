@@ -1,7 +1,7 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { CheckpointLoad, LossScalerState, TrainingPosition } from '../../contracts/rank-protocol.js';
-import type { Manifest } from '../../platform/checkpoint/manifest.js';
-import type { OptimizerProgress } from '../../platform/models/weights.js';
+import type { Manifest } from '../../formats/checkpoint/manifest.js';
+import type { OptimizerProgress } from '../../formats/models/weights.js';
 
 type LossScale = ResolvedJobSpec['train']['loss_scale'];
 

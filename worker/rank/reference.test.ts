@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
-import { REFERENCE_FILE } from '../../platform/checkpoint/layout.js';
+import { REFERENCE_FILE } from '../../formats/checkpoint/layout.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { fakeCore } from '../testing/fake-core.js';
 import { startMessage, testSpec } from '../testing/start-message.js';

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ReferenceRecord, StartMessage } from '../../contracts/rank-protocol.js';
-import { REFERENCE_FILE } from '../../platform/checkpoint/layout.js';
-import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import { REFERENCE_FILE } from '../../formats/checkpoint/layout.js';
+import type { Manifest } from '../../formats/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { retryTransient } from '../common/errors.js';
-import type { RankTrainer } from '../native/adapter.js';
+import { retryTransient } from '../shared/errors.js';
+import type { RankTrainer } from '../shared/native/adapter.js';
 
 /** Log-probabilities of the initial model, which every checkpoint of the job contains; equal on all ranks. */
 export interface Reference {

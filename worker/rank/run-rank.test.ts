@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import type { AgentMessage, LocalMessage, RankMessage } from '../../contracts/rank-protocol.js';
-import { checkpointKey, REFERENCE_FILE } from '../../platform/checkpoint/layout.js';
+import { checkpointKey, REFERENCE_FILE } from '../../formats/checkpoint/layout.js';
 import { fakeCore } from '../testing/fake-core.js';
 import { fakeParamTable } from '../testing/fake-state.js';
 import { type StartFields, startMessage, testSpec } from '../testing/start-message.js';

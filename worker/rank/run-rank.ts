@@ -8,14 +8,14 @@ import type {
   StartMessage,
   TrainingPosition,
 } from '../../contracts/rank-protocol.js';
+import { NOT_EVALUATED } from '../../job-document/index.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
-import { NOT_EVALUATED } from '../../spec/index.js';
-import type { TrainedState } from '../checkpoint/fit.js';
-import { baseError, toRankError } from '../common/errors.js';
-import type { NativeCore, RankTrainer } from '../native/adapter.js';
-import { SilenceWatch } from '../supervisor/silence-watch.js';
+import { baseError, toRankError } from '../shared/errors.js';
+import type { NativeCore, RankTrainer } from '../shared/native/adapter.js';
+import { SilenceWatch } from '../shared/silence-watch.js';
 import { Inbox, type RankChannel } from './channel.js';
 import { GpuListener } from './gpu-listener.js';
+import type { TrainedState } from './load/fit.js';
 import { loadBase } from './load/load-base.js';
 import { loadCheckpoint } from './load/load-checkpoint.js';
 import { loadModel } from './load/load-model.js';

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ShardRecord } from '../../contracts/rank-protocol.js';
-import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
-import { BYTES_PER_ELEMENT, type ShardContents } from '../../platform/checkpoint/shard-contents.js';
-import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
+import { STATE_NAMES } from '../../formats/checkpoint/manifest.js';
+import { BYTES_PER_ELEMENT, type ShardContents } from '../../formats/checkpoint/shard-contents.js';
+import { ChunkChecksums } from '../../formats/checkpoint/verify.js';
+import { safetensorsHeader } from '../../formats/safetensors/header.js';
 import { DIRECT_WRITE_BYTES, type ObjectStore } from '../../platform/object-store/index.js';
-import { safetensorsHeader } from '../../platform/safetensors/header.js';
-import type { SnapshotSlice } from '../native/adapter.js';
+import type { SnapshotSlice } from '../shared/native/adapter.js';
 
 /** Bytes hashed at a time; the event loop runs in between. */
 const HASH_BYTES = 1024 * 1024;
 
-/** Shard of one rank: a safetensors file of 1-D tensors, laid out by platform/checkpoint/shard-contents.ts. */
+/** Shard of one rank: a safetensors file of 1-D tensors, laid out by formats/checkpoint/shard-contents.ts. */
 export class Shard {
   private readonly header: Buffer;
   private readonly slices: SnapshotSlice[];

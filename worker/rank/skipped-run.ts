@@ -1,6 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { codeOf } from '../common/errors.js';
-import type { StepResult } from '../native/adapter.js';
+import { codeOf } from '../shared/errors.js';
+import type { StepResult } from '../shared/native/adapter.js';
 
 /** Current run of consecutive skipped steps, used to explain a divergence. */
 export class SkippedRun {

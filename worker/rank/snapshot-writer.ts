@@ -12,11 +12,11 @@ import {
   checkpointKey,
   REFERENCE_FILE,
   shardName,
-} from '../../platform/checkpoint/layout.js';
-import { ShardContents, type ShardedState } from '../../platform/checkpoint/shard-contents.js';
+} from '../../formats/checkpoint/layout.js';
+import { ShardContents, type ShardedState } from '../../formats/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { retryTransient, toRankError } from '../common/errors.js';
-import type { RankTrainer, Snapshot } from '../native/adapter.js';
+import { retryTransient, toRankError } from '../shared/errors.js';
+import type { RankTrainer, Snapshot } from '../shared/native/adapter.js';
 import type { Reference } from './reference.js';
 import { Shard } from './shard.js';
 

@@ -8,8 +8,8 @@ import {
   type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import { afterEvaluation, hasStoppedEarly, metricOf, tokensPerStep } from '../../spec/index.js';
-import type { RankTrainer, StepResult } from '../native/adapter.js';
+import { afterEvaluation, hasStoppedEarly, metricOf, tokensPerStep } from '../../job-document/index.js';
+import type { RankTrainer, StepResult } from '../shared/native/adapter.js';
 import { type SavePace, savePace } from './save-pace.js';
 import { SkippedRun } from './skipped-run.js';
 import type { SnapshotWriter } from './snapshot-writer.js';

@@ -1,9 +1,9 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { Sharding } from '../../contracts/rank-protocol.js';
 import { expertSet } from '../../contracts/shard-layout.js';
-import { architectureOf, groupOf, modelParams, trainedArchitecture } from '../../spec/index.js';
-import type { TrainedState } from '../checkpoint/fit.js';
-import type { NativeCore, TrainerConfig } from '../native/adapter.js';
+import { architectureOf, groupOf, modelParams, trainedArchitecture } from '../../job-document/index.js';
+import type { NativeCore, TrainerConfig } from '../shared/native/adapter.js';
+import type { TrainedState } from './load/fit.js';
 
 /** Returns the trained state of a job: the model's parameters in canonical order and their optimizer states. */
 export function trainedState(

@@ -1,7 +1,7 @@
 /** Tests that every setting of the job document reaches the core. */
 import t from 'tap';
 import type { JobSpec } from '../../contracts/index.js';
-import { resolveSpec } from '../../spec/index.js';
+import { resolveSpec } from '../../job-document/index.js';
 import { startMessage } from '../testing/start-message.js';
 import { trainerConfig } from './trainer-config.js';
 

@@ -1,6 +1,6 @@
 import type { StartMessage } from '../../contracts/rank-protocol.js';
-import { estimateRank, trainedArchitecture } from '../../spec/index.js';
-import type { TrainerConfig } from '../native/adapter.js';
+import { estimateRank, trainedArchitecture } from '../../job-document/index.js';
+import type { TrainerConfig } from '../shared/native/adapter.js';
 
 /** Returns the native core's configuration of one rank. */
 export function trainerConfig(start: StartMessage): TrainerConfig {

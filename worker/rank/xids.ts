@@ -1,6 +1,6 @@
 /** XIDs, the driver's numbers of GPU errors. Of NVIDIA's catalogue of about 170, these determine the cause of a rank's failure. */
 import type { RankError } from '../../contracts/rank-protocol.js';
-import { isDeviceCode } from '../gpus/gpu-faults.js';
+import { isDeviceCode } from '../shared/gpu-faults.js';
 
 /** Error codes of an unhealthy GPU: see gpus/gpu-faults.ts. */
 type GpuFault = 'gpu_memory_fault' | 'gpu_lost';

@@ -15,10 +15,10 @@ import type {
   RetryPolicy,
   SessionCredentials,
 } from '../../contracts/rank-protocol.js';
-import type { Manifest } from '../../platform/checkpoint/manifest.js';
-import type { Architecture } from '../../spec/index.js';
-import type { PreparedTokens, TokenRequest } from '../data/prepare-tokens.js';
-import type { InspectOptions, MachineReport } from '../gpus/inspect-machine.js';
+import type { Manifest } from '../../formats/checkpoint/manifest.js';
+import type { Architecture } from '../../job-document/index.js';
+import type { PreparedTokens, TokenRequest } from './data/prepare-tokens.js';
+import type { InspectOptions, MachineReport } from './inspect-machine.js';
 
 /** Computation and bulk I/O that runs in a child process, so that the agent's event loop only supervises. */
 export type TaskRequest =

@@ -3,15 +3,20 @@ import type { Job } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { continueTrace } from '../../platform/tracing.js';
-import { type AttemptContext, type TrainableJob, type WorkerStore, withSteps } from '../attempt/context.js';
-import { Resizer } from '../attempt/resizer.js';
-import { StopRequests } from '../attempt/stop-requests.js';
-import { Lease } from '../lease/lease.js';
-import { LinkServer } from '../link/link-server.js';
-import { AgentMetrics } from '../metrics/agent-metrics.js';
-import { Drain } from '../preemption/drain.js';
-import { LogReporter } from '../reporting/log-reporter.js';
-import { ProgressReporter } from '../reporting/progress-reporter.js';
+import {
+  type AttemptContext,
+  type TrainableJob,
+  type WorkerStore,
+  withSteps,
+} from '../agent/attempt/context.js';
+import { Resizer } from '../agent/attempt/resizer.js';
+import { StopRequests } from '../agent/attempt/stop-requests.js';
+import { Lease } from '../agent/lease/lease.js';
+import { LinkServer } from '../agent/link/link-server.js';
+import { AgentMetrics } from '../agent/metrics/agent-metrics.js';
+import { Drain } from '../agent/preemption/drain.js';
+import { LogReporter } from '../agent/reporting/log-reporter.js';
+import { ProgressReporter } from '../agent/reporting/progress-reporter.js';
 import { testProcesses } from './child-processes.js';
 import { TEST_TIMING } from './fleet.js';
 

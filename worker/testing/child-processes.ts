@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { createLogger } from '../../platform/logging/logging.js';
-import { ChildProcesses, type ChildProcessesOptions, type Fork } from '../common/child-processes.js';
+import { ChildProcesses, type ChildProcessesOptions, type Fork } from '../shared/child-processes.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 

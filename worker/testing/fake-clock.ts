@@ -1,5 +1,5 @@
 import { setImmediate as settled } from 'node:timers/promises';
-import type { Clock } from '../common/clock.js';
+import type { Clock } from '../shared/clock.js';
 
 interface Waiting {
   until: number;

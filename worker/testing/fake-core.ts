@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { visible } from '../gpus/inspect-machine.js';
-import type { AnswerOptions, CoreEngine, DrawnToken, Gpu, NativeCore } from '../native/adapter.js';
+import type { AnswerOptions, CoreEngine, DrawnToken, Gpu, NativeCore } from '../shared/native/adapter.js';
+import { visible } from '../tasks/inspect-machine.js';
 import { FAKE_SHARDING, fakeDigest, fakeParamTable, fakeStateNames } from './fake-state.js';
 import { type FakeBehaviour, FakeTrainer } from './fake-trainer.js';
 

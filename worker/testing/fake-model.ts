@@ -1,4 +1,4 @@
-import { modelFolder, safetensorsFile, testData } from '../../platform/testing/models.js';
+import { modelFolder, safetensorsFile, testData } from '../../formats/testing/models.js';
 import { fakeParamTable } from './fake-state.js';
 
 /** Returns the files of an uploaded model with the parameters of the fake core. */

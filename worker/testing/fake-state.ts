@@ -1,9 +1,9 @@
 /** State that the fake core trains: a function of the seed and the number of steps, owned in blocks by the ranks. */
 import { createHash } from 'node:crypto';
 import type { Restore, StateName } from '../../contracts/rank-protocol.js';
-import { sumDigests } from '../../platform/checkpoint/digest.js';
-import { ShardContents } from '../../platform/checkpoint/shard-contents.js';
-import type { ParamInfo, Slice, TrainerConfig } from '../native/adapter.js';
+import { sumDigests } from '../../formats/checkpoint/digest.js';
+import { ShardContents } from '../../formats/checkpoint/shard-contents.js';
+import type { ParamInfo, Slice, TrainerConfig } from '../shared/native/adapter.js';
 
 const FAKE_BLOCK = 16;
 /** Small buckets, so that a rank owns several ranges of one parameter. */

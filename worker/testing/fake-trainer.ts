@@ -6,7 +6,7 @@ import type {
   SnapshotSlice,
   StepResult,
   TrainerConfig,
-} from '../native/adapter.js';
+} from '../shared/native/adapter.js';
 import {
   advance,
   bytesOf,

@@ -8,7 +8,6 @@ import { pathToFileURL } from 'node:url';
 import { ulid } from 'ulid';
 import { type Dataset, isFinal, type Job, type TraceHeaders } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
-import { putAccepted, putDatasetDocument, putSpec } from '../../control/recovery/documents.js';
 import { startScheduler } from '../../control/scheduling/start.js';
 import { loadConfig } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
@@ -16,9 +15,15 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/i
 import { programPath } from '../../platform/process/programs.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { testProgram } from '../../platform/testing/test-program.js';
-import { type JobStorePort, openJobStore } from '../../state/index.js';
+import {
+  type JobStorePort,
+  openJobStore,
+  putAccepted,
+  putDatasetDocument,
+  putSpec,
+} from '../../state/index.js';
 import { noteExecutions } from '../../state/testing/executions.js';
-import type { Timing } from '../common/timing.js';
+import type { Timing } from '../shared/timing.js';
 import { type RunningWorker, type StartWorkerOptions, startWorker } from '../start.js';
 import type { RankFaults } from './fake-rank-main.js';
 import { submittedSpec, type TestSpec } from './start-message.js';
@@ -58,7 +63,7 @@ export const PROGRAMS = {
     rank: testProgram('worker/testing/fake-rank-main'),
     task: testProgram('worker/testing/fake-task-main'),
   },
-  native: { rank: programPath('worker/rank/main'), task: programPath('worker/task-process/main') },
+  native: { rank: programPath('worker/rank/main'), task: programPath('worker/tasks/main') },
 };
 
 export interface FleetOptions {

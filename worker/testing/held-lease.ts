@@ -4,8 +4,8 @@ import type { Execution } from '../../contracts/execution.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { Control } from '../../state/index.js';
-import { type Deferred, deferred } from '../common/deferred.js';
-import { Lease } from '../lease/lease.js';
+import { Lease } from '../agent/lease/lease.js';
+import { type Deferred, deferred } from '../shared/deferred.js';
 import { FakeClock } from './fake-clock.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });

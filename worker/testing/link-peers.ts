@@ -6,8 +6,8 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { Test } from 'tap';
 import { createLogger } from '../../platform/logging/logging.js';
 import type { WorldPlan } from '../../state/index.js';
-import { Link } from '../link/link.js';
-import { connectToLeader, serverOptions } from '../link/tls.js';
+import { Link } from '../agent/link/link.js';
+import { connectToLeader, serverOptions } from '../agent/link/tls.js';
 
 type WorldAtLeader = Pick<WorldPlan, 'world_id' | 'token' | 'leader'>;
 

@@ -8,15 +8,15 @@ import type {
   ShardMessage,
   TrainingPosition,
 } from '../../contracts/rank-protocol.js';
-import { sumDigests } from '../../platform/checkpoint/digest.js';
+import { sumDigests } from '../../formats/checkpoint/digest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { type CompleteSave, SaveCollector } from '../checkpoint/save-collector.js';
-import type { NativeCore, RankTrainer } from '../native/adapter.js';
+import { type CompleteSave, SaveCollector } from '../agent/checkpoint/save-collector.js';
 import { loadCheckpoint } from '../rank/load/load-checkpoint.js';
 import { positionAfterLoad } from '../rank/position.js';
 import { SnapshotWriter } from '../rank/snapshot-writer.js';
 import { trainedState } from '../rank/trained-state.js';
 import { trainerConfig } from '../rank/trainer-config.js';
+import type { NativeCore, RankTrainer } from '../shared/native/adapter.js';
 import { startMessage } from './start-message.js';
 
 /** No retries, because the faults of a test are intended. */

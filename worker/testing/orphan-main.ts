@@ -4,7 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { nativeCore } from '../native/adapter.js';
+import { nativeCore } from '../shared/native/adapter.js';
 
 const [role, program = fileURLToPath(import.meta.url), request] = process.argv.slice(2);
 

@@ -8,7 +8,7 @@ import type { Dataset } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { decodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-file.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
-import type { TokenRequest } from '../data/prepare-tokens.js';
+import type { TokenRequest } from '../tasks/data/prepare-tokens.js';
 
 export interface PreparedOptions {
   uploaded: Uint8Array;

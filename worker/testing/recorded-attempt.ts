@@ -3,12 +3,12 @@ import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
 import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
-import { checkpointDirectory, checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
+import { checkpointDirectory, checkpointKey, checkpointsPrefix } from '../../formats/checkpoint/layout.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { type AbandonOptions, type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
-import type { AttemptContext } from '../attempt/context.js';
-import { JobCheckpoints } from '../attempt/job-checkpoints.js';
-import { StopRequests } from '../attempt/stop-requests.js';
+import type { AttemptContext } from '../agent/attempt/context.js';
+import { JobCheckpoints } from '../agent/attempt/job-checkpoints.js';
+import { StopRequests } from '../agent/attempt/stop-requests.js';
 import { testSpec } from './start-message.js';
 
 /** Shape of the stored checkpoints. */

@@ -3,13 +3,13 @@
  * complete, and the next save removes all leftovers.
  */
 import type { Test } from 'tap';
-import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
-import { verifyShards } from '../../platform/checkpoint/verify.js';
+import { checkpointsPrefix } from '../../formats/checkpoint/layout.js';
+import { verifyShards } from '../../formats/checkpoint/verify.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { JobStorePort } from '../../state/index.js';
-import { JobCheckpoints } from '../attempt/job-checkpoints.js';
-import { tokenRequest } from '../attempt/prepare-data.js';
-import { prepareTokens } from '../data/prepare-tokens.js';
+import { JobCheckpoints } from '../agent/attempt/job-checkpoints.js';
+import { tokenRequest } from '../agent/attempt/prepare-data.js';
+import { prepareTokens } from '../tasks/data/prepare-tokens.js';
 import { claimForTest } from './attempt-context.js';
 import { fakeCore } from './fake-core.js';
 import { fakeStateDigest } from './fake-state.js';

@@ -6,8 +6,8 @@ import {
   traceHeaders,
 } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
+import { isTrainable, resolveSpec } from '../../job-document/index.js';
 import { continueTrace } from '../../platform/tracing.js';
-import { isTrainable, resolveSpec } from '../../spec/index.js';
 
 /** Not 127.0.0.1, where clients of other tests look for their servers: see RANKS_ADDRESS of native/js/testing.ts. */
 const RANKS_ADDRESS = '127.0.0.2';

@@ -1,9 +1,9 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { EarlyStoppingState, RankMessage } from '../../contracts/rank-protocol.js';
-import { NOT_EVALUATED } from '../../spec/index.js';
-import type { RankTrainer, StepResult } from '../native/adapter.js';
+import { NOT_EVALUATED } from '../../job-document/index.js';
 import type { SaveNote, SnapshotWriter } from '../rank/snapshot-writer.js';
 import { trainLoop } from '../rank/train-loop.js';
+import type { RankTrainer, StepResult } from '../shared/native/adapter.js';
 import { startMessage, testSpec } from './start-message.js';
 
 /** Run of the training loop, with everything that happens to it. */

@@ -1,10 +1,10 @@
 /** Checkpoints written by DeepSpeed 0.19.6 (golden/make_golden.py), and variants that its sources allow. */
 import t from 'tap';
 import type { StateName } from '../../../contracts/state-records.js';
-import { collect, memorySource } from '../../../platform/testing/byte-source.js';
-import { readTorchFile, type TorchFile } from '../../../platform/torch-file/read.js';
-import { PyFloat, type TorchDict, type TorchValue } from '../../../platform/torch-file/values.js';
-import { inMemory, TorchFileWriter } from '../../../platform/torch-file/write.js';
+import { collect, memorySource } from '../../../formats/testing/byte-source.js';
+import { readTorchFile, type TorchFile } from '../../../formats/torch-file/read.js';
+import { PyFloat, type TorchDict, type TorchValue } from '../../../formats/torch-file/values.js';
+import { inMemory, TorchFileWriter } from '../../../formats/torch-file/write.js';
 import { deepSpeedGolden, inFolder } from '../../testing/deepspeed-golden.js';
 import { shapeOf } from '../config.js';
 import { DeepSpeedCheckpoint } from './checkpoint.js';

@@ -1,9 +1,9 @@
 import { ZerofleetError } from '../../../contracts/index.js';
 import type { Moment, StateName } from '../../../contracts/state-records.js';
-import { STATE_NAMES } from '../../../platform/checkpoint/manifest.js';
-import type { OptimizerProgress, WeightTensor } from '../../../platform/models/weights.js';
-import type { TorchFile } from '../../../platform/torch-file/read.js';
-import { type ModelParam, type ModuleTensor, moduleTensors } from '../../../spec/index.js';
+import { STATE_NAMES } from '../../../formats/checkpoint/manifest.js';
+import type { OptimizerProgress, WeightTensor } from '../../../formats/models/weights.js';
+import type { TorchFile } from '../../../formats/torch-file/read.js';
+import { type ModelParam, type ModuleTensor, moduleTensors } from '../../../job-document/index.js';
 import { comparedPairs, type Pair } from './module-weights.js';
 import { deepSpeedFile } from './names.js';
 import { CONVERT, frozenRuns, type RankFile, rawRuns } from './raw.js';

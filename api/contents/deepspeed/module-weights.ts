@@ -3,11 +3,11 @@
  * to its dtype, so a master weight at a wrong place shows. DeepSpeed's own conversion to the universal layout puts the elements of
  * checkpoints with `round_robin_gradients` at wrong places.
  */
-import { isWeightDtype } from '../../../platform/models/weights.js';
-import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
+import { isWeightDtype } from '../../../formats/models/weights.js';
+import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
+import { TorchTensor } from '../../../formats/torch-file/values.js';
+import type { ModuleTensor } from '../../../job-document/index.js';
 import type { ReadBytes } from '../../../platform/threads/serve-tasks.js';
-import { TorchTensor } from '../../../platform/torch-file/values.js';
-import type { ModuleTensor } from '../../../spec/index.js';
 import type { RankFile } from './raw.js';
 import { problem, type Run, tensorOf } from './runs.js';
 import { entryOf } from './updates.js';

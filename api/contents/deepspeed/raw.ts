@@ -1,9 +1,9 @@
 import type { StateName } from '../../../contracts/rank-protocol.js';
-import { readScaler } from '../../../platform/checkpoint/deepspeed-scaler.js';
-import type { OptimizerProgress } from '../../../platform/models/weights.js';
-import type { TorchFile } from '../../../platform/torch-file/read.js';
-import { TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
-import type { ModuleTensor } from '../../../spec/index.js';
+import { readScaler } from '../../../formats/checkpoint/deepspeed-scaler.js';
+import type { OptimizerProgress } from '../../../formats/models/weights.js';
+import type { TorchFile } from '../../../formats/torch-file/read.js';
+import { TorchTensor, type TorchValue } from '../../../formats/torch-file/values.js';
+import type { ModuleTensor } from '../../../job-document/index.js';
 import { STATE_FILES } from './names.js';
 import { type FoundTensor, invalidState, problem, type Run, runOf, tensorOf } from './runs.js';
 import { countsIn, entryOf, itemsOf } from './updates.js';

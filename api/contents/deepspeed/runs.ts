@@ -1,10 +1,10 @@
 import { ZerofleetError } from '../../../contracts/index.js';
 import type { StateName } from '../../../contracts/rank-protocol.js';
-import { isWeightDtype, type WeightDtype, type WeightTensor } from '../../../platform/models/weights.js';
-import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
-import type { TorchFile } from '../../../platform/torch-file/read.js';
-import { TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
-import type { ModelParam, ModuleTensor } from '../../../spec/index.js';
+import { isWeightDtype, type WeightDtype, type WeightTensor } from '../../../formats/models/weights.js';
+import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
+import type { TorchFile } from '../../../formats/torch-file/read.js';
+import { TorchTensor, type TorchValue } from '../../../formats/torch-file/values.js';
+import type { ModelParam, ModuleTensor } from '../../../job-document/index.js';
 
 /** A contiguous row-major tensor of a file. */
 export interface FoundTensor {

@@ -1,8 +1,8 @@
 import type { StateName } from '../../../contracts/rank-protocol.js';
-import { readScaler } from '../../../platform/checkpoint/deepspeed-scaler.js';
-import type { OptimizerProgress } from '../../../platform/models/weights.js';
-import type { TorchFile } from '../../../platform/torch-file/read.js';
-import type { ModuleTensor } from '../../../spec/index.js';
+import { readScaler } from '../../../formats/checkpoint/deepspeed-scaler.js';
+import type { OptimizerProgress } from '../../../formats/models/weights.js';
+import type { TorchFile } from '../../../formats/torch-file/read.js';
+import type { ModuleTensor } from '../../../job-document/index.js';
 import { STATE_FILES, stateFile } from './names.js';
 import { type FoundTensor, invalidState, problem, type Run, runOf, tensorOf } from './runs.js';
 import { countOf, countsIn, entryOf } from './updates.js';

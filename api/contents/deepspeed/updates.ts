@@ -1,6 +1,6 @@
 /** Update count of an optimizer's state. There is one count because Adam uses one bias correction for all parameters. */
-import { scalarOf, type TorchFile } from '../../../platform/torch-file/read.js';
-import type { TorchValue } from '../../../platform/torch-file/values.js';
+import { scalarOf, type TorchFile } from '../../../formats/torch-file/read.js';
+import type { TorchValue } from '../../../formats/torch-file/values.js';
 import { invalidState } from './runs.js';
 
 /** @throws ZerofleetError `optimizer_state_invalid` */

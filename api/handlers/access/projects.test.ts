@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import t from 'tap';
 import type { Job, Page, Problem, Project, ProjectUsage } from '../../../contracts/index.js';
-import { desiredKey } from '../../../platform/checkpoint/layout.js';
+import { desiredKey } from '../../../formats/checkpoint/layout.js';
 import { startTestStack } from '../../testing/stack.js';
 
 t.test('quotas', async (t) => {

@@ -1,6 +1,5 @@
 import { isFinal, JOB_STATES, type Me, type Project, ZerofleetError } from '../../../contracts/index.js';
-import { putQuotaDocument } from '../../../control/recovery/documents.js';
-import { type Principal, type Projects, storedBytes } from '../../../state/index.js';
+import { type Principal, type Projects, putQuotaDocument, storedBytes } from '../../../state/index.js';
 import type { OperationHandler } from '../types.js';
 
 export const listProjects: OperationHandler<'listProjects'> = async (request) => {

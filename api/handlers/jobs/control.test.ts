@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Job, Problem } from '../../../contracts/index.js';
-import { desiredKey } from '../../../platform/checkpoint/layout.js';
+import { desiredKey } from '../../../formats/checkpoint/layout.js';
 import { startTestStack } from '../../testing/stack.js';
 
 t.test('pause, resume and cancel', async (t) => {

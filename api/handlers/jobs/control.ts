@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type FieldError, type Job, ZerofleetError } from '../../../contracts/index.js';
-import { keepDesired, putDesired } from '../../../control/recovery/documents.js';
-import { checkMultiple } from '../../../spec/index.js';
-import type { Condition, JobStorePort } from '../../../state/index.js';
+import { checkMultiple } from '../../../job-document/index.js';
+import { type Condition, type JobStorePort, keepDesired, putDesired } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { requireFit, withRanks } from '../../jobs/require-fit.js';

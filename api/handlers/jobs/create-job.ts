@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type JobSpec, type ResolvedJobSpec, traceHeaders } from '../../../contracts/index.js';
+import { jobWarnings } from '../../../job-document/index.js';
 import { documentHash } from '../../../platform/canonical-json.js';
-import { jobWarnings } from '../../../spec/index.js';
 import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../../state/index.js';
 import { sendJob } from '../../http/etag.js';
 import { findFolder, findObject, findTokenizerObject } from '../../jobs/bucket-lookups.js';

@@ -1,13 +1,13 @@
 import t from 'tap';
 import type { Job, Page, Problem } from '../../../contracts/index.js';
 import { readDeleted } from '../../../control/recovery/deletion.js';
-import { putResult } from '../../../control/recovery/documents.js';
 import { recover } from '../../../control/recovery/recover.js';
 import { sweep } from '../../../control/sweep/sweep.js';
-import { deletedKey, jobKey, MANIFEST_FILE, specKey } from '../../../platform/checkpoint/layout.js';
+import { deletedKey, jobKey, MANIFEST_FILE, specKey } from '../../../formats/checkpoint/layout.js';
+import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
 import { createLogger } from '../../../platform/logging/logging.js';
 import { ObjectStoreError } from '../../../platform/object-store/index.js';
-import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
+import { putResult } from '../../../state/index.js';
 import { finishDeletions } from '../../jobs/deletions.js';
 import { startTestStack, type TestStack } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';

@@ -1,10 +1,10 @@
 /** Concurrent requests for one job: its stored `desired.json` agrees with the job store. */
 import t, { type Test } from 'tap';
 import type { Job } from '../../../contracts/index.js';
-import { putResult } from '../../../control/recovery/documents.js';
 import { recover } from '../../../control/recovery/recover.js';
-import { desiredKey } from '../../../platform/checkpoint/layout.js';
+import { desiredKey } from '../../../formats/checkpoint/layout.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
+import { putResult } from '../../../state/index.js';
 import { startTestStack } from '../../testing/stack.js';
 
 /** A stack whose next write of a `desired.json` blocks until it is released. */

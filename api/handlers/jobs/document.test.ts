@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Job, Problem } from '../../../contracts/index.js';
-import { putSpec } from '../../../control/recovery/documents.js';
-import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
+import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
+import { putSpec } from '../../../state/index.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { DryRun, Job, Problem } from '../../../contracts/index.js';
-import { gpuRankBytes } from '../../../spec/index.js';
+import { gpuRankBytes } from '../../../job-document/index.js';
 import { testGpu, testWorker } from '../../../state/testing/workers.js';
 import { smallSpec, startTestStack, type TestStack } from '../../testing/stack.js';
 

@@ -1,5 +1,5 @@
 import type { Estimate, FieldError, ResolvedJobSpec } from '../../../contracts/index.js';
-import { checkMultiple, maxWorldSize } from '../../../spec/index.js';
+import { checkMultiple, maxWorldSize } from '../../../job-document/index.js';
 import { bodyErrors } from '../../http/body-errors.js';
 import { invalidDocument, tryResolve } from '../../jobs/check-spec.js';
 import { estimateOf } from '../../jobs/estimate.js';

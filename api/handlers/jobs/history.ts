@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Job, JobLog, JobMetric, Page, StreamEntry } from '../../../contracts/index.js';
-import type { JobStorePort } from '../../../state/index.js';
-import { metricsBetween } from '../../../state/index.js';
+import { type JobStorePort, metricsBetween } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { choosePoints } from '../../jobs/metric-points.js';
 import { METRIC_FORMATS } from '../../metric-files/formats.js';

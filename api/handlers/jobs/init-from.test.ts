@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Estimate, Job, JobSpec, Model, Problem } from '../../../contracts/index.js';
-import { modelFolder, tarOf } from '../../../platform/testing/models.js';
+import { modelFolder, tarOf } from '../../../formats/testing/models.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';
 

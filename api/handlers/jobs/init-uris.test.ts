@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events';
 import t from 'tap';
 import type { DryRun, Estimate, Job, JobSpec, Model, Problem } from '../../../contracts/index.js';
-import { modelFolder, TINY_CONFIG } from '../../../platform/testing/models.js';
+import { modelFolder, TINY_CONFIG } from '../../../formats/testing/models.js';
 import {
   startWithFolder as start,
   FOLDER_TEXT as TEXT,

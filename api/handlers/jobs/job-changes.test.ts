@@ -1,8 +1,8 @@
 import t from 'tap';
 import type { Execution } from '../../../contracts/execution.js';
 import type { Attempt, Job, JobPatch, Page, Problem } from '../../../contracts/index.js';
-import { parseDesired, parseSpec } from '../../../control/recovery/documents.js';
-import { desiredKey, specKey } from '../../../platform/checkpoint/layout.js';
+import { desiredKey, specKey } from '../../../formats/checkpoint/layout.js';
+import { parseDesired, parseSpec } from '../../../state/index.js';
 import { startTestStack, type TestStack } from '../../testing/stack.js';
 
 const stack = await startTestStack();

@@ -1,7 +1,7 @@
 /** Jobs whose data is an S3 object. dataset-uris.test.ts tests the copy itself. */
 import t from 'tap';
 import { type Dataset, type DryRun, datasetKey, type Job, type Problem } from '../../../contracts/index.js';
-import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
+import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
 import { startWithData as start, TEXT, URI } from '../../testing/data-bucket.js';
 import { smallSpec } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';

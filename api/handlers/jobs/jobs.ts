@@ -1,5 +1,5 @@
-import { readGiven } from '../../../control/recovery/documents.js';
-import { jobWarnings } from '../../../spec/index.js';
+import { jobWarnings } from '../../../job-document/index.js';
+import { readGiven } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { bodyErrors } from '../../http/body-errors.js';
 import { sendJob, sendJobs } from '../../http/etag.js';

@@ -1,8 +1,8 @@
 import t from 'tap';
 import type { Job, Model } from '../../../contracts/index.js';
 import { recover } from '../../../control/recovery/recover.js';
+import { modelFolder, tarOf } from '../../../formats/testing/models.js';
 import { ObjectStoreError } from '../../../platform/object-store/index.js';
-import { modelFolder, tarOf } from '../../../platform/testing/models.js';
 import { upload } from '../../testing/model-uploads.js';
 import { ADMIN_KEY, smallSpec, startTestStack, withMethod } from '../../testing/stack.js';
 

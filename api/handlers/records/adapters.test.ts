@@ -3,8 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Job, Model, Problem } from '../../../contracts/index.js';
-import { parseWeights } from '../../../platform/models/weights.js';
-import { projectRoot } from '../../../platform/process/root.js';
+import { parseWeights } from '../../../formats/models/weights.js';
 import {
   type FolderFiles,
   modelFolder,
@@ -12,7 +11,8 @@ import {
   type TestTensor,
   tarOf,
   testData,
-} from '../../../platform/testing/models.js';
+} from '../../../formats/testing/models.js';
+import { projectRoot } from '../../../platform/process/root.js';
 import { storedKeys, upload } from '../../testing/model-uploads.js';
 import { startTestStack } from '../../testing/stack.js';
 

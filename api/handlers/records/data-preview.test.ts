@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import type { DataPreview, Problem } from '../../../contracts/index.js';
-import { modelFolder, tarOf } from '../../../platform/testing/models.js';
+import { modelFolder, tarOf } from '../../../formats/testing/models.js';
 import { upload as uploadModel } from '../../testing/model-uploads.js';
 import { startTestStack, withMethod } from '../../testing/stack.js';
 

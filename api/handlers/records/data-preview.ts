@@ -1,9 +1,9 @@
 import { type DataPreview, type Dataset, datasetKey } from '../../../contracts/index.js';
 import { MAX_LINE_BYTES } from '../../../contracts/jsonl/line.js';
-import { readTokenizerBytes } from '../../../platform/encoding/tokenizer-store.js';
+import { readTokenizerBytes } from '../../../formats/encoding/tokenizer-store.js';
+import { tokenizerModel, unitOf } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import { ownBuffers } from '../../../platform/threads/messages.js';
-import { tokenizerModel, unitOf } from '../../../spec/index.js';
 import { notFound } from '../../access/found.js';
 import { invalidDocument, tryResolve } from '../../jobs/check-spec.js';
 import { specLookups } from '../jobs/create-job.js';

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import t from 'tap';
 import { type Dataset, datasetKey, type Job, type Problem } from '../../../contracts/index.js';
-import { tokenFile } from '../../../platform/testing/tokens.js';
+import { tokenFile } from '../../../formats/testing/tokens.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 
 const OCTETS = { 'content-type': 'application/octet-stream' };

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { type Dataset, type DatasetPatch, datasetDocumentKey, datasetKey } from '../../../contracts/index.js';
-import { putDatasetDocument } from '../../../control/recovery/documents.js';
+import { putDatasetDocument } from '../../../state/index.js';
 import { keepRecord, patched } from '../../access/change-record.js';
 import { found, notFound } from '../../access/found.js';
 import { requireStorage } from '../../access/storage-quota.js';

@@ -1,8 +1,8 @@
 /** Models copied from a bucket folder. models.test.ts and models-refused.test.ts test the checks of a model. */
 import t, { type Test } from 'tap';
 import type { Job, Model, Page, Problem } from '../../../contracts/index.js';
+import { modelFolder, TINY_CONFIG, tarOf } from '../../../formats/testing/models.js';
 import { S3DatasetSources } from '../../../platform/dataset-sources.js';
-import { modelFolder, TINY_CONFIG, tarOf } from '../../../platform/testing/models.js';
 import { type Fate, S3StandIn } from '../../../platform/testing/s3-stand-in.js';
 import { storedKeys, upload } from '../../testing/model-uploads.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';

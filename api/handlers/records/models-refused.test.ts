@@ -10,7 +10,7 @@ import {
   TINY_CONFIG,
   tarOf,
   testData,
-} from '../../../platform/testing/models.js';
+} from '../../../formats/testing/models.js';
 import { tarWithDeclaredSize } from '../../testing/hostile-uploads.js';
 import { storedKeys, upload } from '../../testing/model-uploads.js';
 import { startTestStack } from '../../testing/stack.js';

@@ -5,15 +5,15 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { type Model, type Page, type Problem, ZerofleetError } from '../../../contracts/index.js';
-import { parseWeights } from '../../../platform/models/weights.js';
-import { ObjectStoreError } from '../../../platform/object-store/index.js';
+import { parseWeights } from '../../../formats/models/weights.js';
 import {
   modelFolder,
   safetensorsFile,
   TINY_CONFIG,
   tarOf,
   testData,
-} from '../../../platform/testing/models.js';
+} from '../../../formats/testing/models.js';
+import { ObjectStoreError } from '../../../platform/object-store/index.js';
 import { storedKeys, TAR, upload } from '../../testing/model-uploads.js';
 import { ADMIN_KEY, startTestStack, withMethod } from '../../testing/stack.js';
 

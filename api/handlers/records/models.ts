@@ -6,9 +6,9 @@ import {
   modelKey,
   ZerofleetError,
 } from '../../../contracts/index.js';
-import { putModelDocument } from '../../../control/recovery/documents.js';
-import { removeFolder } from '../../../platform/checkpoint/remove-folder.js';
-import { MODEL_TYPES, modelWarnings, presets } from '../../../spec/index.js';
+import { removeFolder } from '../../../formats/checkpoint/remove-folder.js';
+import { MODEL_TYPES, modelWarnings, presets } from '../../../job-document/index.js';
+import { putModelDocument } from '../../../state/index.js';
 import { keepRecord, patched } from '../../access/change-record.js';
 import { found, notFound } from '../../access/found.js';
 import { requireStorage } from '../../access/storage-quota.js';

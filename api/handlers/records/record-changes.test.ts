@@ -1,7 +1,7 @@
 import t from 'tap';
 import { ulid } from 'ulid';
 import { datasetDocumentKey, type NewApiKey, type Problem, type Webhook } from '../../../contracts/index.js';
-import { testModel } from '../../../platform/testing/models.js';
+import { testModel } from '../../../formats/testing/models.js';
 import { startTestStack } from '../../testing/stack.js';
 
 const TEXT = 'to be or not to be, that is the question. '.repeat(20);

@@ -1,18 +1,18 @@
-/** Uploads of checkpoints in DeepSpeed's universal layout: platform/torch-file/golden/universal.tar, written by torch.save. */
+/** Uploads of checkpoints in DeepSpeed's universal layout: formats/torch-file/golden/universal.tar, written by torch.save. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import tar from 'tar-stream';
 import type { Model, Problem } from '../../../contracts/index.js';
-import { parseWeights } from '../../../platform/models/weights.js';
+import { parseWeights } from '../../../formats/models/weights.js';
+import { collect } from '../../../formats/testing/byte-source.js';
+import { modelFolder, safetensorsFile, tarOf } from '../../../formats/testing/models.js';
+import { inMemory, TorchFileWriter } from '../../../formats/torch-file/write.js';
 import { projectRoot } from '../../../platform/process/root.js';
-import { collect } from '../../../platform/testing/byte-source.js';
-import { modelFolder, safetensorsFile, tarOf } from '../../../platform/testing/models.js';
-import { inMemory, TorchFileWriter } from '../../../platform/torch-file/write.js';
 import { deepSpeedGolden, inFolder } from '../../testing/deepspeed-golden.js';
 import { startTestStack } from '../../testing/stack.js';
 
-const GOLDEN = join(projectRoot(), 'platform/torch-file/golden');
+const GOLDEN = join(projectRoot(), 'formats/torch-file/golden');
 const ARCHIVE = readFileSync(join(GOLDEN, 'universal.tar'));
 const ZERO = 'global_step12_universal/zero';
 const NORM = `${ZERO}/model.norm.weight`;

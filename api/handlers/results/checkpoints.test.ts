@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Checkpoint, CheckpointVerdict, Job, Problem } from '../../../contracts/index.js';
-import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
+import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
 import { startTestStack } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 

@@ -1,6 +1,6 @@
-import { forkDocument } from '../../../client/fork-document.js';
+import { forkDocument } from '../../../clients/typescript/fork-document.js';
 import type { Checkpoint, CheckpointVerdict, JobSpec } from '../../../contracts/index.js';
-import { pinKey } from '../../../platform/checkpoint/layout.js';
+import { pinKey } from '../../../formats/checkpoint/layout.js';
 import { checkpointNotFound, findCheckpoint, findJob, found } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { deleteCheckpoint as remove } from '../../jobs/deletions.js';

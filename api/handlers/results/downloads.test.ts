@@ -2,10 +2,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import t from 'tap';
 import type { Execution } from '../../../contracts/execution.js';
 import type { Checkpoint, Download, Problem } from '../../../contracts/index.js';
-import { putExportRecord } from '../../../platform/checkpoint/export-record.js';
-import { checkpointExportPrefix } from '../../../platform/checkpoint/layout.js';
+import { putExportRecord } from '../../../formats/checkpoint/export-record.js';
+import { checkpointExportPrefix } from '../../../formats/checkpoint/layout.js';
+import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
 import { connectRedis, disconnectRedis } from '../../../platform/redis/connect.js';
-import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
 import { startTestStack, type TestStack, withMethod } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 

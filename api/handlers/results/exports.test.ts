@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Checkpoint, CheckpointExport, ExportPayload, Page, Problem } from '../../../contracts/index.js';
-import { putExportRecord } from '../../../platform/checkpoint/export-record.js';
+import { putExportRecord } from '../../../formats/checkpoint/export-record.js';
 import type { ExportProgress } from '../../services.js';
 import { startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';

@@ -1,6 +1,6 @@
 import type { Checkpoint, CheckpointExport, ExportKind, ExportPayload } from '../../../contracts/index.js';
-import { type ExportRecord, readExportRecord } from '../../../platform/checkpoint/export-record.js';
-import { checkpointExportPrefix, exportName, exportsPrefix } from '../../../platform/checkpoint/layout.js';
+import { type ExportRecord, readExportRecord } from '../../../formats/checkpoint/export-record.js';
+import { checkpointExportPrefix, exportName, exportsPrefix } from '../../../formats/checkpoint/layout.js';
 import type { JobStorePort } from '../../../state/index.js';
 import { checkpointNotFound, found } from '../../access/found.js';
 import { findCheckpoint } from '../../jobs/init-source.js';

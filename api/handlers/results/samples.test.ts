@@ -9,7 +9,7 @@ import type {
   SamplePayload,
   SampleReply,
 } from '../../../contracts/index.js';
-import { modelFolder, tarOf } from '../../../platform/testing/models.js';
+import { modelFolder, tarOf } from '../../../formats/testing/models.js';
 import { upload } from '../../testing/model-uploads.js';
 import { CHATS, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';

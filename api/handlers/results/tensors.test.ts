@@ -1,9 +1,9 @@
 import t from 'tap';
 import type { CheckpointTensorPage, EditPayload, Problem, TensorEdit } from '../../../contracts/index.js';
 
-import { safetensorsHeader } from '../../../platform/safetensors/header.js';
-import { parseSafetensorsHeader } from '../../../platform/safetensors/read-header.js';
-import { elementValue, putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
+import { safetensorsHeader } from '../../../formats/safetensors/header.js';
+import { parseSafetensorsHeader } from '../../../formats/safetensors/read-header.js';
+import { elementValue, putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
 import type { EditPort, EditProgress } from '../../services.js';
 import { startTestStack, type TestStack } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';

@@ -7,7 +7,7 @@ import {
   type TensorEdit,
   ZerofleetError,
 } from '../../../contracts/index.js';
-import { editName, editValuesKey, MANIFEST_FILE } from '../../../platform/checkpoint/layout.js';
+import { editName, editValuesKey, MANIFEST_FILE } from '../../../formats/checkpoint/layout.js';
 import { newUlid } from '../../../platform/random.js';
 import { DOWNLOAD_HOLDER } from '../../../state/index.js';
 import { checkpointNotFound, findCheckpoint, findJob, found } from '../../access/found.js';

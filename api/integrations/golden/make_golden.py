@@ -1,4 +1,4 @@
-"""Makes wandb.json: what the client of W&B sends for the metrics of platform/metric-files/golden/metrics.json.
+"""Makes wandb.json: what the client of W&B sends for the metrics of formats/metric-files/golden/metrics.json.
 
     python3 make_golden.py && npx biome check --write wandb.json
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CompletionUsage } from 'openai/resources/completions';
-import type { Zerofleet } from '../../../client/index.js';
+import type { Zerofleet } from '../../../clients/typescript/index.js';
 import type { Sample, SampleChoice, SampleDelta, SampleRequest } from '../../../contracts/index.js';
 import { sendJson } from '../../answers/json-pieces.js';
 import { numReported } from '../../answers/reported-tokens.js';

@@ -1,7 +1,7 @@
 /** Checkpoints of a job in the shape of `fine_tuning.job.checkpoint`. */
 import type { FineTuningJobCheckpoint } from 'openai/resources/fine-tuning/jobs/checkpoints';
-import { ApiError, type Zerofleet } from '../../../client/index.js';
-import { bodyOf } from '../../../client/transport.js';
+import { ApiError, type Zerofleet } from '../../../clients/typescript/index.js';
+import { bodyOf } from '../../../clients/typescript/transport.js';
 import type { Checkpoint, Job, JobMetric, Page } from '../../../contracts/index.js';
 import { checkpointPosition, type JobStreams, metricsBetween } from '../../../state/index.js';
 import { VALIDATION_FILE } from '../labels.js';

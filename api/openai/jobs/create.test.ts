@@ -1,6 +1,6 @@
 import type { JobCreateParams } from 'openai/resources/fine-tuning/jobs/jobs';
 import t from 'tap';
-import { resolveSpec } from '../../../spec/index.js';
+import { resolveSpec } from '../../../job-document/index.js';
 import type { BaseModel } from '../models.js';
 import { type CreateBody, parseCreate, specOf } from './create.js';
 

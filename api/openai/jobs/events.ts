@@ -1,6 +1,6 @@
 /** Events and metrics of a job in the shape of `fine_tuning.job.event`. */
 import type { FineTuningJobEvent } from 'openai/resources/fine-tuning/jobs/jobs';
-import type { Zerofleet } from '../../../client/index.js';
+import type { Zerofleet } from '../../../clients/typescript/index.js';
 import {
   type Job,
   type JobEvent,

@@ -1,6 +1,6 @@
 /** Metrics of a job's steps as a result file. */
 import type { FileObject } from 'openai/resources/files';
-import type { Zerofleet } from '../../../client/index.js';
+import type { Zerofleet } from '../../../clients/typescript/index.js';
 import type { JobMetric } from '../../../contracts/index.js';
 import { type JobStreams, metricsBetween } from '../../../state/index.js';
 import { VALIDATION_FILE } from '../labels.js';

@@ -1,7 +1,7 @@
 /** `/fine_tuning/jobs`. */
 import type { FastifyInstance } from 'fastify';
-import type { Zerofleet } from '../../../client/index.js';
-import { bodyOf } from '../../../client/transport.js';
+import type { Zerofleet } from '../../../clients/typescript/index.js';
+import { bodyOf } from '../../../clients/typescript/transport.js';
 import { onClosed } from '../../http/long-request.js';
 import { sendEvents, withHeartbeats } from '../../http/sse.js';
 import { findBase } from '../models.js';

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Upload } from 'openai/resources/uploads';
 import type { UploadPart } from 'openai/resources/uploads/parts';
 import { decodeTime } from 'ulid';
-import { bodyOf } from '../../../client/transport.js';
+import { bodyOf } from '../../../clients/typescript/transport.js';
 import type { Upload as Announced, Dataset, OperationId } from '../../../contracts/index.js';
 import { Type } from '../../../platform/schema.js';
 import { completeUpload } from '../../datasets/complete-upload.js';

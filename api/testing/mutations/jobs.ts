@@ -1,7 +1,7 @@
 /** Mutating requests for jobs and checkpoints. */
 import type { InjectOptions } from 'fastify';
 import type { Job } from '../../../contracts/index.js';
-import { putTestCheckpoint } from '../../../platform/testing/checkpoints.js';
+import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
 import { smallSpec, type TestStack } from '../stack.js';
 import { checkpointOf, claimAndTrain } from '../training.js';
 import { type Mutation, numOf, TEXT } from './mutation.js';

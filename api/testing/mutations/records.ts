@@ -1,7 +1,7 @@
 /** Mutating requests for datasets, models, keys, webhooks and projects. */
 import { ulid } from 'ulid';
 import type { NewApiKey, Upload, WebhookWithSecret } from '../../../contracts/index.js';
-import { modelFolder, tarOf, testModel } from '../../../platform/testing/models.js';
+import { modelFolder, tarOf, testModel } from '../../../formats/testing/models.js';
 import type { TestStack } from '../stack.js';
 import { type Mutation, numOf, TEXT } from './mutation.js';
 

@@ -16,7 +16,7 @@ mkdir -p "$app/native/build"
 ZF_ALL_ISAS=1 npm run setup
 
 cp package.json package-lock.json LICENSE openapi.yaml infra/images/steps/make-bucket.mjs "$app"
-mkdir "$app/web" && cp -r web/build "$app/web/build"
+mkdir -p "$app/clients/console" && cp -r clients/console/build "$app/clients/console/build"
 cp --parents state/*/commands/*.lua native/third_party/xxhash/LICENSE "$app"
 cp native/build/zerofleet.node "$app/native/build"
 # Without source maps.

@@ -9,7 +9,7 @@ const DEADLINE_MS = 300_000;
 
 const programs = {
   api: {
-    command: ['dist/stack/main.js', '--api-only'],
+    command: ['dist/ops/stack/main.js', '--api-only'],
     env: { ZEROFLEET_PORT: '8080' },
     health: ['8080', '/healthz'],
   },

@@ -1,3 +1,3 @@
 /** A production task process on a machine with emulated devices. */
 import './addon.js';
-import '../../../worker/task-process/main.js';
+import '../../../worker/tasks/main.js';

@@ -35,7 +35,7 @@ export const DECLARED_EDGES = [
     why: 'loads the addon with an emulated CUDA device',
   },
   {
-    from: /^stack\/stack\.ts$/,
+    from: /^ops\/stack\/stack\.ts$/,
     to: /^(api|worker|autoscaler)\/main\.ts$/,
     why: 'starts programs by their names',
   },
@@ -43,8 +43,8 @@ export const DECLARED_EDGES = [
   { from: /^openapi\.yaml$/, to: /^contracts\/openapi\//, why: 'is generated from these' },
   {
     from: /^test\/console\/console\.ts$/,
-    to: /^web\/(?!.*\.test\.ts$)/,
-    why: 'opens the console, which is bundled from web/. Other tests do not open it',
+    to: /^clients\/console\/(?!.*\.test\.ts$)/,
+    why: 'opens the console, which is bundled from clients/console/. Other tests do not open it',
   },
   {
     from: /^test\/e2e\/dev\.deep\.test\.ts$/,
@@ -59,7 +59,7 @@ export const DECLARED_EDGES = [
   { from: /^test\/docs\/reader\.ts$/, to: /^tools\/zerofleet\.mjs$/, why: 'pages call the command line' },
   {
     from: /^tools\/client-package\/pack\.mjs$/,
-    to: /^client\/(?!.*(\.test\.ts$|\/testing\/))/,
+    to: /^clients\/typescript\/(?!.*(\.test\.ts$|\/testing\/))/,
     why: 'packs the folder',
   },
 ];
@@ -84,7 +84,7 @@ export const AFFECTS_NOTHING = [
       /^(\.ci\/.*|\.dockerignore|\.gitignore|\.taprc|\.dependency-cruiser\.cjs|biome\.json|compose\.yaml)$/,
     why: 'settings of tools that no deep test runs',
   },
-  { files: /^client\/tsconfig\.json$|^web\/tsconfig\.json$/, why: 'checked by every set-up' },
+  { files: /^clients\/(typescript|console)\/tsconfig\.json$/, why: 'checked by every set-up' },
 ];
 
 /** Helpers and data of tests. They affect no suite if only quick tests reach them. Product code that no suite reaches affects every suite. */

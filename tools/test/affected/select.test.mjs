@@ -5,10 +5,10 @@ import { Reach, selectAffected } from './select.mjs';
 const graph = new Map(
   Object.entries({
     'native asan': ['native/core/a.cc'],
-    'test/e2e/far.deep.test.ts': ['stack/main.ts'],
-    'test/console/near.deep.test.ts': ['web/view.tsx', 'stack/main.ts'],
+    'test/e2e/far.deep.test.ts': ['ops/stack/main.ts'],
+    'test/console/near.deep.test.ts': ['clients/console/view.tsx', 'ops/stack/main.ts'],
     'api/quick.test.ts': ['api/testing/helper.ts', 'api/forgotten.ts'],
-    'stack/main.ts': ['api/main.ts'],
+    'ops/stack/main.ts': ['api/main.ts'],
     'api/main.ts': ['api/routes.ts'],
   }).map(([node, edges]) => [node, new Set(edges)]),
 );
@@ -18,7 +18,7 @@ const select = (...changed) => selectAffected(changed, reach);
 const names = ({ affected }) => affected.map(({ suite }) => suite);
 
 t.test('a change affects the suites that need the file', async (t) => {
-  t.same(names(select('web/view.tsx')), ['test/console/near.deep.test.ts']);
+  t.same(names(select('clients/console/view.tsx')), ['test/console/near.deep.test.ts']);
   t.same(names(select('native/core/a.cc')), ['native asan']);
   const { affected, unaffected } = select('api/routes.ts');
   t.same(
@@ -33,19 +33,19 @@ t.test('a change affects the suites that need the file', async (t) => {
 });
 
 t.test('the nearest change counts: a changed test comes first', async (t) => {
-  const { affected } = select('api/routes.ts', 'web/view.tsx', 'test/e2e/far.deep.test.ts');
+  const { affected } = select('api/routes.ts', 'clients/console/view.tsx', 'test/e2e/far.deep.test.ts');
   t.same(
     affected.map(({ suite, distance, reason }) => [suite, distance, reason]),
     [
       ['test/e2e/far.deep.test.ts', 0, 'changed itself'],
-      ['test/console/near.deep.test.ts', 1, 'needs web/view.tsx'],
+      ['test/console/near.deep.test.ts', 1, 'needs clients/console/view.tsx'],
     ],
   );
 });
 
 for (const file of ['package-lock.json', 'tools/bootstrap/setup.mjs', 'tools/test/typescript.mjs'])
   t.test(`${file} affects every suite, those with a nearer change first`, async (t) => {
-    const { affected, unaffected } = select('web/view.tsx', file);
+    const { affected, unaffected } = select('clients/console/view.tsx', file);
     t.same(names({ affected })[0], 'test/console/near.deep.test.ts');
     t.equal(affected.length, 3);
     t.same(unaffected, []);

@@ -42,7 +42,7 @@ if (files === null) {
   });
 
   t.test('the console: its tests, and nothing native', async (t) => {
-    const suites = affectedBy(one(/^web\/app\/.*\.tsx$/));
+    const suites = affectedBy(one(/^clients\/console\/app\/.*\.tsx$/));
     t.ok(suites.length >= 10);
     t.same(
       suites.filter((name) => !name.startsWith('test/console/')),
@@ -91,14 +91,14 @@ if (files === null) {
         'autoscaler/main.ts',
         'worker/main.ts',
         'worker/rank/main.ts',
-        'worker/task-process/main.ts',
+        'worker/tasks/main.ts',
         'control/scheduling/thread-main.ts',
-        'platform/encoding/encoder-thread.ts',
+        'formats/encoding/encoder-thread.ts',
         'state/jobs/commands/create_job.lua',
         'contracts/openapi/openapi.yaml',
       ])
         t.ok(affectedBy(file).includes('test/e2e/s3.deep.test.ts'), file);
-      t.ok(affectedBy('cli/main.ts').includes('test/e2e/terminal.deep.test.ts'));
+      t.ok(affectedBy('clients/cli/main.ts').includes('test/e2e/terminal.deep.test.ts'));
     },
   );
 }

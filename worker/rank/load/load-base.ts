@@ -1,14 +1,14 @@
 import type { BaseLoad, ParamRecord, RangeChecksum, RetryPolicy } from '../../../contracts/rank-protocol.js';
-import { planReads } from '../../../platform/checkpoint/read-plan.js';
-import { planWeightReads, readWeights } from '../../../platform/models/read-weights.js';
+import { planReads } from '../../../formats/checkpoint/read-plan.js';
+import { planWeightReads, readWeights } from '../../../formats/models/read-weights.js';
+import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
-import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
-import { planFetches } from '../../checkpoint/chunks.js';
-import { readManifest } from '../../checkpoint/read-manifest.js';
-import { retryTransient } from '../../common/errors.js';
-import type { RankTrainer } from '../../native/adapter.js';
+import { retryTransient } from '../../shared/errors.js';
+import type { RankTrainer } from '../../shared/native/adapter.js';
+import { readManifest } from '../../shared/read-manifest.js';
+import { widenToFp32 } from '../../shared/widen.js';
+import { planFetches } from './chunks.js';
 import { readFetches } from './read-fetches.js';
-import { widenToFp32 } from './widen.js';
 
 export interface LoadBaseOptions {
   objects: ObjectStore;

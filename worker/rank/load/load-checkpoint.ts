@@ -1,12 +1,12 @@
 import type { CheckpointLoad, RangeChecksum, RetryPolicy } from '../../../contracts/rank-protocol.js';
-import type { Manifest } from '../../../platform/checkpoint/manifest.js';
-import { planReads, type Wanted } from '../../../platform/checkpoint/read-plan.js';
+import type { Manifest } from '../../../formats/checkpoint/manifest.js';
+import { planReads, type Wanted } from '../../../formats/checkpoint/read-plan.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
-import { planFetches } from '../../checkpoint/chunks.js';
-import { checkFits, type TrainedState } from '../../checkpoint/fit.js';
-import { readManifest } from '../../checkpoint/read-manifest.js';
-import { retryTransient } from '../../common/errors.js';
-import type { RankTrainer } from '../../native/adapter.js';
+import { retryTransient } from '../../shared/errors.js';
+import type { RankTrainer } from '../../shared/native/adapter.js';
+import { readManifest } from '../../shared/read-manifest.js';
+import { planFetches } from './chunks.js';
+import { checkFits, type TrainedState } from './fit.js';
 import { readFetches } from './read-fetches.js';
 
 export interface LoadOptions {

@@ -1,25 +1,25 @@
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import type { StateName } from '../../../contracts/rank-protocol.js';
-import { sumDigests } from '../../../platform/checkpoint/digest.js';
-import { CHUNK_BYTES } from '../../../platform/checkpoint/manifest.js';
-import { ChunkChecksums } from '../../../platform/checkpoint/verify.js';
+import { sumDigests } from '../../../formats/checkpoint/digest.js';
+import { CHUNK_BYTES } from '../../../formats/checkpoint/manifest.js';
+import { ChunkChecksums } from '../../../formats/checkpoint/verify.js';
 import {
   encodeWeights,
   type ModelWeights,
   parseWeights,
   type WeightDtype,
-} from '../../../platform/models/weights.js';
+} from '../../../formats/models/weights.js';
+import { testData } from '../../../formats/testing/models.js';
 import { type ObjectStore, openObjectStore } from '../../../platform/object-store/index.js';
-import { testData } from '../../../platform/testing/models.js';
-import { verifyLoadedRanges } from '../../checkpoint/verify-load.js';
-import type { RankTrainer } from '../../native/adapter.js';
+import type { RankTrainer } from '../../shared/native/adapter.js';
+import { verifyLoadedRanges } from '../../shared/verify-load.js';
+import { widenToFp32 } from '../../shared/widen.js';
 import { fakeCore } from '../../testing/fake-core.js';
 import { startMessage, testSpec } from '../../testing/start-message.js';
 import { positionAfterRestore } from '../position.js';
 import { trainerConfig } from '../trainer-config.js';
 import { loadModel } from './load-model.js';
-import { widenToFp32 } from './widen.js';
 
 const directory = 'models/mdl_test';
 const source = { kind: 'model' as const, adapters_only: false, directory, restore: 'weights' as const };

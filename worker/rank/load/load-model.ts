@@ -1,20 +1,20 @@
 import type { ModelLoad, RangeChecksum, RetryPolicy } from '../../../contracts/rank-protocol.js';
-import { statesOf } from '../../../platform/checkpoint/shard-contents.js';
+import { statesOf } from '../../../formats/checkpoint/shard-contents.js';
 import {
   checkParams,
   planWeightReads,
   readWeights,
   type WantedElements,
-} from '../../../platform/models/read-weights.js';
-import type { OptimizerProgress } from '../../../platform/models/weights.js';
+} from '../../../formats/models/read-weights.js';
+import type { OptimizerProgress } from '../../../formats/models/weights.js';
+import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
-import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
-import { planFetches } from '../../checkpoint/chunks.js';
-import type { TrainedState } from '../../checkpoint/fit.js';
-import { retryTransient } from '../../common/errors.js';
-import type { RankTrainer } from '../../native/adapter.js';
+import { retryTransient } from '../../shared/errors.js';
+import type { RankTrainer } from '../../shared/native/adapter.js';
+import { widenToFp32 } from '../../shared/widen.js';
+import { planFetches } from './chunks.js';
+import type { TrainedState } from './fit.js';
 import { readFetches } from './read-fetches.js';
-import { widenToFp32 } from './widen.js';
 
 export interface LoadModelOptions {
   objects: ObjectStore;

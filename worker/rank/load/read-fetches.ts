@@ -1,7 +1,7 @@
 import type { RangeChecksum, RetryPolicy } from '../../../contracts/rank-protocol.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
-import { type Fetch, rangeChecksums, type StoredRun } from '../../checkpoint/chunks.js';
-import { retryTransient } from '../../common/errors.js';
+import { retryTransient } from '../../shared/errors.js';
+import { type Fetch, rangeChecksums, type StoredRun } from './chunks.js';
 
 /** Concurrent requests of one rank to the object store. */
 const PARALLEL_FETCHES = 4;

@@ -18,7 +18,7 @@ namespace zerofleet::cudnn {
 /// library and kind of device alone, so equal ranks choose alike. For one context's stream; not thread-safe.
 class Attention {
  public:
-  /// Scores of a backward that are in memory at once. kernelMemory() of spec/estimate has the same.
+  /// Scores of a backward that are in memory at once. kernelMemory() of job-document/estimate has the same.
   static constexpr std::int64_t kMaxScoreBytes = std::int64_t{1} << 30;
 
   /// library: null where there is none. Throws Error{"device_failed"} where it does not work with the device.

@@ -1,0 +1,107 @@
+import type { Command } from 'commander';
+import type { DownloadRequest, ExportRequest } from '../../../contracts/index.js';
+import { bytesView } from '../bytes-bar.js';
+import { CliError, type Context, EXIT, type Run } from '../context.js';
+import { downloadFile, type FetchFile, pathIn } from '../download-file.js';
+import { bytes } from '../format.js';
+import { NamedArgument } from '../names.js';
+import { choice } from './arguments.js';
+import { DTYPES, FORMATS, WEIGHTS } from './checkpoints.js';
+
+interface DownloadOptions {
+  output?: string;
+  format?: (typeof FORMATS)[number];
+  dtype?: (typeof DTYPES)[number];
+  weights?: (typeof WEIGHTS)[number];
+  tensorboard?: boolean;
+  viaApi?: boolean;
+}
+
+export function addDownloadCommand(program: Command, run: Run): void {
+  program
+    .command('download')
+    .summary('download the model of a job, a checkpoint, or an export of a checkpoint')
+    .addArgument(
+      new NamedArgument(
+        'source',
+        'a job: its exported model; a checkpoint, JOB@STEP: its own files, or with --format an export',
+      ),
+    )
+    .option('-o, --output <dir>', 'output folder; default: named after the id')
+    .addOption(choice('--format <format>', 'format of an export', FORMATS))
+    .addOption(choice('--dtype <dtype>', 'dtype of its weights', DTYPES))
+    .addOption(choice('--weights <weights>', 'its weights: as trained, or their average', WEIGHTS))
+    .option('--tensorboard', 'the export with an event file of TensorBoard')
+    .option('--via-api', 'fetch files through the API instead of directly from S3')
+    .action(run(download));
+}
+
+async function download(context: Context, id: string, options: DownloadOptions): Promise<void> {
+  const { output: dir = id, viaApi } = options;
+  const { client } = context;
+  const { checkpoint, ...kind } = await sourceOf(context, id, options);
+  const request: DownloadRequest = { ...kind, via: viaApi ? 'api' : 'auto' };
+  let found = await client.checkpoints.downloadUrls(checkpoint, request);
+  const show = bytesView(
+    context,
+    found.files.reduce((sum, file) => sum + file.bytes, 0),
+  );
+  const fetchFile: FetchFile = async (name, from, again) => {
+    // Expired URLs are requested again.
+    if (again) found = await client.checkpoints.downloadUrls(checkpoint, request);
+    const file = found.files.find((candidate) => candidate.name === name);
+    if (!file) throw new CliError(`${name} no longer exists`, EXIT.failed);
+    return client.checkpoints.openFile(file, { from, signal: context.signal });
+  };
+  const done: string[] = [];
+  context.interruptMessage = 'the download resumes when the same command is repeated';
+  try {
+    for (const { name, bytes: size, sha256 } of found.files) {
+      show.label(name);
+      done.push(
+        await downloadFile({
+          path: pathIn(dir, name),
+          name,
+          bytes: size,
+          sha256,
+          fetchFile,
+          onBytes: show.add,
+          signal: context.signal,
+        }),
+      );
+    }
+  } finally {
+    show.close();
+  }
+  const total = found.files.reduce((sum, file) => sum + file.bytes, 0);
+  const { checkpoint_id, format, dtype, weights, state_digest } = found;
+  context.show(
+    { dir, checkpoint_id, format, dtype, weights, state_digest, files: done },
+    () =>
+      `${dir}: ${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}, ${bytes(total)}, all checked by SHA-256`,
+  );
+}
+
+type Source = { checkpoint: string } & ExportRequest;
+
+/** Files to fetch; a job stands for its exported model. */
+async function sourceOf(context: Context, id: string, options: DownloadOptions): Promise<Source> {
+  const { format, dtype, weights, tensorboard } = options;
+  const kind = {
+    ...(format && { format }),
+    ...(dtype && { dtype }),
+    ...(weights && { weights }),
+    ...(tensorboard && { tensorboard }),
+  };
+  if (id.startsWith('ckpt_')) return { checkpoint: id, ...kind };
+  const { latest_checkpoint: last, export: exported, spec, state } = await context.client.jobs.get(id);
+  if (exported) {
+    const { checkpoint: _, ...written } = spec.export;
+    return { checkpoint: exported.checkpoint_id, ...written, ...kind };
+  }
+  if (last && format) return { checkpoint: last.id, ...kind };
+  const instead = last
+    ? `its newest checkpoint can be exported: zerofleet export ${last.id}`
+    : 'it has no checkpoint yet';
+  throw new CliError(`the job is ${state} and has exported nothing; ${instead}`, EXIT.failed);
+}

@@ -1,0 +1,192 @@
+import { type Dataset, type DryRun, type Estimate, type Job, plainText } from '../../contracts/index.js';
+
+/** Text columns, each as wide as its widest entry. Without rows, `none`. */
+export function table(
+  head: readonly string[],
+  entries: readonly (readonly string[])[],
+  none: string,
+): string {
+  if (entries.length === 0) return none;
+  // Line breaks in a name must not start another row.
+  const rows = entries.map((row) => row.map(plainText));
+  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  return [head, ...rows]
+    .map((row) =>
+      row
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** Titles of a table's columns, each with its text for a record. */
+export type Columns<T> = Readonly<Record<string, (record: T) => string>>;
+
+/** A table of records. Without records, `none`. */
+export function tableOf<T>(records: readonly T[], columns: Columns<T>, none: string): string {
+  const rows = records.map((record) => Object.values(columns).map((text) => text(record)));
+  return table(Object.keys(columns), rows, none);
+}
+
+/** `512 B`, `1.4 MB`: powers of 1,000, as disks and networks count. */
+export function bytes(count: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+  let value = count;
+  let unit = 0;
+  for (; value >= 999.5 && unit < units.length - 1; unit += 1) value /= 1000;
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toPrecision(2)} ${units[unit]}`;
+}
+
+/** Number of a dataset's documents, and how many of them are chats and preferences: `9 (9 chats, 9 pairs)`. */
+export function documentsOf({ num_documents, num_chats, num_preferences, num_labelled }: Dataset): string {
+  const kinds = Object.entries({ chats: num_chats, pairs: num_preferences, labelled: num_labelled })
+    .filter(([, count]) => count > 0)
+    .map(([kind, count]) => `${count.toLocaleString('en')} ${kind}`);
+  return `${num_documents.toLocaleString('en')}${kinds.length > 0 ? ` (${kinds.join(', ')})` : ''}`;
+}
+
+/** `45 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
+export function duration(seconds: number): string {
+  const whole = Math.round(seconds);
+  const parts: [number, string][] = [
+    [Math.floor(whole / 86_400), 'd'],
+    [Math.floor(whole / 3600) % 24, 'h'],
+    [Math.floor(whole / 60) % 60, 'min'],
+    [whole % 60, 's'],
+  ];
+  const first = parts.findIndex(([count]) => count > 0);
+  const shown = (first < 0 ? [parts[3]] : parts.slice(first, first + 2)) as [number, string][];
+  return shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
+}
+
+/** Age of an RFC 3339 time. */
+export function age(time: string, now = Date.now()): string {
+  return `${duration(Math.max(0, now - Date.parse(time)) / 1000)} ago`;
+}
+
+/** Text for a number that follows from the number of samples. */
+const UNCOUNTED = 'known once a worker has prepared the data';
+/** `12 %`; a dash while the number of steps is unknown. */
+export const percentOf = ({ percent }: Job['progress']) =>
+  percent === null ? '–' : `${Math.floor(percent)} %`;
+export const ranksOf = (job: Job) => job.world_size ?? job.requested_ranks;
+/** `1 rank`, `3 ranks`. */
+export const rankCount = (ranks: number) => `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`;
+export const lossOf = (job: Job) => job.progress.loss?.toFixed(4) ?? '–';
+/** `  margin 0.1234  accuracy 75 %`; empty without a preference objective. */
+export function preferenceOf({ progress: { preference } }: Job): string {
+  if (preference === undefined) return '';
+  const { margin, accuracy } = preference;
+  const percent = accuracy === null ? '–' : `${Math.round(100 * accuracy)} %`;
+  return `  margin ${margin?.toFixed(4) ?? '–'}  accuracy ${percent}`;
+}
+export const rateOf = (job: Job) =>
+  job.progress.tokens_per_second === null
+    ? '–'
+    : Math.round(job.progress.tokens_per_second).toLocaleString('en');
+
+/** Losses of evaluations: `validation 2.7100, code 1.9342`. */
+export const losses = (values: Readonly<Record<string, number>> = {}) =>
+  Object.entries(values)
+    .map(([name, loss]) => `${name} ${loss.toFixed(4)}`)
+    .join(', ');
+
+/** Details of a job for users. */
+export function jobDetails(job: Job): string {
+  const { progress, failure, latest_checkpoint: checkpoint } = job;
+  const reason = job.reason === null ? '' : ` (${job.reason})`;
+  const eta =
+    progress.eta_seconds === null || job.state !== 'running'
+      ? ''
+      : `, ${duration(progress.eta_seconds)} left`;
+  const rows: [string, string][] = [
+    ['job', job.id + (job.name === '' ? '' : `  ${plainText(job.name)}`)],
+    ['state', job.state + reason],
+    ['created', `${job.created_at}, ${age(job.created_at)}`],
+    ['progress', `${stepOf(job)}${eta}`],
+    ['loss', lossOf(job)],
+    ...bestRow(job),
+    ['tokens/s', rateOf(job)],
+    ['ranks', String(ranksOf(job))],
+  ];
+  if (checkpoint) rows.push(['checkpoint', `${checkpoint.id}, step ${checkpoint.step}`]);
+  if (checkpoint) rows.push(['digest', checkpoint.state_digest]);
+  if (job.export)
+    rows.push(['export', `${job.export.prefix}, step ${job.export.step}, digest ${job.export.state_digest}`]);
+  if (failure) rows.push(['failure', `${failure.code}: ${failure.message}`]);
+  return labelled(rows);
+}
+
+function stepOf({ spec, progress }: Job): string {
+  const { step, total_steps } = progress;
+  if (total_steps !== null) return `step ${step} of ${total_steps}, ${percentOf(progress)}`;
+  return `step ${step}, ${rounds(spec.train.epochs)}; the number of steps is ${UNCOUNTED}`;
+}
+
+const rounds = (epochs = 1) => `${epochs} ${epochs === 1 ? 'epoch' : 'epochs'}`;
+
+function bestRow({ spec, progress: { early_stopping } }: Job): [string, string][] {
+  if (early_stopping?.best_eval_loss == null) return [];
+  const { best_eval_loss, best_step, evaluations_without_improvement: since } = early_stopping;
+  const metric = spec.train.early_stopping?.metric;
+  const text = `${metric} ${best_eval_loss.toFixed(4)} after step ${best_step}, ${since} evaluations without improvement since`;
+  return [['best', text]];
+}
+
+/** Estimated data and duration of a job. */
+export function workDetails({
+  sequences,
+  tokens,
+  sequences_per_epoch,
+  epochs,
+  duration: time,
+}: DryRun['work']): string {
+  const whole = (count: number | null) => count?.toLocaleString('en') ?? UNCOUNTED;
+  const each = sequences_per_epoch === null ? '' : `, of ${whole(sequences_per_epoch)} sequences each`;
+  const epoch = epochs === null ? UNCOUNTED : `${epochs.toPrecision(3)}${each}`;
+  const rows: [string, string][] = [
+    ['sequences', whole(sequences)],
+    ['tokens', whole(tokens)],
+    ['epochs', epoch],
+    [
+      'duration',
+      time === null
+        ? 'known once a job has run in the pool'
+        : `about ${duration(time.seconds)} on ${rankCount(time.ranks)}${time.cost ? ` for ${time.cost.toFixed(2)}` : ''}, by the speed of ${time.measured_by}`,
+    ],
+  ];
+  return labelled(rows);
+}
+
+const labelled = (rows: readonly (readonly [label: string, value: string])[]): string =>
+  rows.map(([label, value]) => `${label.padEnd(10)}  ${value}`).join('\n');
+
+/** Memory per rank by part, one row per number of ranks. */
+export function memoryTable({ data }: Estimate): string {
+  const shares = data.some(({ bytes: of }) => of.shared_params > 0);
+  const offloads = data.some(({ bytes: of }) => of.host > 0);
+  const rows = data.map(({ world_size, bytes: of }) => [
+    String(world_size),
+    bytes(of.total),
+    bytes(of.params),
+    ...(shares ? [bytes(of.shared_params)] : []),
+    bytes(of.grad_shard + of.lane_accumulator),
+    bytes(of.master + of.moments),
+    bytes(of.activations),
+    bytes(of.staging + of.packed_weights),
+    ...(offloads ? [bytes(of.host)] : []),
+  ]);
+  const head = [
+    'RANKS',
+    'PER RANK',
+    'PARAMETERS',
+    ...(shares ? ['SHARED PER HOST'] : []),
+    'GRADIENTS',
+    'OPTIMIZER',
+    'ACTIVATIONS',
+    'BUFFERS',
+    ...(offloads ? ['ON THE HOST'] : []),
+  ];
+  return table(head, rows, 'no number of ranks is possible');
+}

@@ -1,0 +1,108 @@
+/** The document of a run that is being written: a JSON object, of which the form shows some fields. */
+import type { Dataset, JobSpec } from '../../../contracts/types.js';
+import type { Path } from '../parts/fields.js';
+
+/** A document as far as it is written. */
+export type Draft = Readonly<Record<string, unknown>>;
+
+export const FIRST_DRAFT: Draft = { model: { preset: 'llama-tiny' }, train: { epochs: 3 } };
+
+/** Returns a field; undefined if it is not given. Items of a list are named by their index. */
+export function valueAt(draft: unknown, path: Path): unknown {
+  return path.reduce((value, name) => {
+    if (Array.isArray(value)) return value[Number(name)];
+    return isObject(value) ? value[name] : undefined;
+  }, draft);
+}
+
+/** Returns the draft with another value of a field. `undefined` removes the field, and objects and lists that are empty without it. */
+export function withValue(draft: Draft, [name = '', ...rest]: Path, value: unknown): Draft {
+  const { [name]: old, ...others } = draft;
+  const changed = rest.length === 0 ? value : within(old, rest, value);
+  return changed === undefined || (rest.length > 0 && isEmpty(changed))
+    ? others
+    : { ...draft, [name]: changed };
+}
+
+function within(old: unknown, path: Path, value: unknown): unknown {
+  if (!Array.isArray(old)) return withValue(isObject(old) ? old : {}, path, value);
+  const [index, ...rest] = path;
+  const at = Number(index);
+  const item = rest.length === 0 ? value : within(old[at], rest, value);
+  return [...old.slice(0, at), ...(item === undefined ? [] : [item]), ...old.slice(at + 1)];
+}
+
+const isEmpty = (value: unknown) =>
+  (Array.isArray(value) && value.length === 0) || (isObject(value) && Object.keys(value).length === 0);
+
+/** Methods of training the weights. */
+export const METHODS = ['full', 'lora', 'dora'] as const;
+export type Method = (typeof METHODS)[number];
+
+export function methodOf(draft: Draft): Method {
+  const adapter = valueAt(draft, ['train', 'adapter']);
+  if (!isObject(adapter)) return 'full';
+  return adapter.type === 'dora' ? 'dora' : 'lora';
+}
+
+/** Changes the method; settings of adapters stay while there are adapters. */
+export function withMethod(draft: Draft, method: Method): Draft {
+  if (method === 'full') return withValue(draft, ['train', 'adapter'], undefined);
+  const adapter = valueAt(draft, ['train', 'adapter']);
+  return withValue(draft, ['train', 'adapter'], { ...(isObject(adapter) ? adapter : {}), type: method });
+}
+
+/** Objectives that a dataset allows, the usual one first. */
+export function objectivesOf({
+  num_preferences,
+  num_labelled,
+}: Pick<Dataset, 'num_preferences' | 'num_labelled'>): readonly string[] {
+  if (num_preferences > 0) return ['dpo', 'ipo', 'orpo', 'simpo', 'kto'];
+  return num_labelled > 0 ? ['kto'] : ['sft'];
+}
+
+/** Chooses a dataset, and its usual objective unless it allows the present one. A template stays where there are chats. */
+export function withDataset(draft: Draft, dataset: Dataset): Draft {
+  const named = withValue(withValue(draft, ['data', 'dataset'], dataset.id), ['data', 'uri'], undefined);
+  const chosen = dataset.num_chats > 0 ? named : withValue(named, ['data', 'chat_template'], undefined);
+  const objectives = objectivesOf(dataset);
+  const present = valueAt(draft, ['train', 'objective', 'type']) ?? 'sft';
+  const [usual] = objectives;
+  if (objectives.includes(String(present))) return chosen;
+  return withValue(chosen, ['train', 'objective'], usual === 'sft' ? undefined : { type: usual });
+}
+
+/** Value of the choice of a model: a preset, an uploaded model, or what else the document names. */
+export function baseOf(draft: Draft): string {
+  const init = valueAt(draft, ['model', 'init_from']);
+  const from = isObject(init) ? (init.model ?? init.checkpoint ?? init.uri) : init;
+  const preset = valueAt(draft, ['model', 'preset']);
+  return String(from ?? preset ?? '');
+}
+
+/** Begins with a preset's random weights, or with an uploaded model. */
+export function withBase(draft: Draft, base: string): Draft {
+  const model = base.startsWith('mdl_') ? { init_from: { model: base } } : { preset: base };
+  // A tokenizer belongs to the model that it was chosen for.
+  return withValue(withValue(draft, ['model'], model), ['data', 'tokenizer'], undefined);
+}
+
+/** A draft that was written as JSON. @throws SyntaxError, also for JSON that is no object */
+export function parseDraft(text: string): Draft {
+  const value: unknown = JSON.parse(text);
+  if (!isObject(value)) throw new SyntaxError('a document is a JSON object');
+  return value;
+}
+
+/** The server checks what the form does not. */
+export const asSpec = (draft: Draft) => draft as unknown as JobSpec;
+
+/** The part of a document that decides what is read of its data. */
+export function dataPartOf(draft: Draft): string {
+  const { sequence_length, objective } = (valueAt(draft, ['train']) ?? {}) as Record<string, unknown>;
+  return JSON.stringify([draft.data, draft.model, sequence_length, objective]);
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,123 @@
+import { useSignal } from '@preact/signals';
+import type { DryRun } from '../../../contracts/types.js';
+import { client } from '../app/connection.js';
+import { go, linkTo } from '../app/router.js';
+import { ActionButton } from '../parts/action.js';
+import { Copy } from '../parts/copy.js';
+import { bytes, compact, count, duration, ranks } from '../parts/format.js';
+import { Notice } from '../parts/notice.js';
+import { COMMANDS, type Language } from './commands.js';
+import { asSpec, FIRST_DRAFT, valueAt } from './draft.js';
+import { PATHS } from './fields.js';
+import { TextInput, useForm } from './inputs.js';
+
+/** The job that the draft would become, and its start. */
+export function PlanSection() {
+  const { draft, plan } = useForm();
+  const { dryRun, fields, isChecking } = plan;
+  const hasData = valueAt(draft.value, ['data']) !== undefined;
+  const start = async () => {
+    const { id } = await client.jobs.create(asSpec(draft.value));
+    draft.value = FIRST_DRAFT;
+    go(linkTo(['runs', id]));
+  };
+  return (
+    <section class="card part plan" aria-labelledby="new-plan">
+      <h2 id="new-plan">Plan</h2>
+      <TextInput path={PATHS.name} label="Name of the run" />
+      <p class="small muted" role="status">
+        {!hasData ? 'Upload or choose data first.' : isChecking.value ? 'The server checks it.' : ''}
+      </p>
+      {fields.rest.value && <Notice fault={fields.rest.value} />}
+      {dryRun.value && <Figures plan={dryRun.value} />}
+      <div class="filters">
+        <ActionButton label="Start the run" kind="primary" act={start} disabled={dryRun.value === null} />
+        <button type="button" onClick={() => (draft.value = FIRST_DRAFT)}>
+          Begin anew
+        </button>
+      </div>
+      <Commands />
+    </section>
+  );
+}
+
+function Figures({ plan }: { plan: DryRun }) {
+  const { estimate, warnings } = plan;
+  return (
+    <>
+      <dl class="properties">
+        {figuresOf(plan).map(([name, value]) => (
+          <div key={name}>
+            <dt class="muted">{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <details>
+        <summary>Memory by number of ranks</summary>
+        <dl class="properties">
+          {estimate.data.map(({ world_size, bytes: { total } }) => (
+            <div key={world_size}>
+              <dt class="muted">{ranks(world_size)}</dt>
+              <dd>{bytes(total)} each</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+      {warnings.map(({ pointer, message }) => (
+        <p key={pointer} class="notice small">
+          <code>{pointer}</code> {message}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function figuresOf({ spec, estimate, work }: DryRun): [name: string, value: string][] {
+  const { preferred } = spec.resources.ranks;
+  const memory = estimate.data.find(({ world_size }) => world_size === preferred);
+  const { duration: time } = work;
+  return [
+    ['Parameters', compact(estimate.num_params)],
+    ['Steps', spec.train.steps === undefined ? 'counted with the data' : count(spec.train.steps)],
+    ['Epochs', work.epochs === null ? 'counted with the data' : work.epochs.toPrecision(3)],
+    ['Tokens', compact(work.tokens)],
+    ['Ranks', ranks(preferred)],
+    ['Memory of a rank', memory === undefined ? '–' : bytes(memory.bytes.total)],
+    ['Duration', time === null ? 'known once a run was made in the pool' : `about ${duration(time.seconds)}`],
+    ['Cost', time?.cost ? `about ${time.cost.toFixed(2)}` : '–'],
+  ];
+}
+
+const LANGUAGES = Object.keys(COMMANDS) as Language[];
+
+function Commands() {
+  const { draft } = useForm();
+  const language = useSignal<Language>('curl');
+  const text = COMMANDS[language.value]({ baseUrl: client.options.baseUrl, draft: draft.value });
+  return (
+    <details>
+      <summary>Send it by a program</summary>
+      <div class="part">
+        <div class="filters">
+          <select
+            aria-label="Language"
+            value={language.value}
+            onChange={({ currentTarget: { value } }) =>
+              (language.value = LANGUAGES.find((one) => one === value) ?? 'curl')
+            }
+          >
+            {LANGUAGES.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+          <Copy text={text} />
+        </div>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it */}
+        <pre class="preview" tabIndex={0}>
+          {text}
+        </pre>
+      </div>
+    </details>
+  );
+}

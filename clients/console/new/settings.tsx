@@ -1,0 +1,117 @@
+import type { Dataset, Model, Pool } from '../../../contracts/types.js';
+import { compact } from '../parts/format.js';
+import {
+  baseOf,
+  METHODS,
+  methodOf,
+  objectivesOf,
+  valueAt,
+  withBase,
+  withMethod,
+  withValue,
+} from './draft.js';
+import { ADAPTER, EVALUATION, LENGTHS, PATHS, RANKS, TRAINING } from './fields.js';
+import { Choice, DefaultedChoice, NumberInput, OneOfInputs, useForm } from './inputs.js';
+
+interface ModelSectionProps {
+  presets: readonly string[];
+  models: readonly Model[];
+}
+
+/** Step 2: what is trained. */
+export function ModelSection({ presets, models }: ModelSectionProps) {
+  const { draft } = useForm();
+  const uploaded = models
+    .filter(({ model_type }) => model_type !== null)
+    .map(({ id, name, num_parameters }) => ({
+      value: id,
+      label: `${name}, ${compact(num_parameters)} parameters`,
+    }));
+  const fresh = presets.map((preset) => ({ value: preset, label: `${preset}, random weights` }));
+  return (
+    <section class="card part" aria-labelledby="new-model">
+      <h2 id="new-model">Model</h2>
+      <div class="fields">
+        <Choice
+          path={PATHS.model}
+          label="Begin with"
+          options={[...fresh, ...uploaded]}
+          value={baseOf(draft.value)}
+          choose={(base) => {
+            draft.value = withBase(draft.value, base);
+          }}
+        />
+      </div>
+    </section>
+  );
+}
+
+const METHOD_LABELS: Readonly<Record<(typeof METHODS)[number], string>> = {
+  full: 'all weights',
+  lora: 'adapters (LoRA)',
+  dora: 'adapters (DoRA)',
+};
+
+/** Step 3: how it is trained. */
+export function TrainingSection({ dataset }: { dataset: Dataset | undefined }) {
+  const { draft } = useForm();
+  const method = methodOf(draft.value);
+  const objectives = dataset === undefined ? ['sft'] : objectivesOf(dataset);
+  const objective = String(valueAt(draft.value, PATHS.objective) ?? 'sft');
+  return (
+    <section class="card part" aria-labelledby="new-training">
+      <h2 id="new-training">Training</h2>
+      <div class="fields">
+        <Choice
+          path={PATHS.adapter}
+          label="Train"
+          options={METHODS.map((value) => ({ value, label: METHOD_LABELS[value] }))}
+          value={method}
+          choose={(chosen) => {
+            draft.value = withMethod(draft.value, METHODS.find((one) => one === chosen) ?? 'full');
+          }}
+        />
+        {method !== 'full' && ADAPTER.map((field) => <NumberInput key={field.label} {...field} />)}
+        <Choice
+          path={PATHS.objective}
+          label="Objective"
+          options={objectives.map((value) => ({ value, label: value === 'sft' ? 'next token' : value }))}
+          value={objective}
+          choose={(type) => {
+            draft.value = withValue(
+              draft.value,
+              ['train', 'objective'],
+              type === 'sft' ? undefined : { type },
+            );
+          }}
+        />
+        {objective !== 'sft' && <NumberInput path={PATHS.beta} label="Beta" />}
+        <OneOfInputs label="Length in" parent={['train']} fields={LENGTHS} Input={NumberInput} />
+        {TRAINING.map((field) => (
+          <NumberInput key={field.label} {...field} />
+        ))}
+        {isEvaluated(draft.value) && EVALUATION.map((field) => <NumberInput key={field.label} {...field} />)}
+        <DefaultedChoice path={PATHS.precision} label="Precision" values={['bf16', 'fp16', 'fp32']} />
+      </div>
+    </section>
+  );
+}
+
+const isEvaluated = (draft: object) =>
+  Boolean(valueAt(draft, ['data', 'validation_fraction']) ?? valueAt(draft, ['train', 'evaluation']));
+
+/** Step 4: where it runs. */
+export function PlaceSection({ pools }: { pools: readonly Pool[] }) {
+  return (
+    <section class="card part" aria-labelledby="new-place">
+      <h2 id="new-place">Workers</h2>
+      <div class="fields">
+        <DefaultedChoice path={PATHS.pool} label="Pool" values={pools.map(({ name }) => name)} />
+        {RANKS.map((field) => (
+          <NumberInput key={field.label} {...field} />
+        ))}
+      </div>
+      <p class="small muted">The result has the same bits on any number of ranks.</p>
+    </section>
+  );
+}

@@ -1,0 +1,43 @@
+/** Exports that a run's checkpoints can have, and addresses of files. */
+import type { CheckpointExport, Job } from '../../../contracts/types.js';
+
+export type Kind = Pick<CheckpointExport, 'format' | 'dtype' | 'weights' | 'tensorboard'>;
+
+type Spec = { train: Pick<Job['spec']['train'], 'adapter' | 'ema'>; export: Pick<Kind, 'dtype' | 'weights'> };
+
+export function formatsOf({ train }: Pick<Spec, 'train'>): Kind['format'][] {
+  return ['safetensors', train.adapter === undefined ? 'deepspeed_universal' : 'peft'];
+}
+
+/** The layout of DeepSpeed holds the whole state, which is fp32. */
+export const dtypesOf = (format: Kind['format']): Kind['dtype'][] =>
+  format === 'deepspeed_universal' ? ['fp32'] : ['bf16', 'fp16', 'fp32'];
+
+export const weightsOf = (format: Kind['format'], { train }: Pick<Spec, 'train'>): Kind['weights'][] =>
+  format === 'deepspeed_universal' || train.ema === undefined ? ['trained'] : ['trained', 'ema'];
+
+/** Returns the kind with what its format allows instead of what it does not. */
+export function allowedKind({ format, dtype, weights, tensorboard }: Kind, spec: Pick<Spec, 'train'>): Kind {
+  const [dtypes, all] = [dtypesOf(format), weightsOf(format, spec)];
+  return {
+    format,
+    dtype: dtypes.includes(dtype) ? dtype : 'fp32',
+    weights: all.includes(weights) ? weights : 'trained',
+    tensorboard,
+  };
+}
+
+/**
+ * Address of a file, relative to the console's page. The browser sends its session, so the address never expires.
+ * @param kind export that has the file; null for a file of the checkpoint itself
+ */
+export function fileLink(checkpoint_id: string, name: string, kind: Kind | null): string {
+  const of = kind && {
+    format: kind.format,
+    dtype: kind.dtype,
+    weights: kind.weights,
+    tensorboard: String(kind.tensorboard),
+  };
+  const query = new URLSearchParams({ name, ...of });
+  return `v1/checkpoints/${checkpoint_id}/file?${query}`;
+}

@@ -1,0 +1,91 @@
+import { useMemo } from 'preact/hooks';
+import { isFinal } from '../../../contracts/job-states.js';
+import type { Job } from '../../../contracts/types.js';
+import { share } from '../app/session.js';
+import { Chart } from '../parts/chart.js';
+import { Copy } from '../parts/copy.js';
+import { compact, count, duration, loss } from '../parts/format.js';
+import { columnsOf, namesIn } from './curve.js';
+import { Files } from './files.js';
+import type { LiveRun } from './live-run.js';
+import { periodsOf } from './periods.js';
+import { RanksBand } from './ranks-band.js';
+import { Waiting } from './waiting.js';
+
+export function Overview({ run }: { run: LiveRun }) {
+  const job = run.job.value;
+  const points = run.points.value ?? [];
+  const names = useMemo(
+    () => namesIn(points).filter((name) => name === 'loss' || name.startsWith('eval ')),
+    [points],
+  );
+  const data = useMemo(() => columnsOf(points, names), [points, names.join()]);
+  const periods = periodsOf(run.attempts.value ?? [], points.at(-1)?.at ?? 0);
+  if (job === null) return null;
+  const last = points.at(-1);
+  return (
+    <>
+      {/* A share does not read the pools. */}
+      {share.value === null && ['queued', 'provisioning'].includes(job.state) && <Waiting run={run} />}
+      <section class="card">
+        <h2>Loss</h2>
+        <dl class="figures">
+          {figuresOf(job).map(([name, value]) => (
+            <div key={name} class="figure">
+              <dt class="muted small">{name}</dt>
+              <dd class="value">{value}</dd>
+            </div>
+          ))}
+        </dl>
+        {last === undefined ? (
+          <p class="muted">{run.points.value === null ? '…' : 'No step is done yet.'}</p>
+        ) : (
+          <Chart
+            label={`Loss by step, ${loss(last.values.loss ?? null)} at step ${last.step}`}
+            names={names}
+            data={data}
+            marks={(run.checkpoints.value ?? []).map(({ step }) => step)}
+            format={(value) => loss(value)}
+          />
+        )}
+      </section>
+      <RanksBand periods={periods} max={job.spec.resources.ranks.max} />
+      <Proof job={job} />
+    </>
+  );
+}
+
+function figuresOf({ progress, world_size, state, usage, spec }: Job): [name: string, value: string][] {
+  const isTraining = world_size !== null && !isFinal(state);
+  const { min, max } = spec.resources.ranks;
+  return [
+    ['Step', `${count(progress.step)} / ${count(progress.total_steps)}`],
+    ['Loss', loss(progress.loss)],
+    ['Tokens', compact(progress.tokens)],
+    ['Tokens/s', isTraining ? compact(progress.tokens_per_second) : '–'],
+    ['Ranks', `${world_size ?? '–'} of ${min} to ${max}`],
+    ['Time left', isTraining ? duration(progress.eta_seconds) : '–'],
+    ['Run time', duration(usage.run_seconds)],
+    ['Cost', usage.cost.toFixed(2)],
+  ];
+}
+
+/** The digest: two runs, or two ways through one, are the same training exactly when it is equal. */
+function Proof({ job: { export: exported, latest_checkpoint, spec } }: { job: Job }) {
+  const proof = exported ?? latest_checkpoint;
+  if (proof === null) return null;
+  return (
+    <section class="card proof">
+      <div class="title">
+        <h2>
+          Digest {exported === null ? 'at' : 'of the exported'} step {count(proof.step)}
+        </h2>
+        <span class="spring" />
+        <Copy label="Copy the digest" kind="quiet" text={proof.state_digest} />
+      </div>
+      <p class="muted small">Equal digests prove equal training, on any number of ranks.</p>
+      <code class="digest">{proof.state_digest}</code>
+      {exported && <Files checkpoint_id={exported.checkpoint_id} kind={spec.export} files={exported.files} />}
+    </section>
+  );
+}

@@ -1,0 +1,110 @@
+/** Columns of the list of runs. */
+import type { Job } from '../../../contracts/types.js';
+import { compact, count, loss } from '../parts/format.js';
+
+export interface Column {
+  name: string;
+  label: string;
+  text(job: Job): string;
+  /** By which rows are sorted; null last. */
+  value(job: Job): number | string | null;
+}
+
+const number = (name: string, label: string, value: (job: Job) => number | null, text = count): Column => ({
+  name,
+  label,
+  value,
+  text: (job) => text(value(job)),
+});
+
+const plain = (value: number | null) => (value === null ? '–' : String(value));
+
+/** Columns that can be shown beside the name and the state. */
+export const COLUMNS: readonly Column[] = [
+  number('loss', 'Loss', ({ progress }) => progress.loss, loss),
+  number('steps', 'Steps', ({ progress }) => progress.total_steps),
+  number('tokens', 'Tokens', ({ progress }) => progress.tokens, compact),
+  number('tokens_per_second', 'Tokens/s', ({ progress }) => progress.tokens_per_second, compact),
+  number('ranks', 'Ranks', ({ world_size, requested_ranks }) => world_size ?? requested_ranks),
+  number('lr', 'Rate', ({ spec }) => spec.train.optimizer.lr, plain),
+  number('batch', 'Batch', ({ spec }) => spec.train.global_batch_size),
+  number('length', 'Length', ({ spec }) => spec.train.sequence_length),
+  {
+    name: 'model',
+    label: 'Model',
+    value: modelOf,
+    text: modelOf,
+  },
+  {
+    name: 'method',
+    label: 'Method',
+    value: methodOf,
+    text: methodOf,
+  },
+  {
+    name: 'precision',
+    label: 'Precision',
+    value: ({ spec }) => spec.train.precision,
+    text: ({ spec }) => spec.train.precision,
+  },
+  number(
+    'cost',
+    'Cost',
+    ({ usage }) => usage.cost,
+    (value) => (value === null ? '–' : value.toFixed(2)),
+  ),
+];
+
+export const DEFAULT_COLUMNS: readonly string[] = ['loss', 'tokens_per_second', 'ranks', 'model'];
+
+function modelOf({ spec }: Job): string {
+  return spec.model.preset ?? spec.model.config.model_type;
+}
+
+/** Names the trained weights and the objective. */
+function methodOf({ spec: { train, model } }: Job): string {
+  const { adapter, objective } = train;
+  const weights =
+    adapter === undefined
+      ? 'full'
+      : model.quantization
+        ? `${adapter.type} ${model.quantization}`
+        : adapter.type;
+  return objective === undefined ? weights : `${weights}, ${objective.type}`;
+}
+
+export interface Sorting {
+  column: string;
+  descending: boolean;
+}
+
+/** Returns the jobs in the order of a column; newest first without one. */
+export function sorted(jobs: readonly Job[], sorting: Sorting | null): Job[] {
+  const column = COLUMNS.find(({ name }) => name === sorting?.column);
+  if (sorting === null || column === undefined) return [...jobs];
+  const sign = sorting.descending ? -1 : 1;
+  const keyed = jobs.map((job) => ({ job, value: column.value(job) }));
+  keyed.sort((a, b) => {
+    if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null);
+    return sign * (a.value < b.value ? -1 : a.value > b.value ? 1 : 0);
+  });
+  return keyed.map(({ job }) => job);
+}
+
+/**
+ * Puts a newly read page in place of the jobs that it covers; the others that were loaded before stay. Both lists are newest first, and
+ * ids rise with the time of creation.
+ * @param isAll whether there are no older jobs than those of the page
+ * @param below id of the last job before the page; null for the first page
+ */
+export function merged(
+  known: readonly Job[],
+  page: readonly Job[],
+  isAll: boolean,
+  below: string | null = null,
+): Job[] {
+  const newer = below === null ? [] : known.filter(({ id }) => id >= below);
+  const oldest = page.at(-1);
+  const older = isAll || oldest === undefined ? [] : known.filter(({ id }) => id < oldest.id);
+  return [...newer, ...page, ...older];
+}

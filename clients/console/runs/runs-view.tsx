@@ -1,0 +1,133 @@
+import { signal, useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import type { Job } from '../../../contracts/types.js';
+import { ApiError } from '../../typescript/index.js';
+import { client } from '../app/connection.js';
+import { useLoaded } from '../app/loaded.js';
+import { go, linkTo, place } from '../app/router.js';
+import { may } from '../app/session.js';
+import { Empty } from '../parts/empty.js';
+import { Notice } from '../parts/notice.js';
+import { useStored } from '../parts/stored.js';
+import { COLUMNS, DEFAULT_COLUMNS, merged, type Sorting, sorted } from './columns.js';
+import { type Filters, filtersOf, hasText, queryOf, requestOf } from './filters.js';
+import { RunsFilters } from './runs-filters.js';
+import { RunsTable } from './runs-table.js';
+import { Turns } from './turns.js';
+
+const PAGE = 50;
+const REFRESH_MS = 10_000;
+/** Runs that can be compared at once: the colours of curves. */
+const MAX_COMPARED = 8;
+
+/** One page of runs, newest first. */
+async function readPage(filters: Filters, after: string | undefined, signal: AbortSignal) {
+  const query = { ...requestOf(filters, Date.now()), limit: PAGE, ...(after && { after }) };
+  const { data, response, error } = await client.http.GET('/v1/jobs', { params: { query }, signal });
+  if (data === undefined) throw new ApiError(response.status, error ?? null, 'list of runs');
+  return data;
+}
+
+export function RunsView() {
+  const filters = filtersOf(place.value.query);
+  const { state, label, since } = filters;
+  // Other filters begin with an empty list.
+  const { jobs, next, turns } = useMemo(
+    () => ({ jobs: signal<readonly Job[]>([]), next: signal<string | null>(null), turns: new Turns() }),
+    [state, label, since],
+  );
+  const chosen = useSignal<ReadonlySet<string>>(new Set());
+  const columns = useStored<readonly string[]>('runs.columns', DEFAULT_COLUMNS);
+  const sorting = useStored<Sorting | null>('runs.sorting', null);
+  const newest = useLoaded(
+    async (aborted) => {
+      const before = turns.next();
+      const { data, next_cursor } = await readPage(filters, before?.cursor, aborted);
+      const [last, oldest] = [data.at(-1), jobs.value.at(-1)];
+      jobs.value = merged(jobs.value, data, next_cursor === null, before?.below);
+      // The page reaches as far as the list, or further.
+      if (next_cursor === null || last === undefined || oldest === undefined || last.id <= oldest.id)
+        next.value = next_cursor;
+      const end = next_cursor !== null && last ? { cursor: next_cursor, below: last.id } : null;
+      turns.read(before, end, jobs.value.at(-1)?.id ?? '');
+      return true;
+    },
+    [state, label, since],
+    { every_ms: REFRESH_MS },
+  );
+  const shown = useMemo(
+    () =>
+      sorted(
+        jobs.value.filter((job) => hasText(job, filters.text)),
+        sorting.value,
+      ),
+    [jobs.value, filters.text, sorting.value],
+  );
+  // The same list while it is the same choice: rows are drawn again for another one.
+  const shownColumns = useMemo(
+    () => COLUMNS.filter(({ name }) => columns.value.includes(name)),
+    [columns.value],
+  );
+  const more = async () => {
+    const page = await readPage(filters, next.value ?? undefined, new AbortController().signal);
+    jobs.value = [...jobs.value, ...page.data.filter(({ id }) => !jobs.value.some((job) => job.id === id))];
+    next.value = page.next_cursor;
+  };
+  const choose = (id: string, isChosen: boolean) => {
+    const ids = new Set(chosen.value);
+    if (isChosen && ids.size < MAX_COMPARED) ids.add(id);
+    else ids.delete(id);
+    chosen.value = ids;
+  };
+  const setFilters = (changed: Partial<Filters>) =>
+    go(linkTo(['runs'], queryOf({ ...filters, ...changed })), { replace: true });
+  return (
+    <>
+      <div class="title">
+        <h1>Runs</h1>
+        <span class="spring" />
+        {chosen.value.size > 1 && (
+          <a class="button primary" href={linkTo(['compare'], { run: [...chosen.value] })}>
+            Compare {chosen.value.size}
+          </a>
+        )}
+        {may('jobs:write') && (
+          <a class="button" href="#/new">
+            New run
+          </a>
+        )}
+      </div>
+      <RunsFilters filters={filters} onChange={setFilters} columns={columns} />
+      {newest.fault.value && <Notice fault={newest.fault.value} />}
+      {shown.length > 0 && (
+        <RunsTable
+          jobs={shown}
+          columns={shownColumns}
+          sorting={sorting}
+          chosen={chosen.value}
+          onChoose={choose}
+        />
+      )}
+      {newest.value.value !== null && shown.length === 0 && (
+        <NoRuns filtered={filters.text !== '' || state !== 'all' || label !== '' || since !== 'ever'} />
+      )}
+      {next.value !== null && (
+        <button type="button" onClick={() => void more().catch(() => newest.reload())}>
+          Load older runs
+        </button>
+      )}
+    </>
+  );
+}
+
+function NoRuns({ filtered }: { filtered: boolean }) {
+  if (filtered) return <Empty title="No run passes these filters." />;
+  return (
+    <Empty title="No run yet.">
+      <p>
+        <a href="#/new">Begin one here</a>, send one with <code>zerofleet submit job.yaml</code>, or by{' '}
+        <a href="docs">the API</a>.
+      </p>
+    </Empty>
+  );
+}

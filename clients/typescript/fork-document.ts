@@ -1,0 +1,30 @@
+import { mergePatch } from '../../contracts/merge-patch.js';
+import type { Checkpoint, ResolvedJobSpec } from '../../contracts/types.js';
+
+/**
+ * Document of a fork: the document of the checkpoint's job, changed by a JSON merge patch (RFC 7396) and starting from the
+ * checkpoint. It is checked like any other document.
+ */
+export function forkDocument(spec: ResolvedJobSpec, checkpoint: Checkpoint, overrides: object): unknown {
+  const { preset, config } = spec.model;
+  // A job without a name has an empty one, which the schema refuses.
+  const given = withoutNulls({ ...spec, name: spec.name || null });
+  const changed = mergePatch(given, overrides);
+  const model = {
+    ...(preset === null ? { config } : { preset }),
+    init_from: { checkpoint: checkpoint.id, restore: 'continue' },
+  };
+  return isObject(changed) ? { ...changed, model } : changed;
+}
+
+/** Removes nulls: a resolved document has null for absent fields, a sent document omits them. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isObject(value)) return value;
+  const present = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(present.map(([name, member]) => [name, withoutNulls(member)]));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

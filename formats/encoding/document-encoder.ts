@@ -1,0 +1,140 @@
+import type { JsonlDocument } from '../../contracts/jsonl/line.js';
+import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl/preferences.js';
+import type { Unit } from '../../job-document/index.js';
+import type { ChatTemplate, RenderedText, Span } from './chat-template.js';
+import type { TextPiece } from './text-pieces.js';
+import type { TextFlaws, TokenPiece, Tokens } from './tokens.js';
+
+export type EncodedDocument = Pick<TokenPiece, 'tokens' | 'counts' | 'flaws'>;
+
+/** Converts text to tokens. */
+export interface TextTokenizer {
+  /** The text of the token that is put before each text; null if there is none. */
+  readonly begin_text: string | null;
+  /** Encodes a whole document, with the tokenizer's special tokens around it. */
+  encodeDocument(text: string): Tokens;
+  /** Encodes a part of a long document: the concatenated tokens of all parts equal those of the document. */
+  encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): Tokens;
+  /** Encodes a rendered chat without adding special tokens; `counts` is 1 for tokens that overlap a span. */
+  encodeSpans(text: RenderedText, spans: readonly Span[]): CountedTokens;
+  /**
+   * Encodes a prompt and its completion, which begins at `begin` (UTF-16 units): a text like a document, a rendered chat without adding
+   * special tokens. `counts` is 1 from the first token on that the prompt alone does not have at this place: where a token crosses the
+   * border, it belongs to the completion.
+   */
+  encodeCompletion(document: string | RenderedText, begin: number): CountedTokens;
+}
+
+export interface CountedTokens {
+  tokens: Tokens;
+  counts: Uint8Array;
+}
+
+/** A text that is encoded as one document, and the parts of it that are learned. */
+export type ReadableText =
+  | { kind: 'document'; text: string }
+  | { kind: 'chat'; text: RenderedText; learned: Span[] }
+  /** A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token. */
+  | { kind: 'completion'; text: string | RenderedText; begin: number; label: boolean };
+
+/** Converts documents to tokens; messages need a template. */
+export class DocumentEncoder {
+  /** @param stops tokens that end answers; null: chats are not searched for them */
+  constructor(
+    private readonly tokenizer: TextTokenizer,
+    private readonly template: ChatTemplate | null,
+    private readonly unit: Unit | null = null,
+    private readonly stops: readonly number[] | null = null,
+  ) {}
+
+  /**
+   * Returns the document, or the completions of preferences, each with its prompt. The first token of these never is a target; its
+   * count is the label where completions have one, otherwise 0.
+   * @throws ZerofleetError `chat_template_invalid`
+   */
+  encode(document: JsonlDocument): EncodedDocument[] {
+    return this.read(document).map((text) => this.encodeText(text));
+  }
+
+  /** Returns the texts of a document, as they are encoded. @throws ZerofleetError `chat_template_invalid` */
+  read(document: JsonlDocument): ReadableText[] {
+    if (!isReadable(document, this.unit)) throw new Error('an encoder received a document of another kind');
+    if ('text' in document) return [{ kind: 'document', text: document.text }];
+    if ('label' in document) return [this.readCompletion(document, document.completion, document.label)];
+    if ('chosen' in document)
+      return [
+        this.readCompletion(document, document.chosen, this.unit === 'labelled'),
+        this.readCompletion(document, document.rejected, false),
+      ];
+    const { learned, ...text } = this.templateOfChats().render(document);
+    return [{ kind: 'chat', text, learned }];
+  }
+
+  encodeText(read: ReadableText): EncodedDocument {
+    const { text } = read;
+    switch (read.kind) {
+      case 'document':
+        return {
+          tokens: this.tokenizer.encodeDocument(read.text),
+          counts: null,
+          flaws: this.flawsOf(text, null),
+        };
+      case 'chat': {
+        const encoded = this.tokenizer.encodeSpans(read.text, read.learned);
+        return { ...encoded, flaws: this.flawsOf(text, encoded) };
+      }
+      case 'completion': {
+        const encoded = this.tokenizer.encodeCompletion(read.text, read.begin);
+        return { ...marked(encoded, read.label), flaws: this.flawsOf(text, encoded) };
+      }
+    }
+  }
+
+  /** Encodes a part of a text that is one document. */
+  encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): EncodedDocument {
+    const tokens = this.tokenizer.encodePiece(text, place);
+    return { tokens, counts: null, ...(place.first && { flaws: this.flawsOf(text, null) }) };
+  }
+
+  /** @param answer tokens of which the learned ones are an answer; null for a text without one */
+  private flawsOf(text: string | RenderedText, answer: CountedTokens | null): TextFlaws {
+    const { begin_text } = this.tokenizer;
+    const ends = (token: number, index: number) =>
+      answer?.counts[index] === 1 && this.stops?.includes(token) === true;
+    return {
+      without_stop_token: answer !== null && this.stops !== null && !answer.tokens.some(ends),
+      with_two_begins: typeof text === 'string' && begin_text !== null && text.startsWith(begin_text),
+    };
+  }
+
+  private readCompletion(
+    { prompt, tools }: JsonlPair | JsonlLabelled,
+    completion: JsonlContent,
+    label: boolean,
+  ): ReadableText {
+    if (typeof prompt === 'string' && typeof completion === 'string')
+      return { kind: 'completion', text: prompt + completion, begin: prompt.length, label };
+    if (typeof prompt === 'string' || typeof completion === 'string')
+      throw new Error('a prompt and its completion are of different kinds');
+    const { begin, ...text } = this.templateOfChats().renderCompletion(
+      { messages: prompt, tools },
+      completion,
+    );
+    return { kind: 'completion', text, begin, label };
+  }
+
+  private templateOfChats(): ChatTemplate {
+    if (!this.template) throw new Error('an encoder without a template received a chat');
+    return this.template;
+  }
+}
+
+function isReadable(document: JsonlDocument, unit: Unit | null): boolean {
+  if ('chosen' in document) return unit !== null;
+  return unit === ('label' in document ? 'labelled' : null);
+}
+
+function marked({ tokens, counts }: CountedTokens, label: boolean): CountedTokens {
+  if (counts.length > 0) counts[0] = Number(label);
+  return { tokens, counts };
+}

@@ -1,0 +1,16 @@
+/** What programs that start a stack share: how they end, and what they say of an error. */
+import { once } from 'node:events';
+import { ZerofleetError } from '../../contracts/index.js';
+import { UsageError } from './options.js';
+
+/** Resolves with the first shutdown request: a signal, or the exit of a parent that started it with a channel. */
+export async function endSignal(): Promise<string> {
+  const causes = ['SIGINT', 'SIGTERM', 'SIGHUP', ...(process.connected ? ['disconnect'] : [])];
+  return Promise.race(causes.map((cause) => once(process, cause).then(() => cause)));
+}
+
+/** Message of a start error. Errors that a user can fix are shown without a stack trace. */
+export function explainStartError(error: unknown): string {
+  const known = error instanceof ZerofleetError || error instanceof UsageError;
+  return known ? error.message : ((error as Error).stack ?? String(error));
+}

@@ -1,0 +1,42 @@
+import t from 'tap';
+import { createLogger } from '../../../platform/logging/logging.js';
+import { startMetadataService } from '../../testing/metadata-service.js';
+import { machineId, reportDrained } from './machine.js';
+
+const log = createLogger({ level: 'silent', name: 'test' });
+
+t.test('the machine id comes from the configuration or the metadata service', async (t) => {
+  const metadata = await startMetadataService();
+  t.teardown(() => metadata.close());
+  const preemption_source = metadata.url;
+  t.equal(await machineId({ machine_id: null, preemption_source }), null);
+  t.equal(await machineId({ machine_id: 'rack-7', preemption_source }), 'rack-7');
+  t.same(metadata.answered, [], 'no request was made');
+  await t.rejects(machineId({ machine_id: 'aws', preemption_source }), {
+    code: 'invalid_configuration',
+    message: /does not return the id of this instance \(not found\); set ZEROFLEET_MACHINE_ID/,
+  });
+  metadata.documents.set('instance-id', 'i-0123456789abcdef0\n');
+  t.equal(await machineId({ machine_id: 'aws', preemption_source }), 'i-0123456789abcdef0');
+  await metadata.close();
+  await t.rejects(machineId({ machine_id: 'aws', preemption_source }), { code: 'invalid_configuration' });
+});
+
+t.test('a drained machine is reported until the job store accepts it', async (t) => {
+  const reported: string[] = [];
+  const store = {
+    async reportDrained(machine: string) {
+      reported.push(machine);
+      if (reported.length < 2) throw new Error('away');
+    },
+  };
+  const ending = new AbortController();
+  await reportDrained(store, null, log, ending.signal);
+  t.same(reported, []);
+  await reportDrained(store, 'm', log, ending.signal);
+  t.same(reported, ['m', 'm']);
+  const away = { reportDrained: () => Promise.reject(new Error('away')) };
+  const reporting = reportDrained(away, 'm', log, ending.signal);
+  ending.abort();
+  await reporting;
+});

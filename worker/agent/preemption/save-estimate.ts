@@ -1,0 +1,33 @@
+import type { ShardMessage, SteppedMessage } from '../../../contracts/rank-protocol.js';
+
+/** A save that competes with other saves of a draining machine is slower than one in the background. */
+const MARGIN = 2;
+
+/**
+ * Estimates the time until the state is saved: the step in progress plus the slowest rank's bytes divided by its bandwidth in earlier
+ * saves.
+ */
+export class SaveEstimate {
+  private step_seconds = 0;
+  private readonly write_seconds = new Map<number, number>();
+
+  stepped({ seconds }: Pick<SteppedMessage, 'seconds'>): void {
+    this.step_seconds = seconds.total;
+  }
+
+  /** Records a write time. A rank's bytes are the same in each save of a generation, so the last time is bytes over bandwidth. */
+  stored(rank: number, { cost }: Pick<ShardMessage, 'cost'>): void {
+    this.write_seconds.set(rank, cost.write_seconds);
+  }
+
+  /** Estimate in ms; null before the first save. */
+  get save_ms(): number | null {
+    if (this.write_seconds.size === 0) return null;
+    return MARGIN * 1000 * (this.step_seconds + Math.max(...this.write_seconds.values()));
+  }
+
+  /** Returns whether a save should be tried. Without a measurement it is, because the previous checkpoint stays valid. */
+  fits(left_ms: number | null): boolean {
+    return left_ms === null || this.save_ms === null || this.save_ms <= left_ms;
+  }
+}

@@ -1,0 +1,141 @@
+import t, { type Test } from 'tap';
+import { ZerofleetError } from '../../../contracts/index.js';
+import { createLogger } from '../../../platform/logging/logging.js';
+import type { JobExecution } from '../../../state/index.js';
+import { control } from '../../testing/held-lease.js';
+import { STEP_SECONDS, stepped } from '../../testing/stepped.js';
+import { Lease } from '../lease/lease.js';
+import { ProgressReporter } from './progress-reporter.js';
+
+const log = createLogger({ level: 'silent', name: 'test' });
+type Report = JobExecution['report'];
+const WORLD = { world_size: 1, memory_bytes: 4096, total_steps: 900 };
+
+function reporter(t: Test, report: Report) {
+  const renewLease = async () => control;
+  const onControl = () => undefined;
+  const lease = new Lease(
+    { store: { renewLease }, job_id: 'j', execution: '1-a', lease_ms: 60_000, log, onControl },
+    performance.now(),
+  );
+  const progress = new ProgressReporter({
+    store: { report },
+    lease,
+    interval_ms: 60_000,
+    log,
+  });
+  t.teardown(async () => {
+    lease.lose(new Error('test ends'));
+    await progress.close();
+    await lease.close();
+  });
+  return { progress, lease };
+}
+
+t.test('steps are written in batches, in order, with the progress of the last', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  for (let i = 1; i <= 450; i++) progress.stepped(stepped(i), { ...WORLD, world_size: 2 });
+  await progress.flush();
+  t.strictSame(
+    calls.flatMap(([, , metrics]) => metrics.map((metric) => metric.step)),
+    Array.from({ length: 450 }, (_, i) => i + 1),
+  );
+  t.strictSame(
+    calls.map(([, , , , options]) => options?.batch),
+    [1, 2, 3],
+  );
+  const [, , metrics, last] = calls.at(-1)!;
+  t.match(metrics.at(-1), {
+    loss_scale: 1,
+    skipped_steps: 0,
+    tokens: 450_000,
+    tokens_per_second: 2000,
+    world_size: 2,
+    memory_bytes: 4096,
+  });
+  t.match(last, { step: 450, tokens: 450_000, tokens_per_second: 2000, eta_seconds: 225 });
+});
+
+t.test('a batch without a reply is sent again under its number', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => {
+    calls.push(call);
+    if (calls.length < 3) throw new ZerofleetError('job_store_unavailable', 'away');
+    return 1;
+  });
+  progress.stepped(stepped(1), WORLD);
+  await progress.flush();
+  t.strictSame(
+    calls.map(([, , metrics, , options]) => [metrics[0]!.step, options?.batch]),
+    [
+      [1, 1],
+      [1, 1],
+      [1, 1],
+    ],
+  );
+});
+
+t.test('the losses of evaluations are part of their step', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const evaluated = (name: string, loss: number) => ({ name, loss, tokens: 10, sequences: 2, seconds: 1 });
+  progress.stepped(stepped(1), WORLD);
+  progress.stepped(stepped(2, { evaluations: [evaluated('validation', 1.5)] }), WORLD);
+  const evaluations = [evaluated('validation', Number.NaN), evaluated('code', 2)];
+  progress.stepped(stepped(3, { evaluations }), WORLD);
+  await progress.flush();
+  const losses = calls[0]![2].map((metric) => metric.eval_losses);
+  t.strictSame(losses, [undefined, { validation: 1.5 }, { validation: null, code: 2 }]);
+});
+
+t.test('optional metrics appear only where they exist', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const trust_ratios = [{ min: 0.1, median: 1, max: 10 }];
+  progress.stepped(stepped(1), WORLD);
+  progress.stepped(stepped(2, { aux_loss: 0.25, trust_ratios }), WORLD);
+  progress.stepped(stepped(3, { aux_loss: Number.NaN }), WORLD);
+  await progress.flush();
+  const [plain, full, broken] = calls[0]![2];
+  t.notOk('preference' in plain! || 'aux_loss' in plain! || 'trust_ratios' in plain!);
+  t.same(plain?.seconds, STEP_SECONDS);
+  t.match(full, { aux_loss: 0.25, trust_ratios });
+  t.match(broken, { aux_loss: null });
+});
+
+t.test('means of preferences are in the metrics and in the progress', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const preference = {
+    reward_chosen: 0,
+    reward_rejected: Number.NaN,
+    margin: Number.NaN,
+    accuracy: 0.5,
+    log_prob_chosen: -3,
+    log_prob_rejected: null,
+  };
+  progress.stepped(stepped(1, { preference }), WORLD);
+  await progress.flush();
+  const wanted = { ...preference, reward_rejected: null, margin: null };
+  t.strictSame(calls[0]?.[2][0]?.preference, wanted);
+  t.strictSame(calls[0]?.[3]?.preference, wanted);
+});
+
+t.test('numbers that JSON cannot represent become null', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const seconds = { ...STEP_SECONDS, total: 0 };
+  progress.stepped(stepped(1, { loss: Number.NaN, grad_norm: Number.POSITIVE_INFINITY, seconds }), WORLD);
+  await progress.flush();
+  t.match(calls[0]![2][0], { loss: null, grad_norm: null, tokens_per_second: null });
+  t.match(calls[0]![3], { loss: null, tokens_per_second: null, eta_seconds: null });
+});
+
+t.test('nothing is written after the lease is lost, and flush returns', async (t) => {
+  const { progress, lease } = reporter(t, () => t.fail('must not be written') as never);
+  progress.stepped(stepped(1), WORLD);
+  lease.lose(new Error('gone'));
+  await progress.flush();
+  t.pass('flushed');
+});

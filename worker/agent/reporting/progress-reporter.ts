@@ -1,0 +1,127 @@
+import type { PreferenceMetrics, ReportedProgress } from '../../../contracts/index.js';
+import type { SteppedMessage } from '../../../contracts/rank-protocol.js';
+import type { Logger } from '../../../platform/logging/logging.js';
+import type { JobExecution, MetricInput } from '../../../state/index.js';
+import type { Lease } from '../lease/lease.js';
+import { BatchWriter } from './batch-writer.js';
+
+export interface ProgressReporterOptions {
+  store: Pick<JobExecution, 'report'>;
+  lease: Lease;
+  interval_ms: number;
+  log: Logger;
+}
+
+/** Number of steps over which the speed is measured. */
+const SPEED_WINDOW = 20;
+/** Metrics of one write. */
+const MAX_BATCH = 200;
+
+/** Collects step results and writes them in batches. They stay pending while the job store does not answer. */
+export class ProgressReporter {
+  private readonly metrics: BatchWriter<MetricInput>;
+  private readonly recent: { tokens: number; seconds: number }[] = [];
+  private progress: ReportedProgress | null = null;
+
+  constructor({ store, lease, interval_ms, log }: ProgressReporterOptions) {
+    this.metrics = new BatchWriter({
+      lease,
+      interval_ms,
+      max_batch: MAX_BATCH,
+      write: (metrics, batch) => {
+        const { progress } = this;
+        return lease.call((jobId, execution) => store.report(jobId, execution, metrics, progress, { batch }));
+      },
+      refused_message: 'metrics refused',
+      log,
+    });
+  }
+
+  stepped(
+    message: SteppedMessage,
+    {
+      world_size,
+      memory_bytes,
+      total_steps,
+    }: { world_size: number; memory_bytes: number; total_steps: number },
+  ): void {
+    this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
+    if (this.recent.length > SPEED_WINDOW) this.recent.shift();
+    // Every step reads the same number of tokens, so the total is a function of the step, also after a resume.
+    const tokens = message.step * message.tokens;
+    const loss = finiteOrNull(message.loss);
+    this.progress = this.progressAt(message, { total_steps, tokens, loss });
+    this.metrics.add({
+      step: message.step,
+      loss,
+      ...(message.aux_loss !== null && { aux_loss: finiteOrNull(message.aux_loss) }),
+      ...(message.preference && { preference: finiteMeans(message.preference) }),
+      grad_norm: finiteOrNull(message.grad_norm),
+      lr: message.lr,
+      ...(message.trust_ratios.length > 0 && { trust_ratios: message.trust_ratios }),
+      seconds: message.seconds,
+      ...(message.evaluations.length > 0 && { eval_losses: lossesOf(message) }),
+      loss_scale: message.loss_scale,
+      skipped_steps: message.skipped_steps,
+      tokens,
+      tokens_per_second: finiteOrNull(message.tokens / message.seconds.total),
+      world_size,
+      memory_bytes,
+      at: new Date().toISOString(),
+    });
+  }
+
+  /** Resets the speed for a new generation. Steps that it repeats have been reported. */
+  restarted(): void {
+    this.recent.length = 0;
+  }
+
+  /** Writes all pending metrics. Returns early, without an error, when the lease is lost. */
+  flush(): Promise<void> {
+    return this.metrics.flush();
+  }
+
+  /** Idempotent. */
+  close(): Promise<void> {
+    return this.metrics.close();
+  }
+
+  private progressAt(
+    message: SteppedMessage,
+    { total_steps, tokens, loss }: { total_steps: number; tokens: number; loss: number | null },
+  ): ReportedProgress {
+    const window = this.recent.reduce(
+      (sum, { tokens, seconds }) => ({ tokens: sum.tokens + tokens, seconds: sum.seconds + seconds }),
+      { tokens: 0, seconds: 0 },
+    );
+    const speed = finiteOrNull(window.tokens / window.seconds);
+    return {
+      step: message.step,
+      tokens,
+      loss,
+      loss_scale: message.loss_scale,
+      skipped_steps: message.skipped_steps,
+      tokens_per_second: speed,
+      ...(message.preference && { preference: finiteMeans(message.preference) }),
+      ...(message.early_stopping && { early_stopping: message.early_stopping }),
+      eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
+    };
+  }
+}
+
+function lossesOf({ evaluations }: SteppedMessage): Record<string, number | null> {
+  return Object.fromEntries(evaluations.map(({ name, loss }) => [name, finiteOrNull(loss)]));
+}
+
+function finiteMeans(means: PreferenceMetrics): PreferenceMetrics {
+  const finite = Object.entries(means).map(([name, value]) => [
+    name,
+    value === null ? null : finiteOrNull(value),
+  ]);
+  return Object.fromEntries(finite) as PreferenceMetrics;
+}
+
+/** Returns null for NaN and infinity, which JSON does not have. */
+function finiteOrNull(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,97 @@
+import t from 'tap';
+import type { PlacedDelta, SampleMessage } from '../../../contracts/index.js';
+import { ReplyWriter } from './reply-writer.js';
+
+const usage = { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 };
+const tokens = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({
+    token: `${at}`,
+    logprob: -1,
+    top: [{ token: 'x', logprob: -1 }],
+  }));
+const delta = (text: string, text_at: number, logprobs: PlacedDelta['logprobs'] = [], logprobs_at = 0) => ({
+  index: 0,
+  text,
+  text_at,
+  logprobs,
+  logprobs_at,
+});
+const sampleOf = (text: string, logprobs: PlacedDelta['logprobs'] = []) => ({
+  prompt: 'p',
+  choices: [{ index: 0, text, finish_reason: 'stop' as const, logprobs }],
+  usage,
+});
+
+/** A writer whose messages are refused as the test says. */
+function open(outcomes: ('full' | 'gone' | 'told')[] = []) {
+  const told: SampleMessage[] = [];
+  const stop = new AbortController();
+  const store = {
+    tellSample: async (_id: string, _worker: string, message: SampleMessage) => {
+      const outcome = outcomes.shift() ?? 'told';
+      if (outcome === 'told') told.push(message);
+      return outcome;
+    },
+  };
+  const onGone = () => stop.abort();
+  const writer = new ReplyWriter({ store, id: 'id', worker: 'w', signal: stop.signal, onGone });
+  const deltas = () => told.flatMap((message) => ('deltas' in message ? message.deltas : []));
+  return { writer, told, deltas, stop };
+}
+
+t.test('the end has what was not told, and nothing twice', async (t) => {
+  const { writer, told, deltas } = open();
+  writer.tell('loading');
+  writer.tell('answering');
+  writer.add([delta('Once', 0)]);
+  await writer.end({ ok: true, sample: sampleOf('Once upon') });
+  t.strictSame(deltas(), [delta('Once', 0), delta(' upon', 4)]);
+  const end = { prompt: 'p', choices: [{ index: 0, finish_reason: 'stop' }], usage };
+  t.strictSame(told.at(-1), { end: { ok: true, sample: end } });
+});
+
+t.test('another host tells everything again', async (t) => {
+  const { writer, deltas } = open();
+  for (const text of ['Once upon', 'On']) {
+    writer.tell('answering');
+    writer.add([delta(text, 0)]);
+  }
+  await writer.end({ ok: true, sample: sampleOf('Once upon a time') });
+  t.strictSame(deltas().slice(-2), [delta('On', 0), delta('ce upon a time', 2)]);
+});
+
+t.test('messages have a bounded size, and wait while the caller has too many', async (t) => {
+  const { writer, told, deltas } = open(['told', 'full', 'full']);
+  writer.tell('answering');
+  const logprobs = tokens(5_000);
+  for (const at of [0, 1, 2]) writer.add([delta('a', at, logprobs.slice(at, at + 1), at)]);
+  await writer.end({ ok: true, sample: sampleOf('aaab', logprobs) });
+  t.ok(
+    told.length < 20 && told.every((message) => JSON.stringify(message).length < 100_000),
+    `${told.length}`,
+  );
+  t.equal(
+    deltas()
+      .map(({ text }) => text)
+      .join(''),
+    'aaab',
+  );
+  t.strictSame(
+    deltas().flatMap((some) => some.logprobs),
+    logprobs,
+  );
+  let at = 0;
+  for (const some of deltas()) {
+    t.equal(some.logprobs_at, at);
+    at += some.logprobs.length;
+  }
+});
+
+t.test('nothing is told when nobody waits', async (t) => {
+  const { writer, told, stop } = open(['gone']);
+  writer.tell('answering');
+  writer.add([delta('a', 0)]);
+  await writer.end({ ok: false, error: { code: 'rank_lost', message: 'no' } });
+  t.strictSame(told, []);
+  t.ok(stop.signal.aborted);
+});

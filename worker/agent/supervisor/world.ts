@@ -1,0 +1,197 @@
+import type {
+  AgentMessage,
+  ConnectedMessage,
+  LoadedMessage,
+  RankMessage,
+  ShardFailedMessage,
+  ShardMessage,
+  StartMessage,
+  SteppedMessage,
+} from '../../../contracts/rank-protocol.js';
+import { deferred } from '../../shared/deferred.js';
+import type { LogLine } from './log-line.js';
+import { MemoryWatch } from './memory-watch.js';
+import type { Rank, RankEnd, RankHost } from './rank.js';
+import { type FailedRank, RootCause } from './root-cause.js';
+
+/** End of a generation of ranks. */
+export type WorldEnd =
+  /** All ranks stopped after the same step; `flags` is the reason, 0 at the end of training. */
+  | { kind: 'stopped'; step: number; flags: number }
+  | { kind: 'lost'; rank: number; host: string; end: RankEnd }
+  /** This agent ended it. */
+  | { kind: 'killed' };
+
+/** Events of a running world. None of the methods may throw or block. */
+export interface WorldListener {
+  /** The ranks connected; the message of rank 0, which is the same on all. */
+  onConnected(message: ConnectedMessage): void;
+  /** Every rank loaded its part. Resolve to continue; a rejection kills the world. */
+  verifyLoad(messages: LoadedMessage[]): Promise<void>;
+  onRunning(step: number): void;
+  /** @param memory_bytes the most that one of the ranks used since the previous step */
+  onStepped(message: SteppedMessage, memory_bytes: number): void;
+  onShard(rank: number, message: ShardMessage): void;
+  onShardFailed(rank: number, message: ShardFailedMessage): void;
+  /** A line of a rank's log, until the world has ended. */
+  onLine(rank: number, line: LogLine): void;
+}
+
+export interface WorldOptions {
+  /** Start message and host of each rank, in order. */
+  ranks: readonly { start: StartMessage; host: RankHost }[];
+  listener: WorldListener;
+}
+
+/** Grace period from `exit` until the process is killed. */
+const EXIT_GRACE_MS = 5000;
+
+/** Generation of a job: all of its ranks, started and ended together. */
+export class World {
+  readonly ended: Promise<WorldEnd>;
+
+  private readonly ranks: Rank[];
+  private readonly hosts: string[];
+  private readonly end = deferred<WorldEnd>();
+  private readonly root_cause: RootCause;
+  /** Steps done, as each rank last reported. */
+  private readonly steps = new Map<number, number>();
+  private readonly memory = new MemoryWatch();
+  private readonly loaded = new Map<number, LoadedMessage>();
+  private readonly stopped = new Map<number, { step: number; flags: number }>();
+  private running = 0;
+  private ending = false;
+
+  constructor(private readonly options: WorldOptions) {
+    this.ended = this.end.promise;
+    this.root_cause = new RootCause({
+      world_size: options.ranks.length,
+      stepOf: (rank) => this.steps.get(rank) ?? null,
+      onFound: (failed) => void this.lose(failed),
+    });
+    this.hosts = options.ranks.map(({ host }) => host.host);
+    this.ranks = options.ranks.map(({ start, host }) => {
+      const rank = host.start(start, {
+        onMessage: (message) => this.receive(start.rank, message),
+        onLine: (line) => options.listener.onLine(start.rank, line),
+      });
+      void rank.ended.then((end) => this.onRankEnd(start.rank, end));
+      return rank;
+    });
+  }
+
+  /**
+   * Sets the flags that every rank passes to its steps from the next one on.
+   * @param save_request number of the newest save request
+   */
+  setFlags(flags: number, save_request: number): void {
+    this.broadcast({ kind: 'flags', flags, save_request });
+  }
+
+  /** Kills every rank and waits until all have ended or are lost. Idempotent. */
+  async kill(): Promise<void> {
+    await this.finish({ kind: 'killed' });
+    await this.ended;
+  }
+
+  private receive(rank: number, message: RankMessage): void {
+    if (this.ending) return;
+    const { listener } = this.options;
+    if ('step' in message) this.steps.set(rank, message.step);
+    switch (message.kind) {
+      case 'heartbeat':
+        this.memory.measured(rank, message.memory_bytes);
+        break;
+      case 'failed':
+        break;
+      case 'publish':
+        // The sender waits for its own keys too, so every rank gets every key.
+        this.broadcast({ kind: 'deliver', key: message.key, value: message.value });
+        break;
+      case 'connected':
+        if (rank === 0) listener.onConnected(message);
+        break;
+      case 'loaded':
+        this.loaded.set(rank, message);
+        if (this.loaded.size === this.ranks.length) void this.verifyLoad();
+        break;
+      case 'running':
+        this.running++;
+        if (this.running === this.ranks.length) listener.onRunning(message.step);
+        break;
+      case 'stepped':
+        listener.onStepped(message, this.memory.take());
+        break;
+      case 'shard':
+        listener.onShard(rank, message);
+        break;
+      case 'shard_failed':
+        listener.onShardFailed(rank, message);
+        break;
+      case 'stopped':
+        this.onStopped(rank, message);
+        break;
+    }
+  }
+
+  private async verifyLoad(): Promise<void> {
+    try {
+      await this.options.listener.verifyLoad([...this.loaded.values()]);
+    } catch {
+      // The listener has the error; the ranks hold bytes that must not be trained on.
+      return this.finish({ kind: 'killed' });
+    }
+    this.broadcast({ kind: 'proceed' });
+  }
+
+  private onStopped(rank: number, { step, flags }: { step: number; flags: number }): void {
+    this.stopped.set(rank, { step, flags });
+    if (this.stopped.size < this.ranks.length) return;
+    this.broadcast({ kind: 'exit' });
+    void this.finish({ kind: 'stopped', step, flags });
+  }
+
+  private onRankEnd(rank: number, end: RankEnd): void {
+    if (!this.ending) this.root_cause.ended(rank, end);
+  }
+
+  private async lose(failed: FailedRank): Promise<void> {
+    const { rank } = failed;
+    const host = this.hosts[rank] ?? '';
+    if ('end' in failed) return this.finish({ kind: 'lost', rank, host, end: failed.end });
+    // Its last output is known only after it ended.
+    if (this.ending) return;
+    this.ending = true;
+    await this.ranks[rank]?.kill();
+    const killed = await this.ranks[rank]?.ended;
+    const { step = null, output = [] } = killed ?? {};
+    const end: RankEnd =
+      killed?.kind === 'node_lost' ? killed : { kind: 'stuck', ...failed.stuck, step, output };
+    await this.clear({ kind: 'lost', rank, host, end });
+  }
+
+  /** Ends the world for the first reason; `ended` resolves when no process is left. */
+  private async finish(end: WorldEnd): Promise<void> {
+    if (this.ending) return;
+    this.ending = true;
+    this.root_cause.close();
+    if (end.kind === 'stopped') await this.waitForExit();
+    await this.clear(end);
+  }
+
+  private async clear(end: WorldEnd): Promise<void> {
+    await Promise.all(this.ranks.map((rank) => rank.kill()));
+    this.end.resolve(end);
+  }
+
+  private async waitForExit(): Promise<void> {
+    const timeout = deferred<void>();
+    const timer = setTimeout(timeout.resolve, EXIT_GRACE_MS);
+    await Promise.race([Promise.all(this.ranks.map((rank) => rank.ended)), timeout.promise]);
+    clearTimeout(timer);
+  }
+
+  private broadcast(message: AgentMessage): void {
+    for (const rank of this.ranks) rank.send(message);
+  }
+}

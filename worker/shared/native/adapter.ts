@@ -1,0 +1,132 @@
+/**
+ * Only module of the worker that imports the native core. The rest of `worker/` uses `NativeCore`, so that the agent never loads the addon
+ * and tests can substitute another core.
+ */
+import type { ResolvedJobSpec } from '../../../contracts/index.js';
+import type { Sharding } from '../../../contracts/rank-protocol.js';
+import { shardingOf } from '../../../contracts/shard-layout.js';
+import {
+  type AdapterFactors,
+  AnswerEngine,
+  type AnswerEngineOptions,
+  addOutputSquares,
+  type CudaDevice,
+  castTo16Bit,
+  cudaDevices,
+  cudaProblem,
+  type DeviceKind,
+  digestValues,
+  drawText,
+  endWithParent,
+  fingerprint,
+  type Gpu,
+  gpus,
+  initialValues,
+  type ModelConfig,
+  mergeAdapter,
+  type ParamInfo,
+  paramTable,
+  type QuantizedShape,
+  quantizedValues,
+  type StateName,
+  stateNames,
+  stayOnNode,
+  Trainer,
+  type TrainerConfig,
+  watchGpu,
+} from '../../../native/js/index.js';
+
+export type {
+  AdapterFactors,
+  AnswerEngineOptions,
+  AnswerOptions,
+  CudaDevice,
+  DeviceKind,
+  DrawnToken,
+  Gpu,
+  ModelConfig,
+  ParamInfo,
+  QuantizedShape,
+  Slice,
+  Snapshot,
+  SnapshotSlice,
+  StepResult,
+  TrainerConfig,
+} from '../../../native/js/index.js';
+export { drawText };
+
+/** Trainer of one rank: the methods of native/js' Trainer that a rank needs, documented there. */
+export type RankTrainer = Omit<Trainer, 'lr'>;
+
+/** AnswerEngine of native/js, documented there. */
+export type CoreEngine = Pick<
+  AnswerEngine,
+  | 'max_length'
+  | 'num_bytes'
+  | 'setParam'
+  | 'add'
+  | 'addAdapter'
+  | 'removeAdapter'
+  | 'cancel'
+  | 'step'
+  | 'close'
+>;
+
+export interface NativeCore {
+  /** Goes on with texts. */
+  createEngine(model: ModelConfig, options: AnswerEngineOptions): CoreEngine;
+  createTrainer(config: TrainerConfig, onRendezvous: (key: string, value: Uint8Array) => void): RankTrainer;
+  /** Parameters in canonical order. */
+  paramTable(model: ModelConfig): ParamInfo[];
+  /** States that an optimizer keeps of a trained parameter, `master` first. */
+  stateNames(optimizer: TrainerConfig['optimizer']): StateName[];
+  /** Sharding of a job's state. */
+  sharding(zero: ResolvedJobSpec['zero']): Sharding;
+  /** Numerics fingerprint of a rank on this machine. */
+  fingerprint(device: DeviceKind): string;
+  /** Makes the kernel end this process with its parent; see native/js. */
+  endWithParent(): boolean;
+  /** Binds this process to the memory and processors of one NUMA node; see native/js. */
+  stayOnNode(local_rank: number, local_ranks: number, threads: number): boolean;
+  /** GPUs of this machine, as the driver reports them. */
+  gpus(): Gpu[];
+  /** Subscribes to the driver's XID events of a GPU. The function returns the XIDs since its last call. */
+  watchGpu(uuid: string): () => number[];
+  /** GPUs that CUDA shows this process; null in a build without CUDA. */
+  cudaDevices(): CudaDevice[] | null;
+  /** Reason for which an installed driver shows no GPU to CUDA; null: it does, or there is no driver. */
+  cudaProblem(): string | null;
+  /** Converts fp32 bytes to 16-bit bytes, rounded to nearest even. */
+  castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
+  /** Merges an adapter into elements of its matrix from `begin` on; see native/js. */
+  mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array;
+  /** What products read of a matrix of the base that is quantized; see native/js. */
+  quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8Array;
+  /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
+  initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
+  /** Part of the state digest of a parameter's values from a block on; see native/js. */
+  digestValues(state: StateName, first_block: number, fp32: Uint8Array): string;
+  /** Adds the squares of merged elements to the sums of their outputs; see native/js. */
+  addOutputSquares(adapter: AdapterFactors, begin: number, fp32: Uint8Array, sums: Float64Array): void;
+}
+
+export const nativeCore: NativeCore = {
+  createEngine: (model, options) => AnswerEngine.create(model, options),
+  createTrainer: (config, onRendezvous) => Trainer.create(config, onRendezvous),
+  paramTable,
+  stateNames,
+  sharding: shardingOf,
+  fingerprint,
+  endWithParent,
+  stayOnNode,
+  gpus,
+  watchGpu,
+  cudaDevices,
+  cudaProblem,
+  castTo16Bit,
+  addOutputSquares,
+  mergeAdapter,
+  quantizedValues,
+  initialValues,
+  digestValues,
+};

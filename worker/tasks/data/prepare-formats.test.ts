@@ -1,0 +1,275 @@
+// Tests every format and tokenizer, from the stored dataset to the token files.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import t, { type Test } from 'tap';
+import { type Dataset, modelKey } from '../../../contracts/index.js';
+import { BatchEncoder } from '../../../formats/encoding/encode-batch.js';
+import { projectRoot } from '../../../platform/process/root.js';
+import { prepared, readTokenFile } from '../../testing/prepared.js';
+import { prepareTokens } from './prepare-tokens.js';
+
+const MODEL = 'mdl_01J00000000000000000000000';
+const { tokenizers, templates } = JSON.parse(
+  readFileSync(join(projectRoot(), 'worker', 'tasks', 'data', 'golden', 'chats.json'), 'utf8'),
+);
+const FILES = {
+  tokenizer: JSON.stringify(tokenizers[0].tokenizer),
+  config: JSON.stringify(tokenizers[0].config),
+  special_tokens_map: null,
+};
+const VOCAB_SIZE = 1000;
+
+/** Texts and chats, some of them longer than a sequence of 24. */
+const DOCUMENTS: object[] = Array.from({ length: 600 }, (_, index) =>
+  index % 3 === 0
+    ? { text: `Text number ${index}. ${'Grüße, 世界! '.repeat(index % 7)}` }
+    : {
+        messages: [
+          { role: 'user', content: `What is ${index}?` },
+          { role: 'assistant', content: `It is ${index * index}.${' And more.'.repeat(index % 11)}` },
+        ],
+      },
+);
+const LINES = Buffer.from(`${DOCUMENTS.map((document) => JSON.stringify(document)).join('\n')}\n`);
+const JSONL: Partial<Dataset> = {
+  format: 'jsonl',
+  num_documents: DOCUMENTS.length,
+  num_chats: 400,
+  num_tokens: null,
+};
+
+async function setup(t: Test, uploaded: Uint8Array, dataset: Partial<Dataset>) {
+  const { objects, request } = await prepared(t, { uploaded, dataset });
+  await objects.put(`${modelKey(MODEL)}/tokenizer.json`, Buffer.from(FILES.tokenizer));
+  await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from(FILES.config));
+  Object.assign(request, { sequence_length: 24, vocab_size: VOCAB_SIZE });
+  Object.assign(request.data, { tokenizer: MODEL });
+  return { objects, request };
+}
+
+/** Returns the expected tokens of each document. */
+function expectedDocuments(chat_template: string | null) {
+  const options = { tokenizer: FILES, parse_special_tokens: false, template_date: null, unit: null };
+  const encoder = new BatchEncoder({ ...options, chat_template });
+  return DOCUMENTS.map((document) => {
+    const line = { bytes: Buffer.from(JSON.stringify(document)), first_line: 1 };
+    const { tokens, counts } = encoder.encode(line);
+    return { tokens: [...tokens], counts: counts ? [...counts] : [...tokens].map(() => 1) };
+  });
+}
+
+/** Reads the documents of a token file. */
+async function documentsOf(path: string) {
+  const { tokens, documents, counts } = await readTokenFile(path);
+  return documents.map((begin, index) => ({
+    tokens: tokens.slice(begin, documents[index + 1]),
+    counts: counts.slice(begin, documents[index + 1]),
+  }));
+}
+
+for (const packing of ['split', 'whole'] as const)
+  t.test(`chats and texts, ${packing}: the same files for any number of threads`, async (t) => {
+    const { objects, request } = await setup(t, LINES, JSONL);
+    const data = {
+      ...request.data,
+      packing,
+      chat_template: templates.chatml as string,
+      validation_fraction: 0.1,
+    };
+    const made = [];
+    for (const num_threads of [1, 3]) {
+      const cache_dir = `${request.cache_dir}-${num_threads}`;
+      const paths = await prepareTokens(objects, { ...request, data, cache_dir, num_threads });
+      const names = await readdir(cache_dir, { recursive: true });
+      t.equal(names.length, 5, 'no other file is left');
+      const files = [
+        paths.token_file,
+        paths.validation_file ?? '',
+        join(dirname(paths.token_file), 'summary.json'),
+      ];
+      made.push({ names, bytes: await Promise.all(files.map((file) => readFile(file))) });
+      if (num_threads > 1) continue;
+
+      const expected = expectedDocuments(data.chat_template);
+      const training = await documentsOf(paths.token_file);
+      const validation = await documentsOf(paths.validation_file!);
+      t.equal(validation.length, DOCUMENTS.length / 10);
+      const rest = training.map((document) => JSON.stringify(document));
+      const split = validation.map((document) => JSON.stringify(document));
+      const ordered = expected.map((document) => {
+        const from = JSON.stringify(document) === rest[0] ? rest : split;
+        return JSON.parse(from.shift() ?? 'null');
+      });
+      t.same(ordered, expected, 'documents are split off whole and stay in order');
+      const { sequences } = await readTokenFile(paths.token_file);
+      const lengths = expected.map(({ tokens }) => tokens.length);
+      t.match(paths.summary, {
+        documents: DOCUMENTS.length,
+        tokens: lengths.reduce((sum, length) => sum + length, 0),
+        targets: expected.reduce(
+          (sum, { counts }) => sum + counts.filter((count, index) => count === 1 && index > 0).length,
+          0,
+        ),
+        long_documents: lengths.filter((length) => length > 25).length,
+        sequences: sequences.length,
+      });
+    }
+    t.same(made[1], made[0]);
+  });
+
+t.test('documents without tokens do not appear in the files', async (t) => {
+  const chatLine = (content: string) => {
+    const messages = [
+      { role: 'user', content: '' },
+      { role: 'assistant', content },
+    ];
+    return JSON.stringify({ messages });
+  };
+  const answers = ['', 'abc', '', '', 'de', 'f', ''];
+  const { objects, request } = await setup(t, Buffer.from(answers.map(chatLine).join('\n')), {
+    ...JSONL,
+    num_documents: answers.length,
+    num_chats: answers.length,
+  });
+  const chat_template = '{% for m in messages %}{{ m.content }}{% endfor %}';
+  for (const packing of ['split', 'whole'] as const) {
+    const data = { ...request.data, tokenizer: 'bytes', chat_template, packing };
+    const { token_file } = await prepareTokens(objects, { ...request, data });
+    t.same((await readTokenFile(token_file)).documents, [0, 3, 5], packing);
+  }
+});
+
+t.test("chats in bytes: the rendered text, with the loss on the assistant's text", async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const data = { ...request.data, tokenizer: 'bytes', chat_template: templates.plain as string };
+  const { token_file } = await prepareTokens(objects, { ...request, data });
+  const { tokens, counts } = (await documentsOf(token_file))[1]!;
+  t.match(Buffer.from(tokens).toString(), /What is 1\?.*It is 1\. And more\./s);
+  const learned = Buffer.from(tokens.filter((_, index) => counts[index] === 1)).toString();
+  t.match(learned, /^ ?It is 1\. And more\./);
+});
+
+t.test('a text with a tokenizer is one document, whose tokens do not depend on the threads', async (t) => {
+  const text = Buffer.from('The quick brown fox jumps, 12345 times;\nGrüße!\n'.repeat(6000));
+  const { objects, request } = await setup(t, text, {});
+  const options = {
+    tokenizer: FILES,
+    parse_special_tokens: false,
+    chat_template: null,
+    template_date: null,
+    unit: null,
+  };
+  const encoded = new BatchEncoder(options).encode({
+    bytes: text,
+    first: true,
+    last: true,
+    after_line: false,
+  });
+  const files = [];
+  for (const num_threads of [1, 3]) {
+    const cache_dir = `${request.cache_dir}-${num_threads}`;
+    const { token_file } = await prepareTokens(objects, { ...request, num_threads, cache_dir });
+    files.push(await readFile(token_file));
+    const { tokens, documents, sequences } = await readTokenFile(token_file);
+    t.same(tokens, [...encoded.tokens]);
+    t.same(documents, [0]);
+    t.equal(
+      sequences.length,
+      Math.floor((tokens.length - 1) / 24),
+      'the remainder is dropped, as with bytes',
+    );
+  }
+  t.ok(files[1]!.equals(files[0]!));
+  const whole = { ...request, data: { ...request.data, packing: 'whole' as const } };
+  const { summary } = await prepareTokens(objects, whole);
+  t.equal(summary.sequences, Math.ceil((summary.tokens - 1) / 24), 'whole keeps the remainder');
+});
+
+t.test('CR LF and LF line ends give the same tokens, in texts and in JSONL', async (t) => {
+  const text = 'The quick brown fox jumps, 12345 times;\nGrüße!\n'.repeat(3000);
+  const crlf = (content: string) => Buffer.from(content.replaceAll('\n', '\r\n'));
+  const digestOf = async (content: Buffer, dataset: Partial<Dataset>) => {
+    const { objects, request } = await setup(t, content, dataset);
+    const data = { ...request.data, chat_template: templates.chatml as string };
+    return (await prepareTokens(objects, { ...request, data })).tokens_digest;
+  };
+  t.equal(await digestOf(crlf(text), {}), await digestOf(Buffer.from(text), {}));
+  t.equal(await digestOf(crlf(String(LINES)), JSONL), await digestOf(LINES, JSONL));
+});
+
+t.test('the digest covers both files and is stored with them', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const data = { ...request.data, chat_template: templates.chatml as string, validation_fraction: 0.1 };
+  const made = await prepareTokens(objects, { ...request, data });
+  const bytes = await Promise.all([made.token_file, made.validation_file!].map((path) => readFile(path)));
+  const expected = createHash('sha256').update(Buffer.concat(bytes)).digest('hex');
+  t.equal(made.tokens_digest, `sha256:${expected}`);
+  t.same(await prepareTokens(objects, { ...request, data }), made, 'found in the cache');
+});
+
+t.test('the date of a template is that of the spec', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const chat_template =
+    "{{ strftime_now('%F') }}{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}";
+  const data = { ...request.data, tokenizer: 'bytes', chat_template, template_date: '2020-02-29' };
+  const { token_file } = await prepareTokens(objects, { ...request, data });
+  const { tokens } = (await documentsOf(token_file))[1]!;
+  t.match(Buffer.from(tokens).toString(), /^2020-02-29What is 1\?/);
+});
+
+t.test('violations of the model, the dataset or the tokenizer are reported', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const chats = { ...request.data, chat_template: templates.chatml as string };
+  const refused = async (changes: Partial<typeof request>, error: { code: string; message: RegExp }) => {
+    await t.rejects(prepareTokens(objects, { ...request, data: chats, ...changes }), error);
+  };
+  const vocabulary = { code: 'token_out_of_vocab', message: /vocabulary of 50; train a model/ };
+  await refused({ vocab_size: 50 }, vocabulary);
+  t.strictSame(await readdir(request.cache_dir), [], 'no file is left');
+  await prepareTokens(objects, { ...request, data: chats });
+  await refused({ vocab_size: 50 }, vocabulary);
+  const fewer = { ...request.dataset, num_documents: 599 };
+  await refused(
+    { dataset: fewer, cache_dir: `${request.cache_dir}-2` },
+    { code: 'dataset_corrupt', message: /600 documents, but the upload has 599/ },
+  );
+  const missing = { ...chats, tokenizer: 'mdl_01J00000000000000000000001' };
+  await refused({ data: missing }, { code: 'model_not_found', message: /mdl_01J0.*tokenizer/ });
+  const raising = { ...chats, chat_template: "{{ raise_exception('no') }}" };
+  await refused({ data: raising }, { code: 'chat_template_invalid', message: /^line 2: / });
+});
+
+t.test('the cache key covers all inputs of the files', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const data = { ...request.data, chat_template: templates.chatml as string };
+  const names = new Set<string>();
+  for (const changes of [
+    {},
+    { data: { ...data, tokenizer: 'bytes' } },
+    { data: { ...data, packing: 'whole' as const } },
+    { data: { ...data, template_date: '2026-11-25' } },
+    { data: { ...data, chat_template: templates.plain as string } },
+    { sequence_length: 25 },
+  ])
+    names.add((await prepareTokens(objects, { ...request, data, ...changes })).token_file);
+  t.equal(names.size, 6);
+  const again = await prepareTokens(objects, { ...request, data, num_threads: 2, vocab_size: 2000 });
+  t.ok(names.has(again.token_file));
+  await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from('{}'));
+  names.add((await prepareTokens(objects, { ...request, data })).token_file);
+  t.equal(names.size, 7, 'the tokenizer is identified by the content of its files');
+});
+
+t.test('progress is reported in bytes, up to the last', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const reported: number[] = [];
+  const data = { ...request.data, chat_template: templates.chatml as string };
+  await prepareTokens(objects, { ...request, data }, (bytes) => reported.push(bytes));
+  t.equal(reported.at(-1), LINES.length);
+  t.same(
+    reported,
+    [...reported].sort((a, b) => a - b),
+  );
+});

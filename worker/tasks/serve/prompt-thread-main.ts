@@ -1,0 +1,20 @@
+/** Main module of a thread that makes prompts. */
+import { workerData } from 'node:worker_threads';
+import type { SampleTask } from '../../../contracts/index.js';
+import { tokenizerOf } from '../../../formats/encoding/encode-batch.js';
+import { serveTasks } from '../../../platform/threads/serve-tasks.js';
+import { buildPrompt, type PromptSetup, type SamplePrompt } from './prompt.js';
+
+export type PromptTasks = typeof tasks;
+
+const setup = workerData as PromptSetup;
+let tokenizer: ReturnType<typeof tokenizerOf> | null = null;
+
+const tasks = {
+  prompt(request: Pick<SampleTask, 'prompt' | 'messages'>): SamplePrompt {
+    tokenizer ??= tokenizerOf(setup);
+    return buildPrompt(tokenizer, request, setup);
+  },
+};
+
+serveTasks(tasks);

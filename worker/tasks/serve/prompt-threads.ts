@@ -1,0 +1,47 @@
+import { type SampleTask, ZerofleetError } from '../../../contracts/index.js';
+import { programPath } from '../../../platform/process/programs.js';
+import { ThreadPool } from '../../../platform/threads/thread-pool.js';
+import type { PromptSetup, SamplePrompt } from './prompt.js';
+import type { PromptTasks } from './prompt-thread-main.js';
+
+/** Compute time of one prompt; the first one includes the initialization of a large tokenizer. */
+const PROMPT_MS = 30_000;
+const HEAP_MB = 2048;
+/** Idle time after which the thread ends; the next prompt initializes the tokenizer again. */
+const IDLE_MS = 300_000;
+
+/**
+ * Makes the prompts of a variant in a thread: a chat template or a regular expression of a tokenizer may compute for ever, and a host has
+ * other requests. A prompt that exceeds a limit fails alone.
+ */
+export class PromptThreads {
+  private readonly threads: ThreadPool<PromptTasks>;
+
+  /** @param prompt_ms maximum compute time of one prompt */
+  constructor(setup: PromptSetup, prompt_ms = PROMPT_MS) {
+    this.threads = new ThreadPool<PromptTasks>({
+      module: programPath('worker/tasks/serve/prompt-thread-main'),
+      setup,
+      threads: 1,
+      heap_mb: HEAP_MB,
+      task_ms: prompt_ms,
+      idle_ms: IDLE_MS,
+      limited: (limit) =>
+        new ZerofleetError(
+          'content_too_complex',
+          `the chat template and the tokenizer need more than ${limit === 'time' ? `${prompt_ms / 1000} s` : `${HEAP_MB} MiB`} for this ` +
+            'prompt; send a shorter one, or use a simpler template',
+        ),
+    });
+  }
+
+  /** @throws ZerofleetError as `buildPrompt`, `content_too_complex`; the signal's reason for a prompt that was not begun */
+  build(request: Pick<SampleTask, 'prompt' | 'messages'>, signal: AbortSignal): Promise<SamplePrompt> {
+    return this.threads.run('prompt', request, { signal });
+  }
+
+  /** Ends the thread. Idempotent. */
+  close(): Promise<void> {
+    return this.threads.close();
+  }
+}

@@ -1,0 +1,46 @@
+import t from 'tap';
+import { BytesTokenizer } from '../../../formats/encoding/bytes-tokenizer.js';
+import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
+import { buildPrompt } from './prompt.js';
+
+const TEMPLATE =
+  '{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eot }}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}';
+const NO_CHATS = { chat_template: null, template_date: null, max_length: 1000 };
+const MESSAGES = [{ role: 'user', content: 'Why?' }];
+
+t.test('a prompt begins a document', async (t) => {
+  const prompt = buildPrompt(new BytesTokenizer(), { prompt: 'to' }, NO_CHATS);
+  t.strictSame(prompt, { text: 'to', tokens: [116, 111], end_token: null, end_text: '' });
+  t.throws(() => buildPrompt(new BytesTokenizer(), { prompt: '' }, NO_CHATS), { code: 'tokenizer_invalid' });
+  t.throws(() => buildPrompt(new BytesTokenizer(), { prompt: 'too' }, { ...NO_CHATS, max_length: 3 }), {
+    code: 'prompt_too_long',
+    message: /has 3 tokens; .* at most 3/,
+  });
+});
+
+t.test('the template renders messages; the text after an answer ends it', async (t) => {
+  const chat_template = `{{ strftime_now('%F') }} ${TEMPLATE.replace('{{ eot }}', '\n---\n')}`;
+  const data = { ...NO_CHATS, chat_template, template_date: '2024-02-29' };
+  const { text, tokens, ...ends } = buildPrompt(new BytesTokenizer(), { messages: MESSAGES }, data);
+  t.equal(text, '2024-02-29 [user]Why?\n---\n[assistant]');
+  t.equal(Buffer.from(tokens).toString(), text);
+  t.strictSame(ends, { end_token: null, end_text: '---' });
+});
+
+t.test('a special token after an answer ends it, also if another token ends a document', async (t) => {
+  /** Bytes, with one additional special token. */
+  const special: PromptTokenizer = {
+    vocab_size: 258,
+    end: 256,
+    variables: { bos_token: '<s>', eot: '<end>' },
+    special_texts: /<end>/gu,
+    encodePrompt: () => [],
+    encodeChat: ({ text }) =>
+      text.split(/(<end>)/).flatMap((part) => (part === '<end>' ? [257] : [...Buffer.from(part)])),
+    decodeAfter: (_, tokens) => Buffer.from(tokens.filter((id) => id < 256)).toString(),
+    textKind: (token) => (token < 256 ? 'text' : 'none'),
+  };
+  const prompt = buildPrompt(special, { messages: MESSAGES }, { ...NO_CHATS, chat_template: TEMPLATE });
+  t.match(prompt, { text: '<s>[user]Why?<end>[assistant]', end_token: 257 });
+  t.equal(prompt.tokens.at(-12), 257);
+});
