@@ -2,7 +2,7 @@
 import type { InjectOptions } from 'fastify';
 import { ulid } from 'ulid';
 import type { OperationId, Scope, Upload } from '../../contracts/index.js';
-import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
+import { putTestCheckpoint, testParams } from '../../formats/testing/checkpoints.js';
 import { testModel } from '../../formats/testing/models.js';
 import { smallSpec, type TestStack } from './stack.js';
 import { checkpointOf, claimAndTrain } from './training.js';
@@ -46,6 +46,8 @@ export interface Row {
 }
 
 export const SHARE = `zf_share_${'s'.repeat(43)}`;
+
+const TENSOR = 'model.tensor_of_theirs.weight';
 
 const text = { 'content-type': 'text/plain' };
 const TEXT = 'to be or not to be, that is the question. '.repeat(20);
@@ -198,7 +200,9 @@ export async function fill(stack: TestStack): Promise<Ids> {
   const job = await stack.createJob();
   const execution = await claimAndTrain(store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
-  await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
+  const shape = { numels: [10], ranks: 2 };
+  const params = testParams(shape).map((param) => ({ ...param, name: TENSOR }));
+  await putTestCheckpoint(objects, checkpoint.prefix, shape, checkpoint.id, { params });
   await store.commitCheckpoint(job.id, execution, checkpoint);
   const model_id = `mdl_${ulid()}`;
   await store.putModel(testModel(model_id));
@@ -222,8 +226,8 @@ export async function fill(stack: TestStack): Promise<Ids> {
     share_id,
     ...(await fillWebhook(stack)),
     project: 'default',
-    name: 'p0',
-    edit_id: '0'.repeat(32),
+    name: TENSOR,
+    edit_id: '1e'.repeat(16),
   };
 }
 
