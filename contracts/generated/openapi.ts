@@ -6240,7 +6240,7 @@ export interface components {
             };
         };
         /**
-         * @description The state does not allow the request (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`,
+         * @description The state does not allow the request (`job_final`, `invalid_state`, `checkpoint_not_newest`, `dataset_in_use`, `model_in_use`,
          *     `too_many_webhooks`, `too_many_shares`), the object has changed meanwhile (`dataset_source_changed`), or another request has used the
          *     `Idempotency-Key` (`idempotency_key_in_use`, `response_not_repeatable`).
          */
@@ -6286,7 +6286,7 @@ export interface components {
         /**
          * @description The document was read and refused (`validation_failed`, with all bad fields in `errors`; `dataset_empty`,
          *     `dataset_not_utf8`, `dataset_line_invalid`, `dataset_tokens_invalid`, `idempotency_key_reused`; for a model the
-         *     `model_…` codes, `safetensors_invalid` and `tokenizer_invalid`; `content_too_complex` for content that takes too
+         *     `model_…` codes, `safetensors_invalid` and `tokenizer_invalid`; `tensor_invalid`; `content_too_complex` for content that takes too
          *     much time or memory to read).
          */
         Unprocessable: {
@@ -6315,7 +6315,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The resource does not exist (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
+        /** @description The resource does not exist (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `tensor_not_found`, `edit_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
         NotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["XRequestId"];
