@@ -1,5 +1,13 @@
 import type { TraceHeaders } from './trace-context.js';
-import type { Checkpoint, ExportRequest, Sample, SampleChoice, SampleDelta, SampleRequest } from './types.js';
+import type {
+  Checkpoint,
+  ExportRequest,
+  Sample,
+  SampleChoice,
+  SampleDelta,
+  SampleRequest,
+  TensorState,
+} from './types.js';
 
 /** Prefix of every Redis key; the braces map all keys to one hash slot, so that scripts may access several. */
 export const REDIS_PREFIX = '{zf}';
@@ -82,7 +90,27 @@ export interface ExportPayload extends ExportKind {
 /** Permanent error of an export; null for a written export. */
 export type ExportReply = { error: { code: string; message: string } | null };
 
-/** Name of a pool's BullMQ queue of `ExportPayload`s. */
+/** A BullMQ entry of the same queue that requests a checkpoint with another value of a tensor. Its id is `editName`. */
+export interface EditPayload {
+  edit_id: string;
+  job_id: string;
+  /** The checkpoint to change. */
+  checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
+  tensor: string;
+  tensor_state: TensorState;
+  values: TensorValues;
+}
+
+/** An object with all elements of a tensor: fp32, little-endian. */
+export interface TensorValues {
+  key: string;
+  /** 64 hexadecimal digits. */
+  sha256: string;
+}
+
+export type EditReply = { error: { code: string; message: string } } | { error: null; checkpoint_id: string };
+
+/** Name of a pool's BullMQ queue of `ExportPayload`s and `EditPayload`s. */
 export function exportQueueName(pool: string): string {
   return `exports-${pool}`;
 }

@@ -8,6 +8,7 @@ export * from './access/shares-port.js';
 export type * from './access/users-port.js';
 export type * from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
+export type * from './edits/edits-port.js';
 export type * from './integrations/forwards-port.js';
 export { connectJobStore, openJobStore } from './job-store.js';
 export type * from './jobs/attempts-port.js';

@@ -23,6 +23,7 @@ import type { Projects } from './access/projects-port.js';
 import type { Sessions } from './access/sessions-port.js';
 import type { Shares } from './access/shares-port.js';
 import type { Users } from './access/users-port.js';
+import type { CheckpointEdits } from './edits/edits-port.js';
 import type { Forwards } from './integrations/forwards-port.js';
 import type { JobAttempts } from './jobs/attempts-port.js';
 import type { JobChanges } from './jobs/changes-port.js';
@@ -64,6 +65,7 @@ export interface JobStorePort
     Projects,
     JobRestore,
     CheckpointHolds,
+    CheckpointEdits,
     SampleRequests,
     RequestRepeats,
     Scaling,

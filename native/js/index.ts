@@ -18,6 +18,7 @@ export {
   castTo16Bit,
   cudaDevices,
   cudaProblem,
+  digestValues,
   endWithParent,
   fingerprint,
   gpus,

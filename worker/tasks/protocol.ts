@@ -1,4 +1,5 @@
 import type {
+  EditPayload,
   ExportPayload,
   GeneratedText,
   JobExport,
@@ -14,6 +15,7 @@ import type {
   RetryPolicy,
   SessionCredentials,
 } from '../../contracts/rank-protocol.js';
+import type { Manifest } from '../../formats/checkpoint/manifest.js';
 import type { Architecture } from '../../job-document/index.js';
 import type { PreparedTokens, TokenRequest } from './data/prepare-tokens.js';
 import type { InspectOptions, MachineReport } from './inspect-machine.js';
@@ -49,7 +51,18 @@ export type TaskRequest =
       /** Key of the folder to write. */
       prefix: string;
       retry: RetryPolicy;
-    };
+    }
+  | ({
+      /** Writes a checkpoint with another value of a tensor, but its manifest. */
+      kind: 'edit';
+      object_store: ObjectStoreLocation;
+      spec: ResolvedJobSpec;
+      /** Key of the directory of the old checkpoint. */
+      checkpoint: string;
+      /** Key of the new directory. */
+      directory: string;
+      retry: RetryPolicy;
+    } & Pick<EditPayload, 'tensor' | 'tensor_state' | 'values'>);
 
 /** A checkpoint with the document of its job, or an uploaded model. Both may have an adapter. */
 export type ServedSource =
@@ -124,6 +137,8 @@ export interface TaskResults {
   prepare_data: PreparedTokens;
   /** The written folder. */
   export: Omit<JobExport, 'checkpoint_id' | 'step'>;
+  /** The written shards, and the digest of the new state. */
+  edit: Pick<Manifest, 'shards' | 'state_digest'>;
   /** Has no result: it ends with its process. */
   serve: never;
 }

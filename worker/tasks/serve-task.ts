@@ -74,6 +74,10 @@ async function perform(
         const { serveModel } = await import('./serve/serve-model.js');
         return await serveModel(objects, core, request, inputs);
       }
+      case 'edit': {
+        const { editCheckpoint } = await import('./edit/edit-checkpoint.js');
+        return await editCheckpoint(objects, core, request);
+      }
       case 'export': {
         const exportAs = await EXPORTS[request.format]();
         return await exportAs(objects, core, request);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { CoreEngine, DrawnToken, Gpu, NativeCore, SequenceOptions } from '../shared/native/adapter.js';
 import { visible } from '../tasks/inspect-machine.js';
-import { FAKE_SHARDING, fakeParamTable, fakeStateNames } from './fake-state.js';
+import { FAKE_SHARDING, fakeDigest, fakeParamTable, fakeStateNames } from './fake-state.js';
 import { type FakeBehaviour, FakeTrainer } from './fake-trainer.js';
 
 /**
@@ -35,6 +35,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
       throw new Error('the fake model has no adapters');
     },
     quantizedValues: (_, fp32) => fp32,
+    digestValues: fakeDigest,
     mergeAdapter: () => {
       throw new Error('the fake model has no adapters');
     },

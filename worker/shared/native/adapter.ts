@@ -15,6 +15,7 @@ import {
   cudaDevices,
   cudaProblem,
   type DeviceKind,
+  digestValues,
   drawAnswer,
   endWithParent,
   fingerprint,
@@ -103,6 +104,8 @@ export interface NativeCore {
   quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8Array;
   /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
   initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
+  /** Part of the state digest of a parameter's values from a block on; see native/js. */
+  digestValues(state: StateName, first_block: number, fp32: Uint8Array): string;
   /** Adds the squares of merged elements to the sums of their outputs; see native/js. */
   addOutputSquares(adapter: AdapterFactors, begin: number, fp32: Uint8Array, sums: Float64Array): void;
 }
@@ -125,4 +128,5 @@ export const nativeCore: NativeCore = {
   mergeAdapter,
   quantizedValues,
   initialValues,
+  digestValues,
 };
