@@ -23,8 +23,8 @@ import {
   putSpec,
 } from '../../state/index.js';
 import { noteExecutions } from '../../state/testing/executions.js';
+import { type RunningWorker, type StartWorkerOptions, startWorker } from '../agent/start.js';
 import type { Timing } from '../shared/timing.js';
-import { type RunningWorker, type StartWorkerOptions, startWorker } from '../start.js';
 import type { RankFaults } from './fake-rank-main.js';
 import { submittedSpec, type TestSpec } from './start-message.js';
 
