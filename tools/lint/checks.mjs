@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { capture } from '../bootstrap/command.mjs';
 import { staleFiles } from '../bootstrap/generators.mjs';
 import { inRoot, ROOMS } from '../bootstrap/paths.mjs';
+import { cppStyleProblems } from './cpp-style.mjs';
 import { folderProblems } from './folders.mjs';
 import { nativeLayerProblems } from './native-layers.mjs';
 import { openapiProblems } from './openapi.mjs';
@@ -28,6 +29,7 @@ const generatedFiles = async () =>
 /** In execution order. `fix`: apply automatic fixes. */
 export const checks = [
   { name: 'style (biome)', run: ({ fix }) => style(fix) },
+  { name: 'style of C++ (clang-format)', run: cppStyleProblems },
   { name: 'layers of the TypeScript rooms', run: typescriptLayers },
   { name: 'folders', run: async () => folderProblems(typescriptRooms) },
   { name: 'layers of native/', run: async () => nativeLayerProblems() },

@@ -82,7 +82,7 @@ export const AFFECTS_NOTHING = [
   },
   {
     files:
-      /^(\.ci\/.*|\.dockerignore|\.gitignore|\.taprc|\.dependency-cruiser\.cjs|biome\.json|compose\.yaml)$/,
+      /^(\.ci\/.*|\.dockerignore|\.gitignore|\.taprc|\.dependency-cruiser\.cjs|biome\.json|compose\.yaml|native\/\.clang-format)$/,
     why: 'settings of tools that no deep test runs',
   },
   { files: /^clients\/(typescript|console)\/tsconfig\.json$/, why: 'checked by every set-up' },
