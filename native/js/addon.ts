@@ -2,8 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { StateName } from '../../contracts/state-records.js';
 import { NativeError } from './error.js';
-import type { DeviceKind, StateName } from './trainer-config.js';
+import type { DeviceKind } from './trainer-config.js';
 import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
 
 /** A GPU of this machine, as its driver reports it. */

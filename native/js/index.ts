@@ -44,19 +44,7 @@ export {
 export type { ModelConfig } from './model-config.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
 export type { DeviceKind } from './trainer-config.js';
-export {
-  type LossScaleConfig,
-  type LrScheduleConfig,
-  type OptimizerConfig,
-  type OverrideConfig,
-  type ParamGroupConfig,
-  type Precision,
-  type PreferenceConfig,
-  plainSettings,
-  type StateName,
-  type TrainerConfig,
-  type ZeroConfig,
-} from './trainer-config.js';
+export { type OptimizerConfig, plainSettings, type TrainerConfig } from './trainer-config.js';
 export type {
   LossScalerState,
   MemoryPart,

@@ -1,14 +1,6 @@
-/** All that the loss scaler remembers. */
-export interface LossScalerState {
-  scale: number;
-  /** Steps that it has seen. */
-  iteration: number;
-  /** -1 before the first overflow. */
-  last_overflow_iteration: number;
-  /** Overflows left until the scale is halved. */
-  hysteresis: number;
-  skipped_in_a_row: number;
-}
+import type { LossScalerState } from '../../contracts/state-records.js';
+
+export type { LossScalerState };
 
 /** Progress of a training, apart from its tensors; equal on all ranks. */
 export interface TrainingPosition {
