@@ -2,14 +2,9 @@ import { randomFillSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Precision } from '../contracts/index.js';
 import { architectureOf, layerModules, type PresetName, presets } from '../job-document/index.js';
-import {
-  type Precision,
-  paramTable,
-  plainSettings,
-  type TrainerConfig,
-  type ZeroConfig,
-} from '../native/js/index.js';
+import { paramTable, plainSettings, type TrainerConfig } from '../native/js/index.js';
 import { tokenFile } from '../native/js/testing.js';
 
 /** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */
@@ -30,7 +25,7 @@ export interface Training {
   threads: number;
   /** All steps, including the warm-up. */
   steps: number;
-  zero?: Partial<ZeroConfig>;
+  zero?: Partial<TrainerConfig['zero']>;
   activation_checkpointing?: boolean;
   /** Overrides the configuration's. */
   micro_batch_size?: number;
@@ -85,6 +80,7 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
   const micro_batch_size = microBatchOf(training);
   const plain = plainSettings(precision);
   return Array.from({ length: ranks }, (_, rank) => ({
+    ...plain,
     model: {
       ...architectureOf(presets[config]),
       adapter: adapterOf(training),
@@ -94,8 +90,6 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
     rank,
     world_size: ranks,
     threads,
-    precision,
-    ...plain,
     zero: { ...plain.zero, ...training.zero },
     param_groups: training.frozen
       ? [{ match: training.frozen, lr_scale: 1, weight_decay: null, frozen: true }]

@@ -12,6 +12,7 @@ import type {
   ResolvedModelConfig,
 } from '../contracts/index.js';
 import { DEFAULT_PROJECT } from '../contracts/projects.js';
+import { defaultsOf } from './common/defaults.js';
 import { fieldError } from './common/field-error.js';
 import { importDeepspeed } from './deepspeed/import.js';
 import { fitMicroBatch, type RankBudget } from './estimate/micro-batch.js';
@@ -182,18 +183,16 @@ function fillDefaults(
     adapter,
     objective,
     ...train
-  } = { sequence_length: 128, ...spec.train };
-  const precision = train.precision ?? 'bf16';
+  } = { ...defaultsOf('TrainSpec'), ...spec.train };
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const adapted = resolveAdapter(adapter, config, sources.source);
   const preference = resolveObjective(objective, adapted.adapter);
   const data = resolveData(named(spec.data), sources, unitOf(preference));
-  const { sequence_length } = train;
+  const { sequence_length, seed, precision } = train;
   const samples = estimatedSamples(sources, data, { sequence_length, ...preference });
   const evaluation = resolveEvaluation(given, data);
   const [first = VALIDATION] = evaluationsOf({ data, train: evaluation });
   const metric = metricOf(first);
-  const seed = train.seed ?? 1;
   const model = {
     config,
     preset: spec.model.preset ?? null,
@@ -205,21 +204,15 @@ function fillDefaults(
     name: spec.name ?? '',
     project: spec.project ?? DEFAULT_PROJECT,
     labels: spec.labels ?? {},
-    priority: spec.priority ?? 0,
+    priority: spec.priority ?? defaultsOf('JobSpec').priority,
     model,
     data,
     train: {
-      gradient_clipping: 1,
-      gradient_clipping_norm: 'l2',
       ...train,
       ...resolveBatch(spec.train, samples),
-      seed,
-      precision,
       optimizer: resolveOptimizer(train.optimizer),
       lr_schedule: resolveLrSchedule(train.lr_schedule),
       loss_scale: resolveLossScale(train.loss_scale, precision),
-      overrides: train.overrides ?? [],
-      activation_checkpointing: train.activation_checkpointing ?? false,
       ...evaluation,
       ...resolveEma(ema),
       ...resolveEarlyStopping(early_stopping, metric),
@@ -229,17 +222,14 @@ function fillDefaults(
     zero: resolveZero(spec.zero, { model: architectureOf(config), precision, maxRanks: resources.ranks.max }),
     resources,
     checkpoint: resolveCheckpoint(spec.checkpoint, early_stopping?.metric ?? metric),
-    limits: { on_limit: 'pause', ...spec.limits },
-    retry: { max_errors: 3, preemptions: null, ...spec.retry },
+    limits: { ...defaultsOf('LimitsSpec'), ...spec.limits },
+    retry: { ...defaultsOf('RetrySpec'), ...spec.retry },
     export: {
-      format: 'safetensors',
-      dtype: 'bf16',
-      weights: 'trained',
+      ...defaultsOf('ExportSpec'),
       checkpoint: early_stopping === undefined ? 'last' : 'best',
-      tensorboard: false,
       ...spec.export,
     },
-    notify: { webhooks: [], ...spec.notify },
-    integrations: spec.integrations ?? [],
+    notify: { ...defaultsOf('NotifySpec'), ...spec.notify },
+    integrations: spec.integrations ?? defaultsOf('JobSpec').integrations,
   };
 }

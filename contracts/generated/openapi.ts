@@ -2281,7 +2281,7 @@ export interface components {
             seed?: components["schemas"]["Seed"];
         } & (unknown | unknown);
         /** @description The data, with every field. It names a dataset even if the request has a `uri`. */
-        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
+        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "parse_special_tokens" | "template_date" | "packing" | "validation_fraction" | "seed">;
         /** @description A dataset to evaluate on. Set exactly one of `dataset` and `uri`. */
         EvaluationDatasetSpec: {
             /**
@@ -3256,52 +3256,52 @@ export interface components {
          *         "data": {
          *           "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *           "tokenizer": "bytes",
-         *           "chat_template": null,
-         *           "template_date": null,
-         *           "parse_special_tokens": false,
          *           "packing": "split",
+         *           "chat_template": null,
+         *           "parse_special_tokens": false,
+         *           "template_date": null,
          *           "validation_fraction": 0,
          *           "seed": 1
          *         },
          *         "train": {
          *           "steps": 400,
-         *           "sequence_length": 128,
-         *           "global_batch_size": 16,
          *           "micro_batch_size": 4,
-         *           "seed": 1,
          *           "optimizer": {
-         *             "type": "adamw",
-         *             "lr": 0.001,
          *             "weight_decay": 0.1,
          *             "betas": [
          *               0.9,
          *               0.95
          *             ],
          *             "eps": 1e-8,
+         *             "type": "adamw",
+         *             "lr": 0.001,
          *             "param_groups": []
          *           },
          *           "lr_schedule": {
-         *             "type": "cosine",
          *             "warmup_steps": 20,
+         *             "min_lr": 0.0001,
+         *             "type": "cosine",
          *             "warmup_type": "linear",
-         *             "warmup_start_lr": 0,
-         *             "min_lr": 0.0001
+         *             "warmup_start_lr": 0
          *           },
-         *           "gradient_clipping": 1,
-         *           "gradient_clipping_norm": "l2",
-         *           "precision": "bf16",
          *           "loss_scale": {
          *             "type": "none",
          *             "max_skipped_steps": 100
          *           },
+         *           "sequence_length": 128,
+         *           "global_batch_size": 16,
+         *           "seed": 1,
+         *           "gradient_clipping": 1,
+         *           "gradient_clipping_norm": "l2",
+         *           "precision": "bf16",
          *           "overrides": [],
          *           "activation_checkpointing": false
          *         },
          *         "zero": {
-         *           "stage": 2,
-         *           "lane_group": 1,
          *           "bucket_bytes": 16777216,
          *           "reduce_dtype": "bf16",
+         *           "stage": 2,
+         *           "lane_group": 1,
          *           "grad_accum_dtype": "fp32",
          *           "master_dtype": "fp32",
          *           "gradient_predivide_factor": 1,
@@ -3309,20 +3309,20 @@ export interface components {
          *           "expert_parallel_size": 1
          *         },
          *         "resources": {
-         *           "pool": "default",
          *           "ranks": {
-         *             "min": 1,
          *             "max": 4,
-         *             "preferred": 2
-         *           }
+         *             "preferred": 2,
+         *             "min": 1
+         *           },
+         *           "pool": "default"
          *         },
          *         "checkpoint": {
          *           "every_steps": 50,
-         *           "on_busy": "skip",
          *           "keep": {
          *             "last": 3,
          *             "best": 0
-         *           }
+         *           },
+         *           "on_busy": "skip"
          *         },
          *         "limits": {
          *           "on_limit": "pause"
@@ -3332,10 +3332,10 @@ export interface components {
          *           "preemptions": null
          *         },
          *         "export": {
+         *           "checkpoint": "last",
          *           "format": "safetensors",
          *           "dtype": "bf16",
          *           "weights": "trained",
-         *           "checkpoint": "last",
          *           "tensorboard": false
          *         },
          *         "notify": {
@@ -3598,25 +3598,19 @@ export interface components {
          *         "init_from": null
          *       },
          *       "data": {
-         *         "validation_fraction": 0,
-         *         "seed": 1,
-         *         "packing": "split",
          *         "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *         "tokenizer": "bytes",
          *         "chat_template": null,
          *         "template_date": null,
-         *         "parse_special_tokens": false
+         *         "parse_special_tokens": false,
+         *         "packing": "split",
+         *         "validation_fraction": 0,
+         *         "seed": 1
          *       },
          *       "train": {
-         *         "sequence_length": 128,
-         *         "global_batch_size": 16,
-         *         "micro_batch_size": 4,
-         *         "seed": 1,
-         *         "gradient_clipping": 1,
-         *         "gradient_clipping_norm": "l2",
          *         "steps": 400,
+         *         "micro_batch_size": 4,
          *         "optimizer": {
-         *           "lr": 0.001,
          *           "weight_decay": 0.1,
          *           "betas": [
          *             0.9,
@@ -3624,28 +3618,34 @@ export interface components {
          *           ],
          *           "eps": 1e-8,
          *           "type": "adamw",
+         *           "lr": 0.001,
          *           "param_groups": []
          *         },
          *         "lr_schedule": {
-         *           "type": "cosine",
          *           "warmup_steps": 20,
+         *           "min_lr": 0.0001,
+         *           "type": "cosine",
          *           "warmup_type": "linear",
-         *           "warmup_start_lr": 0,
-         *           "min_lr": 0.0001
+         *           "warmup_start_lr": 0
          *         },
-         *         "precision": "bf16",
          *         "loss_scale": {
-         *           "max_skipped_steps": 100,
-         *           "type": "none"
+         *           "type": "none",
+         *           "max_skipped_steps": 100
          *         },
+         *         "sequence_length": 128,
+         *         "global_batch_size": 16,
+         *         "seed": 1,
+         *         "gradient_clipping": 1,
+         *         "gradient_clipping_norm": "l2",
+         *         "precision": "bf16",
          *         "overrides": [],
          *         "activation_checkpointing": false
          *       },
          *       "zero": {
-         *         "stage": 2,
-         *         "lane_group": 1,
          *         "bucket_bytes": 16777216,
          *         "reduce_dtype": "bf16",
+         *         "stage": 2,
+         *         "lane_group": 1,
          *         "grad_accum_dtype": "fp32",
          *         "master_dtype": "fp32",
          *         "gradient_predivide_factor": 1,
@@ -3653,20 +3653,20 @@ export interface components {
          *         "expert_parallel_size": 1
          *       },
          *       "resources": {
-         *         "pool": "default",
          *         "ranks": {
-         *           "min": 1,
          *           "max": 4,
-         *           "preferred": 2
-         *         }
+         *           "preferred": 2,
+         *           "min": 1
+         *         },
+         *         "pool": "default"
          *       },
          *       "checkpoint": {
-         *         "on_busy": "skip",
+         *         "every_steps": 50,
          *         "keep": {
          *           "last": 3,
          *           "best": 0
          *         },
-         *         "every_steps": 50
+         *         "on_busy": "skip"
          *       },
          *       "limits": {
          *         "on_limit": "pause"
@@ -3676,10 +3676,10 @@ export interface components {
          *         "preemptions": null
          *       },
          *       "export": {
+         *         "checkpoint": "last",
          *         "format": "safetensors",
          *         "dtype": "bf16",
          *         "weights": "trained",
-         *         "checkpoint": "last",
          *         "tensorboard": false
          *       },
          *       "notify": {

@@ -1,26 +1,13 @@
 import t from 'tap';
+import { defaultsOf } from '../common/defaults.js';
 import { resolved } from '../testing/deepspeed.js';
 
 /** Additional fields of every resolved document of these tests. */
 const PLAIN_TRAIN = {
-  sequence_length: 128,
-  seed: 1,
-  gradient_clipping_norm: 'l2',
+  ...defaultsOf('TrainSpec'),
   loss_scale: { type: 'none', max_skipped_steps: 100 },
-  overrides: [],
-  activation_checkpointing: false,
 };
-const PLAIN_ZERO = {
-  stage: 2,
-  lane_group: 1,
-  bucket_bytes: 16_777_216,
-  reduce_dtype: 'bf16',
-  grad_accum_dtype: 'fp32',
-  master_dtype: 'fp32',
-  gradient_predivide_factor: 1,
-  offload: 'none',
-  expert_parallel_size: 1,
-};
+const PLAIN_ZERO = { ...defaultsOf('ZeroSpec'), bucket_bytes: 16_777_216, reduce_dtype: 'bf16' };
 
 /** From the documentation of Hugging Face Transformers for ZeRO-2. */
 const HF_ZERO2 = {

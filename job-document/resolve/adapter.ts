@@ -1,5 +1,6 @@
 import type { FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
+import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
 import { isNamed } from '../model/adapters.js';
 import { architectureOf } from '../model/families/families.js';
@@ -20,17 +21,12 @@ export function resolveAdapter(
     const adapter = source === null ? undefined : adapterIn(source);
     return adapter === undefined ? {} : { adapter };
   }
-  const { rank = 16, target_modules = 'all-linear' } = given;
+  const filled = { ...defaultsOf('AdapterSpec'), ...given };
+  const { rank, target_modules } = filled;
   return {
     adapter: {
-      type: 'lora',
       alpha: 2 * rank,
-      rank_stabilized: false,
-      dropout: 0,
-      modules_to_save: [],
-      init: 'kaiming_uniform',
-      ...given,
-      rank,
+      ...filled,
       target_modules:
         typeof target_modules === 'string' ? lastParts(layerModules(architectureOf(config))) : target_modules,
     },

@@ -1,4 +1,5 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
+import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
 import { checkMetric, EVALUATE } from './evaluation/evaluation.js';
 
@@ -14,8 +15,9 @@ export function resolveCheckpoint(
   metric: string,
 ): ResolvedJobSpec['checkpoint'] {
   const when = WHEN.some((name) => given[name] !== undefined) ? {} : { every_steps: 100 };
-  const { last = 3, best = 0, best_metric = metric } = given.keep ?? {};
-  return { ...when, on_busy: 'skip', ...given, keep: { last, best, ...(best > 0 && { best_metric }) } };
+  const { best_metric = metric, ...keep } = { ...defaultsOf('KeepSpec'), ...given.keep };
+  const filled = { ...when, ...defaultsOf('CheckpointSpec'), ...given };
+  return { ...filled, keep: { ...keep, ...(keep.best > 0 && { best_metric }) } };
 }
 
 /** @param given the checkpoint section of the document, to find contradictory fields */

@@ -1,4 +1,5 @@
 import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
+import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
 import { type Unit, unitOf, unitsOf } from '../objective.js';
 import { type DataSources, resolveTemplate, resolveTokenizer } from './tokenizer.js';
@@ -24,9 +25,7 @@ export function resolveData(
   unit: Unit | null,
 ): ResolvedData {
   return {
-    validation_fraction: 0,
-    seed: 1,
-    parse_special_tokens: false,
+    ...defaultsOf('DataSpec'),
     // Parts of a chat, or of a preference, have little value without each other.
     packing: sources.dataset?.format === 'jsonl' || unit !== null ? 'whole' : 'split',
     ...given,

@@ -1,11 +1,12 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
+import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
 
 type Train = NonNullable<JobSpec['train']>;
 type Weights = ResolvedJobSpec['export']['weights'];
 
 export function resolveEma(given: Train['ema']): Pick<ResolvedJobSpec['train'], 'ema'> {
-  return given === undefined ? {} : { ema: { decay: 0.999, ...given } };
+  return given === undefined ? {} : { ema: { ...defaultsOf('EmaSpec'), ...given } };
 }
 
 /** Checks that a job has the weights that a field selects. @param pointer of the field */

@@ -1,6 +1,7 @@
 import type { Dataset, FieldError, FieldErrorCode, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
+import { fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
-import { type ObjectiveType, type Unit, unitOf } from '../objective.js';
+import { type Unit, unitOf } from '../objective.js';
 import type { DataSources } from './tokenizer.js';
 
 type Train = NonNullable<JobSpec['train']>;
@@ -9,15 +10,6 @@ type ResolvedTrain = ResolvedJobSpec['train'];
 type ResolvedObjective = NonNullable<ResolvedTrain['objective']>;
 
 const AT = '/train/objective';
-
-/** Fields of each type, with the defaults; those of `reference` are for jobs without a base. */
-const TYPE_DEFAULTS = {
-  dpo: { beta: 0.1, label_smoothing: 0, reference: 'initial' },
-  ipo: { beta: 0.1, reference: 'initial' },
-  orpo: { beta: 0.1 },
-  kto: { beta: 0.1, desirable_weight: 1, undesirable_weight: 1, reference: 'initial' },
-  simpo: { beta: 2, gamma: 1 },
-} as const satisfies Record<ObjectiveType, object>;
 
 /** KTO estimates its reference point over the sequences of a micro-batch; one alone would be noise. */
 export const MIN_MICRO_BATCH_OF_KTO = 2;
@@ -28,18 +20,10 @@ export function resolveObjective(
   adapter: ResolvedTrain['adapter'],
 ): Pick<ResolvedTrain, 'objective'> {
   if (given === undefined || given.type === 'sft') return {};
+  // The default of a job with a base; a type without a reference leaves it out.
+  const reference = baseFault(adapter) === null && { reference: 'base' as const };
   const { type } = given;
-  const defaults = {
-    ...TYPE_DEFAULTS[type],
-    ...(baseFault(adapter) === null && { reference: 'base' as const }),
-  };
-  const filled = { ...defaults, ...given };
-  const fields = Object.entries(filled).filter(([name]) => fieldsOf(type).has(name));
-  return { objective: Object.fromEntries(fields) as ResolvedObjective };
-}
-
-function fieldsOf(type: Objective['type']): ReadonlySet<string> {
-  return new Set(['type', ...(type === 'sft' ? [] : Object.keys(TYPE_DEFAULTS[type]))]);
+  return { objective: filledByType<ResolvedObjective>('ObjectiveSpec', { ...reference, ...given, type }) };
 }
 
 /** Returns why the job has no base model to compare with; null if it has one. */
@@ -65,7 +49,7 @@ export function checkObjective(
 ): FieldError[] {
   if (given === undefined) return [];
   const { type } = given;
-  const errors = withoutEffect(AT, given, fieldsOf(type), `with the objective ${type}`);
+  const errors = withoutEffect(AT, given, fieldsOfType('ObjectiveSpec', type), `with the objective ${type}`);
   if (train.objective === undefined) return errors;
   const fault = train.objective.reference === 'base' ? baseFault(train.adapter) : null;
   if (fault !== null) errors.push(fieldError(`${AT}/reference`, fault.code, fault.message, 'initial'));

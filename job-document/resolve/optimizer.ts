@@ -1,35 +1,11 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import type { Moment } from '../../contracts/state-records.js';
+import { defaultsOf, fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 
 type Optimizer = NonNullable<NonNullable<JobSpec['train']>['optimizer']>;
 type ResolvedOptimizer = ResolvedJobSpec['train']['optimizer'];
 export type OptimizerType = ResolvedOptimizer['type'];
-
-/** Fields of every type. */
-const COMMON_FIELDS = ['type', 'lr', 'weight_decay', 'param_groups'] as const;
-
-/** Additional fields of each type, with the defaults. Other fields do not exist for the type. */
-const TYPE_DEFAULTS = {
-  adamw: { weight_decay: 0.1, betas: [0.9, 0.95], eps: 1e-8 },
-  adam: { weight_decay: 0, betas: [0.9, 0.95], eps: 1e-8 },
-  lamb: {
-    weight_decay: 0.1,
-    betas: [0.9, 0.95],
-    eps: 1e-6,
-    min_coeff: 0.01,
-    max_coeff: 10,
-    bias_correction: 'update',
-  },
-  lion: { weight_decay: 0.1, betas: [0.9, 0.99] },
-  adagrad: { weight_decay: 0, eps: 1e-10, lr_decay: 0, initial_accumulator_value: 0 },
-  sgd: { weight_decay: 0, momentum: 0.9, dampening: 0, nesterov: false },
-} as const satisfies Record<OptimizerType, Omit<Optimizer, 'betas'> & { betas?: readonly [number, number] }>;
-
-/** Returns the names of all fields of a type. */
-export function optimizerFields(type: OptimizerType): ReadonlySet<string> {
-  return new Set([...COMMON_FIELDS, ...Object.keys(TYPE_DEFAULTS[type])]);
-}
 
 /** Returns the optimizer states of each trained parameter besides its master weights. */
 export function momentsOf({ type, momentum }: Pick<ResolvedOptimizer, 'type' | 'momentum'>): Moment[] {
@@ -48,18 +24,14 @@ export function momentsOf({ type, momentum }: Pick<ResolvedOptimizer, 'type' | '
 }
 
 export function resolveOptimizer(given: Optimizer = {}): ResolvedOptimizer {
-  const type = given.type ?? 'adamw';
-  const defaults: Optimizer = structuredClone(TYPE_DEFAULTS[type]) as Optimizer;
-  const merged = { lr: 1e-3, weight_decay: 0, ...defaults, ...given, type };
-  const applying = optimizerFields(type);
-  const fields = Object.entries(merged).filter(([name]) => applying.has(name));
+  const { type, param_groups } = { ...defaultsOf('OptimizerSpec'), ...given };
   return {
-    ...(Object.fromEntries(fields) as typeof merged),
-    param_groups: (given.param_groups ?? []).map((group) => ({
-      match: group.match,
-      lr: group.lr ?? null,
-      weight_decay: group.weight_decay ?? null,
-      frozen: group.frozen ?? false,
+    ...filledByType<ResolvedOptimizer>('OptimizerSpec', { ...(given as Partial<ResolvedOptimizer>), type }),
+    param_groups: param_groups.map((group) => ({
+      ...defaultsOf('ParamGroupSpec'),
+      lr: null,
+      weight_decay: null,
+      ...group,
     })),
   };
 }
@@ -104,7 +76,7 @@ export function checkOptimizer(given: Optimizer | undefined, resolved: ResolvedO
   const { type, momentum, dampening, nesterov, min_coeff = 0, max_coeff = Infinity } = resolved;
   const at = '/train/optimizer';
   const errors = [
-    ...withoutEffect(at, given, optimizerFields(type), `with the optimizer ${type}`),
+    ...withoutEffect(at, given, fieldsOfType('OptimizerSpec', type), `with the optimizer ${type}`),
     ...checkRounding(resolved),
   ];
   if (nesterov && (momentum === 0 || dampening !== 0)) {

@@ -1,9 +1,10 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
+import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
 import { leafCount } from '../model/leaves.js';
 import { checkMultiple } from './expert-sets.js';
 
-export const DEFAULT_POOL = 'default';
+export const DEFAULT_POOL = defaultsOf('ResourcesSpec').pool;
 
 /** @param step the number of expert sets, of which the number of ranks is a multiple */
 export function resolveResources(given: JobSpec['resources'] = {}, step = 1): ResolvedJobSpec['resources'] {

@@ -1,5 +1,6 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { BLOCK_NUMEL, BYTES_OF_ELEMENT, shardingOf } from '../../contracts/shard-layout.js';
+import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
 import { trainedArchitecture } from '../model/adapters.js';
 import type { Architecture } from '../model/architecture.js';
@@ -30,15 +31,9 @@ export function resolveZero(
 ): ResolvedZero {
   const { lanes = maxRanks, reduce_dtype = precision, ...rest } = given;
   const zero = {
-    stage: 2 as const,
-    lane_group: 1,
+    ...defaultsOf('ZeroSpec'),
     bucket_bytes: defaultBucketBytes(numParams(model) * BYTES_OF_ELEMENT[reduce_dtype]),
     reduce_dtype,
-    grad_accum_dtype: 'fp32' as const,
-    master_dtype: 'fp32' as const,
-    gradient_predivide_factor: 1,
-    offload: 'none' as const,
-    expert_parallel_size: 1,
     ...rest,
   };
   return zero.stage === 1 ? { ...zero, lanes } : zero;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "binding/convert/convert.h"
-#include "binding/convert/model_config_from.h"
+#include "binding/convert/object_fields.h"
 #include "binding/convert/promise.h"
 #include "serve/answer_engine.h"
 
@@ -80,7 +80,7 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
   /// (model: object, {threads, dtype, device, cache_tokens, max_length, max_sequences}, cpu_isa: string)
   explicit AnswerEngineBinding(const Napi::CallbackInfo& info) : Napi::ObjectWrap<AnswerEngineBinding>(info) {
     guarded(info.Env(), [&] {
-      const ModelConfig config = model_config_from(info[0].As<Napi::Object>());
+      const ModelConfig config = from_object<ModelConfig>(info[0].As<Napi::Object>());
       validate(config);
       const auto options = info[1].As<Napi::Object>();
       const Device device = string_field(options, "device") == "cuda" ? Device{DeviceKind::kCuda, 0} : Device{};
@@ -156,7 +156,7 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
       }
       return PromiseWorker<AddedAdapter>::start(
           env,
-          [turn = std::move(turn), config = adapter_config_from(info[0].As<Napi::Object>()), values = std::move(values)] {
+          [turn = std::move(turn), config = from_object<AdapterConfig>(info[0].As<Napi::Object>()), values = std::move(values)] {
             const std::int32_t number = (*turn)->add_adapter(config, values);
             return AddedAdapter{number, (*turn)->num_bytes(number)};
           },

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "binding/convert/choice.h"
 #include "binding/convert/convert.h"
-#include "binding/convert/model_config_from.h"
+#include "binding/convert/object_fields.h"
 #include "binding/convert/promise.h"
-#include "binding/training/trainer_config_from.h"
 #include "core/dtype.h"
 #include "kernels/backends/numerics.h"
 #include "model/transformer/transformer.h"
@@ -25,7 +26,8 @@ namespace {
 
 Napi::Value name_of(Napi::Env env, std::optional<QuantFormat> format) {
   if (!format) return env.Null();
-  return Napi::String::New(env, *format == QuantFormat::kNf4 ? "nf4" : "int8");
+  const auto* entry = std::ranges::find(kQuantFormatNames, *format, &std::pair<const char*, QuantFormat>::second);
+  return Napi::String::New(env, entry->first);
 }
 
 }  // namespace
@@ -33,7 +35,7 @@ Napi::Value name_of(Napi::Env env, std::optional<QuantFormat> format) {
 Napi::Value param_table(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
-    const ModelConfig config = model_config_from(info[0].As<Napi::Object>());
+    const ModelConfig config = from_object<ModelConfig>(info[0].As<Napi::Object>());
     validate(config);
     const auto specs = param_specs(config);
     Napi::Array table = Napi::Array::New(env, specs.size());
@@ -65,7 +67,7 @@ Napi::Value param_table(const Napi::CallbackInfo& info) {
 Napi::Value state_names(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
-    const auto rule = make_optimizer_rule(optimizer_from(info[0].As<Napi::Object>()));
+    const auto rule = make_optimizer_rule(from_object<OptimizerOptions>(info[0].As<Napi::Object>()));
     Napi::Array names = Napi::Array::New(env);
     for (const StateId state : rule->states()) names.Set(names.Length(), name_of(state));
     return names;
@@ -156,7 +158,7 @@ Napi::Value quantized_values(const Napi::CallbackInfo& info) {
     const std::span<float> restored(reinterpret_cast<float*>(bytes.Data()), values.size());
     std::ranges::copy(values, restored.begin());
     ThreadPool pool(1);
-    zerofleet::quantized_values({Device{}, &pool, best_cpu_isa()}, quant_format_field(given, "format"), dtype_from_name(string_field(given, "precision")),
+    zerofleet::quantized_values({Device{}, &pool, best_cpu_isa()}, choice<QuantFormat>(given, "format", kQuantFormatNames), dtype_from_name(string_field(given, "precision")),
                                 {int_field(given, "rows"), int_field(given, "columns")}, restored);
     return bytes;
   });
@@ -166,7 +168,7 @@ Napi::Value initial_values(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
     const auto number = [&](std::size_t index) { return info[index].As<Napi::Number>().Int64Value(); };
-    const ModelConfig config = model_config_from(info[0].As<Napi::Object>());
+    const ModelConfig config = from_object<ModelConfig>(info[0].As<Napi::Object>());
     validate(config);
     const auto specs = param_specs(config);
     const auto param = static_cast<std::size_t>(number(2));

@@ -14,6 +14,13 @@ struct BatchShape {
   std::int64_t micro_batch_size = 0;   // units per leaf; divides global_batch_size
   std::int64_t sequence_length = 0;    // T, targets per sequence
 
+  template <class Fields>
+  void fields(Fields& field) {
+    field("global_batch_size", global_batch_size);
+    field("micro_batch_size", micro_batch_size);
+    field("sequence_length", sequence_length);
+  }
+
   std::int64_t num_leaves() const { return global_batch_size / micro_batch_size; }
 };
 

@@ -2,9 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { PreferenceMetrics, TrustRatios } from '../../contracts/index.js';
+import type { Restore, StateName, TrainingPosition } from '../../contracts/state-records.js';
 import { NativeError } from './error.js';
-import type { DeviceKind, StateName } from './trainer-config.js';
-import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
+import type { RankMemory } from './rank-memory.js';
+import type { DeviceKind } from './trainer-config.js';
 
 /** A GPU of this machine, as its driver reports it. */
 export interface Gpu {
@@ -175,7 +177,7 @@ export interface StepResult {
   /** Mean over the targets, or the units of a preference objective, of the global batch, before the update, without `aux_loss`. */
   loss: number;
   /** Null without a preference objective. */
-  preference: PreferenceMeans | null;
+  preference: PreferenceMetrics | null;
   /** The routers' load balancing loss times its factor, mean over micro-batches; null where there is none. */
   aux_loss: number | null;
   /** Global L2 norm before clipping. */
@@ -184,7 +186,7 @@ export interface StepResult {
   /** Factor that the loss of this step was multiplied by; `loss` and `grad_norm` are without it. */
   loss_scale: number;
   /** LAMB's, one entry per group of parameters; empty for other optimizers and in skipped steps. */
-  trust_ratios: { min: number; median: number; max: number }[];
+  trust_ratios: TrustRatios[];
   /** Targets in this step. */
   tokens: number;
   /** False when a gradient was not finite and the update was skipped. */
@@ -220,20 +222,7 @@ export interface EvalResult {
   tokens: number;
   sequences: number;
   /** Null without a preference objective. */
-  preference: PreferenceMeans | null;
-}
-
-/** Means over pairs; of KTO over desirable sequences, the chosen ones, and undesirable ones: null where a batch has none. */
-export interface PreferenceMeans {
-  reward_chosen: number | null;
-  reward_rejected: number | null;
-  /** `reward_chosen` - `reward_rejected`. */
-  margin: number | null;
-  /** Fraction of the units whose rewards are in their order; in KTO on the right side of the reference point. */
-  accuracy: number;
-  /** Log-probabilities of whole sequences, in nats. */
-  log_prob_chosen: number | null;
-  log_prob_rejected: number | null;
+  preference: PreferenceMetrics | null;
 }
 
 /** The repository's root: the directory of zerofleet's package.json, whether this file runs from source or from dist/. */

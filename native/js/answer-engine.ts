@@ -1,8 +1,9 @@
+import type { Precision } from '../../contracts/index.js';
 import { type AddedAdapter, addon, type DrawnToken, type RawAnswerEngine } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { AdapterConfig, ModelConfig } from './model-config.js';
-import type { DeviceKind, Precision } from './trainer-config.js';
+import type { DeviceKind } from './trainer-config.js';
 
 export interface AnswerEngineOptions {
   threads: number;

@@ -5,7 +5,6 @@ export type {
   Gpu,
   KernelTimes,
   LikelyToken,
-  PreferenceMeans,
   StepResult,
   ZeroMemory,
 } from './addon.js';
@@ -42,25 +41,11 @@ export {
   measureZeroMemory,
 } from './measure.js';
 export type { ModelConfig } from './model-config.js';
+export type { MemoryPart, RankMemory } from './rank-memory.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
-export type { DeviceKind } from './trainer-config.js';
 export {
-  type LossScaleConfig,
-  type LrScheduleConfig,
+  type DeviceKind,
   type OptimizerConfig,
-  type OverrideConfig,
-  type ParamGroupConfig,
-  type Precision,
-  type PreferenceConfig,
   plainSettings,
-  type StateName,
   type TrainerConfig,
-  type ZeroConfig,
 } from './trainer-config.js';
-export type {
-  LossScalerState,
-  MemoryPart,
-  RankMemory,
-  Restore,
-  TrainingPosition,
-} from './training-position.js';

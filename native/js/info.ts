@@ -1,7 +1,9 @@
+import type { Precision } from '../../contracts/index.js';
+import type { StateName } from '../../contracts/state-records.js';
 import { addon, type CudaDevice, type Gpu, type HalfDtype, type RawParamInfo } from './addon.js';
 import { native } from './error.js';
 import type { ModelConfig } from './model-config.js';
-import type { DeviceKind, OptimizerConfig, Precision, StateName } from './trainer-config.js';
+import type { DeviceKind, OptimizerConfig } from './trainer-config.js';
 
 export type ParamInfo = RawParamInfo;
 

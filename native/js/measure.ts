@@ -1,8 +1,9 @@
+import type { Precision } from '../../contracts/index.js';
 import { addon, type KernelTimes, type OptimizerSeconds, type ZeroMemory } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { ModelConfig } from './model-config.js';
-import type { OptimizerConfig, Precision } from './trainer-config.js';
+import type { OptimizerConfig } from './trainer-config.js';
 
 export interface GemmShape {
   m: number;

@@ -15,6 +15,7 @@ export const RANKS_ADDRESS = '127.0.0.2';
 export function tinyConfig(tokenFile: string): TrainerConfig {
   const settings = plainSettings('bf16');
   return {
+    ...settings,
     model: {
       ...LLAMA_TRAITS,
       hidden_size: 48,
@@ -33,12 +34,9 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
     },
     device: 'cpu',
     reserved_bytes: 0,
-    activation_checkpointing: false,
     rank: 0,
     world_size: 1,
     threads: 1,
-    precision: 'bf16',
-    ...settings,
     sequence_length: 17,
     global_batch_size: 14,
     micro_batch_size: 2,

@@ -36,6 +36,16 @@ struct LrSchedule {
   double warmup_start_lr = 0.0;
   std::int64_t decay_steps = 0;  // wsd only
 
+  template <class Fields>
+  void fields(Fields& field) {
+    field("type", type, lr_schedule_type_from_name);
+    field("min_lr", min_lr);
+    field("warmup_steps", warmup_steps);
+    field("warmup_type", warmup_type, warmup_type_from_name);
+    field("warmup_start_lr", warmup_start_lr);
+    field.if_present("decay_steps", decay_steps);
+  }
+
   /// Rate of step `steps_done` + 1.
   double at(std::int64_t steps_done) const;
 };

@@ -26,6 +26,14 @@ struct Override {
   OverrideChange loss_scale;  // kTakeBack: the loss scaler applies again
   // By pattern of a parameter group. kTakeBack: lr_scale applies again.
   std::map<std::string, OverrideChange> group_lr = {};
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("step", step);
+    field("lr", lr);
+    field("loss_scale", loss_scale);
+    field("group_lr", group_lr);
+  }
 };
 
 /// The changes that a job's document contains. A pure function of the step, so that checkpoints need no state of it.

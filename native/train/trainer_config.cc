@@ -67,28 +67,17 @@ double TrainerConfig::grad_divisor() const {
 }
 
 ZeroOptions zero_options(const TrainerConfig& config) {
-  const ZeroConfig& zero = config.zero;
   ZeroOptions options;
+  static_cast<ShardingOptions&>(options) = config.zero;
+  static_cast<UpdateOptions&>(options) = config;
   options.param_dtype = config.precision;
-  options.reduce_dtype = zero.reduce_dtype;
-  options.grad_accum_dtype = zero.grad_accum_dtype;
-  options.master_dtype = zero.master_dtype;
-  options.bucket_bytes = zero.bucket_bytes;
-  options.optimizer = config.optimizer;
   std::vector<ParamGroupRule> rules = config.param_groups;
   const Overrides overrides(config.overrides);
   for (ParamGroupRule& rule : rules) rule.own_rate = overrides.names_group(rule.match);
   options.param_groups = resolve_param_groups(param_specs(config.model), rules, config.optimizer.weight_decay);
-  options.gradient_clipping = static_cast<float>(config.gradient_clipping);
-  options.gradient_clipping_norm = config.gradient_clipping_norm;
-  options.loss_scale = config.loss_scale;
   options.num_leaves = config.batch.num_leaves();
-  options.num_lanes = zero.stage == 1 ? zero.lanes : 0;
-  options.lane_group = zero.lane_group;
+  options.num_lanes = config.zero.stage == 1 ? config.zero.lanes : 0;
   options.grad_unit = 1.0 / config.grad_divisor();
-  options.gradient_predivide_factor = zero.gradient_predivide_factor;
-  options.offload = zero.offload;
-  options.expert_parallel_size = zero.expert_parallel_size;
   return options;
 }
 

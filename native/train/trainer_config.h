@@ -19,24 +19,23 @@
 namespace zerofleet {
 
 /// Distribution of state and gradients over ranks, and exchange of gradients.
-struct ZeroConfig {
+struct ZeroConfig : ShardingOptions {
   int stage = 2;
-  std::int64_t lanes = 0;       // stage 1 only: number of lanes in a step
-  std::int64_t lane_group = 1;  // consecutive lanes that are summed first
-  std::int64_t bucket_bytes = 16 << 20;
-  DType reduce_dtype = DType::kBF16;
-  DType grad_accum_dtype = DType::kF32;
-  DType master_dtype = DType::kF32;
-  double gradient_predivide_factor = 1;
-  Offload offload = Offload::kNone;
-  int expert_parallel_size = 1;
+  std::int64_t lanes = 0;  // stage 1 only: number of lanes in a step
+
+  template <class Fields>
+  void fields(Fields& field) {
+    ShardingOptions::fields(field);
+    field("stage", stage);
+    field.if_present("lanes", lanes);
+  }
 };
 
 /// Configuration of a rank's training.
 ///
 /// Everything that decides the result is equal on all ranks, and stays equal when a job resumes with another world
 /// size. Rank, world_size, num_threads, the index of the device and the paths of token files do not decide it.
-struct TrainerConfig {
+struct TrainerConfig : UpdateOptions {
   ModelConfig model;
   bool activation_checkpointing = false;  // less memory, the same bits
   int rank = 0;
@@ -56,14 +55,36 @@ struct TrainerConfig {
   std::uint64_t seed = 1;       // of the initial parameters
   std::uint64_t data_seed = 1;  // of the order of samples
 
-  OptimizerOptions optimizer;
   std::vector<ParamGroupRule> param_groups;
   LrSchedule lr_schedule;
-  double gradient_clipping = 1.0;  // 0 = off
-  NormKind gradient_clipping_norm = NormKind::kL2;
-  LossScaleOptions loss_scale;
   std::vector<Override> overrides;
   ZeroConfig zero;
+
+  template <class Fields>
+  void fields(Fields& field) {
+    UpdateOptions::fields(field);
+    batch.fields(field);
+    field("model", model);
+    field("activation_checkpointing", activation_checkpointing);
+    field("rank", rank);
+    field("world_size", world_size);
+    field("threads", num_threads);
+    field("device", device);
+    field("reserved_bytes", reserved_bytes);
+    field("cpu_isa", cpu_isa, cpu_isa_from_name);
+    field("precision", precision);
+    field("preference", preference);
+    field("token_file", token_file);
+    field("evaluation_files", evaluation_files);
+    field("seed", seed);
+    field("data_seed", data_seed);
+    field("param_groups", param_groups);
+    field("lr_schedule", lr_schedule);
+    field.in("optimizer")("lr", lr_schedule.peak_lr);
+    field("steps", lr_schedule.total_steps);
+    field("overrides", overrides);
+    field("zero", zero);
+  }
 
   /// Number of sequences in a unit of the batch, and in a leaf.
   std::int64_t unit_sequences() const { return preference ? preference->unit_sequences() : 1; }

@@ -2,6 +2,7 @@
 import fc, { type Arbitrary } from 'fast-check';
 import t from 'tap';
 import { loadContract } from '../../api/operations.js';
+import { DEFAULTS } from '../../contracts/generated/job-defaults.js';
 import type { JobSpec, ModelConfig } from '../../contracts/index.js';
 import { TINY_CONFIG } from '../../formats/testing/models.js';
 import { resolveSpec } from '../../job-document/index.js';
@@ -41,17 +42,7 @@ const sections: Arbitrary<Partial<JobSpec>> = fc.oneof(
   someOf('LossScaleSpec').map((loss_scale) => ({ train: { steps: 100, precision: 'fp16', loss_scale } })),
   someOf('ZeroSpec').map((zero) => ({ zero })),
   fc
-    .tuple(
-      someOf('TrainSpec', [
-        'gradient_clipping',
-        'gradient_clipping_norm',
-        'overrides',
-        'precision',
-        'seed',
-        'activation_checkpointing',
-      ]),
-      someOf('ZeroSpec'),
-    )
+    .tuple(someOf('TrainSpec', Object.keys(DEFAULTS.TrainSpec)), someOf('ZeroSpec'))
     .map(([train, zero]) => ({ train: { steps: 100, ...train }, zero })),
 ) as Arbitrary<Partial<JobSpec>>;
 

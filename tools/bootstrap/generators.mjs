@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { fillResolved, renderDefaults } from '../contract/job-defaults.mjs';
 import { pythonGenerators } from '../python-client/generate.mjs';
 import { runLogged } from './command.mjs';
 import { SetupError } from './errors.mjs';
@@ -11,16 +12,22 @@ import { compiledDir, inRoot } from './paths.mjs';
 
 const CONTRACT = 'contracts/openapi/openapi.yaml';
 
-/** The HTTP contract in one file, bundled from contracts/openapi/. */
-async function openapiDocument() {
-  const { bundle, createConfig, stringifyYaml } = await import('@redocly/openapi-core');
+/** The HTTP contract bundled from contracts/openapi/, with the annotations of the job document. */
+async function annotatedContract() {
+  const { bundle, createConfig } = await import('@redocly/openapi-core');
   const options = { ref: inRoot(CONTRACT), config: await createConfig({}) };
   const { bundle: document, problems } = await bundle(options).catch((error) => {
     throw new SetupError(`${CONTRACT}: ${error.message}`);
   });
   const [first] = problems;
   if (first) throw new SetupError(`${CONTRACT}: ${first.message} (${first.location[0]?.source.absoluteRef})`);
-  const text = stringifyYaml(document.parsed, { lineWidth: 140, noRefs: true });
+  return document.parsed;
+}
+
+/** The HTTP contract in one file. */
+async function openapiDocument() {
+  const { stringifyYaml } = await import('@redocly/openapi-core');
+  const text = stringifyYaml(fillResolved(await annotatedContract()), { lineWidth: 140, noRefs: true });
   return `# Generated from contracts/openapi/ by \`npm run generate\`; change it there.\n${text}`;
 }
 
@@ -38,6 +45,9 @@ async function openapiTypes() {
   }
 }
 
+/** The defaults of the job document's fields. */
+const jobDefaults = async () => renderDefaults(await annotatedContract());
+
 const MARKED = /(<!-- generated: [a-z-]+ -->\n)[\s\S]*?(<!-- end of generated -->)/;
 
 /** A documentation page with a part generated from a table of the program. */
@@ -51,10 +61,11 @@ const documentation = (page, module, render) => ({
   make: () => markedPart(page, module, render),
 });
 
-/** The HTTP contract and its types, each generated from the previous one. */
+/** The HTTP contract, its types and the defaults of the job document, each generated from the previous one. */
 export const contractGenerators = [
   { file: 'openapi.yaml', make: openapiDocument },
   { file: 'contracts/generated/openapi.ts', make: openapiTypes },
+  { file: 'contracts/generated/job-defaults.ts', make: jobDefaults },
 ];
 
 /** Each generated file and its generator. All but those of the contract need the compiled TypeScript. */

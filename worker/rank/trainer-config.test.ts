@@ -22,30 +22,28 @@ function configOf({ train, zero, resources }: Sections) {
   return trainerConfig(startMessage({ spec, world_size: 2 }));
 }
 
-t.test('each objective with its own fields, and neutral values of the others', async (t) => {
-  const neutral = { label_smoothing: 0, gamma: 0, desirable_weight: 1, undesirable_weight: 1 };
+t.test('each objective with its own fields', async (t) => {
   const objectives: [NonNullable<NonNullable<JobSpec['train']>['objective']>, object | null][] = [
     [{ type: 'sft' }, null],
     [
       { type: 'dpo', label_smoothing: 0.25 },
-      { ...neutral, label_smoothing: 0.25, reference: 'initial' },
+      { type: 'dpo', beta: 0.1, label_smoothing: 0.25, reference: 'initial' },
     ],
     [
       { type: 'ipo', beta: 0.5 },
-      { ...neutral, beta: 0.5, reference: 'initial' },
+      { type: 'ipo', beta: 0.5, reference: 'initial' },
     ],
-    [{ type: 'orpo' }, { ...neutral, reference: 'none' }],
+    [{ type: 'orpo' }, { type: 'orpo', beta: 0.1 }],
     [
       { type: 'simpo', gamma: 0.5 },
-      { ...neutral, gamma: 0.5, reference: 'none' },
+      { type: 'simpo', beta: 2, gamma: 0.5 },
     ],
     [
       { type: 'kto', desirable_weight: 2 },
-      { ...neutral, desirable_weight: 2, reference: 'initial' },
+      { type: 'kto', beta: 0.1, desirable_weight: 2, undesirable_weight: 1, reference: 'initial' },
     ],
   ];
-  for (const [objective, wanted] of objectives)
-    t.match(configOf({ train: { objective } }).preference, wanted);
+  for (const [objective, wanted] of objectives) t.same(configOf({ train: { objective } }).preference, wanted);
   const { preference } = configOf({ train: { objective: { type: 'dpo' }, adapter: {} } });
   t.equal(preference?.reference, 'base');
 });

@@ -1,4 +1,5 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
+import { defaultsOf } from '../../common/defaults.js';
 import { fieldError } from '../../common/field-error.js';
 import { checkMetric, EVALUATE } from './evaluation.js';
 
@@ -12,7 +13,7 @@ export function resolveEarlyStopping(
   metric: string,
 ): Pick<ResolvedJobSpec['train'], 'early_stopping'> {
   if (given === undefined) return {};
-  return { early_stopping: { metric, min_delta: 0, ...given } };
+  return { early_stopping: { ...defaultsOf('EarlyStoppingSpec'), metric, ...given } };
 }
 
 export function checkEarlyStopping(resolved: ResolvedJobSpec): FieldError[] {

@@ -1,5 +1,6 @@
 import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
 import { nearestName } from '../../../contracts/nearest-name.js';
+import { defaultsOf } from '../../common/defaults.js';
 import { fieldError } from '../../common/field-error.js';
 import { dataSectionsOf, type EvaluatedSpec, evaluationsOf, metricOf, VALIDATION } from '../../evaluation.js';
 import { checkFormat, sequencesOf } from '../data.js';
@@ -16,13 +17,14 @@ export const EVALUATE =
 
 /** Without data to evaluate on there is no such section. */
 export function resolveEvaluation(
-  { every_steps = 100, datasets = [] }: Evaluation = {},
+  given: Evaluation = {},
   { validation_fraction }: Pick<ResolvedJobSpec['data'], 'validation_fraction'>,
 ): EvaluatedSpec['train'] {
+  const { datasets, ...rest } = { ...defaultsOf('EvaluationSpec'), ...given };
   if (validation_fraction === 0 && datasets.length === 0) return {};
   // An object that was not copied has no id yet.
   const named = datasets.map(({ name, dataset = '' }) => ({ name, dataset }));
-  return { evaluation: { every_steps, datasets: named } };
+  return { evaluation: { ...rest, datasets: named } };
 }
 
 /** @param given the section of the document, to find fields without effect */

@@ -1,5 +1,6 @@
 /** Batch sizes. They are part of the arithmetic, so `auto` is resolved at submission and the document has the numbers. */
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
+import { defaultsOf } from '../../common/defaults.js';
 import { fieldError } from '../../common/field-error.js';
 import { largestDivisor } from '../../model/leaves.js';
 import { MIN_MICRO_BATCH_OF_KTO } from '../objective.js';
@@ -7,7 +8,10 @@ import { MIN_MICRO_BATCH_OF_KTO } from '../objective.js';
 type Train = NonNullable<JobSpec['train']>;
 type BatchSizes = Pick<ResolvedJobSpec['train'], 'global_batch_size' | 'micro_batch_size'>;
 
-export const DEFAULT_BATCH = { global_batch_size: 16, micro_batch_size: 4 };
+export const DEFAULT_BATCH = {
+  global_batch_size: defaultsOf('TrainSpec').global_batch_size,
+  micro_batch_size: 4,
+};
 /** Part of the samples of an epoch that makes a step. */
 const SHARE = 0.002;
 /** Bounds of `auto`; a micro-batch of the smallest one has the two samples that `kto` needs. */

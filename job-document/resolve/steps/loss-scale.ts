@@ -1,42 +1,24 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
+import { fieldsOfType, filledByType } from '../../common/defaults.js';
 import { fieldError, withoutEffect } from '../../common/field-error.js';
 
 type LossScale = NonNullable<NonNullable<JobSpec['train']>['loss_scale']>;
 type ResolvedLossScale = ResolvedJobSpec['train']['loss_scale'];
 type Override = ResolvedJobSpec['train']['overrides'][number];
 
-/** Fields of each type besides `type` and `max_skipped_steps`, with the defaults. */
-const TYPE_DEFAULTS = {
-  none: {},
-  static: { initial_scale: 65_536 },
-  dynamic: {
-    initial_scale: 65_536,
-    window: 1000,
-    hysteresis: 2,
-    consecutive_hysteresis: false,
-    min_scale: 1,
-  },
-} as const satisfies Record<ResolvedLossScale['type'], LossScale>;
-
-const fieldsOf = (type: ResolvedLossScale['type']) =>
-  new Set(['type', 'max_skipped_steps', ...Object.keys(TYPE_DEFAULTS[type])]);
-
 export function resolveLossScale(
   given: LossScale = {},
   precision: ResolvedJobSpec['train']['precision'],
 ): ResolvedLossScale {
   const type = given.type ?? (precision === 'fp16' ? 'dynamic' : 'none');
-  const merged = { max_skipped_steps: 100, ...TYPE_DEFAULTS[type], ...given, type };
-  const applying = fieldsOf(type);
-  const fields = Object.entries(merged).filter(([name]) => applying.has(name));
-  return Object.fromEntries(fields) as ResolvedLossScale;
+  return filledByType<ResolvedLossScale>('LossScaleSpec', { ...given, type });
 }
 
 /** @param given the loss scale of the document, to find fields without effect */
 export function checkLossScale(given: LossScale | undefined, spec: ResolvedJobSpec): FieldError[] {
   const { type, initial_scale = Infinity, min_scale = 0 } = spec.train.loss_scale;
   const at = '/train/loss_scale';
-  const errors = withoutEffect(at, given, fieldsOf(type), `with the loss scale ${type}`);
+  const errors = withoutEffect(at, given, fieldsOfType('LossScaleSpec', type), `with the loss scale ${type}`);
   if (type !== 'none' && !usesFp16(spec)) {
     errors.push(
       fieldError(

@@ -1,4 +1,5 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
+import { defaultsOf } from '../../common/defaults.js';
 import { fieldError } from '../../common/field-error.js';
 
 type LrSchedule = NonNullable<NonNullable<JobSpec['train']>['lr_schedule']>;
@@ -9,14 +10,7 @@ const AT = '/train/lr_schedule';
 
 /** Returns the schedule without the defaults that depend on the number of steps. */
 export function resolveLrSchedule({ decay_steps, ...rest }: LrSchedule = {}): ResolvedLrSchedule {
-  const schedule = {
-    type: 'cosine' as const,
-    warmup_steps: 0,
-    warmup_type: 'linear' as const,
-    warmup_start_lr: 0,
-    min_lr: 0,
-    ...rest,
-  };
+  const schedule = { ...defaultsOf('LrScheduleSpec'), ...rest };
   return schedule.type === 'wsd' && decay_steps !== undefined ? { ...schedule, decay_steps } : schedule;
 }
 

@@ -8,7 +8,7 @@
 #include "bench/seconds_of.h"
 #include "binding/convert/choice.h"
 #include "binding/convert/convert.h"
-#include "binding/convert/model_config_from.h"
+#include "binding/convert/object_fields.h"
 #include "binding/convert/promise.h"
 #include "binding/measure/measure_tools.h"
 #include "core/device/buffer.h"
@@ -102,7 +102,7 @@ Napi::Value measure_kernel(const Napi::CallbackInfo& info) {
   return guarded(env, [&]() -> Napi::Value {
     const auto options = info[0].As<Napi::Object>();
     const KernelTask task{bench::kernel_named(string_field(options, "op")),
-                          model_config_from(object_field(options, "model")),
+                          from_object<ModelConfig>(object_field(options, "model")),
                           {int_field(options, "micro_batch_size"), int_field(options, "sequence_length")},
                           dtype_from_name(string_field(options, "precision")),
                           int_field(options, "repeats"),

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "binding/convert/convert.h"
+#include "binding/convert/object_fields.h"
 #include "binding/convert/promise.h"
 #include "binding/training/connect_ranks.h"
 #include "binding/training/rendezvous.h"
 #include "binding/training/snapshots.h"
-#include "binding/training/trainer_config_from.h"
 #include "binding/training/trainer_results.h"
 #include "binding/training/trainer_session.h"
 
@@ -50,7 +50,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   explicit TrainerBinding(const Napi::CallbackInfo& info) : Napi::ObjectWrap<TrainerBinding>(info) {
     guarded(info.Env(), [&] {
       const auto object = info[0].As<Napi::Object>();
-      session_->config = trainer_config_from(object);
+      session_->config = from_object<TrainerConfig>(object);
       validate(session_->config);
       const Napi::Object comm = object_field(object, "comm");
       session_->backend = string_field(comm, "backend");

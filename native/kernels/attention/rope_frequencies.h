@@ -20,6 +20,25 @@ struct RopeScaling {
   double attention_factor = 0;
   double mscale = 0, mscale_all_dim = 0;
   bool truncate = true;                               // yarn: round the ends of the ramp to whole dimensions
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("type", type,
+          {{"none", RopeScalingType::kNone},
+           {"linear", RopeScalingType::kLinear},
+           {"llama3", RopeScalingType::kLlama3},
+           {"yarn", RopeScalingType::kYarn}});
+    field("factor", factor);
+    field("low_freq_factor", low_freq_factor);
+    field("high_freq_factor", high_freq_factor);
+    field("original_max_position_embeddings", original_max_position_embeddings);
+    field("beta_fast", beta_fast);
+    field("beta_slow", beta_slow);
+    field("attention_factor", attention_factor);
+    field("mscale", mscale);
+    field("mscale_all_dim", mscale_all_dim);
+    field("truncate", truncate);
+  }
 };
 
 struct RopeFrequencies {

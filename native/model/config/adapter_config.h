@@ -33,6 +33,17 @@ struct AdapterConfig {
   std::vector<std::string> modules_to_save;  // whose own parameters are trained as well
   AdapterType type = AdapterType::kLora;
 
+  template <class Fields>
+  void fields(Fields& field) {
+    field("type", type, {{"lora", AdapterType::kLora}, {"dora", AdapterType::kDora}});
+    field("rank", rank);
+    field("scale", scale);
+    field("dropout", dropout);
+    field("init", init, {{"kaiming_uniform", AdapterInit::kKaimingUniform}, {"gaussian", AdapterInit::kGaussian}});
+    field("target_modules", target_modules);
+    field("modules_to_save", modules_to_save);
+  }
+
   bool targets(std::string_view module) const { return names(target_modules, module); }
   bool saves(std::string_view module) const { return names(modules_to_save, module); }
 

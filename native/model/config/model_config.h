@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/quant_format.h"
@@ -15,6 +17,9 @@ enum class ParamNaming : std::uint8_t { kGpt2, kLlama, kMixtral };
 enum class NormType : std::uint8_t { kRms, kLayer };
 enum class PositionType : std::uint8_t { kRope, kLearned };
 enum class MlpType : std::uint8_t { kSwiglu, kGelu, kGeluTanh };
+
+inline constexpr std::initializer_list<std::pair<const char*, QuantFormat>> kQuantFormatNames = {{"nf4", QuantFormat::kNf4},
+                                                                                                 {"int8", QuantFormat::kInt8}};
 
 /// Architecture of a decoder-only transformer: the contents of a Hugging Face config.json of GPT-2, Llama, Mistral,
 /// Qwen2, Qwen3 or Mixtral, in one flat form. The defaults are Llama's.
@@ -50,6 +55,42 @@ struct ModelConfig {
   double residual_initializer_range = 0.02;  // of the matrices whose output is added to the residual stream
   std::optional<AdapterConfig> adapter;      // over the model, whose own parameters are frozen then
   std::optional<QuantFormat> quantization;   // under an adapter: of the frozen matrices of layers, but for routers
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("naming", naming,
+          {{"gpt2", ParamNaming::kGpt2}, {"llama", ParamNaming::kLlama}, {"mixtral", ParamNaming::kMixtral}});
+    field("hidden_size", hidden_size);
+    field("intermediate_size", intermediate_size);
+    field("num_hidden_layers", num_hidden_layers);
+    field("num_attention_heads", num_attention_heads);
+    field("num_key_value_heads", num_key_value_heads);
+    field("head_dim", head_dim);
+    field("vocab_size", vocab_size);
+    field("max_position_embeddings", max_position_embeddings);
+    field("norm", norm, {{"rms", NormType::kRms}, {"layer", NormType::kLayer}});
+    field("norm_eps", norm_eps);
+    field("positions", positions, {{"rope", PositionType::kRope}, {"learned", PositionType::kLearned}});
+    field("rope_theta", rope_theta);
+    field("rope_scaling", rope_scaling);
+    field("qkv_bias", qkv_bias);
+    field("output_bias", output_bias);
+    field("mlp_bias", mlp_bias);
+    field("qk_norm", qk_norm);
+    field("layer_windows", layer_windows);
+    field("mlp", mlp, {{"swiglu", MlpType::kSwiglu}, {"gelu", MlpType::kGelu}, {"gelu_tanh", MlpType::kGeluTanh}});
+    field("num_experts", num_experts);
+    field("experts_per_token", experts_per_token);
+    field("router_aux_loss_coef", router_aux_loss_coef);
+    field("tie_word_embeddings", tie_word_embeddings);
+    field("embedding_dropout", embedding_dropout);
+    field("attention_dropout", attention_dropout);
+    field("residual_dropout", residual_dropout);
+    field("initializer_range", initializer_range);
+    field("residual_initializer_range", residual_initializer_range);
+    field("adapter", adapter);
+    field("quantization", quantization, kQuantFormatNames);
+  }
 
   std::int64_t query_size() const { return num_attention_heads * head_dim; }
   std::int64_t key_value_size() const { return num_key_value_heads * head_dim; }

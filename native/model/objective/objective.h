@@ -28,6 +28,21 @@ struct ObjectiveOptions {
   double gamma = 0;                                      // SimPO: margin of rewards
   double desirable_weight = 1, undesirable_weight = 1;  // KTO
 
+  template <class Fields>
+  void fields(Fields& field) {
+    field("type", kind,
+          {{"dpo", ObjectiveKind::kDpo},
+           {"ipo", ObjectiveKind::kIpo},
+           {"orpo", ObjectiveKind::kOrpo},
+           {"kto", ObjectiveKind::kKto},
+           {"simpo", ObjectiveKind::kSimpo}});
+    field("beta", beta);
+    field.if_present("label_smoothing", label_smoothing);
+    field.if_present("gamma", gamma);
+    field.if_present("desirable_weight", desirable_weight);
+    field.if_present("undesirable_weight", undesirable_weight);
+  }
+
   /// Returns true if the leaf consists of pairs: sequence 2i is chosen, 2i + 1 rejected.
   bool has_pairs() const { return kind != ObjectiveKind::kKto; }
   bool has_reference() const { return kind != ObjectiveKind::kOrpo && kind != ObjectiveKind::kSimpo; }

@@ -17,6 +17,12 @@ struct PreferenceConfig {
   ObjectiveOptions objective;
   ReferenceKind reference = ReferenceKind::kNone;
 
+  template <class Fields>
+  void fields(Fields& field) {
+    objective.fields(field);
+    field.if_present("reference", reference, {{"base", ReferenceKind::kBase}, {"initial", ReferenceKind::kInitial}});
+  }
+
   /// Number of sequences in a unit.
   std::int64_t unit_sequences() const { return objective.has_pairs() ? 2 : 1; }
 };

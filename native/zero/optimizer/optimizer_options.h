@@ -25,6 +25,13 @@ enum class OptimizerType : std::uint8_t {
 /// computes the trust ratio from the uncorrected update.
 enum class BiasCorrection : std::uint8_t { kUpdate, kStepSize, kNone };
 
+/// Returns the type of "adamw", "adam", "lamb", "lion", "adagrad" or "sgd". Throws Error{"invalid_argument"} for other
+/// names.
+OptimizerType optimizer_type_from_name(std::string_view name);
+
+/// Returns the correction of "update", "step_size" or "none". Throws Error{"invalid_argument"} for other names.
+BiasCorrection bias_correction_from_name(std::string_view name);
+
 /// Type and constants of an optimizer. Constants of other types are ignored. The learning rate is given per step. Rate
 /// and weight decay may differ between parameter groups.
 struct OptimizerOptions {
@@ -42,16 +49,27 @@ struct OptimizerOptions {
   double max_coeff = 10;
   BiasCorrection bias_correction = BiasCorrection::kUpdate;  // lamb
   double ema_decay = 0;       // of the average of the master; 0: no average
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("type", type, optimizer_type_from_name);
+    field("weight_decay", weight_decay);
+    field.if_present("beta1", beta1);
+    field.if_present("beta2", beta2);
+    field.if_present("eps", eps);
+    field.if_present("momentum", momentum);
+    field.if_present("dampening", dampening);
+    field.if_present("nesterov", nesterov);
+    field.if_present("lr_decay", lr_decay);
+    field.if_present("initial_accumulator_value", initial_accumulator_value);
+    field.if_present("min_coeff", min_coeff);
+    field.if_present("max_coeff", max_coeff);
+    field.if_present("bias_correction", bias_correction, bias_correction_from_name);
+    field("ema_decay", ema_decay);
+  }
 };
 
 const char* name_of(OptimizerType type);
-
-/// Returns the type of "adamw", "adam", "lamb", "lion", "adagrad" or "sgd". Throws Error{"invalid_argument"} for other
-/// names.
-OptimizerType optimizer_type_from_name(std::string_view name);
-
-/// Returns the correction of "update", "step_size" or "none". Throws Error{"invalid_argument"} for other names.
-BiasCorrection bias_correction_from_name(std::string_view name);
 
 /// Throws Error{"invalid_argument"} that names the field and the allowed values.
 void validate(const OptimizerOptions& options);

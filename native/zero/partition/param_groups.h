@@ -18,6 +18,14 @@ struct ParamGroupRule {
   std::optional<double> weight_decay;  // unset: the general one for matrices, none for others
   bool frozen = false;
   bool own_rate = false;  // StepRequest::rule_lrs may set a rate for these parameters
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("match", match);
+    field("lr_scale", lr_scale);
+    field("weight_decay", weight_decay);
+    field("frozen", frozen);
+  }
 };
 
 /// Hyper-parameters of a group.

@@ -11,6 +11,11 @@ namespace {
 
 constexpr double kScaleFactor = 2.0;
 
+/// Overflows until the scale is halved; 1 for a scale that never changes.
+std::int64_t hysteresis_of(const LossScaleOptions& options) {
+  return options.type == LossScaleType::kDynamic ? options.hysteresis : 1;
+}
+
 bool is_scale(double value) { return std::isfinite(value) && value > 0; }
 
 const LossScaleOptions& checked(const LossScaleOptions& options) {
@@ -37,7 +42,7 @@ LossScaleType loss_scale_type_from_name(std::string_view name) {
 
 LossScaler::LossScaler(const LossScaleOptions& options) : options_(checked(options)) {
   state_.scale = options.type == LossScaleType::kNone ? 1.0 : options.initial_scale;
-  state_.hysteresis = options.hysteresis;
+  state_.hysteresis = hysteresis_of(options);
 }
 
 bool LossScaler::update(bool finite, bool has_targets) {
@@ -78,7 +83,7 @@ void LossScaler::restore(const LossScalerState& state) {
   } else {
     state_.scale = std::max(state_.scale, options_.min_scale);
   }
-  state_.hysteresis = std::clamp<std::int64_t>(state.hysteresis, 1, options_.hysteresis);
+  state_.hysteresis = std::clamp<std::int64_t>(state.hysteresis, 1, hysteresis_of(options_));
 }
 
 void LossScaler::override_scale(std::optional<double> scale) {

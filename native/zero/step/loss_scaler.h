@@ -21,6 +21,17 @@ struct LossScaleOptions {
   // All types: training has diverged after this many skipped steps in a row. Unset: never, as with DeepSpeed's static
   // scale and its FP16_Optimizer (stage 0).
   std::optional<std::int64_t> max_skipped_steps = 100;
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("type", type, loss_scale_type_from_name);
+    field.if_present("initial_scale", initial_scale);
+    field.if_present("window", window);
+    field.if_present("hysteresis", hysteresis);
+    field.if_present("consecutive_hysteresis", consecutive_hysteresis);
+    field.if_present("min_scale", min_scale);
+    field("max_skipped_steps", max_skipped_steps);
+  }
 };
 
 /// State of a scaler, as a checkpoint stores it.

@@ -172,6 +172,17 @@ TEST_CASE("without a limit nothing is a divergence, and no gradient without targ
   CHECK(!scaler.update(true, false));
 }
 
+TEST_CASE("a scale that never changes has no hysteresis") {
+  for (const LossScaleType type : {LossScaleType::kNone, LossScaleType::kStatic}) {
+    LossScaleOptions options = dynamic_options();
+    options.type = type;
+    LossScaler scaler(options);
+    CHECK(scaler.state().hysteresis == 1);
+    scaler.restore({1, 4, -1, 2, 0});
+    CHECK(scaler.state().hysteresis == 1);
+  }
+}
+
 TEST_CASE("a scale from outside is in force until it is taken back; the scaler rests meanwhile") {
   LossScaler scaler(dynamic_options());
   CHECK(scaler.update(false));
