@@ -1,40 +1,102 @@
 /** The control plane's database on Redis: jobs, pools, records, access and webhooks. Other modules import this file. */
-export type * from './access/api-keys-port.js';
-export type * from './access/audit-port.js';
-export type * from './access/principals-port.js';
-export * from './access/projects-port.js';
-export * from './access/sessions-port.js';
-export * from './access/shares-port.js';
-export type * from './access/users-port.js';
-export type * from './core/paging.js';
+export type { ApiKeys } from './access/api-keys.js';
+export type { Principal } from './access/look-ups.js';
+export type { Principals } from './access/principals.js';
+export { type Projects, storedBytes } from './access/projects.js';
+export { type BrowserSession, SESSION_MS, type Sessions, type SignInBy } from './access/sessions.js';
+export { SHARE_TOKEN } from './access/shares.js';
+export type { UserInput } from './access/users.js';
+export type { PageRequest } from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
-export type * from './integrations/forwards-port.js';
-export { connectJobStore, openJobStore } from './job-store.js';
-export type * from './jobs/attempts-port.js';
-export type * from './jobs/changes-port.js';
+export type { ClaimedForward, ForwardEvent, ForwardSave } from './integrations/forwards-port.js';
+export { connectJobStore, type JobStorePort, openJobStore } from './job-store.js';
+export type {
+  ClaimResult,
+  Control,
+  Desired,
+  GrantedClaim,
+  JobAttempts,
+  ReleaseOptions,
+} from './jobs/attempts-port.js';
+export type { Condition, DeletedCheckpoint, DeletedJob, JobChanges, JobUpdate } from './jobs/changes-port.js';
 export { countRanks } from './jobs/control.js';
-export type * from './jobs/execution-port.js';
-export * from './jobs/holds-port.js';
+export type {
+  EventInput,
+  JobExecution,
+  LogInput,
+  MetricInput,
+  TransitionOptions,
+  TransitionPatch,
+} from './jobs/execution-port.js';
+export { type CheckpointHolds, DOWNLOAD_HOLDER } from './jobs/holds-port.js';
 export { initialJob, progressOf } from './jobs/record.js';
 export { checkpointPosition } from './jobs/requests.js';
-export type * from './jobs/requests-port.js';
+export type {
+  CheckpointFilter,
+  CreateJobInput,
+  CreateJobResult,
+  FoundCheckpoint,
+  JobFilter,
+  JobRequests,
+} from './jobs/requests-port.js';
 export type { JobRestore, RestoredJob } from './jobs/restore.js';
-export type { WaitLimits } from './jobs/wait-limits.js';
-export type * from './pools/pools-port.js';
-export type * from './pools/scaling-port.js';
-export type * from './pools/scheduling-port.js';
-export type * from './pools/worlds-port.js';
-export type * from './port.js';
-export type * from './records/records-port.js';
-export * from './records/stored-documents.js';
-export type * from './records/sweep-port.js';
-export type * from './records/uploads-port.js';
+export type {
+  PoolRecord,
+  PoolSlots,
+  WorkerAnnouncement,
+  WorkerGpu,
+  WorkerRecord,
+  WorkerSlots,
+} from './pools/pools-port.js';
+export type { JobDemandRecord, Scaling, WorkerUse } from './pools/scaling-port.js';
+export type { Scheduling } from './pools/scheduling-port.js';
+export type { SealedWorld, WorldMember, WorldPlan, WorldRendezvous } from './pools/worlds-port.js';
+export type { DatasetCopyKey, DatasetRecords, ModelCopyKey, ModelRecords } from './records/records-port.js';
+export {
+  DesiredDocument,
+  keepDesired,
+  keepSpec,
+  parseDataset,
+  parseDesired,
+  parseModel,
+  parseQuota,
+  parseResult,
+  parser,
+  parseSpec,
+  putAccepted,
+  putDatasetDocument,
+  putDesired,
+  putDocument,
+  putModelDocument,
+  putQuotaDocument,
+  putResult,
+  putSpec,
+  ResultDocument,
+  readGiven,
+  SpecDocument,
+} from './records/stored-documents.js';
+export type { SweepGuard } from './records/sweep-port.js';
+export type { UploadSpace } from './records/uploads-port.js';
 export { IDEMPOTENCY_TTL_MS, idempotencyEntry } from './repeats/idempotency.js';
-export type * from './repeats/repeats-port.js';
-export type * from './samples/samples-port.js';
+export type {
+  BegunRequest,
+  IdempotencyInput,
+  KeyedRequest,
+  RequestRepeats,
+  StoredReply,
+} from './repeats/repeats-port.js';
+export type { SampleRequests, TakenSample } from './samples/samples-port.js';
 export { metricsBetween } from './streams/metrics-between.js';
-export type * from './streams/outbox-port.js';
+export type { OutboxEntry } from './streams/outbox-port.js';
 export { startOutboxRelay } from './streams/outbox-relay.js';
-export type * from './streams/streams-port.js';
+export type { JobStreams, StreamKind } from './streams/streams-port.js';
 export { startWebhookRelay } from './webhooks/webhook-relay.js';
-export type * from './webhooks/webhooks-port.js';
+export type {
+  DeliveryRound,
+  NewDelivery,
+  WebhookEvent,
+  WebhookOutboxEntry,
+  WebhookSecret,
+  Webhooks,
+  WebhookTarget,
+} from './webhooks/webhooks-port.js';

@@ -4,8 +4,7 @@ import t from 'tap';
 import { ulid } from 'ulid';
 import { canTransition, isFinal, type Job, ZerofleetError } from '../contracts/index.js';
 import { startTestRedis } from '../platform/testing/redis.js';
-import { openJobStore } from './job-store.js';
-import type { JobStorePort } from './port.js';
+import { type JobStorePort, openJobStore } from './job-store.js';
 import { executionAt, noteExecutions } from './testing/executions.js';
 import { createTestJob } from './testing/jobs.js';
 

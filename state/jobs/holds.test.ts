@@ -3,8 +3,7 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Checkpoint, Job, ResolvedJobSpec } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStorePort, openJobStore } from '../job-store.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob, testSpec } from '../testing/jobs.js';
 

@@ -4,8 +4,7 @@ import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStorePort, openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
 import type { JobFilter } from './requests-port.js';
 

@@ -5,8 +5,7 @@ import type { Job } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { CommandRunner } from '../core/command-runner.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStorePort, openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
 import { JobReader } from './job-reader.js';
 

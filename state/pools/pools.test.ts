@@ -1,10 +1,10 @@
 /** Records of workers and pools. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStorePort, openJobStore } from '../job-store.js';
 import { testGpu, testWorker } from '../testing/workers.js';
 
 const LEASE_MS = 60_000;

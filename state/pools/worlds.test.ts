@@ -2,8 +2,7 @@
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStorePort, openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
 import type { WorldPlan } from './worlds-port.js';
 

@@ -4,9 +4,8 @@ import { ulid } from 'ulid';
 import { testModel } from '../../formats/testing/models.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import type { NamedPageRequest } from '../core/paging.js';
-import { openJobStore } from '../job-store.js';
+import { type JobStorePort, openJobStore } from '../job-store.js';
 import type { JobFilter } from '../jobs/requests-port.js';
-import type { JobStorePort } from '../port.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
 
 const server = await startTestRedis();

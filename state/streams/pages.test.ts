@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { StreamEntry } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStorePort } from '../job-store.js';
 import { executionAt } from '../testing/executions.js';
 import { metric, readAll, runningJob } from '../testing/streams.js';
 import { metricsBetween } from './metrics-between.js';

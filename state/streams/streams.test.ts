@@ -1,12 +1,13 @@
 /** The job's stream, progress and checkpoints, and waiting for changes. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Checkpoint, StreamEntry } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { until } from '../../platform/testing/waiting.js';
+import type { JobStorePort } from '../job-store.js';
 import type { Control } from '../jobs/attempts-port.js';
-import type { JobStorePort } from '../port.js';
 import { executionAt } from '../testing/executions.js';
 import { metric, readAll, runningJob } from '../testing/streams.js';
 

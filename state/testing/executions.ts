@@ -1,5 +1,5 @@
 import { type Execution, epochOf, executionOf } from '../../contracts/execution.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStorePort } from '../job-store.js';
 
 const granted = new Map<string, Execution>();
 

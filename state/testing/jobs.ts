@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
 import type { Dataset, Job, JobSpec, ResolvedJobSpec, TraceHeaders } from '../../contracts/index.js';
 import { resolveSpec } from '../../job-document/index.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStorePort } from '../job-store.js';
 
 /** Returns a dataset record without bytes in an object store. */
 export function testDataset(): Dataset {

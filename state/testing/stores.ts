@@ -1,7 +1,6 @@
 import type { Test } from 'tap';
 import { ulid } from 'ulid';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStorePort, openJobStore } from '../job-store.js';
 
 /** Opens stores as several processes do: with one prefix, which no other test has. They are closed with the test. */
 export function openStores(t: Test, url: string): { prefix: string; open(): Promise<JobStorePort> } {

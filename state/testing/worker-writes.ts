@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
 import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStorePort } from '../job-store.js';
 
 const LEASE_MS = 60_000;
 const PLAN = {
