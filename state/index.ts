@@ -8,18 +8,11 @@ export { SHARE_TOKEN } from './access/shares.js';
 export type { UserInput } from './access/users.js';
 export type { PageRequest } from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
-export type { ClaimedForward, ForwardEvent, ForwardSave } from './integrations/forwards-port.js';
+export type { ClaimedForward, ForwardEvent, ForwardSave } from './integrations/forwards.js';
 export { connectJobStore, type JobStorePort, openJobStore } from './job-store.js';
-export type {
-  ClaimResult,
-  Control,
-  Desired,
-  GrantedClaim,
-  JobAttempts,
-  ReleaseOptions,
-} from './jobs/attempts-port.js';
-export type { Condition, DeletedCheckpoint, DeletedJob, JobChanges, JobUpdate } from './jobs/changes-port.js';
-export { countRanks } from './jobs/control.js';
+export type { ClaimResult, GrantedClaim, JobAttempts, ReleaseOptions } from './jobs/attempts.js';
+export type { Condition, DeletedCheckpoint, DeletedJob, JobChanges, JobUpdate } from './jobs/changes.js';
+export { type Control, countRanks, type Desired } from './jobs/control.js';
 export type {
   EventInput,
   JobExecution,
@@ -27,18 +20,18 @@ export type {
   MetricInput,
   TransitionOptions,
   TransitionPatch,
-} from './jobs/execution-port.js';
-export { type CheckpointHolds, DOWNLOAD_HOLDER } from './jobs/holds-port.js';
+} from './jobs/execution.js';
+export { type CheckpointHolds, DOWNLOAD_HOLDER } from './jobs/holds.js';
+export type { JobFilter } from './jobs/job-list.js';
 export { initialJob, progressOf } from './jobs/record.js';
-export { checkpointPosition } from './jobs/requests.js';
-export type {
-  CheckpointFilter,
-  CreateJobInput,
-  CreateJobResult,
-  FoundCheckpoint,
-  JobFilter,
-  JobRequests,
-} from './jobs/requests-port.js';
+export {
+  type CheckpointFilter,
+  type CreateJobInput,
+  type CreateJobResult,
+  checkpointPosition,
+  type FoundCheckpoint,
+  type JobRequests,
+} from './jobs/requests.js';
 export type { JobRestore, RestoredJob } from './jobs/restore.js';
 export type {
   PoolRecord,

@@ -9,7 +9,7 @@ import { type JobStorePort, openJobStore } from '../job-store.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { testCheckpoint, workerWrites } from '../testing/worker-writes.js';
-import type { ClaimResult } from './attempts-port.js';
+import type { ClaimResult } from './attempts.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();

@@ -6,7 +6,7 @@ import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { type JobStorePort, openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
-import type { JobFilter } from './requests-port.js';
+import type { JobFilter } from './job-list.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());

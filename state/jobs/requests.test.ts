@@ -6,7 +6,7 @@ import { startTestRedis } from '../../platform/testing/redis.js';
 import { type JobStorePort, openJobStore } from '../job-store.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
-import type { CreateJobInput } from './requests-port.js';
+import type { CreateJobInput } from './requests.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();

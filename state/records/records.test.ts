@@ -5,7 +5,7 @@ import { testModel } from '../../formats/testing/models.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import type { NamedPageRequest } from '../core/paging.js';
 import { type JobStorePort, openJobStore } from '../job-store.js';
-import type { JobFilter } from '../jobs/requests-port.js';
+import type { JobFilter } from '../jobs/job-list.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
 
 const server = await startTestRedis();

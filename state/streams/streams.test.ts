@@ -7,7 +7,7 @@ import { documentHash } from '../../platform/canonical-json.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { until } from '../../platform/testing/waiting.js';
 import type { JobStorePort } from '../job-store.js';
-import type { Control } from '../jobs/attempts-port.js';
+import type { Control } from '../jobs/control.js';
 import { executionAt } from '../testing/executions.js';
 import { metric, readAll, runningJob } from '../testing/streams.js';
 

@@ -7,7 +7,7 @@ import type { TestRedis } from '../../platform/testing/redis.js';
 import { place } from '../../scheduler/place.js';
 import type { Decision } from '../../scheduler/types.js';
 import { type JobStorePort, openJobStore } from '../job-store.js';
-import type { ClaimOptions, GrantedClaim } from '../jobs/attempts-port.js';
+import type { ClaimOptions, GrantedClaim } from '../jobs/attempts.js';
 import type { WorkerAnnouncement, WorkerSlots } from '../pools/pools-port.js';
 import { executionAt, noteExecutions } from './executions.js';
 import { createTestJob } from './jobs.js';

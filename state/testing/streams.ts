@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import { ulid } from 'ulid';
 import type { StreamEntry } from '../../contracts/index.js';
 import { type JobStorePort, openJobStore } from '../job-store.js';
-import type { MetricInput } from '../jobs/execution-port.js';
+import type { MetricInput } from '../jobs/execution.js';
 import { noteExecutions } from './executions.js';
 import { createTestJob } from './jobs.js';
 
