@@ -33,17 +33,10 @@ export {
   type JobRequests,
 } from './jobs/requests.js';
 export type { JobRestore, RestoredJob } from './jobs/restore.js';
-export type {
-  PoolRecord,
-  PoolSlots,
-  WorkerAnnouncement,
-  WorkerGpu,
-  WorkerRecord,
-  WorkerSlots,
-} from './pools/pools-port.js';
-export type { JobDemandRecord, Scaling, WorkerUse } from './pools/scaling-port.js';
-export type { Scheduling } from './pools/scheduling-port.js';
-export type { SealedWorld, WorldMember, WorldPlan, WorldRendezvous } from './pools/worlds-port.js';
+export type { PoolRecord, PoolSlots, WorkerAnnouncement, WorkerGpu, WorkerRecord } from './pools/pools.js';
+export type { JobDemandRecord, Scaling, WorkerUse } from './pools/scaling.js';
+export type { Scheduling, WorkerSlots } from './pools/scheduling.js';
+export type { SealedWorld, WorldMember, WorldPlan, WorldRendezvous } from './pools/worlds.js';
 export type { DatasetCopyKey, DatasetRecords, ModelCopyKey, ModelRecords } from './records/records-port.js';
 export {
   DesiredDocument,

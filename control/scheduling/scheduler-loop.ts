@@ -4,7 +4,7 @@
  * job costs Redis nothing.
  *
  * One program leads at a time, so that the work is done once. Correctness does not depend on it: a decision
- * is applied only to the version of the pool that it was made for (state/pools/scheduling-port.ts).
+ * is applied only to the version of the pool that it was made for (state/pools/scheduling.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../platform/logging/logging.js';

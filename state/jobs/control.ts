@@ -1,6 +1,6 @@
 /** Control state of a job, from the fields of its record. */
 import type { JobState } from '../../contracts/index.js';
-import type { WorkerSlots } from '../pools/pools-port.js';
+import type { WorkerSlots } from '../pools/scheduling.js';
 
 /** State that the user wants; the worker that holds the job acts on it at the next step boundary. */
 export type Desired = 'run' | 'pause' | 'cancel';

@@ -1,8 +1,7 @@
 /** Arguments that a worker's writes pass to the scripts, and the handling of the replies. */
 import t from 'tap';
 import { JOB_STATES, type JobFailure } from '../../contracts/index.js';
-import { worldRendezvous } from '../pools/worlds.js';
-import type { WorldPlan } from '../pools/worlds-port.js';
+import { type WorldPlan, worldRendezvous } from '../pools/worlds.js';
 import { AT, JOB, notedCommands, RECENT, RECORD } from '../testing/noted-commands.js';
 import { jobExecution, LOGS_KEPT, METRICS_KEPT } from './execution.js';
 import { finish, statesBefore } from './finish.js';

@@ -13,7 +13,7 @@ import { baseOf, datasetsOf, gpuBytesBySize, leafCount, modelsOf } from '../../j
 import { documentHash } from '../../platform/canonical-json.js';
 import { randomPiece } from '../../platform/random.js';
 import { limitFields, usageOf } from '../core/limits.js';
-import type { WorkerSlots } from '../pools/pools-port.js';
+import type { WorkerSlots } from '../pools/scheduling.js';
 import { CONTROL_FIELDS, type Control, controlFields, controlOf } from './control.js';
 import { jobIndexes } from './job-list.js';
 

@@ -4,7 +4,7 @@ import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { type JobStorePort, openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
-import type { WorldPlan } from './worlds-port.js';
+import type { WorldPlan } from './worlds.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();
