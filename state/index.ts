@@ -37,7 +37,8 @@ export type { PoolRecord, PoolSlots, WorkerAnnouncement, WorkerGpu, WorkerRecord
 export type { JobDemandRecord, Scaling, WorkerUse } from './pools/scaling.js';
 export type { Scheduling, WorkerSlots } from './pools/scheduling.js';
 export type { SealedWorld, WorldMember, WorldPlan, WorldRendezvous } from './pools/worlds.js';
-export type { DatasetCopyKey, DatasetRecords, ModelCopyKey, ModelRecords } from './records/records-port.js';
+export type { DatasetCopyKey, DatasetRecords } from './records/datasets.js';
+export type { ModelCopyKey, ModelRecords } from './records/models.js';
 export {
   DesiredDocument,
   keepDesired,
@@ -61,28 +62,14 @@ export {
   readGiven,
   SpecDocument,
 } from './records/stored-documents.js';
-export type { SweepGuard } from './records/sweep-port.js';
-export type { UploadSpace } from './records/uploads-port.js';
-export { IDEMPOTENCY_TTL_MS, idempotencyEntry } from './repeats/idempotency.js';
-export type {
-  BegunRequest,
-  IdempotencyInput,
-  KeyedRequest,
-  RequestRepeats,
-  StoredReply,
-} from './repeats/repeats-port.js';
-export type { SampleRequests, TakenSample } from './samples/samples-port.js';
+export type { SweepGuard } from './records/sweep-guard.js';
+export type { UploadSpace } from './records/uploads.js';
+export { IDEMPOTENCY_TTL_MS, type IdempotencyInput, idempotencyEntry } from './repeats/idempotency.js';
+export type { BegunRequest, KeyedRequest, RequestRepeats, StoredReply } from './repeats/repeats.js';
+export type { SampleRequests, TakenSample } from './samples/samples.js';
 export { metricsBetween } from './streams/metrics-between.js';
-export type { OutboxEntry } from './streams/outbox-port.js';
-export { startOutboxRelay } from './streams/outbox-relay.js';
-export type { JobStreams, StreamKind } from './streams/streams-port.js';
-export { startWebhookRelay } from './webhooks/webhook-relay.js';
-export type {
-  DeliveryRound,
-  NewDelivery,
-  WebhookEvent,
-  WebhookOutboxEntry,
-  WebhookSecret,
-  Webhooks,
-  WebhookTarget,
-} from './webhooks/webhooks-port.js';
+export { type OutboxEntry, startOutboxRelay } from './streams/outbox-relay.js';
+export type { JobStreams, StreamKind } from './streams/streams.js';
+export type { DeliveryRound, NewDelivery } from './webhooks/webhook-deliveries.js';
+export { startWebhookRelay, type WebhookEvent, type WebhookOutboxEntry } from './webhooks/webhook-relay.js';
+export type { WebhookSecret, Webhooks, WebhookTarget } from './webhooks/webhooks.js';

@@ -10,8 +10,7 @@ import {
 import { confirmed, indexKey, jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
 import type { PageRequest } from '../core/paging.js';
-import { idempotencyEntry } from '../repeats/idempotency.js';
-import type { IdempotencyInput } from '../repeats/repeats-port.js';
+import { type IdempotencyInput, idempotencyEntry } from '../repeats/idempotency.js';
 import type { Condition } from './changes.js';
 import { finish } from './finish.js';
 import { HOLD_MS } from './holds.js';
