@@ -9,7 +9,7 @@ export type { UserInput } from './access/users.js';
 export type { PageRequest } from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
 export type { ClaimedForward, ForwardEvent, ForwardSave } from './integrations/forwards.js';
-export { connectJobStore, type JobStorePort, openJobStore } from './job-store.js';
+export { connectJobStore, type JobStore, openJobStore } from './job-store.js';
 export type { ClaimResult, GrantedClaim, JobAttempts, ReleaseOptions } from './jobs/attempts.js';
 export type { Condition, DeletedCheckpoint, DeletedJob, JobChanges, JobUpdate } from './jobs/changes.js';
 export { type Control, countRanks, type Desired } from './jobs/control.js';

@@ -65,11 +65,7 @@ export interface JobStoreOptions {
  * Opens the job store and waits until Redis answers.
  * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`
  */
-export async function openJobStore({
-  url,
-  log,
-  prefix = REDIS_PREFIX,
-}: JobStoreOptions): Promise<JobStorePort> {
+export async function openJobStore({ url, log, prefix = REDIS_PREFIX }: JobStoreOptions): Promise<JobStore> {
   const redis = await connectRedis(url, 'commands', log);
   const subscriber = await connectRedis(url, 'subscriber', log).catch(async (error) => {
     await disconnectRedis(redis);
@@ -82,11 +78,11 @@ export async function openJobStore({
  * Opens the job store on Redis, which need not answer yet: calls fail with `job_store_unavailable` until it does.
  * @throws ZerofleetError `invalid_configuration`
  */
-export function connectJobStore({ url, log, prefix = REDIS_PREFIX }: JobStoreOptions): JobStorePort {
+export function connectJobStore({ url, log, prefix = REDIS_PREFIX }: JobStoreOptions): JobStore {
   return storeOn(openRedis(url, 'commands', log), openRedis(url, 'subscriber', log), prefix);
 }
 
-export type JobStorePort = ReturnType<typeof storeOn>;
+export type JobStore = ReturnType<typeof storeOn>;
 
 /** @param subscriber a connection for subscriptions only */
 function storeOn(redis: Redis, subscriber: Redis, prefix: string) {

@@ -1,5 +1,5 @@
 import { type ErrorCode, type Job, ZerofleetError } from '../../contracts/index.js';
-import type { JobStorePort } from '../../state/index.js';
+import type { JobStore } from '../../state/index.js';
 
 const CODES = {
   job: 'job_not_found',
@@ -32,6 +32,6 @@ export function found<T>(record: T | null | undefined, kind: Kind, id: string): 
 }
 
 /** @throws ZerofleetError `job_not_found` */
-export async function findJob(store: Pick<JobStorePort, 'getJob'>, id: string): Promise<Job> {
+export async function findJob(store: Pick<JobStore, 'getJob'>, id: string): Promise<Job> {
   return found(await store.getJob(id), 'job', id);
 }

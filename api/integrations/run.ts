@@ -6,7 +6,7 @@
  */
 import type { Job, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { Check, type Static, Type } from '../../platform/schema.js';
-import type { ForwardEvent, JobStorePort } from '../../state/index.js';
+import type { ForwardEvent, JobStore } from '../../state/index.js';
 import { type EndedJob, hasEnded } from './values.js';
 
 /** Items per read of the store. */
@@ -87,7 +87,7 @@ export interface RunRound {
 }
 
 export interface RunDeps {
-  store: Pick<JobStorePort, 'getJob' | 'readStream'>;
+  store: Pick<JobStore, 'getJob' | 'readStream'>;
   tracker: TrackerRun;
   /**
    * Saves the state.

@@ -4,7 +4,7 @@ import { removeFolder } from '../../formats/checkpoint/remove-folder.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Periodic } from '../../platform/process/periodic.js';
-import type { Condition, DeletedCheckpoint, DeletedJob, JobStorePort } from '../../state/index.js';
+import type { Condition, DeletedCheckpoint, DeletedJob, JobStore } from '../../state/index.js';
 import { found } from '../access/found.js';
 import type { ProjectRecords } from '../access/project-records.js';
 
@@ -12,7 +12,7 @@ const INTERVAL_MS = 60_000;
 
 export interface DeletionStores {
   store: Pick<
-    JobStorePort,
+    JobStore,
     'listDeletedJobs' | 'forgetDeletedJob' | 'listDeletedCheckpoints' | 'forgetDeletedCheckpoint'
   >;
   objects: ObjectStore;

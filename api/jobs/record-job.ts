@@ -11,7 +11,7 @@ import {
   type CreateJobResult,
   type IdempotencyInput,
   idempotencyEntry,
-  type JobStorePort,
+  type JobStore,
   putAccepted,
   putSpec,
 } from '../../state/index.js';
@@ -33,7 +33,7 @@ export interface RecordJobInput {
  *   record may exist
  */
 export async function recordJob(
-  { store, objects }: { store: Pick<JobStorePort, 'createJob'>; objects: ObjectStore },
+  { store, objects }: { store: Pick<JobStore, 'createJob'>; objects: ObjectStore },
   { given, ...input }: RecordJobInput,
 ): Promise<CreateJobResult> {
   const id = `job_${newUlid()}`;

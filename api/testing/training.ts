@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
 import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint, Job, ReportedProgress } from '../../contracts/index.js';
-import type { JobStorePort, MetricInput } from '../../state/index.js';
+import type { JobStore, MetricInput } from '../../state/index.js';
 import { CHATS, type TestStack } from './stack.js';
 
 export interface TrainedSteps {
@@ -13,7 +13,7 @@ export interface TrainedSteps {
 
 /** Writes the reports of a worker about a job, without a worker. @returns the execution that holds the job */
 export async function claimAndTrain(
-  store: JobStorePort,
+  store: JobStore,
   jobId: string,
   { steps, finish }: TrainedSteps,
 ): Promise<Execution> {

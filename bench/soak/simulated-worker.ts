@@ -13,7 +13,7 @@ import {
   type ReportedProgress,
 } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
-import type { JobStorePort, MetricInput } from '../../state/index.js';
+import type { JobStore, MetricInput } from '../../state/index.js';
 import { testWorker } from '../../state/testing/workers.js';
 import { deferred } from '../../worker/shared/deferred.js';
 
@@ -33,7 +33,7 @@ export interface SimulatedWorkerOptions {
   attempts: number;
   /** True if it disappears in the middle of its last attempt. */
   killed: boolean;
-  store: JobStorePort;
+  store: JobStore;
   redis_url: string;
 }
 

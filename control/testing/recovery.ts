@@ -12,13 +12,7 @@ import { encodeManifest } from '../../formats/checkpoint/manifest.js';
 import { testManifest } from '../../formats/testing/checkpoints.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
-import {
-  type JobStorePort,
-  openJobStore,
-  putAccepted,
-  putDatasetDocument,
-  putSpec,
-} from '../../state/index.js';
+import { type JobStore, openJobStore, putAccepted, putDatasetDocument, putSpec } from '../../state/index.js';
 import { testDataset, testSpec } from '../../state/testing/jobs.js';
 import { recover } from '../recovery/recover.js';
 
@@ -28,7 +22,7 @@ export const dataset = testDataset();
 
 export interface Stores {
   redis: TestRedis;
-  store: JobStorePort;
+  store: JobStore;
   objects: ObjectStore;
 }
 

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { type JobStorePort, openJobStore } from '../job-store.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
 import type { CreateJobInput } from './requests.js';
@@ -13,7 +13,7 @@ const server = await startTestRedis();
 t.teardown(() => server.stop());
 
 /** Opens a separate store for each test, all on one server. */
-async function freshStore(t: Test): Promise<JobStorePort> {
+async function freshStore(t: Test): Promise<JobStore> {
   const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   return store;

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Job, JobLog, JobMetric, Page, StreamEntry } from '../../../contracts/index.js';
-import { type JobStorePort, metricsBetween } from '../../../state/index.js';
+import { type JobStore, metricsBetween } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { choosePoints } from '../../jobs/metric-points.js';
 import { METRIC_FORMATS } from '../../metric-files/formats.js';
@@ -46,7 +46,7 @@ type MetricsQuery = OperationRequest<'listJobMetrics'>['query'];
 
 /** The first metrics of the range after the position; all of them without `limit`. */
 async function* metricsOf(
-  store: JobStorePort,
+  store: JobStore,
   { id }: Job,
   { after, from_step = 1, to_step = Number.POSITIVE_INFINITY }: MetricsQuery,
   limit = Number.POSITIVE_INFINITY,
@@ -62,7 +62,7 @@ async function* metricsOf(
 }
 
 function curveOf(
-  store: JobStorePort,
+  store: JobStore,
   { id, progress }: Job,
   { from_step: from = 1, to_step: to = Number.POSITIVE_INFINITY, names = ['loss'] }: MetricsQuery,
   maxPoints: number,

@@ -1,7 +1,7 @@
 import { forkDocument } from '../../../clients/typescript/fork-document.js';
 import type { Checkpoint, CheckpointVerdict, JobSpec } from '../../../contracts/index.js';
 import { pinKey } from '../../../formats/checkpoint/layout.js';
-import type { JobStorePort } from '../../../state/index.js';
+import type { JobStore } from '../../../state/index.js';
 import { checkpointNotFound, findJob, found } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { deleteCheckpoint as remove } from '../../jobs/deletions.js';
@@ -64,7 +64,7 @@ export const verifyCheckpoint: OperationHandler<'verifyCheckpoint'> = async (
 };
 
 /** @throws ZerofleetError `checkpoint_not_found` */
-async function findOne(store: Pick<JobStorePort, 'findCheckpoint'>, id: string): Promise<Checkpoint> {
+async function findOne(store: Pick<JobStore, 'findCheckpoint'>, id: string): Promise<Checkpoint> {
   const { checkpoint, job_id } = found(await store.findCheckpoint(id), 'checkpoint', id);
   if (checkpoint === null) throw checkpointNotFound(`checkpoint ${id} of job ${job_id} was removed`);
   return checkpoint;

@@ -6,7 +6,7 @@ import { ulid } from 'ulid';
 import { nodeFileSystem } from '../../../platform/object-store/file/file-system.js';
 import { FileStore } from '../../../platform/object-store/file/store.js';
 import { startTestRedis } from '../../../platform/testing/redis.js';
-import { type JobStorePort, openJobStore } from '../../../state/index.js';
+import { type JobStore, openJobStore } from '../../../state/index.js';
 import { testDataset } from '../../../state/testing/jobs.js';
 import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '../crashing.js';
 import { checkRecovery, type Stores, spec, trainAndSave } from '../saving-process.js';
@@ -35,7 +35,7 @@ const isChange = (name: string, previous: string | undefined) =>
 
 export class SaveCrashes {
   private constructor(
-    private readonly store: JobStorePort,
+    private readonly store: JobStore,
     private readonly root: string,
   ) {}
 
