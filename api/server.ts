@@ -21,7 +21,7 @@ import { sweepPeriodically } from './sweeper.js';
 import { AddressPolicy } from './webhooks/addresses.js';
 import { WebhookSender } from './webhooks/sender.js';
 
-export interface ApiServerOptions {
+interface ApiServerOptions {
   config: Config;
   /** Redis URL: `config.redis_url`, or the embedded server's address. */
   redisUrl: string;

@@ -7,7 +7,7 @@ import type { JobStore } from '../state/index.js';
 /** Interval between two sweeps by any servers. */
 const SWEEP_INTERVAL_MS = 3_600_000;
 
-export interface SweeperOptions {
+interface SweeperOptions {
   store: JobStore;
   objects: ObjectStore;
   log: Logger;

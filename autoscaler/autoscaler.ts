@@ -22,7 +22,7 @@ import {
 import type { AutoscalerMetrics } from './metrics.js';
 
 /** Methods of the job store that the autoscaler uses. */
-export type ScalingStore = Pick<
+type ScalingStore = Pick<
   JobStore,
   | 'now'
   | 'acquireLeaderLease'

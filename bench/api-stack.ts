@@ -81,7 +81,7 @@ async function readyUrl(child: ChildProcess): Promise<string> {
   throw new Error('the API server ended while it started');
 }
 
-export interface Peer {
+interface Peer {
   url: string;
   close(): Promise<void>;
 }

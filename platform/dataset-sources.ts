@@ -14,7 +14,7 @@ export interface AllowedBucket {
   prefix: string;
 }
 
-export interface DatasetSourcesOptions {
+interface DatasetSourcesOptions {
   allowed: readonly AllowedBucket[];
   /** Endpoint of the object store. */
   s3Endpoint: string | null;

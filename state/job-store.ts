@@ -53,7 +53,7 @@ import { sampleRequests } from './samples/samples.js';
 import { jobStreams } from './streams/streams.js';
 import { webhooks } from './webhooks/webhooks.js';
 
-export interface JobStoreOptions {
+interface JobStoreOptions {
   /** `redis://`, `rediss://` or `unix:///path`. */
   url: string;
   log?: Logger;

@@ -18,7 +18,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-export interface ForwarderTiming {
+interface ForwarderTiming {
   /** Interval at which due integrations are looked for. */
   poll_ms: number;
   /** Longer than the few requests between two saves. */

@@ -74,7 +74,7 @@ export interface TrackerRun {
   beat?(run: KnownRun): Promise<void>;
 }
 
-export interface RunRound {
+interface RunRound {
   job_id: string;
   index: number;
   /** Type of the integration. */
@@ -86,7 +86,7 @@ export interface RunRound {
   limit: number;
 }
 
-export interface RunDeps {
+interface RunDeps {
   store: Pick<JobStore, 'getJob' | 'readStream'>;
   tracker: TrackerRun;
   /**

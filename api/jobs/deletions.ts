@@ -10,7 +10,7 @@ import type { ProjectRecords } from '../access/project-records.js';
 
 const INTERVAL_MS = 60_000;
 
-export interface DeletionStores {
+interface DeletionStores {
   store: Pick<
     JobStore,
     'listDeletedJobs' | 'forgetDeletedJob' | 'listDeletedCheckpoints' | 'forgetDeletedCheckpoint'

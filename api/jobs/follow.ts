@@ -14,7 +14,7 @@ export type Followed =
   | { kind: 'quiet' }
   | { kind: 'end'; state: JobState };
 
-export interface FollowOptions {
+interface FollowOptions {
   /** The `position` of the follower's last entry; null for none. */
   after: string | null;
   /** Kinds of entries to deliver; all when absent. */

@@ -45,7 +45,7 @@ async function choose(
   return [...distinct].sort((a, b) => a.step - b.step);
 }
 
-export interface PointOptions {
+interface PointOptions {
   /** Names of metrics of steps and of evaluations. */
   names: readonly string[];
   maxPoints: number;

@@ -16,7 +16,7 @@ import {
   putSpec,
 } from '../../state/index.js';
 
-export interface RecordJobInput {
+interface RecordJobInput {
   spec: ResolvedJobSpec;
   /** The document before it was resolved. */
   given: JobSpec;

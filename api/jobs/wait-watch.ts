@@ -6,7 +6,7 @@ import type { JobStore } from '../../state/index.js';
 
 const INTERVAL_MS = 2_000;
 
-export interface WaitWatchOptions {
+interface WaitWatchOptions {
   store: Pick<JobStore, 'expireWaiting' | 'getJob'>;
   objects: ObjectStore;
   log: Logger;

@@ -13,7 +13,7 @@ import type { ApiServices } from '../services.js';
 
 /** Services that this plugin makes of the others. */
 type Made = 'keyWatch' | 'datasetCopies' | 'inspector' | 'tokenizers' | 'modelCopies' | 'closing';
-export type ServicesOptions = Omit<ApiServices, Made>;
+type ServicesOptions = Omit<ApiServices, Made>;
 
 /** Provides the services of the handlers, and signals the shutdown to them. */
 export default fp<ServicesOptions>(

@@ -9,7 +9,7 @@ import { smallSpec, startTestStack, type TestStack } from './stack.js';
 export const TEXT = Buffer.from('to be or not to be, that is the question. '.repeat(20));
 export const URI = 's3://texts/open/play.txt';
 
-export interface Started {
+interface Started {
   bucket: S3StandIn;
   stack: TestStack;
   /** Requests that the bucket received. */

@@ -4,7 +4,7 @@ import type { Checkpoint, Job, ReportedProgress } from '../../contracts/index.js
 import type { JobStore, MetricInput } from '../../state/index.js';
 import { CHATS, type TestStack } from './stack.js';
 
-export interface TrainedSteps {
+interface TrainedSteps {
   /** Steps to report; the last one is followed by a checkpoint. */
   steps: number;
   /** Finish the job afterwards. */

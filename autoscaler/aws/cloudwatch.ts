@@ -3,7 +3,7 @@ import type { Logger } from '../../platform/logging/logging.js';
 import type { PoolReport } from '../controller/types.js';
 import type { AutoscalerMetrics } from '../metrics.js';
 
-export interface CloudWatchOptions {
+interface CloudWatchOptions {
   client: CloudWatchClient;
   namespace: string;
   metrics: Pick<AutoscalerMetrics, 'failed'>;

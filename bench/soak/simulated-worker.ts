@@ -26,7 +26,7 @@ const LOG_LINES = 10;
 const SAVES = [10, 20];
 const RETRY_DELAY_MS = 100;
 
-export interface SimulatedWorkerOptions {
+interface SimulatedWorkerOptions {
   id: string;
   slots: number;
   /** Number of attempts until it leaves. */

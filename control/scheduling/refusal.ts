@@ -4,7 +4,7 @@ import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { type JobStore, putResult } from '../../state/index.js';
 import { misfitOf } from './gpu-fit.js';
 
-export interface RefusalOptions {
+interface RefusalOptions {
   store: Pick<JobStore, 'getJob' | 'listWorkers' | 'claimAttempt' | 'appendEvent' | 'finishJob'>;
   objects: ObjectStore;
   log: Pick<Logger, 'warn'>;

@@ -23,7 +23,7 @@ export interface SchedulerTiming {
   leader_ms: number;
 }
 
-export const SCHEDULER_TIMING: SchedulerTiming = {
+const SCHEDULER_TIMING: SchedulerTiming = {
   tick_ms: 1_000,
   claim_ms: 15_000,
   grow_interval_ms: 60_000,

@@ -6,7 +6,7 @@ import { Refusal } from './refusal.js';
 import { SchedulerLoop, type SchedulerTiming } from './scheduler-loop.js';
 import { WorkerQueues } from './worker-queues.js';
 
-export interface StartSchedulerOptions {
+interface StartSchedulerOptions {
   redisUrl: string;
   store: JobStore;
   objects: ObjectStore;

@@ -20,7 +20,7 @@ export const LEASE_MS = 60_000;
 /** Dataset of every job here. */
 export const dataset = testDataset();
 
-export interface Stores {
+interface Stores {
   redis: TestRedis;
   store: JobStore;
   objects: ObjectStore;

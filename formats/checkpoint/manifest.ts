@@ -11,7 +11,7 @@ import { checkShards } from './shard-contents.js';
 /** States of all optimizers, in the order in which a shard holds them. All are 32-bit floats. */
 export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'] as const;
 
-export const OPTIMIZER_TYPES = ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const;
+const OPTIMIZER_TYPES = ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const;
 export type OptimizerType = (typeof OPTIMIZER_TYPES)[number];
 
 /** Length of a chunk. A shard has one CRC32C for each chunk; the last chunk may be shorter. */

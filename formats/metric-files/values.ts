@@ -16,7 +16,7 @@ const SCALARS = [
 ] as const;
 
 /** A value with its name, such as `loss` or `preference/margin`; null for one that is not finite. */
-export type NamedValue = readonly [name: string, value: number | null];
+type NamedValue = readonly [name: string, value: number | null];
 
 /** Returns the values that an item has, by the names that the contract documents. */
 export function valuesOf(metric: JobMetric): NamedValue[] {

@@ -27,7 +27,7 @@ const TYPE_DEFAULTS = {
 } as const satisfies Record<OptimizerType, Omit<Optimizer, 'betas'> & { betas?: readonly [number, number] }>;
 
 /** Returns the names of all fields of a type. */
-export function optimizerFields(type: OptimizerType): ReadonlySet<string> {
+function optimizerFields(type: OptimizerType): ReadonlySet<string> {
   return new Set([...COMMON_FIELDS, ...Object.keys(TYPE_DEFAULTS[type])]);
 }
 

@@ -36,7 +36,7 @@ export interface CudaDevice {
 export type HalfDtype = 'bf16' | 'fp16';
 
 /** The addon's exports, name by name as in native/binding/addon.cc. Only native/js sees these raw shapes. */
-export interface Addon {
+interface Addon {
   paramTable(model: object): RawParamInfo[];
   stateNames(optimizer: object): StateName[];
   fingerprint(device: DeviceKind, cpuIsa: string): string;
@@ -100,7 +100,7 @@ export interface RawSlice {
   byte_offset: number;
 }
 
-export interface RawSnapshot extends TrainingPosition {
+interface RawSnapshot extends TrainingPosition {
   slot: number;
   digest_part: string;
   buffer: ArrayBuffer;
@@ -130,7 +130,7 @@ export interface RawTrainer {
   close(): Promise<void>;
 }
 
-export interface LikelyToken {
+interface LikelyToken {
   token: number;
   /** Natural logarithm of its probability under the model, before temperature and other restrictions. */
   logprob: number;
@@ -223,7 +223,7 @@ export interface EvalResult {
 }
 
 /** Means over pairs; of KTO over desirable sequences, the chosen ones, and undesirable ones: null where a batch has none. */
-export interface PreferenceMeans {
+interface PreferenceMeans {
   reward_chosen: number | null;
   reward_rejected: number | null;
   /** `reward_chosen` - `reward_rejected`. */

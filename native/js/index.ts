@@ -4,8 +4,6 @@ export type {
   EvalResult,
   Gpu,
   KernelTimes,
-  LikelyToken,
-  PreferenceMeans,
   StepResult,
   ZeroMemory,
 } from './addon.js';
@@ -32,7 +30,6 @@ export {
   watchGpu,
 } from './info.js';
 export {
-  type GemmShape,
   kernelNames,
   measureBandwidth,
   measureGemm,
@@ -44,20 +41,14 @@ export type { ModelConfig } from './model-config.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
 export type { DeviceKind } from './trainer-config.js';
 export {
-  type LossScaleConfig,
-  type LrScheduleConfig,
   type OptimizerConfig,
-  type OverrideConfig,
-  type ParamGroupConfig,
   type Precision,
-  type PreferenceConfig,
   plainSettings,
   type StateName,
   type TrainerConfig,
   type ZeroConfig,
 } from './trainer-config.js';
 export type {
-  LossScalerState,
   MemoryPart,
   RankMemory,
   Restore,

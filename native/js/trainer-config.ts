@@ -26,7 +26,7 @@ export interface OptimizerConfig {
 }
 
 /** Settings of the parameters whose names match (`*` any characters, `?` one); the first entry that matches counts. */
-export interface ParamGroupConfig {
+interface ParamGroupConfig {
   match: string;
   /** Times the learning rate of the step. */
   lr_scale: number;
@@ -35,7 +35,7 @@ export interface ParamGroupConfig {
   frozen: boolean;
 }
 
-export interface LrScheduleConfig {
+interface LrScheduleConfig {
   type: 'constant' | 'linear' | 'cosine' | 'wsd';
   warmup_steps: number;
   warmup_type: 'linear' | 'log';
@@ -45,7 +45,7 @@ export interface LrScheduleConfig {
   decay_steps: number;
 }
 
-export interface LossScaleConfig {
+interface LossScaleConfig {
   type: 'none' | 'static' | 'dynamic';
   initial_scale: number;
   window: number;
@@ -57,7 +57,7 @@ export interface LossScaleConfig {
 }
 
 /** In force from the step after `step` finished ones on; null goes back to the schedule or the loss scaler. */
-export interface OverrideConfig {
+interface OverrideConfig {
   step: number;
   lr?: number | null;
   loss_scale?: number | null;
@@ -81,7 +81,7 @@ export interface ZeroConfig {
 }
 
 /** A preference objective; the formulas stand in native/model/objective/objective.h. All fields are there; those of other types have their neutral values. */
-export interface PreferenceConfig {
+interface PreferenceConfig {
   type: 'dpo' | 'ipo' | 'orpo' | 'kto' | 'simpo';
   beta: number;
   /** 0 but for `dpo`. */

@@ -1,5 +1,5 @@
 /** All that the loss scaler remembers. */
-export interface LossScalerState {
+interface LossScalerState {
   scale: number;
   /** Steps that it has seen. */
   iteration: number;

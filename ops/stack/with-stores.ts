@@ -6,7 +6,7 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/i
 import { startEmbeddedRedis } from '../../platform/redis/embedded.js';
 import { type JobStore, openJobStore } from '../../state/index.js';
 
-export interface Stores {
+interface Stores {
   store: JobStore;
   objects: ObjectStore;
 }

@@ -19,7 +19,7 @@ import type { NamedPageRequest } from '../core/paging.js';
 import type { LookUps } from './look-ups.js';
 import { hashOf } from './secret-hash.js';
 
-export interface ApiKeyInput {
+interface ApiKeyInput {
   name: string;
   scopes: Scope[];
   /** Project that the key has access to; 'default' when absent. */

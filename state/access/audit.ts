@@ -3,7 +3,7 @@ import { indexKey, redisCall, type StoreContext } from '../core/context.js';
 import { pageLimit } from '../core/listing.js';
 import type { PageRequest } from '../core/paging.js';
 
-export interface AuditFilter extends PageRequest {
+interface AuditFilter extends PageRequest {
   principal_id?: string;
   operation?: string;
   resource?: string;
@@ -14,8 +14,8 @@ export interface AuditFilter extends PageRequest {
 }
 
 /** Approximate number of entries kept per project. */
-export const AUDIT_KEPT = 100_000;
-export const AUDIT_KEPT_DAYS = 400;
+const AUDIT_KEPT = 100_000;
+const AUDIT_KEPT_DAYS = 400;
 
 const DAY_MS = 86_400_000;
 /** Entries read per command, and per page, while filtering. */
@@ -23,8 +23,6 @@ const SCAN_BATCH = 1000;
 const SCAN_MOST = 10_000;
 
 /** The audit log: each change and its author. Kept in Redis only. */
-export type AuditLog = ReturnType<typeof auditLog>;
-
 export function auditLog(context: StoreContext) {
   return {
     /**

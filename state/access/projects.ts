@@ -8,7 +8,7 @@ import {
 import { indexKey, projectsKey, redisCall, type StoreContext } from '../core/context.js';
 
 /** Resources that a project uses now. */
-export interface ProjectUse {
+interface ProjectUse {
   jobs: Record<JobState, number>;
   /** Sum of the ranks requested by jobs that are neither final nor paused. */
   ranks: number;

@@ -7,7 +7,7 @@ import { hashOf } from './secret-hash.js';
 /** Begin of the token of a share. */
 export const SHARE_TOKEN = 'zf_share_';
 
-export interface ShareInput {
+interface ShareInput {
   job_id: string;
   description: string;
   life_ms: number;

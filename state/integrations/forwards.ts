@@ -3,7 +3,7 @@ import { nowText, type StoreContext } from '../core/context.js';
 import type { EventInput } from '../jobs/execution.js';
 
 /** An integration of a job by its place in the document. */
-export interface ForwardRef {
+interface ForwardRef {
   job_id: string;
   index: number;
 }
@@ -55,8 +55,6 @@ type RawClaim = [job_id: string, index: string, seq: string, state: string, inte
  *
  * Excluded: what the state means, and forwarding itself (api/integrations).
  */
-export type Forwards = ReturnType<typeof forwards>;
-
 export function forwards({ commands }: Pick<StoreContext, 'commands'>) {
   return {
     /** Claims integrations that are due. */

@@ -7,11 +7,11 @@ import { CONTROL_FIELDS, type Control, controlFields, controlOf } from './contro
 import { type ClaimedFields, claimOf, jobOf, type RecordReply } from './record.js';
 
 /** Reason why a claim was refused. Only `lease_held` is worth a retry. */
-export type ClaimRefusal = 'job_not_found' | 'job_final' | 'attempt_superseded' | 'job_paused' | 'lease_held';
+type ClaimRefusal = 'job_not_found' | 'job_final' | 'attempt_superseded' | 'job_paused' | 'lease_held';
 
 export type ClaimResult = GrantedClaim | RefusedClaim;
 
-export interface RefusedClaim {
+interface RefusedClaim {
   granted: false;
   code: ClaimRefusal;
   retry_after_ms: number;

@@ -35,7 +35,7 @@ export const CONTROL_FIELDS = [
   'move',
 ] as const;
 
-export type ControlFields = Partial<Record<(typeof CONTROL_FIELDS)[number], string | null>>;
+type ControlFields = Partial<Record<(typeof CONTROL_FIELDS)[number], string | null>>;
 
 /** Names the values of CONTROL_FIELDS. */
 export function controlFields(values: readonly (string | null | undefined)[]): ControlFields {

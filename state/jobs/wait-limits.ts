@@ -4,8 +4,6 @@ import { finish } from './finish.js';
 /** Jobs expired per call, which bounds the run time of the command. */
 const EXPIRE_BATCH = 100;
 
-export type WaitLimits = ReturnType<typeof waitLimits>;
-
 export function waitLimits(context: StoreContext) {
   return {
     /**

@@ -51,7 +51,7 @@ export interface WorkerRecord extends WorkerAnnouncement {
   last_seen: string;
 }
 
-export interface PoolUse {
+interface PoolUse {
   name: string;
   workers: WorkerRecord[];
   /** Jobs that hold slots. */

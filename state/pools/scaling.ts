@@ -9,7 +9,7 @@ import { machinesKey, type RawWorker, readPools, type WorkerAnnouncement } from 
 import { placementsText, readSnapshot } from './scheduling.js';
 
 /** Machines of a pool, by type, and why requested ones do not come. */
-export type PoolMachines = NonNullable<Pool['machines']>;
+type PoolMachines = NonNullable<Pool['machines']>;
 
 /** Demand of one job on its pool, in ranks. */
 export interface JobDemandRecord {
@@ -42,7 +42,7 @@ export interface WorkerUse {
   retiring: boolean;
 }
 
-export interface PoolDemand {
+interface PoolDemand {
   name: string;
   /** Jobs that hold ranks, then waiting and delayed jobs by the beginning of their wait. */
   jobs: JobDemandRecord[];
@@ -53,7 +53,7 @@ export interface PoolDemand {
   quotas: Record<string, number>;
 }
 
-export type LeaderLease = { leads: true; state: string } | { leads: false; holder: string };
+type LeaderLease = { leads: true; state: string } | { leads: false; holder: string };
 
 const DAY_MS = 24 * 3600 * 1000;
 /** Longer than a leader's lease: the next leader records them again. */

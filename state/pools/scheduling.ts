@@ -10,7 +10,7 @@ import type {
 import { nowText, redisCall, type StoreContext } from '../core/context.js';
 import type { Unsubscribe } from '../core/subscriptions.js';
 
-export interface PoolSnapshot {
+interface PoolSnapshot {
   /** Version of the pool; a decision on the snapshot is applied only at this version. */
   version: string;
   snapshot: Snapshot;
@@ -24,7 +24,7 @@ export interface WorkerSlots {
   slots: number;
 }
 
-export interface ApplyOptions {
+interface ApplyOptions {
   /** Timeout of an allocation's claim. An unclaimed allocation is taken back; the job keeps its turn. */
   claim_ms: number;
   /** Jobs whose record should state that they wait for slots (`waiting_for_capacity`). */

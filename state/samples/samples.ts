@@ -34,7 +34,7 @@ export interface TakenSample {
   is_late: boolean;
 }
 
-export interface ReadMessage {
+interface ReadMessage {
   position: string;
   /** Of the request. */
   id: string;

@@ -10,7 +10,7 @@ export interface StepRange {
   to: number;
 }
 
-export interface WaitOptions {
+interface WaitOptions {
   timeoutMs: number;
   signal?: AbortSignal;
 }

@@ -17,7 +17,7 @@ import { testWorker } from './workers.js';
 const LEASE_MS = 60_000;
 const MINUTE_MS = 60_000;
 
-export interface PoolJobOptions {
+interface PoolJobOptions {
   min?: number;
   /** Number of requested ranks. */
   ranks?: number;

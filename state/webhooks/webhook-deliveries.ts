@@ -13,7 +13,7 @@ export interface DeliveryRound {
   round: number;
 }
 
-export interface CountedDelivery {
+interface CountedDelivery {
   /** Position among the pending messages of the project, with fair turns among webhooks; 0: it must not be sent any more. */
   turn: number;
   /** The last attempt to send this webhook a message failed. */
@@ -22,7 +22,7 @@ export interface CountedDelivery {
   given_up: string[];
 }
 
-export interface AttemptRecord extends DeliveryRound {
+interface AttemptRecord extends DeliveryRound {
   attempt: DeliveryAttempt;
   state: Delivery['state'];
   next_attempt_at: string | null;

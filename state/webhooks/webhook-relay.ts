@@ -20,7 +20,7 @@ export interface WebhookEvent {
 }
 
 /** A message of the log that is to be sent again. */
-export interface Redelivery extends DeliveryRound {
+interface Redelivery extends DeliveryRound {
   kind: 'redelivery';
 }
 

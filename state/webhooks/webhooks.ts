@@ -14,7 +14,7 @@ export interface WebhookSecret {
 }
 
 /** Configuration of a webhook; the other fields result from its use. */
-export type WebhookDocument = Omit<Webhook, 'secrets' | 'failing_since'>;
+type WebhookDocument = Omit<Webhook, 'secrets' | 'failing_since'>;
 
 /** A webhook in the form that the sender needs. */
 export interface WebhookTarget {
@@ -24,7 +24,7 @@ export interface WebhookTarget {
   secrets: string[];
 }
 
-export interface WebhookFilter extends PageRequest {
+interface WebhookFilter extends PageRequest {
   id_prefix?: string;
   url?: string;
 }

@@ -59,7 +59,7 @@ export function fakeInitializedDigest(seed: number, from: number, restore: Resto
 }
 
 /** Settings that determine the states of a parameter. Arrays of the other states exist without an owner. */
-export interface FakeTraining {
+interface FakeTraining {
   optimizer: Pick<TrainerConfig['optimizer'], 'type'> &
     Partial<Pick<TrainerConfig['optimizer'], 'ema_decay'>>;
   param_groups: readonly Pick<TrainerConfig['param_groups'][number], 'match' | 'frozen'>[];

@@ -19,7 +19,7 @@ export interface UploadedOptimizer extends OptimizerProgress {
   frozen: string[];
 }
 
-export interface CheckedCheckpoint {
+interface CheckedCheckpoint {
   /** Parameters of each file, by file name. */
   tensors: Map<string, WeightTensor[]>;
   optimizer: UploadedOptimizer | null;

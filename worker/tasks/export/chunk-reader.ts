@@ -9,7 +9,7 @@ import type { ChecksummedFile } from '../../shared/verify-load.js';
 /** Number of cached chunks: parameters are read in order, and the pieces of each file follow each other. */
 const CACHED_CHUNKS = 8;
 
-export interface ChunkReaderOptions {
+interface ChunkReaderOptions {
   objects: ObjectStore;
   /** Key of the directory of the files. */
   directory: string;

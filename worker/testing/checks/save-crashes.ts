@@ -12,7 +12,7 @@ import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '..
 import { checkRecovery, type Stores, spec, trainAndSave } from '../saving-process.js';
 
 /** Calls that are counted: a process may die at one of them. */
-export type Layer = 'stores' | 'file system' | 'changes of the file system';
+type Layer = 'stores' | 'file system' | 'changes of the file system';
 
 interface CrashCase {
   layer: Layer;
