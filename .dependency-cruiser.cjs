@@ -11,7 +11,7 @@ const mayImport = {
   api: ['contracts', 'job-document', 'platform', 'formats', 'state', 'control', 'clients/typescript'],
   worker: ['contracts', 'job-document', 'platform', 'formats', 'state', 'native/js'],
   autoscaler: ['contracts', 'job-document', 'scheduler', 'platform', 'formats', 'state', 'control'],
-  'native/js': [],
+  'native/js': ['contracts'],
   'clients/typescript': ['contracts'],
   'clients/cli': ['contracts', 'job-document', 'clients/typescript'],
   'clients/console': ['contracts', 'clients/typescript'],

@@ -2,9 +2,30 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Restore, StateName, TrainingPosition } from '../../contracts/state-records.js';
 import { NativeError } from './error.js';
-import type { DeviceKind, StateName } from './trainer-config.js';
-import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
+import type { DeviceKind } from './trainer-config.js';
+
+export type MemoryPart =
+  | 'params'
+  /** Frozen parameters of which the CPU ranks of a host have one copy. */
+  | 'shared_params'
+  | 'grad_shard'
+  | 'master'
+  | 'moments'
+  | 'lane_accumulator'
+  /** Buckets and pieces in transit. */
+  | 'staging'
+  /** Includes the model's work space. */
+  | 'activations'
+  /** Copies of the weights in the order in which products read them. */
+  | 'packed_weights';
+
+/** Bytes that a rank has allocated, by purpose. */
+export type RankMemory = Record<MemoryPart, number> & {
+  /** GPU only: peak memory of kernels, libraries and exchange beside the other parts. */
+  workspace?: number;
+};
 
 /** A GPU of this machine, as its driver reports it. */
 export interface Gpu {

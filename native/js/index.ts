@@ -4,6 +4,8 @@ export type {
   EvalResult,
   Gpu,
   KernelTimes,
+  MemoryPart,
+  RankMemory,
   StepResult,
   ZeroMemory,
 } from './addon.js';
@@ -44,13 +46,6 @@ export {
   type OptimizerConfig,
   type Precision,
   plainSettings,
-  type StateName,
   type TrainerConfig,
   type ZeroConfig,
 } from './trainer-config.js';
-export type {
-  MemoryPart,
-  RankMemory,
-  Restore,
-  TrainingPosition,
-} from './training-position.js';

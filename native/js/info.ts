@@ -1,7 +1,8 @@
+import type { StateName } from '../../contracts/state-records.js';
 import { addon, type CudaDevice, type Gpu, type HalfDtype, type RawParamInfo } from './addon.js';
 import { native } from './error.js';
 import type { ModelConfig } from './model-config.js';
-import type { DeviceKind, OptimizerConfig, Precision, StateName } from './trainer-config.js';
+import type { DeviceKind, OptimizerConfig, Precision } from './trainer-config.js';
 
 export type ParamInfo = RawParamInfo;
 

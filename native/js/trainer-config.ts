@@ -2,9 +2,6 @@ import type { ModelConfig } from './model-config.js';
 
 export type Precision = 'bf16' | 'fp16' | 'fp32';
 
-/** An array that an optimizer keeps of a parameter; `master` is the parameter itself. */
-export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum' | 'ema';
-
 /** All fields are there; those that are not of the type are ignored. */
 export interface OptimizerConfig {
   type: 'adamw' | 'adam' | 'lamb' | 'lion' | 'adagrad' | 'sgd';

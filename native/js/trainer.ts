@@ -1,8 +1,9 @@
+import type { Restore, StateName, TrainingPosition } from '../../contracts/state-records.js';
+import type { RankMemory } from './addon.js';
 import { addon, type EvalResult, type RawSlice, type RawTrainer, type StepResult } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
-import type { StateName, TrainerConfig } from './trainer-config.js';
-import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
+import type { TrainerConfig } from './trainer-config.js';
 
 /** Elements [begin, end) of one parameter, padding left out. */
 export interface Slice {

@@ -1,6 +1,5 @@
 import { ZerofleetError } from '../../../contracts/index.js';
-import type { Moment, StateName } from '../../../contracts/state-records.js';
-import { STATE_NAMES } from '../../../formats/checkpoint/manifest.js';
+import { type Moment, STATE_NAMES, type StateName } from '../../../contracts/state-records.js';
 import type { OptimizerProgress, WeightTensor } from '../../../formats/models/weights.js';
 import type { TorchFile } from '../../../formats/torch-file/read.js';
 import { type ModelParam, type ModuleTensor, moduleTensors } from '../../../job-document/index.js';

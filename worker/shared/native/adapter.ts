@@ -3,7 +3,7 @@
  * and tests can substitute another core.
  */
 import type { ResolvedJobSpec } from '../../../contracts/index.js';
-import type { Sharding } from '../../../contracts/rank-protocol.js';
+import type { Sharding, StateName } from '../../../contracts/rank-protocol.js';
 import { shardingOf } from '../../../contracts/shard-layout.js';
 import {
   type AdapterFactors,
@@ -27,7 +27,6 @@ import {
   paramTable,
   type QuantizedShape,
   quantizedValues,
-  type StateName,
   stateNames,
   stayOnNode,
   Trainer,
