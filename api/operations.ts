@@ -31,14 +31,17 @@ interface OperationDocument {
   requestBody?: { required?: boolean; content: Record<string, unknown> };
 }
 
+type SchemaErrors = (value: unknown) => FieldError[];
+
 /** The HTTP contract from `openapi.yaml`. */
 export interface Contract {
   /** The file's text, which the server also serves. */
   text: string;
   document: { security?: Record<string, string[]>[]; paths: Record<string, Record<string, unknown>> };
   operations: ReadonlyMap<OperationId, Operation>;
-  /** Returns the schema errors of a job document. */
-  jobSpecErrors(value: unknown): FieldError[];
+  /** Return the schema errors of a job document, and of a request for a sample. */
+  jobSpecErrors: SchemaErrors;
+  sampleRequestErrors: SchemaErrors;
 }
 
 const IDEMPOTENCY_KEY = '#/components/parameters/IdempotencyKey';
@@ -50,6 +53,13 @@ let contract: Contract | undefined;
 export function theContract(): Contract {
   contract ??= loadContract();
   return contract;
+}
+
+/** Returns an operation. @throws Error if the contract has none of this id */
+export function operationOf({ operations }: Pick<Contract, 'operations'>, id: OperationId): Operation {
+  const operation = operations.get(id);
+  if (operation === undefined) throw new Error(`there is no operation ${id}`);
+  return operation;
 }
 
 /** Reads the contract. @throws Error when an operation requires an unknown scope */
@@ -74,10 +84,16 @@ export function loadContract(): Contract {
       });
     }
   }
-  return { text, document, operations, jobSpecErrors: schemaErrors(document, 'JobSpec') };
+  return {
+    text,
+    document,
+    operations,
+    jobSpecErrors: schemaErrors(document, 'JobSpec'),
+    sampleRequestErrors: schemaErrors(document, 'SampleRequest'),
+  };
 }
 
-function schemaErrors(document: object, schema: string): (value: unknown) => FieldError[] {
+function schemaErrors(document: object, schema: string): SchemaErrors {
   const validate = compileComponent(document, schema);
   return (value) => (validate(value) ? [] : toFieldErrors(validate.errors ?? []));
 }

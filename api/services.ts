@@ -101,13 +101,15 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The contract's operation of the route; absent on other routes. */
     operation?: Operation;
-    /** True if the request becomes others, which are counted. */
+    /** True for a route of the translated API. */
     isTranslated?: boolean;
   }
   interface FastifyInstance {
     services: ApiServices;
   }
   interface FastifyRequest {
+    /** The operation of the route, or that which its body has chosen; null if the contract has none. */
+    operation: Operation | null;
     /** Who sends the request; null on routes that are open to all. */
     principal: Principal | null;
     /** The browser session that stands for the principal; null for a request with a bearer token. */

@@ -1,4 +1,34 @@
-/** Codes of single bad fields (`errors[].code` of a problem) and their meanings. */
+import type { ErrorCode } from './errors.js';
+
+/** Codes of the catalogue of errors that also name a bad field, with the same meaning. */
+export const SHARED_FIELD_CODES = [
+  'dataset_not_found',
+  'dataset_uri_refused',
+  'dataset_source_missing',
+  'dataset_source_denied',
+  'dataset_too_large',
+  'dataset_empty',
+  'dataset_not_utf8',
+  'dataset_line_invalid',
+  'dataset_tokens_invalid',
+  'dataset_too_small',
+  'chat_template_invalid',
+  'tokenizer_invalid',
+  'model_not_found',
+  'model_too_large',
+  'model_archive_invalid',
+  'model_file_missing',
+  'model_config_invalid',
+  'model_index_mismatch',
+  'model_tensor_missing',
+  'model_tensor_unexpected',
+  'model_tensor_mismatch',
+  'safetensors_invalid',
+  'checkpoint_not_found',
+  'webhook_not_found',
+] as const satisfies readonly ErrorCode[];
+
+/** Further codes of single bad fields (`errors[].code` of a problem) and their meanings. */
 export const FIELD_ERROR_CATALOGUE = {
   unknown_field: 'The object has no such field.',
   missing_field: 'The field is required.',
@@ -8,27 +38,7 @@ export const FIELD_ERROR_CATALOGUE = {
   wrong_length: 'The string, list or object is too short or too long.',
   wrong_format: 'The string does not have the required format.',
   exactly_one_of: 'Exactly one of several fields is required.',
-  dataset_not_found: 'The dataset does not exist.',
-  dataset_uri_refused: 'Data from this location is not allowed.',
-  dataset_source_missing: 'The URI does not name an existing object.',
-  dataset_source_denied: 'The server may not read the object.',
-  model_too_large: 'The files of the folder exceed the size limit of a model.',
-  model_archive_invalid: 'The folder is not a model folder.',
-  model_config_invalid:
-    'The config.json of the folder has fields that cannot be used; the message names them.',
-  model_file_missing: 'The folder, or the model, lacks a file that a model needs.',
-  model_index_mismatch: 'The index and the weights files of the folder disagree.',
-  model_tensor_missing: 'The weights lack a parameter that config.json requires.',
-  model_tensor_unexpected: 'The weights have a tensor that is not a parameter of the model.',
-  model_tensor_mismatch: 'A tensor has the wrong shape or dtype.',
-  safetensors_invalid: 'A weights file of the folder is not a valid safetensors file.',
-  tokenizer_invalid: 'The tokenizer cannot be read.',
   tokenizer_too_large: 'The object exceeds the size limit of a tokenizer.',
-  dataset_too_large: 'The object exceeds the size limit of a dataset.',
-  dataset_empty: 'The object is empty.',
-  dataset_not_utf8: 'The object is not UTF-8 text.',
-  dataset_line_invalid: 'A line of the object cannot be read.',
-  dataset_tokens_invalid: 'The object is not a valid token file.',
   scope_not_granted: 'The API key lacks the scope and cannot grant it.',
   time_in_past: 'The time is in the past.',
   project_mismatch: 'The API key belongs to another project.',
@@ -38,17 +48,16 @@ export const FIELD_ERROR_CATALOGUE = {
   ranks_out_of_range: 'The number of ranks is outside of what the job allows.',
   sequence_longer_than_data: 'The dataset has fewer than sequence_length + 1 tokens.',
   sequence_longer_than_model: 'The sequence is longer than max_position_embeddings.',
-  dataset_too_small: 'The dataset is too small for a validation split.',
   vocab_too_small: "The tokenizer or the dataset has tokens that are not in the model's vocabulary.",
   tokenizer_missing: 'The model has no tokenizer, or the training data has none that the dataset needs.',
-  evaluation_missing: 'The field needs evaluations, and there is no data to evaluate on.',
-  evaluation_name_taken: 'The name is that of another evaluation.',
+  evaluation_missing: 'The field needs evaluations, which the job has no data for.',
+  evaluation_name_taken: 'Another evaluation has this name.',
   adapter_mismatch: 'The initial state has other adapters than the job.',
   adapter_missing: 'The field needs adapters.',
   adapter_module_quantized: 'The module is quantized and cannot be trained as a whole.',
   export_of_adapter: 'The format is for whole models, and the job trains adapters.',
   adapter_module_unknown: 'The model has no such module.',
-  adapter_module_twice: 'The module is targeted and trained as a whole.',
+  adapter_module_twice: 'The module is both a target of adapters and trained as a whole.',
   checkpoint_quantization_mismatch:
     'The adapters of the checkpoint were trained over a base in another format.',
   adapter_dora_quantized: 'DoRA adapters need a base that is not quantized.',
@@ -62,7 +71,6 @@ export const FIELD_ERROR_CATALOGUE = {
   ema_missing: 'The field needs an average of the weights.',
   patience_longer_than_training: 'The job has no more evaluations than patience.',
   checkpoints_not_evaluated: 'The steps of checkpoints and of evaluations do not coincide.',
-  chat_template_invalid: 'The chat template cannot be read.',
   chat_template_missing: 'The dataset has chats, but there is no chat template.',
   model_field_unsupported:
     'The field of the model or its value is not supported because it changes the mathematics.',
@@ -100,13 +108,10 @@ export const FIELD_ERROR_CATALOGUE = {
   deepspeed_conflict: 'deepspeed_config contradicts another field or key.',
   deepspeed_batch_mismatch:
     "DeepSpeed's three batch sizes are inconsistent with each other or the number of ranks.",
-  model_not_found: 'The model does not exist.',
-  webhook_not_found: 'The webhook does not exist in the project.',
   integration_server_not_found: 'The operator has configured no such server for the project.',
   integration_url_refused: 'The server may not be reached at this URL.',
   webhook_url_refused: 'Sending to this URL is not allowed.',
   init_model_mismatch: 'The initial model has other parameters than the configuration.',
-  checkpoint_not_found: 'The checkpoint does not exist.',
   checkpoint_removed: 'The checkpoint existed and was removed.',
   steps_not_beyond_checkpoint: 'The checkpoint is after the last step of the job.',
   checkpoint_model_mismatch: 'The checkpoint is of a model with other parameters.',
@@ -115,4 +120,4 @@ export const FIELD_ERROR_CATALOGUE = {
     'Other parameters were frozen when the checkpoint was made, and restore is full.',
 } as const;
 
-export type FieldErrorCode = keyof typeof FIELD_ERROR_CATALOGUE;
+export type FieldErrorCode = keyof typeof FIELD_ERROR_CATALOGUE | (typeof SHARED_FIELD_CODES)[number];

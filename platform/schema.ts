@@ -73,9 +73,14 @@ export class Check<T extends TSchema> {
     private readonly options: CheckOptions = {},
   ) {}
 
-  fits(value: unknown): value is Static<T> {
+  /** Compiles the schema, which takes some 30 ms. Without this call the first value waits for it. */
+  compile(): ValidateFunction<Static<T>> {
     this.compiled ??= newAjv(this.options).compile<Static<T>>(this.schema);
-    return this.compiled(value);
+    return this.compiled;
+  }
+
+  fits(value: unknown): value is Static<T> {
+    return this.compile()(value);
   }
 
   /** Returns the first problem of the last value, or every one: `/params/0/shape must be array`. */

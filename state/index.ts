@@ -6,7 +6,7 @@ export { type Projects, storedBytes } from './access/projects.js';
 export { type BrowserSession, SESSION_MS, type Sessions, type SignInBy } from './access/sessions.js';
 export { SHARE_TOKEN } from './access/shares.js';
 export type { UserInput } from './access/users.js';
-export type { PageRequest } from './core/paging.js';
+export type { NamedPageRequest, PageRequest } from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
 export type { ClaimedForward, ForwardEvent, ForwardSave } from './integrations/forwards.js';
 export { connectJobStore, type JobStore, openJobStore } from './job-store.js';
@@ -67,6 +67,12 @@ export type { UploadSpace } from './records/uploads.js';
 export { IDEMPOTENCY_TTL_MS, type IdempotencyInput, idempotencyEntry } from './repeats/idempotency.js';
 export type { BegunRequest, KeyedRequest, RequestRepeats, StoredReply } from './repeats/repeats.js';
 export type { SampleRequests, TakenSample } from './samples/samples.js';
+export {
+  METRICS_PER_BLOCK,
+  type MetricBlock,
+  type SeqRange,
+  type StepRange,
+} from './streams/metric-blocks.js';
 export { metricsBetween } from './streams/metrics-between.js';
 export { type OutboxEntry, startOutboxRelay } from './streams/outbox-relay.js';
 export type { JobStreams, StreamKind } from './streams/streams.js';

@@ -1,4 +1,4 @@
-import { type ErrorCode, type Job, ZerofleetError } from '../../contracts/index.js';
+import { type Checkpoint, type ErrorCode, type Job, ZerofleetError } from '../../contracts/index.js';
 import type { JobStore } from '../../state/index.js';
 
 const CODES = {
@@ -34,4 +34,11 @@ export function found<T>(record: T | null | undefined, kind: Kind, id: string): 
 /** @throws ZerofleetError `job_not_found` */
 export async function findJob(store: Pick<JobStore, 'getJob'>, id: string): Promise<Job> {
   return found(await store.getJob(id), 'job', id);
+}
+
+/** Finds a checkpoint that was not removed. @throws ZerofleetError `checkpoint_not_found` */
+export async function findKept(store: Pick<JobStore, 'findCheckpoint'>, id: string): Promise<Checkpoint> {
+  const { checkpoint, job_id } = found(await store.findCheckpoint(id), 'checkpoint', id);
+  if (checkpoint === null) throw checkpointNotFound(`checkpoint ${id} of job ${job_id} was removed`);
+  return checkpoint;
 }

@@ -17,6 +17,7 @@ import type {
   JobStore,
   JobUpdate,
   ModelCopyKey,
+  NamedPageRequest,
   PageRequest,
 } from '../../state/index.js';
 import { notFound } from './found.js';
@@ -165,7 +166,7 @@ export class ProjectRecords implements Omit<Guarded, CopyFinders> {
     return this.own(await this.store.findTokenizerCopy(this.project, digest));
   }
 
-  listModels(page: PageRequest = {}): Promise<Page<Model>> {
+  listModels(page: NamedPageRequest = {}): Promise<Page<Model>> {
     return this.store.listModels({ ...page, project: this.project });
   }
 

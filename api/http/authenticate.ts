@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Scope, ZerofleetError } from '../../contracts/index.js';
+import { type OperationId, type Scope, ZerofleetError } from '../../contracts/index.js';
 import {
   type ApiKeys,
   type BrowserSession,
@@ -9,6 +9,7 @@ import {
   type Sessions,
   SHARE_TOKEN,
 } from '../../state/index.js';
+import { type Operation, operationOf } from '../operations.js';
 import { requireConsole } from './same-origin.js';
 import { sessionToken, setSessionCookie } from './session-cookie.js';
 import { requireShared } from './share-rule.js';
@@ -40,19 +41,17 @@ interface Caller {
 
 /**
  * Finds the principal of a request, counts the request for it, or for its address if there is none, and checks that the principal may do the
- * operation of the route; the requests that a translated one becomes have their own operations. A request of a browser session must come
- * from the console.
+ * operation of the route. A translated request without an operation becomes others, which have their own. A request of a browser session
+ * must come from the console.
  * @throws ZerofleetError `unauthenticated`, `rate_limited`, `csrf_rejected`, `outside_share`, `job_not_found`, `insufficient_scope`
  */
 export async function admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { server } = request;
-  const { operation, isTranslated } = request.routeOptions.config;
-  let principal: Principal;
+  const { operation } = request;
   try {
-    const caller = await authenticate(server.services.store, request);
-    principal = caller.principal;
+    const { principal, session } = await authenticate(server.services.store, request);
     request.principal = principal;
-    request.session = caller.session;
+    request.session = session;
   } finally {
     await server.countRequest(request, reply);
   }
@@ -60,9 +59,28 @@ export async function admit(request: FastifyRequest, reply: FastifyReply): Promi
     requireConsole(request);
     prolong(request, request.session, reply);
   }
-  if (isTranslated && operation === undefined) return;
-  requireShared(principal, operation, request.params);
-  requireScopes(principal, operation?.scopes ?? []);
+  if (operation !== null) requireRights(request, operation, request.params);
+}
+
+/**
+ * Checks that a request may do an operation, which may be another one than that of its route.
+ * @returns the operation
+ * @throws ZerofleetError `outside_share`, `job_not_found`, `insufficient_scope`
+ */
+export function requireOperation(
+  request: FastifyRequest,
+  operationId: OperationId,
+  params: object = {},
+): Operation {
+  const operation = operationOf(request.server.services.contract, operationId);
+  requireRights(request, operation, params);
+  return operation;
+}
+
+function requireRights({ principal }: FastifyRequest, operation: Operation, params: unknown): void {
+  if (principal === null) throw new ZerofleetError('unauthenticated', 'send an API key');
+  requireShared(principal, operation, params);
+  requireScopes(principal, operation.scopes ?? []);
 }
 
 /**
@@ -82,10 +100,11 @@ export async function authenticate(credentials: Credentials, request: FastifyReq
   return caller;
 }
 
-/** A request with an `Authorization` header is one of that token, whatever its cookies. */
+/** A request with an `Authorization` header is one of that token, whatever its cookies. The translated API takes keys only. */
 async function findCaller(credentials: Credentials, request: FastifyRequest): Promise<Caller> {
   const { authorization } = request.headers;
-  const token = authorization === undefined ? sessionToken(request) : undefined;
+  const { isTranslated = false } = request.routeOptions.config;
+  const token = authorization === undefined && !isTranslated ? sessionToken(request) : undefined;
   if (token === undefined)
     return { principal: await findPrincipal(credentials, secretOf(authorization)), session: null };
   const session = await credentials.findSession(token);

@@ -18,7 +18,8 @@ const requestOf = (secret: string, changes: Partial<Principal> = {}) =>
   ({
     headers: { authorization: `Bearer ${secret}` },
     principal: principal(secret, changes),
-    routeOptions: { config: { operation: { scopes: ['jobs:read'] } } },
+    operation: { scopes: ['jobs:read'] },
+    routeOptions: { config: {} },
   }) as unknown as FastifyRequest;
 
 t.test('the key of a disconnected client is not looked up', async (t) => {

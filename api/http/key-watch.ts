@@ -76,7 +76,7 @@ export class KeyWatch {
 }
 
 /** True if the principal still has the project in which the request began, and the scopes of its operation. */
-function mayGoOn({ principal: before, routeOptions }: FastifyRequest, principal: Principal): boolean {
-  const scopes = routeOptions.config.operation?.scopes ?? [];
+function mayGoOn({ principal: before, operation }: FastifyRequest, principal: Principal): boolean {
+  const scopes = operation?.scopes ?? [];
   return before?.project === principal.project && scopes.every((scope) => allows(principal, scope));
 }

@@ -27,7 +27,11 @@ async function ask(authorization: string | undefined, found: ApiKey | null = key
     findSession: async () => null,
   };
   const log = { warn: (error: unknown) => warnings.push(error) };
-  const request = { headers: { authorization }, log } as unknown as FastifyRequest;
+  const request = {
+    headers: { authorization },
+    log,
+    routeOptions: { config: {} },
+  } as unknown as FastifyRequest;
   const failTouch = () => {
     touch = Promise.reject(new Error('away'));
   };

@@ -8,11 +8,11 @@ import type { Operation } from '../operations.js';
  */
 export function requireShared(
   { share }: Pick<Principal, 'share'>,
-  operation: Operation | undefined,
+  operation: Operation,
   params: unknown,
 ): void {
   if (share === null) return;
-  if (!operation?.isShared)
+  if (!operation.isShared)
     throw new ZerofleetError('outside_share', `the share reads ${share.job_id} only, and changes nothing`);
   const { job_id } = params as { job_id?: string };
   if (job_id !== undefined && job_id !== share.job_id)

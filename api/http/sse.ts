@@ -54,9 +54,15 @@ export async function within<T>(ms: number, result: Promise<T>): Promise<T | nul
 /** Sends messages as an answer. */
 export function sendEvents(reply: FastifyReply, messages: AsyncIterable<string>): FastifyReply {
   reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
-  // The next message is requested only when the socket has taken the previous one: a slow client slows the reading of its own
-  // stream, and memory stays bounded.
-  return reply.send(Readable.from(messages, { objectMode: false, highWaterMark: 16 * 1024 }));
+  return sendTexts(reply, messages);
+}
+
+/**
+ * Sends texts as an answer. The next text is requested only when the socket has taken the previous one: a slow client slows the
+ * reading of its own answer, and memory stays bounded.
+ */
+export function sendTexts(reply: FastifyReply, texts: AsyncIterable<string>): FastifyReply {
+  return reply.send(Readable.from(texts, { objectMode: false, highWaterMark: 16 * 1024 }));
 }
 
 /** Client's reconnect delay. */

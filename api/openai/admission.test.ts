@@ -9,6 +9,16 @@ async function setup(t: Test, options?: TestStackOptions) {
   return stack;
 }
 
+/** Sends the beginning of a body, and returns the answer until the connection is closed. */
+async function beginBody(port: string, path: string, headers: readonly string[]): Promise<string> {
+  const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');
+  const head = [`POST /openai/v1/${path} HTTP/1.1`, 'host: x', 'content-length: 900000', ...headers];
+  socket.write(`${head.join('\r\n')}\r\n\r\n{`);
+  let text = '';
+  for await (const piece of socket) text += piece;
+  return text;
+}
+
 t.test('without a key nothing is answered, and no body is read', async (t) => {
   const stack = await setup(t);
   const { port } = new URL(await stack.listen());
@@ -17,11 +27,7 @@ t.test('without a key nothing is answered, and no body is read', async (t) => {
   paths.push('embeddings', '../other');
   for (const path of paths)
     for (const type of ['application/json', 'multipart/form-data; boundary=a']) {
-      const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');
-      const head = `POST /openai/v1/${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}`;
-      socket.write(`${head}\r\ncontent-length: 900000\r\n\r\n{`);
-      let text = '';
-      for await (const piece of socket) text += piece;
+      const text = await beginBody(port, path, [`content-type: ${type}`]);
       t.match(text, /^HTTP\/1.1 401[\s\S]*"code":"unauthenticated"/, path);
       t.match(text, /^connection: close/im, path);
     }
@@ -29,6 +35,27 @@ t.test('without a key nothing is answered, and no body is read', async (t) => {
     const reply = await stack.app.inject({ url: `/openai/v1/${path}` });
     t.equal(reply.statusCode, 401, path);
     t.match(reply.headers['www-authenticate'], /^Bearer/);
+  }
+});
+
+t.test('a key that may not ask is refused before the body is read', async (t) => {
+  const stack = await setup(t);
+  const { port } = new URL(await stack.listen());
+  const { authorization } = await stack.headersOf('jobs:read', 'models');
+  const headers = ['content-type: application/json', `authorization: ${authorization}`];
+  for (const path of ['chat/completions', 'completions', 'uploads/a/complete'])
+    t.match(await beginBody(port, path, headers), /^HTTP\/1.1 403[\s\S]*"code":"insufficient_scope"/, path);
+});
+
+t.test('a session is no key', async (t) => {
+  const { app } = await setup(t);
+  const began = await app.inject({ method: 'POST', url: '/v1/sessions', payload: { token: ADMIN_KEY } });
+  const [cookie = ''] = String(began.headers['set-cookie']).split(';');
+  const headers = { cookie, 'x-zerofleet-console': '1' };
+  t.equal((await app.inject({ url: '/v1/me', headers })).statusCode, 200);
+  for (const path of ['chat/completions', 'completions', 'uploads/a/cancel', 'files']) {
+    const reply = await app.inject({ method: 'POST', url: `/openai/v1/${path}`, headers });
+    t.match(reply, { statusCode: 401 }, path);
   }
 });
 

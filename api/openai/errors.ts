@@ -67,6 +67,9 @@ const PARAM_OF_CODE: Partial<Record<ErrorCode, string>> = {
 /** An id, or the name of a model, that no record can have. */
 const UNKNOWN = /^\/(?:path\/(\w+)_id|query\/name)$/;
 
+/** Messages of the parser of forms, whose errors have no code. */
+const MALFORMED_FORM = /unexpected end of multipart data|^Multipart: Boundary not found/i;
+
 type Asked = Pick<FastifyRequest, 'id' | 'log' | 'body'>;
 
 interface Described {
@@ -89,11 +92,17 @@ export function sendRefusal(error: unknown, request: FastifyRequest, reply: Fast
 /** Describes any error. */
 export function describeRefusal(error: unknown, request: Asked): Described {
   if (error instanceof Refusal) return described(error, null);
+  if (error instanceof Error && MALFORMED_FORM.test(error.message)) {
+    const message = 'the form is malformed: send multipart/form-data with a boundary, up to its closing line';
+    return described(new Refusal(400, 'invalid_parameter', null, message), null);
+  }
   const given = typeof request.body === 'object' ? request.body : null;
   if (error instanceof ApiError && error.problem !== null)
     return described(translate(error.problem, given ?? {}), error.retry_after_s);
   const problem = toProblem(describeError(error), request.id);
-  if (problem.status >= 500) request.log.error({ err: error }, 'request failed');
+  const { code, detail } = problem;
+  if (problem.status >= 500) request.log.error({ err: error, code }, 'request failed');
+  else request.log.info({ code, detail }, 'request refused');
   return described(translate(problem, given ?? {}), problem.retryable ? RETRY_AFTER_SECONDS : null);
 }
 

@@ -5,8 +5,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { FileDeleted, FileObject } from 'openai/resources/files';
 import { bodyOf } from '../../clients/typescript/transport.js';
 import type { Dataset } from '../../contracts/index.js';
+import { sendMetrics } from '../metric-files/send.js';
 import { notSupported, Refusal } from './errors.js';
-import { jobOfResults, resultsFile, resultsOf } from './jobs/results.js';
+import { jobOfResults, RESULTS_FORMAT, resultsFile, resultsOf } from './jobs/results.js';
 import { ownApi } from './own-api.js';
 import { type ListParams, listOf, secondsOf } from './pages.js';
 
@@ -42,7 +43,7 @@ export async function fileRoutes(app: FastifyInstance): Promise<void> {
     const job = jobOfResults(id);
     const api = ownApi(request);
     const { store } = request.server.services;
-    return job === null ? fileOf(await api.datasets.get(id)) : resultsFile(api, store, job);
+    return job === null ? fileOf(await api.datasets.get(id)) : resultsFile(store, await api.jobs.get(job));
   });
 
   app.get<Identified>('/files/:id/content', async (request, reply) => {
@@ -50,7 +51,10 @@ export async function fileRoutes(app: FastifyInstance): Promise<void> {
     const job = jobOfResults(id);
     const api = ownApi(request);
     const { store } = request.server.services;
-    if (job !== null) return reply.type('text/csv; charset=utf-8').send(await resultsOf(api, store, job));
+    if (job !== null) {
+      const found = await api.jobs.get(job);
+      return sendMetrics(request, reply, found, RESULTS_FORMAT, () => resultsOf(store, found.id));
+    }
     const content = await api.datasets.content(id);
     return reply.type('application/octet-stream').send(Readable.fromWeb(content as never));
   });

@@ -1,7 +1,6 @@
 /** Names by which a job keeps what its document has no field for. */
 
-/** Name of the evaluation on `validation_file`. */
-export const VALIDATION_FILE = 'validation_file';
+export { VALIDATION_FILE } from '../../formats/metric-files/step-lines.js';
 
 /** Labels of a job; all other ones are its `metadata`. */
 export const LABELS = {

@@ -1,9 +1,13 @@
 /** `/models`: uploaded models, and what jobs trained, as `ft:BASE:PROJECT:SUFFIX:ID` of a job or a checkpoint. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Model as ListedModel, ModelDeleted } from 'openai/resources/models';
-import { collect, type Zerofleet } from '../../clients/typescript/index.js';
-import type { Job, JobSpec, Model } from '../../contracts/index.js';
+import { collect } from '../../clients/typescript/index.js';
+import type { Job, JobSpec, Model, Page } from '../../contracts/index.js';
 import { architectureOf, importConfig } from '../../job-document/index.js';
+import { findJob, findKept, found } from '../access/found.js';
+import type { ProjectRecords } from '../access/project-records.js';
+import { type AnsweringModel, checkpointModel, uploadedModel } from '../answers/sources.js';
+import { requireOperation } from '../http/authenticate.js';
 import { notFound } from './errors.js';
 import { LABELS } from './labels.js';
 import { ownApi } from './own-api.js';
@@ -38,21 +42,28 @@ function partOf(name: string): string {
   return first.replace(/[^A-Za-z0-9._-]+/g, '-');
 }
 
+function isCheckpoint(trained: string): boolean {
+  return trained.startsWith('ckpt_');
+}
+
 type Named = { uploaded: Model } | { trained: string };
 
-/** Finds the model with a name: an uploaded one by its id or name, or what a job trained. @throws Refusal; ApiError */
-async function find(api: Zerofleet, name: string): Promise<Named> {
+/** Finds the model with a name: an uploaded one by its id or name, or what a job trained. @throws Refusal; ZerofleetError */
+async function find(request: FastifyRequest, name: string): Promise<Named> {
   const trained = FINE_TUNED.exec(name)?.[1];
   if (trained !== undefined) return { trained };
-  const uploaded = UPLOADED.test(name) ? await api.models.get(name) : await findByName(api, name);
+  requireOperation(request, 'getModel');
+  const { records } = request;
+  if (UPLOADED.test(name)) return { uploaded: found(await records.getModel(name), 'model', name) };
+  const uploaded = await findByName(records, name);
   if (uploaded !== null) return { uploaded };
   throw notFound('model', `there is no model ${name}; upload it (POST /v1/models?name=${name})`);
 }
 
-/** Finds the model to fine-tune. @throws Refusal; ApiError */
-export async function findBase(api: Zerofleet, name: string): Promise<BaseModel> {
-  const named = await find(api, name);
-  if ('trained' in named) return baseOfCheckpoint(api, named.trained);
+/** Finds the model to fine-tune. @throws Refusal; ZerofleetError */
+export async function findBase(request: FastifyRequest, name: string): Promise<BaseModel> {
+  const named = await find(request, name);
+  if ('trained' in named) return baseOfCheckpoint(request, named.trained);
   const { uploaded } = named;
   return {
     model: { init_from: { model: uploaded.id } },
@@ -61,19 +72,31 @@ export async function findBase(api: Zerofleet, name: string): Promise<BaseModel>
   };
 }
 
-async function findByName(api: Zerofleet, name: string): Promise<Model | null> {
-  for await (const model of api.models.list({ name })) if (model.model_type !== null) return model;
-  return null;
+/** Finds a model with weights. */
+async function findByName(records: ProjectRecords, name: string): Promise<Model | null> {
+  for (let after: string | null = null; ; ) {
+    const page: Page<Model> = await records.listModels({ name, ...(after !== null && { after }) });
+    const model = page.data.find(({ model_type }) => model_type !== null);
+    if (model !== undefined) return model;
+    if (page.next_cursor === null) return null;
+    after = page.next_cursor;
+  }
 }
 
-/** Returns the checkpoint, or the uploaded model, that answers. @throws Refusal; ApiError */
-export async function findAnswering(api: Zerofleet, name: string): Promise<string> {
-  const named = await find(api, name);
-  return 'uploaded' in named ? named.uploaded.id : (await findTrained(api, named.trained)).checkpoint;
+/** Finds the model that answers, by which the request is another operation. @throws Refusal; ZerofleetError */
+export async function findAnswering(request: FastifyRequest, name: string): Promise<AnsweringModel> {
+  const named = await find(request, name);
+  request.operation = requireOperation(request, 'uploaded' in named ? 'sampleModel' : 'sampleCheckpoint');
+  if ('uploaded' in named) return uploadedModel(named.uploaded);
+  const { trained } = named;
+  if (!isCheckpoint(trained))
+    return checkpointModel(request, (await findTrained(request, trained)).checkpoint);
+  requireOperation(request, 'getCheckpoint');
+  return checkpointModel(request, trained);
 }
 
-async function baseOfCheckpoint(api: Zerofleet, id: string): Promise<BaseModel> {
-  const { job, checkpoint } = await findTrained(api, id);
+async function baseOfCheckpoint(request: FastifyRequest, id: string): Promise<BaseModel> {
+  const { job, checkpoint } = await findTrained(request, id);
   const { spec } = job;
   return {
     model: { config: spec.model.config, init_from: { checkpoint } },
@@ -89,10 +112,13 @@ function lengthOf({ config }: Model): number {
 }
 
 /** Finds what a name of a trained model ends with: a job, which answers by its last checkpoint, or one of its checkpoints. */
-async function findTrained(api: Zerofleet, id: string): Promise<{ job: Job; checkpoint: string }> {
-  const isCheckpoint = id.startsWith('ckpt_');
-  const job = await api.jobs.get(isCheckpoint ? (await api.checkpoints.get(id)).job_id : id);
-  const checkpoint = isCheckpoint ? id : job.export?.checkpoint_id;
+async function findTrained(request: FastifyRequest, id: string): Promise<{ job: Job; checkpoint: string }> {
+  const { records } = request;
+  if (isCheckpoint(id)) requireOperation(request, 'getCheckpoint');
+  const job_id = isCheckpoint(id) ? (await findKept(records, id)).job_id : id;
+  requireOperation(request, 'getJob', { job_id });
+  const job = await findJob(records, job_id);
+  const checkpoint = isCheckpoint(id) ? id : job.export?.checkpoint_id;
   if (checkpoint !== undefined) return { job, checkpoint };
   throw notFound('model', `job ${id} has not trained a model yet`);
 }
@@ -111,25 +137,24 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
     const complete = uploaded.filter(({ model_type }) => model_type !== null);
     return {
       object: 'list',
-      data: [...complete.map(uploadedModel), ...trained.map((job) => trainedModel(job))],
+      data: [...complete.map(listedModel), ...trained.map((job) => trainedModel(job))],
     };
   });
 
   // A name may have slashes, as those of the hub.
   app.get<NamedRoute>('/models/*', async (request): Promise<ListedModel> => {
-    const api = ownApi(request);
-    const named = await find(api, request.params['*']);
-    if ('uploaded' in named) return uploadedModel(named.uploaded);
-    return trainedModel((await findTrained(api, named.trained)).job, named.trained);
+    const named = await find(request, request.params['*']);
+    if ('uploaded' in named) return listedModel(named.uploaded);
+    return trainedModel((await findTrained(request, named.trained)).job, named.trained);
   });
 
   app.delete<NamedRoute>('/models/*', async (request): Promise<ModelDeleted> => {
     const api = ownApi(request);
     const { '*': id } = request.params;
-    const named = await find(api, id);
+    const named = await find(request, id);
     if ('uploaded' in named) await api.models.delete(named.uploaded.id);
     else {
-      const { job, checkpoint } = await findTrained(api, named.trained);
+      const { job, checkpoint } = await findTrained(request, named.trained);
       if (job.id === named.trained) await api.jobs.delete(job.id);
       else await api.checkpoints.delete(checkpoint);
     }
@@ -137,7 +162,7 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
   });
 }
 
-function uploadedModel({ id, created_at, project }: Model): ListedModel {
+function listedModel({ id, created_at, project }: Model): ListedModel {
   return { id, object: 'model', created: secondsOf(created_at), owned_by: project };
 }
 

@@ -75,23 +75,26 @@ async function operationsOf(): Promise<Map<string, Sent>> {
   return found;
 }
 
-/** Lines of the table: resource, supported and refused methods. */
+/** Lines of the table: resources with a supported method, then the shortest prefixes of resources without one. */
 function tableOf(operations: ReadonlyMap<string, boolean>): string {
-  const rows = new Map<string, { supported: string[]; refused: string[] }>();
-  for (const [name, supported] of operations) {
+  const names = [...operations.keys()].sort();
+  const [rows, refused] = [new Set<string>(), new Set<string>()];
+  for (const name of names) {
     const resource = name.slice(0, name.lastIndexOf('.'));
-    const row = rows.get(resource) ?? { supported: [], refused: [] };
-    row[supported ? 'supported' : 'refused'].push(`\`${name.slice(resource.length + 1)}\``);
-    rows.set(resource, row);
+    const methods = (supported: boolean) =>
+      names
+        .filter((other) => other.slice(0, other.lastIndexOf('.')) === resource)
+        .filter((other) => operations.get(other) === supported)
+        .map((other) => `\`${other.slice(resource.length + 1)}\``)
+        .join(', ') || '–';
+    const prefixes = resource.split('.').map((_, i, parts) => parts.slice(0, i + 1).join('.'));
+    const whole = prefixes.find((prefix) =>
+      names.every((other) => !other.startsWith(`${prefix}.`) || !operations.get(other)),
+    );
+    if (whole === undefined) rows.add(`| \`${resource}\` | ${methods(true)} | ${methods(false)} |\n`);
+    else refused.add(`\`${whole}\``);
   }
-  const listed = (names: string[]) => (names.length === 0 ? '–' : names.join(', '));
-  return [...rows]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(
-      ([resource, { supported, refused }]) =>
-        `| \`${resource}\` | ${listed(supported)} | ${listed(refused)} |\n`,
-    )
-    .join('');
+  return `${[...rows].join('')}| ${[...refused].join(', ')} | – | all |\n`;
 }
 
 t.test('operations of the official client', async (t) => {

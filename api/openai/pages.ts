@@ -66,6 +66,7 @@ function limitOf({ limit: text = String(DEFAULT_LIMIT) }: ListParams): number {
 /** Returns the parser of a body. @throws (the parser) Refusal naming the first wrong parameter */
 export function parserOf<T extends TSchema>(schema: T): (body: unknown) => Static<T> {
   const check = new Check(schema);
+  check.compile();
   return (body) => {
     if (check.fits(body)) return body;
     const [problem = ''] = check.problems();

@@ -1,6 +1,6 @@
 /**
- * The fine-tuning API of OpenAI, translated: each request becomes requests to this server's own API (own-api.ts), or is an operation of it in
- * another form (uploads/). docs/openai.md has what is supported; what is not is refused by name.
+ * OpenAI's API, translated: a request is an operation of this server's own API in another form (route-as.ts), or becomes requests to it
+ * (own-api.ts). docs/openai.md has what is supported; what is not is refused by name.
  */
 import multipart from '@fastify/multipart';
 import type { FastifyInstance } from 'fastify';

@@ -14,8 +14,7 @@ export default fp(
   async (app: FastifyInstance) => {
     const { store } = app.services;
     app.addHook('onSend', (request, reply, payload, done) => {
-      const { principal } = request;
-      const { operation } = request.routeOptions.config;
+      const { principal, operation } = request;
       if (principal === null || !operation?.isAudited) return done();
       const { id: principal_id, name: principal_name, project } = principal;
       const entry = entryOf(request, reply, { operationId: operation.operationId, payload });

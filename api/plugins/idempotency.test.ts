@@ -50,7 +50,9 @@ async function setup(t: Test, options: SetupOptions = {}) {
       async (inner) => {
         inner.decorate('services', { store } as never);
         inner.decorateRequest('principal', null);
+        inner.decorateRequest('operation', null);
         inner.addHook('onRequest', async (request) => {
+          request.operation = request.routeOptions.config.operation ?? null;
           const project = options.project === undefined ? 'team-a' : options.project;
           request.principal = project === null ? null : ({ project } as never);
         });

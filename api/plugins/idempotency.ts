@@ -88,9 +88,9 @@ async function begin(
 
 /** Null for a request without idempotency. */
 function keyedRequest(request: FastifyRequest): KeyedRequest | null {
-  const { operation } = request.routeOptions.config;
+  const { operation } = request;
   const key = request.headers['idempotency-key'];
-  if (operation === undefined || typeof key !== 'string' || request.principal === null) return null;
+  if (operation === null || typeof key !== 'string' || request.principal === null) return null;
   if (!operation.isKeyed || OWN_KEYS.has(operation.operationId)) return null;
   const { params, query, body, headers } = request;
   // Uploads are distinguished by their parameters: comparing gigabytes of content would be too expensive.
@@ -116,8 +116,8 @@ function keepAlive(store: RequestRepeats, keyed: KeyedRequest, { log }: FastifyR
 function storedReply(request: FastifyRequest, reply: FastifyReply, payload: unknown): StoredReply {
   const named = STORED_HEADERS.map((name) => [name, reply.getHeader(name)] as const);
   const headers = named.filter((header): header is [string, string] => typeof header[1] === 'string');
-  const { operation } = request.routeOptions.config;
-  const has_secret = operation !== undefined && SHOWING_SECRETS.has(operation.operationId);
+  const { operation } = request;
+  const has_secret = operation !== null && SHOWING_SECRETS.has(operation.operationId);
   const body = has_secret || typeof payload !== 'string' ? '' : payload;
   return { status: reply.statusCode, headers: Object.fromEntries(headers), body, has_secret };
 }

@@ -9,7 +9,7 @@ export default fp(
     const { metrics } = app.services;
     // Not earlier: a request refused before opens no stream.
     app.addHook('preHandler', (request, reply, done) => {
-      if (request.routeOptions.config.operation?.operationId === STREAM) {
+      if (request.operation?.operationId === STREAM) {
         metrics.streamOpened();
         // Fastify calls no response hook if the client disconnects during the answer.
         onClosed(reply, () => metrics.streamEnded());
@@ -18,7 +18,7 @@ export default fp(
       done();
     });
     app.addHook('onResponse', (request, reply, done) => {
-      const operation = request.routeOptions.config.operation?.operationId ?? 'none';
+      const operation = request.operation?.operationId ?? 'none';
       if (!request.hasStream) metrics.answered(operation, reply.statusCode, reply.elapsedTime / 1000);
       done();
     });

@@ -31,8 +31,8 @@ const OF_DATA = {
  * before the body is read. The limit is that of a principal (an API key or a share), or of the address of a request without one. Sign-ins
  * have a count of their own for each address: a broken program that sends many refused requests locks nobody out.
  *
- * A translated request counts as one, and so does each request that it becomes, which is not refused for its number: the translated one
- * was admitted.
+ * A translated request counts as one. So does each request that it becomes, which is not refused for its number, because the translated
+ * one was admitted.
  *
  * Each server counts in its own memory. Counting in Redis (which `@fastify/rate-limit` can do) would cost a durable write for
  * every GET, because Redis syncs each write to disk here. So n servers together allow up to n times the limit, and the limit is
@@ -41,7 +41,8 @@ const OF_DATA = {
 export default fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', async (request, reply) => {
-      const { operation, isTranslated = false } = request.routeOptions.config;
+      const { operation } = request;
+      const { isTranslated = false } = request.routeOptions.config;
       reply.headers(request.url.startsWith('/v1/') || isTranslated ? OF_DATA : OF_PAGES);
       reply.header('x-request-id', request.id);
       if (isTranslated || operation?.scopes != null) await admit(request, reply);
@@ -79,9 +80,8 @@ const COUNTED_AS: { readonly [Id in OperationId]?: CountedAs } = {
   createSession: 'sign-in',
 };
 
-function countOf({ routeOptions }: FastifyRequest): CountedAs | undefined {
-  const { operation, countedAs } = routeOptions.config;
-  return countedAs ?? (operation && COUNTED_AS[operation.operationId]);
+function countOf({ operation, routeOptions }: FastifyRequest): CountedAs | undefined {
+  return routeOptions.config.countedAs ?? (operation ? COUNTED_AS[operation.operationId] : undefined);
 }
 
 function addressOf(request: FastifyRequest): string {

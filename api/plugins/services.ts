@@ -42,6 +42,7 @@ export default fp<ServicesOptions>(
       closing: closing.signal,
       draining,
     });
+    app.decorateRequest('operation', null);
     app.decorateRequest('principal', null);
     app.decorateRequest('session', null);
     app.decorateRequest('trace', {
@@ -59,7 +60,8 @@ export default fp<ServicesOptions>(
     // Before Fastify waits for open requests: a stream is an open request until it is aborted.
     app.addHook('preClose', async () => closing.abort());
     // An existing connection may still send requests. They get a problem document.
-    app.addHook('onRequest', (_request, reply, done) => {
+    app.addHook('onRequest', (request, reply, done) => {
+      request.operation = request.routeOptions.config.operation ?? null;
       if (!closing.signal.aborted) return done();
       reply.header('connection', 'close');
       done(new ZerofleetError('shutting_down', 'the server is shutting down'));

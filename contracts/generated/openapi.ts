@@ -397,7 +397,8 @@ export interface paths {
          *     With `max_points` the response is one page of at most that many items, selected for a plot: the first and the last
          *     item of the range, and, for each interval of steps between them, the items with the minimum and the maximum of
          *     every metric in `names`. Every item is a measurement, never an average; of a step that appears more than once the
-         *     newest item is used. `after` and `limit` are ignored then.
+         *     newest item is used, and of equal values the newest one is selected, so the same items always give the same page.
+         *     `after` and `limit` are ignored then.
          */
         get: operations["listJobMetrics"];
         put?: never;
@@ -1848,8 +1849,8 @@ export interface components {
             [key: string]: string;
         };
         /**
-         * @description Jobs of a higher priority come first. Each minute of waiting counts as one point. A job of a higher priority may
-         *     preempt others of the pool, which save and return to the queue.
+         * @description Jobs of a higher priority run first; each minute of waiting counts as one point. A job may preempt jobs of a
+         *     lower priority in its pool, which save and return to the queue.
          * @default 0
          */
         Priority: number;
@@ -2041,16 +2042,16 @@ export interface components {
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
         ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
         /**
-         * @description `llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size 512, grouped-query
-         *     attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million parameters, without dropout, vocabulary 50257.
-         *     `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which each token is sent to 2, vocabulary 256.
+         * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
+         *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
+         *     `mixtral-tiny`: 4 layers, width 256, vocabulary 256, 4 experts of which each token uses 2.
          * @enum {string}
          */
         PresetName: "llama-tiny" | "llama-small" | "gpt2" | "mixtral-tiny";
         /**
-         * @description Storage of the frozen matrices of the layers, for a job with `train.adapter` (QLoRA, Dettmers et al. 2023): 4 bits
-         *     an element in NF4 or 8 bits in int8, with quantized scales of blocks of 64 elements. Embeddings, norms, biases,
-         *     routers and the output projection stay in `train.precision`. Without the field all weights do.
+         * @description Storage of the frozen matrices of the layers, for a job with `train.adapter` (QLoRA, Dettmers et al. 2023):
+         *     4-bit `nf4` or 8-bit `int8`, with a quantized scale per 64 elements. Embeddings, norms, biases, routers and the
+         *     output projection stay in `train.precision`.
          * @enum {string}
          */
         Quantization: "nf4" | "int8";
@@ -2060,12 +2061,11 @@ export interface components {
          */
         CheckpointId: string;
         /**
-         * @description Parts of the initial state that are restored. `full`: the fp32 master weights, the optimizer state and its number of
-         *     steps; the optimizer `type` and the frozen parameters must be the same. For a model, `full` requires a DeepSpeed
-         *     checkpoint; other models have weights only. `weights_16bit`: like `full`, with the weights rounded to
-         *     `train.precision`, as DeepSpeed with `load_from_fp32_weights: false`. `weights`: the fp32 master weights; the optimizer
-         *     starts fresh. In these cases the job counts its own steps from 0. `continue`: like `full`, and the job continues after
-         *     the checkpoint's step as if the checkpoint were its own.
+         * @description State that the job takes over. `weights`: the fp32 master weights; the optimizer starts fresh. `full`: also the
+         *     optimizer state and its step count; the optimizer `type` and the frozen parameters must match. `weights_16bit`:
+         *     as `full`, with the weights rounded to `train.precision` (DeepSpeed's `load_from_fp32_weights: false`).
+         *     `continue`: as `full`, and the job continues after the checkpoint's step; otherwise it counts its steps from 0.
+         *     A model has weights only, unless it is a DeepSpeed checkpoint.
          * @default weights
          * @enum {string}
          */
@@ -2131,66 +2131,57 @@ export interface components {
          * @enum {string}
          */
         DatasetFormat: "text" | "jsonl" | "tokens";
-        /** @description Training data. Exactly one of `dataset` and `uri`. */
+        /** @description Training data. Set exactly one of `dataset` and `uri`. */
         DataSpec: {
             dataset?: components["schemas"]["DatasetId"];
             /**
-             * @description An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST /v1/datasets`; the key
-             *     needs the scope `datasets`. The server copies the object before it records the job, unless the project has a
-             *     dataset that was copied from the same content (equal ETag, size and `format`). The resolved document names the
-             *     dataset.
+             * @description An object in a bucket that the operator allows; the key needs the scope `datasets`. The server copies the
+             *     object, and the resolved document names the dataset.
              */
             uri?: components["schemas"]["S3Uri"];
-            /** @description Format of the object that `uri` names; by default `text`. A dataset has its own format. */
+            /** @description Format of the object that `uri` names; `text` by default. A dataset has its own format. */
             format?: components["schemas"]["DatasetFormat"];
             /**
-             * @description `bytes`: one token for each byte, 256 in all. The id of an uploaded model: its `tokenizer.json`.
-             *     `s3://bucket/key`: a `tokenizer.json` in a bucket that the operator allows; the key needs the scope `models`.
-             *     The server copies it before it records the job, unless the project has a copy of the same content, and the
-             *     resolved document has the id of the copy. `null`: the tokenizer of the initial model (for a checkpoint: that of
-             *     its job), otherwise `bytes`. A dataset of `format=tokens` needs no tokenizer, and the resolved document has
-             *     `null`.
+             * @description `bytes` (one token per byte), the id of a model with a `tokenizer.json`, or `s3://bucket/key`, a
+             *     `tokenizer.json` in a bucket that the operator allows; the key needs the scope `models`. `null`: the
+             *     tokenizer of the initial model or of the initial checkpoint's job, otherwise `bytes`. A dataset of
+             *     `format=tokens` has none.
              * @default null
              * @example bytes
              * @example s3://my-data/tokenizers/mine/tokenizer.json
              */
             tokenizer?: string | null;
             /**
-             * @description A Jinja template, as in Hugging Face tokenizers, that renders the messages of a chat as a text. `null`: the
-             *     template of the tokenizer's model. The resolved document contains the template, or `null` if the dataset has no
-             *     chats.
+             * @description Jinja template that renders the messages of a chat as text. `null`: the template of the tokenizer's model.
+             *     The resolved document has the template, or `null` for a dataset without chats.
              * @default null
              */
             chat_template?: string | null;
             /**
-             * @description Parses special tokens in texts, messages and prompts, such as `<|im_end|>`, as those tokens. By
-             *     default they are encoded as plain text, so that a text cannot end a turn or a document. The output of a chat
-             *     template is always parsed as tokens. Set it if texts were rendered by a template before they were uploaded.
+             * @description `true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those tokens, for texts
+             *     that a template rendered before the upload. `false` reads them as plain text, so that a text cannot end a
+             *     turn.
              * @default false
              */
             parse_special_tokens?: boolean;
             /**
              * Format: date
-             * @description The day that `strftime_now` of the template returns, at 00:00 UTC, so that tokens do not depend on the time at
-             *     which a worker prepares them. `null`: the day on which the job is created (UTC); for a job that begins with a
-             *     checkpoint and has the template of the checkpoint's job, the day of that job. The resolved document contains the
-             *     day, or `null` if the template has no `strftime_now`.
+             * @description Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which the job is
+             *     created, or that of the initial checkpoint's job if the template is the same.
              * @default null
              * @example 2026-11-25
              */
             template_date?: string | null;
             /**
-             * @description Division of documents into sequences. `split`: documents are concatenated and cut every `sequence_length`
-             *     tokens. `whole`: each sequence contains as many whole documents as fit, followed by padding; a document that is
-             *     too long is cut every `sequence_length` tokens, and all its parts are trained on. In both cases a token attends
-             *     to its own document only, and no token is trained to predict another document. `whole` by default for `format=jsonl`, otherwise `split`. Preferences are `whole`: each
-             *     completion with its prompt is a sequence, and its end is cut off if it is too long.
+             * @description `split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each sequence with
+             *     whole documents and padding, and cuts only longer documents. The default is `whole` for `format=jsonl`,
+             *     otherwise `split`. Preferences are `whole`, with one completion per sequence.
              * @enum {string}
              */
             packing?: "split" | "whole";
             /**
-             * @description Share of the data for validation during training: that share of the documents, of the units of preferences, or of
-             *     the sequences of a single document, at least one, selected by `seed`.
+             * @description Share of the documents, at least one, that `seed` selects for validation. Of preferences it is a share of
+             *     the units, and of a single document a share of its sequences.
              * @default 0
              */
             validation_fraction?: number;
@@ -2202,28 +2193,28 @@ export interface components {
         } & (unknown | unknown);
         /** @description The data, with every field. It names a dataset even if the request has a `uri`. */
         ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
-        /** @description A dataset to evaluate on. Exactly one of `dataset` and `uri`. */
+        /** @description A dataset to evaluate on. Set exactly one of `dataset` and `uri`. */
         EvaluationDatasetSpec: {
             /**
-             * @description Name of the evaluation, whose metric is `eval_loss/` and this name. Names differ; `validation` is the name of
-             *     the evaluation on the data of `data.validation_fraction`, whose metric is `eval_loss`.
+             * @description Unique name of the evaluation; its metric is `eval_loss/` and the name. `validation` is reserved for the
+             *     data of `data.validation_fraction`, whose metric is `eval_loss`.
              */
             name: string;
             dataset?: components["schemas"]["DatasetId"];
-            /** @description An object in a bucket, instead of a dataset, as `data.uri`. The resolved document names the dataset. */
+            /** @description An object in a bucket, as `data.uri`. The resolved document names the dataset. */
             uri?: components["schemas"]["S3Uri"];
-            /** @description Format of the object that `uri` names; by default `text`. */
+            /** @description Format of the object that `uri` names; `text` by default. */
             format?: components["schemas"]["DatasetFormat"];
         } & (unknown | unknown);
         /** @description A dataset to evaluate on. */
         ResolvedEvaluationDataset: WithRequired<components["schemas"]["EvaluationDatasetSpec"], "name" | "dataset">;
         /**
-         * @description Evaluation during training, on the data of `data.validation_fraction` and on the listed datasets, each with a loss
-         *     of its own. Needs at least one of the two.
+         * @description Evaluation during training, on the data of `data.validation_fraction` and on listed datasets. Needs at least one
+         *     of the two; each has its own loss.
          */
         EvaluationSpec: {
             /**
-             * @description Steps between evaluations; an evaluation always follows the last step.
+             * @description Steps between evaluations. An evaluation always follows the last step.
              * @default 100
              */
             every_steps?: number;
@@ -2239,20 +2230,21 @@ export interface components {
         ResolvedEvaluation: {
             datasets?: components["schemas"]["ResolvedEvaluationDataset"][];
         } & components["schemas"]["PlannedEvaluation"];
-        /** @description Settings of the parameters whose names match. */
+        /** @description Settings of the parameters that `match` names. */
         ParamGroupSpec: {
             /**
-             * @description A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` matches any sequence of characters,
-             *     `?` matches one.
+             * @description Pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` matches any characters, `?` matches
+             *     one.
              * @example model.layers.*.input_layernorm.weight
              */
             match: string;
-            /** @description Peak learning rate of the group; the schedule scales it like `optimizer.lr`, which is the default (`null`). */
+            /** @description Peak learning rate of the group, which the schedule scales; `optimizer.lr` by default (`null`). */
             lr?: number | null;
-            /** @description Weight decay of the whole group; by default (`null`) the same as without the group. */
+            /** @description Weight decay of the whole group; the decay of the optimizer by default (`null`). */
             weight_decay?: number | null;
             /**
-             * @description The parameters are not trained. They keep their values, rounded to `train.precision`. They have no gradient, which is not computed either, no master weights and no optimizer state. The backward pass ends at the lowest layer that is trained.
+             * @description `true`: the parameters keep their values, rounded to `train.precision`, without gradients, master weights or
+             *     optimizer state. The backward pass ends at the lowest trained layer.
              * @default false
              */
             frozen?: boolean;
@@ -2271,56 +2263,56 @@ export interface components {
              */
             lr?: number;
             /**
-             * @description Weight decay of matrices; norms and biases have none unless `param_groups` sets it. `adamw`, `lion`: decoupled.
-             *     `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`, `sgd`: added to the gradient (L2). By
-             *     default 0.1 for the first three and 0 for the others.
+             * @description Weight decay of matrices; norms and biases have none unless `param_groups` sets it. `adamw`, `lion`:
+             *     decoupled, 0.1 by default. `lamb`: in the update that the trust ratio scales, 0.1 by default. `adam`,
+             *     `adagrad`, `sgd`: L2, added to the gradient, 0 by default.
              */
             weight_decay?: number;
             /**
-             * @description Decay rates of the first and the second moment, each in [0, 1). `adamw`, `adam`, `lamb`: by default
-             *     `[0.9, 0.95]`. `lion`: rates of the update and of the momentum, by default `[0.9, 0.99]`.
+             * @description `adamw`, `adam`, `lamb`: decay rates of the first and the second moment, `[0.9, 0.95]` by default. `lion`:
+             *     rates of the update and of the momentum, `[0.9, 0.99]` by default. Each is in [0, 1).
              */
             betas?: [
                 number,
                 number
             ];
             /**
-             * @description Added to the root of the second moment. By default 1e-8 for `adamw` and `adam`, 1e-6 for `lamb`, 1e-10 for
+             * @description Added to the root of the second moment. 1e-8 by default for `adamw` and `adam`, 1e-6 for `lamb`, 1e-10 for
              *     `adagrad`.
              */
             eps?: number;
-            /** @description `sgd`: factor of the momentum; by default 0.9. */
+            /** @description `sgd`: factor of the momentum; 0.9 by default. */
             momentum?: number;
-            /** @description `sgd`: dampening of the momentum; by default 0. */
+            /** @description `sgd`: dampening of the momentum; 0 by default. */
             dampening?: number;
-            /** @description `sgd`: Nesterov momentum, which needs a `momentum` and no `dampening`; by default false. */
+            /** @description `sgd`: Nesterov momentum, with a `momentum` and without `dampening`; false by default. */
             nesterov?: boolean;
-            /** @description `adagrad`: decay of the rate with the steps; by default 0. */
+            /** @description `adagrad`: decay of the rate with the steps; 0 by default. */
             lr_decay?: number;
-            /** @description `adagrad`: initial value of the sum of squares; by default 0. */
+            /** @description `adagrad`: initial value of the sum of squares; 0 by default. */
             initial_accumulator_value?: number;
-            /** @description `lamb`: minimum trust ratio; by default 0.01. */
+            /** @description `lamb`: minimum trust ratio; 0.01 by default. */
             min_coeff?: number;
-            /** @description `lamb`: maximum trust ratio; by default 10. */
+            /** @description `lamb`: maximum trust ratio; 10 by default. */
             max_coeff?: number;
             /**
-             * @description `lamb`: bias correction of the moments, which begin with zeros. `update`: corrects the moments in the update
-             *     from which the trust ratio is computed, as in the paper. `step_size`: corrects the step size after the trust
-             *     ratio of an uncorrected update, as in DeepSpeed. By default `update`.
+             * @description `lamb`: bias correction of the moments. `update` (the default): before the trust ratio, as in the paper.
+             *     `step_size`: of the step size, after the trust ratio of an uncorrected update, as in DeepSpeed. `none`: no
+             *     correction.
              * @enum {string}
              */
             bias_correction?: "update" | "step_size" | "none";
             /**
-             * @description Settings for some of the parameters, by name. The first entry that matches a parameter applies.
+             * @description Settings of parameters by name. The first entry that matches a parameter applies.
              * @default []
              */
             param_groups?: components["schemas"]["ParamGroupSpec"][];
         };
-        /** @description Learning rate schedule. */
+        /** @description Learning rate schedule: a warm-up to `optimizer.lr`, then a decay to `min_lr`. */
         LrScheduleSpec: {
             /**
-             * @description Schedule from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak. `wsd` (warm-up,
-             *     stable, decay) stays at the peak until the last `decay_steps`, in which it decreases linearly.
+             * @description Decay after the warm-up. `constant` stays at the peak. `wsd` (warm-up, stable, decay) stays at the peak
+             *     until the last `decay_steps`, then decreases linearly.
              * @default cosine
              * @enum {string}
              */
@@ -2331,7 +2323,7 @@ export interface components {
              */
             warmup_steps?: number;
             /**
-             * @description Form of the increase from `warmup_start_lr` to the peak; `log` increases fast first.
+             * @description Form of the warm-up; `log` increases fast first.
              * @default linear
              * @enum {string}
              */
@@ -2346,7 +2338,7 @@ export interface components {
              * @default 0
              */
             min_lr?: number;
-            /** @description `wsd`: number of steps of the final decay; by default a tenth of `steps`, rounded up. */
+            /** @description `wsd`: number of steps of the decay; a tenth of `steps` by default, rounded up. */
             decay_steps?: number;
         };
         /**
@@ -2355,37 +2347,37 @@ export interface components {
          */
         Precision: "bf16" | "fp16" | "fp32";
         /**
-         * @description Factor of the loss that prevents small gradients from vanishing in fp16; gradients are divided by it before the
+         * @description Factor of the loss that keeps small fp16 gradients from vanishing. The gradients are divided by it before the
          *     update. A step whose gradients are not finite is skipped.
          */
         LossScaleSpec: {
             /**
-             * @description `dynamic` halves the scale when gradients overflow and doubles it after `window` steps without an overflow. By
-             *     default `dynamic` for `precision: fp16`, otherwise `none`. Values other than `none` require that precision,
-             *     `reduce_dtype` or `grad_accum_dtype` is fp16.
+             * @description `dynamic` halves the scale when gradients overflow, and doubles it after `window` steps without an overflow.
+             *     The default is `dynamic` for `precision: fp16`, otherwise `none`. The other types need fp16 in `precision`,
+             *     `reduce_dtype` or `grad_accum_dtype`.
              * @enum {string}
              */
             type?: "none" | "static" | "dynamic";
-            /** @description The scale, or its initial value; by default 65536. */
+            /** @description The scale, or its initial value; 65536 by default. */
             initial_scale?: number;
-            /** @description `dynamic`: steps without overflow before the scale is doubled; by default 1000. */
+            /** @description `dynamic`: steps without overflow before the scale is doubled; 1000 by default. */
             window?: number;
-            /** @description `dynamic`: overflows before the scale is halved; by default 2. */
+            /** @description `dynamic`: overflows before the scale is halved; 2 by default. */
             hysteresis?: number;
-            /** @description `dynamic`: a step without overflow restores the whole `hysteresis`; by default false. */
+            /** @description `dynamic`: a step without overflow restores the whole `hysteresis`; false by default. */
             consecutive_hysteresis?: boolean;
-            /** @description `dynamic`: minimum scale; by default 1. */
+            /** @description `dynamic`: minimum scale; 1 by default. */
             min_scale?: number;
             /**
-             * @description This number of consecutive skipped steps fails the job as `diverged`, or as `no_targets` if the steps had no
-             *     targets; an overflow at `min_scale` fails it as well. `null`: skipped steps never fail the job.
+             * @description Consecutive skipped steps that fail the job, as `no_targets` if the steps had no targets, otherwise as
+             *     `diverged`. An overflow at `min_scale` also fails it. `null`: skipped steps never fail the job.
              * @default 100
              */
             max_skipped_steps?: number | null;
         };
         /**
-         * @description Applies from the boundary after `step` steps on. Each value stays until a later entry changes it; `null` returns to
-         *     the schedule, or to the loss scaler.
+         * @description A change after `step` completed steps. A value stays until a later entry changes it; `null` returns to the
+         *     schedule, or to the loss scaler.
          */
         OverrideSpec: {
             /** @description Number of completed steps; below `steps`. */
@@ -2395,8 +2387,8 @@ export interface components {
             /** @description Loss scale from this step on. */
             loss_scale?: number | null;
             /**
-             * @description Learning rates of groups of parameters from this step on, by the `match` of an entry of
-             *     `train.optimizer.param_groups`. `null` returns to the group's share of the rate of the step.
+             * @description Learning rates of groups from this step on, by the `match` of an entry of `train.optimizer.param_groups`.
+             *     `null` returns to the group's share of the rate of the step.
              * @example {
              *       "lm_head.*": 0.0001
              *     }
@@ -2408,54 +2400,54 @@ export interface components {
         /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
         Overrides: components["schemas"]["OverrideSpec"][];
         /**
-         * @description Exponential moving average of the trained parameters, a further optimizer state: after each update ema = decay · ema
-         *     + (1 − decay) · parameters, which begins with the parameters after the first update. `export.weights` selects it;
-         *     the training and its evaluations do not use it.
+         * @description Exponential moving average of the trained parameters: after each update ema = decay · ema + (1 − decay) ·
+         *     parameters, from the parameters after the first update on. `export.weights` selects it. The training and its
+         *     evaluations do not use it.
          */
         EmaSpec: {
             /**
-             * @description Share of the average that an update keeps: the average is over about 1 / (1 − decay) updates.
+             * @description Share of the average that an update keeps. The average covers about 1 / (1 − decay) updates.
              * @default 0.999
              */
             decay?: number;
         };
         /**
-         * @description Metric of an evaluation: `eval_loss`, the loss on the data of `data.validation_fraction`, or `eval_loss/` and the name of
-         *     one of `train.evaluation.datasets`.
+         * @description Metric of an evaluation: `eval_loss` for the data of `data.validation_fraction`, or `eval_loss/` and the name of
+         *     an entry of `train.evaluation.datasets`.
          * @example eval_loss
          * @example eval_loss/code
          */
         EvaluationMetric: string;
         /**
-         * @description Ends the training after the evaluation at which `metric` has not improved for `patience` evaluations; the job has
-         *     succeeded then, with the reason `early_stopping`. Needs `data.validation_fraction` or `evaluation.datasets`. Each
-         *     evaluation that improves is saved as a checkpoint at its step, and the newest of these is kept.
+         * @description Ends the training when `metric` has not improved for `patience` evaluations. The job then succeeds with the
+         *     reason `early_stopping`. Needs data to evaluate on. Each evaluation that improves is saved as a checkpoint, and
+         *     the newest of these is kept.
          */
         EarlyStoppingSpec: {
             /**
-             * @description Metric of the evaluations; lower is better. By default the first that the job has: `eval_loss` with
-             *     `data.validation_fraction`, otherwise that of the first of `evaluation.datasets`.
+             * @description Metric to compare; lower is better. The default is the first metric of the job: `eval_loss` with
+             *     `data.validation_fraction`, otherwise that of the first entry of `evaluation.datasets`.
              */
             metric?: components["schemas"]["EvaluationMetric"];
-            /** @description Number of consecutive evaluations without an improvement that end the training; below the number of evaluations of the job. */
+            /** @description Consecutive evaluations without an improvement that end the training; less than the evaluations of the job. */
             patience: number;
             /**
-             * @description An evaluation improves if it is below the best value, and by at least this difference. The first finite value is an improvement.
+             * @description An evaluation improves if it is below the best value by at least this difference. The first finite value
+             *     improves.
              * @default 0
              */
             min_delta?: number;
         };
         /**
-         * @description Trains low-rank adapters (LoRA, Hu et al. 2021) over the model, whose own parameters are frozen: y = x Wᵀ +
-         *     scale · dropout(x) Aᵀ Bᵀ for each matrix W of the targeted modules. Their parameters are named as in PEFT,
-         *     `<module>.lora_A.weight` and `<module>.lora_B.weight`, and with `type: dora`
-         *     `<module>.lora_magnitude_vector.weight`.
+         * @description Trains low-rank adapters (LoRA, Hu et al. 2021) over the frozen model: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ for
+         *     each matrix W of the targeted modules. The parameters have the names of PEFT: `<module>.lora_A.weight`,
+         *     `<module>.lora_B.weight`, and for `dora` `<module>.lora_magnitude_vector.weight`.
          */
         AdapterSpec: {
             /**
-             * @description `lora`: the products alone. `dora`: also trains the norm of each output's weights (weight-decomposed adapters,
-             *     Liu et al. 2024; `use_dora` in PEFT): V = W + scale · B A, y = x (m / ‖V‖ · V)ᵀ with a magnitude m for each
-             *     output, which begins as ‖W‖. The gradient takes ‖V‖ for a constant.
+             * @description `lora`: the products alone. `dora` (Liu et al. 2024; `use_dora` in PEFT): also trains a magnitude m for each
+             *     output, which begins as ‖W‖: V = W + scale · B A, y = x (m / ‖V‖ · V)ᵀ. The gradient takes ‖V‖ for a
+             *     constant.
              * @default lora
              * @enum {string}
              */
@@ -2465,7 +2457,7 @@ export interface components {
              * @default 16
              */
             rank?: number;
-            /** @description The scale is `alpha / rank` (`lora_alpha` in PEFT). By default twice the rank. */
+            /** @description The scale is `alpha / rank` (`lora_alpha` in PEFT). Twice the rank by default. */
             alpha?: number;
             /**
              * @description The scale is `alpha / √rank` (rsLoRA, Kalajdzievski 2023; `use_rslora` in PEFT).
@@ -2473,14 +2465,14 @@ export interface components {
              */
             rank_stabilized?: boolean;
             /**
-             * @description Dropout of the adapters' input. Matrices with the same input (queries, keys and values; gate and up) have one
+             * @description Dropout of the adapters' input. Matrices with the same input (queries, keys and values; gate and up) share a
              *     mask. Must be 0 for adapters over experts, and for `dora`.
              * @default 0
              */
             dropout?: number;
             /**
-             * @description Modules with adapters, by their names or the ends of these, such as `q_proj` or `mlp.c_proj`. `all-linear`: all
-             *     matrices of the layers, experts and their router included.
+             * @description Modules with adapters: names, or ends of names, such as `q_proj` or `mlp.c_proj`. `all-linear`: all matrices
+             *     of the layers, experts and their router included.
              * @default all-linear
              * @example [
              *       "q_proj",
@@ -2489,12 +2481,12 @@ export interface components {
              */
             target_modules?: string | string[];
             /**
-             * @description Modules of the model that are trained as well, whole, such as `lm_head` or `input_layernorm`.
+             * @description Modules that are trained whole as well, such as `lm_head` or `input_layernorm`.
              * @default []
              */
             modules_to_save?: string[];
             /**
-             * @description Initial values of A. `kaiming_uniform`: uniform in ±1/√in, as PEFT does by default; `gaussian`: normal with the
+             * @description Initial values of A. `kaiming_uniform`: uniform in ±1/√in, the default of PEFT. `gaussian`: normal with the
              *     standard deviation 1/rank. B begins with zeros.
              * @default kaiming_uniform
              * @enum {string}
@@ -2502,35 +2494,35 @@ export interface components {
             init?: "kaiming_uniform" | "gaussian";
         };
         /**
-         * @description The objective of the training. `type` determines the available fields and their defaults; a field of another type is
-         *     refused. With an objective other than `sft` the data are preferences, and the batch sizes count its units: pairs of
-         *     a chosen and a rejected completion, or for `kto` completions.
+         * @description The training objective. Every objective but `sft` needs preferences as data. Batch sizes then count units: pairs
+         *     of a chosen and a rejected completion, or for `kto` completions. `type` determines the available fields and
+         *     their defaults; a field of another type is refused.
          */
         ObjectiveSpec: {
             /**
-             * @description `sft` (the same as no objective): the mean of −log p(target) over the targets. `dpo`: Rafailov et al. 2023.
+             * @description `sft`, as without an objective: the mean of −log p(target) over the targets. `dpo`: Rafailov et al. 2023.
              *     `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`: Ethayarajh et al. 2024.
              *     `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas.
              * @enum {string}
              */
             type: "sft" | "dpo" | "ipo" | "orpo" | "kto" | "simpo";
             /**
-             * @description `dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`: weight of the odds
-             *     ratio (λ in the paper). By default 0.1, and 2 for `simpo`.
+             * @description `dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`: weight of the
+             *     odds ratio (λ in the paper). 2 by default for `simpo`, otherwise 0.1.
              */
             beta?: number;
-            /** @description `dpo`: probability that the two completions of a pair are swapped (conservative DPO); by default 0. */
+            /** @description `dpo`: probability that the completions of a pair are swapped (conservative DPO); 0 by default. */
             label_smoothing?: number;
-            /** @description `simpo`: margin between the rewards of a pair; by default 1. */
+            /** @description `simpo`: margin between the rewards of a pair; 1 by default. */
             gamma?: number;
-            /** @description `kto`: weight of desirable completions; by default 1. */
+            /** @description `kto`: weight of desirable completions; 1 by default. */
             desirable_weight?: number;
-            /** @description `kto`: weight of undesirable completions; by default 1. */
+            /** @description `kto`: weight of undesirable completions; 1 by default. */
             undesirable_weight?: number;
             /**
-             * @description `dpo`, `ipo`, `kto`: the model with which the trained one is compared. `base`: the model without its adapter; it
-             *     needs `adapter` without `modules_to_save`, and is then the default. `initial`: the model as the job begins; the
-             *     default otherwise.
+             * @description `dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model without its adapter.
+             *     It needs an `adapter` without `modules_to_save`, and is then the default. `initial`: the model at the
+             *     beginning of the job, the default otherwise.
              * @enum {string}
              */
             reference?: "initial" | "base";
@@ -2538,35 +2530,30 @@ export interface components {
         /** @description The training loop. */
         TrainSpec: {
             /**
-             * @description Number of optimizer steps. Exactly one of `steps` and `epochs` is required, unless the scheduler of a
-             *     `deepspeed_config` defines the steps.
+             * @description Number of optimizer steps. Set exactly one of `steps` and `epochs`, unless a `deepspeed_config` defines the
+             *     steps.
              */
             steps?: number;
             /**
-             * @description Number of passes through the training samples, instead of `steps`; the last step may begin another pass. The
-             *     resolved document has the `steps` instead, as soon as the samples are counted: at the submission for
-             *     preferences and for a dataset of `format=text` under the `bytes` tokenizer, else when a worker has prepared the
-             *     data, before the first step.
+             * @description Number of passes through the training samples. The last step may begin another pass. The resolved document
+             *     has `steps` as soon as the samples are counted.
              */
             epochs?: number;
             /**
-             * @description Number of tokens of one sequence: of a sample, or of each completion with its prompt.
+             * @description Number of tokens of a sequence: of a sample, or of a completion with its prompt. At most the positions of the model.
              * @default 128
              */
             sequence_length?: number;
             /**
-             * @description Number of samples of one step; with a preference `objective` of its units. `auto` is the power of two nearest to
-             *     0.2 % of the training samples, from 8 to 256. Where their number depends on the tokens, it is estimated by the
-             *     size of the dataset: four bytes a token, and one with the `bytes` tokenizer. The resolved document has the number.
+             * @description Number of samples (units of a preference `objective`) of one step. `auto`: the power of two nearest to 0.2 %
+             *     of the training samples, from 8 to 256.
              * @default 16
              */
             global_batch_size?: number | string;
             /**
-             * @description Number of samples of one micro-batch, or of units of a preference `objective`; it divides `global_batch_size`.
-             *     The quotient is the number of leaves, and the maximum number of ranks that the job can use. At least 2 for `kto`.
-             *     By default the largest divisor up to 4, with which a `global_batch_size` of `auto` has at least four leaves.
-             *     `auto` is the largest one that the memory of the pool's workers allows at the submission, with at least four leaves
-             *     and at most 16,384 tokens. The resolved document has the number.
+             * @description Number of samples (or units) of one micro-batch; it divides `global_batch_size`. The quotient is the number
+             *     of leaves, which bounds the number of ranks. At least 2 for `kto`. By default the largest divisor up to 4.
+             *     `auto`: the largest divisor that fits into the memory of the workers.
              */
             micro_batch_size?: number | string;
             /**
@@ -2588,8 +2575,7 @@ export interface components {
              */
             gradient_clipping_norm?: "l2" | "max";
             /**
-             * @description Dtype of parameters, activations and gradients. Sums of matrix products and the optimizer states are always
-             *     fp32.
+             * @description Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states are fp32.
              * @default bf16
              */
             precision?: components["schemas"]["Precision"];
@@ -2597,9 +2583,9 @@ export interface components {
             /** @default [] */
             overrides?: components["schemas"]["Overrides"];
             /**
-             * @description Activation checkpointing: keeps only the input of each layer and recomputes the layer before its backward pass;
-             *     packed copies of weights are made for one layer at a time (except those of experts). It saves memory for a third
-             *     more work, and gives the same bits.
+             * @description Keeps only the input of each layer and recomputes the layer before its backward pass. Packed copies of
+             *     weights, except experts, exist for one layer at a time. Saves memory for a third more work, with the same
+             *     bits.
              * @default false
              */
             activation_checkpointing?: boolean;
@@ -2654,38 +2640,35 @@ export interface components {
             evaluation?: components["schemas"]["ResolvedEvaluation"];
         } & components["schemas"]["PlannedTrain"];
         /**
-         * @description Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group` and `gradient_predivide_factor` change
-         *     the result by rounding; `stage` alone, `bucket_bytes` and `offload` do not.
+         * @description Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group`, `gradient_predivide_factor` and
+         *     `expert_parallel_size` change the result by rounding. `stage` alone, `bucket_bytes` and `offload` do not.
          */
         ZeroSpec: {
             /**
-             * @description 2: optimizer state and gradients are sharded; the gradients of every leaf are exchanged. 1: each rank first sums
-             *     the gradients of its leaves and exchanges the sums, once per step when it has one lane: less traffic, more
-             *     memory.
+             * @description `2` shards optimizer state and gradients, and exchanges the gradients of every leaf. `1` shards optimizer
+             *     state, and exchanges sums of the gradients of lanes: less traffic, more memory.
              * @default 2
              * @enum {integer}
              */
             stage?: 1 | 2;
             /**
-             * @description Stage 1 only: number of partial sums of a step, from `resources.ranks.max` (the default) to the number of
-             *     leaves. Leaf v belongs to lane v mod `lanes`; the result depends on `lanes` and not on the number of ranks,
-             *     which `lanes` bounds.
+             * @description Stage 1: number of partial sums of a step, from `resources.ranks.max` (the default) to the number of leaves.
+             *     Leaf v belongs to lane v mod `lanes`.
              */
             lanes?: number;
             /**
-             * @description Number of consecutive lanes (at stage 2: leaves) whose gradients are first added up in fp32 and rounded to
-             *     `reduce_dtype`; these sums are then added up. For jobs on many machines: with as many as each machine has ranks,
-             *     a machine adds up its own gradients and sends 1 / `lane_group` of the bytes to the others. It influences the
-             *     result; the number of ranks does not.
+             * @description Number of consecutive lanes (at stage 2: leaves) whose gradients are first added in fp32 and rounded to
+             *     `reduce_dtype`. With the number of ranks per machine, each machine sends 1 / `lane_group` of the bytes to
+             *     the others.
              * @default 1
              */
             lane_group?: number;
             /**
-             * @description Size of the gradient buckets that are exchanged during the backward pass; by default a sixteenth of all
-             *     gradients, rounded up to a power of two, between 16 and 128 MiB. A model may have 16,384 buckets.
+             * @description Size of the gradient buckets, which are exchanged during the backward pass. The default is a sixteenth of
+             *     all gradients, rounded up to a power of two, from 16 to 128 MiB. A model may have 16,384 buckets.
              */
             bucket_bytes?: number;
-            /** @description Dtype of gradients in transfer; by default `train.precision`. */
+            /** @description Dtype of gradients in transfer; `train.precision` by default. */
             reduce_dtype?: components["schemas"]["Precision"];
             /**
              * @description Dtype of the sums of the gradients of a step.
@@ -2693,30 +2676,28 @@ export interface components {
              */
             grad_accum_dtype?: components["schemas"]["Precision"];
             /**
-             * @description Dtype of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`.
+             * @description Dtype of the master weights. `fp16` needs `offload: cpu` and `train.precision: fp16`.
              * @default fp32
              * @enum {string}
              */
             master_dtype?: "fp32" | "fp16";
             /**
-             * @description Divisor of gradients before the exchange and factor after their sum; it prevents overflow of a 16-bit
-             *     `reduce_dtype`.
-             *     With `train.precision: fp16` it also decides how much of the averaging precedes the backward pass: the loss of a
-             *     micro-batch is divided by the micro-batches of a step, divided by this factor.
+             * @description Divisor of gradients before the exchange, and factor of their sum; it prevents overflow of a 16-bit
+             *     `reduce_dtype`. With `train.precision: fp16` the loss of a micro-batch is also divided by the micro-batches
+             *     of a step over this factor.
              * @default 1
              */
             gradient_predivide_factor?: number;
             /**
-             * @description `cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory and updates them
-             *     there. On a CPU worker both values are the same.
+             * @description `cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory, and updates
+             *     them there. On a CPU worker it changes nothing.
              * @default none
              * @enum {string}
              */
             offload?: "none" | "cpu";
             /**
-             * @description Number of ranks over which the experts of a mixture-of-experts model are spread: each rank keeps its share of
-             *     them, and tokens are sent to their experts. It divides the experts, the leaves of a step, `lanes`, and every
-             *     number of ranks. It influences the result; the number of ranks does not.
+             * @description Number of ranks that share the experts of a mixture of experts; tokens are sent to their experts. It divides
+             *     the experts, the leaves of a step, `lanes`, and every number of ranks.
              * @default 1
              */
             expert_parallel_size?: number;
@@ -2724,8 +2705,8 @@ export interface components {
         /** @description The sharding, with every field; `lanes` at stage 1 only. */
         ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "lane_group" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "offload" | "expert_parallel_size">;
         /**
-         * @description Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of `zero.expert_parallel_size`,
-         *     which is the default of `min`.
+         * @description Number of ranks: `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of `zero.expert_parallel_size`, which
+         *     is the default of `min`.
          */
         RanksSpec: {
             /**
@@ -2733,7 +2714,7 @@ export interface components {
              * @default 1
              */
             min?: number;
-            /** @description Maximum number of ranks; by default `preferred`. */
+            /** @description Maximum number of ranks; `preferred` by default. */
             max?: number;
             /**
              * @description Number of ranks to start with.
@@ -2756,7 +2737,7 @@ export interface components {
         ResolvedResources: WithRequired<components["schemas"]["ResourcesSpec"], "pool" | "ranks"> & {
             ranks: components["schemas"]["ResolvedRanks"];
         };
-        /** @description Number of checkpoints to keep. A checkpoint that either rule keeps stays. */
+        /** @description Checkpoints to keep. A checkpoint stays if either rule keeps it. */
         KeepSpec: {
             /**
              * @description Number of newest checkpoints to keep.
@@ -2764,32 +2745,36 @@ export interface components {
              */
             last?: number;
             /**
-             * @description Number of checkpoints with the lowest `best_metric` to keep. A checkpoint has the losses of the evaluation after
-             *     its own step; one at a step without an evaluation does not compete. Needs `data.validation_fraction` or
-             *     `train.evaluation.datasets`, and without `train.early_stopping` also `every_steps` and
-             *     `train.evaluation.every_steps` of which one is a multiple of the other.
+             * @description Number of checkpoints with the lowest `best_metric` to keep, among those at a step with an evaluation. Needs
+             *     data to evaluate on. Without `train.early_stopping`, one of `every_steps` and `train.evaluation.every_steps`
+             *     is a multiple of the other.
              * @default 0
              */
             best?: number;
             /**
-             * @description Metric by which `best` compares checkpoints. By default that of `train.early_stopping`, without it the first
-             *     that the job has, as there.
+             * @description Metric that `best` compares. The default is the metric of `train.early_stopping`, otherwise the first metric
+             *     of the job.
              */
             best_metric?: components["schemas"]["EvaluationMetric"];
         };
         /** @description Interval and retention of checkpoints. */
         CheckpointSpec: {
-            /** @description Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is set; 100 steps without any. */
+            /**
+             * @description Steps between checkpoints. Set at most one of `every_steps`, `every_seconds` and `auto`; the default is 100
+             *     steps.
+             */
             every_steps?: number;
             /** @description Seconds of training between checkpoints. */
             every_seconds?: number;
             /**
-             * @description The interval with the smallest expected loss (Young and Daly), from the measured cost of a save and the failure rate.
+             * @description Uses the interval with the smallest expected loss of time (Young and Daly), from the measured cost of a save
+             *     and the failure rate.
              * @enum {boolean}
              */
             auto?: true;
             /**
-             * @description Behaviour when a checkpoint is due while the two previous ones are still being stored: `skip` omits it, `wait` stalls the training.
+             * @description Behaviour when a checkpoint is due while the two previous ones are still being stored: `skip` omits it,
+             *     `wait` stalls the training.
              * @default skip
              * @enum {string}
              */
@@ -2805,18 +2790,18 @@ export interface components {
             keep: components["schemas"]["ResolvedKeep"];
         };
         /**
-         * @description Limits of the job. A reached limit stops the job with the reason `budget_reached`. `resume` grants the whole limits
-         *     again.
+         * @description Limits of the job. A job that reaches a limit stops with the reason `budget_reached`. `resume` grants the whole
+         *     limits again.
          */
         LimitsSpec: {
-            /** @description Maximum time in seconds for which the job holds slots. */
+            /** @description Maximum time in seconds that the job holds slots. */
             max_runtime?: number;
-            /** @description Maximum time in seconds that the job waits for slots without interruption. */
+            /** @description Maximum uninterrupted wait for slots, in seconds. */
             max_wait?: number;
-            /** @description Maximum cost of its slots, at the price per rank-hour that the workers report. */
+            /** @description Maximum cost of the job's slots, at the price per rank-hour that the workers report. */
             max_cost?: number;
             /**
-             * @description Action at a limit. A job that pauses saves first; a cancelled job keeps its existing checkpoints.
+             * @description `pause` saves first, then pauses the job. `cancel` keeps the existing checkpoints.
              * @default pause
              * @enum {string}
              */
@@ -2824,16 +2809,16 @@ export interface components {
         };
         /** @description Limits of the job, with every field; an absent limit is unlimited. */
         ResolvedLimits: WithRequired<components["schemas"]["LimitsSpec"], "on_limit">;
-        /** @description Handling of errors and preemptions. */
+        /** @description Errors and preemptions that the job survives. */
         RetrySpec: {
             /**
-             * @description Number of consecutive errors without a new checkpoint that the job survives.
+             * @description Number of consecutive errors without a new checkpoint.
              * @default 3
              */
             max_errors?: number;
             /**
-             * @description Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; the next one pauses it
-             *     at its checkpoint, with the reason `preemption_limit`. `resume` resets the count. null: any number.
+             * @description Number of preemptions (a spot notice, a scale-in, a job of higher priority). The next one pauses the job
+             *     with the reason `preemption_limit`. `resume` resets the count. `null`: any number.
              * @default null
              */
             preemptions?: number | null;
@@ -2841,14 +2826,14 @@ export interface components {
         /** @description Handling of errors and preemptions, with every field. */
         ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors" | "preemptions">;
         /**
-         * @description `trained`: the weights as trained. `ema`: their average, of a job with `train.ema`; parameters that were not trained
-         *     are as they are.
+         * @description `trained`: the weights as trained. `ema`: their average, of a job with `train.ema`; parameters that were not
+         *     trained keep their values.
          * @enum {string}
          */
         ExportWeights: "trained" | "ema";
         /**
-         * @description `true` also writes the metrics of the training, up to the exported step, into the folder of the weights, as an event
-         *     file of TensorBoard.
+         * @description `true` also writes the metrics of the training, up to the exported step, as a TensorBoard event file into the
+         *     folder of the weights.
          * @default false
          */
         ExportTensorboard: boolean;
@@ -2869,8 +2854,8 @@ export interface components {
             /** @default trained */
             weights?: components["schemas"]["ExportWeights"];
             /**
-             * @description Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused without it: that of the
-             *     newest evaluation that improved. `last`, the default otherwise: that of the last trained step.
+             * @description Checkpoint to export. `best`: the newest evaluation that improved. It needs `train.early_stopping`, and is
+             *     the default with it. `last`: the last trained step, the default otherwise.
              * @enum {string}
              */
             checkpoint?: "best" | "last";
@@ -2894,8 +2879,8 @@ export interface components {
         /** @description Webhooks of the job, with every field. */
         ResolvedNotify: WithRequired<components["schemas"]["NotifySpec"], "webhooks">;
         /**
-         * @description An experiment tracker, and the run that the job has there. `mlflow` needs `experiment`, and exactly one of `server`
-         *     and `url`; `wandb` needs `server` and `project`. A field of another type is refused.
+         * @description An experiment tracker, and the run of the job there. `mlflow` needs `experiment`, and exactly one of `server`
+         *     and `url`. `wandb` needs `server` and `project`. A field of another type is refused.
          */
         Integration: {
             /**
@@ -2909,27 +2894,27 @@ export interface components {
              */
             server?: string;
             /**
-             * @description `mlflow`: URL of a server that needs no credentials. The operator allows `http` and addresses that are not
-             *     public, as for webhooks; other addresses are refused.
+             * @description `mlflow`: URL of a server without credentials. `http` and addresses that are not public need the operator's
+             *     permission, as for webhooks.
              * @example https://mlflow.example.com
              */
             url?: string;
             /**
-             * @description `mlflow`: name of the experiment; it is created if it does not exist.
+             * @description `mlflow`: name of the experiment, which is created if it does not exist.
              * @example language-models
              */
             experiment?: string;
             /**
-             * @description `wandb`: user or team that owns the project; by default the default entity of the API key.
+             * @description `wandb`: user or team that owns the project; the default entity of the API key by default.
              * @example my-team
              */
             entity?: string;
             /**
-             * @description `wandb`: name of the project; it is created if it does not exist.
+             * @description `wandb`: name of the project, which is created if it does not exist.
              * @example language-models
              */
             project?: string;
-            /** @description Name of the run; by default the name of the job, or its id if it has none. */
+            /** @description Name of the run; the name of the job by default, or its id. */
             run_name?: string;
         } & (unknown | unknown);
         /**
@@ -3375,10 +3360,9 @@ export interface components {
          */
         ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral";
         /**
-         * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of a family that `model_type` names. An absent
-         *     field has the default of transformers; a field without effect on the computation is accepted; a field that would
-         *     change the mathematics in an unsupported way, or an unknown field, is refused by name. `docs/models.md` lists the
-         *     fields of each family.
+         * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
+         *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change
+         *     the mathematics in an unsupported way. `docs/models.md` has the fields of each family.
          * @example {
          *       "model_type": "llama",
          *       "hidden_size": 256,
@@ -3394,26 +3378,23 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description Initial state instead of fresh weights: a committed checkpoint of a model with the same parameters, an uploaded
-         *     model, or a model in a bucket. Exactly one of `checkpoint`, `model` and `uri`; a string is a short form for that
-         *     value alone.
+         * @description Initial state in place of random weights: a committed checkpoint of a model with the same parameters, an
+         *     uploaded model, or a model in a bucket. Set exactly one; a string is short for that value alone.
          */
         InitFromSpec: {
             checkpoint?: components["schemas"]["CheckpointId"];
             model?: components["schemas"]["ModelId"];
             /**
-             * @description Folder of a Hugging Face model in a bucket that the operator allows, `s3://bucket/folder`, as `uri` of `POST
-             *     /v1/models`; the key needs the scope `models`. The server copies the folder before it records the job, unless
-             *     the project has a model that was copied from the same content (equal names, sizes and ETags of its files). The
-             *     resolved document names the model.
+             * @description Folder of a Hugging Face model in a bucket that the operator allows, `s3://bucket/folder`; the key needs the
+             *     scope `models`. The server copies the folder, and the resolved document names the model.
              * @example s3://my-data/models/mine
              */
             uri?: components["schemas"]["S3Uri"];
             restore?: components["schemas"]["Restore"];
         } | string;
         /**
-         * @description The model: exactly one of `preset` and `config`, and the source of the initial weights. With `init_from.model` or
-         *     `init_from.uri` both may be absent; the configuration is then that of the initial model.
+         * @description The model and the source of its initial weights. Set exactly one of `preset` and `config`. Both are optional
+         *     with `init_from.model` or `init_from.uri`, whose configuration is the default.
          */
         ModelSpec: {
             preset?: components["schemas"]["PresetName"];
@@ -3422,9 +3403,8 @@ export interface components {
             quantization?: components["schemas"]["Quantization"];
         };
         /**
-         * @description An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines. The server
-         *     translates it when the job is created; it is not part of the resolved document. A key without an equivalent is
-         *     refused by name; `docs/deepspeed.md` has the table.
+         * @description An existing DeepSpeed configuration, in place of the fields of `train` and `zero` that it defines. The resolved
+         *     document has the translation. A key without an equivalent is refused; see `docs/deepspeed.md`.
          * @example {
          *       "train_batch_size": 16,
          *       "train_micro_batch_size_per_gpu": 4,
@@ -3451,8 +3431,8 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * @description Document of a training job. Every field but `model`, `data` and `train.steps` or `train.epochs` has a default. With a
-         *     `deepspeed_config` its scheduler may define the number of steps.
+         * @description A training job. `model`, `data` and either `train.steps` or `train.epochs` are required. Every other field has a
+         *     default.
          */
         JobSpec: {
             name?: components["schemas"]["Name"];
@@ -4563,9 +4543,9 @@ export interface components {
             usage: components["schemas"]["SampleUsage"];
         };
         /**
-         * @description `safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a folder
-         *     of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the optimizer state
-         *     and its number of steps in DeepSpeed's universal checkpoint layout.
+         * @description `safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a
+         *     folder of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the optimizer state and its
+         *     step count, as DeepSpeed's universal checkpoint.
          * @default safetensors
          * @enum {string}
          */

@@ -1,4 +1,4 @@
-import type { TextKind } from '../tokenizer/tokenizer.js';
+import type { TextKind } from '../tokenizer/token-decoder.js';
 import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
@@ -11,6 +11,7 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
   readonly begin_text = null;
   readonly variables = {};
   readonly special_texts = null;
+  readonly decoder_table = null;
 
   encodeDocument(text: string): Tokens {
     return new Uint16Array(new TextEncoder().encode(text));

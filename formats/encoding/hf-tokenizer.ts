@@ -1,7 +1,8 @@
 import { SPECIAL_TOKENS_FILE, TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../models/documents.js';
 import { jsonObject } from '../models/read-document.js';
 import { specialTokensOf, vocabSizeOf } from '../models/tokenizer.js';
-import { type SpecialTokens, type TextKind, Tokenizer } from '../tokenizer/tokenizer.js';
+import type { DecoderTable, TextKind } from '../tokenizer/token-decoder.js';
+import { type SpecialTokens, Tokenizer } from '../tokenizer/tokenizer.js';
 import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
@@ -72,15 +73,16 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     return this.encode(text, literal);
   }
 
-  /** Decodes the tokens together with the prompt, because alone they may lose a space before their first word. */
+  get decoder_table(): DecoderTable {
+    return this.tokenizer.decoder_table;
+  }
+
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string {
-    const before = this.tokenizer.decode(prompt);
-    const text = this.tokenizer.decode([...prompt, ...tokens]);
-    return text.startsWith(before) ? text.slice(before.length) : this.tokenizer.decode(tokens);
+    return this.tokenizer.decoder.decodeAfter(prompt, tokens);
   }
 
   textKind(token: number): TextKind {
-    return this.tokenizer.textKind(token);
+    return this.tokenizer.decoder.textKind(token);
   }
 
   /** Encodes a rendered chat. The library returns no offsets, so they are derived from the tokens' content. */

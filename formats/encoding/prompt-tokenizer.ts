@@ -1,8 +1,15 @@
-import type { TextKind } from '../tokenizer/tokenizer.js';
+import type { DecoderTable, TextKind } from '../tokenizer/token-decoder.js';
 import type { RenderedText } from './chat-template.js';
 
+/** Decodes the tokens of answers. */
+export interface AnswerDecoder {
+  /** Decodes tokens that follow others; special tokens have no text. */
+  decodeAfter(prompt: readonly number[], tokens: readonly number[]): string;
+  textKind(token: number): TextKind;
+}
+
 /** Tokenizer interface for samples. */
-export interface PromptTokenizer {
+export interface PromptTokenizer extends AnswerDecoder {
   /** Exclusive upper bound of the token ids. */
   readonly vocab_size: number;
   /** Token that ends a document; null if there is none. */
@@ -15,7 +22,6 @@ export interface PromptTokenizer {
   readonly special_texts: RegExp | null;
   /** Encodes a rendered chat without adding special tokens. */
   encodeChat(text: RenderedText): number[];
-  /** Decodes tokens that follow the prompt's; special tokens have no text. */
-  decodeAfter(prompt: readonly number[], tokens: readonly number[]): string;
-  textKind(token: number): TextKind;
+  /** What decodes its tokens; null: each token is a byte. */
+  readonly decoder_table: DecoderTable | null;
 }

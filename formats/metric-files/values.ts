@@ -16,10 +16,12 @@ const SCALARS = [
 ] as const;
 
 /** A value with its name, such as `loss` or `preference/margin`; null for one that is not finite. */
-type NamedValue = readonly [name: string, value: number | null];
+export type NamedValue = readonly [name: string, value: number | null];
 
 /** Returns the values that an item has, by the names that the contract documents. */
-export function valuesOf(metric: JobMetric): NamedValue[] {
+export function valuesOf(
+  metric: Omit<JobMetric, 'seq' | 'position' | 'kind' | 'epoch' | 'at'>,
+): NamedValue[] {
   const values: NamedValue[] = [];
   const add = (prefix: string, group: Readonly<Record<string, number | null>> = {}) => {
     for (const name in group) values.push([prefix + name, group[name] ?? null]);

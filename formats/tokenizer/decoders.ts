@@ -6,17 +6,39 @@ import { prependScheme } from './pre-tokenizers.js';
 /** Function from tokens to parts of a text. */
 export type Decoder = (tokens: readonly string[]) => string[];
 
-/** @throws ZerofleetError `tokenizer_invalid` */
-export function decoderOf(component: Component): Decoder {
+/** Greatest number of decoders in a sequence. */
+const MAX_DECODERS = 16;
+/** Greatest growth of a text by all decoders of a sequence. */
+const MAX_GROWTH = 16;
+
+/** What the decoders of a tokenizer have used up of the limits. */
+interface Used {
+  decoders: number;
+  growth: number;
+}
+
+/**
+ * Returns a decoder whose time and memory are linear in the texts of the tokens: it has no regular expression, which may backtrack, few
+ * parts, and little growth, which multiplies from part to part.
+ * @throws ZerofleetError `tokenizer_invalid`
+ */
+export function decoderOf(component: Component, used: Used = { decoders: 0, growth: 1 }): Decoder {
   const { type } = component;
   const make = KINDS[type];
   if (!make) throw component.unread(`the decoder ${type}`);
-  return make(component);
+  used.decoders += 1;
+  if (used.decoders > MAX_DECODERS)
+    throw component.unread(`a sequence of more than ${MAX_DECODERS} decoders`);
+  const decoder = make(component, used);
+  if (used.growth > MAX_GROWTH)
+    throw component.unread(`a sequence of decoders that makes a text over ${MAX_GROWTH} times as long`);
+  return decoder;
 }
 
-const KINDS: Readonly<Record<string, (component: Component) => Decoder>> = {
-  BPEDecoder: (component) => {
+const KINDS: Readonly<Record<string, (component: Component, used: Used) => Decoder>> = {
+  BPEDecoder: (component, used) => {
     const suffix = component.string('suffix');
+    if (suffix === '') used.growth *= 2;
     return (tokens) =>
       tokens.map((token, index) => token.replaceAll(suffix, index === tokens.length - 1 ? '' : ' '));
   },
@@ -28,18 +50,23 @@ const KINDS: Readonly<Record<string, (component: Component) => Decoder>> = {
     const drops = prependScheme(component) !== 'never';
     return (tokens) => tokens.map((token, index) => token.replaceAll(sign, index === 0 && drops ? '' : ' '));
   },
-  Replace: (component) => {
+  Replace: (component, used) => {
+    const replaced = component.component('pattern').value('String');
+    if (typeof replaced !== 'string') throw component.unread('a decoder with a regular expression');
+    used.growth *= Math.max(1, component.string('content').length / Math.max(1, replaced.length));
     const change = replace(component);
     return (tokens) => tokens.map(change);
   },
-  Sequence: (component) => {
-    const parts = component.components('decoders').map(decoderOf);
+  Sequence: (component, used) => {
+    const parts = component.components('decoders').map((part) => decoderOf(part, used));
     return (tokens) => parts.reduce((decoded, part) => part(decoded), [...tokens]);
   },
   Strip: strip,
-  WordPiece: (component) => {
+  WordPiece: (component, used) => {
     const prefix = component.string('prefix');
     const clean = component.boolean('cleanup') ? cleaned : (token: string) => token;
+    // A space before a token of one character.
+    used.growth *= 2;
     return (tokens) =>
       tokens.map((token, index) => {
         if (index === 0) return clean(token);

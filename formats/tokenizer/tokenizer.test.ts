@@ -39,6 +39,7 @@ const REFUSED: readonly RegExp[] = [
   /pre-tokenizer UnicodeScripts is not supported/,
   /model WordLevel is not supported/,
   /decoder CTC is not supported/,
+  /decoder: a decoder with a regular expression is not supported/,
   /dropout, which merges at random, is not supported/,
   /prepend_scheme "first" behind Metaspace or ByteLevel is not supported/,
   /prepend_scheme "first" with a normalizer that may drop the beginning/,
@@ -115,9 +116,34 @@ t.test('added tokens and post-processors', async (t) => {
         t.strictSame(tokenizer.encode(text, 'text'), as_text, `${what}, special tokens as text`);
         t.strictSame([...before, ...tokenizer.encode(text, 'parsed'), ...after], whole, `${what}, whole`);
         // The library shows special tokens changed by a normalizer; here no special token is part of a text.
-        if (!changesSpecial(tokenizer)) t.equal(tokenizer.decode(ids), decoded, `${what}, decoded`);
+        if (!changesSpecial(tokenizer)) t.equal(tokenizer.decoder.decode(ids), decoded, `${what}, decoded`);
       }
   }
+});
+
+t.test('what would decode for a long time is refused', async (t) => {
+  const file = golden.tokenizers.find((each) => !('error' in each))?.file;
+  const replaceBy = (content: string) => ({ type: 'Replace', pattern: { String: 'a' }, content });
+  const sequence = (count: number, content: string) => ({
+    type: 'Sequence',
+    decoders: Array<object>(count).fill(replaceBy(content)),
+  });
+  const make = (parts: object) => () => new Tokenizer({ ...file, ...parts });
+  t.doesNotThrow(make({ decoder: sequence(4, 'aa') }));
+  t.doesNotThrow(make({ decoder: sequence(15, 'b') }));
+  t.throws(make({ decoder: sequence(5, 'aa') }), /over 16 times as long/);
+  t.throws(make({ decoder: replaceBy('a'.repeat(17)) }), /over 16 times as long/);
+  t.throws(make({ decoder: sequence(16, 'b') }), /a sequence of more than 16 decoders/);
+  const nested = (depth: number): object =>
+    depth === 0 ? { type: 'Fuse' } : { type: 'Sequence', decoders: [nested(depth - 1)] };
+  t.throws(make({ decoder: nested(2000) }), /a sequence of more than 16 decoders/);
+  const vocab = (length: number) => ({
+    added_tokens: [],
+    post_processor: null,
+    model: { type: 'BPE', vocab: { a: 0, ['b'.repeat(length)]: 1 }, merges: [] },
+  });
+  t.doesNotThrow(make(vocab(1024)));
+  t.throws(make(vocab(1025)), /the token 1 has 1025 characters; at most 1024 are supported/);
 });
 
 function changesSpecial({ added }: Tokenizer): boolean {

@@ -11,13 +11,14 @@ import {
   type Section,
   TokenFinder,
 } from './added-tokens.js';
-import { type Decoder, decoderOf, isByteToken } from './decoders.js';
-import { Component } from './fields.js';
+import { Component, refused } from './fields.js';
 import { modelOf } from './models.js';
 import { type Normalizer, normalizerOf } from './normalizers.js';
 import { type Around, aroundOf } from './post-processors.js';
 import { type PreTokenizer, prependScheme, preTokenizerOf } from './pre-tokenizers.js';
+import { type DecoderTable, TokenDecoder } from './token-decoder.js';
 import type { TokenModel } from './token-model.js';
+import type { Vocabulary } from './vocabulary.js';
 
 /**
  * Places of a text where special tokens are recognized: everywhere, nowhere, or wherever none of these
@@ -25,20 +26,21 @@ import type { TokenModel } from './token-model.js';
  */
 export type SpecialTokens = 'parsed' | 'text' | readonly number[];
 
-/** How a token becomes text: not at all, as a byte whose text depends on the bytes beside it, or as text. */
-export type TextKind = 'none' | 'byte' | 'text';
+/** Greatest number of characters of a token with text: the longest ones of known vocabularies have some hundred. */
+const MAX_TOKEN_TEXT = 1024;
 
 export class Tokenizer {
   /** Tokens that the post-processor adds around a text. */
   readonly around: Around;
   readonly added: readonly AddedToken[];
+  private made_decoder: TokenDecoder | null = null;
+  private readonly decoder_component: unknown;
   private readonly added_by_id: ReadonlyMap<number, AddedToken>;
   private readonly as_written: TokenFinder;
   private readonly normalized: TokenFinder;
   private readonly normalize: Normalizer;
   private readonly divide: PreTokenizer;
   private readonly model: TokenModel;
-  private readonly decoder: Decoder | null;
 
   /**
    * @param file `tokenizer.json` with ids checked by `vocabSizeOf`
@@ -52,8 +54,6 @@ export class Tokenizer {
     this.divide = preTokenizerOf(part('pre_tokenizer'));
     this.model = modelOf(new Component(root.value('model'), 'model'));
     this.around = aroundOf(part('post_processor'));
-    const decoder = part('decoder');
-    this.decoder = decoder && decoderOf(decoder);
     const added = root.value('added_tokens') === null ? [] : root.list('added_tokens');
     this.added = addedTokensOf(
       added.map((token, index) => new Component(token, `added_tokens[${index}]`)),
@@ -61,6 +61,9 @@ export class Tokenizer {
       this.normalize,
     );
     this.added_by_id = new Map(this.added.map((token) => [token.id, token]));
+    this.decoder_component = root.value('decoder');
+    // Training decodes nothing, so the table is only checked.
+    new TokenDecoder(this.decoder_table);
     const later = this.added.filter(({ normalized }) => normalized !== null);
     const at_once = this.added.filter(({ normalized }) => normalized === null);
     this.as_written = new TokenFinder(at_once, ({ content }) => content);
@@ -78,24 +81,14 @@ export class Tokenizer {
     return ids;
   }
 
-  /** Returns the text of tokens. Special tokens and unknown ids have none. */
-  decode(ids: readonly number[]): string {
-    const tokens = ids.flatMap((id) => this.shown(id) ?? []);
-    return this.decoder ? this.decoder(tokens).join('') : tokens.join(' ');
+  /** Decodes its tokens. */
+  get decoder(): TokenDecoder {
+    this.made_decoder ??= new TokenDecoder(this.decoder_table);
+    return this.made_decoder;
   }
 
-  /** Returns how a token becomes text. */
-  textKind(id: number): TextKind {
-    const shown = this.shown(id);
-    if (shown === undefined) return 'none';
-    return isByteToken(shown) ? 'byte' : 'text';
-  }
-
-  /** Returns what the decoder gets of a token, if anything. */
-  private shown(id: number): string | undefined {
-    const added = this.added_by_id.get(id);
-    if (added === undefined) return this.model.vocabulary.token(id);
-    return added.special ? undefined : (added.normalized ?? added.content);
+  get decoder_table(): DecoderTable {
+    return { texts: textsOf(this.model.vocabulary, this.added), decoder: this.decoder_component };
   }
 
   id(token: string): number | null {
@@ -152,6 +145,19 @@ export class Tokenizer {
     const first = String.fromCodePoint(raw.codePointAt(0) ?? 0);
     return this.normalize(first) !== '';
   }
+}
+
+/** Returns what the decoder gets of each token with text. @throws ZerofleetError `tokenizer_invalid` */
+function textsOf(vocabulary: Vocabulary, added: readonly AddedToken[]): Map<number, string> {
+  const texts = new Map<number, string>();
+  for (const [text, id] of vocabulary.ids) texts.set(id, text);
+  for (const { id, special, normalized, content } of added)
+    if (special) texts.delete(id);
+    else texts.set(id, normalized ?? content);
+  for (const [id, { length }] of texts)
+    if (length > MAX_TOKEN_TEXT)
+      throw refused(`the token ${id} has ${length} characters; at most ${MAX_TOKEN_TEXT} are supported`);
+  return texts;
 }
 
 function rule(special: SpecialTokens): MaySpecial {

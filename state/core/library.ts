@@ -76,7 +76,7 @@ const COMMANDS_OF = {
     'take_samples',
     'tell_sample',
   ],
-  streams: ['append_event', 'append_logs', 'read_stream', 'report'],
+  streams: ['append_event', 'append_logs', 'read_blocks', 'read_metrics', 'read_stream', 'report'],
   webhooks: [
     'add_delivery',
     'change_webhook',

@@ -10,7 +10,10 @@ import {
   type ReportedProgress,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { stepLine } from '../../formats/metric-files/step-lines.js';
+import { type NamedValue, valuesOf } from '../../formats/metric-files/values.js';
 import { nowText, type StoreContext } from '../core/context.js';
+import { METRICS_PER_BLOCK } from '../streams/metric-blocks.js';
 import { type FinishOptions, finish, statesBefore } from './finish.js';
 import { jobOf, type RecordReply } from './record.js';
 
@@ -43,6 +46,8 @@ export interface EventInput {
 
 /** Approximate number of metrics kept per job; older ones are dropped. */
 export const METRICS_KEPT = 100_000;
+/** Values that no curve shows: MetricName in the contract has none of them. */
+const UNSHOWN = /^(seconds|trust_ratios)\//;
 /** Approximate number of log lines kept per job; older ones are dropped. */
 export const LOGS_KEPT = 10_000;
 
@@ -116,11 +121,13 @@ export function jobExecution(context: StoreContext) {
         job_id: jobId,
         execution,
         metrics: metrics.map((metric) => {
-          return { step: metric.step, text: metricText(metric, epochOf(execution), at) };
+          const text = metricText(metric, epochOf(execution), at);
+          return { step: metric.step, text, values: valueTexts(metric), line_bytes: stepLine(metric).length };
         }),
         progress: progress ? JSON.stringify(progress) : undefined,
         batch,
         keep: METRICS_KEPT,
+        block: METRICS_PER_BLOCK,
         at,
       });
       return Number(seq);
@@ -229,6 +236,16 @@ function patchFields(patch: TransitionPatch): Record<string, string> {
     if (value !== undefined) fields[name] = value === null ? '' : String(value);
   }
   return fields;
+}
+
+/** Finite values whose extremes a curve shows, as exact texts. */
+function valueTexts(metric: MetricInput): Record<string, string> {
+  const isShown = ([name, value]: NamedValue) => value !== null && !UNSHOWN.test(name);
+  return Object.fromEntries(
+    valuesOf(metric)
+      .filter(isShown)
+      .map(([name, value]) => [name, String(value)]),
+  );
 }
 
 function metricText(metric: MetricInput, epoch: number, now: string): string {

@@ -146,11 +146,16 @@ t.test('messages are read once, in their order, and are bounded in bytes', async
   const messages = key('sample-caller:caller:messages');
   t.ok(Number(await redis.memory('USAGE', messages, 'SAMPLES', 0)) < 12 * (1 << 20));
   const first = await store.readMessages('caller', null);
-  t.equal(first.length, 8);
+  t.equal(first.length, 1, 'a large one is read alone');
   t.equal(await store.tellSample('id', 'w', TEXT), 'full', 'until it reads on');
   t.strictSame(await store.readMessages('caller', null), first, 'a lost answer is read again');
-  const { position = '' } = first.at(-1) ?? {};
-  t.strictSame(await store.readMessages('caller', position), []);
+  let position = '';
+  let count = 0;
+  for (let read = first; read.length > 0; read = await store.readMessages('caller', position)) {
+    count += read.length;
+    position = read.at(-1)?.position ?? '';
+  }
+  t.equal(count, told);
   t.equal(await redis.xlen(messages), 0);
   t.equal(await store.tellSample('id', 'w', END), 'told');
   t.match(await store.readMessages('caller', position), [{ id: 'id', message: END }]);

@@ -47,8 +47,9 @@ const MAX_WAITING = 1_000;
 const MAX_LOST_WORKERS = 3;
 /** Unread messages of a caller. */
 const MAX_UNREAD_BYTES = 8 * 1024 ** 2;
-/** Messages that are read at once: a caller must not be busy with them for long. */
-const READ_BATCH = 8;
+/** Messages that are read at once, and their bytes: a caller must not be busy with them for long. */
+const READ_BATCH = 64;
+const READ_BYTES = 64 * 1024;
 
 /**
  * Requests for samples, from the process that asks (the caller) to a worker of a pool, and the messages of
@@ -121,12 +122,13 @@ export function sampleRequests({ redis, prefix, commands, subscriptions }: Store
     },
 
     /**
-     * Reads messages to a caller, and removes those up to `after`, which it has read. A caller that does not
-     * read for a minute is gone.
+     * Reads some messages to a caller, at least one if there are any, and removes those up to `after`, which it
+     * has read. A caller that does not read for a minute is gone.
      * @param after position of the last message; null before the first one
      */
     async readMessages(caller: string, after: string | null): Promise<ReadMessage[]> {
-      const read = await commands.run('read_messages', { caller, after: after ?? '', limit: READ_BATCH });
+      const limits = { limit: READ_BATCH, max_bytes: READ_BYTES };
+      const read = await commands.run('read_messages', { caller, after: after ?? '', ...limits });
       return (read as [string, string, string][]).map(([position, id, message]) => ({
         position,
         id,

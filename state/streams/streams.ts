@@ -1,14 +1,9 @@
 import type { JobEvent, JobLog, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { jobKey, redisCall, type StoreContext } from '../core/context.js';
+import { type MetricBlock, readBlocks, type SeqRange, type StepRange } from './metric-blocks.js';
 import { formatPosition, parsePosition } from './stream-position.js';
 
 export type StreamKind = StreamEntry['kind'];
-
-/** Steps from `from` to `to`, both included. */
-export interface StepRange {
-  from: number;
-  to: number;
-}
 
 interface WaitOptions {
   timeoutMs: number;
@@ -84,6 +79,26 @@ export function jobStreams(context: StoreContext) {
     },
 
     /**
+     * Returns all blocks of the job's metrics, oldest first, with the extremes of some names. Metrics may follow
+     * the last block meanwhile.
+     */
+    readBlocks: (
+      jobId: string,
+      names: readonly string[],
+    ): Promise<{ stream: string; blocks: MetricBlock[] }> => readBlocks(context, jobId, names),
+
+    /**
+     * Returns metrics by their numbers, in the order of the ranges. Dropped metrics are left out.
+     * @param stream of `readBlocks`
+     * @throws ZerofleetError `position_lost` when the job has another stream
+     */
+    async readMetrics(job_id: string, stream: string, ranges: readonly SeqRange[]): Promise<JobMetric[]> {
+      if (ranges.length === 0) return [];
+      const [entries] = await context.commands.run('read_metrics', { job_id, stream, ranges });
+      return (entries as RawEntry[]).map(([id, fields]) => metricOf(placeOf(stream, id), fields));
+    },
+
+    /**
      * Waits until the stream has an entry after a position, or no such position.
      * @returns false when `timeoutMs` passed or `signal` was aborted first
      */
@@ -123,13 +138,16 @@ interface ReadCall extends Record<string, unknown> {
 /** Runs read_stream. Each of its lists holds the first `limit` of its kind, so the first `limit` of all are among them. */
 async function read({ commands }: StoreContext, call: ReadCall): Promise<StreamEntry[]> {
   const [stream, ...lists] = await commands.run('read_stream', call);
-  const placeOf = (id: string): Place => {
-    const [seq = 0, stamp = 0] = id.split('-').map(Number);
-    return { seq, position: formatPosition({ stream: stream as string, seq, stamp }) };
-  };
   return call.kinds.flatMap((kind, i) =>
-    ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) => ENTRY_OF[kind](placeOf(id), fields)),
+    ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) =>
+      ENTRY_OF[kind](placeOf(stream as string, id), fields),
+    ),
   );
+}
+
+function placeOf(stream: string, id: string): Place {
+  const [seq = 0, stamp = 0] = id.split('-').map(Number);
+  return { seq, position: formatPosition({ stream, seq, stamp }) };
 }
 
 function positionOf(text: string | null) {

@@ -269,6 +269,24 @@ t.test('errors include advice', async (t) => {
   t.match(await zerofleet(['--help']), { code: 0, out: /Usage: zerofleet/ });
 });
 
+t.test('the rates of groups of parameters are overridden', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const param_groups = [
+    { match: 'lm_head.*', lr: 0.002 },
+    { match: '*norm*', weight_decay: 0.1 },
+  ];
+  const { id } = await stack.createJob({ train: { steps: 9, optimizer: { type: 'adamw', param_groups } } });
+  const override = async (...args: string[]) => zerofleet(['override', id, '--step', '3', ...args]);
+  t.match(await override('--group-lr', 'lm_head.*=1e-4', '--lr', '1e-3'), { code: 0 });
+  t.match(await override('--group-lr', '*norm*=0', '--group-lr', 'lm_head.*=share'), {
+    code: 0,
+    out: `${id}  queued  [{"step":3,"lr":0.001,"group_lr":{"lm_head.*":null,"*norm*":0}}]`,
+  });
+  for (const wrong of ['lm_head.*', 'lm_head.*=', '=1', 'lm_head.*=fast'])
+    t.match(await override('--group-lr', wrong), { code: 2, err: /write match=rate, or match=share/ }, wrong);
+  t.match(await override('--group-lr', 'embed*=1'), { code: 1, err: /group_lr/ });
+});
+
 t.test('a job is updated, retried and deleted', async (t) => {
   const { stack, zerofleet } = await start(t);
   const job = await stack.createJob({ labels: { team: 'a' }, train: { steps: 9 } });
@@ -280,7 +298,7 @@ t.test('a job is updated, retried and deleted', async (t) => {
     code: 0,
     out: /queued {2}priority -5 {2}ranks 1 to 3, 2 preferred {2}kind=b$/,
   });
-  t.match(await zerofleet(['override', id]), { code: 2, err: /--lr or --loss-scale/ });
+  t.match(await zerofleet(['override', id]), { code: 2, err: /--lr, --group-lr or --loss-scale/ });
   t.match(await zerofleet(['override', id, '--step', '1', '--lr', 'schedule']), { code: 0 });
   t.match(await zerofleet(['override', id, '--lr', '1e-4']), {
     code: 0,

@@ -1,4 +1,4 @@
-/** Generates requests to OpenAI's routes, most of them wrong somewhere. Ids are tokens, which the run replaces. */
+/** Generates requests to OpenAI's routes, valid ones and ones that are wrong somewhere. Ids are tokens, which the run replaces. */
 import fc, { type Arbitrary } from 'fast-check';
 import type { GeneratedRequest } from '../property/requests.js';
 import { idToken } from '../property/values.js';
@@ -6,6 +6,7 @@ import { idToken } from '../property/values.js';
 type Method = 'GET' | 'POST' | 'DELETE';
 
 const MODEL = `ft:tiny:default::${idToken('chat', 0)}`;
+const BASE = idToken('base', 0);
 const CHAT = {
   model: MODEL,
   messages: [{ role: 'user', content: 'is 2 even' }],
@@ -18,8 +19,8 @@ const CHAT = {
 };
 const COMPLETION = { model: MODEL, prompt: 'is 2', max_tokens: 3, logprobs: 2, seed: 4, top_p: 0.5 };
 const TRAINING = {
-  model: MODEL,
-  training_file: idToken('ds', 0),
+  model: BASE,
+  training_file: idToken('chats', 0),
   suffix: 'a',
   hyperparameters: { n_epochs: 1 },
   seed: 3,
@@ -32,40 +33,64 @@ const CREATION = {
   purpose: 'fine-tune',
   expires_after: null,
 };
-const PARTS = { part_ids: [`part_${'0'.repeat(26)}`], md5: '0'.repeat(32) };
+const PARTS = { part_ids: [idToken('part', 0)], md5: null };
+/** A form with one part of an upload. */
+export const FORM = {
+  type: 'multipart/form-data; boundary=zf',
+  of: (content: string) =>
+    `--zf\r\ncontent-disposition: form-data; name="data"; filename="part"\r\n\r\n${content}\r\n--zf--\r\n`,
+};
 
-/** A document with some fields replaced, left out or added. */
+/** A document, or one with some fields replaced, left out or added. */
 function mutated(document: object): Arbitrary<string> {
   const names = Object.keys(document);
   const change = fc.record({
     name: fc.oneof(fc.constantFrom(...names), fc.string()),
     value: fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined }),
   });
-  return fc.array(change, { maxLength: 3 }).map((changes) => {
+  const changed = fc.array(change, { minLength: 1, maxLength: 3 }).map((changes) => {
     const copy: Record<string, unknown> = { ...document };
     for (const { name, value } of changes) copy[name] = value;
     return JSON.stringify(copy);
   });
+  return fc.oneof(fc.constant(JSON.stringify(document)), changed);
 }
 
 const at = (...paths: string[]) => fc.constantFrom(...paths);
-const token = fc.nat({ max: 3 }).chain((n) => at('job', 'ds', 'chat', 'up').map((kind) => idToken(kind, n)));
-const id = fc
-  .oneof(
-    { weight: 3, arbitrary: fc.oneof(token, at(MODEL, `file-results-${idToken('job', 0)}`, 'ftjob-abc')) },
-    { weight: 1, arbitrary: fc.string({ maxLength: 40 }) },
-  )
-  .map(encodeURIComponent);
-const query = fc
-  .record(
-    {
-      limit: fc.oneof(fc.integer({ min: 1, max: 100 }).map(String), fc.string()),
-      after: fc.oneof(id, fc.string()),
-      order: at('asc', 'desc'),
-    },
-    { requiredKeys: [] },
-  )
-  .map((fields) => `?${new URLSearchParams(fields as Record<string, string>)}`);
+const OTHER = [MODEL, 'ftjob-abc', ...['job', 'ds', 'chat', 'upl'].map((kind) => idToken(kind, 0))];
+
+/** Ids of objects that a route has, for the most part. */
+const idsOf = (...known: ((n: number) => string)[]) =>
+  fc
+    .oneof(
+      { weight: 8, arbitrary: fc.nat({ max: 9 }).chain((n) => at(...known.map((idOf) => idOf(n)))) },
+      { weight: 1, arbitrary: at(...OTHER) },
+      { weight: 1, arbitrary: fc.string({ maxLength: 40 }) },
+    )
+    .map(encodeURIComponent);
+const of = (kind: string) => (n: number) => idToken(kind, n);
+const ids = {
+  files: idsOf(of('chats'), of('ds'), (n) => `file-results-${idToken('job', n)}`),
+  models: idsOf(of('base'), (n) => `ft:tiny:default::${idToken('chat', n)}`),
+  jobs: idsOf(of('job')),
+  uploads: idsOf(of('parted'), of('parted'), of('upl')),
+};
+const PATHS = { files: '/files', models: '/models', jobs: '/fine_tuning/jobs' };
+
+/** A query of a list, which may begin after an entry. */
+const query = (after: Arbitrary<string>) =>
+  fc
+    .record(
+      {
+        limit: fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 1, max: 100 }).map(String) }, fc.string()),
+        after: fc.oneof({ weight: 3, arbitrary: after }, fc.string()),
+        order: at('asc', 'desc'),
+      },
+      { requiredKeys: [] },
+    )
+    .map((fields) => `?${new URLSearchParams(fields as Record<string, string>)}`);
+const mostly = (text: string, other: Arbitrary<string>) =>
+  fc.oneof({ weight: 2, arbitrary: fc.constant(text) }, other);
 
 /** One generator per route, or per group of routes. */
 export function openaiRequests(): Map<string, Arbitrary<GeneratedRequest>> {
@@ -75,6 +100,7 @@ export function openaiRequests(): Map<string, Arbitrary<GeneratedRequest>> {
     method: Arbitrary<Method>,
     path: Arbitrary<string>,
     body?: Arbitrary<string>,
+    type = 'application/json',
   ) => {
     const operationId = `openai ${name}`;
     const content =
@@ -83,7 +109,7 @@ export function openaiRequests(): Map<string, Arbitrary<GeneratedRequest>> {
       operationId,
       method: request.method,
       url: `/openai/v1${request.path}`,
-      headers: request.body === undefined ? {} : { 'content-type': 'application/json' },
+      headers: request.body === undefined ? {} : { 'content-type': type },
       body: request.body,
     }));
     found.set(operationId, made as Arbitrary<GeneratedRequest>);
@@ -97,42 +123,47 @@ export function openaiRequests(): Map<string, Arbitrary<GeneratedRequest>> {
   add('completion', post, at('/completions'), mutated(COMPLETION));
   add('training', post, at('/fine_tuning/jobs'), mutated(TRAINING));
   add('upload', post, at('/uploads'), mutated(CREATION));
-  const ofUpload = fc.tuple(id, at('parts', 'complete', 'cancel'));
+  add(
+    'parts of an upload',
+    post,
+    ids.uploads.map((id) => `/uploads/${id}/parts`),
+    fc.oneof(fc.string().map(FORM.of), fc.string()),
+    FORM.type,
+  );
   add(
     'of an upload',
     post,
-    ofUpload.map(([of, what]) => `/uploads/${of}/${what}`),
+    fc.tuple(ids.uploads, at('complete', 'complete', 'cancel')).map(([id, what]) => `/uploads/${id}/${what}`),
     mutated(PARTS),
   );
-  const lists = fc.tuple(at('/files', '/models', '/fine_tuning/jobs'), query);
+  const kinds = Object.keys(PATHS) as (keyof typeof PATHS)[];
+  const oneOf = (pathOf: (kind: keyof typeof PATHS) => Arbitrary<string>, of = kinds) =>
+    fc.constantFrom(...of).chain(pathOf);
   add(
     'lists',
     get,
-    lists.map(([path, more]) => path + more),
+    oneOf((kind) => mostly('', query(ids[kind])).map((more) => PATHS[kind] + more)),
   );
-  const single = fc.tuple(at('/files/', '/models/', '/fine_tuning/jobs/'), id);
+  const objects = (kind: keyof typeof PATHS) => ids[kind].map((id) => `${PATHS[kind]}/${id}`);
+  add('objects', get, oneOf(objects));
   add(
-    'objects',
+    'contents',
     get,
-    single.map(([path, of]) => path + of),
+    ids.files.map((id) => `/files/${id}/content`),
   );
-  const ofJob = fc.tuple(id, at('events', 'checkpoints'), query);
   add(
     'of a job',
     get,
-    ofJob.map(([of, what, more]) => `/fine_tuning/jobs/${of}/${what}${more}`),
+    fc
+      .tuple(objects('jobs'), at('events', 'checkpoints'), mostly('', query(ids.jobs)))
+      .map(([path, what, more]) => `${path}/${what}${more}`),
   );
-  const acts = fc.tuple(id, at('cancel', 'pause', 'resume'));
   add(
     'acts on a job',
     post,
-    acts.map(([of, what]) => `/fine_tuning/jobs/${of}/${what}`),
+    fc.tuple(objects('jobs'), at('cancel', 'pause', 'resume')).map(([path, what]) => `${path}/${what}`),
   );
-  add(
-    'deletion',
-    remove,
-    fc.tuple(at('/models/', '/files/'), id).map(([path, of]) => path + of),
-  );
+  add('deletion', remove, oneOf(objects, ['models', 'files']));
   const wild = fc.oneof(fc.webPath(), at('/embeddings', '/responses', '/files', '/models'));
   add(
     'anything',

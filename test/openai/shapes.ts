@@ -7,6 +7,7 @@ import type { FineTuningJobCheckpoint } from 'openai/resources/fine-tuning/jobs/
 import type { FineTuningJob, FineTuningJobEvent } from 'openai/resources/fine-tuning/jobs/jobs';
 import type { Model } from 'openai/resources/models';
 import type { Upload } from 'openai/resources/uploads';
+import type { UploadPart } from 'openai/resources/uploads/parts';
 import { Check, type TSchema, Type } from '../../platform/schema.js';
 
 const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()]);
@@ -38,6 +39,7 @@ const SHAPES: Readonly<Record<string, TSchema>> = {
     status: text,
     file: nullable(anything),
   }),
+  'upload.part': fieldsOf<UploadPart>({ id: text, created_at: whole, upload_id: text }),
   model: fieldsOf<Model>({ id: text, created: whole, owned_by: text }),
   'fine_tuning.job': fieldsOf<FineTuningJob>({
     id: text,

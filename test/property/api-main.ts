@@ -1,13 +1,15 @@
 /** The process that runs the API and nothing else, so that its event loop delay and memory are those of the API. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { ulid } from 'ulid';
-import { ADMIN_KEY, startTestStack, type TestStack } from '../../api/testing/stack.js';
+import { upload } from '../../api/testing/model-uploads.js';
+import { ADMIN_KEY, CHATS, startTestStack, type TestStack } from '../../api/testing/stack.js';
 import { claimAndTrain, servedCheckpoint } from '../../api/testing/training.js';
-import { type SampleReply, ZerofleetError } from '../../contracts/index.js';
-import { modelFolder, TINY_TOKENIZER } from '../../formats/testing/models.js';
+import { type Model, type SampleReply, ZerofleetError } from '../../contracts/index.js';
+import { modelFolder, TINY_TOKENIZER, tarOf } from '../../formats/testing/models.js';
 import { DatasetSources } from '../../platform/dataset-sources.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
+import { FORM } from '../openai/requests.js';
 import type { FromApi, Ids, Order } from './api-process.js';
 import { OPEN_BUCKET, OPEN_KEYS } from './values.js';
 
@@ -131,6 +133,7 @@ async function fill(stack: TestStack, known: Ids): Promise<Ids> {
   const checkpoints = (await store.listCheckpoints(running.id)).data;
   const share = `zf_share_${ulid()}${'s'.repeat(17)}`;
   await store.createShare(share, { job_id: running.id, description: 'for a review', life_ms: HOUR_MS });
+  const chats = [await stack.upload(CHATS, 'jsonl'), await stack.upload(CHATS, 'jsonl')];
   const key = await store.putApiKey(`zf_${ulid()}`, { name: 'other', scopes: ['jobs:read'] });
   return {
     job: [queued.id, running.id, ended.id],
@@ -140,8 +143,36 @@ async function fill(stack: TestStack, known: Ids): Promise<Ids> {
     chat: [(await servedCheckpoint(stack)).checkpoint.id],
     session: [await signIn(stack)],
     share: [share],
+    chats: chats.map(({ id }) => id),
+    base: [await uploadBase(stack)],
+    ...(await fillUpload(stack)),
     ...(await fillWebhook(stack, queued.id, known.wh ?? [])),
   };
+}
+
+/** @returns the id of a model with a chat template */
+async function uploadBase(stack: TestStack): Promise<string> {
+  const template = '{% for m in messages %}{{ m.content }}{% endfor %}';
+  const files = modelFolder().set('chat_template.jinja', Buffer.from(template));
+  return (await upload(stack, await tarOf(files), 'name=tiny')).json<Model>().id;
+}
+
+/** An upload of OpenAI's API with its only part. */
+async function fillUpload({ request }: TestStack): Promise<Ids> {
+  const post = async (url: string, payload: object | string, type = 'application/json') =>
+    (
+      await request({
+        method: 'POST',
+        url: `/openai/v1/uploads${url}`,
+        headers: { 'content-type': type },
+        payload,
+      })
+    ).json<{
+      id: string;
+    }>().id;
+  const file = { bytes: CHATS.length, filename: 'a.jsonl', mime_type: 'text/jsonl', purpose: 'fine-tune' };
+  const parted = await post('', file);
+  return { parted: [parted], part: [await post(`/${parted}/parts`, FORM.of(CHATS), FORM.type)] };
 }
 
 /** @returns the cookie of a new browser session */

@@ -50,7 +50,7 @@ const WARM_BYTES = 8 * MIB;
 const FULL_BYTES = 64 * MIB;
 const KINDS = Object.keys(HOSTILE_MODELS);
 /** Kinds of which only the newest counts. */
-const ONE_OF_EACH = new Set(['key', 'wh', 'dlv', 'session', 'share']);
+const ONE_OF_EACH = new Set(['key', 'wh', 'dlv', 'session', 'share', 'parted', 'part']);
 /** Of this many requests, one comes with a browser session and one with a share. */
 const PER_OTHER_CREDENTIAL = 8;
 /** Timeout of an answer and of a stream. */

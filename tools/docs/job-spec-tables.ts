@@ -32,17 +32,37 @@ function resolve(schema: Schema, schemas: Schemas): Schema {
 
 const code = (value: unknown) => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 
+const number = (value: number) => (Number.isInteger(value) ? value.toLocaleString('en') : String(value));
+
+/** Allowed numbers as text that follows a type: `, 1 to 8,192`, or bounds if one of them is exclusive or absent. */
+function rangeText({ minimum, exclusiveMinimum, maximum, exclusiveMaximum }: Schema): string {
+  if (minimum !== undefined && maximum !== undefined) return `, ${number(minimum)} to ${number(maximum)}`;
+  const bounds = [
+    ['≥', minimum],
+    ['>', exclusiveMinimum],
+    ['≤', maximum],
+    ['<', exclusiveMaximum],
+  ] as const;
+  const given = bounds.flatMap(([sign, value]) => (value === undefined ? [] : [`${sign} ${number(value)}`]));
+  return given.length === 0 ? '' : ` ${given.join(', ')}`;
+}
+
 function typeText(schema: Schema): string {
-  if (schema.enum) return schema.enum.map(code).join(' or ');
+  if (schema.enum) return schema.enum.map(code).join(', ');
   const base = Array.isArray(schema.type) ? schema.type.join(' or ') : (schema.type ?? 'any');
-  const low = schema.minimum ?? schema.exclusiveMinimum;
-  const lower = low === undefined ? '' : `${schema.minimum === undefined ? '>' : '≥'} ${low}`;
-  const high = schema.maximum ?? schema.exclusiveMaximum;
-  const upper = high === undefined ? '' : `${schema.maximum === undefined ? '<' : '≤'} ${high}`;
-  return [base, [lower, upper].filter(Boolean).join(', ')].filter(Boolean).join(' ');
+  return base + rangeText(schema);
 }
 
 const oneLine = (text = '') => text.trim().replaceAll(/\s+/g, ' ').replaceAll('|', '\\|');
+
+/** The beginning of a description, up to its first colon or full stop; the section of the object has the rest. */
+const summary = (text = '') => oneLine(text).replace(/(?:: |\. (?=[A-Z`])).*/, '.');
+
+/** A paragraph in lines of at most 100 characters. */
+const paragraph = (text = '') =>
+  oneLine(text)
+    .replaceAll(/(.{1,100})(?: |$)/g, '$1\n')
+    .trimEnd();
 
 /** One section per object of the document: its fields in a table, then its inner objects. */
 function sections(path: string[], schema: Schema, schemas: Schemas): string[] {
@@ -57,7 +77,8 @@ function sections(path: string[], schema: Schema, schemas: Schemas): string[] {
       : listed(field, schemas)
         ? `[list of objects]${link}`
         : typeText(field);
-    return `| \`${name}\` | ${type} | ${fallback} | ${oneLine(field.description)} |`;
+    const meaning = type.includes(link) ? summary(field.description) : oneLine(field.description);
+    return `| \`${name}\` | ${type} | ${fallback} | ${meaning} |`;
   });
   const table = ['| field | type | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
   const heading = path.length === 0 ? '### The document' : `### \`${path.join('.')}\``;
@@ -66,7 +87,7 @@ function sections(path: string[], schema: Schema, schemas: Schemas): string[] {
     const item = listed(field, schemas);
     return item ? sections([...path, `${name}[]`], item, schemas) : [];
   });
-  return [`${heading}\n\n${oneLine(schema.description)}\n\n${table}`, ...inner];
+  return [`${heading}\n\n${paragraph(schema.description)}\n\n${table}`, ...inner];
 }
 
 /** The objects of a list, or null if it is not a list of objects. */

@@ -29,10 +29,48 @@ function propertiesOf(schema: Schema, schemas: Schemas): Record<string, Schema> 
   return Object.assign({}, ...parts.map((part) => propertiesOf(part, schemas)), schema.properties);
 }
 
-function row({ name, aliases, type, fallback }: FieldFact, properties: Record<string, Schema>): string {
-  const names = [name, ...aliases].map((one) => `\`${one}\``).join(', ');
-  const standard = fallback === null ? '**required**' : fallback;
-  return `| ${names} | ${type} | ${standard} | ${properties[name]?.description ?? ''} |`;
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return groups;
+}
+
+/** Families whose required fields are the same share a table. */
+function tablesOf(types: readonly ModelType[]): ModelType[][] {
+  const required = (type: ModelType) =>
+    fieldsOf(type)
+      .flatMap(({ name, fallback }) => (fallback === null ? [name] : []))
+      .join();
+  return [...groupBy(types, required).values()];
+}
+
+const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(', ');
+
+const standard = ({ fallback }: FieldFact) => fallback ?? '**required**';
+
+/** The default of a field, with the families that have it unless all families of the table do. */
+function defaultsOf(name: string, types: readonly ModelType[]): string {
+  const defaults = types.flatMap((type) =>
+    fieldsOf(type).flatMap((fact) => (fact.name === name ? [{ type, text: standard(fact) }] : [])),
+  );
+  const groups = [...groupBy(defaults, ({ text }) => text)];
+  if (groups.length === 1 && defaults.length === types.length) return defaults[0]?.text ?? '';
+  return groups.map(([text, those]) => `${text} (${code(those.map(({ type }) => type))})`).join(', ');
+}
+
+function table(types: readonly ModelType[], schemas: Schemas): string {
+  const facts = new Map(types.flatMap(fieldsOf).map((fact) => [fact.name, fact]));
+  const properties = Object.assign(
+    {},
+    ...types.map((type) => propertiesOf(schemas[SCHEMA_OF[type]] ?? {}, schemas)),
+  ) as Record<string, Schema>;
+  const rows = [...facts.values()].map(
+    ({ name, aliases, type }) =>
+      `| ${code([name, ...aliases])} | ${type} | ${defaultsOf(name, types)} | ${properties[name]?.description ?? ''} |`,
+  );
+  return [`### ${code(types)}\n`, '| field | type | default | meaning |', '|---|---|---|---|', ...rows].join(
+    '\n',
+  );
 }
 
 /** The fields of each family as Markdown, from the requirements of the import. */
@@ -40,13 +78,7 @@ export function renderModelTables(): string {
   const document = parse(readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8')) as {
     components: { schemas: Schemas };
   };
-  const { schemas } = document.components;
-  const tables = MODEL_TYPES.map((type) => {
-    const properties = propertiesOf(schemas[SCHEMA_OF[type]] ?? {}, schemas);
-    const rows = fieldsOf(type).map((fact) => row(fact, properties));
-    return [`### \`${type}\`\n`, '| field | type | default | meaning |', '|---|---|---|---|', ...rows].join(
-      '\n',
-    );
-  });
-  return tables.join('\n\n');
+  return tablesOf(MODEL_TYPES)
+    .map((types) => table(types, document.components.schemas))
+    .join('\n\n');
 }

@@ -2,30 +2,33 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { capture } from '../bootstrap/command.mjs';
 import { SetupError } from '../bootstrap/errors.mjs';
+import { nativeBuildIsCurrent } from '../bootstrap/native-core.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative } from '../bootstrap/setup.mjs';
-import { runPool } from './pool.mjs';
 
 /**
  * Presets of native/CMakePresets.json. `parts`: ctest's options for programs that run beside the others; all one after another when
- * absent. `check`: run instead of its programs, which need a GPU.
+ * absent. `check`: run instead of its programs, which need a GPU. `build_s`, `run_s`: estimated durations of deep suites on two cores, of
+ * the build with an empty compiler cache.
  */
 const suites = {
   tests: { label: 'native tests' },
-  'emulated-tests': { label: 'native tests on an emulated CUDA device' },
+  'emulated-tests': { label: 'native tests on an emulated CUDA device', build_s: 240, run_s: 120 },
   asan: {
     label: 'native tests under AddressSanitizer and UndefinedBehaviorSanitizer',
+    build_s: 360,
+    run_s: 240,
     parts: { 'emulated device': ['--label-regex', 'emulated'], CPU: ['--label-exclude', 'emulated'] },
   },
-  tsan: { label: 'native tests under ThreadSanitizer' },
+  tsan: { label: 'native tests under ThreadSanitizer', build_s: 300, run_s: 900 },
   cuda: {
     label: 'CUDA backend by nvcc: registers of kernels',
+    build_s: 360,
+    run_s: 10,
     check: ['python3', 'tools/gpu/kernel_resources.py', 'native/build-cuda'],
   },
 };
 
-/** Each test program uses hardly more than one core. */
-const AT_ONCE = 2;
 const CASES = /test cases:\s+\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed/g;
 
 const hasNvcc = () =>
@@ -82,21 +85,28 @@ function skipCuda(runs) {
 }
 
 /**
- * Builds native tests, then starts them. They use few cores, so the next part need not wait for them: they continue in the background.
+ * Builds native tests, and starts those of a preset when they are built. They use few cores, so the next build or part need not wait for
+ * them: they continue in the background. A preset whose build and tests would not end within the time limit is not built.
  * @param {(keyof typeof suites)[]} presets in the order in which they begin, those that run long first
  * @param {import('./suite-runs.mjs').SuiteRuns} runs
  */
 export async function startNativeTests(presets, runs) {
-  const tasks = [];
   for (const preset of presets) {
     if (preset === 'cuda' && !hasNvcc()) {
       skipCuda(runs);
       continue;
     }
-    // After the time limit nothing is built; the suites are then noted as not run.
-    if (!runs.isOver && !(await build(preset, runs))) continue;
-    for (const part of Object.keys(suites[preset].parts ?? { '': [] }))
-      tasks.push(runs.suite(labelOf(preset, part), () => runSuite(preset, part)));
+    const { parts = { '': [] }, build_s = 0, run_s: takes_s = 0 } = suites[preset];
+    const names = Object.keys(parts);
+    const isBuilt = nativeBuildIsCurrent(preset);
+    if (!runs.hasTimeFor(takes_s + (isBuilt ? 0 : build_s))) {
+      for (const part of names) runs.skip(labelOf(preset, part));
+      continue;
+    }
+    if (!(await build(preset, runs))) continue;
+    const tasks = names.map((part) =>
+      runs.suite(labelOf(preset, part), () => runSuite(preset, part), { takes_s }),
+    );
+    runs.continueInBackground(Promise.all(tasks.map((task) => task())));
   }
-  runs.continueInBackground(runPool(tasks, AT_ONCE));
 }

@@ -15,7 +15,7 @@ typescript
   FAILED test/e2e/s3.deep.test.ts 41.0 s (processor 12.0 s)
   FAILED test/e2e/late.deep.test.ts: not run again, the time limit is over
 
-not run, since the time limit is over: 1
+not run, since too little time was left: 1
   not run infra
 
 FLAKY test/e2e/dev.deep.test.ts

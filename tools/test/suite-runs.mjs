@@ -5,7 +5,7 @@ const RESERVE_MS = 180_000;
 
 /**
  * Collects the results of a command's suites. With `retries`, a failed suite runs once more after all others, alone. If it passes then,
- * only the second result counts, and both outputs are printed. Suites that did not begin within the time limit are named at the end.
+ * only the second result counts, and both outputs are printed. Suites for which too little time was left are named at the end.
  */
 export class SuiteRuns {
   #end;
@@ -25,23 +25,25 @@ export class SuiteRuns {
     this.#log = log;
   }
 
-  /** True when no other suite may begin. */
-  get isOver() {
-    return performance.now() >= this.#end - this.#reserve_ms;
+  /** @param {number} seconds that a suite takes @returns {boolean} whether the suite may begin: it would end within the time limit */
+  hasTimeFor(seconds) {
+    return performance.now() + Math.max(seconds * 1000, this.#reserve_ms) < this.#end;
+  }
+
+  /** @param {string} name of a suite that does not begin */
+  skip(name) {
+    this.#notRun.push(name);
   }
 
   /**
    * @param {string} name of the suite
    * @param {() => Promise<Result>} run
-   * @param {{retries?: boolean}} [options]
-   * @returns {() => Promise<void>} runs the suite and notes its result, or notes the name of the suite when the time is over
+   * @param {{retries?: boolean, takes_s?: number}} [options] takes_s: the duration, where it is known
+   * @returns {() => Promise<void>} runs the suite and notes its result, or notes the name of the suite when too little time is left
    */
-  suite(name, run, { retries = this.#retries } = {}) {
+  suite(name, run, { retries = this.#retries, takes_s = 0 } = {}) {
     return async () => {
-      if (this.isOver) {
-        this.#notRun.push(name);
-        return;
-      }
+      if (!this.hasTimeFor(takes_s)) return this.skip(name);
       const result = await run();
       if (result.failed > 0 && retries) this.#failures.push({ name, run, first: result });
       else this.add(result);
@@ -89,7 +91,7 @@ export class SuiteRuns {
 
   #printNotRun() {
     if (this.#notRun.length === 0) return;
-    this.#log(`\nnot run, since the time limit is over: ${this.#notRun.length}`);
+    this.#log(`\nnot run, since too little time was left: ${this.#notRun.length}`);
     for (const name of this.#notRun) this.#log(`  not run ${name}`);
   }
 

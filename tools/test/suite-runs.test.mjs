@@ -65,13 +65,13 @@ t.test('a suite that fails twice is red', async (t) => {
 
 t.test('after the time limit no suite begins; each is named', async (t) => {
   const { runs, printed } = started({ within_s: 0 });
-  t.equal(runs.isOver, true);
+  t.equal(runs.hasTimeFor(0), false);
   const run = inTurn(passes);
   await runs.suite('a', run)();
   await runs.suite('b', run)();
   t.same(await runs.finish(), { passed: 0, failed: 0, skipped: 0 });
   t.equal(run.calls, 0);
-  t.same(printed, ['\nnot run, since the time limit is over: 2', '  not run a', '  not run b']);
+  t.same(printed, ['\nnot run, since too little time was left: 2', '  not run a', '  not run b']);
 });
 
 t.test('a failure that could not run again within the time limit stays one', async (t) => {
@@ -84,5 +84,15 @@ t.test('a failure that could not run again within the time limit stays one', asy
 
 t.test('the reserve before the end is for failures that run again', async (t) => {
   const { runs } = started({ within_s: 60, reserve_ms: 60_000 });
-  t.equal(runs.isOver, true);
+  t.equal(runs.hasTimeFor(0), false);
+});
+
+t.test('a suite that takes longer than the time left does not begin', async (t) => {
+  const { runs, printed } = started({ within_s: 600 });
+  const [long, short] = [inTurn(passes), inTurn(passes)];
+  await runs.suite('long', long, { takes_s: 601 })();
+  await runs.suite('short', short, { takes_s: 300 })();
+  t.match(await runs.finish(), { passed: 2, failed: 0 });
+  t.same([long.calls, short.calls], [0, 1]);
+  t.same(printed, ['\nnot run, since too little time was left: 1', '  not run long']);
 });

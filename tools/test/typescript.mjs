@@ -96,7 +96,7 @@ async function prepareDeepTests(files) {
  * @param {import('./suite-runs.mjs').SuiteRuns} runs
  */
 export async function runTypescriptTests(kind, files, runs) {
-  if (kind === 'deep' && !runs.isOver) await prepareDeepTests(files);
+  if (kind === 'deep' && runs.hasTimeFor(0)) await prepareDeepTests(files);
   const times = [];
   const report = (result) => {
     times.push(result.times);

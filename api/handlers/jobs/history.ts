@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Job, JobLog, JobMetric, Page, StreamEntry } from '../../../contracts/index.js';
-import { type JobStore, metricsBetween } from '../../../state/index.js';
+import { type JobStore, metricsBetween, type StepRange } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { choosePoints } from '../../jobs/metric-points.js';
 import { METRIC_FORMATS } from '../../metric-files/formats.js';
@@ -30,7 +30,10 @@ export const listJobMetrics: OperationHandler<'listJobMetrics'> = async (request
   const { query } = request;
   const { format = 'json', limit } = query;
   const job = await findJob(request.records, request.params.job_id);
-  const points = query.max_points === undefined ? null : await curveOf(store, job, query, query.max_points);
+  const { max_points: maxPoints, names = ['loss'] } = query;
+  const curve = (max: number) =>
+    choosePoints(store, job.id, { names, maxPoints: max, steps: rangeOf(query) });
+  const points = maxPoints === undefined ? null : await curve(maxPoints);
   if (format !== 'json') {
     const read = () => (points ? Readable.from(points) : metricsOf(store, job, query, limit));
     return sendMetrics(request, reply, job, METRIC_FORMATS[format], read);
@@ -44,31 +47,28 @@ export const listJobMetrics: OperationHandler<'listJobMetrics'> = async (request
 
 type MetricsQuery = OperationRequest<'listJobMetrics'>['query'];
 
+const rangeOf = ({ from_step = 1, to_step = Number.POSITIVE_INFINITY }: MetricsQuery): StepRange => ({
+  from: from_step,
+  to: to_step,
+});
+
 /** The first metrics of the range after the position; all of them without `limit`. */
 async function* metricsOf(
   store: JobStore,
   { id }: Job,
-  { after, from_step = 1, to_step = Number.POSITIVE_INFINITY }: MetricsQuery,
+  query: MetricsQuery,
   limit = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<JobMetric> {
-  const range = { from: from_step, to: to_step };
   const batch = Math.min(limit, METRICS_PER_READ);
   let left = limit;
-  for await (const metric of metricsBetween(store, id, range, { after: after ?? null, batch })) {
+  for await (const metric of metricsBetween(store, id, rangeOf(query), {
+    after: query.after ?? null,
+    batch,
+  })) {
     yield metric;
     left -= 1;
     if (left === 0) return;
   }
-}
-
-function curveOf(
-  store: JobStore,
-  { id, progress }: Job,
-  { from_step: from = 1, to_step: to = Number.POSITIVE_INFINITY, names = ['loss'] }: MetricsQuery,
-  maxPoints: number,
-): Promise<JobMetric[]> {
-  const lastStep = Math.max(from, Math.min(to, progress.step));
-  return choosePoints(() => metricsBetween(store, id, { from, to }), { names, maxPoints, from, lastStep });
 }
 
 /** Log lines of one rank; lines of other ranks are skipped. The number of lines per job is bounded. */

@@ -77,7 +77,7 @@ t.test('a sample of a checkpoint', async (t) => {
   t.test('is streamed, each character once', async (t) => {
     const delta = (text: string) => ({ index: 0, text, logprobs: [] });
     answer = replyOf('to', ' be or not');
-    deltas = [[delta(' b')], [delta('e'), delta(' ')], [delta('o')]];
+    deltas = [[delta(' b')], [delta('e'), delta(' ')], [delta('o')], [delta('r not')]];
     const reply = await sample({ prompt: 'to', stream: true });
     t.equal(reply.statusCode, 200);
     t.match(reply.headers['content-type'], /^text\/event-stream/);

@@ -1,8 +1,10 @@
 /** Answers through the official client, with a worker that is played. */
 import OpenAI, { type APIError } from 'openai';
 import t from 'tap';
-import type { SampleReply, SampleTask } from '../../../contracts/index.js';
+import type { SampleReply, SampleTask, Scope } from '../../../contracts/index.js';
+import { modelFolder, tarOf } from '../../../formats/testing/models.js';
 import type { SampleCall } from '../../services.js';
+import { upload } from '../../testing/model-uploads.js';
 import { ADMIN_KEY, startTestStack } from '../../testing/stack.js';
 import { servedCheckpoint } from '../../testing/training.js';
 
@@ -20,6 +22,7 @@ async function play(request: SampleTask, { onStart, onDeltas, signal }: SampleCa
   const choices = Array.from({ length: request.n }, (_, index) => {
     const logprobs = request.logprobs === null ? [] : [token('yes'), token(' é')];
     onDeltas?.([{ index, text: 'yes', logprobs: logprobs.slice(0, 1) }]);
+    if (!holds) onDeltas?.([{ index, text: ' é', logprobs: logprobs.slice(1) }]);
     return { index, text: 'yes é', finish_reason: 'stop' as const, logprobs };
   });
   if (holds)
@@ -178,6 +181,75 @@ t.test('what is not supported is refused by its name', async (t) => {
     status: 404,
     code: 'model_not_found',
   });
+});
+
+t.test('a text that is too long for a sample is told by its parameter', async (t) => {
+  const count = asked.length;
+  const long = 'a'.repeat(100_001);
+  const wanted = { status: 400, code: 'validation_failed' };
+  const chat = client.chat.completions.create({ model, messages: [{ role: 'user', content: long }] });
+  await t.rejects(chat, { ...wanted, param: 'messages' });
+  await t.rejects(client.completions.create({ model, prompt: long }), { ...wanted, param: 'prompt' });
+  const many = { max_tokens: 1_000_000, n: 16, logprobs: 5 };
+  await t.rejects(client.completions.create({ model, prompt: 'a', ...many }), {
+    ...wanted,
+    param: 'logprobs',
+  });
+  t.equal(asked.length, count);
+});
+
+t.test('a key needs the scopes of what answers', async (t) => {
+  const files = modelFolder().set('chat_template.jinja', Buffer.from('{{ messages }}'));
+  await upload(stack, await tarOf(files), 'name=org/tiny');
+  const ask = async (name: string, ...scopes: Scope[]) => {
+    const { authorization } = await stack.headersOf(...scopes);
+    const headers = { authorization };
+    const url = '/openai/v1/chat/completions';
+    const reply = await stack.app.inject({
+      method: 'POST',
+      url,
+      headers,
+      payload: { model: name, messages },
+    });
+    const { error } = reply.json<{ error?: { code: string } }>();
+    return error?.code ?? reply.statusCode;
+  };
+  t.equal(await ask(model, 'jobs:write', 'models'), 'insufficient_scope');
+  t.equal(await ask(model, 'jobs:write', 'jobs:read'), 200);
+  t.equal(await ask('org/tiny', 'jobs:write', 'jobs:read'), 'insufficient_scope');
+  t.equal(await ask('org/tiny', 'jobs:write', 'models'), 200);
+  const { text } = await stack.app.services.metrics.scrape([]);
+  t.match(text, /operation="sampleModel",status="200"/, 'it is the operation of the model');
+  const { authorization } = await stack.headersIn('elsewhere');
+  for (const name of [model, `ft:tiny:default::${job.id}`, 'org/tiny']) {
+    const other = new OpenAI({ baseURL: client.baseURL, apiKey: authorization.slice('Bearer '.length) });
+    await t.rejects(other.chat.completions.create({ model: name, messages }), {
+      status: 404,
+      code: /_not_found$/,
+    });
+  }
+});
+
+t.test('a share asks no model', async (t) => {
+  const share = await stack.request({ method: 'POST', url: `/v1/jobs/${job.id}/shares`, payload: {} });
+  const { token } = share.json<{ token: string }>();
+  const headers = { authorization: `Bearer ${token}` };
+  const payload = { model, messages };
+  const options = { method: 'POST', url: '/openai/v1/chat/completions', headers, payload } as const;
+  t.match((await stack.app.inject(options)).json(), { error: { code: 'outside_share' } });
+});
+
+t.test('an answer counts as one request', async (t) => {
+  const { authorization } = await stack.headersOf('jobs:write', 'jobs:read');
+  const payload = { model, messages };
+  const options = {
+    method: 'POST',
+    url: '/openai/v1/chat/completions',
+    headers: { authorization },
+    payload,
+  } as const;
+  const left = async () => Number((await stack.app.inject(options)).headers['ratelimit-remaining']);
+  t.equal((await left()) - (await left()), 1);
 });
 
 t.test('a model that is loading is an error that the client retries', async (t) => {

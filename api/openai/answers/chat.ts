@@ -6,10 +6,10 @@ import type {
 } from 'openai/resources/chat/completions';
 import type { ChatMessage, SampledToken, SampleRequest } from '../../../contracts/index.js';
 import { type Static, Type } from '../../../platform/schema.js';
-import { whenWritten } from '../../answers/json-pieces.js';
+import { lateList } from '../../answers/pieces.js';
 import { notSupported } from '../errors.js';
 import { nullable, parserOf } from '../pages.js';
-import type { Shape } from './answer.js';
+import type { Head, Shape } from './form.js';
 import { Common, requireNeutral, samplingOf, strict, tokens } from './options.js';
 
 const anything = Type.Optional(Type.Unsafe<unknown>());
@@ -99,7 +99,9 @@ function textOf(content: unknown, at: string): string {
 }
 
 const logprobsOf = (tokens: readonly SampledToken[]) => ({
-  content: tokens.map((token) => whenWritten(() => logprobOf(token))),
+  content: lateList(function* () {
+    for (const token of tokens) yield logprobOf(token);
+  }),
   refusal: null,
 });
 
@@ -133,7 +135,6 @@ export const chatShape: Shape<ChatCompletion, ChatCompletionChunk> = {
   usage: (head, usage) => ({ ...head, object: 'chat.completion.chunk', choices: [], usage }),
 };
 
-type Head = Parameters<typeof chatShape.first>[0];
 type Choice = ChatCompletionChunk['choices'][number];
 
 function chunk(head: Head, choice: Pick<Choice, 'index' | 'delta'> & Partial<Choice>): ChatCompletionChunk {

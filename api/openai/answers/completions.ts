@@ -2,10 +2,10 @@
 import type { Completion, CompletionChoice } from 'openai/resources/completions';
 import type { SampledToken, SampleRequest } from '../../../contracts/index.js';
 import { type Static, Type } from '../../../platform/schema.js';
-import { whenWritten } from '../../answers/json-pieces.js';
+import { lateList } from '../../answers/pieces.js';
 import { notSupported } from '../errors.js';
 import { nullable, parserOf } from '../pages.js';
-import type { Shape } from './answer.js';
+import type { Head, Shape } from './form.js';
 import { Common, requireNeutral, samplingOf, strict, tokens } from './options.js';
 
 const anything = Type.Optional(Type.Unsafe<unknown>());
@@ -44,19 +44,25 @@ export function completionSample(body: CompletionBody): Omit<SampleRequest, 'str
   return { prompt: only, ...samplingOf(body, max_tokens ?? DEFAULT_TOKENS), logprobs: logprobs ?? null };
 }
 
-function logprobsOf(tokens: readonly SampledToken[], text_at: number): CompletionChoice.Logprobs {
-  let at = text_at;
-  const text_offset = tokens.map(({ token }) => {
-    at += token.length;
-    return at - token.length;
-  });
+function logprobsOf(tokens: readonly SampledToken[]): CompletionChoice.Logprobs {
   return {
-    tokens: tokens.map(({ token }) => token),
-    token_logprobs: tokens.map(({ logprob }) => logprob),
-    top_logprobs: tokens.map(({ top }) =>
-      whenWritten(() => Object.fromEntries(top.map(({ token, logprob }) => [token, logprob]))),
-    ),
-    text_offset,
+    tokens: lateList(function* () {
+      for (const { token } of tokens) yield token;
+    }),
+    token_logprobs: lateList(function* () {
+      for (const { logprob } of tokens) yield logprob;
+    }),
+    top_logprobs: lateList(function* () {
+      for (const { top } of tokens)
+        yield Object.fromEntries(top.map(({ token, logprob }) => [token, logprob]));
+    }),
+    text_offset: lateList(function* () {
+      let at = 0;
+      for (const { token } of tokens) {
+        yield at;
+        at += token.length;
+      }
+    }),
   };
 }
 
@@ -69,18 +75,17 @@ export const completionShape: Shape<Completion, Completion> = {
       index,
       text,
       finish_reason,
-      logprobs: wants ? logprobsOf(logprobs, 0) : null,
+      logprobs: wants ? logprobsOf(logprobs) : null,
     })),
     usage,
   }),
   first: () => null,
   delta: (head, { index, text, logprobs }, wants) =>
-    chunk(head, { index, text, ...(wants && { logprobs: logprobsOf(logprobs, 0) }) }),
+    chunk(head, { index, text, ...(wants && { logprobs: logprobsOf(logprobs) }) }),
   last: (head, { index, finish_reason }) => chunk(head, { index, text: '', finish_reason }),
   usage: (head, usage) => ({ ...head, object: 'text_completion', choices: [], usage }),
 };
 
-type Head = Parameters<typeof completionShape.first>[0];
 type Choice = Pick<CompletionChoice, 'index' | 'text'> & Partial<CompletionChoice>;
 
 /** A choice that goes on has no reason yet, which the client's type of chunks leaves out. */

@@ -1,38 +1,50 @@
 /** `/chat/completions` and `/completions`: answers of trained models. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { SampleRequest } from '../../../contracts/index.js';
+import { type AnswerForm, sendAnswer } from '../../answers/service.js';
+import { invalidDocument } from '../../jobs/check-spec.js';
 import { findAnswering } from '../models.js';
-import { ownApi } from '../own-api.js';
-import { sendAnswer } from './answer.js';
+import { routeAs } from '../route-as.js';
 import { chatSample, chatShape, parseChat } from './chat.js';
 import { completionSample, completionShape, parseCompletion } from './completions.js';
+import { formOf, type Shape } from './form.js';
 
 export async function answerRoutes(app: FastifyInstance): Promise<void> {
-  app.post('/chat/completions', async (raw, reply) => {
-    const body = parseChat(raw.body);
-    const sample = chatSample(body);
-    const api = ownApi(raw);
-    return sendAnswer(api, { ...(await askedOf(api, body)), sample }, chatShape, { raw, reply });
+  // A request for an uploaded model is `sampleModel`, which only its body tells.
+  const options = routeAs(app, 'sampleCheckpoint');
+
+  app.post('/chat/completions', options, (request, reply) => {
+    const body = parseChat(request.body);
+    return send({ request, reply }, body, chatSample(body), chatShape);
   });
 
-  app.post('/completions', async (raw, reply) => {
-    const body = parseCompletion(raw.body);
-    const sample = completionSample(body);
-    const api = ownApi(raw);
-    return sendAnswer(api, { ...(await askedOf(api, body)), sample }, completionShape, { raw, reply });
+  app.post('/completions', options, (request, reply) => {
+    const body = parseCompletion(request.body);
+    return send({ request, reply }, body, completionSample(body), completionShape);
   });
 }
 
-interface Asking {
+interface Asked {
   model: string;
   stream?: boolean | null;
   stream_options?: { include_usage?: boolean } | null;
 }
 
-async function askedOf(api: ReturnType<typeof ownApi>, { model, stream, stream_options }: Asking) {
-  return {
-    model,
-    answering: await findAnswering(api, model),
-    stream: stream === true,
+async function send(
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  { model: name, stream, stream_options }: Asked,
+  sample: SampleRequest,
+  shape: Shape,
+): Promise<FastifyReply> {
+  const model = await findAnswering(request, name);
+  const errors = request.server.services.contract.sampleRequestErrors(sample);
+  if (errors.length > 0) throw invalidDocument(errors);
+  const form: AnswerForm = formOf(shape, {
+    request,
+    model: name,
+    answering: model.named.model,
+    sample,
     include_usage: stream_options?.include_usage === true,
-  };
+  });
+  return sendAnswer({ request, reply }, model, { ...sample, stream: stream === true }, form);
 }

@@ -24,6 +24,7 @@ async function setup(t: Test, heartbeat_ms: number, wrap?: TestStackOptions['wra
     samples: {
       sample: async (_, __, call) => {
         calls.push(call);
+        void answered.then(() => call.onDeltas?.([{ index: 0, text: 'yes', logprobs: [] }]));
         const left = new Promise<never>((_, reject) => {
           call.signal.addEventListener('abort', () => reject(call.signal.reason as Error));
         });

@@ -1,12 +1,26 @@
 /** Metrics of a job's steps as a result file. */
 import type { FileObject } from 'openai/resources/files';
-import type { Zerofleet } from '../../../clients/typescript/index.js';
-import type { JobMetric } from '../../../contracts/index.js';
-import { type JobStreams, metricsBetween } from '../../../state/index.js';
-import { VALIDATION_FILE } from '../labels.js';
+import type { Job } from '../../../contracts/index.js';
+import { STEP_LINES_HEAD, stepLine } from '../../../formats/metric-files/step-lines.js';
+import type { JobStreams } from '../../../state/index.js';
+import { isWhole, metricsOfParts, newestParts } from '../../jobs/newest-metrics.js';
+import type { MetricFormat } from '../../metric-files/format.js';
 import { secondsOf } from '../pages.js';
 
 const PREFIX = 'file-results-';
+const FILENAME = 'step_metrics.csv';
+
+type Store = Pick<JobStreams, 'readBlocks' | 'readMetrics'>;
+
+/** A line for each step, in their order. */
+export const RESULTS_FORMAT: MetricFormat = {
+  contentType: 'text/csv; charset=utf-8',
+  nameOf: () => FILENAME,
+  async *encode(read) {
+    yield STEP_LINES_HEAD;
+    for await (const metric of read()) yield stepLine(metric);
+  },
+};
 
 /** Returns the id of the file with a job's metrics. */
 export function resultsId(job_id: string): string {
@@ -18,37 +32,35 @@ export function jobOfResults(file_id: string): string | null {
   return file_id.startsWith(PREFIX) ? file_id.slice(PREFIX.length) : null;
 }
 
+/** Describes the file. Its size is a sum over blocks of metrics; only metrics of blocks that recoveries repeated are read. */
 export async function resultsFile(
-  api: Zerofleet,
-  store: Pick<JobStreams, 'readSteps'>,
-  job_id: string,
+  store: Store,
+  { id: job_id, updated_at }: Pick<Job, 'id' | 'updated_at'>,
 ): Promise<FileObject> {
-  const { updated_at } = await api.jobs.get(job_id);
-  const csv = await resultsOf(api, store, job_id);
+  const { read, parts } = await partsOf(store, job_id);
+  let bytes = STEP_LINES_HEAD.length;
+  for (const part of parts) if (isWhole(part)) bytes += part.block.line_bytes;
+  const others = parts.filter((part) => !isWhole(part));
+  for await (const metric of metricsOfParts(read, others)) bytes += stepLine(metric).length;
   return {
     id: resultsId(job_id),
     object: 'file',
-    bytes: Buffer.byteLength(csv),
+    bytes,
     created_at: secondsOf(updated_at),
-    filename: 'step_metrics.csv',
+    filename: FILENAME,
     purpose: 'fine-tune-results',
     status: 'processed',
   };
 }
 
-/** One line for each step, with the columns of the hosted API that exist here. A step that was repeated is listed once. */
-export async function resultsOf(
-  api: Zerofleet,
-  store: Pick<JobStreams, 'readSteps'>,
-  job_id: string,
-): Promise<string> {
-  await api.jobs.get(job_id);
-  const lines = new Map<number, string>();
-  const steps = { from: 0, to: Number.POSITIVE_INFINITY };
-  for await (const metric of metricsBetween(store, job_id, steps)) lines.set(metric.step, lineOf(metric));
-  return `step,train_loss,valid_loss\n${[...lines.values()].join('')}`;
+/** Yields the newest metric of each step, in the order of the steps. */
+export async function* resultsOf(store: Store, job_id: string) {
+  const { read, parts } = await partsOf(store, job_id);
+  yield* metricsOfParts(read, parts);
 }
 
-function lineOf({ step, loss, eval_losses }: JobMetric): string {
-  return `${step},${loss ?? ''},${eval_losses?.[VALIDATION_FILE] ?? ''}\n`;
+async function partsOf(store: Store, job_id: string) {
+  const { stream, blocks } = await store.readBlocks(job_id, []);
+  const read = (ranges: Parameters<Store['readMetrics']>[2]) => store.readMetrics(job_id, stream, ranges);
+  return { read, parts: newestParts(blocks, { from: 0, to: Number.POSITIVE_INFINITY }) };
 }

@@ -30,7 +30,7 @@ export async function jobRoutes(app: FastifyInstance): Promise<void> {
   app.post('/fine_tuning/jobs', async (request) => {
     const api = ownApi(request);
     const body = parseCreate(request.body);
-    const base = await findBase(api, body.model);
+    const base = await findBase(request, body.model);
     return fineTuningJob(await api.jobs.create(specOf(body, base)));
   });
 

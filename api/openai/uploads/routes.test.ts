@@ -314,3 +314,24 @@ t.test('keys of other projects and without the scope', async (t) => {
   await refused(t, uploads.cancel('upl_1'), { status: 404, code: 'upload_not_found', param: 'upload_id' });
   t.equal((await uploads.complete(id, { part_ids: [part] })).status, 'completed');
 });
+
+t.test('a malformed form is refused, and stores nothing', async (t) => {
+  const { stack, root, begin } = await setup(t);
+  const { id } = await begin();
+  const before = await storedKeys(stack);
+  const begun = '--zf\r\ncontent-disposition: form-data; name="data"; filename="part"\r\n\r\nabc';
+  for (const path of [`uploads/${id}/parts`, 'files'])
+    for (const [type, body] of [
+      ['multipart/form-data; boundary=zf', '"'],
+      ['multipart/form-data; boundary=zf', ''],
+      ['multipart/form-data; boundary=zf', begun],
+      ['multipart/form-data; boundary=zf', '--zf\r\nx'],
+      ['multipart/form-data', begun],
+    ] as const) {
+      const headers = { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': type };
+      const answer = await fetch(`${root}/openai/v1/${path}`, { method: 'POST', headers, body });
+      t.equal(answer.status, 400, `${path} ${type} ${body}`);
+      t.match(await answer.json(), { error: { type: 'invalid_request_error', message: /form|file/ } });
+    }
+  t.same(await storedKeys(stack), before);
+});

@@ -4,7 +4,7 @@ import type { Upload } from 'openai/resources/uploads';
 import type { UploadPart } from 'openai/resources/uploads/parts';
 import { decodeTime } from 'ulid';
 import { bodyOf } from '../../../clients/typescript/transport.js';
-import type { Upload as Announced, Dataset, OperationId } from '../../../contracts/index.js';
+import type { Upload as Announced, Dataset } from '../../../contracts/index.js';
 import { Type } from '../../../platform/schema.js';
 import { completeUpload } from '../../datasets/complete-upload.js';
 import { UploadSession } from '../../datasets/upload-session.js';
@@ -13,6 +13,7 @@ import { Refusal } from '../errors.js';
 import { checkField, fileOf, nameOf, PURPOSE } from '../files.js';
 import { ownApi } from '../own-api.js';
 import { nullable, parserOf, secondsOf } from '../pages.js';
+import { routeAs } from '../route-as.js';
 import { expiryOf, MAX_PARTS, notPending, statusOf, UploadParts } from './parts.js';
 
 interface Identified {
@@ -61,38 +62,35 @@ export async function uploadRoutes(app: FastifyInstance): Promise<void> {
     return uploadOf(upload, 'pending');
   });
 
-  app.post<Identified>('/uploads/:upload_id/parts', as(app, 'putUploadPart'), async (request) => {
+  app.post<Identified>('/uploads/:upload_id/parts', routeAs(app, 'putUploadPart'), async (request) => {
     const session = await open(request);
     const id = await receive(request, new UploadParts(objects, session));
     return partOf(id, session.announced.id);
   });
 
-  app.post<Identified>('/uploads/:upload_id/complete', as(app, 'completeUpload'), async (request, reply) => {
-    const session = await open(request);
-    const { part_ids, md5 = null } = parseCompletion(request.body);
-    const status = await statusOf(session);
-    // The client repeats the request when it lost the answer.
-    if (status !== 'pending' && status !== 'completed') throw notPending(session, status);
-    const deps = { ...app.services, log: request.log };
-    const content = () => new UploadParts(objects, session).content(part_ids, md5);
-    const complete = (signal: AbortSignal) => completeUpload(deps, { session, content }, signal);
-    const dataset = await whileSilent(request, reply, complete);
-    reply.header('location', `/v1/datasets/${dataset.id}`);
-    return uploadOf(session.announced, 'completed', dataset);
-  });
+  app.post<Identified>(
+    '/uploads/:upload_id/complete',
+    routeAs(app, 'completeUpload'),
+    async (request, reply) => {
+      const session = await open(request);
+      const { part_ids, md5 = null } = parseCompletion(request.body);
+      const status = await statusOf(session);
+      // The client repeats the request when it lost the answer.
+      if (status !== 'pending' && status !== 'completed') throw notPending(session, status);
+      const deps = { ...app.services, log: request.log };
+      const content = () => new UploadParts(objects, session).content(part_ids, md5);
+      const complete = (signal: AbortSignal) => completeUpload(deps, { session, content }, signal);
+      const dataset = await whileSilent(request, reply, complete);
+      reply.header('location', `/v1/datasets/${dataset.id}`);
+      return uploadOf(session.announced, 'completed', dataset);
+    },
+  );
 
-  app.post<Identified>('/uploads/:upload_id/cancel', as(app, 'deleteUpload'), async (request) => {
+  app.post<Identified>('/uploads/:upload_id/cancel', routeAs(app, 'deleteUpload'), async (request) => {
     const session = await open(request);
     if ((await session.cancel(store)) !== null) throw notPending(session, 'completed');
     return uploadOf(session.announced, 'cancelled');
   });
-}
-
-/** Options of a route that is an operation of this server's own API: with its scopes, and as such in the audit log. */
-function as({ services }: FastifyInstance, operationId: OperationId) {
-  const operation = services.contract.operations.get(operationId);
-  if (operation === undefined) throw new Error(`there is no operation ${operationId}`);
-  return { config: { operation } };
 }
 
 /** Finds the upload of a request. @throws Refusal; ZerofleetError `upload_not_found` */

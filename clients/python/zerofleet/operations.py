@@ -378,7 +378,8 @@ class JobsOperations(Resource):
         that many items, selected for a plot: the first and the last item of the range, and, for
         each interval of steps between them, the items with the minimum and the maximum of every
         metric in `names`. Every item is a measurement, never an average; of a step that appears
-        more than once the newest item is used. `after` and `limit` are ignored then."""
+        more than once the newest item is used, and of equal values the newest one is selected, so
+        the same items always give the same page. `after` and `limit` are ignored then."""
         return self._http.pages(
             f"/v1/jobs/{quoted(job_id)}/metrics",
             query={

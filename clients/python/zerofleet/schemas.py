@@ -419,48 +419,37 @@ class ResolvedModel(_ResolvedModelRequired, total=False):
 
 
 class DataSpec(TypedDict, total=False):
-    """Training data. Exactly one of `dataset` and `uri`."""
+    """Training data. Set exactly one of `dataset` and `uri`."""
     dataset: DatasetId
     uri: S3Uri
-    """An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST
-    /v1/datasets`; the key needs the scope `datasets`. The server copies the object before it
-    records the job, unless the project has a dataset that was copied from the same content (equal
-    ETag, size and `format`). The resolved document names the dataset."""
+    """An object in a bucket that the operator allows; the key needs the scope `datasets`. The
+    server copies the object, and the resolved document names the dataset."""
     format: DatasetFormat
-    """Format of the object that `uri` names; by default `text`. A dataset has its own format."""
+    """Format of the object that `uri` names; `text` by default. A dataset has its own format."""
     tokenizer: Optional[str]
-    """`bytes`: one token for each byte, 256 in all. The id of an uploaded model: its
-    `tokenizer.json`. `s3://bucket/key`: a `tokenizer.json` in a bucket that the operator allows;
-    the key needs the scope `models`. The server copies it before it records the job, unless the
-    project has a copy of the same content, and the resolved document has the id of the copy.
-    `null`: the tokenizer of the initial model (for a checkpoint: that of its job), otherwise
-    `bytes`. A dataset of `format=tokens` needs no tokenizer, and the resolved document has `null`."""
+    """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or
+    `s3://bucket/key`, a `tokenizer.json` in a bucket that the operator allows; the key needs the
+    scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
+    otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
-    """A Jinja template, as in Hugging Face tokenizers, that renders the messages of a chat as a
-    text. `null`: the template of the tokenizer's model. The resolved document contains the
-    template, or `null` if the dataset has no chats."""
+    """Jinja template that renders the messages of a chat as text. `null`: the template of the
+    tokenizer's model. The resolved document has the template, or `null` for a dataset without
+    chats."""
     parse_special_tokens: bool
-    """Parses special tokens in texts, messages and prompts, such as `<|im_end|>`, as those tokens.
-    By default they are encoded as plain text, so that a text cannot end a turn or a document. The
-    output of a chat template is always parsed as tokens. Set it if texts were rendered by a
-    template before they were uploaded."""
+    """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
+    tokens, for texts that a template rendered before the upload. `false` reads them as plain text,
+    so that a text cannot end a turn."""
     template_date: Optional[str]
-    """The day that `strftime_now` of the template returns, at 00:00 UTC, so that tokens do not
-    depend on the time at which a worker prepares them. `null`: the day on which the job is created
-    (UTC); for a job that begins with a checkpoint and has the template of the checkpoint's job, the
-    day of that job. The resolved document contains the day, or `null` if the template has no
-    `strftime_now`."""
+    """Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which
+    the job is created, or that of the initial checkpoint's job if the template is the same."""
     packing: Literal["split", "whole"]
-    """Division of documents into sequences. `split`: documents are concatenated and cut every
-    `sequence_length` tokens. `whole`: each sequence contains as many whole documents as fit,
-    followed by padding; a document that is too long is cut every `sequence_length` tokens, and all
-    its parts are trained on. In both cases a token attends to its own document only, and no token
-    is trained to predict another document. `whole` by default for `format=jsonl`, otherwise
-    `split`. Preferences are `whole`: each completion with its prompt is a sequence, and its end is
-    cut off if it is too long."""
+    """`split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each
+    sequence with whole documents and padding, and cuts only longer documents. The default is
+    `whole` for `format=jsonl`, otherwise `split`. Preferences are `whole`, with one completion per
+    sequence."""
     validation_fraction: float
-    """Share of the data for validation during training: that share of the documents, of the units
-    of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
+    """Share of the documents, at least one, that `seed` selects for validation. Of preferences it
+    is a share of the units, and of a single document a share of its sequences."""
     seed: Seed
     """Seed of the order of the samples and of the validation split."""
 
@@ -468,38 +457,29 @@ class DataSpec(TypedDict, total=False):
 class _ResolvedDataRequired(TypedDict):
     dataset: DatasetId
     tokenizer: Optional[str]
-    """`bytes`: one token for each byte, 256 in all. The id of an uploaded model: its
-    `tokenizer.json`. `s3://bucket/key`: a `tokenizer.json` in a bucket that the operator allows;
-    the key needs the scope `models`. The server copies it before it records the job, unless the
-    project has a copy of the same content, and the resolved document has the id of the copy.
-    `null`: the tokenizer of the initial model (for a checkpoint: that of its job), otherwise
-    `bytes`. A dataset of `format=tokens` needs no tokenizer, and the resolved document has `null`."""
+    """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or
+    `s3://bucket/key`, a `tokenizer.json` in a bucket that the operator allows; the key needs the
+    scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
+    otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
-    """A Jinja template, as in Hugging Face tokenizers, that renders the messages of a chat as a
-    text. `null`: the template of the tokenizer's model. The resolved document contains the
-    template, or `null` if the dataset has no chats."""
+    """Jinja template that renders the messages of a chat as text. `null`: the template of the
+    tokenizer's model. The resolved document has the template, or `null` for a dataset without
+    chats."""
     parse_special_tokens: bool
-    """Parses special tokens in texts, messages and prompts, such as `<|im_end|>`, as those tokens.
-    By default they are encoded as plain text, so that a text cannot end a turn or a document. The
-    output of a chat template is always parsed as tokens. Set it if texts were rendered by a
-    template before they were uploaded."""
+    """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
+    tokens, for texts that a template rendered before the upload. `false` reads them as plain text,
+    so that a text cannot end a turn."""
     template_date: Optional[str]
-    """The day that `strftime_now` of the template returns, at 00:00 UTC, so that tokens do not
-    depend on the time at which a worker prepares them. `null`: the day on which the job is created
-    (UTC); for a job that begins with a checkpoint and has the template of the checkpoint's job, the
-    day of that job. The resolved document contains the day, or `null` if the template has no
-    `strftime_now`."""
+    """Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which
+    the job is created, or that of the initial checkpoint's job if the template is the same."""
     packing: Literal["split", "whole"]
-    """Division of documents into sequences. `split`: documents are concatenated and cut every
-    `sequence_length` tokens. `whole`: each sequence contains as many whole documents as fit,
-    followed by padding; a document that is too long is cut every `sequence_length` tokens, and all
-    its parts are trained on. In both cases a token attends to its own document only, and no token
-    is trained to predict another document. `whole` by default for `format=jsonl`, otherwise
-    `split`. Preferences are `whole`: each completion with its prompt is a sequence, and its end is
-    cut off if it is too long."""
+    """`split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each
+    sequence with whole documents and padding, and cuts only longer documents. The default is
+    `whole` for `format=jsonl`, otherwise `split`. Preferences are `whole`, with one completion per
+    sequence."""
     validation_fraction: float
-    """Share of the data for validation during training: that share of the documents, of the units
-    of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
+    """Share of the documents, at least one, that `seed` selects for validation. Of preferences it
+    is a share of the units, and of a single document a share of its sequences."""
     seed: Seed
     """Seed of the order of the samples and of the validation split."""
 
@@ -508,37 +488,32 @@ class _ResolvedDataRequired(TypedDict):
 class ResolvedData(_ResolvedDataRequired, total=False):
     """The data, with every field. It names a dataset even if the request has a `uri`."""
     uri: S3Uri
-    """An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST
-    /v1/datasets`; the key needs the scope `datasets`. The server copies the object before it
-    records the job, unless the project has a dataset that was copied from the same content (equal
-    ETag, size and `format`). The resolved document names the dataset."""
+    """An object in a bucket that the operator allows; the key needs the scope `datasets`. The
+    server copies the object, and the resolved document names the dataset."""
     format: DatasetFormat
-    """Format of the object that `uri` names; by default `text`. A dataset has its own format."""
+    """Format of the object that `uri` names; `text` by default. A dataset has its own format."""
 
 
 class _EvaluationDatasetSpecRequired(TypedDict):
     name: str
-    """Name of the evaluation, whose metric is `eval_loss/` and this name. Names differ;
-    `validation` is the name of the evaluation on the data of `data.validation_fraction`, whose
-    metric is `eval_loss`."""
+    """Unique name of the evaluation; its metric is `eval_loss/` and the name. `validation` is
+    reserved for the data of `data.validation_fraction`, whose metric is `eval_loss`."""
 
 
 
 class EvaluationDatasetSpec(_EvaluationDatasetSpecRequired, total=False):
-    """A dataset to evaluate on. Exactly one of `dataset` and `uri`."""
+    """A dataset to evaluate on. Set exactly one of `dataset` and `uri`."""
     dataset: DatasetId
     uri: S3Uri
-    """An object in a bucket, instead of a dataset, as `data.uri`. The resolved document names the
-    dataset."""
+    """An object in a bucket, as `data.uri`. The resolved document names the dataset."""
     format: DatasetFormat
-    """Format of the object that `uri` names; by default `text`."""
+    """Format of the object that `uri` names; `text` by default."""
 
 
 class _ResolvedEvaluationDatasetRequired(TypedDict):
     name: str
-    """Name of the evaluation, whose metric is `eval_loss/` and this name. Names differ;
-    `validation` is the name of the evaluation on the data of `data.validation_fraction`, whose
-    metric is `eval_loss`."""
+    """Unique name of the evaluation; its metric is `eval_loss/` and the name. `validation` is
+    reserved for the data of `data.validation_fraction`, whose metric is `eval_loss`."""
     dataset: DatasetId
 
 
@@ -546,17 +521,16 @@ class _ResolvedEvaluationDatasetRequired(TypedDict):
 class ResolvedEvaluationDataset(_ResolvedEvaluationDatasetRequired, total=False):
     """A dataset to evaluate on."""
     uri: S3Uri
-    """An object in a bucket, instead of a dataset, as `data.uri`. The resolved document names the
-    dataset."""
+    """An object in a bucket, as `data.uri`. The resolved document names the dataset."""
     format: DatasetFormat
-    """Format of the object that `uri` names; by default `text`."""
+    """Format of the object that `uri` names; `text` by default."""
 
 
 class EvaluationSpec(TypedDict, total=False):
-    """Evaluation during training, on the data of `data.validation_fraction` and on the listed
-    datasets, each with a loss of its own. Needs at least one of the two."""
+    """Evaluation during training, on the data of `data.validation_fraction` and on listed datasets.
+    Needs at least one of the two; each has its own loss."""
     every_steps: int
-    """Steps between evaluations; an evaluation always follows the last step."""
+    """Steps between evaluations. An evaluation always follows the last step."""
     datasets: List[EvaluationDatasetSpec]
     """Datasets to evaluate on, with the tokenizer, template, packing and sequence length of the
     training data."""
@@ -565,7 +539,7 @@ class EvaluationSpec(TypedDict, total=False):
 class PlannedEvaluation(TypedDict):
     """The evaluation, with every field. An object that has not been copied has `uri` and `format`."""
     every_steps: int
-    """Steps between evaluations; an evaluation always follows the last step."""
+    """Steps between evaluations. An evaluation always follows the last step."""
     datasets: List[EvaluationDatasetSpec]
     """Datasets to evaluate on, with the tokenizer, template, packing and sequence length of the
     training data."""
@@ -577,27 +551,26 @@ class ResolvedEvaluation(TypedDict):
     """Datasets to evaluate on, with the tokenizer, template, packing and sequence length of the
     training data."""
     every_steps: int
-    """Steps between evaluations; an evaluation always follows the last step."""
+    """Steps between evaluations. An evaluation always follows the last step."""
 
 
 class _ParamGroupSpecRequired(TypedDict):
     match: str
-    """A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` matches any
-    sequence of characters, `?` matches one."""
+    """Pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` matches any
+    characters, `?` matches one."""
 
 
 
 class ParamGroupSpec(_ParamGroupSpecRequired, total=False):
-    """Settings of the parameters whose names match."""
+    """Settings of the parameters that `match` names."""
     lr: Optional[float]
-    """Peak learning rate of the group; the schedule scales it like `optimizer.lr`, which is the
-    default (`null`)."""
+    """Peak learning rate of the group, which the schedule scales; `optimizer.lr` by default
+    (`null`)."""
     weight_decay: Optional[float]
-    """Weight decay of the whole group; by default (`null`) the same as without the group."""
+    """Weight decay of the whole group; the decay of the optimizer by default (`null`)."""
     frozen: bool
-    """The parameters are not trained. They keep their values, rounded to `train.precision`. They
-    have no gradient, which is not computed either, no master weights and no optimizer state. The
-    backward pass ends at the lowest layer that is trained."""
+    """`true`: the parameters keep their values, rounded to `train.precision`, without gradients,
+    master weights or optimizer state. The backward pass ends at the lowest trained layer."""
 
 
 class OptimizerSpec(TypedDict, total=False):
@@ -609,78 +582,75 @@ class OptimizerSpec(TypedDict, total=False):
     """Peak learning rate."""
     weight_decay: float
     """Weight decay of matrices; norms and biases have none unless `param_groups` sets it. `adamw`,
-    `lion`: decoupled. `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`,
-    `sgd`: added to the gradient (L2). By default 0.1 for the first three and 0 for the others."""
+    `lion`: decoupled, 0.1 by default. `lamb`: in the update that the trust ratio scales, 0.1 by
+    default. `adam`, `adagrad`, `sgd`: L2, added to the gradient, 0 by default."""
     betas: List[float]
-    """Decay rates of the first and the second moment, each in [0, 1). `adamw`, `adam`, `lamb`: by
-    default `[0.9, 0.95]`. `lion`: rates of the update and of the momentum, by default `[0.9,
-    0.99]`."""
+    """`adamw`, `adam`, `lamb`: decay rates of the first and the second moment, `[0.9, 0.95]` by
+    default. `lion`: rates of the update and of the momentum, `[0.9, 0.99]` by default. Each is in
+    [0, 1)."""
     eps: float
-    """Added to the root of the second moment. By default 1e-8 for `adamw` and `adam`, 1e-6 for
+    """Added to the root of the second moment. 1e-8 by default for `adamw` and `adam`, 1e-6 for
     `lamb`, 1e-10 for `adagrad`."""
     momentum: float
-    """`sgd`: factor of the momentum; by default 0.9."""
+    """`sgd`: factor of the momentum; 0.9 by default."""
     dampening: float
-    """`sgd`: dampening of the momentum; by default 0."""
+    """`sgd`: dampening of the momentum; 0 by default."""
     nesterov: bool
-    """`sgd`: Nesterov momentum, which needs a `momentum` and no `dampening`; by default false."""
+    """`sgd`: Nesterov momentum, with a `momentum` and without `dampening`; false by default."""
     lr_decay: float
-    """`adagrad`: decay of the rate with the steps; by default 0."""
+    """`adagrad`: decay of the rate with the steps; 0 by default."""
     initial_accumulator_value: float
-    """`adagrad`: initial value of the sum of squares; by default 0."""
+    """`adagrad`: initial value of the sum of squares; 0 by default."""
     min_coeff: float
-    """`lamb`: minimum trust ratio; by default 0.01."""
+    """`lamb`: minimum trust ratio; 0.01 by default."""
     max_coeff: float
-    """`lamb`: maximum trust ratio; by default 10."""
+    """`lamb`: maximum trust ratio; 10 by default."""
     bias_correction: Literal["update", "step_size", "none"]
-    """`lamb`: bias correction of the moments, which begin with zeros. `update`: corrects the
-    moments in the update from which the trust ratio is computed, as in the paper. `step_size`:
-    corrects the step size after the trust ratio of an uncorrected update, as in DeepSpeed. By
-    default `update`."""
+    """`lamb`: bias correction of the moments. `update` (the default): before the trust ratio, as in
+    the paper. `step_size`: of the step size, after the trust ratio of an uncorrected update, as in
+    DeepSpeed. `none`: no correction."""
     param_groups: List[ParamGroupSpec]
-    """Settings for some of the parameters, by name. The first entry that matches a parameter
-    applies."""
+    """Settings of parameters by name. The first entry that matches a parameter applies."""
 
 
 class LrScheduleSpec(TypedDict, total=False):
-    """Learning rate schedule."""
+    """Learning rate schedule: a warm-up to `optimizer.lr`, then a decay to `min_lr`."""
     type: Literal["constant", "linear", "cosine", "wsd"]
-    """Schedule from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak.
-    `wsd` (warm-up, stable, decay) stays at the peak until the last `decay_steps`, in which it
-    decreases linearly."""
+    """Decay after the warm-up. `constant` stays at the peak. `wsd` (warm-up, stable, decay) stays
+    at the peak until the last `decay_steps`, then decreases linearly."""
     warmup_steps: int
     """Number of warm-up steps, at most `steps`."""
     warmup_type: Literal["linear", "log"]
-    """Form of the increase from `warmup_start_lr` to the peak; `log` increases fast first."""
+    """Form of the warm-up; `log` increases fast first."""
     warmup_start_lr: float
     """Learning rate at the beginning of the warm-up."""
     min_lr: float
     """Final value of the decay, which the step after the last one would have."""
     decay_steps: int
-    """`wsd`: number of steps of the final decay; by default a tenth of `steps`, rounded up."""
+    """`wsd`: number of steps of the decay; a tenth of `steps` by default, rounded up."""
 
 
 class LossScaleSpec(TypedDict, total=False):
-    """Factor of the loss that prevents small gradients from vanishing in fp16; gradients are
-    divided by it before the update. A step whose gradients are not finite is skipped."""
+    """Factor of the loss that keeps small fp16 gradients from vanishing. The gradients are divided
+    by it before the update. A step whose gradients are not finite is skipped."""
     type: Literal["none", "static", "dynamic"]
-    """`dynamic` halves the scale when gradients overflow and doubles it after `window` steps
-    without an overflow. By default `dynamic` for `precision: fp16`, otherwise `none`. Values other
-    than `none` require that precision, `reduce_dtype` or `grad_accum_dtype` is fp16."""
+    """`dynamic` halves the scale when gradients overflow, and doubles it after `window` steps
+    without an overflow. The default is `dynamic` for `precision: fp16`, otherwise `none`. The other
+    types need fp16 in `precision`, `reduce_dtype` or `grad_accum_dtype`."""
     initial_scale: float
-    """The scale, or its initial value; by default 65536."""
+    """The scale, or its initial value; 65536 by default."""
     window: int
-    """`dynamic`: steps without overflow before the scale is doubled; by default 1000."""
+    """`dynamic`: steps without overflow before the scale is doubled; 1000 by default."""
     hysteresis: int
-    """`dynamic`: overflows before the scale is halved; by default 2."""
+    """`dynamic`: overflows before the scale is halved; 2 by default."""
     consecutive_hysteresis: bool
-    """`dynamic`: a step without overflow restores the whole `hysteresis`; by default false."""
+    """`dynamic`: a step without overflow restores the whole `hysteresis`; false by default."""
     min_scale: float
-    """`dynamic`: minimum scale; by default 1."""
+    """`dynamic`: minimum scale; 1 by default."""
     max_skipped_steps: Optional[int]
-    """This number of consecutive skipped steps fails the job as `diverged`, or as `no_targets` if
-    the steps had no targets; an overflow at `min_scale` fails it as well. `null`: skipped steps
-    never fail the job."""
+    """Consecutive skipped steps that fail the job, as `no_targets` if the steps had no targets,
+    otherwise as `diverged`. An overflow at `min_scale` also fails it. `null`: skipped steps never
+    fail the job."""
 
 
 class _OverrideSpecRequired(TypedDict):
@@ -690,131 +660,120 @@ class _OverrideSpecRequired(TypedDict):
 
 
 class OverrideSpec(_OverrideSpecRequired, total=False):
-    """Applies from the boundary after `step` steps on. Each value stays until a later entry changes
-    it; `null` returns to the schedule, or to the loss scaler."""
+    """A change after `step` completed steps. A value stays until a later entry changes it; `null`
+    returns to the schedule, or to the loss scaler."""
     lr: Optional[float]
     """Learning rate from this step on."""
     loss_scale: Optional[float]
     """Loss scale from this step on."""
     group_lr: Dict[str, Optional[float]]
-    """Learning rates of groups of parameters from this step on, by the `match` of an entry of
+    """Learning rates of groups from this step on, by the `match` of an entry of
     `train.optimizer.param_groups`. `null` returns to the group's share of the rate of the step."""
 
 
 class EmaSpec(TypedDict, total=False):
-    """Exponential moving average of the trained parameters, a further optimizer state: after each
-    update ema = decay · ema + (1 − decay) · parameters, which begins with the parameters after the
-    first update. `export.weights` selects it; the training and its evaluations do not use it."""
+    """Exponential moving average of the trained parameters: after each update ema = decay · ema +
+    (1 − decay) · parameters, from the parameters after the first update on. `export.weights`
+    selects it. The training and its evaluations do not use it."""
     decay: float
-    """Share of the average that an update keeps: the average is over about 1 / (1 − decay) updates."""
+    """Share of the average that an update keeps. The average covers about 1 / (1 − decay) updates."""
 
 
 class _EarlyStoppingSpecRequired(TypedDict):
     patience: int
-    """Number of consecutive evaluations without an improvement that end the training; below the
-    number of evaluations of the job."""
+    """Consecutive evaluations without an improvement that end the training; less than the
+    evaluations of the job."""
 
 
 
 class EarlyStoppingSpec(_EarlyStoppingSpecRequired, total=False):
-    """Ends the training after the evaluation at which `metric` has not improved for `patience`
-    evaluations; the job has succeeded then, with the reason `early_stopping`. Needs
-    `data.validation_fraction` or `evaluation.datasets`. Each evaluation that improves is saved as a
-    checkpoint at its step, and the newest of these is kept."""
+    """Ends the training when `metric` has not improved for `patience` evaluations. The job then
+    succeeds with the reason `early_stopping`. Needs data to evaluate on. Each evaluation that
+    improves is saved as a checkpoint, and the newest of these is kept."""
     metric: EvaluationMetric
-    """Metric of the evaluations; lower is better. By default the first that the job has:
-    `eval_loss` with `data.validation_fraction`, otherwise that of the first of
-    `evaluation.datasets`."""
+    """Metric to compare; lower is better. The default is the first metric of the job: `eval_loss`
+    with `data.validation_fraction`, otherwise that of the first entry of `evaluation.datasets`."""
     min_delta: float
-    """An evaluation improves if it is below the best value, and by at least this difference. The
-    first finite value is an improvement."""
+    """An evaluation improves if it is below the best value by at least this difference. The first
+    finite value improves."""
 
 
 class AdapterSpec(TypedDict, total=False):
-    """Trains low-rank adapters (LoRA, Hu et al. 2021) over the model, whose own parameters are
-    frozen: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ for each matrix W of the targeted modules. Their
-    parameters are named as in PEFT, `<module>.lora_A.weight` and `<module>.lora_B.weight`, and with
-    `type: dora` `<module>.lora_magnitude_vector.weight`."""
+    """Trains low-rank adapters (LoRA, Hu et al. 2021) over the frozen model: y = x Wᵀ + scale ·
+    dropout(x) Aᵀ Bᵀ for each matrix W of the targeted modules. The parameters have the names of
+    PEFT: `<module>.lora_A.weight`, `<module>.lora_B.weight`, and for `dora`
+    `<module>.lora_magnitude_vector.weight`."""
     type: Literal["lora", "dora"]
-    """`lora`: the products alone. `dora`: also trains the norm of each output's weights
-    (weight-decomposed adapters, Liu et al. 2024; `use_dora` in PEFT): V = W + scale · B A, y = x (m
-    / ‖V‖ · V)ᵀ with a magnitude m for each output, which begins as ‖W‖. The gradient takes ‖V‖ for
-    a constant."""
+    """`lora`: the products alone. `dora` (Liu et al. 2024; `use_dora` in PEFT): also trains a
+    magnitude m for each output, which begins as ‖W‖: V = W + scale · B A, y = x (m / ‖V‖ · V)ᵀ. The
+    gradient takes ‖V‖ for a constant."""
     rank: int
     """Rows of A and columns of B (`r` in PEFT)."""
     alpha: float
-    """The scale is `alpha / rank` (`lora_alpha` in PEFT). By default twice the rank."""
+    """The scale is `alpha / rank` (`lora_alpha` in PEFT). Twice the rank by default."""
     rank_stabilized: bool
     """The scale is `alpha / √rank` (rsLoRA, Kalajdzievski 2023; `use_rslora` in PEFT)."""
     dropout: float
     """Dropout of the adapters' input. Matrices with the same input (queries, keys and values; gate
-    and up) have one mask. Must be 0 for adapters over experts, and for `dora`."""
+    and up) share a mask. Must be 0 for adapters over experts, and for `dora`."""
     target_modules: Union[str, List[str]]
-    """Modules with adapters, by their names or the ends of these, such as `q_proj` or `mlp.c_proj`.
+    """Modules with adapters: names, or ends of names, such as `q_proj` or `mlp.c_proj`.
     `all-linear`: all matrices of the layers, experts and their router included."""
     modules_to_save: List[str]
-    """Modules of the model that are trained as well, whole, such as `lm_head` or `input_layernorm`."""
+    """Modules that are trained whole as well, such as `lm_head` or `input_layernorm`."""
     init: Literal["kaiming_uniform", "gaussian"]
-    """Initial values of A. `kaiming_uniform`: uniform in ±1/√in, as PEFT does by default;
-    `gaussian`: normal with the standard deviation 1/rank. B begins with zeros."""
+    """Initial values of A. `kaiming_uniform`: uniform in ±1/√in, the default of PEFT. `gaussian`:
+    normal with the standard deviation 1/rank. B begins with zeros."""
 
 
 class _ObjectiveSpecRequired(TypedDict):
     type: Literal["sft", "dpo", "ipo", "orpo", "kto", "simpo"]
-    """`sft` (the same as no objective): the mean of −log p(target) over the targets. `dpo`:
-    Rafailov et al. 2023. `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024.
-    `kto`: Ethayarajh et al. 2024. `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the
-    formulas."""
+    """`sft`, as without an objective: the mean of −log p(target) over the targets. `dpo`: Rafailov
+    et al. 2023. `ipo`: Azar et al. 2023, with means over tokens. `orpo`: Hong et al. 2024. `kto`:
+    Ethayarajh et al. 2024. `simpo`: Meng et al. 2024. `docs/fine-tuning.md` has the formulas."""
 
 
 
 class ObjectiveSpec(_ObjectiveSpecRequired, total=False):
-    """The objective of the training. `type` determines the available fields and their defaults; a
-    field of another type is refused. With an objective other than `sft` the data are preferences,
-    and the batch sizes count its units: pairs of a chosen and a rejected completion, or for `kto`
-    completions."""
+    """The training objective. Every objective but `sft` needs preferences as data. Batch sizes then
+    count units: pairs of a chosen and a rejected completion, or for `kto` completions. `type`
+    determines the available fields and their defaults; a field of another type is refused."""
     beta: float
     """`dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`:
-    weight of the odds ratio (λ in the paper). By default 0.1, and 2 for `simpo`."""
+    weight of the odds ratio (λ in the paper). 2 by default for `simpo`, otherwise 0.1."""
     label_smoothing: float
-    """`dpo`: probability that the two completions of a pair are swapped (conservative DPO); by
-    default 0."""
+    """`dpo`: probability that the completions of a pair are swapped (conservative DPO); 0 by
+    default."""
     gamma: float
-    """`simpo`: margin between the rewards of a pair; by default 1."""
+    """`simpo`: margin between the rewards of a pair; 1 by default."""
     desirable_weight: float
-    """`kto`: weight of desirable completions; by default 1."""
+    """`kto`: weight of desirable completions; 1 by default."""
     undesirable_weight: float
-    """`kto`: weight of undesirable completions; by default 1."""
+    """`kto`: weight of undesirable completions; 1 by default."""
     reference: Literal["initial", "base"]
-    """`dpo`, `ipo`, `kto`: the model with which the trained one is compared. `base`: the model
-    without its adapter; it needs `adapter` without `modules_to_save`, and is then the default.
-    `initial`: the model as the job begins; the default otherwise."""
+    """`dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model
+    without its adapter. It needs an `adapter` without `modules_to_save`, and is then the default.
+    `initial`: the model at the beginning of the job, the default otherwise."""
 
 
 class TrainSpec(TypedDict, total=False):
     """The training loop."""
     steps: int
-    """Number of optimizer steps. Exactly one of `steps` and `epochs` is required, unless the
-    scheduler of a `deepspeed_config` defines the steps."""
+    """Number of optimizer steps. Set exactly one of `steps` and `epochs`, unless a
+    `deepspeed_config` defines the steps."""
     epochs: int
-    """Number of passes through the training samples, instead of `steps`; the last step may begin
-    another pass. The resolved document has the `steps` instead, as soon as the samples are counted:
-    at the submission for preferences and for a dataset of `format=text` under the `bytes`
-    tokenizer, else when a worker has prepared the data, before the first step."""
+    """Number of passes through the training samples. The last step may begin another pass. The
+    resolved document has `steps` as soon as the samples are counted."""
     sequence_length: int
-    """Number of tokens of one sequence: of a sample, or of each completion with its prompt."""
+    """Number of tokens of a sequence: of a sample, or of a completion with its prompt. At most the
+    positions of the model."""
     global_batch_size: Union[int, str]
-    """Number of samples of one step; with a preference `objective` of its units. `auto` is the
-    power of two nearest to 0.2 % of the training samples, from 8 to 256. Where their number depends
-    on the tokens, it is estimated by the size of the dataset: four bytes a token, and one with the
-    `bytes` tokenizer. The resolved document has the number."""
+    """Number of samples (units of a preference `objective`) of one step. `auto`: the power of two
+    nearest to 0.2 % of the training samples, from 8 to 256."""
     micro_batch_size: Union[int, str]
-    """Number of samples of one micro-batch, or of units of a preference `objective`; it divides
-    `global_batch_size`. The quotient is the number of leaves, and the maximum number of ranks that
-    the job can use. At least 2 for `kto`. By default the largest divisor up to 4, with which a
-    `global_batch_size` of `auto` has at least four leaves. `auto` is the largest one that the
-    memory of the pool's workers allows at the submission, with at least four leaves and at most
-    16,384 tokens. The resolved document has the number."""
+    """Number of samples (or units) of one micro-batch; it divides `global_batch_size`. The quotient
+    is the number of leaves, which bounds the number of ranks. At least 2 for `kto`. By default the
+    largest divisor up to 4. `auto`: the largest divisor that fits into the memory of the workers."""
     seed: Seed
     """Seed of the initial weights and of dropout."""
     optimizer: OptimizerSpec
@@ -824,14 +783,14 @@ class TrainSpec(TypedDict, total=False):
     gradient_clipping_norm: Literal["l2", "max"]
     """Norm for clipping and reports, over all parameters. `max` is the largest absolute value."""
     precision: Precision
-    """Dtype of parameters, activations and gradients. Sums of matrix products and the optimizer
-    states are always fp32."""
+    """Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states
+    are fp32."""
     loss_scale: LossScaleSpec
     overrides: Overrides
     activation_checkpointing: bool
-    """Activation checkpointing: keeps only the input of each layer and recomputes the layer before
-    its backward pass; packed copies of weights are made for one layer at a time (except those of
-    experts). It saves memory for a third more work, and gives the same bits."""
+    """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
+    copies of weights, except experts, exist for one layer at a time. Saves memory for a third more
+    work, with the same bits."""
     ema: EmaSpec
     evaluation: EvaluationSpec
     early_stopping: EarlyStoppingSpec
@@ -842,17 +801,16 @@ class TrainSpec(TypedDict, total=False):
 class ResolvedParamGroup(TypedDict):
     """Settings of some parameters, with every field."""
     match: str
-    """A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` matches any
-    sequence of characters, `?` matches one."""
+    """Pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` matches any
+    characters, `?` matches one."""
     lr: Optional[float]
-    """Peak learning rate of the group; the schedule scales it like `optimizer.lr`, which is the
-    default (`null`)."""
+    """Peak learning rate of the group, which the schedule scales; `optimizer.lr` by default
+    (`null`)."""
     weight_decay: Optional[float]
-    """Weight decay of the whole group; by default (`null`) the same as without the group."""
+    """Weight decay of the whole group; the decay of the optimizer by default (`null`)."""
     frozen: bool
-    """The parameters are not trained. They keep their values, rounded to `train.precision`. They
-    have no gradient, which is not computed either, no master weights and no optimizer state. The
-    backward pass ends at the lowest layer that is trained."""
+    """`true`: the parameters keep their values, rounded to `train.precision`, without gradients,
+    master weights or optimizer state. The backward pass ends at the lowest trained layer."""
 
 
 class _ResolvedOptimizerRequired(TypedDict):
@@ -862,8 +820,8 @@ class _ResolvedOptimizerRequired(TypedDict):
     """Peak learning rate."""
     weight_decay: float
     """Weight decay of matrices; norms and biases have none unless `param_groups` sets it. `adamw`,
-    `lion`: decoupled. `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`,
-    `sgd`: added to the gradient (L2). By default 0.1 for the first three and 0 for the others."""
+    `lion`: decoupled, 0.1 by default. `lamb`: in the update that the trust ratio scales, 0.1 by
+    default. `adam`, `adagrad`, `sgd`: L2, added to the gradient, 0 by default."""
     param_groups: List[ResolvedParamGroup]
 
 
@@ -871,42 +829,40 @@ class _ResolvedOptimizerRequired(TypedDict):
 class ResolvedOptimizer(_ResolvedOptimizerRequired, total=False):
     """The optimizer, with every field of its type."""
     betas: List[float]
-    """Decay rates of the first and the second moment, each in [0, 1). `adamw`, `adam`, `lamb`: by
-    default `[0.9, 0.95]`. `lion`: rates of the update and of the momentum, by default `[0.9,
-    0.99]`."""
+    """`adamw`, `adam`, `lamb`: decay rates of the first and the second moment, `[0.9, 0.95]` by
+    default. `lion`: rates of the update and of the momentum, `[0.9, 0.99]` by default. Each is in
+    [0, 1)."""
     eps: float
-    """Added to the root of the second moment. By default 1e-8 for `adamw` and `adam`, 1e-6 for
+    """Added to the root of the second moment. 1e-8 by default for `adamw` and `adam`, 1e-6 for
     `lamb`, 1e-10 for `adagrad`."""
     momentum: float
-    """`sgd`: factor of the momentum; by default 0.9."""
+    """`sgd`: factor of the momentum; 0.9 by default."""
     dampening: float
-    """`sgd`: dampening of the momentum; by default 0."""
+    """`sgd`: dampening of the momentum; 0 by default."""
     nesterov: bool
-    """`sgd`: Nesterov momentum, which needs a `momentum` and no `dampening`; by default false."""
+    """`sgd`: Nesterov momentum, with a `momentum` and without `dampening`; false by default."""
     lr_decay: float
-    """`adagrad`: decay of the rate with the steps; by default 0."""
+    """`adagrad`: decay of the rate with the steps; 0 by default."""
     initial_accumulator_value: float
-    """`adagrad`: initial value of the sum of squares; by default 0."""
+    """`adagrad`: initial value of the sum of squares; 0 by default."""
     min_coeff: float
-    """`lamb`: minimum trust ratio; by default 0.01."""
+    """`lamb`: minimum trust ratio; 0.01 by default."""
     max_coeff: float
-    """`lamb`: maximum trust ratio; by default 10."""
+    """`lamb`: maximum trust ratio; 10 by default."""
     bias_correction: Literal["update", "step_size", "none"]
-    """`lamb`: bias correction of the moments, which begin with zeros. `update`: corrects the
-    moments in the update from which the trust ratio is computed, as in the paper. `step_size`:
-    corrects the step size after the trust ratio of an uncorrected update, as in DeepSpeed. By
-    default `update`."""
+    """`lamb`: bias correction of the moments. `update` (the default): before the trust ratio, as in
+    the paper. `step_size`: of the step size, after the trust ratio of an uncorrected update, as in
+    DeepSpeed. `none`: no correction."""
 
 
 class _ResolvedLrScheduleRequired(TypedDict):
     type: Literal["constant", "linear", "cosine", "wsd"]
-    """Schedule from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak.
-    `wsd` (warm-up, stable, decay) stays at the peak until the last `decay_steps`, in which it
-    decreases linearly."""
+    """Decay after the warm-up. `constant` stays at the peak. `wsd` (warm-up, stable, decay) stays
+    at the peak until the last `decay_steps`, then decreases linearly."""
     warmup_steps: int
     """Number of warm-up steps, at most `steps`."""
     warmup_type: Literal["linear", "log"]
-    """Form of the increase from `warmup_start_lr` to the peak; `log` increases fast first."""
+    """Form of the warm-up; `log` increases fast first."""
     warmup_start_lr: float
     """Learning rate at the beginning of the warm-up."""
     min_lr: float
@@ -917,107 +873,106 @@ class _ResolvedLrScheduleRequired(TypedDict):
 class ResolvedLrSchedule(_ResolvedLrScheduleRequired, total=False):
     """The learning rate schedule, with every field of its type."""
     decay_steps: int
-    """`wsd`: number of steps of the final decay; by default a tenth of `steps`, rounded up."""
+    """`wsd`: number of steps of the decay; a tenth of `steps` by default, rounded up."""
 
 
 class _ResolvedLossScaleRequired(TypedDict):
     type: Literal["none", "static", "dynamic"]
-    """`dynamic` halves the scale when gradients overflow and doubles it after `window` steps
-    without an overflow. By default `dynamic` for `precision: fp16`, otherwise `none`. Values other
-    than `none` require that precision, `reduce_dtype` or `grad_accum_dtype` is fp16."""
+    """`dynamic` halves the scale when gradients overflow, and doubles it after `window` steps
+    without an overflow. The default is `dynamic` for `precision: fp16`, otherwise `none`. The other
+    types need fp16 in `precision`, `reduce_dtype` or `grad_accum_dtype`."""
     max_skipped_steps: Optional[int]
-    """This number of consecutive skipped steps fails the job as `diverged`, or as `no_targets` if
-    the steps had no targets; an overflow at `min_scale` fails it as well. `null`: skipped steps
-    never fail the job."""
+    """Consecutive skipped steps that fail the job, as `no_targets` if the steps had no targets,
+    otherwise as `diverged`. An overflow at `min_scale` also fails it. `null`: skipped steps never
+    fail the job."""
 
 
 
 class ResolvedLossScale(_ResolvedLossScaleRequired, total=False):
     """The loss scale, with every field of its type."""
     initial_scale: float
-    """The scale, or its initial value; by default 65536."""
+    """The scale, or its initial value; 65536 by default."""
     window: int
-    """`dynamic`: steps without overflow before the scale is doubled; by default 1000."""
+    """`dynamic`: steps without overflow before the scale is doubled; 1000 by default."""
     hysteresis: int
-    """`dynamic`: overflows before the scale is halved; by default 2."""
+    """`dynamic`: overflows before the scale is halved; 2 by default."""
     consecutive_hysteresis: bool
-    """`dynamic`: a step without overflow restores the whole `hysteresis`; by default false."""
+    """`dynamic`: a step without overflow restores the whole `hysteresis`; false by default."""
     min_scale: float
-    """`dynamic`: minimum scale; by default 1."""
+    """`dynamic`: minimum scale; 1 by default."""
 
 
 class ResolvedEma(TypedDict):
     """The average of the parameters, with every field."""
     decay: float
-    """Share of the average that an update keeps: the average is over about 1 / (1 − decay) updates."""
+    """Share of the average that an update keeps. The average covers about 1 / (1 − decay) updates."""
 
 
 class ResolvedEarlyStopping(TypedDict):
     """Early stopping, with every field."""
     metric: EvaluationMetric
-    """Metric of the evaluations; lower is better. By default the first that the job has:
-    `eval_loss` with `data.validation_fraction`, otherwise that of the first of
-    `evaluation.datasets`."""
+    """Metric to compare; lower is better. The default is the first metric of the job: `eval_loss`
+    with `data.validation_fraction`, otherwise that of the first entry of `evaluation.datasets`."""
     patience: int
-    """Number of consecutive evaluations without an improvement that end the training; below the
-    number of evaluations of the job."""
+    """Consecutive evaluations without an improvement that end the training; less than the
+    evaluations of the job."""
     min_delta: float
-    """An evaluation improves if it is below the best value, and by at least this difference. The
-    first finite value is an improvement."""
+    """An evaluation improves if it is below the best value by at least this difference. The first
+    finite value improves."""
 
 
 class ResolvedAdapter(TypedDict):
     """The adapters, with every field, and the names of the targeted modules."""
     type: Literal["lora", "dora"]
-    """`lora`: the products alone. `dora`: also trains the norm of each output's weights
-    (weight-decomposed adapters, Liu et al. 2024; `use_dora` in PEFT): V = W + scale · B A, y = x (m
-    / ‖V‖ · V)ᵀ with a magnitude m for each output, which begins as ‖W‖. The gradient takes ‖V‖ for
-    a constant."""
+    """`lora`: the products alone. `dora` (Liu et al. 2024; `use_dora` in PEFT): also trains a
+    magnitude m for each output, which begins as ‖W‖: V = W + scale · B A, y = x (m / ‖V‖ · V)ᵀ. The
+    gradient takes ‖V‖ for a constant."""
     rank: int
     """Rows of A and columns of B (`r` in PEFT)."""
     alpha: float
-    """The scale is `alpha / rank` (`lora_alpha` in PEFT). By default twice the rank."""
+    """The scale is `alpha / rank` (`lora_alpha` in PEFT). Twice the rank by default."""
     rank_stabilized: bool
     """The scale is `alpha / √rank` (rsLoRA, Kalajdzievski 2023; `use_rslora` in PEFT)."""
     dropout: float
     """Dropout of the adapters' input. Matrices with the same input (queries, keys and values; gate
-    and up) have one mask. Must be 0 for adapters over experts, and for `dora`."""
+    and up) share a mask. Must be 0 for adapters over experts, and for `dora`."""
     target_modules: List[str]
     modules_to_save: List[str]
-    """Modules of the model that are trained as well, whole, such as `lm_head` or `input_layernorm`."""
+    """Modules that are trained whole as well, such as `lm_head` or `input_layernorm`."""
     init: Literal["kaiming_uniform", "gaussian"]
-    """Initial values of A. `kaiming_uniform`: uniform in ±1/√in, as PEFT does by default;
-    `gaussian`: normal with the standard deviation 1/rank. B begins with zeros."""
+    """Initial values of A. `kaiming_uniform`: uniform in ±1/√in, the default of PEFT. `gaussian`:
+    normal with the standard deviation 1/rank. B begins with zeros."""
 
 
 class _ResolvedObjectiveRequired(TypedDict):
     type: Literal["dpo", "ipo", "orpo", "kto", "simpo"]
     beta: float
     """`dpo`, `kto`, `simpo`: factor of the rewards. `ipo`: strength of the regularization. `orpo`:
-    weight of the odds ratio (λ in the paper). By default 0.1, and 2 for `simpo`."""
+    weight of the odds ratio (λ in the paper). 2 by default for `simpo`, otherwise 0.1."""
 
 
 
 class ResolvedObjective(_ResolvedObjectiveRequired, total=False):
     """The preference objective, with every field of its type."""
     label_smoothing: float
-    """`dpo`: probability that the two completions of a pair are swapped (conservative DPO); by
-    default 0."""
+    """`dpo`: probability that the completions of a pair are swapped (conservative DPO); 0 by
+    default."""
     gamma: float
-    """`simpo`: margin between the rewards of a pair; by default 1."""
+    """`simpo`: margin between the rewards of a pair; 1 by default."""
     desirable_weight: float
-    """`kto`: weight of desirable completions; by default 1."""
+    """`kto`: weight of desirable completions; 1 by default."""
     undesirable_weight: float
-    """`kto`: weight of undesirable completions; by default 1."""
+    """`kto`: weight of undesirable completions; 1 by default."""
     reference: Literal["initial", "base"]
-    """`dpo`, `ipo`, `kto`: the model with which the trained one is compared. `base`: the model
-    without its adapter; it needs `adapter` without `modules_to_save`, and is then the default.
-    `initial`: the model as the job begins; the default otherwise."""
+    """`dpo`, `ipo`, `kto`: the model that the trained one is compared with. `base`: the model
+    without its adapter. It needs an `adapter` without `modules_to_save`, and is then the default.
+    `initial`: the model at the beginning of the job, the default otherwise."""
 
 
 class _PlannedTrainRequired(TypedDict):
     sequence_length: int
-    """Number of tokens of one sequence: of a sample, or of each completion with its prompt."""
+    """Number of tokens of a sequence: of a sample, or of a completion with its prompt. At most the
+    positions of the model."""
     global_batch_size: int
     micro_batch_size: int
     seed: Seed
@@ -1029,14 +984,14 @@ class _PlannedTrainRequired(TypedDict):
     gradient_clipping_norm: Literal["l2", "max"]
     """Norm for clipping and reports, over all parameters. `max` is the largest absolute value."""
     precision: Precision
-    """Dtype of parameters, activations and gradients. Sums of matrix products and the optimizer
-    states are always fp32."""
+    """Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states
+    are fp32."""
     loss_scale: ResolvedLossScale
     overrides: Overrides
     activation_checkpointing: bool
-    """Activation checkpointing: keeps only the input of each layer and recomputes the layer before
-    its backward pass; packed copies of weights are made for one layer at a time (except those of
-    experts). It saves memory for a third more work, and gives the same bits."""
+    """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
+    copies of weights, except experts, exist for one layer at a time. Saves memory for a third more
+    work, with the same bits."""
 
 
 
@@ -1046,13 +1001,11 @@ class PlannedTrain(_PlannedTrainRequired, total=False):
     `sft`. `steps` instead of `epochs`, which stay, with `decay_steps` absent if it follows from the
     steps, until a worker has counted the samples."""
     steps: int
-    """Number of optimizer steps. Exactly one of `steps` and `epochs` is required, unless the
-    scheduler of a `deepspeed_config` defines the steps."""
+    """Number of optimizer steps. Set exactly one of `steps` and `epochs`, unless a
+    `deepspeed_config` defines the steps."""
     epochs: int
-    """Number of passes through the training samples, instead of `steps`; the last step may begin
-    another pass. The resolved document has the `steps` instead, as soon as the samples are counted:
-    at the submission for preferences and for a dataset of `format=text` under the `bytes`
-    tokenizer, else when a worker has prepared the data, before the first step."""
+    """Number of passes through the training samples. The last step may begin another pass. The
+    resolved document has `steps` as soon as the samples are counted."""
     ema: ResolvedEma
     evaluation: PlannedEvaluation
     early_stopping: ResolvedEarlyStopping
@@ -1062,7 +1015,8 @@ class PlannedTrain(_PlannedTrainRequired, total=False):
 
 class _ResolvedTrainRequired(TypedDict):
     sequence_length: int
-    """Number of tokens of one sequence: of a sample, or of each completion with its prompt."""
+    """Number of tokens of a sequence: of a sample, or of a completion with its prompt. At most the
+    positions of the model."""
     global_batch_size: int
     micro_batch_size: int
     seed: Seed
@@ -1074,14 +1028,14 @@ class _ResolvedTrainRequired(TypedDict):
     gradient_clipping_norm: Literal["l2", "max"]
     """Norm for clipping and reports, over all parameters. `max` is the largest absolute value."""
     precision: Precision
-    """Dtype of parameters, activations and gradients. Sums of matrix products and the optimizer
-    states are always fp32."""
+    """Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states
+    are fp32."""
     loss_scale: ResolvedLossScale
     overrides: Overrides
     activation_checkpointing: bool
-    """Activation checkpointing: keeps only the input of each layer and recomputes the layer before
-    its backward pass; packed copies of weights are made for one layer at a time (except those of
-    experts). It saves memory for a third more work, and gives the same bits."""
+    """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
+    copies of weights, except experts, exist for one layer at a time. Saves memory for a third more
+    work, with the same bits."""
 
 
 
@@ -1089,13 +1043,11 @@ class ResolvedTrain(_ResolvedTrainRequired, total=False):
     """The training loop, with every field."""
     evaluation: PlannedEvaluation
     steps: int
-    """Number of optimizer steps. Exactly one of `steps` and `epochs` is required, unless the
-    scheduler of a `deepspeed_config` defines the steps."""
+    """Number of optimizer steps. Set exactly one of `steps` and `epochs`, unless a
+    `deepspeed_config` defines the steps."""
     epochs: int
-    """Number of passes through the training samples, instead of `steps`; the last step may begin
-    another pass. The resolved document has the `steps` instead, as soon as the samples are counted:
-    at the submission for preferences and for a dataset of `format=text` under the `bytes`
-    tokenizer, else when a worker has prepared the data, before the first step."""
+    """Number of passes through the training samples. The last step may begin another pass. The
+    resolved document has `steps` as soon as the samples are counted."""
     ema: ResolvedEma
     early_stopping: ResolvedEarlyStopping
     adapter: ResolvedAdapter
@@ -1103,98 +1055,86 @@ class ResolvedTrain(_ResolvedTrainRequired, total=False):
 
 
 class ZeroSpec(TypedDict, total=False):
-    """Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group` and
-    `gradient_predivide_factor` change the result by rounding; `stage` alone, `bucket_bytes` and
-    `offload` do not."""
+    """Sharding of the optimizer over the ranks. The dtypes, `lanes`, `lane_group`,
+    `gradient_predivide_factor` and `expert_parallel_size` change the result by rounding. `stage`
+    alone, `bucket_bytes` and `offload` do not."""
     stage: Literal[1, 2]
-    """2: optimizer state and gradients are sharded; the gradients of every leaf are exchanged. 1:
-    each rank first sums the gradients of its leaves and exchanges the sums, once per step when it
-    has one lane: less traffic, more memory."""
+    """`2` shards optimizer state and gradients, and exchanges the gradients of every leaf. `1`
+    shards optimizer state, and exchanges sums of the gradients of lanes: less traffic, more memory."""
     lanes: int
-    """Stage 1 only: number of partial sums of a step, from `resources.ranks.max` (the default) to
-    the number of leaves. Leaf v belongs to lane v mod `lanes`; the result depends on `lanes` and
-    not on the number of ranks, which `lanes` bounds."""
+    """Stage 1: number of partial sums of a step, from `resources.ranks.max` (the default) to the
+    number of leaves. Leaf v belongs to lane v mod `lanes`."""
     lane_group: int
-    """Number of consecutive lanes (at stage 2: leaves) whose gradients are first added up in fp32
-    and rounded to `reduce_dtype`; these sums are then added up. For jobs on many machines: with as
-    many as each machine has ranks, a machine adds up its own gradients and sends 1 / `lane_group`
-    of the bytes to the others. It influences the result; the number of ranks does not."""
+    """Number of consecutive lanes (at stage 2: leaves) whose gradients are first added in fp32 and
+    rounded to `reduce_dtype`. With the number of ranks per machine, each machine sends 1 /
+    `lane_group` of the bytes to the others."""
     bucket_bytes: int
-    """Size of the gradient buckets that are exchanged during the backward pass; by default a
-    sixteenth of all gradients, rounded up to a power of two, between 16 and 128 MiB. A model may
-    have 16,384 buckets."""
+    """Size of the gradient buckets, which are exchanged during the backward pass. The default is a
+    sixteenth of all gradients, rounded up to a power of two, from 16 to 128 MiB. A model may have
+    16,384 buckets."""
     reduce_dtype: Precision
-    """Dtype of gradients in transfer; by default `train.precision`."""
+    """Dtype of gradients in transfer; `train.precision` by default."""
     grad_accum_dtype: Precision
     """Dtype of the sums of the gradients of a step."""
     master_dtype: Literal["fp32", "fp16"]
-    """Dtype of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`."""
+    """Dtype of the master weights. `fp16` needs `offload: cpu` and `train.precision: fp16`."""
     gradient_predivide_factor: float
-    """Divisor of gradients before the exchange and factor after their sum; it prevents overflow of
-    a 16-bit `reduce_dtype`. With `train.precision: fp16` it also decides how much of the averaging
-    precedes the backward pass: the loss of a micro-batch is divided by the micro-batches of a step,
-    divided by this factor."""
+    """Divisor of gradients before the exchange, and factor of their sum; it prevents overflow of a
+    16-bit `reduce_dtype`. With `train.precision: fp16` the loss of a micro-batch is also divided by
+    the micro-batches of a step over this factor."""
     offload: Literal["none", "cpu"]
-    """`cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory
-    and updates them there. On a CPU worker both values are the same."""
+    """`cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory,
+    and updates them there. On a CPU worker it changes nothing."""
     expert_parallel_size: int
-    """Number of ranks over which the experts of a mixture-of-experts model are spread: each rank
-    keeps its share of them, and tokens are sent to their experts. It divides the experts, the
-    leaves of a step, `lanes`, and every number of ranks. It influences the result; the number of
-    ranks does not."""
+    """Number of ranks that share the experts of a mixture of experts; tokens are sent to their
+    experts. It divides the experts, the leaves of a step, `lanes`, and every number of ranks."""
 
 
 class _ResolvedZeroRequired(TypedDict):
     stage: Literal[1, 2]
-    """2: optimizer state and gradients are sharded; the gradients of every leaf are exchanged. 1:
-    each rank first sums the gradients of its leaves and exchanges the sums, once per step when it
-    has one lane: less traffic, more memory."""
+    """`2` shards optimizer state and gradients, and exchanges the gradients of every leaf. `1`
+    shards optimizer state, and exchanges sums of the gradients of lanes: less traffic, more memory."""
     lane_group: int
-    """Number of consecutive lanes (at stage 2: leaves) whose gradients are first added up in fp32
-    and rounded to `reduce_dtype`; these sums are then added up. For jobs on many machines: with as
-    many as each machine has ranks, a machine adds up its own gradients and sends 1 / `lane_group`
-    of the bytes to the others. It influences the result; the number of ranks does not."""
+    """Number of consecutive lanes (at stage 2: leaves) whose gradients are first added in fp32 and
+    rounded to `reduce_dtype`. With the number of ranks per machine, each machine sends 1 /
+    `lane_group` of the bytes to the others."""
     bucket_bytes: int
-    """Size of the gradient buckets that are exchanged during the backward pass; by default a
-    sixteenth of all gradients, rounded up to a power of two, between 16 and 128 MiB. A model may
-    have 16,384 buckets."""
+    """Size of the gradient buckets, which are exchanged during the backward pass. The default is a
+    sixteenth of all gradients, rounded up to a power of two, from 16 to 128 MiB. A model may have
+    16,384 buckets."""
     reduce_dtype: Precision
-    """Dtype of gradients in transfer; by default `train.precision`."""
+    """Dtype of gradients in transfer; `train.precision` by default."""
     grad_accum_dtype: Precision
     """Dtype of the sums of the gradients of a step."""
     master_dtype: Literal["fp32", "fp16"]
-    """Dtype of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`."""
+    """Dtype of the master weights. `fp16` needs `offload: cpu` and `train.precision: fp16`."""
     gradient_predivide_factor: float
-    """Divisor of gradients before the exchange and factor after their sum; it prevents overflow of
-    a 16-bit `reduce_dtype`. With `train.precision: fp16` it also decides how much of the averaging
-    precedes the backward pass: the loss of a micro-batch is divided by the micro-batches of a step,
-    divided by this factor."""
+    """Divisor of gradients before the exchange, and factor of their sum; it prevents overflow of a
+    16-bit `reduce_dtype`. With `train.precision: fp16` the loss of a micro-batch is also divided by
+    the micro-batches of a step over this factor."""
     offload: Literal["none", "cpu"]
-    """`cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory
-    and updates them there. On a CPU worker both values are the same."""
+    """`cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory,
+    and updates them there. On a CPU worker it changes nothing."""
     expert_parallel_size: int
-    """Number of ranks over which the experts of a mixture-of-experts model are spread: each rank
-    keeps its share of them, and tokens are sent to their experts. It divides the experts, the
-    leaves of a step, `lanes`, and every number of ranks. It influences the result; the number of
-    ranks does not."""
+    """Number of ranks that share the experts of a mixture of experts; tokens are sent to their
+    experts. It divides the experts, the leaves of a step, `lanes`, and every number of ranks."""
 
 
 
 class ResolvedZero(_ResolvedZeroRequired, total=False):
     """The sharding, with every field; `lanes` at stage 1 only."""
     lanes: int
-    """Stage 1 only: number of partial sums of a step, from `resources.ranks.max` (the default) to
-    the number of leaves. Leaf v belongs to lane v mod `lanes`; the result depends on `lanes` and
-    not on the number of ranks, which `lanes` bounds."""
+    """Stage 1: number of partial sums of a step, from `resources.ranks.max` (the default) to the
+    number of leaves. Leaf v belongs to lane v mod `lanes`."""
 
 
 class RanksSpec(TypedDict, total=False):
-    """Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of
+    """Number of ranks: `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of
     `zero.expert_parallel_size`, which is the default of `min`."""
     min: int
     """Minimum number of ranks."""
     max: int
-    """Maximum number of ranks; by default `preferred`."""
+    """Maximum number of ranks; `preferred` by default."""
     preferred: int
     """Number of ranks to start with."""
 
@@ -1211,7 +1151,7 @@ class ResolvedRanks(TypedDict):
     min: int
     """Minimum number of ranks."""
     max: int
-    """Maximum number of ranks; by default `preferred`."""
+    """Maximum number of ranks; `preferred` by default."""
     preferred: int
     """Number of ranks to start with."""
 
@@ -1224,29 +1164,28 @@ class ResolvedResources(TypedDict):
 
 
 class KeepSpec(TypedDict, total=False):
-    """Number of checkpoints to keep. A checkpoint that either rule keeps stays."""
+    """Checkpoints to keep. A checkpoint stays if either rule keeps it."""
     last: int
     """Number of newest checkpoints to keep."""
     best: int
-    """Number of checkpoints with the lowest `best_metric` to keep. A checkpoint has the losses of
-    the evaluation after its own step; one at a step without an evaluation does not compete. Needs
-    `data.validation_fraction` or `train.evaluation.datasets`, and without `train.early_stopping`
-    also `every_steps` and `train.evaluation.every_steps` of which one is a multiple of the other."""
+    """Number of checkpoints with the lowest `best_metric` to keep, among those at a step with an
+    evaluation. Needs data to evaluate on. Without `train.early_stopping`, one of `every_steps` and
+    `train.evaluation.every_steps` is a multiple of the other."""
     best_metric: EvaluationMetric
-    """Metric by which `best` compares checkpoints. By default that of `train.early_stopping`,
-    without it the first that the job has, as there."""
+    """Metric that `best` compares. The default is the metric of `train.early_stopping`, otherwise
+    the first metric of the job."""
 
 
 class CheckpointSpec(TypedDict, total=False):
     """Interval and retention of checkpoints."""
     every_steps: int
-    """Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is set;
-    100 steps without any."""
+    """Steps between checkpoints. Set at most one of `every_steps`, `every_seconds` and `auto`; the
+    default is 100 steps."""
     every_seconds: float
     """Seconds of training between checkpoints."""
     auto: Literal[True]
-    """The interval with the smallest expected loss (Young and Daly), from the measured cost of a
-    save and the failure rate."""
+    """Uses the interval with the smallest expected loss of time (Young and Daly), from the measured
+    cost of a save and the failure rate."""
     on_busy: Literal["skip", "wait"]
     """Behaviour when a checkpoint is due while the two previous ones are still being stored: `skip`
     omits it, `wait` stalls the training."""
@@ -1260,18 +1199,17 @@ class _ResolvedKeepRequired(TypedDict):
     last: int
     """Number of newest checkpoints to keep."""
     best: int
-    """Number of checkpoints with the lowest `best_metric` to keep. A checkpoint has the losses of
-    the evaluation after its own step; one at a step without an evaluation does not compete. Needs
-    `data.validation_fraction` or `train.evaluation.datasets`, and without `train.early_stopping`
-    also `every_steps` and `train.evaluation.every_steps` of which one is a multiple of the other."""
+    """Number of checkpoints with the lowest `best_metric` to keep, among those at a step with an
+    evaluation. Needs data to evaluate on. Without `train.early_stopping`, one of `every_steps` and
+    `train.evaluation.every_steps` is a multiple of the other."""
 
 
 
 class ResolvedKeep(_ResolvedKeepRequired, total=False):
     """Number of checkpoints to keep, with every field."""
     best_metric: EvaluationMetric
-    """Metric by which `best` compares checkpoints. By default that of `train.early_stopping`,
-    without it the first that the job has, as there."""
+    """Metric that `best` compares. The default is the metric of `train.early_stopping`, otherwise
+    the first metric of the job."""
 
 
 class _ResolvedCheckpointRequired(TypedDict):
@@ -1285,67 +1223,65 @@ class _ResolvedCheckpointRequired(TypedDict):
 class ResolvedCheckpoint(_ResolvedCheckpointRequired, total=False):
     """Checkpoint interval and retention, with every field; exactly one of the three intervals."""
     every_steps: int
-    """Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is set;
-    100 steps without any."""
+    """Steps between checkpoints. Set at most one of `every_steps`, `every_seconds` and `auto`; the
+    default is 100 steps."""
     every_seconds: float
     """Seconds of training between checkpoints."""
     auto: Literal[True]
-    """The interval with the smallest expected loss (Young and Daly), from the measured cost of a
-    save and the failure rate."""
+    """Uses the interval with the smallest expected loss of time (Young and Daly), from the measured
+    cost of a save and the failure rate."""
     keep_every: int
     """Checkpoints at multiples of this number of steps are kept permanently, besides those of
     `keep`."""
 
 
 class LimitsSpec(TypedDict, total=False):
-    """Limits of the job. A reached limit stops the job with the reason `budget_reached`. `resume`
-    grants the whole limits again."""
+    """Limits of the job. A job that reaches a limit stops with the reason `budget_reached`.
+    `resume` grants the whole limits again."""
     max_runtime: int
-    """Maximum time in seconds for which the job holds slots."""
+    """Maximum time in seconds that the job holds slots."""
     max_wait: int
-    """Maximum time in seconds that the job waits for slots without interruption."""
+    """Maximum uninterrupted wait for slots, in seconds."""
     max_cost: float
-    """Maximum cost of its slots, at the price per rank-hour that the workers report."""
+    """Maximum cost of the job's slots, at the price per rank-hour that the workers report."""
     on_limit: Literal["pause", "cancel"]
-    """Action at a limit. A job that pauses saves first; a cancelled job keeps its existing
-    checkpoints."""
+    """`pause` saves first, then pauses the job. `cancel` keeps the existing checkpoints."""
 
 
 class _ResolvedLimitsRequired(TypedDict):
     on_limit: Literal["pause", "cancel"]
-    """Action at a limit. A job that pauses saves first; a cancelled job keeps its existing
-    checkpoints."""
+    """`pause` saves first, then pauses the job. `cancel` keeps the existing checkpoints."""
 
 
 
 class ResolvedLimits(_ResolvedLimitsRequired, total=False):
     """Limits of the job, with every field; an absent limit is unlimited."""
     max_runtime: int
-    """Maximum time in seconds for which the job holds slots."""
+    """Maximum time in seconds that the job holds slots."""
     max_wait: int
-    """Maximum time in seconds that the job waits for slots without interruption."""
+    """Maximum uninterrupted wait for slots, in seconds."""
     max_cost: float
-    """Maximum cost of its slots, at the price per rank-hour that the workers report."""
+    """Maximum cost of the job's slots, at the price per rank-hour that the workers report."""
 
 
 class RetrySpec(TypedDict, total=False):
-    """Handling of errors and preemptions."""
+    """Errors and preemptions that the job survives."""
     max_errors: int
-    """Number of consecutive errors without a new checkpoint that the job survives."""
+    """Number of consecutive errors without a new checkpoint."""
     preemptions: Optional[int]
-    """Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; the
-    next one pauses it at its checkpoint, with the reason `preemption_limit`. `resume` resets the
-    count. null: any number."""
+    """Number of preemptions (a spot notice, a scale-in, a job of higher priority). The next one
+    pauses the job with the reason `preemption_limit`. `resume` resets the count. `null`: any
+    number."""
 
 
 class ResolvedRetry(TypedDict):
     """Handling of errors and preemptions, with every field."""
     max_errors: int
-    """Number of consecutive errors without a new checkpoint that the job survives."""
+    """Number of consecutive errors without a new checkpoint."""
     preemptions: Optional[int]
-    """Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; the
-    next one pauses it at its checkpoint, with the reason `preemption_limit`. `resume` resets the
-    count. null: any number."""
+    """Number of preemptions (a spot notice, a scale-in, a job of higher priority). The next one
+    pauses the job with the reason `preemption_limit`. `resume` resets the count. `null`: any
+    number."""
 
 
 class ExportSpec(TypedDict, total=False):
@@ -1357,9 +1293,9 @@ class ExportSpec(TypedDict, total=False):
     """Dtype of the exported weights."""
     weights: ExportWeights
     checkpoint: Literal["best", "last"]
-    """Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused
-    without it: that of the newest evaluation that improved. `last`, the default otherwise: that of
-    the last trained step."""
+    """Checkpoint to export. `best`: the newest evaluation that improved. It needs
+    `train.early_stopping`, and is the default with it. `last`: the last trained step, the default
+    otherwise."""
     tensorboard: ExportTensorboard
 
 
@@ -1372,9 +1308,9 @@ class ResolvedExport(TypedDict):
     """Dtype of the exported weights."""
     weights: ExportWeights
     checkpoint: Literal["best", "last"]
-    """Checkpoint that is exported. `best`, the default with `train.early_stopping` and refused
-    without it: that of the newest evaluation that improved. `last`, the default otherwise: that of
-    the last trained step."""
+    """Checkpoint to export. `best`: the newest evaluation that improved. It needs
+    `train.early_stopping`, and is the default with it. `last`: the last trained step, the default
+    otherwise."""
     tensorboard: ExportTensorboard
 
 
@@ -1399,22 +1335,22 @@ class _IntegrationRequired(TypedDict):
 
 
 class Integration(_IntegrationRequired, total=False):
-    """An experiment tracker, and the run that the job has there. `mlflow` needs `experiment`, and
-    exactly one of `server` and `url`; `wandb` needs `server` and `project`. A field of another type
-    is refused."""
+    """An experiment tracker, and the run of the job there. `mlflow` needs `experiment`, and exactly
+    one of `server` and `url`. `wandb` needs `server` and `project`. A field of another type is
+    refused."""
     server: str
     """Name of a server whose URL and credentials the operator has configured."""
     url: str
-    """`mlflow`: URL of a server that needs no credentials. The operator allows `http` and addresses
-    that are not public, as for webhooks; other addresses are refused."""
+    """`mlflow`: URL of a server without credentials. `http` and addresses that are not public need
+    the operator's permission, as for webhooks."""
     experiment: str
-    """`mlflow`: name of the experiment; it is created if it does not exist."""
+    """`mlflow`: name of the experiment, which is created if it does not exist."""
     entity: str
-    """`wandb`: user or team that owns the project; by default the default entity of the API key."""
+    """`wandb`: user or team that owns the project; the default entity of the API key by default."""
     project: str
-    """`wandb`: name of the project; it is created if it does not exist."""
+    """`wandb`: name of the project, which is created if it does not exist."""
     run_name: str
-    """Name of the run; by default the name of the job, or its id if it has none."""
+    """Name of the run; the name of the job by default, or its id."""
 
 
 class ResolvedJobSpec(TypedDict):
@@ -1673,9 +1609,8 @@ class Problem(TypedDict):
 
 
 class ModelSpec(TypedDict, total=False):
-    """The model: exactly one of `preset` and `config`, and the source of the initial weights. With
-    `init_from.model` or `init_from.uri` both may be absent; the configuration is then that of the
-    initial model."""
+    """The model and the source of its initial weights. Set exactly one of `preset` and `config`.
+    Both are optional with `init_from.model` or `init_from.uri`, whose configuration is the default."""
     preset: PresetName
     config: ModelConfig
     init_from: InitFromSpec
@@ -1689,9 +1624,8 @@ class _JobSpecRequired(TypedDict):
 
 
 class JobSpec(_JobSpecRequired, total=False):
-    """Document of a training job. Every field but `model`, `data` and `train.steps` or
-    `train.epochs` has a default. With a `deepspeed_config` its scheduler may define the number of
-    steps."""
+    """A training job. `model`, `data` and either `train.steps` or `train.epochs` are required.
+    Every other field has a default."""
     name: Name
     project: ProjectName
     """Project of the job. The default is the project of the API key; any other name is refused."""
@@ -1730,31 +1664,24 @@ class PlannedModel(_PlannedModelRequired, total=False):
 
 class _PlannedDataRequired(TypedDict):
     chat_template: Optional[str]
-    """A Jinja template, as in Hugging Face tokenizers, that renders the messages of a chat as a
-    text. `null`: the template of the tokenizer's model. The resolved document contains the
-    template, or `null` if the dataset has no chats."""
+    """Jinja template that renders the messages of a chat as text. `null`: the template of the
+    tokenizer's model. The resolved document has the template, or `null` for a dataset without
+    chats."""
     parse_special_tokens: bool
-    """Parses special tokens in texts, messages and prompts, such as `<|im_end|>`, as those tokens.
-    By default they are encoded as plain text, so that a text cannot end a turn or a document. The
-    output of a chat template is always parsed as tokens. Set it if texts were rendered by a
-    template before they were uploaded."""
+    """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
+    tokens, for texts that a template rendered before the upload. `false` reads them as plain text,
+    so that a text cannot end a turn."""
     template_date: Optional[str]
-    """The day that `strftime_now` of the template returns, at 00:00 UTC, so that tokens do not
-    depend on the time at which a worker prepares them. `null`: the day on which the job is created
-    (UTC); for a job that begins with a checkpoint and has the template of the checkpoint's job, the
-    day of that job. The resolved document contains the day, or `null` if the template has no
-    `strftime_now`."""
+    """Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which
+    the job is created, or that of the initial checkpoint's job if the template is the same."""
     packing: Literal["split", "whole"]
-    """Division of documents into sequences. `split`: documents are concatenated and cut every
-    `sequence_length` tokens. `whole`: each sequence contains as many whole documents as fit,
-    followed by padding; a document that is too long is cut every `sequence_length` tokens, and all
-    its parts are trained on. In both cases a token attends to its own document only, and no token
-    is trained to predict another document. `whole` by default for `format=jsonl`, otherwise
-    `split`. Preferences are `whole`: each completion with its prompt is a sequence, and its end is
-    cut off if it is too long."""
+    """`split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each
+    sequence with whole documents and padding, and cuts only longer documents. The default is
+    `whole` for `format=jsonl`, otherwise `split`. Preferences are `whole`, with one completion per
+    sequence."""
     validation_fraction: float
-    """Share of the data for validation during training: that share of the documents, of the units
-    of preferences, or of the sequences of a single document, at least one, selected by `seed`."""
+    """Share of the documents, at least one, that `seed` selects for validation. Of preferences it
+    is a share of the units, and of a single document a share of its sequences."""
     seed: Seed
     """Seed of the order of the samples and of the validation split."""
 
@@ -1766,19 +1693,15 @@ class PlannedData(_PlannedDataRequired, total=False):
     `chat_template` is then incomplete."""
     dataset: DatasetId
     uri: S3Uri
-    """An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST
-    /v1/datasets`; the key needs the scope `datasets`. The server copies the object before it
-    records the job, unless the project has a dataset that was copied from the same content (equal
-    ETag, size and `format`). The resolved document names the dataset."""
+    """An object in a bucket that the operator allows; the key needs the scope `datasets`. The
+    server copies the object, and the resolved document names the dataset."""
     format: DatasetFormat
-    """Format of the object that `uri` names; by default `text`. A dataset has its own format."""
+    """Format of the object that `uri` names; `text` by default. A dataset has its own format."""
     tokenizer: Optional[str]
-    """`bytes`: one token for each byte, 256 in all. The id of an uploaded model: its
-    `tokenizer.json`. `s3://bucket/key`: a `tokenizer.json` in a bucket that the operator allows;
-    the key needs the scope `models`. The server copies it before it records the job, unless the
-    project has a copy of the same content, and the resolved document has the id of the copy.
-    `null`: the tokenizer of the initial model (for a checkpoint: that of its job), otherwise
-    `bytes`. A dataset of `format=tokens` needs no tokenizer, and the resolved document has `null`."""
+    """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or
+    `s3://bucket/key`, a `tokenizer.json` in a bucket that the operator allows; the key needs the
+    scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
+    otherwise `bytes`. A dataset of `format=tokens` has none."""
 
 
 class PlannedJobSpec(TypedDict):
@@ -3365,8 +3288,8 @@ Labels = Dict[str, str]
 """`name=value` pairs by which jobs can be listed."""
 
 Priority = int
-"""Jobs of a higher priority come first. Each minute of waiting counts as one point. A job of a
-higher priority may preempt others of the pool, which save and return to the queue."""
+"""Jobs of a higher priority run first; each minute of waiting counts as one point. A job may
+preempt jobs of a lower priority in its pool, which save and return to the queue."""
 
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
@@ -3375,28 +3298,26 @@ ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMis
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
-"""`llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size
-512, grouped-query attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million parameters,
-without dropout, vocabulary 50257. `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which
-each token is sent to 2, vocabulary 256."""
+"""`llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary
+32000, grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary
+50257, without dropout. `mixtral-tiny`: 4 layers, width 256, vocabulary 256, 4 experts of which each
+token uses 2."""
 
 Quantization = Literal["nf4", "int8"]
 """Storage of the frozen matrices of the layers, for a job with `train.adapter` (QLoRA, Dettmers et
-al. 2023): 4 bits an element in NF4 or 8 bits in int8, with quantized scales of blocks of 64
-elements. Embeddings, norms, biases, routers and the output projection stay in `train.precision`.
-Without the field all weights do."""
+al. 2023): 4-bit `nf4` or 8-bit `int8`, with a quantized scale per 64 elements. Embeddings, norms,
+biases, routers and the output projection stay in `train.precision`."""
 
 CheckpointId = str
 """`ckpt_` and a ULID."""
 
 Restore = Literal["full", "weights", "weights_16bit", "continue"]
-"""Parts of the initial state that are restored. `full`: the fp32 master weights, the optimizer
-state and its number of steps; the optimizer `type` and the frozen parameters must be the same. For
-a model, `full` requires a DeepSpeed checkpoint; other models have weights only. `weights_16bit`:
-like `full`, with the weights rounded to `train.precision`, as DeepSpeed with
-`load_from_fp32_weights: false`. `weights`: the fp32 master weights; the optimizer starts fresh. In
-these cases the job counts its own steps from 0. `continue`: like `full`, and the job continues
-after the checkpoint's step as if the checkpoint were its own."""
+"""State that the job takes over. `weights`: the fp32 master weights; the optimizer starts fresh.
+`full`: also the optimizer state and its step count; the optimizer `type` and the frozen parameters
+must match. `weights_16bit`: as `full`, with the weights rounded to `train.precision` (DeepSpeed's
+`load_from_fp32_weights: false`). `continue`: as `full`, and the job continues after the
+checkpoint's step; otherwise it counts its steps from 0. A model has weights only, unless it is a
+DeepSpeed checkpoint."""
 
 ModelId = str
 """`mdl_` and a ULID; identifiers sort by time of creation."""
@@ -3424,16 +3345,16 @@ Overrides = List[OverrideSpec]
 """Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`."""
 
 EvaluationMetric = str
-"""Metric of an evaluation: `eval_loss`, the loss on the data of `data.validation_fraction`, or
-`eval_loss/` and the name of one of `train.evaluation.datasets`."""
+"""Metric of an evaluation: `eval_loss` for the data of `data.validation_fraction`, or `eval_loss/`
+and the name of an entry of `train.evaluation.datasets`."""
 
 ExportWeights = Literal["trained", "ema"]
 """`trained`: the weights as trained. `ema`: their average, of a job with `train.ema`; parameters
-that were not trained are as they are."""
+that were not trained keep their values."""
 
 ExportTensorboard = bool
-"""`true` also writes the metrics of the training, up to the exported step, into the folder of the
-weights, as an event file of TensorBoard."""
+"""`true` also writes the metrics of the training, up to the exported step, as a TensorBoard event
+file into the folder of the weights."""
 
 WebhookId = str
 """Identifier of a webhook."""
@@ -3456,20 +3377,20 @@ ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]
-"""A Hugging Face `config.json`, as written by transformers 4 or 5, of a family that `model_type`
-names. An absent field has the default of transformers; a field without effect on the computation is
-accepted; a field that would change the mathematics in an unsupported way, or an unknown field, is
-refused by name. `docs/models.md` lists the fields of each family."""
+"""A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type`
+names. An absent field has the default of transformers. An unknown field is refused, and so is a
+field that would change the mathematics in an unsupported way. `docs/models.md` has the fields of
+each family."""
 
 InitFromSpec = Union[Dict[str, Any], str]
-"""Initial state instead of fresh weights: a committed checkpoint of a model with the same
-parameters, an uploaded model, or a model in a bucket. Exactly one of `checkpoint`, `model` and
-`uri`; a string is a short form for that value alone."""
+"""Initial state in place of random weights: a committed checkpoint of a model with the same
+parameters, an uploaded model, or a model in a bucket. Set exactly one; a string is short for that
+value alone."""
 
 DeepspeedConfig = Dict[str, Any]
-"""An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines.
-The server translates it when the job is created; it is not part of the resolved document. A key
-without an equivalent is refused by name; `docs/deepspeed.md` has the table."""
+"""An existing DeepSpeed configuration, in place of the fields of `train` and `zero` that it
+defines. The resolved document has the translation. A key without an equivalent is refused; see
+`docs/deepspeed.md`."""
 
 EstimateDevice = Literal["cpu", "cuda"]
 """Device of the ranks. With `cuda` the bytes are those in the GPU's memory, without the memory of
@@ -3510,7 +3431,7 @@ ShareDescription = str
 ExportFormat = Literal["safetensors", "peft", "deepspeed_universal"]
 """`safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters
 alone, as a folder of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the
-optimizer state and its number of steps in DeepSpeed's universal checkpoint layout."""
+optimizer state and its step count, as DeepSpeed's universal checkpoint."""
 
 Description = str
 """Description for display; initially empty."""

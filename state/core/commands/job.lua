@@ -7,7 +7,8 @@
 --   <prefix>:job:<id>                  hash    the record (fields: state/jobs/record.ts)
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first; bounded
 --   <prefix>:job:<id>:events, :metrics, :logs  stream  entry id <seq>-<stamp>, one counter for all
---   <prefix>:job:<id>:metric-blocks    list    '<seq of the first> <least step> <greatest step> <number>' of consecutive metrics (report.lua)
+--   <prefix>:job:<id>:metric-blocks    list    '<first seq> <first step> <last step> <last seq> <line bytes>' of metrics of successive steps (report.lua)
+--   <prefix>:job:<id>:metric-extremes  list    for each block JSON: name of a value -> its extremes and the seqs of their metrics
 --   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (attempt.lua)
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-order  zset by step
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id;  <index>:checkpoints  zset of checkpoint ids, by id

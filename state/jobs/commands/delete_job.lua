@@ -51,7 +51,7 @@ for _, share_id in ipairs(redis.call('ZRANGE', key .. ':shares', 0, -1)) do
 end
 forget_world(call.job_id)
 delete_forwards(call.job_id, job.integrations)
-local parts = { '', ':history', ':events', ':metrics', ':metric-blocks', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }
+local parts = { '', ':history', ':events', ':metrics', ':metric-blocks', ':metric-extremes', ':logs', ':attempts', ':checkpoints', ':checkpoint-order' }
 for _, part in ipairs(parts) do
   redis.call('UNLINK', key .. part)
 end

@@ -1,7 +1,7 @@
 // Rules of the selection of tests by changes (select.mjs): dependencies that sources do not show, and files with special effects.
 
-/** Suites that are no TypeScript files. */
-export const NATIVE_SUITES = ['cuda', 'asan', 'emulated-tests', 'tsan'].map((preset) => `native ${preset}`);
+/** Suites that are no TypeScript files, the longest first. */
+export const NATIVE_SUITES = ['tsan', 'asan', 'emulated-tests', 'cuda'].map((preset) => `native ${preset}`);
 export const INFRA_SUITE = 'infra';
 
 /**

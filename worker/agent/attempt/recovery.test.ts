@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import t from 'tap';
 import { fakeStateDigest } from '../../testing/fake-state.js';
-import { Fleet, type FleetOptions, SHORT_SILENCES } from '../../testing/fleet.js';
+import { Fleet, type FleetOptions } from '../../testing/fleet.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -21,7 +21,8 @@ for (const what of ['kill', 'exit', 'hang'] as const) {
     const f = await fleet(t, {
       ranks: { slow: { from: 6, ms: HOUR_MS }, faults: [{ rank: 1, step: 10, what }] },
     });
-    await f.agent(4, { silence_ms: SHORT_SILENCES.silence_ms });
+    // On a starved machine a rank that starts is silent for seconds.
+    await f.agent(4, what === 'hang' ? { silence_ms: 12_000 } : {});
     const id = await f.submit({ steps: 12, every_steps: 5, ranks: 2, max_errors: 1 });
     await f.until(id, ({ latest_checkpoint }) => latest_checkpoint?.step === 5);
     await f.speedUp();

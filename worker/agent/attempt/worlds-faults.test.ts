@@ -1,4 +1,5 @@
 /** Tests of a job on two agents when one of them is killed or stopped. */
+import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { fakeStateDigest } from '../../testing/fake-state.js';
 import { Fleet, SHORT_SILENCES } from '../../testing/fleet.js';
@@ -7,6 +8,15 @@ import { Fleet, SHORT_SILENCES } from '../../testing/fleet.js';
 async function placementsOf(f: Fleet, id: string): Promise<{ worker_id: string; slots: number }[][]> {
   const started = (await f.events(id)).filter(({ type }) => type === 'training.started');
   return started.map(({ data }) => data.placements as { worker_id: string; slots: number }[]);
+}
+
+/** Returns the placement of the first generation that trained on both agents. */
+async function untilSpread(f: Fleet, id: string) {
+  for (;;) {
+    const found = (await placementsOf(f, id)).find(({ length }) => length === 2);
+    if (found !== undefined) return found;
+    await delay(50);
+  }
 }
 
 const spread = (placements: { slots: number }[] | undefined) => placements?.map(({ slots }) => slots);
@@ -23,7 +33,8 @@ for (const [role, signal] of [
     const agents = [await f.agentProcess(1, SHORT_SILENCES), await f.agentProcess(1, SHORT_SILENCES)];
     const id = await f.submit({ steps: 40, every_steps: 5, ranks: 2, max_errors: 0 });
     await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
-    const [placements = []] = await placementsOf(f, id);
+    // A job may begin on the agent that was there first, and grow.
+    const placements = await untilSpread(f, id);
     const victim = placements[role === 'leader' ? 0 : 1]?.worker_id ?? '';
     // A worker's id contains its process id.
     const agent = agents.find(({ pid }) => victim.includes(`-${pid}-`));

@@ -28,6 +28,10 @@ function expectMember(t: Test, server: LinkServer) {
   return server.expect(MEMBER, waiting.signal);
 }
 
+/** Waits for the end of a connection, which a reset may precede. */
+const closed = async (socket: Socket) =>
+  socket.closed || new Promise<void>((resolve) => socket.once('close', () => resolve()));
+
 function plainPeer(t: Test, port: number): Socket {
   const socket = connect({ host: '127.0.0.1', port });
   socket.on('error', () => undefined).resume();
@@ -99,7 +103,7 @@ t.test('plain TCP peers are refused: at once when they send data, by the timeout
   const talker = plainPeer(t, server.port);
   talker.write(encodeFrame({ kind: 'join', worker_id: 'a', host: 'h' }));
   const silent = plainPeer(t, server.port);
-  await Promise.all([once(talker, 'close'), once(silent, 'close')]);
+  await Promise.all([closed(talker), closed(silent)]);
   await until(() => lines.length === 2);
   t.match(lines, [
     { reason: /^the TLS handshake failed: [\w ]+$/, world_id: null },
@@ -114,7 +118,7 @@ t.test('a peer that keeps sending a little is refused by the timeout as well', a
   const bytes = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, ...Array(100).fill(3)];
   const trickle = setInterval(() => socket.write(Buffer.from([bytes.shift() ?? 0])), 50);
   t.teardown(() => clearInterval(trickle));
-  await once(socket, 'close');
+  await closed(socket);
   await until(() => lines.length === 1);
   t.match(lines, [{ reason: 'it joined no world within 500 ms' }]);
 });
@@ -135,7 +139,7 @@ t.test(
     const { server, world, lines } = await listening(t, { admission_ms: 60_000, max_waiting: 20 });
     const coming = expectMember(t, server);
     const peers = Array.from({ length: 300 }, () => plainPeer(t, server.port));
-    await Promise.all(peers.slice(0, 280).map((peer) => peer.closed || once(peer, 'close')));
+    await Promise.all(peers.slice(0, 280).map((peer) => closed(peer)));
     const link = await joined(world, 'a');
     t.ok(await coming);
     link.send({ kind: 'ready' });
@@ -166,5 +170,5 @@ t.test('closing ends every connection', async (t) => {
   await once(silent, 'connect');
   await server.close();
   t.ok(await link.ended);
-  if (!silent.closed) await once(silent, 'close');
+  await closed(silent);
 });

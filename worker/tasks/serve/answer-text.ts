@@ -1,6 +1,6 @@
 import type { SampleChoice, SampledToken } from '../../../contracts/index.js';
 import type { PlacedDelta } from '../../../contracts/queue.js';
-import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
+import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
 import type { DrawnToken } from '../../shared/native/adapter.js';
 import { Detokenizer } from './detokenizer.js';
 
@@ -24,7 +24,7 @@ export class AnswerText {
   private told = { text: 0, logprobs: 0 };
 
   constructor(
-    tokenizer: Pick<PromptTokenizer, 'decodeAfter' | 'textKind'>,
+    tokenizer: AnswerDecoder,
     private readonly options: AnswerTextOptions,
   ) {
     this.decoder = new Detokenizer(tokenizer, options.prompt);

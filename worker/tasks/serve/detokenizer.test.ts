@@ -125,3 +125,20 @@ t.test('tokens are decoded behind those before them', async (t) => {
   const first = new Detokenizer(tokenizer, []);
   t.equal(first.push(the) + first.push(the), 'the the');
 });
+
+t.test('a text that ends with many bytes is decoded behind the last of them', async (t) => {
+  const tokenizer = tokenizerWith(LLAMA);
+  const character = ['E5', 'BF', '81'].map((byte) => idOf(`<0x${byte}>`));
+  let longest = 0;
+  const decodeAfter: typeof tokenizer.decodeAfter = (before, tokens) => {
+    longest = Math.max(longest, before.length + tokens.length);
+    return tokenizer.decodeAfter(before, tokens);
+  };
+  const textKind = (token: number) => tokenizer.textKind(token);
+  const prompt = Array<number[]>(10_000).fill(character).flat();
+  const decoder = new Detokenizer({ decodeAfter, textKind }, prompt);
+  t.equal(decoder.textOf(idOf('<0x0A>')), '\n');
+  for (const token of character) t.equal(decoder.push(token), '');
+  t.equal(decoder.push(idOf('re')), '忁re');
+  t.ok(longest <= 70, `${longest} were decoded at once`);
+});

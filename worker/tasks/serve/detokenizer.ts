@@ -1,7 +1,9 @@
-import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
+import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
 
 /** Tokens with text that others are decoded behind: decoders change the beginning of a text. No character has more bytes. */
 const CONTEXT = 8;
+/** Tokens of bytes at the end of a text that others are decoded behind. */
+const MAX_BYTES = 64;
 /** Tokens in which no character ends that are decoded again with each further one. */
 const MAX_PENDING = 64;
 const REPLACEMENT = '\uFFFD';
@@ -16,7 +18,7 @@ export class Detokenizer {
   private told = 0;
 
   constructor(
-    private readonly tokenizer: Pick<PromptTokenizer, 'decodeAfter' | 'textKind'>,
+    private readonly tokenizer: AnswerDecoder,
     prompt: readonly number[],
   ) {
     this.context = this.tail(prompt);
@@ -61,7 +63,7 @@ export class Detokenizer {
     this.told = kept === 0 ? 0 : this.pendingText().length - held;
   }
 
-  /** Returns the last tokens that have text. Where the text ends with bytes they are all among them. */
+  /** Returns the last tokens that have text. Where the text ends with bytes, more of them, from the beginning of a character on. */
   private tail(tokens: readonly number[]): number[] {
     const found: number[] = [];
     let ends_with_bytes = true;
@@ -69,9 +71,14 @@ export class Detokenizer {
       const kind = this.tokenizer.textKind(token);
       if (kind === 'none') continue;
       ends_with_bytes &&= kind === 'byte';
-      if (found.length >= CONTEXT && !ends_with_bytes) break;
+      if (found.length >= (ends_with_bytes ? MAX_BYTES : CONTEXT)) break;
       found.push(token);
     }
-    return found.reverse();
+    found.reverse();
+    if (found.length < MAX_BYTES) return found;
+    const begins = [0, 1, 2, 3].find(
+      (at) => !this.tokenizer.decodeAfter([], found.slice(at)).startsWith(REPLACEMENT),
+    );
+    return found.slice(begins ?? 0);
   }
 }

@@ -1,7 +1,8 @@
 import { ZerofleetError } from '../../../contracts/index.js';
-import { tokenizerOf } from '../../../formats/encoding/encode-batch.js';
-import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
+import { BytesTokenizer } from '../../../formats/encoding/bytes-tokenizer.js';
+import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
 import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
+import { TokenDecoder } from '../../../formats/tokenizer/token-decoder.js';
 import type { Architecture } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { toRankError } from '../../shared/errors.js';
@@ -81,10 +82,10 @@ function engineOf(weights: ServedBase | ServedSource): {
   return { model: { ...architecture, quantization: null }, precision };
 }
 
-/** What makes prompts, the engine adapter that answers, and the tokenizer that decodes answers. */
+/** What makes prompts, the engine adapter that answers, and what decodes answers. */
 export interface Variant {
   prompts: Pick<PromptThreads, 'build' | 'close'>;
-  tokenizer: Pick<PromptTokenizer, 'decodeAfter' | 'textKind'>;
+  decoder: AnswerDecoder;
   /** Tokens below it are drawn. */
   num_tokens: number;
   /** 0: the model alone. */
@@ -105,22 +106,26 @@ export async function loadVariant(
     retry,
   }: Pick<Extract<HostInput, { kind: 'variant' }>, 'source' | 'over'> & Pick<ServeTask, 'retry'>,
 ): Promise<Variant & { bytes: number }> {
-  const { architecture } = shapeOf(source);
   const rules = await textRules(objects, source, retry);
-  const tokenizer = tokenizerOf(rules);
-  const num_tokens = Math.min(tokenizer.vocab_size, architecture.vocab_size);
-  const variant = (adapter: number, bytes: number) => {
-    const prompts = new PromptThreads({ ...rules, max_length: engine.max_length });
-    return { prompts, tokenizer, num_tokens, adapter, bytes };
-  };
-  if (!over || architecture.adapter === null) return variant(0, 0);
-  const params = core.paramTable(architecture).filter(({ base }) => !base);
-  const read = await openWeights(objects, core, source, retry);
-  const values: Uint8Array[] = [];
-  for (const { name, numel } of params) values.push(await whole(read(name, numel)));
-  const { adapter } = architecture;
-  const added = await allocated(() => engine.addAdapter(adapter, values));
-  return variant(added.adapter, added.num_bytes);
+  const prompts = new PromptThreads({ ...rules, max_length: engine.max_length });
+  try {
+    const { architecture } = shapeOf(source);
+    const { vocab_size, table } = await prompts.decoding();
+    const decoder = table === null ? new BytesTokenizer() : new TokenDecoder(table);
+    const num_tokens = Math.min(vocab_size, architecture.vocab_size);
+    const { adapter } = architecture;
+    const loaded = { prompts, decoder, num_tokens };
+    if (!over || adapter === null) return { ...loaded, adapter: 0, bytes: 0 };
+    const params = core.paramTable(architecture).filter(({ base }) => !base);
+    const read = await openWeights(objects, core, source, retry);
+    const values: Uint8Array[] = [];
+    for (const { name, numel } of params) values.push(await whole(read(name, numel)));
+    const added = await allocated(() => engine.addAdapter(adapter, values));
+    return { ...loaded, adapter: added.adapter, bytes: added.num_bytes };
+  } catch (error) {
+    await prompts.close();
+    throw error;
+  }
 }
 
 /** Memory of the machine is taken when it is written, that of a GPU at once. */

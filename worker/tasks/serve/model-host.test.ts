@@ -84,7 +84,7 @@ async function setup() {
       },
       close: async () => void closed.push(variant),
     };
-    return { prompts, tokenizer, num_tokens: 256, adapter: variant - 1, bytes: 7 };
+    return { prompts, decoder: tokenizer, num_tokens: 256, adapter: variant - 1, bytes: 7 };
   };
   const lost: unknown[] = [];
   const host = new ModelHost(engine, load, {

@@ -99,7 +99,7 @@ export class ModelHost {
     answer: Answer,
     request: AnswerInput['request'],
     { text, tokens, end_token, end_text }: SamplePrompt,
-    { tokenizer, num_tokens, adapter }: Variant,
+    { decoder, num_tokens, adapter }: Variant,
   ): void {
     const { max_tokens, temperature, top_k, top_p, seed, logprobs } = request;
     const stop = end_text === '' ? request.stop : [...request.stop, end_text];
@@ -122,7 +122,7 @@ export class ModelHost {
       this.owners.set(engine_id, id);
       answer.texts.set(
         engine_id,
-        new AnswerText(tokenizer, { index, prompt: tokens, stop, logprobs: logprobs !== null }),
+        new AnswerText(decoder, { index, prompt: tokens, stop, logprobs: logprobs !== null }),
       );
       answer.open += 1;
     }

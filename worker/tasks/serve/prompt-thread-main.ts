@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads';
 import type { SampleTask } from '../../../contracts/index.js';
 import { tokenizerOf } from '../../../formats/encoding/encode-batch.js';
 import { serveTasks } from '../../../platform/threads/serve-tasks.js';
-import { buildPrompt, type PromptSetup, type SamplePrompt } from './prompt.js';
+import { buildPrompt, type Decoding, type PromptSetup, type SamplePrompt } from './prompt.js';
 
 export type PromptTasks = typeof tasks;
 
@@ -14,6 +14,10 @@ const tasks = {
   prompt(request: Pick<SampleTask, 'prompt' | 'messages'>): SamplePrompt {
     tokenizer ??= tokenizerOf(setup);
     return buildPrompt(tokenizer, request, setup);
+  },
+  decoding(_: null): Decoding {
+    tokenizer ??= tokenizerOf(setup);
+    return { vocab_size: tokenizer.vocab_size, table: tokenizer.decoder_table };
   },
 };
 

@@ -1,5 +1,7 @@
 import t, { type Test } from 'tap';
+import { HfTokenizer } from '../../../formats/encoding/hf-tokenizer.js';
 import { TINY_TOKENIZER } from '../../../formats/testing/models.js';
+import { TokenDecoder } from '../../../formats/tokenizer/token-decoder.js';
 import type { PromptSetup } from './prompt.js';
 import { PromptThreads } from './prompt-threads.js';
 
@@ -53,3 +55,22 @@ t.test(
     await t.rejects(backtracking.build({ prompt: 'a'.repeat(60) }, none), { code: 'content_too_complex' });
   },
 );
+
+t.test('the tokenizer is read in the thread, and answers are decoded by its table', async (t) => {
+  const files = (parts: object) => {
+    const tokenizer = JSON.stringify({ ...TINY_TOKENIZER, ...parts });
+    return { tokenizer: { tokenizer, config: null, special_tokens_map: null } };
+  };
+  const own = new HfTokenizer(files({}).tokenizer, false);
+  const { vocab_size, table } = await threadsOf(t, files({})).decoding();
+  t.equal(vocab_size, own.vocab_size);
+  const tokens = own.encodePrompt('to be or not');
+  t.equal(table && new TokenDecoder(table).decodeAfter([], tokens), own.decodeAfter([], tokens));
+  t.same(await threadsOf(t, {}).decoding(), { vocab_size: 256, table: null });
+  // An added token is normalized when the file is read.
+  const slow = files({
+    normalizer: { type: 'Replace', pattern: { Regex: '(a+)+b' }, content: '' },
+    added_tokens: [{ id: 26, content: 'a'.repeat(60), special: false, normalized: true }],
+  });
+  await t.rejects(threadsOf(t, slow, 200).decoding(), { code: 'content_too_complex' });
+});

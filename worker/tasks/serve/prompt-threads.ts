@@ -1,7 +1,7 @@
 import { type SampleTask, ZerofleetError } from '../../../contracts/index.js';
 import { programPath } from '../../../platform/process/programs.js';
 import { ThreadPool } from '../../../platform/threads/thread-pool.js';
-import type { PromptSetup, SamplePrompt } from './prompt.js';
+import type { Decoding, PromptSetup, SamplePrompt } from './prompt.js';
 import type { PromptTasks } from './prompt-thread-main.js';
 
 /** Compute time of one prompt; the first one includes the initialization of a large tokenizer. */
@@ -11,8 +11,9 @@ const HEAP_MB = 2048;
 const IDLE_MS = 300_000;
 
 /**
- * Makes the prompts of a variant in a thread: a chat template or a regular expression of a tokenizer may compute for ever, and a host has
- * other requests. A prompt that exceeds a limit fails alone.
+ * Reads the tokenizer of a variant and makes its prompts in a thread: a chat template or a regular expression of a tokenizer may compute for
+ * ever, and a host has other requests. A prompt that exceeds a limit fails alone. Answers are decoded outside of the thread, by a table:
+ * that takes little time with each tokenizer (TokenDecoder).
  */
 export class PromptThreads {
   private readonly threads: ThreadPool<PromptTasks>;
@@ -38,6 +39,11 @@ export class PromptThreads {
   /** @throws ZerofleetError as `buildPrompt`, `content_too_complex`; the signal's reason for a prompt that was not begun */
   build(request: Pick<SampleTask, 'prompt' | 'messages'>, signal: AbortSignal): Promise<SamplePrompt> {
     return this.threads.run('prompt', request, { signal });
+  }
+
+  /** Returns what decodes answers. @throws ZerofleetError `tokenizer_invalid`, `content_too_complex` */
+  decoding(): Promise<Decoding> {
+    return this.threads.run('decoding', null);
   }
 
   /** Ends the thread. Idempotent. */

@@ -3,6 +3,7 @@ import { ChatTemplate } from '../../../formats/encoding/chat-template.js';
 import type { TextRules } from '../../../formats/encoding/encode-batch.js';
 import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
 import { endToken } from '../../../formats/encoding/stop-tokens.js';
+import type { DecoderTable } from '../../../formats/tokenizer/token-decoder.js';
 
 /** The text of a template after an answer is recognized by so many characters: each token of the answer is compared with it. */
 const MAX_END_TEXT = 256;
@@ -10,6 +11,13 @@ const MAX_END_TEXT = 256;
 export interface PromptSetup extends TextRules {
   /** Tokens of the longest text, prompt and answer together. */
   max_length: number;
+}
+
+/** What decodes answers. */
+export interface Decoding {
+  vocab_size: number;
+  /** Null: each token is a byte. */
+  table: DecoderTable | null;
 }
 
 /** Prompt of a sample. */

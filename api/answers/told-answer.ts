@@ -58,10 +58,17 @@ export class ToldAnswer {
     if (fresh.text === '' && fresh.logprobs.length === 0) return null;
     told.text += fresh.text;
     told.logprobs.push(...fresh.logprobs);
-    this.num_logprobs += fresh.logprobs.reduce((sum, { top }) => sum + 1 + top.length, 0);
+    this.num_logprobs += numLogprobs([fresh]);
     this.told.set(index, told);
     return fresh;
   }
+}
+
+/** Counts the log-probabilities of tokens and of the most likely ones. */
+export function numLogprobs(choices: readonly Pick<SampleChoice, 'logprobs'>[]): number {
+  let count = 0;
+  for (const { logprobs } of choices) for (const { top } of logprobs) count += 1 + top.length;
+  return count;
 }
 
 /** True if one of the texts begins with the other. */

@@ -128,9 +128,9 @@ t.test('without a worker the wait times out, and no entry is left for a later wo
 
 t.test('an answer is waited for as long as a worker has the request', async (t) => {
   const { store, samples, take } = await open(t);
-  const answer = samples.sample('default', payload(), call({ timeout_ms: 100 }));
+  const answer = samples.sample('default', payload(), call({ timeout_ms: 1_000 }));
   const { tell } = await take();
-  const later = (await store.now()) + 300;
+  const later = (await store.now()) + 1_500;
   await until(async () => (await store.now()) > later);
   await tell(END);
   t.match(await answer, { ok: true });

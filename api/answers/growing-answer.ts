@@ -1,0 +1,63 @@
+import { type Sample, type SampleDelta, ZerofleetError } from '../../contracts/index.js';
+
+/** An answer while a worker computes it. */
+export class GrowingAnswer {
+  private waiting: SampleDelta[] = [];
+  private wake: () => void = () => undefined;
+  private readonly leaving = new AbortController();
+  private readonly start_event = event();
+  private readonly text_event = event();
+  /** Resolved when a worker has begun, and when there is a first delta. */
+  readonly started = this.start_event.happened;
+  readonly hasText = this.text_event.happened;
+  /** Aborted when nobody reads the deltas any more. */
+  readonly left = this.leaving.signal;
+
+  start(): void {
+    this.start_event.happen();
+  }
+
+  add(deltas: readonly SampleDelta[]): void {
+    this.start();
+    this.text_event.happen();
+    this.waiting.push(...deltas);
+    this.wake();
+  }
+
+  /** Ends the answer, because its client has left. */
+  leave(): void {
+    this.leaving.abort(new ZerofleetError('sample_timeout', 'the client has left'));
+  }
+
+  /**
+   * Yields each delta once, until the answer has ended.
+   * @returns the answer
+   * @throws its error, after the deltas
+   */
+  async *deltas(answer: Promise<Sample>): AsyncGenerator<SampleDelta, Sample> {
+    let has_ended = false;
+    const end = () => {
+      has_ended = true;
+      this.wake();
+    };
+    answer.then(end, end);
+    while (!has_ended || this.waiting.length > 0) {
+      const deltas = this.waiting;
+      this.waiting = [];
+      yield* deltas;
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+        if (has_ended || this.waiting.length > 0) resolve();
+      });
+    }
+    return answer;
+  }
+}
+
+function event() {
+  let happen: () => void = () => undefined;
+  const happened = new Promise<void>((resolve) => {
+    happen = resolve;
+  });
+  return { happen, happened };
+}

@@ -1,0 +1,143 @@
+/** Answers of models, in the form of each API: whole, or as server-sent events. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import {
+  isErrorCode,
+  type Sample,
+  type SampleDelta,
+  type SamplePayload,
+  type SampleRequest,
+  type SampleTask,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import { whileSilent } from '../http/long-request.js';
+import { sendEvents, withHeartbeats, within } from '../http/sse.js';
+import { invalidDocument } from '../jobs/check-spec.js';
+import { GrowingAnswer } from './growing-answer.js';
+import { paced, sendJson } from './pieces.js';
+import type { AnsweringModel } from './sources.js';
+import { numLogprobs } from './told-answer.js';
+
+/** Log-probabilities of an answer, of its tokens and of the most likely ones: some 60 MB of JSON. */
+const MAX_LOGPROBS = 2 ** 20;
+/** Tokens of an answer: those of the longest context. */
+const MAX_TOKENS = 32_768;
+
+const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages'> = {
+  max_tokens: 128,
+  temperature: 1,
+  top_k: 0,
+  top_p: 1,
+  seed: 1,
+  stop: [],
+  n: 1,
+  logprobs: null,
+  weights: 'trained',
+};
+
+/** Encoding of an answer. */
+export interface AnswerForm {
+  /** The document of a whole answer. */
+  whole(sample: Sample): object;
+  /** Messages of a stream: before the deltas, for each delta, and after them. */
+  begin(): Iterable<string>;
+  delta(delta: SampleDelta): string;
+  end(sample: Sample): Iterable<string>;
+  /** Message of an error behind the beginning of a stream. */
+  error(error: unknown): string;
+  /** True if a stream begins with the first delta, or after the interval of heartbeats. Otherwise it begins with the worker. */
+  beginsWithText: boolean;
+}
+
+/** A request that waits for its answer. */
+interface Asking {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  model: AnsweringModel;
+  task: SampleTask;
+}
+
+/**
+ * Sends the answer of a model. It ends when the client leaves, or its key is revoked. An error before a stream begins is thrown.
+ * @throws ZerofleetError
+ */
+export async function sendAnswer(
+  { request, reply }: Pick<Asking, 'request' | 'reply'>,
+  model: AnsweringModel,
+  { stream = false, ...body }: SampleRequest,
+  form: AnswerForm,
+): Promise<FastifyReply> {
+  if (body.messages !== undefined && model.chat_template === null) throw noTemplate();
+  const asking = { request, reply, model, task: { ...DEFAULTS, ...body } };
+  requireBound(asking.task);
+  if (!stream) {
+    const sample = await ask(asking);
+    return sendJson(reply, form.whole(sample), numLogprobs(sample.choices));
+  }
+  const { heartbeat_ms } = request.server.services.limits;
+  const growing = new GrowingAnswer();
+  const answer = ask(asking, growing);
+  await Promise.race([growing.started, answer]);
+  if (form.beginsWithText) await within(heartbeat_ms, Promise.race([growing.hasText, answer]));
+  return sendEvents(reply, withHeartbeats(paced(messagesOf(growing, answer, form)), heartbeat_ms));
+}
+
+/** @param growing gets the deltas */
+async function ask({ request, reply, model, task }: Asking, growing?: GrowingAnswer): Promise<Sample> {
+  const { samples, limits, keyWatch } = request.server.services;
+  const { source, pool, is_named, named } = model;
+  const payload: SamplePayload = {
+    project: request.records.project,
+    model: named.model,
+    source,
+    request: task,
+  };
+  const answered = await whileSilent(request, reply, (signal) => {
+    const signals = [signal, keyWatch.watch(request, signal), ...(growing ? [growing.left] : [])];
+    return samples.sample(pool, payload, {
+      is_named,
+      timeout_ms: limits.sample_timeout_ms,
+      loading_ms: limits.model_loading_ms,
+      signal: AbortSignal.any(signals),
+      ...(growing && {
+        onStart: () => growing.start(),
+        onDeltas: (deltas: SampleDelta[]) => growing.add(deltas),
+      }),
+    });
+  });
+  if (answered.ok) return { ...named, ...answered.sample };
+  const { code, message } = answered.error;
+  throw new ZerofleetError(isErrorCode(code) ? code : 'native_error', message);
+}
+
+async function* messagesOf(
+  growing: GrowingAnswer,
+  answer: Promise<Sample>,
+  form: AnswerForm,
+): AsyncGenerator<string> {
+  const deltas = growing.deltas(answer);
+  try {
+    yield* form.begin();
+    let next = await deltas.next();
+    for (; !next.done; next = await deltas.next()) yield form.delta(next.value);
+    yield* form.end(next.value);
+  } catch (error) {
+    yield form.error(error);
+  } finally {
+    growing.leave();
+  }
+}
+
+/** @throws ZerofleetError for an answer that could be too large */
+function requireBound({ n, max_tokens, logprobs }: SampleTask): void {
+  const count = logprobs === null ? 0 : n * Math.min(max_tokens, MAX_TOKENS) * (1 + logprobs);
+  if (count <= MAX_LOGPROBS) return;
+  const message =
+    `n × max_tokens × (1 + logprobs) is ${count}, and an answer reports at most ${MAX_LOGPROBS} log-probabilities: ` +
+    'lower one of them';
+  throw invalidDocument([{ pointer: '/logprobs', code: 'out_of_range', message }]);
+}
+
+function noTemplate(): ZerofleetError {
+  const message = 'there is no chat template for messages; send a prompt';
+  return invalidDocument([{ pointer: '/messages', code: 'chat_template_missing', message }]);
+}
