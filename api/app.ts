@@ -25,7 +25,7 @@ import reference from './plugins/reference.js';
 import services from './plugins/services.js';
 import type { ApiServices } from './services.js';
 
-type Parts = 'store' | 'objects' | 'samples' | 'exports' | 'addresses' | 'trackers' | 'sources';
+type Parts = 'store' | 'objects' | 'samples' | 'exports' | 'edits' | 'addresses' | 'trackers' | 'sources';
 
 interface AppOptions extends Pick<ApiServices, Parts> {
   limits?: Partial<ApiLimits>;

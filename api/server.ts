@@ -105,7 +105,7 @@ export async function startApi({
     const accepting = await acceptFirstKey(store, firstKey, log);
     closers.push(() => accepting.close());
 
-    const parts = { store, objects, samples, exports, addresses, trackers, sources, log };
+    const parts = { store, objects, samples, exports, edits: exports, addresses, trackers, sources, log };
     const draining = new AbortController();
     const { trusted_proxies: trustedProxies } = config;
     const app = buildApp({

@@ -1,4 +1,5 @@
 import type {
+  EditPayload,
   ExportPayload,
   SampleDelta,
   SamplePayload,
@@ -20,6 +21,7 @@ import type { BucketTokenizers } from './models/bucket-tokenizers.js';
 import type { ModelCopies } from './models/copies.js';
 import type { OidcProvider } from './oidc/provider.js';
 import type { Contract, Operation } from './operations.js';
+import type { TensorAnswers } from './tensors/send-tensor.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
 /** What a sampling request waits for. */
@@ -53,6 +55,9 @@ export type ExportProgress =
   | { state: 'queued' | 'running' }
   | { state: 'failed'; error: { code: string; message: string } };
 
+/** Progress of the change of a tensor. */
+export type EditProgress = ExportProgress | { state: 'succeeded'; checkpoint_id: string };
+
 /** Requests exports of checkpoints from workers. Finished exports are not known here: their record is beside the files. */
 export interface ExportPort {
   /**
@@ -64,12 +69,30 @@ export interface ExportPort {
   progress(pool: string, payload: ExportPayload): Promise<ExportProgress | null>;
 }
 
+/** Requests changes of tensors from workers. */
+export interface EditPort {
+  /**
+   * Requests a change from a pool, unless it is in progress or complete; a failed one is requested again.
+   * @throws ZerofleetError `job_store_unavailable`
+   */
+  requestEdit(pool: string, payload: EditPayload): Promise<EditProgress>;
+  /** Null for an unknown change. @throws ZerofleetError `job_store_unavailable` */
+  findEdit(pool: string, editId: string): Promise<FoundEdit | null>;
+}
+
+/** A change of a tensor that was requested. */
+export interface FoundEdit {
+  payload: EditPayload;
+  progress: EditProgress;
+}
+
 /** Dependencies of every handler. The app owns none of them: the caller that opened a store closes it. */
 export interface ApiServices {
   store: JobStore;
   objects: ObjectStore;
   samples: SamplePort;
   exports: ExportPort;
+  edits: EditPort;
   /** Allowed addresses of webhook messages. */
   addresses: AddressPolicy;
   /** Servers to which jobs forward their metrics. */
@@ -91,6 +114,8 @@ export interface ApiServices {
   tokenizers: BucketTokenizers;
   /** Creates models from the folders and tokenizers that jobs refer to. */
   modelCopies: ModelCopies;
+  /** Answers with tensors in progress. */
+  tensors: TensorAnswers;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;
   /** Aborted when a shutdown is decided: new connections should go to another server. */

@@ -1,14 +1,15 @@
 /**
  * Tokens per second of answers: `npm run bench -- serve --config llama-small --requests 1,8,32 --threads 2`.
  *
- * Weights and prompts are random, and the most likely token is taken each time. A line is one number of requests that are answered at once: tokens
- * per second from the first token of all on, and the time until then. The bound of one request is the memory: each token reads every weight
- * of a matrix product once; `memory_share` is that number of bytes per second of this machine's reads in the same run.
+ * Weights and prompts are random, and the most likely token is taken each time. A line is one number of requests that
+ * are answered at once: tokens per second from the first token of all on, and the time until then. The bound of one
+ * request is the memory: each token reads every weight of a matrix product once; `memory_share` is that number of bytes
+ * per second of this machine's reads in the same run.
  *
- * With `--peer PYTHON`, a Python with transformers, the same model answers the same number of requests with `generate`, as one batch in bf16.
- * `peer_products_ms` is the time of one token's products alone there, by a library that chooses its tiles by the number of rows:
- * `of_free_products` is the time of a whole token here in relation to it. `resident_mb` is what the process holds, `weights_mb` what the engine
- * says that it does.
+ * With `--peer PYTHON`, a Python with transformers, the same model answers the same number of requests with `generate`,
+ * as one batch in bf16. `peer_products_ms` is the time of one token's products alone there, by a library that chooses
+ * its tiles by the number of rows: `of_free_products` is the time of a whole token here in relation to it.
+ * `resident_mb` is what the process holds, `weights_mb` what the engine says that it does.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -85,7 +86,7 @@ function engineWithWeights(): AnswerEngine {
     device: 'cpu',
     cache_tokens: Math.max(...requests) * (prompt + tokens + 32),
     max_length: prompt + tokens,
-    max_texts: Math.max(...requests),
+    max_sequences: Math.max(...requests),
   });
   for (const { index, numel } of paramTable(model)) {
     const values = Float32Array.from({ length: numel }, () => (Math.random() - 0.5) * 2 * SPREAD);

@@ -67,6 +67,7 @@ export const ERROR_CATALOGUE = {
     'user',
     'A job or an export reads the checkpoint, or adapters of a job are over it',
   ),
+  checkpoint_not_newest: kind(409, 'user', 'The checkpoint is not the newest of its job'),
   checkpoint_pinned: kind(409, 'user', 'The checkpoint is pinned'),
 
   // datasets
@@ -167,6 +168,9 @@ export const ERROR_CATALOGUE = {
   checkpoint_incomplete: kind(500, 'internal', 'A checkpoint does not cover the whole state'),
   checkpoint_mismatch: kind(409, 'user', 'A checkpoint does not fit the job'),
   checkpoint_not_found: kind(404, 'user', 'The checkpoint does not exist'),
+  tensor_invalid: kind(422, 'data', 'The file is not a tensor that can replace the one of the checkpoint'),
+  edit_not_found: kind(404, 'user', 'The change of a tensor does not exist, or is no longer remembered'),
+  tensor_not_found: kind(404, 'user', 'The checkpoint has no such tensor, or no such state of it'),
   sample_timeout: kind(504, 'capacity', 'No worker of the pool answered in time', true),
   model_loading: kind(503, 'capacity', 'A worker is loading the model', true),
   sample_queue_full: kind(503, 'capacity', 'Too many requests wait for the pool', true),

@@ -1,5 +1,13 @@
 import type { TraceHeaders } from './trace-context.js';
-import type { Checkpoint, ExportRequest, Sample, SampleChoice, SampleDelta, SampleRequest } from './types.js';
+import type {
+  Checkpoint,
+  ExportRequest,
+  Sample,
+  SampleChoice,
+  SampleDelta,
+  SampleRequest,
+  TensorState,
+} from './types.js';
 
 /** Prefix of every Redis key; the braces map all keys to one hash slot, so that scripts may access several. */
 export const REDIS_PREFIX = '{zf}';
@@ -17,29 +25,32 @@ export function queueName(workerId: string): string {
   return `worker-${workerId}`;
 }
 
-/** A sampling request with every option filled in. */
+/** A sample request with every option filled in. */
 export type SampleTask = Pick<SampleRequest, 'prompt' | 'messages'> &
   Required<Omit<SampleRequest, 'prompt' | 'messages' | 'stream'>>;
 
-/** What answers: a checkpoint, or an uploaded model. */
+/** What generates the answer: a checkpoint, or an uploaded model. */
 export type SampleSource =
   | { job_id: string; checkpoint: Pick<Checkpoint, 'id' | 'prefix'> }
   | { model_id: string };
 
-/** A request for a sample, as a worker gets it. */
+/** A sample request, as a worker gets it. */
 export interface SamplePayload {
-  /** Project of the key that asks. */
+  /** Project of the caller's key. */
   project: string;
-  /** Id of the checkpoint or the uploaded model that answers. */
+  /** Id of the checkpoint or the uploaded model. */
   model: string;
   source: SampleSource;
   request: SampleTask;
 }
 
-/** The generated text and its prompt. */
+/** An answer with its prompt. */
 export type GeneratedText = Pick<Sample, 'prompt' | 'choices' | 'usage'>;
 
-/** Another worker that goes on with a request begins anew, with the same text: the places tell what is known. */
+/**
+ * A delta with its place in the answer. A worker that takes over a request repeats the same text from the start; the
+ * place shows what is known.
+ */
 export interface PlacedDelta extends SampleDelta {
   /** Characters (UTF-16) of the answer before `text`. */
   text_at: number;
@@ -47,27 +58,27 @@ export interface PlacedDelta extends SampleDelta {
   logprobs_at: number;
 }
 
-/** Reply to a sampling request. */
+/** Reply to a sample request. */
 type ReplyWith<Text> = { ok: true; sample: Text } | { ok: false; error: { code: string; message: string } };
 export type SampleReply = ReplyWith<GeneratedText>;
 
-/** The end of an answer whose texts were told in deltas. */
-export type ToldText = Omit<GeneratedText, 'choices'> & {
+/** End of an answer whose text and tokens were sent in deltas. */
+export type AnswerEnd = Omit<GeneratedText, 'choices'> & {
   choices: Omit<SampleChoice, 'text' | 'logprobs'>[];
 };
 
-/** What a worker tells the caller of a sampling request: a model that is loaded, the text as it grows, and the end. */
+/** Messages of a worker to the caller of a sample request: its state, the answer as it grows, and the end. */
 export type SampleMessage =
   | { state: 'loading' | 'answering' }
   | { deltas: PlacedDelta[] }
-  | { end: ReplyWith<ToldText> };
+  | { end: ReplyWith<AnswerEnd> };
 
 /** An export among those of one checkpoint. */
 export type ExportKind = Required<ExportRequest>;
 
 /**
- * A BullMQ entry that requests an export of a checkpoint in another format. Its id is `exportName`: repeated requests for one
- * export share one entry. The finished export is recorded beside the files, so that it outlives the entry.
+ * A BullMQ entry that requests an export of a checkpoint in another format. Its id is `exportName`: repeated requests
+ * for one export share one entry. The finished export is recorded beside the files, so that it outlives the entry.
  */
 export interface ExportPayload extends ExportKind {
   job_id: string;
@@ -79,7 +90,27 @@ export interface ExportPayload extends ExportKind {
 /** Permanent error of an export; null for a written export. */
 export type ExportReply = { error: { code: string; message: string } | null };
 
-/** Name of a pool's BullMQ queue of `ExportPayload`s. */
+/** A BullMQ entry of the same queue that requests a checkpoint with another value of a tensor. Its id is `editName`. */
+export interface EditPayload {
+  edit_id: string;
+  job_id: string;
+  /** The checkpoint to change. */
+  checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
+  tensor: string;
+  tensor_state: TensorState;
+  values: TensorValues;
+}
+
+/** An object with all elements of a tensor: fp32, little-endian. */
+export interface TensorValues {
+  key: string;
+  /** 64 hexadecimal digits. */
+  sha256: string;
+}
+
+export type EditReply = { error: { code: string; message: string } } | { error: null; checkpoint_id: string };
+
+/** Name of a pool's BullMQ queue of `ExportPayload`s and `EditPayload`s. */
 export function exportQueueName(pool: string): string {
   return `exports-${pool}`;
 }

@@ -15,7 +15,10 @@ export function randomPiece(bytes: number): Buffer {
   return random.subarray(used - bytes, used);
 }
 
-/** Returns a ULID. The library alone makes a system call for each of its sixteen random letters. */
-export function newUlid(): string {
-  return ulid(undefined, () => randomPiece(1).readUInt8() / 256);
+/**
+ * Returns a ULID. The library alone makes a system call for each of its sixteen random letters.
+ * @param at ms since 1970; now by default
+ */
+export function newUlid(at?: number): string {
+  return ulid(at, () => randomPiece(1).readUInt8() / 256);
 }

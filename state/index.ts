@@ -8,6 +8,7 @@ export { SHARE_TOKEN } from './access/shares.js';
 export type { UserInput } from './access/users.js';
 export type { NamedPageRequest, PageRequest } from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
+export type { CheckpointEdits } from './edits/edits.js';
 export type { ClaimedForward, ForwardEvent, ForwardSave } from './integrations/forwards.js';
 export { connectJobStore, type JobStore, openJobStore } from './job-store.js';
 export type { ClaimResult, GrantedClaim, JobAttempts, ReleaseOptions } from './jobs/attempts.js';

@@ -32,6 +32,7 @@ import { users } from './access/users.js';
 import { CommandRunner } from './core/command-runner.js';
 import { confirmed, type StoreContext, serverTime } from './core/context.js';
 import { Subscriptions } from './core/subscriptions.js';
+import { checkpointEdits } from './edits/edits.js';
 import { forwards } from './integrations/forwards.js';
 import { jobAttempts } from './jobs/attempts.js';
 import { jobChanges } from './jobs/changes.js';
@@ -119,6 +120,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string) {
     ...uploadSpace(context),
     ...jobRestore(context),
     ...checkpointHolds(context),
+    ...checkpointEdits(context),
     ...sampleRequests(context),
     ...requestRepeats(context),
     ...sweepGuard(context),

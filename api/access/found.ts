@@ -36,8 +36,11 @@ export async function findJob(store: Pick<JobStore, 'getJob'>, id: string): Prom
   return found(await store.getJob(id), 'job', id);
 }
 
-/** Finds a checkpoint that was not removed. @throws ZerofleetError `checkpoint_not_found` */
-export async function findKept(store: Pick<JobStore, 'findCheckpoint'>, id: string): Promise<Checkpoint> {
+/** @throws ZerofleetError `checkpoint_not_found`, also for one that was removed */
+export async function findCheckpoint(
+  store: Pick<JobStore, 'findCheckpoint'>,
+  id: string,
+): Promise<Checkpoint> {
   const { checkpoint, job_id } = found(await store.findCheckpoint(id), 'checkpoint', id);
   if (checkpoint === null) throw checkpointNotFound(`checkpoint ${id} of job ${job_id} was removed`);
   return checkpoint;

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
+  type AnswerEnd,
   type PlacedDelta,
   type SampleChoice,
   type SampleDelta,
-  type ToldText,
   ZerofleetError,
 } from '../../contracts/index.js';
 
@@ -31,7 +31,7 @@ export class ToldAnswer {
   }
 
   /** Returns the choices with their texts. */
-  whole(choices: ToldText['choices']): SampleChoice[] {
+  whole(choices: AnswerEnd['choices']): SampleChoice[] {
     return choices.map(({ index, finish_reason }) => {
       const { text, logprobs } = this.told.get(index) ?? { text: '', logprobs: [] };
       return { index, text, finish_reason, logprobs };

@@ -24,6 +24,7 @@ import * as checkpoints from './results/checkpoints.js';
 import * as downloads from './results/downloads.js';
 import * as exports from './results/exports.js';
 import { sampleCheckpoint, sampleModel } from './results/samples.js';
+import * as tensors from './results/tensors.js';
 import type { OperationHandler } from './types.js';
 
 /** One handler per operation of the contract; a test compares the two sets. */
@@ -61,6 +62,10 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   sampleModel,
   exportCheckpoint: exports.exportCheckpoint,
   listCheckpointExports: exports.listCheckpointExports,
+  listCheckpointTensors: tensors.listCheckpointTensors,
+  getCheckpointTensor: tensors.getCheckpointTensor,
+  putCheckpointTensor: tensors.putCheckpointTensor,
+  getTensorEdit: tensors.getTensorEdit,
   createDownloadUrls: downloads.createDownloadUrls,
   getCheckpointFile: downloads.getCheckpointFile,
 

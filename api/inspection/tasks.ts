@@ -1,13 +1,16 @@
-/** Parsers of client content that may block the event loop, by name. They run in threads with limits. */
+/** Parsers of client content, and of manifests, that may block the event loop, by name. They run in threads with limits. */
 import { parseChatTemplate } from '../../formats/models/chat-template.js';
 import { checkLines } from '../contents/check-lines.js';
 import * as models from '../contents/inspect.js';
 import { previewData } from '../contents/preview-data.js';
+import { findTensor, listTensors } from '../tensors/find-tensor.js';
 
 export const tasks = {
   ...models,
   checkLines,
   previewData,
+  listTensors,
+  findTensor,
   /** @throws ZerofleetError `chat_template_invalid` */
   checkTemplate: ({ source }: { source: string }): void => void parseChatTemplate(source),
 };

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConnectionOptions, Worker } from 'bullmq';
 import t from 'tap';
 import {
+  type EditPayload,
+  type EditReply,
   type ExportPayload,
   type ExportReply,
   exportQueueName,
@@ -84,6 +86,47 @@ t.test('exports through a queue', async (t) => {
     'a finished export is described by its record',
   );
   t.strictSame(done, ['a', 'a']);
+});
+
+t.test('changes of tensors', async (t) => {
+  const redis = await startTestRedis();
+  const exports = new ExportQueue(redis.url, createLogger({ level: 'silent', name: 'test' }));
+  const edit: EditPayload = {
+    edit_id: 'e',
+    job_id: 'job_1',
+    checkpoint: { id: 'a', prefix: 'jobs/job_1/checkpoints/1' },
+    tensor: 'w',
+    tensor_state: 'master',
+    values: { key: 'k', sha256: '0' },
+  };
+  t.equal(await exports.findEdit('default', 'e'), null);
+  t.strictSame(await exports.requestEdit('default', edit), { state: 'queued' });
+  t.strictSame(await exports.findEdit('default', 'e'), { payload: edit, progress: { state: 'queued' } });
+  const error = { code: 'tensor_invalid', message: 'round the values' };
+  const replies: EditReply[] = [{ error }, { error: null, checkpoint_id: 'b' }];
+  const worker = new Worker<EditPayload, EditReply>(
+    exportQueueName('default'),
+    async () => replies.shift() ?? { error },
+    { connection: redisOptions(redis.url, 'queue') as ConnectionOptions, prefix: REDIS_PREFIX },
+  );
+  t.teardown(async () => {
+    await worker.close();
+    await exports.close();
+    await redis.stop();
+  });
+  const end = async () => {
+    for (;;) {
+      const found = await exports.findEdit('default', 'e');
+      if (found && found.progress.state !== 'queued' && found.progress.state !== 'running')
+        return found.progress;
+      await sleep(5);
+    }
+  };
+  t.strictSame(await end(), { state: 'failed', error });
+  t.strictSame(await exports.requestEdit('default', edit), { state: 'queued' }, 'a failed change is retried');
+  const done = { state: 'succeeded', checkpoint_id: 'b' };
+  t.strictSame(await end(), done);
+  t.strictSame(await exports.requestEdit('default', edit), done, 'a change is made once');
 });
 
 t.test("a failed export is retried immediately, independently of the worker's clock", async (t) => {

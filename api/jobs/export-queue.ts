@@ -1,30 +1,34 @@
 import { type ConnectionOptions, type Job, Queue, type QueueOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import {
+  type EditPayload,
+  type EditReply,
   type ExportPayload,
   type ExportReply,
   exportQueueName,
   REDIS_PREFIX,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { exportName } from '../../formats/checkpoint/layout.js';
+import { editName, exportName } from '../../formats/checkpoint/layout.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { disconnectRedis, openRedis, redisError } from '../../platform/redis/connect.js';
-import type { ExportPort, ExportProgress } from '../services.js';
+import type { EditPort, EditProgress, ExportPort, ExportProgress, FoundEdit } from '../services.js';
 
 /** Attempts with growing backoff, for failures that may pass, such as an unreachable object store. */
 const ATTEMPTS = 12;
 /** Retention of a failure. */
 const REMEMBER_SECONDS = 7 * 24 * 3600;
 
-type Entry = Job<ExportPayload, ExportReply>;
-type ExportEntries = Queue<ExportPayload, ExportReply>;
+type Payload = ExportPayload | EditPayload;
+type Reply = ExportReply | EditReply;
+type Entry = Job<Payload, Reply>;
+type Entries = Queue<Payload, Reply>;
 
 /**
- * Exports as BullMQ entries, one per export; they survive the API and every worker. All queues share a connection, and none is kept between
- * calls. A queue that is only read leaves no key.
+ * Exports and changes of tensors as BullMQ entries, one for each; they survive the API and every worker. All queues share a connection, and
+ * none is kept between calls. A queue that is only read leaves no key.
  */
-export class ExportQueue implements ExportPort {
+export class ExportQueue implements ExportPort, EditPort {
   readonly #redis: Redis;
 
   constructor(
@@ -35,11 +39,46 @@ export class ExportQueue implements ExportPort {
   }
 
   async request(pool: string, payload: ExportPayload): Promise<ExportProgress> {
+    // A finished entry remains here only if its files are gone or it failed: it is requested again.
+    return this.#request(pool, payload, progressOf);
+  }
+
+  async progress(pool: string, payload: ExportPayload): Promise<ExportProgress | null> {
+    return this.#find(pool, idOf(payload), progressOf);
+  }
+
+  async requestEdit(pool: string, payload: EditPayload): Promise<EditProgress> {
+    return this.#request(pool, payload, editProgressOf);
+  }
+
+  async findEdit(pool: string, editId: string): Promise<FoundEdit | null> {
+    return this.#find(pool, editName(editId), async (entry) => {
+      const progress = await editProgressOf(entry);
+      return progress && 'edit_id' in entry.data ? { payload: entry.data, progress } : null;
+    });
+  }
+
+  /** Closes the connection. Idempotent. */
+  async close(): Promise<void> {
+    await disconnectRedis(this.#redis);
+  }
+
+  async #find<T>(pool: string, id: string, read: (entry: Entry) => Promise<T | null>): Promise<T | null> {
+    return this.#asked(pool, { skipMetasUpdate: true }, async (queue) => {
+      const entry = await queue.getJob(id);
+      return entry === undefined ? null : read(entry);
+    });
+  }
+
+  async #request<Progress extends { state: string }>(
+    pool: string,
+    payload: Payload,
+    progressOf: (entry: Entry) => Promise<Progress | null>,
+  ): Promise<Progress | { state: 'queued' }> {
     return this.#asked(pool, {}, async (queue) => {
-      const known = await this.#find(queue, payload);
+      const known = await queue.getJob(idOf(payload));
       const progress = known && (await progressOf(known));
       if (progress && progress.state !== 'failed') return progress;
-      // A finished entry remains here only if its files are gone or it failed: it is requested again.
       await known?.remove();
       await queue.add('export', payload, {
         jobId: idOf(payload),
@@ -51,28 +90,12 @@ export class ExportQueue implements ExportPort {
     });
   }
 
-  async progress(pool: string, payload: ExportPayload): Promise<ExportProgress | null> {
-    return this.#asked(pool, { skipMetasUpdate: true }, async (queue) => {
-      const entry = await this.#find(queue, payload);
-      return entry && progressOf(entry);
-    });
-  }
-
-  /** Closes the connection. Idempotent. */
-  async close(): Promise<void> {
-    await disconnectRedis(this.#redis);
-  }
-
-  async #find(queue: ExportEntries, payload: ExportPayload): Promise<Entry | null> {
-    return (await queue.getJob(idOf(payload))) ?? null;
-  }
-
   async #asked<T>(
     pool: string,
     options: Partial<QueueOptions>,
-    work: (queue: ExportEntries) => Promise<T>,
+    work: (queue: Entries) => Promise<T>,
   ): Promise<T> {
-    const queue: ExportEntries = new Queue(exportQueueName(pool), {
+    const queue: Entries = new Queue(exportQueueName(pool), {
       connection: this.#redis as ConnectionOptions,
       prefix: REDIS_PREFIX,
       // Otherwise BullMQ asks the server for its version each time.
@@ -95,8 +118,19 @@ export class ExportQueue implements ExportPort {
   }
 }
 
-function idOf({ checkpoint, ...kind }: ExportPayload): string {
+/** Id of the entry. */
+function idOf(payload: Payload): string {
+  if ('edit_id' in payload) return editName(payload.edit_id);
+  const { checkpoint, ...kind } = payload;
   return exportName({ ...kind, checkpoint: checkpoint.id });
+}
+
+/** Returns null for an entry that is gone. */
+async function editProgressOf(entry: Entry): Promise<EditProgress | null> {
+  const { finishedOn, returnvalue } = entry;
+  if (finishedOn !== undefined && returnvalue !== null && 'checkpoint_id' in returnvalue)
+    return { state: 'succeeded', checkpoint_id: returnvalue.checkpoint_id };
+  return progressOf(entry);
 }
 
 /** Returns the state of an export, or null for a written one: the record of the export describes it. */

@@ -4,7 +4,7 @@ import type { Model as ListedModel, ModelDeleted } from 'openai/resources/models
 import { collect } from '../../clients/typescript/index.js';
 import type { Job, JobSpec, Model, Page } from '../../contracts/index.js';
 import { architectureOf, importConfig } from '../../job-document/index.js';
-import { findJob, findKept, found } from '../access/found.js';
+import { findCheckpoint, findJob, found } from '../access/found.js';
 import type { ProjectRecords } from '../access/project-records.js';
 import { type AnsweringModel, checkpointModel, uploadedModel } from '../answers/sources.js';
 import { requireOperation } from '../http/authenticate.js';
@@ -115,7 +115,7 @@ function lengthOf({ config }: Model): number {
 async function findTrained(request: FastifyRequest, id: string): Promise<{ job: Job; checkpoint: string }> {
   const { records } = request;
   if (isCheckpoint(id)) requireOperation(request, 'getCheckpoint');
-  const job_id = isCheckpoint(id) ? (await findKept(records, id)).job_id : id;
+  const job_id = isCheckpoint(id) ? (await findCheckpoint(records, id)).job_id : id;
   requireOperation(request, 'getJob', { job_id });
   const job = await findJob(records, job_id);
   const checkpoint = isCheckpoint(id) ? id : job.export?.checkpoint_id;

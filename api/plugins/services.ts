@@ -10,9 +10,10 @@ import { createInspector } from '../inspection/inspector.js';
 import { BucketTokenizers } from '../models/bucket-tokenizers.js';
 import { ModelCopies } from '../models/copies.js';
 import type { ApiServices } from '../services.js';
+import { TensorAnswers } from '../tensors/send-tensor.js';
 
 /** Services that this plugin makes of the others. */
-type Made = 'keyWatch' | 'datasetCopies' | 'inspector' | 'tokenizers' | 'modelCopies' | 'closing';
+type Made = 'keyWatch' | 'datasetCopies' | 'inspector' | 'tokenizers' | 'modelCopies' | 'tensors' | 'closing';
 type ServicesOptions = Omit<ApiServices, Made>;
 
 /** Provides the services of the handlers, and signals the shutdown to them. */
@@ -39,6 +40,7 @@ export default fp<ServicesOptions>(
       modelCopies,
       inspector,
       tokenizers: new BucketTokenizers(options.sources, inspector),
+      tensors: new TensorAnswers(),
       closing: closing.signal,
       draining,
     });

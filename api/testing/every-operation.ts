@@ -2,7 +2,7 @@
 import type { InjectOptions } from 'fastify';
 import { ulid } from 'ulid';
 import type { OperationId, Scope, Upload } from '../../contracts/index.js';
-import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
+import { putTestCheckpoint, testParams } from '../../formats/testing/checkpoints.js';
 import { testModel } from '../../formats/testing/models.js';
 import { smallSpec, type TestStack } from './stack.js';
 import { checkpointOf, claimAndTrain } from './training.js';
@@ -21,6 +21,9 @@ export interface Ids {
   webhook_id: string;
   delivery_id: string;
   project: string;
+  /** Of a tensor. */
+  name: string;
+  edit_id: string;
 }
 
 /**
@@ -43,6 +46,8 @@ interface Row {
 }
 
 export const SHARE = `zf_share_${'s'.repeat(43)}`;
+
+const TENSOR = 'model.tensor_of_theirs.weight';
 
 const text = { 'content-type': 'text/plain' };
 const TEXT = 'to be or not to be, that is the question. '.repeat(20);
@@ -98,6 +103,8 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   createDownloadUrls: { own: 200, body: () => ({}) },
   getCheckpointFile: { own: 200, query: 'name=MANIFEST.json' },
   verifyCheckpoint: { own: 200 },
+  listCheckpointTensors: { own: 200 },
+  getCheckpointTensor: { own: 200 },
   getDataset: { own: 200 },
   getDatasetContent: { own: 200 },
   getUpload: { own: 200 },
@@ -133,6 +140,13 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   sampleCheckpoint: { own: 504, body: () => ({ prompt: 'a' }) },
   sampleModel: { own: 504, body: () => ({ prompt: 'a' }) },
   exportCheckpoint: { own: 503, body: () => ({}) },
+  // The job is running.
+  putCheckpointTensor: {
+    own: 409,
+    headers: { 'content-type': 'application/octet-stream' },
+    body: () => 'values',
+  },
+  getTensorEdit: { own: 404 },
   updateCheckpoint: { own: 200, body: () => ({ pinned: true }) },
   createShare: { own: 201, body: () => ({}) },
   revokeShare: { own: 204 },
@@ -186,7 +200,9 @@ export async function fill(stack: TestStack): Promise<Ids> {
   const job = await stack.createJob();
   const execution = await claimAndTrain(store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
-  await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
+  const shape = { numels: [10], ranks: 2 };
+  const params = testParams(shape).map((param) => ({ ...param, name: TENSOR }));
+  await putTestCheckpoint(objects, checkpoint.prefix, shape, checkpoint.id, { params });
   await store.commitCheckpoint(job.id, execution, checkpoint);
   const model_id = `mdl_${ulid()}`;
   await store.putModel(testModel(model_id));
@@ -210,6 +226,8 @@ export async function fill(stack: TestStack): Promise<Ids> {
     share_id,
     ...(await fillWebhook(stack)),
     project: 'default',
+    name: TENSOR,
+    edit_id: '1e'.repeat(16),
   };
 }
 

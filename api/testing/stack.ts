@@ -14,7 +14,7 @@ import { type TrackerServers, Trackers } from '../integrations/trackers.js';
 import type { ApiLimits } from '../limits.js';
 import { OidcProvider } from '../oidc/provider.js';
 import type { OidcSettings } from '../oidc/settings.js';
-import type { ExportPort, SamplePort } from '../services.js';
+import type { EditPort, ExportPort, SamplePort } from '../services.js';
 import { AddressPolicy } from '../webhooks/addresses.js';
 import { ContractChecker } from './contract-checker.js';
 
@@ -60,11 +60,19 @@ const NO_EXPORTS: ExportPort = {
   progress: async () => null,
 };
 
+const NO_EDITS: EditPort = {
+  requestEdit: async () => {
+    throw new ZerofleetError('job_store_unavailable', 'there is no queue');
+  },
+  findEdit: async () => null,
+};
+
 export interface TestStackOptions {
   limits?: Partial<ApiLimits>;
   /** Workers that answer samples; none by default. */
   samples?: SamplePort;
   exports?: ExportPort;
+  edits?: EditPort;
   /** Non-public ranges that webhooks may reach. */
   webhookAllow?: string[];
   /** Configured experiment trackers; none by default. */
@@ -89,6 +97,7 @@ export async function startTestStack({
   limits,
   samples = NO_WORKERS,
   exports = NO_EXPORTS,
+  edits = NO_EDITS,
   webhookAllow = [],
   trackers: servers = {},
   sources = new DatasetSources({ allowed: [], s3Endpoint: null }),
@@ -114,7 +123,7 @@ export async function startTestStack({
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
   const addresses = new AddressPolicy(webhookAllow);
   const trackers = new Trackers({ mlflow: new Map(), wandb: new Map(), ...servers }, addresses);
-  const parts = { store, objects, samples, exports, addresses, trackers, sources };
+  const parts = { store, objects, samples, exports, edits, addresses, trackers, sources };
   const app = buildApp({
     ...parts,
     trustedProxies,

@@ -22,6 +22,7 @@ import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addSampleCommands } from './commands/samples.js';
 import { addShareCommands } from './commands/shares.js';
+import { addTensorCommands } from './commands/tensors.js';
 import { addWebhookCommands } from './commands/webhooks.js';
 import {
   CliError,
@@ -75,6 +76,7 @@ function build(environment: Environment): Command {
   addCheckpointCommands(program, run);
   addSampleCommands(program, run);
   addDownloadCommand(program, run);
+  addTensorCommands(program, run);
   addDataCommands(program, run);
   addFleetCommands(program, run);
   addCompletionCommand(program, environment);

@@ -25,7 +25,7 @@ const CONTENT_TYPES: Record<Dataset['format'], string> = {
 };
 
 /** Request options for raw content. The Fetch standard requires `duplex` for streams; the contract's body types are of JSON. */
-function raw(content: Content, type: string) {
+export function raw(content: Content, type: string) {
   return {
     body: content as never,
     bodySerializer: (body: unknown) => body as NonNullable<RequestInit['body']>,

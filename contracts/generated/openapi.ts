@@ -652,6 +652,95 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/checkpoints/{checkpoint_id}/tensors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the tensors of a checkpoint
+         * @description One page of the parameters, in the order of the model, with the fp32 states that the checkpoint has of each one.
+         */
+        get: operations["listCheckpointTensors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/checkpoints/{checkpoint_id}/tensors/{name}": {
+        parameters: {
+            query?: {
+                /** @description State of the parameter. Which ones exist depends on the optimizer. */
+                state?: components["schemas"]["TensorState"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+                /** @description Name of the parameter, as the list of tensors has it. */
+                name: components["schemas"]["TensorName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Download one state of a parameter
+         * @description The whole tensor in fp32, assembled from the shards of all ranks, as a safetensors file with one tensor of the
+         *     parameter's name and shape. Each byte is verified. Like a download, the request keeps the checkpoint from the
+         *     retention rule for an hour. A project can read four tensors at a time (`rate_limited`).
+         */
+        get: operations["getCheckpointTensor"];
+        /**
+         * Make a checkpoint with another value of a tensor
+         * @description Makes a new checkpoint of the same step in which this state of the parameter has the values of the body: a
+         *     safetensors file as `GET` answers, with one fp32 tensor of the same name and shape. The old checkpoint stays as it
+         *     is; `made_from` of the new one names it. The checkpoint must be the newest of a job that is paused or has ended, and
+         *     the new one takes its place: the job continues from it when it is resumed or retried, and a fork begins with it.
+         *
+         *     The values are checked while they arrive. Then a worker of the job's pool writes the checkpoint in the background:
+         *     poll `GET /v1/checkpoints/{checkpoint_id}/edits/{edit_id}`. A repeated request with the same values changes
+         *     nothing while the change is in progress or complete, and retries a failed one.
+         */
+        put: operations["putCheckpointTensor"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/checkpoints/{checkpoint_id}/edits/{edit_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint that is changed, which may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+                /** @description Identifier of the change. */
+                edit_id: components["schemas"]["EditId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the progress of a change of a tensor
+         * @description The change and, once it has succeeded, the new checkpoint. A change is remembered for seven days after its end.
+         */
+        get: operations["getTensorEdit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/checkpoints/{checkpoint_id}/export": {
         parameters: {
             query?: never;
@@ -4280,6 +4369,22 @@ export interface components {
          */
         CheckpointCursor: string;
         /**
+         * @description Identifies the change of a tensor; a digest of checkpoint, tensor, state and values.
+         * @example 5d41402abc4b2a76b9719d911017c592
+         */
+        EditId: string;
+        /**
+         * @description Name of a parameter.
+         * @example model.layers.0.self_attn.q_proj.weight
+         */
+        TensorName: string;
+        /**
+         * @description `master`: the fp32 weights; `ema`: their average; the others: states of the optimizer.
+         * @default master
+         * @enum {string}
+         */
+        TensorState: "master" | "exp_avg" | "exp_avg_sq" | "momentum_buffer" | "sum" | "ema";
+        /**
          * @description A committed checkpoint. A job can resume from it on any number of ranks.
          * @example {
          *       "id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
@@ -4315,6 +4420,13 @@ export interface components {
             };
             /** @description Step of the newest evaluation until then that improved; present only with `train.early_stopping`. The checkpoint of that step is kept. */
             best_step?: number;
+            /** @description The checkpoint that this one was made from by changing a tensor; absent for one that ranks saved. */
+            made_from?: {
+                checkpoint_id: components["schemas"]["CheckpointId"];
+                edit_id: components["schemas"]["EditId"];
+                tensor: components["schemas"]["TensorName"];
+                tensor_state: components["schemas"]["TensorState"];
+            };
             /** @description Size of all its shards. */
             bytes: number;
             committed_at: components["schemas"]["Time"];
@@ -4541,6 +4653,71 @@ export interface components {
             prompt: string;
             choices: components["schemas"]["SampleChoice"][];
             usage: components["schemas"]["SampleUsage"];
+        };
+        /**
+         * @description A parameter in a checkpoint.
+         * @example {
+         *       "name": "model.layers.0.self_attn.q_proj.weight",
+         *       "shape": [
+         *         64,
+         *         64
+         *       ],
+         *       "dtype": "fp32",
+         *       "states": [
+         *         "master",
+         *         "exp_avg",
+         *         "exp_avg_sq"
+         *       ]
+         *     }
+         */
+        CheckpointTensor: {
+            name: components["schemas"]["TensorName"];
+            /** @description Shape of each state. */
+            shape: number[];
+            /**
+             * @description Dtype of each state.
+             * @enum {string}
+             */
+            dtype: "fp32";
+            /** @description States that the checkpoint has. A frozen parameter has `master`; one of the base under adapters has none. */
+            states: components["schemas"]["TensorState"][];
+        };
+        /** @description A page of tensors. */
+        CheckpointTensorPage: {
+            data: components["schemas"]["CheckpointTensor"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /**
+         * @description The change of a tensor, which makes a new checkpoint.
+         * @example {
+         *       "id": "5d41402abc4b2a76b9719d911017c592",
+         *       "made_from": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "tensor": "model.norm.weight",
+         *       "tensor_state": "master",
+         *       "state": "succeeded",
+         *       "checkpoint_id": "ckpt_01KAJXB0A1B2C3D4E5F6G7H8J9",
+         *       "error": null
+         *     }
+         */
+        TensorEdit: {
+            id: components["schemas"]["EditId"];
+            made_from: components["schemas"]["CheckpointId"];
+            tensor: components["schemas"]["TensorName"];
+            tensor_state: components["schemas"]["TensorState"];
+            /**
+             * @description State of the change.
+             * @enum {string}
+             */
+            state: "queued" | "running" | "succeeded" | "failed";
+            /** @description The new checkpoint; null until the change has succeeded. */
+            checkpoint_id: components["schemas"]["CheckpointId"] | null;
+            /** @description Error of a failed change; null otherwise. */
+            error: {
+                /** @description Stable code of the error. */
+                code: string;
+                /** @description Message for users. */
+                message: string;
+            } | null;
         };
         /**
          * @description `safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a
@@ -6064,7 +6241,7 @@ export interface components {
             };
         };
         /**
-         * @description The state does not allow the request (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`,
+         * @description The state does not allow the request (`job_final`, `invalid_state`, `checkpoint_not_newest`, `dataset_in_use`, `model_in_use`,
          *     `too_many_webhooks`, `too_many_shares`), the object has changed meanwhile (`dataset_source_changed`), or another request has used the
          *     `Idempotency-Key` (`idempotency_key_in_use`, `response_not_repeatable`).
          */
@@ -6110,7 +6287,7 @@ export interface components {
         /**
          * @description The document was read and refused (`validation_failed`, with all bad fields in `errors`; `dataset_empty`,
          *     `dataset_not_utf8`, `dataset_line_invalid`, `dataset_tokens_invalid`, `idempotency_key_reused`; for a model the
-         *     `model_…` codes, `safetensors_invalid` and `tokenizer_invalid`; `content_too_complex` for content that takes too
+         *     `model_…` codes, `safetensors_invalid` and `tokenizer_invalid`; `tensor_invalid`; `content_too_complex` for content that takes too
          *     much time or memory to read).
          */
         Unprocessable: {
@@ -6139,7 +6316,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The resource does not exist (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
+        /** @description The resource does not exist (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `tensor_not_found`, `edit_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
         NotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["XRequestId"];
@@ -7670,6 +7847,172 @@ export interface operations {
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["Timeout"];
+        };
+    };
+    listCheckpointTensors: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                after?: components["schemas"]["TensorName"];
+                /** @description Maximum number of items per page. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of tensors. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointTensorPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCheckpointTensor: {
+        parameters: {
+            query?: {
+                /** @description State of the parameter. Which ones exist depends on the optimizer. */
+                state?: components["schemas"]["TensorState"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+                /** @description Name of the parameter, as the list of tensors has it. */
+                name: components["schemas"]["TensorName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The safetensors file. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putCheckpointTensor: {
+        parameters: {
+            query?: {
+                /** @description State of the parameter. Which ones exist depends on the optimizer. */
+                state?: components["schemas"]["TensorState"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+                /** @description Name of the parameter, as the list of tensors has it. */
+                name: components["schemas"]["TensorName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": unknown;
+            };
+        };
+        responses: {
+            /** @description The change is in progress, or complete. */
+            202: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TensorEdit"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["InsufficientStorage"];
+        };
+    };
+    getTensorEdit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint that is changed, which may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+                /** @description Identifier of the change. */
+                edit_id: components["schemas"]["EditId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The change. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TensorEdit"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     exportCheckpoint: {

@@ -84,6 +84,28 @@ t.test('a running job is queued with its checkpoints, and its worker is fenced',
   t.match(await s.store.readStream(job.id, null, 10), [{ type: 'job.recovered', data: { checkpoints: 2 } }]);
 });
 
+t.test('a checkpoint with a changed tensor is the newest again', async (t) => {
+  for (const token of ['0', 'z']) {
+    const s = await stores(t);
+    const job = await create(s);
+    const claim = await s.store.claimAttempt(job.id, 1, 'old', LEASE_MS);
+    if (!claim.granted) throw new Error(claim.code);
+    const saved = await checkpoint(s, job, claim.execution, 10);
+    await putDesired(s.objects, await s.store.releaseAttempt(job.id, claim.execution, { to: 'paused' }));
+    const made_from = {
+      checkpoint_id: saved.id,
+      edit_id: 'e',
+      tensor: 'p0',
+      tensor_state: 'master',
+    } as const;
+    const made = await checkpoint(s, job, `${claim.job.epoch}-${token}`, 10, false, made_from);
+    await s.store.commitEdit(made, { sourceId: saved.id, epoch: claim.job.epoch });
+    await loseAndRecover(s);
+    t.match((await jobOf(s, job.id)).latest_checkpoint, { id: made.id, step: 10 });
+    t.strictSame((await s.store.listCheckpoints(job.id)).data, [made, saved]);
+  }
+});
+
 t.test('a job whose samples are not counted is rebuilt with its epochs', async (t) => {
   const s = await stores(t);
   const before = await create(s, { train: { epochs: 2 } });

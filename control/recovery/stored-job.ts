@@ -4,11 +4,14 @@ import { checkpointOf } from '../../formats/checkpoint/checkpoint-of.js';
 import {
   checkpointKey,
   checkpointsPrefix,
+  compareSaves,
   desiredKey,
   MANIFEST_FILE,
   parseCheckpointDirectory,
   pinKey,
   resultKey,
+  type SaveId,
+  type SaveOrder,
   specKey,
 } from '../../formats/checkpoint/layout.js';
 import { parseManifest } from '../../formats/checkpoint/manifest.js';
@@ -78,24 +81,32 @@ export async function readStoredJob(
   const desired = await read(desiredKey(id), parseDesired);
   const result = await read(resultKey(id), parseResult);
   const directories = saveDirectories(id, keys);
-  const checkpoints: Checkpoint[] = [];
-  for (const { key } of directories) {
+  const orders = new Map<Checkpoint, SaveOrder>();
+  for (const { key, save } of directories) {
     const manifest = await read(`${key}/${MANIFEST_FILE}`, parseManifest);
-    if (manifest) checkpoints.push(checkpointOf(manifest, key, keys.has(pinKey(key))));
+    if (manifest)
+      orders.set(checkpointOf(manifest, key, keys.has(pinKey(key))), { ...save, id: manifest.id });
   }
+  const checkpoints = [...orders]
+    .sort(([, a], [, b]) => compareSaves(a, b))
+    .map(([checkpoint]) => checkpoint);
   const ran = directories.length > 0 || result !== null;
   if (!ran && desired === null && spec.format_version !== 1) return null;
-  const epochs = [desired?.epoch ?? 0, result?.epoch ?? 0, ...directories.map(({ epoch }) => epoch)];
+  const epochs = [
+    desired?.epoch ?? 0,
+    result?.epoch ?? 0,
+    ...directories.map(({ save }) => epochOf(save.execution)),
+  ];
   return { spec, desired, result, checkpoints, epoch: Math.max(...epochs) };
 }
 
-/** Returns the directory of every save, committed or not, the oldest step first. */
-function saveDirectories(id: string, keys: ReadonlySet<string>): { key: string; epoch: number }[] {
+/** Returns the directory of every save, committed or not. */
+function saveDirectories(id: string, keys: ReadonlySet<string>): { key: string; save: SaveId }[] {
   const prefix = checkpointsPrefix(id);
   const names = new Set<string>();
   for (const key of keys) if (key.startsWith(prefix)) names.add(key.slice(prefix.length).split('/')[0] ?? '');
-  return [...names].sort().flatMap((name) => {
+  return [...names].flatMap((name) => {
     const save = parseCheckpointDirectory(name);
-    return save ? [{ key: checkpointKey(id, name), epoch: epochOf(save.execution) }] : [];
+    return save ? [{ key: checkpointKey(id, name), save }] : [];
   });
 }

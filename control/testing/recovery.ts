@@ -8,7 +8,7 @@ import { type Execution, epochOf } from '../../contracts/execution.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { checkpointOf } from '../../formats/checkpoint/checkpoint-of.js';
 import { checkpointDirectory, checkpointKey, MANIFEST_FILE } from '../../formats/checkpoint/layout.js';
-import { encodeManifest } from '../../formats/checkpoint/manifest.js';
+import { encodeManifest, type Manifest } from '../../formats/checkpoint/manifest.js';
 import { testManifest } from '../../formats/testing/checkpoints.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
@@ -60,6 +60,7 @@ export async function checkpoint(
   execution: Execution,
   step: number,
   recorded = true,
+  made_from: Manifest['made_from'] = null,
 ) {
   const prefix = checkpointKey(job.id, checkpointDirectory({ step, execution, nonce: 'abcd' }));
   const manifest = {
@@ -69,6 +70,7 @@ export async function checkpoint(
     step,
     epoch: epochOf(execution),
     eval_losses: { validation: 2.5 },
+    made_from,
   };
   await objects.put(`${prefix}/${MANIFEST_FILE}`, encodeManifest(manifest));
   const made = checkpointOf(manifest, prefix);

@@ -16,3 +16,9 @@ export function sumDigests(parts: readonly string[]): string {
   }
   return (sum % MODULUS).toString(16).padStart(DIGITS, '0');
 }
+
+/** Returns a digest in which one part was replaced by another. */
+export function replaceInDigest(digest: string, part: string, by: string): string {
+  const negative = (MODULUS - BigInt(`0x${part}`)) % MODULUS;
+  return sumDigests([digest, negative.toString(16).padStart(DIGITS, '0'), by]);
+}

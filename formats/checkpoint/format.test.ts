@@ -1,7 +1,7 @@
 /** Names, digests, manifests and safetensors headers. */
 import t from 'tap';
 import { testManifest } from '../testing/checkpoints.js';
-import { sumDigests } from './digest.js';
+import { replaceInDigest, sumDigests } from './digest.js';
 import * as layout from './layout.js';
 import {
   CHUNK_BYTES,
@@ -61,6 +61,34 @@ t.test('layout', async (t) => {
     layout.checkpointExportPrefix('job_1', 7, measured),
     'jobs/job_1/exports/7-ckpt_1-hf-bf16-ema-tensorboard',
   );
+});
+
+t.test('saves are in the order of steps, then epochs as numbers, then ids', (t) => {
+  const save = (step: number, execution: layout.SaveOrder['execution'], id?: string) => ({
+    step,
+    execution,
+    id,
+  });
+  const ordered = [
+    save(9, '12-a', 'ckpt_9'),
+    save(10, '9-b', 'ckpt_1'),
+    save(10, '9-a', 'ckpt_2'),
+    save(10, '9-a'),
+    save(10, '10-a', 'ckpt_0'),
+    save(11, '1-a', 'ckpt_0'),
+  ];
+  for (const mixed of [ordered.toReversed(), [3, 0, 5, 1, 4, 2].flatMap((i) => ordered[i] ?? [])])
+    t.strictSame(mixed.sort(layout.compareSaves), ordered);
+  t.equal(layout.compareSaves(save(1, '1-a', 'x'), save(1, '1-b', 'x')), 0);
+  t.end();
+});
+
+t.test('a part of a digest is replaced by another', (t) => {
+  const [a, b, c] = ['1', 'f', '9'].map((digit) => digit.repeat(32)) as [string, string, string];
+  t.equal(replaceInDigest(sumDigests([a, b]), b, c), sumDigests([a, c]));
+  t.equal(replaceInDigest(sumDigests([a, b]), b, b), sumDigests([a, b]));
+  t.equal(replaceInDigest(a, '0'.repeat(32), '0'.repeat(32)), a);
+  t.end();
 });
 
 t.test('digests add up modulo 2^128, in any order', async (t) => {
@@ -143,7 +171,7 @@ t.test('losses of evaluations keep their bits, on which the end of a training de
 
 t.test('the version digit cannot turn a sealed manifest into an unsealed one', async (t) => {
   const text = encodeManifest(testManifest({ numels: [60], ranks: 1 })).toString();
-  for (const version of [1, 2, 3, 4, 5, 6, 7, 9]) {
+  for (const version of [1, 2, 3, 4, 5, 6, 7, 8]) {
     const bytes = Buffer.from(
       text.replace(`"format_version":${FORMAT_VERSION}`, `"format_version":${version}`),
     );

@@ -10,11 +10,12 @@
  *     jobs/<job>/exports/<step>/…                                    of the finished job
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint; of the average …-ema, with an event file …-tensorboard
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   commits the export; written once, last
+ *     jobs/<job>/exports/edit-<nonce>/values.f32                     values that a worker puts into a new checkpoint
  *     jobs/<job>/result.json
  *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are removed, too
  */
 
-import { type Execution, executionOf } from '../../contracts/execution.js';
+import { type Execution, epochOf, executionOf } from '../../contracts/execution.js';
 
 export const MANIFEST_FILE = 'MANIFEST.json';
 export const REFERENCE_FILE = 'reference.f64';
@@ -74,6 +75,24 @@ export function parseCheckpointDirectory(name: string): SaveId | null {
     : { step: Number(step), execution: executionOf(Number(epoch), token), nonce };
 }
 
+/** Position of a save among those of its job. */
+export interface SaveOrder extends Pick<SaveId, 'execution' | 'step'> {
+  /** Id of the checkpoint; absent for a save that the job store does not know. */
+  id?: string | undefined;
+}
+
+/**
+ * Orders saves from the oldest on. Of two checkpoints of one step and epoch one was made from the other, and has the later id. A save that
+ * the job store does not know is the last of its step and epoch.
+ */
+export function compareSaves(a: SaveOrder, b: SaveOrder): number {
+  const LAST = '~';
+  const [id, other] = [a.id ?? LAST, b.id ?? LAST];
+  return (
+    a.step - b.step || epochOf(a.execution) - epochOf(b.execution) || (id < other ? -1 : id > other ? 1 : 0)
+  );
+}
+
 /** Returns the key of a checkpoint's directory, without a trailing slash. */
 export function checkpointKey(jobId: string, directory: string): string {
   return `${checkpointsPrefix(jobId)}${directory}`;
@@ -107,6 +126,16 @@ export function exportName({ checkpoint, format, dtype, weights, tensorboard }: 
 /** Returns the key of the folder of a requested export, without a trailing slash. */
 export function checkpointExportPrefix(jobId: string, step: number, id: ExportId): string {
   return `${jobKey(jobId)}/exports/${step}-${exportName(id)}`;
+}
+
+/** Returns the name of a change of a tensor among its job's exports; it also names the holder of the checkpoint. */
+export function editName(editId: string): string {
+  return `edit-${editId}`;
+}
+
+/** Returns the key of a new object with the values of a changed tensor. */
+export function editValuesKey(jobId: string, nonce: string): string {
+  return `${exportsPrefix(jobId)}edit-${nonce}/values.f32`;
 }
 
 /** Returns the prefix of a job's exports, with a trailing slash. */

@@ -64,7 +64,7 @@ const Shard = Type.Object(
   strict,
 );
 
-export const FORMAT_VERSION = 8;
+export const FORMAT_VERSION = 9;
 
 /** Frozen base under adapters: its digest, in the precision of the training, and where it is. */
 const Base = Type.Object(
@@ -135,6 +135,12 @@ const Override = Type.Object(
   strict,
 );
 
+/** Checkpoint that this one was made from, by changing one state of one parameter. */
+const MadeFrom = Type.Object(
+  { checkpoint_id: Name, edit_id: Name, tensor: Name, tensor_state: State },
+  strict,
+);
+
 export const Manifest = Type.Object(
   {
     format_version: Type.Literal(FORMAT_VERSION),
@@ -179,6 +185,8 @@ export const Manifest = Type.Object(
     spec_hash: Name,
     /** Id of the previous checkpoint, null for the first. */
     parent: Type.Union([Name, Type.Null()]),
+    /** Null for a checkpoint that ranks saved. */
+    made_from: nullable(MadeFrom),
     committed_at: Name,
     program_version: Name,
   },

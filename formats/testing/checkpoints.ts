@@ -98,6 +98,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     numerics_fingerprint: 'cpu-generic/1',
     spec_hash: '0',
     parent: null,
+    made_from: null,
     committed_at: '2026-01-01T00:00:00.000Z',
     program_version: '0.1.0',
   };
@@ -109,10 +110,11 @@ export async function putTestCheckpoint(
   directory: string,
   shape: TestCheckpointShape,
   id = 'ckpt_test',
+  changes: Partial<Manifest> = {},
 ): Promise<Manifest> {
   for (const { shard, content } of testShards(shape))
     await objects.put(`${directory}/${shard.file}`, content);
-  const manifest = { ...testManifest(shape), id };
+  const manifest = { ...testManifest(shape), id, ...changes };
   await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest), {
     createOnly: true,
   });

@@ -26,6 +26,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("quantizedValues", Napi::Function::New(env, quantized_values, "quantizedValues"));
   exports.Set("initialValues", Napi::Function::New(env, initial_values, "initialValues"));
   exports.Set("addOutputSquares", Napi::Function::New(env, add_output_squares, "addOutputSquares"));
+  exports.Set("digestValues", Napi::Function::New(env, digest_values, "digestValues"));
   exports.Set("endWithParent", Napi::Function::New(env, end_with_parent, "endWithParent"));
   exports.Set("stayOnNode", Napi::Function::New(env, stay_on_node, "stayOnNode"));
   exports.Set("measureOptimizer", Napi::Function::New(env, measure_optimizer, "measureOptimizer"));

@@ -18,9 +18,9 @@ std::vector<std::int32_t> tokens_from(const Napi::Value& value) {
   return {array.Data(), array.Data() + array.ElementLength()};
 }
 
-AnswerRequest request_from(const Napi::CallbackInfo& info) {
+SequenceRequest request_from(const Napi::CallbackInfo& info) {
   const auto options = info[2].As<Napi::Object>();
-  AnswerRequest request;
+  SequenceRequest request;
   request.id = static_cast<std::uint64_t>(info[0].As<Napi::Number>().Int64Value());
   request.prompt = tokens_from(info[1]);
   request.max_tokens = int_field(options, "max_tokens");
@@ -77,7 +77,7 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
                         InstanceMethod("close", &AnswerEngineBinding::close)});
   }
 
-  /// (model: object, {threads, dtype, device, cache_tokens, max_length, max_texts}, cpu_isa: string)
+  /// (model: object, {threads, dtype, device, cache_tokens, max_length, max_sequences}, cpu_isa: string)
   explicit AnswerEngineBinding(const Napi::CallbackInfo& info) : Napi::ObjectWrap<AnswerEngineBinding>(info) {
     guarded(info.Env(), [&] {
       const ModelConfig config = model_config_from(info[0].As<Napi::Object>());
@@ -87,7 +87,7 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
       shared_ = std::make_shared<Shared>(config, dtype_from_name(string_field(options, "dtype")), device,
                                          static_cast<int>(int_field(options, "threads")),
                                          cpu_isa_from_name(info[2].As<Napi::String>().Utf8Value()),
-                                         AnswerEngine::Limits{int_field(options, "max_texts"), int_field(options, "cache_tokens"),
+                                         AnswerEngine::Limits{int_field(options, "max_sequences"), int_field(options, "cache_tokens"),
                                                               int_field(options, "max_length")});
     });
   }

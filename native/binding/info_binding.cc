@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "binding/convert/convert.h"
 #include "binding/convert/model_config_from.h"
@@ -14,6 +15,7 @@
 #include "zero/optimizer/optimizer_rule.h"
 #include "model/config/merge_adapter.h"
 #include "model/config/quantized_values.h"
+#include "zero/partition/digest.h"
 #include "zero/partition/param_init.h"
 #include "zero/partition/shard_layout.h"
 
@@ -175,6 +177,21 @@ Napi::Value initial_values(const Napi::CallbackInfo& info) {
     init_param(specs[param], static_cast<std::uint64_t>(number(1)), param, begin,
                {reinterpret_cast<float*>(bytes.Data()), static_cast<std::size_t>(end - begin)});
     return bytes;
+  });
+}
+
+Napi::Value digest_values(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const StateId state = state_from_name(info[0].As<Napi::String>().Utf8Value());
+    const auto values = floats_from(info[2]);
+    const auto num_blocks = (values.size() + kBlockNumel - 1) / kBlockNumel;
+    std::vector<float> blocks(num_blocks * kBlockNumel);
+    std::ranges::copy(values, blocks.begin());
+    ThreadPool pool(1);
+    const Context context{Device{}, &pool, best_cpu_isa()};
+    const auto first_block = info[1].As<Napi::Number>().Int64Value();
+    return Napi::String::New(env, digest_blocks(context, static_cast<std::uint8_t>(state), first_block, blocks).to_hex());
   });
 }
 

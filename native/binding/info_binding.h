@@ -28,4 +28,7 @@ Napi::Value quantized_values(const Napi::CallbackInfo& info);
 /// (model: object, seed: number, param: number, begin: number, end: number) → fp32 bytes: Uint8Array of a fresh parameter
 Napi::Value initial_values(const Napi::CallbackInfo& info);
 
+/// (state: string, first block: number, fp32 bytes: Uint8Array) → their part of the state digest, 32 hexadecimal digits
+Napi::Value digest_values(const Napi::CallbackInfo& info);
+
 }  // namespace zerofleet::binding

@@ -6,8 +6,8 @@
 
 namespace zerofleet {
 
-/// Reports of a rank that connects to the others, for its log: one every ten seconds, and one at the end if there was one before.
-/// Time is passed in. Not thread-safe.
+/// Log of a rank that connects to the others: a line every ten seconds, and one at the end if there were others. The
+/// caller passes the time. Not thread-safe.
 class ConnectProgress {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -15,9 +15,9 @@ class ConnectProgress {
 
   ConnectProgress(int rank, int world_size, Time now, Log log);
 
-  /// Reports if the last report was long enough ago.
+  /// Writes a line if the last one is old enough.
   void tick(Time now);
-  /// Records further peers to which the rank is connected.
+  /// Records that the rank has connected to `num_peers` more peers.
   void connected(int num_peers, Time now);
 
  private:

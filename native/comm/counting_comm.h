@@ -7,14 +7,14 @@
 
 namespace zerofleet {
 
-/// Bytes that one rank has sent to other ranks, by purpose; pieces that a rank keeps don't count.
+/// Bytes that one rank has sent to other ranks, by purpose. Pieces that stay on the rank are not counted.
 struct SentBytes {
   std::int64_t reduced = 0;   // all_to_all: gradients in transit to their owners
-  std::int64_t gathered = 0;  // all_gather: parameters and statistics, a piece once for each rank that gets it
-  std::int64_t routed = 0;    // rows of tokens to experts and back; a communicator cannot tell them apart
+  std::int64_t gathered = 0;  // all_gather: parameters and statistics, once per receiving rank
+  std::int64_t routed = 0;    // rows of experts; set by the owner, not by CountingComm
 };
 
-/// A communicator that counts the traffic of another one. Read between collectives only.
+/// A communicator that counts the traffic of another one. take() must not overlap a collective.
 class CountingComm final : public Communicator {
  public:
   explicit CountingComm(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}

@@ -13,7 +13,8 @@
 
 namespace zerofleet {
 
-/// Throws Error{"invalid_argument"} unless `pieces` has one range per rank, ascending, without gaps, inside the buffer.
+/// Throws Error{"invalid_argument"} unless `pieces` has one range per rank, ascending, without gaps, and within the
+/// buffer.
 inline void check_pieces(std::span<const Range> pieces, int world_size, std::size_t buffer_bytes, const char* name) {
   require(static_cast<int>(pieces.size()) == world_size, "invalid_argument",
           std::string(name) + ": one range per rank is needed");
@@ -31,11 +32,14 @@ inline void check_gathers(std::span<const Gather> gathers, int world_size) {
   for (const Gather& gather : gathers) check_pieces(gather.pieces_bytes, world_size, gather.data.size(), "data");
 }
 
-/// Throws Error{"invalid_argument"} unless the messages are in the order of their peers, which are ranks, and inside the buffer.
-inline void check_messages(std::span<const Message> messages, int world_size, std::size_t buffer_bytes, const char* name) {
+/// Throws Error{"invalid_argument"} unless all peers are ranks, in ascending order, and all messages lie within the
+/// buffer.
+inline void check_messages(std::span<const Message> messages, int world_size, std::size_t buffer_bytes,
+                           const char* name) {
   int last = 0;
   for (const auto& [peer, bytes] : messages) {
-    require(peer >= last && peer < world_size, "invalid_argument", std::string(name) + ": messages must be in the order of ranks");
+    require(peer >= last && peer < world_size, "invalid_argument",
+            std::string(name) + ": messages must be in the order of ranks");
     require(bytes.begin >= 0 && bytes.end >= bytes.begin && bytes.end <= static_cast<std::int64_t>(buffer_bytes),
             "invalid_argument", std::string(name) + ": messages leave the buffer");
     last = peer;
@@ -47,8 +51,8 @@ inline std::span<const Message> messages_with(std::span<const Message> messages,
   return {found.begin(), found.end()};
 }
 
-/// Calls body(message, number) for the messages with other ranks; `number` counts those of a pair. Begins with the rank after
-/// `rank`, so that not all ranks send to the same one at once.
+/// Calls body(message, number) for each message with another rank; `number` counts the messages of a pair. Starts with
+/// the rank after `rank`, so that ranks do not all send to the same one.
 template <class Body>
 void for_each_message(std::span<const Message> messages, int rank, Body&& body) {
   const auto after = std::ranges::upper_bound(messages, rank, {}, &Message::peer) - messages.begin();
@@ -68,12 +72,13 @@ std::span<Byte> piece_of(std::span<Byte> buffer, const Range& bytes) {
   return buffer.subspan(static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
 }
 
-/// Copies a piece into one of the same size. (std::ranges::copy goes byte by byte through spans of std::byte.)
+/// Copies a piece to another of the same size. std::ranges::copy would copy std::byte by byte.
 inline void copy_piece(std::span<const std::byte> from, std::span<std::byte> to) {
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
 }
 
-/// Calls copy(to, from) for each message of `rank` to itself. Throws Error{"invalid_argument"} unless both lists agree on them.
+/// Calls copy(to, from) for each message of `rank` to itself. Throws Error{"invalid_argument"} unless both lists have
+/// the same ones.
 template <class Copy>
 void for_own_messages(std::span<const Message> sends, std::span<const Message> recvs, int rank, Copy&& copy) {
   const auto sent = messages_with(sends, rank), received = messages_with(recvs, rank);

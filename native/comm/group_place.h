@@ -13,8 +13,8 @@ struct GroupPlace {
   int world_size = 1;  // of the group
 };
 
-/// Group s of P holds the ranks {s, s + P, s + 2P, …}, in this order: neighbouring ranks are in different groups.
-/// Throws Error{"invalid_argument"} unless the rank is in the world and P divides the world's size.
+/// Group s of P consists of the ranks s, s + P, s + 2P, …, in this order: neighbouring ranks are in different groups.
+/// Throws Error{"invalid_argument"} unless the rank is in the world and P divides the world size.
 inline GroupPlace group_place(int rank, int world_size, int num_groups) {
   require(rank >= 0 && rank < world_size, "invalid_argument",
           "rank " + std::to_string(rank) + " is outside a world of " + std::to_string(world_size));
@@ -23,8 +23,8 @@ inline GroupPlace group_place(int rank, int world_size, int num_groups) {
   return {rank % num_groups, rank / num_groups, world_size / num_groups};
 }
 
-/// Group g holds the P ranks {gP, gP + 1, …, gP + P - 1}, in this order: they are next to each other.
-/// Throws Error{"invalid_argument"} unless the rank is in the world and P divides the world's size.
+/// Group g consists of the P neighbouring ranks gP, gP + 1, …, gP + P - 1, in this order. Throws
+/// Error{"invalid_argument"} unless the rank is in the world and P divides the world size.
 inline GroupPlace neighbour_place(int rank, int world_size, int group_size) {
   group_place(rank, world_size, group_size);  // with the same checks
   return {rank / group_size, rank % group_size, group_size};

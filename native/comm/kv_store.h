@@ -11,8 +11,8 @@
 
 namespace zerofleet {
 
-/// The key-value store of a rendezvous, without its own server: keys that this rank sets go out through a callback, and
-/// keys of all ranks come in through deliver(). The owner must relay every key to every rank. Thread-safe.
+/// The key-value store of a rendezvous, without a server. Keys that this rank sets go out through a callback, and keys
+/// of all ranks come in through deliver(). The owner must relay every key to every rank. Thread-safe.
 class KvStore {
  public:
   using Bytes = std::vector<std::uint8_t>;
@@ -20,13 +20,13 @@ class KvStore {
 
   explicit KvStore(OnSet on_set) : on_set_(std::move(on_set)) {}
 
-  /// Publishes a key. It is readable here at once, so a relay may deliver it back or not.
+  /// Publishes a key. It is readable on this rank at once, so the relay need not deliver it back.
   void set(const std::string& key, const Bytes& value);
-  /// A key that another rank published. The first value stays.
+  /// Adds a key of another rank. The first value of a key stays.
   void deliver(const std::string& key, const Bytes& value);
-  /// Waits for the key. Throws Error{"comm_timeout"} with its name, Error{"comm_failed"} after close().
+  /// Waits for a key. Throws Error{"comm_timeout"} with its name, Error{"comm_failed"} after close().
   Bytes wait(const std::string& key, std::chrono::milliseconds timeout);
-  /// Ends all waiting, now and later. Can be called again.
+  /// Ends all present and later waits. Idempotent.
   void close();
 
  private:

@@ -15,45 +15,47 @@ namespace zerofleet {
 struct NcclOptions {
   int rank = 0;
   int world_size = 1;
-  Device device;                             // of this rank, its own within the world
-  std::chrono::milliseconds timeout{60000};  // of the rendezvous, and of silence (see Pulse)
-  std::string key_prefix{};                  // of the keys in the store, one for each world that meets there
-  std::string bind_address = "127.0.0.1";    // of this rank's pulse, reachable from the other ranks
+  Device device;                             // of this rank; no other rank of the world uses it
+  std::chrono::milliseconds timeout{60000};  // of the rendezvous, and of a silent peer (see Pulse)
+  std::string key_prefix{};                  // of the keys in the store; unique per world
+  std::string bind_address = "127.0.0.1";    // of this rank's pulse; must be reachable from the other ranks
 };
 
-/// Ranks with a CUDA device each, through NCCL. Exchanges run on a stream of the communicator's own, or on that of queue_on().
-/// Without it, memory of the device must be ready when a call begins (its stream synchronized) and is when it returns; host
-/// memory goes through a buffer on the device.
+/// Connects ranks that have a CUDA device each, through NCCL. Blocks until every rank has connected. Uses `store`
+/// during the call only.
 ///
-/// A rank that is in several of these worlds must have only one exchange in progress at a time, in the same order on
-/// all ranks. NCCL's kernels occupy the device until the peers' kernels answer, so two that begin in different orders
-/// on two ranks may deadlock.
+/// Exchanges run on a stream of the communicator, or on that of queue_on(). Without queue_on(), device memory must be
+/// ready when a call begins (its stream synchronized), and is ready when the call returns. Host memory passes through a
+/// buffer on the device.
 ///
-/// Blocks until every rank has connected; `store` is used during the call only. Throws Error{"comm_unavailable"} where
-/// NCCL can't be opened, Error{"device_unavailable"} for a device that is not there, Error{"comm_timeout"} where a rank
-/// does not come, Error{"comm_failed"} with NCCL's message, Error{"invalid_argument"} for a rank outside the world, or a
-/// rank of the same world on another device in this process.
+/// A rank in several such worlds must have one exchange in progress at a time, in the same order on all ranks. NCCL's
+/// kernels occupy the device until the peers' kernels answer, so exchanges in different orders may deadlock.
+///
+/// Throws Error{"comm_unavailable"} if NCCL cannot be opened, Error{"device_unavailable"} for a missing device,
+/// Error{"comm_timeout"} if a rank does not connect, and Error{"comm_failed"} with NCCL's message. Throws
+/// Error{"invalid_argument"} for a rank outside the world, and if this process has a rank of the world on another
+/// device.
 std::unique_ptr<Communicator> connect_nccl(const NcclOptions& options, KvStore& store);
 
-/// The communicator among the ranks of this rank's group out of `num_groups` (see group_place()); `options` are those of
-/// the whole world. Throws as connect_nccl() does, and Error{"invalid_argument"} for a number of groups that does not
-/// divide the world.
+/// Connects the ranks of this rank's group, one of `num_groups` (see group_place()). `options` are those of the whole
+/// world. Throws as connect_nccl() does, and Error{"invalid_argument"} if the number of groups does not divide the
+/// world size.
 std::unique_ptr<Communicator> connect_nccl_group(const NcclOptions& options, int num_groups, KvStore& store);
 
-/// The same for the `group_size` ranks next to each other (see neighbour_place()).
+/// As connect_nccl_group(), for groups of `group_size` neighbouring ranks (see neighbour_place()).
 std::unique_ptr<Communicator> connect_nccl_neighbours(const NcclOptions& options, int group_size, KvStore& store);
 
-/// The options of a rank in its group, for either kind of group. Throws Error{"invalid_argument"} as these do.
+/// Returns the options of a rank within its group. Throws Error{"invalid_argument"} as the functions above.
 NcclOptions nccl_group(const NcclOptions& options, int num_groups);
 NcclOptions nccl_neighbours(const NcclOptions& options, int group_size);
 
-/// Replaces the GPU of an NcclComm in tests.
+/// A substitute for NCCL and the GPU, for tests.
 struct NcclBackend {
   std::shared_ptr<const nccl::Library> library;
   std::function<bool(const std::byte*)> is_device_memory;
 };
 
-/// connect_nccl() with a library of the caller's; the device may be a CPU if the library works on host memory.
+/// As connect_nccl(), with the caller's library. The device may be a CPU if the library works on host memory.
 std::unique_ptr<Communicator> connect_nccl_through(const NcclBackend& backend, const NcclOptions& options,
                                                    KvStore& store);
 

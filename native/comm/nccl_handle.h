@@ -16,10 +16,10 @@
 
 namespace zerofleet::nccl {
 
-/// Counts bytes in NCCL's calls.
+/// Number of bytes, as NCCL's calls take it.
 inline std::size_t count_of(const Range& bytes) { return static_cast<std::size_t>(bytes.size()); }
 
-/// Queues calls of a group until the first that fails.
+/// Queues the calls of a group. Stops at the first failure.
 class GroupCalls {
  public:
   GroupCalls(const Library& library, CommHandle* comm, CUstream_st* stream)
@@ -33,11 +33,11 @@ class GroupCalls {
     if (bytes.empty() || result_ != kSuccess) return;
     note(library_.recv(buffer.data() + bytes.begin, count_of(bytes), kByte, peer, comm_, stream_));
   }
-  /// In place, of equal pieces.
+  /// In place. All pieces have the same size.
   void all_gather(const Gather& gather, const Range& own) {
     if (result_ != kSuccess) return;
-    note(library_.all_gather(gather.data.data() + own.begin, gather.data.data() + gather.pieces_bytes.front().begin, count_of(own),
-                             kByte, comm_, stream_));
+    std::byte* const target = gather.data.data() + gather.pieces_bytes.front().begin;
+    note(library_.all_gather(gather.data.data() + own.begin, target, count_of(own), kByte, comm_, stream_));
   }
   Result result() const { return result_; }
 
@@ -52,24 +52,24 @@ class GroupCalls {
   Result result_ = kSuccess;
 };
 
-/// An NCCL communicator in non-blocking mode: every call returns at once, and wait() polls until NCCL has queued what it does on the
-/// stream. The caller can therefore give up on a peer that never answers: the communicator is aborted, which also ends kernels that
+/// An NCCL communicator in non-blocking mode. Calls return at once, and wait() polls until NCCL has queued their work
+/// on the stream. The caller can therefore give up on a peer that never answers: abort() also ends the kernels that
 /// wait for the peer.
 class Handle {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
-  /// Throws an Error when there is nothing to wait for any more.
+  /// Throws an Error if waiting has become pointless.
   using Check = std::function<void()>;
 
-  /// Blocks until all ranks with the same id are here. Throws Error{"comm_timeout"} when the time is up, and as run_group() does.
+  /// Blocks until all ranks with the same id have connected. Throws Error{"comm_timeout"}, and as run_group() does.
   Handle(std::shared_ptr<const Library> library, const UniqueId& id, int rank, int world_size, Milliseconds timeout);
   ~Handle();
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  /// Runs `body(calls)` as one group and waits until NCCL has queued it on the stream. Throws what `check` throws, and
-  /// Error{"comm_failed"} with NCCL's message; the communicator is aborted then.
+  /// Runs `body(calls)` as one group, and waits until NCCL has queued it on the stream. Throws what `check` throws, and
+  /// Error{"comm_failed"} with NCCL's message; then the communicator is aborted.
   template <class Body>
   void run_group(const char* during, const Stream& stream, Body&& body, const Check& check) {
     begin_group(during);
@@ -77,9 +77,9 @@ class Handle {
     body(calls);
     end_group(during, calls.result(), check);
   }
-  /// Looks after what is queued. Throws as run_group() does.
+  /// Checks the queued work. Throws as run_group() does.
   void look(const char* during, const Check& check);
-  /// Ends what is queued, with undefined results. run_group() throws Error{"comm_failed"} from now on.
+  /// Ends the queued work, with undefined results. Later calls of run_group() throw Error{"comm_failed"}.
   void abort() noexcept;
 
  private:
@@ -88,12 +88,12 @@ class Handle {
   void begin_group(const char* during);
   void end_group(const char* during, Result queued, const Check& check);
   void wait(const char* during, const Check& check);
-  /// Returns false while NCCL has something in progress on the host.
+  /// Returns false while NCCL has work in progress on the host.
   bool is_settled(const char* during);
   void run(const Check& check, const char* during);
   [[noreturn]] void fail(const char* code, const std::string& message);
   std::string message_of(Result result) const;
-  /// Returns true if nothing is in progress before the time is up.
+  /// Waits up to `time`. Returns true if no work is in progress.
   bool settles_within(Milliseconds time) noexcept;
 
   std::shared_ptr<const Library> library_;
@@ -101,7 +101,7 @@ class Handle {
   CommHandle* comm_ = nullptr;  // null after a failure
 };
 
-/// An exchange until it is done: it is given up when the pulse does, or when NCCL reports a failure.
+/// Watches a queued exchange. Ends it when the pulse gives it up, or when NCCL reports a failure.
 class Watch final : public QueuedExchanges::Watch {
  public:
   Watch(Handle& handle, Pulse& pulse, const char* during, Handle::Milliseconds more)

@@ -11,8 +11,8 @@
 
 struct CUstream_st;
 
-// The part of NCCL that is used, declared here: NCCL is opened at run time, so that neither building nor loading needs
-// it. Everything is as nccl.h of 2.14 and later has it; the entry points are stable within major version 2.
+// Declarations of the part of NCCL that is used. NCCL is opened at run time, so neither building nor loading needs it.
+// They follow nccl.h of 2.14 and later; the entry points are stable within major version 2.
 namespace zerofleet::nccl {
 
 struct CommHandle;  // ncclComm
@@ -25,13 +25,13 @@ struct UniqueId {
   char bytes[128] = {};
 };
 
-/// ncclConfig_t as of 2.14. Later versions have more fields and take the defaults for those of an older structure.
+/// ncclConfig_t of 2.14. Later versions accept an older structure, and use defaults for the fields that it lacks.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
   unsigned version = 21400;
   int blocking = 1;
-  int padding = INT_MIN;  // in 2.14; later versions add members, and this value then means "undefined"
+  int padding = INT_MIN;  // a member in later versions, for which this value means "undefined"
 };
 static_assert(sizeof(Config) == 24);
 
@@ -55,11 +55,11 @@ struct Library {
   Result (*all_gather)(const void*, void*, std::size_t send_count, DataType, CommHandle*, CUstream_st*) = nullptr;
 };
 
-/// The names under which NCCL is looked for, on the library path of the process.
+/// File names under which NCCL is searched on the library path of the process.
 std::vector<std::string> default_file_names();
 
-/// Opens the first of the named libraries that is there. Throws Error{"comm_unavailable"} with the names that were tried
-/// and why each failed, or with the function that the library lacks.
+/// Opens the first of the named libraries that exists. Throws Error{"comm_unavailable"}, with each name and why it
+/// failed, or with the function that the library lacks.
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
 
 }  // namespace zerofleet::nccl

@@ -110,22 +110,22 @@ void Pulse::meet(KvStore& store) {
 
 void Pulse::run(const std::stop_token& stop) {
   const std::stop_callback wake(stop, [this] { ::eventfd_write(wake_.get(), 1); });
-  tell(num_begun());
+  send_beats(num_begun());
   Time last = Clock::now();
   while (!stop.stop_requested()) {
     std::array<pollfd, 2> waited{{{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
     const auto left = std::chrono::ceil<Milliseconds>(last + interval_ - Clock::now());
     ::poll(waited.data(), waited.size(), static_cast<int>(std::max(left, Milliseconds(0)).count()));
-    hear();
+    receive_beats();
     if (Clock::now() < last + interval_) continue;
-    tell(num_begun());
+    send_beats(num_begun());
     judge(last);
     last = Clock::now();
   }
-  tell(ExchangeWatch::kHasLeft);
+  send_beats(ExchangeWatch::kHasLeft);
 }
 
-void Pulse::hear() {
+void Pulse::receive_beats() {
   Beat beat;
   for (;;) {
     const ssize_t size = ::recv(socket_.get(), &beat, sizeof beat, MSG_TRUNC);
@@ -142,7 +142,7 @@ std::uint64_t Pulse::num_begun() const {
   return watch_.num_begun();
 }
 
-void Pulse::tell(std::uint64_t num_begun) {
+void Pulse::send_beats(std::uint64_t num_begun) {
   Beat beat;
   beat.num_begun = num_begun;
   beat.rank = static_cast<std::uint32_t>(options_.rank);

@@ -20,40 +20,43 @@ namespace zerofleet {
 struct PulseOptions {
   int rank = 0;
   int world_size = 1;
-  std::string bind_address = "127.0.0.1";    // of this rank, reachable from the other ranks
-  std::chrono::milliseconds timeout{60000};  // silence that counts as death
-  std::string key_prefix{};                  // of the keys in the store, one for each world that meets there
+  std::string bind_address = "127.0.0.1";    // of this rank; must be reachable from the other ranks
+  std::chrono::milliseconds timeout{60000};  // silence after which a peer counts as dead
+  std::string key_prefix{};                  // of the keys in the store; unique per world
 };
 
-/// A thread that sends to the other ranks of a communicator, many times within the timeout, a heartbeat with the number
-/// of exchanges that this rank has begun, and receives theirs. It runs independently of the rank's computation, and
-/// stops when the process is stopped. Uses UDP: a lost heartbeat is followed by the next, and a network that comes back
-/// is used at once. Thread-safe.
+/// A thread that exchanges heartbeats with the other ranks of a communicator, many times within the timeout. A
+/// heartbeat contains the number of exchanges that its rank has begun.
+///
+/// The thread is independent of the rank's computation, and stops when the process is stopped. It uses UDP: the next
+/// heartbeat replaces a lost one, and a repaired network is used at once. Thread-safe.
 class Pulse {
  public:
-  /// Blocks until each rank was heard of; `store` is used during the call only. Throws Error{"comm_timeout"} for one that was
-  /// not, Error{"comm_failed"} for an address that cannot be bound.
+  /// Blocks until every rank was heard. Uses `store` during the call only. Throws Error{"comm_timeout"} if a rank was
+  /// not heard, Error{"comm_failed"} for an address that cannot be bound.
   Pulse(const PulseOptions& options, KvStore& store);
   ~Pulse() = default;
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
 
-  /// Gives up the exchange in progress, and all later ones, with Error{"comm_failed"}.
+  /// Gives up the exchange in progress and all later ones, with Error{"comm_failed"}.
   void abort();
-  /// Throws the Error with which an exchange was given up.
+  /// Throws the Error with which an exchange was given up, if one was.
   void check() const;
 
-  /// An exchange in progress; one at a time.
+  /// Marks an exchange in progress, one at a time.
   class Exchange {
    public:
-    /// `give_up` makes the waiting end. It is called once at most, on another thread, before the destructor returns.
-    /// `more`: time beyond the timeout for which it may stand still. Throws the error with which an exchange was given up before.
+    /// `give_up`: ends the wait of the exchange. It is called at most once, on another thread, and before the
+    /// destructor returns. `more`: time beyond the timeout for which the exchange may stand still. Throws the Error
+    /// with which an earlier exchange was given up.
     Exchange(Pulse& pulse, std::function<void()> give_up = nullptr, std::chrono::milliseconds more = {});
     ~Exchange();
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    /// Records that a message from or to a peer is done, or that waiting for it was ended. Throws as Pulse::check() does.
+    /// Records that a message from or to a peer is complete, or that the wait for it was ended. Throws as
+    /// Pulse::check() does.
     void moved();
 
    private:
@@ -63,7 +66,7 @@ class Pulse {
  private:
   using Time = ExchangeWatch::Time;
 
-  /// A file descriptor, closed with its owner.
+  /// A file descriptor, closed by the destructor.
   class Descriptor {
    public:
     explicit Descriptor(int fd) : fd_(fd) {}
@@ -76,7 +79,7 @@ class Pulse {
     int fd_;
   };
 
-  /// Address of a rank, and a random number that separates other jobs' datagrams. Published as it is in memory.
+  /// Address of a rank, and a random number that rejects datagrams of other jobs. Published with its layout in memory.
   struct Contact {
     std::array<std::byte, 128> address;  // a sockaddr_storage
     std::uint32_t address_bytes = 0;
@@ -93,8 +96,8 @@ class Pulse {
   Contact own_contact() const;
   void meet(KvStore& store);
   void run(const std::stop_token& stop);
-  void hear();
-  void tell(std::uint64_t num_begun);
+  void receive_beats();
+  void send_beats(std::uint64_t num_begun);
   void judge(Time last);
   std::uint64_t num_begun() const;
   void fail(const char* code, const std::string& message);

@@ -4,8 +4,8 @@
 
 namespace zerofleet {
 
-QueuedExchanges::Exchange::Exchange(const Stream& stream, std::unique_ptr<Watch> watch_of_it)
-    : watch(std::move(watch_of_it)), begun(stream.device()), done(stream.device()) {
+QueuedExchanges::Exchange::Exchange(const Stream& stream, std::unique_ptr<Watch> exchange_watch)
+    : watch(std::move(exchange_watch)), begun(stream.device()), done(stream.device()) {
   begun.record(stream);
 }
 

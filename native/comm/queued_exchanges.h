@@ -9,25 +9,25 @@
 
 namespace zerofleet {
 
-/// Exchanges that communicators have queued on one stream, and that the device has not done yet. The device runs them in order; the
-/// host queues them ahead and only watches. One thread at a time uses the object.
+/// Exchanges that communicators have queued on one stream and that the device has not finished. The device runs them in
+/// order; the host only watches. One thread at a time uses the object.
 class QueuedExchanges {
  public:
-  /// Actions of a communicator about an exchange of its own while it is queued.
+  /// A communicator's handling of one of its queued exchanges. Destroyed when the exchange has ended.
   class Watch {
    public:
-    virtual ~Watch() = default;  // the exchange is over
-    /// Called once, when all that is before the exchange in the stream is done.
+    virtual ~Watch() = default;
+    /// Called once, when the stream has finished all work before the exchange.
     virtual void begin() = 0;
-    /// Called again and again while no exchange is before this one. Throws the Error with which it failed.
+    /// Called repeatedly while the exchange is the first in the queue. Throws the Error with which it failed.
     virtual void check() = 0;
-    /// Makes the exchange end on the device, with undefined results.
+    /// Ends the exchange on the device, with undefined results.
     virtual void abort() noexcept = 0;
   };
 
-  /// An exchange that is being queued: the stream gets it between construction and add().
+  /// An exchange to queue. Its work enters the stream between construction and add().
   struct Exchange {
-    Exchange(const Stream& stream, std::unique_ptr<Watch> watch_of_it);
+    Exchange(const Stream& stream, std::unique_ptr<Watch> exchange_watch);
     void begin();
 
     std::unique_ptr<Watch> watch;
@@ -35,7 +35,7 @@ class QueuedExchanges {
     bool has_begun = false;
   };
 
-  /// Maximum of exchanges in the stream; when one is done there is always another for the device.
+  /// Largest number of exchanges in the stream, so that the device always has another one when one ends.
   static constexpr std::size_t kMost = 4;
 
   explicit QueuedExchanges(Stream& stream) : stream_(stream) {}
@@ -43,7 +43,7 @@ class QueuedExchanges {
   Stream& stream() { return stream_; }
   bool is_empty() const { return queue_.empty(); }
 
-  /// While `body` runs, communicators may leave their exchanges in the queue. Otherwise they wait for each.
+  /// Lets communicators leave exchanges in the queue while `body` runs. Otherwise they wait for each exchange.
   template <class Body>
   void run_ahead(Body&& body) {
     const Ahead ahead(runs_ahead_);
@@ -51,14 +51,14 @@ class QueuedExchanges {
   }
   bool runs_ahead() const { return runs_ahead_; }
 
-  /// Waits until there is room for another exchange. Throws as look() does.
+  /// Waits until the queue has room for an exchange. Throws as look() does.
   void wait_for_room();
   void add(Exchange exchange);
-  /// Forgets the exchanges that are done. Throws the Error with which one failed, after abandon().
+  /// Removes finished exchanges. If one failed, calls abandon() and throws its Error.
   void look();
-  /// Waits until all are done. Throws as look() does.
+  /// Waits until all exchanges have finished. Throws as look() does.
   void wait();
-  /// Ends all exchanges on the device and forgets them.
+  /// Ends all exchanges on the device, and removes them.
   void abandon() noexcept;
 
  private:

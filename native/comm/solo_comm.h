@@ -6,7 +6,7 @@
 
 namespace zerofleet {
 
-/// The communicator of a world of one: every exchange is a copy.
+/// Makes the communicator of a world with one rank. Every exchange is a copy.
 std::unique_ptr<Communicator> make_solo_comm();
 
 }  // namespace zerofleet

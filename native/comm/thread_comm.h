@@ -9,18 +9,20 @@
 
 namespace zerofleet {
 
-/// Ranks that are threads of one process, for tests: entry r of the result is rank r's and may move to its thread.
-/// A rank leaves by destroying its communicator; calls of the others that need it then throw Error{"comm_failed"}.
-/// A call that waits for longer than `timeout` throws Error{"comm_timeout"} and fails the world for all.
-/// Throws Error{"invalid_argument"} for world_size < 1.
+/// Makes communicators for ranks that are threads of one process, for tests. Entry r belongs to rank r, and may move to
+/// its thread.
+///
+/// A rank leaves by destroying its communicator; calls of others that need the rank then throw Error{"comm_failed"}. A
+/// call that waits longer than `timeout` throws Error{"comm_timeout"} and fails the whole world. Throws
+/// Error{"invalid_argument"} for world_size < 1.
 std::vector<std::unique_ptr<Communicator>> make_thread_comms(int world_size, std::chrono::milliseconds timeout);
 
-/// Worlds within a world: entry r is rank r's communicator among the ranks of its group, as group_place() has them. Each
-/// group fails on its own. Throws Error{"invalid_argument"} for a number of groups that does not divide the world.
+/// Makes a communicator per rank among the ranks of its group (see group_place()). Each group fails separately. Throws
+/// Error{"invalid_argument"} if the number of groups does not divide the world size.
 std::vector<std::unique_ptr<Communicator>> make_thread_groups(int world_size, int num_groups,
                                                               std::chrono::milliseconds timeout);
 
-/// The same for groups of `group_size` ranks next to each other, as neighbour_place() has them.
+/// As make_thread_groups(), for groups of `group_size` neighbouring ranks (see neighbour_place()).
 std::vector<std::unique_ptr<Communicator>> make_thread_neighbours(int world_size, int group_size,
                                                                   std::chrono::milliseconds timeout);
 

@@ -69,6 +69,7 @@ interface Addon {
   mergeAdapter(adapter: object, begin: number, fp32: Uint8Array): Uint8Array;
   quantizedValues(matrix: object, fp32: Uint8Array): Uint8Array;
   initialValues(model: object, seed: number, param: number, begin: number, end: number): Uint8Array;
+  digestValues(state: StateName, firstBlock: number, fp32: Uint8Array): string;
   addOutputSquares(adapter: object, begin: number, fp32: Uint8Array, sums: Float64Array): void;
   endWithParent(): boolean;
   stayOnNode(localRank: number, localRanks: number, threads: number): boolean;

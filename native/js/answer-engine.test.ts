@@ -1,12 +1,12 @@
 import t from 'tap';
-import { AnswerEngine, type AnswerOptions, type DrawnToken, paramTable } from './index.js';
+import { AnswerEngine, type DrawnToken, paramTable, type SequenceOptions } from './index.js';
 import type { AdapterConfig } from './model-config.js';
 import { tinyConfig, tinyTokens } from './testing.js';
 
 const tokens = tinyTokens();
 t.teardown(() => tokens.remove());
 const { model } = tinyConfig(tokens.path);
-const PLAIN: AnswerOptions = {
+const PLAIN: SequenceOptions = {
   max_tokens: 8,
   temperature: 1,
   top_k: 0,
@@ -24,7 +24,7 @@ const create = (threads = 1) =>
     device: 'cpu',
     cache_tokens: 256,
     max_length: 256,
-    max_texts: 4,
+    max_sequences: 4,
   });
 
 function setParams(engine: AnswerEngine): void {
@@ -34,7 +34,7 @@ function setParams(engine: AnswerEngine): void {
   }
 }
 
-/** Runs until every text has ended. */
+/** Steps until `count` sequences have ended. */
 async function answers(engine: AnswerEngine, count: number): Promise<Map<number, DrawnToken[]>> {
   const drawn = new Map<number, DrawnToken[]>();
   for (let ended = 0; ended < count; ) {
@@ -46,7 +46,7 @@ async function answers(engine: AnswerEngine, count: number): Promise<Map<number,
   return drawn;
 }
 
-t.test('an answer is a function of prompt, options and seed, whatever is beside it', async (t) => {
+t.test('an answer is a function of prompt, options and seed, whatever other sequences run', async (t) => {
   const engine = create();
   setParams(engine);
   engine.add(1, [1, 2, 3], { ...PLAIN, seed: 3, top_logprobs: 2 });
@@ -70,7 +70,7 @@ t.test('an answer is a function of prompt, options and seed, whatever is beside 
   t.equal(texts.size, 6, 'other seeds, other texts');
 });
 
-t.test('an end token ends the text, and tokens beyond num_tokens are not drawn', async (t) => {
+t.test('an end token ends the sequence, and tokens beyond num_tokens are not drawn', async (t) => {
   const engine = create();
   setParams(engine);
   engine.add(1, [1, 2, 3], PLAIN);
@@ -91,7 +91,7 @@ t.test('an end token ends the text, and tokens beyond num_tokens are not drawn',
   );
 });
 
-t.test('texts of the model and of adapters over it are drawn together', async (t) => {
+t.test('sequences of the model and of adapters over it share steps', async (t) => {
   const adapter: AdapterConfig = {
     type: 'lora',
     rank: 3,

@@ -6,18 +6,22 @@ import type { DeviceKind, Precision } from './trainer-config.js';
 
 export interface AnswerEngineOptions {
   threads: number;
-  /** Of weights and products. In the precision of a training, log-probabilities have the bits of the losses of its evaluation. */
+  /**
+   * Dtype of weights and products. In the precision of a training, log-probabilities have the bits of the losses of its
+   * evaluation.
+   */
   dtype: Precision;
   device: DeviceKind;
-  /** Tokens whose keys and values are kept, of all texts together. */
+  /** Tokens that the KV cache holds. */
   cache_tokens: number;
-  /** Tokens of the longest text, prompt and answer together, if the model and the cache have room for it. */
+  /** Largest number of tokens in a sequence; the model and the KV cache may limit it further. */
   max_length: number;
-  /** Texts that are computed at once, at most 128. */
-  max_texts: number;
+  /** Sequences that run at the same time, at most 128. */
+  max_sequences: number;
 }
 
-export interface AnswerOptions {
+/** How a sequence continues after its prompt. */
+export interface SequenceOptions {
   /** At least 1. */
   max_tokens: number;
   /** 0 picks the most likely token each time. */
@@ -26,25 +30,27 @@ export interface AnswerOptions {
   top_k: number;
   /** Further restricts the draw to the fewest tokens whose probabilities add up to this; 1 keeps all. */
   top_p: number;
-  /** Only tokens below it are drawn, and told as likely ones: those that the tokenizer knows. 0 allows the whole vocabulary. */
+  /** Draws and reports only tokens below this, which the tokenizer knows; 0: no limit. */
   num_tokens: number;
-  /** No token is drawn after one of these. */
+  /** The sequence ends with the first of these that is drawn. */
   end_tokens: number[];
   seed: number;
-  /** Most likely tokens that are told with each token. */
+  /** Number of most likely tokens to report with each token. */
   top_logprobs: number;
   /** Number that addAdapter() returned; 0 selects the model without an adapter. */
   adapter: number;
 }
 
 /**
- * Goes on with any number of texts at once. What is drawn is a function of weights, prompt, options and seed alone: other texts, earlier
- * ones and the number of threads don't count. Texts of the model and of adapters over it are computed together. Calls of step(),
- * addAdapter() and removeAdapter() take turns in their order; setParam() meanwhile fails with `busy`. All else may come at any time.
+ * Runs continuous batching over sequences of a model and of adapters over it; see native/serve/answer_engine.h. Every
+ * drawn token is a function of weights, prompt, options and seed alone.
+ *
+ * Calls of step(), addAdapter() and removeAdapter() run one after the other; setParam() fails with `busy` meanwhile.
+ * The other methods may be called at any time.
  */
 export class AnswerEngine {
-  /** Resolves after the last call that takes a turn. */
-  private turn: Promise<unknown> = Promise.resolve();
+  /** Settles after the last of the calls that run one after the other. */
+  private last_call: Promise<unknown> = Promise.resolve();
 
   private constructor(private readonly raw: RawAnswerEngine) {}
 
@@ -53,53 +59,55 @@ export class AnswerEngine {
     return native(() => new AnswerEngine(new (addon().AnswerEngine)(model, options, cpuIsa())));
   }
 
-  /** Tokens of the longest text, prompt and answer together. */
+  /** Largest number of tokens in a sequence, prompt and answer together. */
   get max_length(): number {
     return native(() => this.raw.max_length);
   }
 
-  /** Bytes of weights, keys and values when all parameters are set; adapters apart. */
+  /** Bytes of the weights and the KV cache once all parameters are set, without adapters. */
   get num_bytes(): number {
     return native(() => this.raw.num_bytes);
   }
 
   /**
-   * Sets elements of parameter `index` of paramTable() from `begin` on; all must be set once before the first step, those of a parameter in
-   * their order.
+   * Sets elements of parameter `index` of paramTable() from `begin` on. The elements of a parameter are set in order,
+   * each once, before the first step.
    */
   setParam(index: number, begin: number, fp32: Uint8Array): void {
     native(() => this.raw.setParam(index, begin, aligned(fp32)));
   }
 
   /**
-   * Adds an adapter over the model. `values`: of its parameters, which paramTable() has behind those of the model, in their order, fp32.
-   * @throws NativeError `adapter_not_servable` for one that changes more than it adds to the products of layers: with magnitudes,
-   *   `modules_to_save`, or over experts; `invalid_argument`; `out_of_memory`. Texts and other adapters go on
+   * Adds an adapter over the model. `values`: fp32 of its parameters, in the order of paramTable(), which lists them
+   * after those of the model.
+   * @throws NativeError `adapter_not_servable` for an adapter with magnitudes, `modules_to_save` or experts, which
+   *   changes more than it adds to the products of layers; `invalid_argument`; `out_of_memory`. After an error all
+   *   sequences and other adapters continue
    */
   addAdapter(adapter: AdapterConfig, values: readonly Uint8Array[]): Promise<AddedAdapter> {
     return this.inTurn(() => this.raw.addAdapter(adapter, values.map(aligned)));
   }
 
-  /** Forgets an adapter and its texts, and releases its memory; one that is not there is ignored. */
+  /** Removes an adapter, drops its sequences, and releases its memory. Unknown numbers are ignored. */
   removeAdapter(adapter: number): Promise<void> {
     return this.inTurn(() => this.raw.removeAdapter(adapter));
   }
 
   /**
-   * Adds a text. `id`: used once.
-   * @throws NativeError `prompt_too_long` where no token can follow; `token_out_of_vocab`; `invalid_argument`
+   * Adds a sequence. `id`: used once.
+   * @throws NativeError `prompt_too_long` for a prompt of `max_length` or more tokens; `token_out_of_vocab`; `invalid_argument`
    */
-  add(id: number, prompt: readonly number[], options: AnswerOptions): void {
+  add(id: number, prompt: readonly number[], options: SequenceOptions): void {
     const end_tokens = Int32Array.from(options.end_tokens);
     native(() => this.raw.add(id, Int32Array.from(prompt), { ...options, end_tokens }));
   }
 
-  /** Forgets a text; one that is not there is ignored. */
+  /** Drops a sequence. Unknown ids are ignored. */
   cancel(id: number): void {
     native(() => this.raw.cancel(id));
   }
 
-  /** Computes the next rows of all texts. Returns what was drawn; nothing while prompts are still being read, and without texts. */
+  /** Computes the next rows. Returns the drawn tokens; none while prompts are prefilled, and without sequences. */
   step(): Promise<DrawnToken[]> {
     return this.inTurn(() => this.raw.step());
   }
@@ -109,8 +117,8 @@ export class AnswerEngine {
   }
 
   private inTurn<T>(call: () => Promise<T>): Promise<T> {
-    const called = this.turn.then(() => nativeAsync(call));
-    this.turn = called.catch(() => undefined);
+    const called = this.last_call.then(() => nativeAsync(call));
+    this.last_call = called.catch(() => undefined);
     return called;
   }
 }

@@ -9,8 +9,8 @@ export type {
   StepResult,
   ZeroMemory,
 } from './addon.js';
-export { AnswerEngine, type AnswerEngineOptions, type AnswerOptions } from './answer-engine.js';
-export { drawText } from './draw-text.js';
+export { AnswerEngine, type AnswerEngineOptions, type SequenceOptions } from './answer-engine.js';
+export { drawAnswer } from './draw-answer.js';
 export { NativeError } from './error.js';
 export {
   type AdapterFactors,
@@ -18,6 +18,7 @@ export {
   castTo16Bit,
   cudaDevices,
   cudaProblem,
+  digestValues,
   endWithParent,
   fingerprint,
   gpus,

@@ -126,6 +126,14 @@ export function initialValues(
   return native(() => addon().initialValues(model, seed, param, begin, end));
 }
 
+/**
+ * Returns the part of the state digest of a parameter's values from a block on; 32 hexadecimal digits. The last block is padded with zeros.
+ * @param first_block number of that block among all blocks of the model
+ */
+export function digestValues(state: StateName, first_block: number, fp32: Uint8Array): string {
+  return native(() => addon().digestValues(state, first_block, aligned(fp32)));
+}
+
 function aligned(fp32: Uint8Array): Uint8Array {
   return fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
 }

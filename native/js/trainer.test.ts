@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import { addon } from './addon.js';
 import {
   castTo16Bit,
+  digestValues,
   fingerprint,
   type OptimizerConfig,
   paramTable,
@@ -112,6 +113,24 @@ t.test('a snapshot whose memory was prepared holds the same, at once and later',
   t.ok(contents(later).equals(contents(wanted)));
   for (const trainer of [...trainers, ...other]) trainer.close();
   t.throws(() => prepared.prepareSnapshot(), { code: 'closed' });
+});
+
+t.test('the digest of values is that of the rank that has them', async (t) => {
+  const trainer = Trainer.create(config, () => {});
+  await trainer.connect();
+  await trainer.initialize();
+  await trainer.step(0);
+  const { slices, release } = await trainer.snapshot();
+  const table = paramTable(config.model);
+  const parts = slices.map(({ state, param, begin, data }) => {
+    t.equal(begin % 4096, 0);
+    return BigInt(`0x${digestValues(state, (table[param]?.first_block ?? 0) + begin / 4096, data)}`);
+  });
+  const sum = parts.reduce((total, part) => total + part, 0n) % 2n ** 128n;
+  t.equal(sum.toString(16).padStart(32, '0'), worldDigest([trainer]));
+  release();
+  trainer.close();
+  t.throws(() => digestValues('grad' as never, 0, new Uint8Array(4)), { name: 'NativeError' });
 });
 
 t.test('operations are one at a time and snapshots at most two', async (t) => {

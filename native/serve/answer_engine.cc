@@ -11,15 +11,15 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::int64_t kMaxRows = 128;  // of a pass; a longer prompt takes several
+constexpr std::int64_t kMaxRows = 128;  // tokens of a pass; the prefill of a longer prompt takes several passes
 
 std::int64_t pages_for(std::int64_t tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
 
 Decoder::Limits decoder_limits(const ModelConfig& config, const AnswerEngine::Limits& limits) {
-  require(limits.max_texts >= 1 && limits.max_texts <= kMaxRows && limits.cache_tokens >= 1, "invalid_argument",
-          "an engine takes 1 to " + std::to_string(kMaxRows) + " texts at once, and needs room for a token");
+  require(limits.max_sequences >= 1 && limits.max_sequences <= kMaxRows && limits.cache_tokens >= 1, "invalid_argument",
+          "an engine takes 1 to " + std::to_string(kMaxRows) + " sequences at once, and needs room for a token");
   const std::int64_t length = std::min({config.max_position_embeddings, limits.cache_tokens, limits.max_length});
-  return {kMaxRows, limits.max_texts, length, pages_for(limits.cache_tokens)};
+  return {kMaxRows, limits.max_sequences, length, pages_for(limits.cache_tokens)};
 }
 
 void convert(std::span<const float> values, DType dtype, std::byte* target) {
@@ -32,7 +32,8 @@ void convert(std::span<const float> values, DType dtype, std::byte* target) {
 
 }  // namespace
 
-AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device, int num_threads, CpuIsa cpu_isa, const Limits& limits)
+AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device, int num_threads, CpuIsa cpu_isa,
+                           const Limits& limits)
     : specs_(param_specs(config)),
       pool_(num_threads),
       stream_(device),
@@ -52,9 +53,10 @@ AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device
 }
 
 void AnswerEngine::set_param(std::size_t param, std::int64_t begin, std::span<const float> values) {
-  require(param < specs_.size() && begin == num_set_[param] && std::ssize(values) <= specs_[param].numel() - begin, "invalid_argument",
-          "parameter " + std::to_string(param) + " does not have " + std::to_string(values.size()) + " elements that follow at " +
-              std::to_string(begin));
+  require(param < specs_.size() && begin == num_set_[param] && std::ssize(values) <= specs_[param].numel() - begin,
+          "invalid_argument",
+          "parameter " + std::to_string(param) + " does not take " + std::to_string(values.size()) +
+              " elements next, from element " + std::to_string(begin));
   if (values.empty()) return;
   std::byte* target = params_[param].data() + static_cast<std::size_t>(begin) * size_of(dtype_);
   if (context_.device.kind == DeviceKind::kCpu) {
@@ -67,7 +69,7 @@ void AnswerEngine::set_param(std::size_t param, std::int64_t begin, std::span<co
   if (const int layer = specs_[param].layer; --unset_[layer] == 0) use_params(layer);
 }
 
-/// Once a layer is complete, so that few parameters are there twice.
+/// Called once per layer when all its parameters are set, so that only one layer is in memory twice.
 void AnswerEngine::use_params(int layer) {
   unset_.erase(layer);
   decoder_.params_changed(layer);
@@ -84,25 +86,26 @@ std::vector<std::byte> AnswerEngine::converted(std::span<const float> values) co
 
 std::int32_t AnswerEngine::add_adapter(const AdapterConfig& adapter, std::span<const std::vector<float>> values) {
   const std::vector<ParamSpec> specs = ServedAdapter::params(config_, adapter);
-  require(std::ranges::equal(specs, values, {}, &ParamSpec::numel, [](const auto& of) { return std::ssize(of); }), "invalid_argument",
-          "the values of an adapter are not those of its " + std::to_string(specs.size()) + " parameters");
+  const auto num_elements = [](const auto& param) { return std::ssize(param); };
+  require(std::ranges::equal(specs, values, {}, &ParamSpec::numel, num_elements), "invalid_argument",
+          "the values of an adapter do not fit its " + std::to_string(specs.size()) + " parameters");
   std::vector<std::vector<std::byte>> elements;
-  for (const std::vector<float>& of : values) elements.push_back(converted(of));
-  auto made = decoder_.make_adapter(adapter, elements);
+  for (const std::vector<float>& param : values) elements.push_back(converted(param));
+  auto served = decoder_.make_adapter(adapter, elements);
   const std::lock_guard lock(mutex_);
-  adapters_.emplace(++last_adapter_, std::move(made));
+  adapters_.emplace(++last_adapter_, std::move(served));
   return last_adapter_;
 }
 
 void AnswerEngine::remove_adapter(std::int32_t adapter) {
-  const auto is_of = [&](const AnswerRequest& request) { return request.adapter == adapter; };
-  for (Text& text : writing_) {
-    if (is_of(text.request)) release(text);
+  const auto uses_adapter = [&](const SequenceRequest& request) { return request.adapter == adapter; };
+  for (Sequence& sequence : running_) {
+    if (uses_adapter(sequence.request)) release(sequence);
   }
-  std::erase_if(writing_, [&](const Text& text) { return is_of(text.request); });
-  std::erase_if(waiting_, [&](const Text& text) { return is_of(text.request); });
+  std::erase_if(running_, [&](const Sequence& sequence) { return uses_adapter(sequence.request); });
+  std::erase_if(waiting_, [&](const Sequence& sequence) { return uses_adapter(sequence.request); });
   const std::lock_guard lock(mutex_);
-  std::erase_if(arrived_, is_of);
+  std::erase_if(arrived_, uses_adapter);
   adapters_.erase(adapter);
 }
 
@@ -114,16 +117,17 @@ std::size_t AnswerEngine::num_bytes() const {
   return bytes;
 }
 
-void AnswerEngine::add(AnswerRequest request) {
+void AnswerEngine::add(SequenceRequest request) {
   validate(request.draw);
   require(!request.prompt.empty() && request.max_tokens >= 1 && request.top_log_probs >= 0, "invalid_argument",
-          "an answer needs a prompt of at least one token, and max_tokens of at least 1");
+          "a sequence needs a prompt of at least one token, and max_tokens of at least 1");
   const std::int64_t vocab = decoder_.vocab_size();
-  require(std::ranges::all_of(request.prompt, [&](std::int32_t token) { return token >= 0 && token < vocab; }), "token_out_of_vocab",
+  const auto is_known = [&](std::int32_t token) { return token >= 0 && token < vocab; };
+  require(std::ranges::all_of(request.prompt, is_known), "token_out_of_vocab",
           "a token of the prompt is outside the vocabulary");
   require(std::ssize(request.prompt) < max_length(), "prompt_too_long",
-          "the prompt has " + std::to_string(request.prompt.size()) + " tokens; with its answer a text has at most " +
-              std::to_string(max_length()));
+          "the prompt has " + std::to_string(request.prompt.size()) +
+              " tokens; prompt and answer together may have at most " + std::to_string(max_length()));
   const std::lock_guard lock(mutex_);
   require(request.adapter == 0 || adapters_.contains(request.adapter), "invalid_argument",
           "there is no adapter " + std::to_string(request.adapter));
@@ -132,70 +136,72 @@ void AnswerEngine::add(AnswerRequest request) {
 
 void AnswerEngine::cancel(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(arrived_, [&](const AnswerRequest& request) { return request.id == id; });
+  std::erase_if(arrived_, [&](const SequenceRequest& request) { return request.id == id; });
   cancelled_.push_back(id);
 }
 
-void AnswerEngine::take_requests() {
-  std::vector<AnswerRequest> arrived;
+void AnswerEngine::receive_requests() {
+  std::vector<SequenceRequest> arrived;
   std::vector<std::uint64_t> cancelled;
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
     cancelled.swap(cancelled_);
   }
-  const auto is_cancelled = [&](const Text& text) {
-    return std::ranges::find(cancelled, text.request.id) != cancelled.end();
+  const auto is_cancelled = [&](const Sequence& sequence) {
+    return std::ranges::find(cancelled, sequence.request.id) != cancelled.end();
   };
-  for (Text& text : writing_) {
-    if (is_cancelled(text)) release(text);
+  for (Sequence& sequence : running_) {
+    if (is_cancelled(sequence)) release(sequence);
   }
-  std::erase_if(writing_, is_cancelled);
+  std::erase_if(running_, is_cancelled);
   std::erase_if(waiting_, is_cancelled);
-  for (AnswerRequest& request : arrived) {
-    Text text;
-    text.tokens = request.prompt;
-    text.request = std::move(request);
-    waiting_.push_back(std::move(text));
+  for (SequenceRequest& request : arrived) {
+    Sequence sequence;
+    sequence.tokens = request.prompt;
+    sequence.request = std::move(request);
+    waiting_.push_back(std::move(sequence));
   }
 }
 
-/// Begins with waiting texts while there is room for what they have so far.
+/// Moves waiting sequences to running_ while the KV cache has room for their tokens.
 void AnswerEngine::admit() {
-  while (!waiting_.empty() && std::ssize(writing_) < decoder_.limits().max_texts) {
-    Text& text = waiting_.front();
-    text.pages = cache_.take_beginning(text.request.adapter, text.tokens);
-    if (!writing_.empty() && pages_for(std::ssize(text.tokens)) - std::ssize(text.pages) > cache_.num_available()) {
-      release(text);
+  while (!waiting_.empty() && std::ssize(running_) < decoder_.limits().max_sequences) {
+    Sequence& sequence = waiting_.front();
+    sequence.page_table = cache_.take_prefix(sequence.request.adapter, sequence.tokens);
+    const std::int64_t num_missing = pages_for(std::ssize(sequence.tokens)) - std::ssize(sequence.page_table);
+    if (!running_.empty() && num_missing > cache_.num_available()) {
+      release(sequence);
       return;
     }
-    text.published = std::ssize(text.pages);
-    text.computed = text.published * kPageTokens;
-    if (text.cached_tokens < 0) text.cached_tokens = text.computed;
-    writing_.push_back(std::move(text));
+    sequence.num_published = std::ssize(sequence.page_table);
+    sequence.num_computed = sequence.num_published * kPageTokens;
+    if (sequence.cached_tokens < 0) sequence.cached_tokens = sequence.num_computed;
+    running_.push_back(std::move(sequence));
     waiting_.pop_front();
   }
 }
 
-void AnswerEngine::release(Text& text) {
-  for (const std::int32_t page : text.pages) cache_.release(page);
-  text.pages.clear();
-  text.computed = text.published = text.planned = 0;
+void AnswerEngine::release(Sequence& sequence) {
+  for (const std::int32_t page : sequence.page_table) cache_.release(page);
+  sequence.page_table.clear();
+  sequence.num_computed = sequence.num_published = sequence.num_scheduled = 0;
 }
 
-void AnswerEngine::put_back(std::size_t index) {
-  release(writing_[index]);
-  waiting_.push_front(std::move(writing_[index]));
-  writing_.erase(writing_.begin() + static_cast<std::ptrdiff_t>(index));
+void AnswerEngine::preempt(std::size_t index) {
+  release(running_[index]);
+  waiting_.push_front(std::move(running_[index]));
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
-/// Takes pages for the first `end` tokens; texts that began later make room. Returns false if there is none.
-bool AnswerEngine::find_pages(std::size_t index, std::int64_t end) {
-  while (std::ssize(writing_[index].pages) < pages_for(end)) {
-    if (const auto page = cache_.take()) {
-      writing_[index].pages.push_back(*page);
-    } else if (index + 1 < writing_.size()) {
-      put_back(writing_.size() - 1);
+/// Allocates pages for the first `num_tokens` tokens, and preempts sequences that were admitted later where it must.
+/// Returns false if that is not enough.
+bool AnswerEngine::allocate_pages(std::size_t index, std::int64_t num_tokens) {
+  while (std::ssize(running_[index].page_table) < pages_for(num_tokens)) {
+    if (const auto page = cache_.allocate()) {
+      running_[index].page_table.push_back(*page);
+    } else if (index + 1 < running_.size()) {
+      preempt(running_.size() - 1);
     } else {
       return false;
     }
@@ -203,65 +209,68 @@ bool AnswerEngine::find_pages(std::size_t index, std::int64_t end) {
   return true;
 }
 
-void AnswerEngine::plan_rows(std::size_t index, std::int64_t count) {
-  if (find_pages(index, writing_[index].computed + count)) {
-    writing_[index].planned = count;
+void AnswerEngine::schedule_rows(std::size_t index, std::int64_t count) {
+  if (allocate_pages(index, running_[index].num_computed + count)) {
+    running_[index].num_scheduled = count;
   } else {
-    put_back(index);
+    preempt(index);
   }
 }
 
-/// Every text that is being written gets its row, and the rest goes to prompts, the oldest first.
-void AnswerEngine::plan() {
+/// Decode comes first, one row per sequence. The remaining rows go to prefill, in order of admission.
+void AnswerEngine::schedule() {
   std::int64_t left = decoder_.limits().max_rows;
-  for (Text& text : writing_) text.planned = 0;
-  for (std::size_t index = 0; index < writing_.size(); ++index) {
-    if (writing_[index].pending() == 1) plan_rows(index, 1);
+  for (Sequence& sequence : running_) sequence.num_scheduled = 0;
+  for (std::size_t index = 0; index < running_.size(); ++index) {
+    if (running_[index].num_uncomputed() == 1) schedule_rows(index, 1);
   }
-  for (const Text& text : writing_) left -= text.planned;
-  for (std::size_t index = 0; index < writing_.size() && left > 0; ++index) {
-    if (writing_[index].planned > 0) continue;
-    const std::int64_t count = std::min(left, writing_[index].pending());
-    plan_rows(index, count);
+  for (const Sequence& sequence : running_) left -= sequence.num_scheduled;
+  for (std::size_t index = 0; index < running_.size() && left > 0; ++index) {
+    if (running_[index].num_scheduled > 0) continue;
+    const std::int64_t count = std::min(left, running_[index].num_uncomputed());
+    schedule_rows(index, count);
     left -= count;
   }
 }
 
-void AnswerEngine::publish(Text& text) {
-  for (; text.published < text.computed / kPageTokens; ++text.published) {
-    const auto index = static_cast<std::size_t>(text.published);
-    const auto tokens = std::span<const std::int32_t>(text.tokens).subspan(index * kPageTokens, kPageTokens);
-    const std::int32_t before = index == 0 ? PageCache::first_of(text.request.adapter) : text.pages[index - 1];
-    text.pages[index] = cache_.publish(before, tokens, text.pages[index]);
+void AnswerEngine::publish(Sequence& sequence) {
+  for (; sequence.num_published < sequence.num_computed / kPageTokens; ++sequence.num_published) {
+    const auto index = static_cast<std::size_t>(sequence.num_published);
+    const auto tokens = std::span<const std::int32_t>(sequence.tokens).subspan(index * kPageTokens, kPageTokens);
+    std::vector<std::int32_t>& pages = sequence.page_table;
+    const std::int32_t parent = index == 0 ? KvCacheManager::root_of(sequence.request.adapter) : pages[index - 1];
+    pages[index] = cache_.publish(parent, tokens, pages[index]);
   }
 }
 
-DrawnToken AnswerEngine::draw(const Text& text, const NextToken& next) const {
-  const AnswerRequest& request = text.request;
-  DrawnToken result{request.id, {}, {}, Finish::kNone, text.cached_tokens};
-  const std::int32_t token = draw_token(context_.cpu_isa, next.logits, request.draw, static_cast<std::uint32_t>(text.num_drawn()));
+DrawnToken AnswerEngine::draw(const Sequence& sequence, const NextToken& next) const {
+  const SequenceRequest& request = sequence.request;
+  DrawnToken result{request.id, {}, {}, Finish::kNone, sequence.cached_tokens};
+  const auto place = static_cast<std::uint32_t>(sequence.num_drawn());
+  const std::int32_t token = draw_token(context_.cpu_isa, next.logits, request.draw, place);
   result.drawn = {token, next.log_prob(token)};
   if (request.top_log_probs > 0) {
-    for (const std::int32_t likely : most_likely(known_tokens(next.logits, request.draw), static_cast<std::size_t>(request.top_log_probs))) {
+    const auto count = static_cast<std::size_t>(request.top_log_probs);
+    for (const std::int32_t likely : most_likely(known_tokens(next.logits, request.draw), count)) {
       result.top.push_back({likely, next.log_prob(likely)});
     }
   }
   if (std::ranges::find(request.end_tokens, token) != request.end_tokens.end()) {
     result.finish = Finish::kEndToken;
-  } else if (text.num_drawn() + 1 == request.max_tokens || std::ssize(text.tokens) + 1 == max_length()) {
+  } else if (sequence.num_drawn() + 1 == request.max_tokens || std::ssize(sequence.tokens) + 1 == max_length()) {
     result.finish = Finish::kLength;
   }
   return result;
 }
 
-/// The texts that have rows, those of one adapter together.
-std::vector<AnswerEngine::Text*> AnswerEngine::planned_texts() {
-  std::vector<Text*> texts;
-  for (Text& text : writing_) {
-    if (text.planned > 0) texts.push_back(&text);
+/// Returns the sequences with rows in this step, ordered by adapter.
+std::vector<AnswerEngine::Sequence*> AnswerEngine::scheduled_sequences() {
+  std::vector<Sequence*> sequences;
+  for (Sequence& sequence : running_) {
+    if (sequence.num_scheduled > 0) sequences.push_back(&sequence);
   }
-  std::ranges::stable_sort(texts, {}, [](const Text* text) { return text->request.adapter; });
-  return texts;
+  std::ranges::stable_sort(sequences, {}, [](const Sequence* sequence) { return sequence->request.adapter; });
+  return sequences;
 }
 
 std::vector<DrawnToken> AnswerEngine::step() {
@@ -269,17 +278,20 @@ std::vector<DrawnToken> AnswerEngine::step() {
     const auto unset = std::ranges::mismatch(num_set_, specs_, {}, {}, &ParamSpec::numel).in2;
     throw Error("invalid_argument", "parameter " + unset->name + " was not set");
   }
-  take_requests();
+  receive_requests();
   admit();
-  plan();
-  std::vector<TextRows> rows;
-  std::vector<Text*> drawing;
-  for (Text* text : planned_texts()) {
-    const auto first = static_cast<std::size_t>(text->computed), count = static_cast<std::size_t>(text->planned);
-    const bool is_whole = text->planned == text->pending();
-    rows.push_back({std::span<const std::int32_t>(text->tokens).subspan(first, count), text->computed, text->pages, is_whole,
-                    text->request.adapter == 0 ? nullptr : adapters_.at(text->request.adapter).get()});
-    if (is_whole) drawing.push_back(text);
+  schedule();
+  std::vector<SequenceRows> rows;
+  std::vector<Sequence*> drawing;
+  for (Sequence* sequence : scheduled_sequences()) {
+    const auto first = static_cast<std::size_t>(sequence->num_computed);
+    const auto tokens = std::span<const std::int32_t>(sequence->tokens)
+                            .subspan(first, static_cast<std::size_t>(sequence->num_scheduled));
+    const bool needs_logits = sequence->num_scheduled == sequence->num_uncomputed();
+    const std::int32_t adapter = sequence->request.adapter;
+    rows.push_back({tokens, sequence->num_computed, sequence->page_table, needs_logits,
+                    adapter == 0 ? nullptr : adapters_.at(adapter).get()});
+    if (needs_logits) drawing.push_back(sequence);
   }
   if (rows.empty()) return {};
   const std::span<const NextToken> next = decoder_.append(rows);
@@ -288,18 +300,20 @@ std::vector<DrawnToken> AnswerEngine::step() {
     const auto i = static_cast<std::size_t>(index);
     drawn[i] = draw(*drawing[i], next[i]);
   });
-  for (Text& text : writing_) {
-    text.computed += text.planned;
-    publish(text);
+  for (Sequence& sequence : running_) {
+    sequence.num_computed += sequence.num_scheduled;
+    publish(sequence);
   }
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     if (drawn[i].finish != Finish::kNone) release(*drawing[i]);
     else drawing[i]->tokens.push_back(drawn[i].drawn.token);
   }
-  const auto has_ended = [&](const Text& text) {
-    return std::ranges::any_of(drawn, [&](const DrawnToken& token) { return token.id == text.request.id && token.finish != Finish::kNone; });
+  const auto has_ended = [&](const Sequence& sequence) {
+    return std::ranges::any_of(drawn, [&](const DrawnToken& token) {
+      return token.id == sequence.request.id && token.finish != Finish::kNone;
+    });
   };
-  std::erase_if(writing_, has_ended);
+  std::erase_if(running_, has_ended);
   return drawn;
 }
 

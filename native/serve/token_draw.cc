@@ -12,25 +12,24 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::size_t kBlock = 512;  // tokens whose weights are added up first
-constexpr float kCutStep = 1.0F / 64;  // between the lowest weights that a nucleus is looked for among
+constexpr std::size_t kBlock = 512;    // weights are summed by blocks of this many tokens
+constexpr float kCutStep = 1.0F / 64;  // ratio of successive thresholds in the search for a nucleus
 
 /// Orders tokens by falling logit. Ties go to the lower token, so that the order is total and the draw reproducible.
-auto before(std::span<const float> logits) {
+auto more_likely(std::span<const float> logits) {
   return [logits](std::int32_t a, std::int32_t b) {
-    const float of_a = logits[static_cast<std::size_t>(a)], of_b = logits[static_cast<std::size_t>(b)];
-    return of_a != of_b ? of_a > of_b : a < b;
+    const float logit_a = logits[static_cast<std::size_t>(a)], logit_b = logits[static_cast<std::size_t>(b)];
+    return logit_a != logit_b ? logit_a > logit_b : a < b;
   };
 }
 
 double sum_of(std::span<const float> weights) {
-  constexpr std::size_t kSums = 8;  // side by side, since each addition waits for the one before
+  constexpr std::size_t kSums = 8;  // independent sums, because an addition waits for the one before it
   std::array<double, kSums> sums{};
   for (std::size_t i = 0; i < weights.size(); ++i) sums[i % kSums] += static_cast<double>(weights[i]);
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-/// Sums of blocks of weights.
 std::vector<double> block_sums(std::span<const float> weights) {
   std::vector<double> sums;
   for (std::size_t begin = 0; begin < weights.size(); begin += kBlock) {
@@ -39,7 +38,7 @@ std::vector<double> block_sums(std::span<const float> weights) {
   return sums;
 }
 
-/// Place at which the weights up to it exceed `uniform` of all.
+/// Returns the first place up to which the weights add up to more than `uniform` times their sum.
 std::size_t draw_place(std::span<const float> weights, double uniform) {
   const std::vector<double> blocks = block_sums(weights);
   double left = uniform * std::accumulate(blocks.begin(), blocks.end(), 0.0);
@@ -47,12 +46,14 @@ std::size_t draw_place(std::span<const float> weights, double uniform) {
   for (; block + 1 < blocks.size() && left >= blocks[block]; ++block) left -= blocks[block];
   std::size_t place = block * kBlock;
   const std::size_t end = std::min(weights.size(), place + kBlock);
-  for (; place + 1 < end && left >= static_cast<double>(weights[place]); ++place) left -= static_cast<double>(weights[place]);
+  for (; place + 1 < end && left >= static_cast<double>(weights[place]); ++place) {
+    left -= static_cast<double>(weights[place]);
+  }
   return place;
 }
 
-/// Some of the most likely tokens, the most likely one first, whose weights reach `share` together.
-std::vector<std::int32_t> likely_enough(std::span<const float> logits, std::span<const float> weights, double share) {
+/// Returns the most likely tokens, most likely first, as many as weights of at least `share` take, or more.
+std::vector<std::int32_t> nucleus(std::span<const float> logits, std::span<const float> weights, double share) {
   std::vector<std::int32_t> tokens;
   double sum = -1;
   for (float cut = kCutStep; sum < share && tokens.size() < weights.size(); cut *= kCutStep) {
@@ -64,17 +65,18 @@ std::vector<std::int32_t> likely_enough(std::span<const float> logits, std::span
       sum += static_cast<double>(weights[token]);
     }
   }
-  std::ranges::sort(tokens, before(logits));
+  std::ranges::sort(tokens, more_likely(logits));
   return tokens;
 }
 
 std::vector<float> weights_of(std::span<const std::int32_t> tokens, std::span<const float> weights) {
-  std::vector<float> of(tokens.size());
-  std::ranges::transform(tokens, of.begin(), [&](std::int32_t token) { return weights[static_cast<std::size_t>(token)]; });
-  return of;
+  std::vector<float> result(tokens.size());
+  std::ranges::transform(tokens, result.begin(),
+                         [&](std::int32_t token) { return weights[static_cast<std::size_t>(token)]; });
+  return result;
 }
 
-/// The first of the weights that reach `share` together, or all.
+/// Returns the fewest first weights that add up to `share`, or all.
 std::span<const float> reaching(std::span<const float> weights, double share) {
   double sum = 0;
   std::size_t kept = 0;
@@ -101,7 +103,7 @@ std::vector<std::int32_t> most_likely(std::span<const float> logits, std::size_t
   std::vector<std::int32_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
   const std::size_t kept = std::min(count, order.size());
-  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(kept), before(logits));
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(kept), more_likely(logits));
   order.resize(kept);
   return order;
 }
@@ -114,8 +116,9 @@ std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOpt
   if (options.top_k == 0 && options.top_p == 1) return static_cast<std::int32_t>(draw_place(weights, uniform));
   const std::vector<double> blocks = block_sums(weights);
   double share = options.top_p * std::accumulate(blocks.begin(), blocks.end(), 0.0);
-  const std::vector<std::int32_t> tokens = options.top_k > 0 ? most_likely(logits, static_cast<std::size_t>(options.top_k))
-                                                             : likely_enough(logits, weights, share);
+  const std::vector<std::int32_t> tokens = options.top_k > 0
+                                               ? most_likely(logits, static_cast<std::size_t>(options.top_k))
+                                               : nucleus(logits, weights, share);
   const std::vector<float> falling = weights_of(tokens, weights);
   if (options.top_k > 0) share = options.top_p * sum_of(falling);
   return tokens[draw_place(reaching(falling, share), uniform)];

@@ -10,21 +10,23 @@
 
 namespace zerofleet {
 
-/// The model's view of the communicator among ranks that hold all experts together: rank s of it holds set s.
+/// Exchange of expert rows over the communicator of the ranks that together hold all experts. Its rank s holds expert
+/// set s.
 class ExpertRowsComm final : public ExpertExchange {
  public:
-  /// Runs an exchange among the others of a rank, after all work of the model so far, and returns when it is done.
+  /// Runs `exchange` in turn with the rank's other exchanges: after all work that the model has queued. Returns when it
+  /// is done.
   using InTurn = std::function<void(const std::function<void()>& exchange)>;
 
-  /// `ranks` must outlive the object. Exchanges run on the model's thread, when the device is done with what `model` has
-  /// queued.
+  /// `ranks` must outlive the object. By default, exchanges run on the model's thread, once the device has finished the
+  /// work that `model` has queued.
   ExpertRowsComm(Communicator& ranks, const Context& model)
       : ranks_(ranks), in_turn_([model](const std::function<void()>& exchange) {
           synchronize(model);
           exchange();
         }) {}
 
-  /// From now on exchanges are run by `in_turn`.
+  /// Lets `in_turn` run all further exchanges.
   void run_by(InTurn in_turn) { in_turn_ = std::move(in_turn); }
 
   int num_sets() const override { return ranks_.world_size(); }

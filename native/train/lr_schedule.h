@@ -13,15 +13,19 @@ LrScheduleType lr_schedule_type_from_name(std::string_view name);
 /// "linear" or "log". Throws Error{"invalid_argument"} for anything else.
 WarmupType warmup_type_from_name(std::string_view name);
 
-/// Learning rate as a pure function of the step, so it needs no state in a checkpoint.
+/// Learning rate as a pure function of the step, so that checkpoints need no state of it.
 ///
-/// The first `warmup_steps` steps rise from `warmup_start_lr` to `peak_lr`, which the last of them has: with equal steps
-/// (the first of them is already one step above the start), or with the logarithm of the step's number, which begins at
-/// the start, as DeepSpeed's WarmupLR does it. Then
-///   constant  stays;
-///   linear, cosine  decay to `min_lr`, which step `total_steps` + 1 would have (cosine: Loshchilov and Hutter, "SGDR", 2017, without restarts);
-///   wsd  stays ("warm-up, stable, decay", Hu et al., "MiniCPM", 2024) and decays linearly to `min_lr` over the last
-///        `decay_steps` of `total_steps`.
+/// During the first `warmup_steps` steps the rate rises from `warmup_start_lr` to `peak_lr`, which the last of these
+/// steps has. A linear warm-up rises by equal amounts; its first step is already one of them above the start. A
+/// logarithmic warm-up follows the logarithm of the step's number and starts at `warmup_start_lr`, as DeepSpeed's
+/// WarmupLR does.
+///
+/// After the warm-up:
+///   constant  the rate stays.
+///   linear    it decays to `min_lr`, which step `total_steps` + 1 would have.
+///   cosine    the same along a cosine (Loshchilov and Hutter, "SGDR", 2017, without restarts).
+///   wsd       it stays, then decays linearly to `min_lr` over the last `decay_steps` of `total_steps`
+///             ("warm-up, stable, decay", Hu et al., "MiniCPM", 2024).
 struct LrSchedule {
   LrScheduleType type = LrScheduleType::kCosine;
   double peak_lr = 1e-3;
@@ -32,12 +36,12 @@ struct LrSchedule {
   double warmup_start_lr = 0.0;
   std::int64_t decay_steps = 0;  // wsd only
 
-  /// Rate of the step that follows `steps_done` finished ones.
+  /// Rate of step `steps_done` + 1.
   double at(std::int64_t steps_done) const;
 };
 
-/// Throws Error{"invalid_argument"} for rates that are not finite or below zero, and for steps that don't fit into the
-/// job's.
+/// Throws Error{"invalid_argument"} for rates that are negative or not finite, and for phases that exceed
+/// `total_steps`.
 void validate(const LrSchedule& schedule);
 
 }  // namespace zerofleet

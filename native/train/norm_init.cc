@@ -20,24 +20,24 @@ std::vector<float> norms_of(const Context& ctx, const ParamSpec& matrix, const s
 
 }  // namespace
 
-void NormInit::want(std::size_t first) {
+void NormInit::mark(std::size_t first) {
   for (std::size_t param = first; param < specs_.size(); ++param) {
-    is_wanted_[param] = begins_as_norms(specs_[param]);
-    any_ = any_ || is_wanted_[param];
+    is_pending_[param] = begins_as_norms(specs_[param]);
+    any_ = any_ || is_pending_[param];
   }
 }
 
 bool NormInit::set(const Context& ctx, DType dtype, ZeroOptimizer& optimizer) {
   if (!any_) return false;
   for (const StateRange& range : optimizer.state_ranges()) {
-    if (range.state != StateId::kMaster || !is_wanted_[range.param]) continue;
+    if (range.state != StateId::kMaster || !is_pending_[range.param]) continue;
     const ParamSpec& spec = specs_[range.param];
     const std::vector<float> norms =
         norms_of(ctx, specs_[spec.norms_of], optimizer.params()[spec.norms_of], dtype, spec.init == ParamInit::kColumnNorms);
     const auto slice = std::span(norms).subspan(static_cast<std::size_t>(range.elements.begin), static_cast<std::size_t>(range.elements.size()));
     optimizer.load_state(StateId::kMaster, range.param, range.elements.begin, slice);
   }
-  is_wanted_.assign(specs_.size(), false);
+  is_pending_.assign(specs_.size(), false);
   any_ = false;
   return true;
 }

@@ -12,25 +12,27 @@
 
 namespace zerofleet {
 
-/// First values of the parameters that begin as norms of other ones (ParamInit::kRowNorms, kColumnNorms): an owner of a block of them does
-/// not own the matrix, and the matrix may be loaded. So they are set when every rank has the matrices in the compute dtype; the norms
-/// are computed from these, and their bits depend on neither ranks nor threads.
+/// Initial values of parameters that are norms of other parameters (ParamInit::kRowNorms, kColumnNorms).
+///
+/// The owner of such a parameter's block may not own the matrix, and the matrix may come from a load. The values are
+/// therefore set after every rank has all matrices in the compute dtype. They are computed from these matrices, so
+/// their bits do not depend on ranks or threads.
 class NormInit {
  public:
-  explicit NormInit(const std::vector<ParamSpec>& specs) : specs_(specs), is_wanted_(specs.size(), false) {}
+  explicit NormInit(const std::vector<ParamSpec>& specs) : specs_(specs), is_pending_(specs.size(), false) {}
 
-  /// The parameters from `first` on are to be set, where they begin as norms.
-  void want(std::size_t first);
-  /// The parameter has a value.
-  void loaded(std::size_t param) { is_wanted_[param] = false; }
-  /// Sets the master of what is wanted and still without a value. Returns true, on every rank alike, where the optimizer's parameters must be
-  /// rebuilt from it.
+  /// Marks the parameters from `first` on that are norms: set() will set them unless they are loaded.
+  void mark(std::size_t first);
+  /// Marks a parameter as loaded.
+  void loaded(std::size_t param) { is_pending_[param] = false; }
+  /// Sets the master of all marked parameters that were not loaded. Returns true, on every rank alike, if the
+  /// optimizer's parameters must be rebuilt from the master.
   bool set(const Context& ctx, DType dtype, ZeroOptimizer& optimizer);
 
  private:
   const std::vector<ParamSpec>& specs_;
-  std::vector<bool> is_wanted_;
-  bool any_ = false;  // wanted since the last set(), loaded or not
+  std::vector<bool> is_pending_;
+  bool any_ = false;  // marked since the last set(), loaded or not
 };
 
 }  // namespace zerofleet

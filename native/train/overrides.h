@@ -18,23 +18,24 @@ struct OverrideChange {
   static OverrideChange take_back() { return {Kind::kTakeBack, 0}; }
 };
 
-/// A change from a step boundary on: it is in force for the step that follows `step` finished ones and all after it,
-/// until a later entry changes the same setting.
+/// Change of settings at a step boundary. It applies to all steps after the first `step` steps, until a later entry
+/// changes the same setting.
 struct Override {
   std::int64_t step = 0;
-  OverrideChange lr;          // taken back: the rate of the schedule
-  OverrideChange loss_scale;  // taken back: the scale of the loss scaler
-  std::map<std::string, OverrideChange> group_lr = {};  // by the pattern of a parameter group; taken back: its share of the rate
+  OverrideChange lr;          // kTakeBack: the schedule applies again
+  OverrideChange loss_scale;  // kTakeBack: the loss scaler applies again
+  // By pattern of a parameter group. kTakeBack: lr_scale applies again.
+  std::map<std::string, OverrideChange> group_lr = {};
 };
 
-/// The changes that a job's spec names. A pure function of the step, so it needs no state in a checkpoint.
+/// The changes that a job's document contains. A pure function of the step, so that checkpoints need no state of it.
 class Overrides {
  public:
   Overrides() = default;
-  /// Throws Error{"invalid_argument"} unless the steps ascend and the values can be a rate and a scale.
+  /// Throws Error{"invalid_argument"} unless the steps ascend, rates are valid and scales are valid.
   explicit Overrides(std::vector<Override> entries);
 
-  /// Value in force for the step that follows `steps_done` finished ones; nullopt if there is none.
+  /// Value in force for step `steps_done` + 1; nullopt if there is none.
   std::optional<double> lr(std::int64_t steps_done) const;
   std::optional<double> loss_scale(std::int64_t steps_done) const;
   std::optional<double> group_lr(std::int64_t steps_done, const std::string& match) const;

@@ -129,7 +129,7 @@ void Trainer::abort() {
 
 void Trainer::initialize(std::size_t first) {
   optimizer_.initialize(config_.seed, first);
-  norm_init_.want(first);
+  norm_init_.mark(first);
   if (first == 0) params_replaced();
   steps_done_ = 0;
 }

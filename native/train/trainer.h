@@ -25,20 +25,21 @@
 
 namespace zerofleet {
 
-/// Wall seconds of one step by phase; they overlap where communication hides behind backward.
+/// Wall seconds of one step by phase. Phases overlap where communication runs during backward.
 struct StepSeconds {
   double total = 0, data = 0, forward = 0, backward = 0, exchange = 0, optimizer = 0, gather = 0;
-  double exchange_busy = 0;  // of the communication thread on gradients; `exchange` is the step's wait
+  double exchange_busy = 0;  // of the communication thread, on gradients; `exchange` is the time that the step waits
 };
 
 struct StepResult {
   std::int64_t step = 0;  // steps done, this one included
-  double loss = 0;        // mean over the global batch, before the update: nats a target, or a preference objective
-  std::optional<PreferenceMeans> preference;  // none without a preference objective
-  std::optional<double> aux_loss;  // of routers, times its factor, mean over leaves; not in `loss`; none where the factor is 0
+  double loss = 0;        // mean over the global batch before the update: nats per target, or the preference objective
+  std::optional<PreferenceMeans> preference;  // only with a preference objective
+  // Loss of the routers times its factor, mean over leaves; not part of `loss`; none if the factor is 0.
+  std::optional<double> aux_loss;
   double grad_norm = 0;   // before clipping
   double lr = 0;
-  double loss_scale = 1;  // factor of the loss; `loss` and `grad_norm` are without it
+  double loss_scale = 1;  // factor of the loss in backward; `loss` and `grad_norm` do not include it
   std::vector<TrustRatios> trust_ratios;  // as in StepSummary
   std::int64_t num_targets = 0;
   bool finite = true;  // false: the update was skipped
@@ -48,10 +49,10 @@ struct StepResult {
   SentBytes sent;  // by this rank
 };
 
-/// A place in the optimizer state: elements of one parameter, padding left out.
+/// Range of elements of one parameter in the optimizer state, without padding.
 using OwnedSlice = StateRange;
 
-/// Progress of a training, apart from its tensors, as a checkpoint stores it. Equal on all ranks.
+/// Progress of a training without its tensors, as in a checkpoint. Equal on all ranks.
 struct TrainingPosition {
   std::int64_t step = 0;             // steps done, skipped ones included
   std::int64_t optimizer_steps = 0;  // updates applied
@@ -65,80 +66,88 @@ struct MemoryPart {
   std::size_t num_bytes = 0;
 };
 
-/// A rank's training loop over the components: batches → model → ZeRO optimizer. Between steps it is the state after
-/// `steps_done()` steps; a rank of another world size that loads the same state goes on with the same bits. Not
-/// thread-safe: one call at a time. Errors of the communicator leave the object fit for destruction only.
+/// A rank's training loop: batches → model → ZeRO optimizer.
+///
+/// Between steps the object holds the state after steps_done() steps. A rank of any world size that loads this state
+/// continues with the same bits. Not thread-safe. After an error of the communicator the object can only be destroyed.
 class Trainer {
  public:
-  /// Throws what validate() does; Error{"invalid_argument"} where the communicators are not those of the configuration's
-  /// rank, world and expert sets.
+  /// Throws the errors of validate(), and Error{"invalid_argument"} if the communicators do not match the rank, world
+  /// and expert sets of `config`.
   Trainer(const TrainerConfig& config, TrainerComms comms);
-  /// Waits for no other rank.
+  /// Does not wait for other ranks.
   ~Trainer() { abort(); }
 
-  /// Fresh parameters from the seed, from parameter `first` on; a load must follow where that is not 0.
+  /// Sets the parameters from `first` on to fresh values from the seed. If `first` is not 0, a load must follow.
   void initialize(std::size_t first = 0);
 
-  /// The base of adapters as a training with this seed begins; finish_load() must follow.
+  /// Sets the base of adapters to the initial values of a training with this seed. finish_load() must follow.
   void initialize_base(std::uint64_t seed);
 
-  /// Slices of the state that this rank owns, in canonical parameter order; and those of the base of adapters, which is no
-  /// part of the state.
+  /// The slices of the state that this rank owns, in canonical parameter order; and its slices of the base of adapters,
+  /// which is not part of the state.
   std::vector<OwnedSlice> slices();
   std::vector<OwnedSlice> base_slices();
 
-  /// Fills owned elements of one state from `begin`. Throws Error{"slice_not_owned"} where they are not this rank's.
+  /// Sets owned elements of one state from `begin` on. Throws Error{"slice_not_owned"} for elements of other ranks.
   void load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values);
 
-  /// After all loads, on every rank: sets the place in training and rebuilds the compute parameters from the master.
-  /// `restore` decides which fields of the position apply to the optimizer.
+  /// Ends loading; must be called on every rank. Sets the progress, and rebuilds the compute parameters from the
+  /// master. `restore` selects the fields of the position that apply.
   void finish_load(const TrainingPosition& position, Restore restore);
 
-  /// Throws Error{"diverged"} on every rank alike when the loss scaler finds that training cannot go on.
+  /// Computes one step. `flags`: combined over ranks by OR. Throws Error{"diverged"}, on every rank alike, when the
+  /// loss scaler gives up.
   StepResult step(std::uint32_t flags);
 
-  /// Computes the log-probabilities under the initial model that some preference objectives need before the first step or evaluation,
-  /// with the parameters as they are: those of all sequences of all files, equal on every rank; none for other trainings. On every rank
-  /// at once.
+  /// Computes the log-probabilities of all sequences of all files with the current parameters, which must be those of
+  /// the initial model. Some preference objectives need them before the first step or evaluation; for other trainings
+  /// the result is empty. Must be called on every rank at once; the result is equal on all.
   std::vector<double> compute_reference() { return loss_->compute_reference(); }
-  /// Takes those that a trainer of the same training has computed. Throws Error{"invalid_argument"} for another number of them.
+  /// Sets the log-probabilities that a trainer of the same training has computed. Throws Error{"invalid_argument"} for
+  /// a wrong number of them.
   void set_reference(std::vector<double> log_probs) { loss_->set_reference(std::move(log_probs)); }
 
-  /// The loss of one of the configuration's evaluation files with the parameters as they are; changes nothing. On every
-  /// rank at once. Throws Error{"no_evaluation_data"} where the configuration has no such file, and Error{"no_targets"}.
+  /// Returns the loss of an evaluation file with the current parameters, and changes nothing. Must be called on every
+  /// rank at once. Throws Error{"no_evaluation_data"} if the configuration has no such file, and Error{"no_targets"}.
   EvalResult evaluate(std::size_t file);
 
-  /// Rate of the next step: that of the configuration's overrides, else the schedule's.
+  /// Learning rate of the next step: the override in force, otherwise the schedule's.
   double lr() const;
 
-  /// This rank's share of the state digest; the sum over ranks mod 2^128 is the job's.
+  /// This rank's share of the state digest. The digest is the sum over ranks mod 2^128.
   Digest128 digest_part();
-  /// Likewise of the base of adapters.
+  /// The same for the base of adapters.
   Digest128 base_digest_part();
 
-  /// Copies the owned state, in the order of slices(), to the start of `target`, which must hold owned_bytes().
+  /// Copies the owned state, in the order of slices(), to the start of `target`, which must have at least
+  /// owned_bytes().
   void copy_state(std::span<std::byte> target);
   std::size_t owned_bytes();
 
-  /// Makes waits for other ranks, now and later, fail with "comm_failed". From any thread.
+  /// Makes all present and later waits for other ranks fail with "comm_failed". May be called from any thread.
   void abort();
 
   const TrainerConfig& config() const { return config_; }
   const std::vector<ParamSpec>& params() const { return specs_; }
   TrainingPosition position() const;
 
-  /// params, grad_shard, master, moments, lane_accumulator, staging (buckets and pieces in transit), activations (with
-  /// the model's work space), packed_weights, shared_params (frozen, of which ranks on one host have one copy); on a CUDA device also workspace: what kernels, libraries and exchange had
-  /// beside those of these that lie there (with offload that is the staging, too), at the most, and all other ranks of the
-  /// process. All but params and states grow to their size in the
-  /// first step.
+  /// Bytes by part. All parts except parameters and states reach their size during the first step.
+  ///
+  ///   params, grad_shard, master, moments, lane_accumulator: as in ZeroMemory
+  ///   shared_params   frozen parameters, of which the ranks of one host share a copy
+  ///   staging         buckets and pieces in transit
+  ///   activations     includes the model's scratch memory
+  ///   packed_weights  copies of matrices in the layout of the CPU's products
+  ///   workspace       CUDA only: peak device memory beyond the parts above that lie on the device (with offload,
+  ///                   staging is one of them). It includes the process's other ranks.
   std::vector<MemoryPart> memory() const;
 
  private:
-  /// For the gradients that the optimizer takes as those of the mean over all that counts in the step, and of the mean over leaves
-  /// of the auxiliary loss.
+  /// Factors of the loss and auxiliary loss. With them the gradients handed to the optimizer are those of the step's
+  /// mean loss, and of the mean auxiliary loss over leaves.
   GradScale grad_scale() const;
-  /// Finishes fresh parameters that depend on others, and refreshes what the model derives from parameters.
+  /// Sets parameters that are norms of others, and refreshes what the model derives from parameters.
   void params_replaced();
   void run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& seconds);
   /// Bytes sent since the last call, through all communicators.

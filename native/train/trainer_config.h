@@ -21,8 +21,8 @@ namespace zerofleet {
 /// Distribution of state and gradients over ranks, and exchange of gradients.
 struct ZeroConfig {
   int stage = 2;
-  std::int64_t lanes = 0;  // stage 1 only: partial sums of gradients of a step
-  std::int64_t lane_group = 1;  // lanes that are added up first
+  std::int64_t lanes = 0;       // stage 1 only: number of lanes in a step
+  std::int64_t lane_group = 1;  // consecutive lanes that are summed first
   std::int64_t bucket_bytes = 16 << 20;
   DType reduce_dtype = DType::kBF16;
   DType grad_accum_dtype = DType::kF32;
@@ -32,24 +32,25 @@ struct ZeroConfig {
   int expert_parallel_size = 1;
 };
 
-/// Everything that a rank must know to train. What decides the result (all but rank, world_size, num_threads, the
-/// index of the device and the paths of the token files) is the same on every rank and stays the same when a job is
-/// resumed on another world size.
+/// Configuration of a rank's training.
+///
+/// Everything that decides the result is equal on all ranks, and stays equal when a job resumes with another world
+/// size. Rank, world_size, num_threads, the index of the device and the paths of token files do not decide it.
 struct TrainerConfig {
   ModelConfig model;
   bool activation_checkpointing = false;  // less memory, the same bits
   int rank = 0;
   int world_size = 1;
   int num_threads = 1;
-  Device device;  // where parameters, activations and, unless offloaded, states lie, and kernels run
-  /// CUDA device memory taken before anything else: a training that does not fit fails here, and none of its steps has
-  /// to request more. 0: nothing is taken in advance.
+  Device device;  // of kernels, parameters, activations and, unless offloaded, states
+  /// CUDA device memory that is reserved at the start: a training that does not fit fails there, and no step needs to
+  /// request more. 0: none.
   std::size_t reserved_bytes = 0;
   CpuIsa cpu_isa = CpuIsa::kGeneric;
 
   DType precision = DType::kBF16;  // of parameters and activations
   BatchShape batch;
-  std::optional<PreferenceConfig> preference;  // none: the mean loss of all targets
+  std::optional<PreferenceConfig> preference;  // none: the loss is the mean over all targets
   std::string token_file;
   std::vector<std::string> evaluation_files;  // token files to evaluate on
   std::uint64_t seed = 1;       // of the initial parameters
@@ -64,22 +65,24 @@ struct TrainerConfig {
   std::vector<Override> overrides;
   ZeroConfig zero;
 
-  /// Sequences of a unit of the batch, and of a leaf.
+  /// Number of sequences in a unit of the batch, and in a leaf.
   std::int64_t unit_sequences() const { return preference ? preference->unit_sequences() : 1; }
   std::int64_t leaf_sequences() const { return batch.micro_batch_size * unit_sequences(); }
-  /// The most that a leaf can have of what the loss is a mean over: targets, or units of a preference objective.
-  std::int64_t max_counted() const { return preference ? batch.micro_batch_size : batch.micro_batch_size * batch.sequence_length; }
-  /// Divisor of the gradients of a leaf's loss sum before backward: max_counted(). In fp16 it is multiplied by the number of leaves,
-  /// divided by gradient_predivide_factor. The sum over a step is then as large for any number of leaves. It overflows at the same scale
-  /// as in DeepSpeed, which divides the loss of a micro-batch by the number of accumulation steps.
+  /// The largest number of counted items in a leaf: targets, or units of a preference objective.
+  std::int64_t max_counted() const {
+    return preference ? batch.micro_batch_size : batch.micro_batch_size * batch.sequence_length;
+  }
+  /// Divisor of the gradients of a leaf's loss sum before backward: max_counted(). In fp16 it is multiplied by the
+  /// number of leaves and divided by gradient_predivide_factor, so that the sum over a step has the same magnitude for
+  /// any number of leaves. It then overflows at the same scale as in DeepSpeed, which divides the loss of a micro-batch
+  /// by the number of accumulation steps.
   double grad_divisor() const;
 };
 
-/// Throws Error{"invalid_argument" or a more telling code} for values that cannot train, e.g. "too_many_ranks".
+/// Throws Error{"invalid_argument"}, or a more specific code such as "too_many_ranks", for an invalid configuration.
 void validate(const TrainerConfig& config);
 
-/// Returns the ZeRO core's options of the configuration. Throws as resolve_param_groups() does, for patterns that match
-/// nothing.
+/// Returns the options of the ZeRO core. Throws as resolve_param_groups() does, for patterns that match nothing.
 ZeroOptions zero_options(const TrainerConfig& config);
 
 }  // namespace zerofleet

@@ -63,7 +63,7 @@ export async function loadEngine(dir: string, threads: number): Promise<AnswerEn
     device: 'cpu',
     cache_tokens: Math.min(MAX_CONTEXT, model.max_position_embeddings),
     max_length: MAX_CONTEXT,
-    max_texts: 1,
+    max_sequences: 1,
   });
   try {
     const headerBytes = Number((await read(file, 0, 8)).readBigUInt64LE());

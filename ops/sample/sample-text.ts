@@ -8,7 +8,7 @@ import {
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
 } from '../../formats/models/documents.js';
-import { drawText } from '../../native/js/index.js';
+import { drawAnswer } from '../../native/js/index.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
 import { loadEngine } from './model-folder.js';
 
@@ -38,7 +38,7 @@ export async function sampleText(dir: string, options: SampleTextOptions): Promi
     const tokens = tokenizer.encodePrompt(prompt);
     const { vocab_size: num_tokens, end } = tokenizer;
     const end_tokens = end === null ? [] : [end];
-    const added = await drawText(engine, tokens, {
+    const added = await drawAnswer(engine, tokens, {
       ...rest,
       top_k,
       top_p,

@@ -26,6 +26,7 @@ const COMMANDS_OF = {
     'rotate_api_key',
     'touch_api_key',
   ],
+  edits: ['commit_edit'],
   integrations: ['claim_forwards', 'save_forward'],
   jobs: [
     'claim_attempt',

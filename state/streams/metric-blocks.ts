@@ -13,7 +13,7 @@ export interface SeqRange {
 }
 
 /** A value and the metric that has it. */
-export interface Extreme {
+interface Extreme {
   value: number;
   seq: number;
 }

@@ -209,6 +209,15 @@ t.test('checkpoints', async (t) => {
   });
   t.same((await readdir(folder)).length, 3);
   t.match(await zerofleet(['download', id, '-o', folder, '--json']), { out: /"format":null/ });
+  t.match(await zerofleet(['tensors', id]), { code: 0, out: /\np0 +10 +master, exp_avg, exp_avg_sq$/ });
+  const tensor = join(dir, 'p0.safetensors');
+  t.match(await zerofleet(['tensor', id, 'p0', '--state', 'exp_avg', '-o', tensor]), { code: 0 });
+  t.equal((await readFile(tensor)).readFloatLE((await readFile(tensor)).length - 4), 19, 'the last element');
+  t.match(await zerofleet(['set-tensor', id, 'p0', tensor, '--state', 'exp_avg']), {
+    code: 1,
+    err: /409 invalid_state.*pause it first/,
+  });
+  t.match(await zerofleet(['tensor', id, 'p1']), { code: 1, err: /404 tensor_not_found/ });
   t.match(await zerofleet(['download', id, '--format', 'safetensors']), {
     code: 1,
     err: /404 export_not_found/,

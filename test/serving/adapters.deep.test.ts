@@ -1,11 +1,14 @@
-/** Adapters of one base are answered by one host, each with the text that it has alone; uploaded ones as the checkpoints that they are from. */
+/**
+ * Adapters of one base are answered by one process, each with the text that it has alone; uploaded ones as the checkpoints
+ * that they are from.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { collect } from '../../clients/typescript/index.js';
 import type { ExportRequest, JobSpec } from '../../contracts/index.js';
 import { TINY_TOKENIZER, tarOf } from '../../formats/testing/models.js';
-import { modelHosts } from '../support/processes.js';
+import { modelProcesses } from '../support/processes.js';
 import { startStack } from '../support/stack.js';
 import { tinyJob } from '../support/zero-specs.js';
 
@@ -40,22 +43,22 @@ const request = { prompt: 'The fleet', max_tokens: 32, temperature: 0.9, logprob
 const ask = async (checkpoint: string, seed: number) =>
   (await client.samples.create(checkpoint, { ...request, seed })).choices;
 
-t.test('one host answers for the base and its adapters, each as if it were alone', async (t) => {
+t.test('one process answers for the base and its adapters, each as if it were alone', async (t) => {
   const asked = Array.from({ length: 30 }, (_, i) => [checkpoints[i % 3] ?? '', i % 5] as const);
   const together = await Promise.all(asked.map(([checkpoint, seed]) => ask(checkpoint, seed)));
-  const [host, ...others] = modelHosts(pid);
+  const [model_process, ...others] = modelProcesses(pid);
   t.strictSame(others, []);
   t.equal(new Set(together.slice(0, 3).map((choices) => choices[0]?.text)).size, 3);
-  process.kill(host ?? 0, 'SIGKILL');
+  process.kill(model_process ?? 0, 'SIGKILL');
   for (const [index, [checkpoint, seed]] of asked.slice(0, 15).entries()) {
     t.strictSame(await ask(checkpoint, seed), together[index]);
     t.strictSame(together[index + 15], together[index]);
   }
 });
 
-t.test('an adapter with magnitudes has a host of its own', async (t) => {
+t.test('an adapter with magnitudes has its own process', async (t) => {
   t.equal((await ask(whole, 1)).length, 1);
-  t.equal(modelHosts(pid).length, 2);
+  t.equal(modelProcesses(pid).length, 2);
 });
 
 /** Each byte is a token, as in the jobs. */

@@ -4,7 +4,7 @@ import { collect } from '../../clients/typescript/index.js';
 import type { Sample, SampleDelta } from '../../contracts/index.js';
 import { until } from '../../platform/testing/waiting.js';
 import { Cluster } from '../support/cluster.js';
-import { modelHosts } from '../support/processes.js';
+import { modelProcesses } from '../support/processes.js';
 import { tinyJob } from '../support/zero-specs.js';
 
 const STREAMS = 40;
@@ -45,7 +45,7 @@ t.test('streams of a killed worker go on with the same texts', async (t) => {
     read(client.samples.stream(checkpoint?.id ?? '', request(seed))),
   );
   await Promise.race(streams.map(({ begun }) => begun));
-  await until(() => modelHosts(lost.pid).length === 1);
+  await until(() => modelProcesses(lost.pid).length === 1);
   process.kill(lost.pid, 'SIGKILL');
   t.ok(
     streams.some(({ is_ended }) => !is_ended),
@@ -58,5 +58,5 @@ t.test('streams of a killed worker go on with the same texts', async (t) => {
     const again = await client.samples.create(checkpoint?.id ?? '', request(seed));
     t.strictSame(whole.choices, again.choices);
   }
-  t.equal(modelHosts(other.pid).length, 1);
+  t.equal(modelProcesses(other.pid).length, 1);
 });

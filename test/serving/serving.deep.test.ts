@@ -2,7 +2,7 @@
 import t from 'tap';
 import { collect } from '../../clients/typescript/index.js';
 import type { Sample, SampleDelta } from '../../contracts/index.js';
-import { modelHosts } from '../support/processes.js';
+import { modelProcesses } from '../support/processes.js';
 import { startStack } from '../support/stack.js';
 import { tinyJob } from '../support/zero-specs.js';
 
@@ -68,18 +68,18 @@ t.test('a prompt that is too long', async (t) => {
   await t.rejects(client.samples.create(checkpoint, { prompt }), { code: 'prompt_too_long' });
 });
 
-t.test('a host that is killed: the answer goes on with the same text', async (t) => {
+t.test('the process of a model is killed: the answer continues with the same text', async (t) => {
   const long = { ...request, max_tokens: 1_500 };
   const { whole: expected } = await read(client.samples.stream(checkpoint, long));
   const stream = client.samples.stream(checkpoint, long);
   const first = await stream.next();
-  const [host] = modelHosts(pid);
-  t.ok(host);
-  process.kill(host ?? 0, 'SIGKILL');
+  const [model_process] = modelProcesses(pid);
+  t.ok(model_process);
+  process.kill(model_process ?? 0, 'SIGKILL');
   const { texts, whole } = await read(stream);
   t.equal(`${(first.value as SampleDelta).text}${texts[0] ?? ''}`, expected.choices[0]?.text);
   t.strictSame(whole.choices, expected.choices);
-  t.not(modelHosts(pid)[0], host, 'another host answered');
+  t.not(modelProcesses(pid)[0], model_process, 'another process answered');
 });
 
 t.test(

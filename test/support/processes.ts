@@ -47,8 +47,8 @@ export function agentProcess(stackPid: number): ProcessInfo | undefined {
   return descendants(stackPid).find(({ command }) => /dist\/worker\/main\.js/.test(command));
 }
 
-/** Returns the ids of the processes below a stack that host models; tasks are among them. */
-export function modelHosts(stackPid: number): number[] {
+/** Returns the ids of the task processes below a stack, among which are those of models. */
+export function modelProcesses(stackPid: number): number[] {
   return descendants(stackPid)
     .filter(({ command }) => /task-process\/main\.js/.test(command))
     .map(({ pid }) => pid);

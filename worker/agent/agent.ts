@@ -20,8 +20,8 @@ export interface AgentOptions extends AgentDeps {
 }
 
 /**
- * The crash of a worker is no error of the job, and BullMQ never resets its stall count, so stalls must never fail a job. The attempt
- * counts the errors of the job itself.
+ * The crash of a worker is no error of the job, and BullMQ never resets its stall count, so stalls must never fail a
+ * job. The attempt counts the errors of the job itself.
  */
 const UNLIMITED_STALLS = 1_000_000_000;
 /** BullMQ waits for Redis before it closes. An unavailable Redis must not keep the agent alive. */
@@ -31,8 +31,8 @@ const MAX_DISCONNECT_MS = 1_000;
 const FINAL_WRITES_MS = 3_000;
 
 /**
- * Worker agent of one machine: takes attempts from its queue and runs their ranks as child processes. Its event loop only supervises; child
- * processes do all computation and bulk I/O.
+ * Worker agent of one machine: takes attempts from its queue and runs their ranks as child processes. Its event loop
+ * only supervises; child processes do all computation and bulk I/O.
  */
 export class Agent {
   readonly id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
@@ -62,7 +62,7 @@ export class Agent {
     );
     this.worker.on('error', (error) => log.warn({ err: error }, 'queue'));
     this.samples = new SampleServer(options, () => this.announcer.refresh());
-    this.announcer = new Announcer({ ...options, hosted_bytes: () => this.samples.hosted_bytes }, this.id);
+    this.announcer = new Announcer({ ...options, model_bytes: () => this.samples.model_bytes }, this.id);
     for (const gpus of [options.gpus, options.answer_gpus]) gpus?.onChange(() => this.announcer.refresh());
     options.processes.onChange(() => this.announcer.refresh());
     this.exports = new ExportServer(options);
@@ -76,8 +76,8 @@ export class Agent {
   }
 
   /**
-   * Drains the agent, as for a preemption or a deployment: takes no new work, lets every job save and returns it to the queue. Jobs that
-   * cannot save in time are abandoned and resume elsewhere from their last checkpoint. Idempotent.
+   * Drains the agent, as for a preemption or a deployment: takes no new work, lets every job save and returns it to the
+   * queue. Jobs that cannot save in time are abandoned and resume elsewhere from their last checkpoint. Idempotent.
    */
   close(notice: PreemptionNotice | null = null): Promise<void> {
     this.closed ??= this.drainAndClose(notice);

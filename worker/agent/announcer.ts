@@ -22,7 +22,7 @@ export interface AnnouncerOptions
   > {
   pool: string;
   /** Memory of models that answer requests. */
-  hosted_bytes(): number;
+  model_bytes(): number;
 }
 
 /** Delay after a failed announcement. */
@@ -89,8 +89,7 @@ export class Announcer {
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots, numerics, gpus, answer_gpus, processes, links, machine, hosted_bytes } =
-      this.options;
+    const { pool, slots, numerics, gpus, answer_gpus, processes, links, machine, model_bytes } = this.options;
     const { worker_id: id } = this;
     const { problem } = processes;
     return {
@@ -107,7 +106,7 @@ export class Announcer {
       numerics,
       gpus: gpus?.gpus ?? [],
       answer_gpus: answer_gpus?.gpus ?? [],
-      memory_bytes: Math.max(0, totalMemory() - hosted_bytes()),
+      memory_bytes: Math.max(0, totalMemory() - model_bytes()),
     };
   }
 }

@@ -13,16 +13,18 @@ export interface Compute {
   slots: number;
   /** Numerics fingerprint: ranks with the same fingerprint compute the same bits. */
   numerics: string | null;
-  /** Of the ranks; null on the CPU. */
+  /** GPUs of the ranks; null on the CPU. */
   gpus: GpuPool | null;
-  /** GPUs that answer in place of the CPU; null: none. */
+  /** GPUs for models that answer; null: models run on the CPU. */
   answer_gpus: GpuPool | null;
 }
 
-const LOOK_MS = 60_000;
+/** Time limit of an inspection. */
+const INSPECTION_MS = 60_000;
 
 /**
- * Inspects the machine in a child process. The agent never loads the native core, and a GPU that hangs must not block it.
+ * Inspects the machine in a child process. The agent never loads the native core, and a GPU that hangs must not block
+ * it.
  * @throws ZerofleetError `device_unavailable` if the driver fails or does not answer in time
  */
 export async function inspectMachineByTask(
@@ -30,8 +32,8 @@ export async function inspectMachineByTask(
   options: InspectOptions,
   { log, signal }: { log: Logger; signal?: AbortSignal },
 ): Promise<MachineReport> {
-  const late = AbortSignal.timeout(LOOK_MS);
-  const signals = AbortSignal.any(signal ? [late, signal] : [late]);
+  const timeout = AbortSignal.timeout(INSPECTION_MS);
+  const signals = AbortSignal.any(signal ? [timeout, signal] : [timeout]);
   try {
     return await runTask(
       processes,
@@ -39,17 +41,18 @@ export async function inspectMachineByTask(
       { signal: signals, session: null, log },
     );
   } catch (error) {
-    if (!late.aborted) throw error;
+    if (!timeout.aborted) throw error;
     throw new ZerofleetError(
       'device_unavailable',
-      `the GPU driver did not answer for ${LOOK_MS} ms: run nvidia-smi`,
+      `the GPU driver did not answer for ${INSPECTION_MS} ms: run nvidia-smi`,
     );
   }
 }
 
 /**
  * Selects the device of the ranks from ZEROFLEET_DEVICE and the machine's hardware.
- * @throws ZerofleetError `invalid_configuration`, `device_unavailable` if the requested device is missing; the message says what to check
+ * @throws ZerofleetError `invalid_configuration`, `device_unavailable` if the requested device is missing; the message
+ *   says what to check
  */
 export async function findCompute(
   config: Pick<Config, 'device' | 'slots' | 'answer_gpus'>,
@@ -57,17 +60,18 @@ export async function findCompute(
   log: Logger,
 ): Promise<Compute> {
   const { device } = config;
-  const wanted = device !== 'cpu';
-  const report = await inspectMachineByTask(processes, { gpus: wanted, cuda: wanted }, { log }).catch(
+  const uses_gpus = device !== 'cpu';
+  const report = await inspectMachineByTask(processes, { gpus: uses_gpus, cuda: uses_gpus }, { log }).catch(
     (error: unknown) => {
-      if (!wanted || !(error instanceof ZerofleetError) || error.code !== 'device_unavailable') throw error;
+      if (!uses_gpus || !(error instanceof ZerofleetError) || error.code !== 'device_unavailable')
+        throw error;
       throw new ZerofleetError(
         'device_unavailable',
         `${error.message}. With ZEROFLEET_DEVICE=cpu ranks would not need a GPU`,
       );
     },
   );
-  if (!wanted) return onCpu(config, report);
+  if (!uses_gpus) return onCpu(config, report);
   const missing = whyNoGpu(report);
   if (missing === null) return onGpus(config, report.gpus, log);
   if (device === 'cuda') throw new ZerofleetError('device_unavailable', `ZEROFLEET_DEVICE=cuda: ${missing}`);
@@ -76,9 +80,9 @@ export async function findCompute(
   return onCpu(config, report);
 }
 
-type Wanted = Pick<Config, 'slots' | 'answer_gpus'>;
+type DeviceConfig = Pick<Config, 'slots' | 'answer_gpus'>;
 
-function onCpu({ slots, answer_gpus }: Wanted, report: MachineReport): Compute {
+function onCpu({ slots, answer_gpus }: DeviceConfig, report: MachineReport): Compute {
   if (answer_gpus > 0)
     throw new ZerofleetError(
       'invalid_configuration',
@@ -97,8 +101,8 @@ function whyNoGpu({ has_cuda, gpus, num_cuda_devices, cuda_problem }: MachineRep
   return 'no GPU was found: check nvidia-smi, CUDA_VISIBLE_DEVICES and, in a container, whether GPUs are assigned to it';
 }
 
-/** The last GPUs answer. */
-function onGpus({ slots, answer_gpus }: Wanted, found: readonly MachineGpu[], log: Logger): Compute {
+/** The last GPUs are for models that answer, the others for ranks. */
+function onGpus({ slots, answer_gpus }: DeviceConfig, found: readonly MachineGpu[], log: Logger): Compute {
   const num_ranks = found.length - answer_gpus;
   if (num_ranks < (slots ?? 0))
     throw new ZerofleetError(
@@ -111,7 +115,7 @@ function onGpus({ slots, answer_gpus }: Wanted, found: readonly MachineGpu[], lo
       `ZEROFLEET_ANSWER_GPUS is ${answer_gpus} of ${found.length} GPUs, and ranks need at least one`,
     );
   const gpus = new GpuPool({ found: found.slice(0, num_ranks), limit: slots, log });
-  const answering = found.slice(num_ranks);
+  const serving_gpus = found.slice(num_ranks);
   const withheld = Object.keys(process.env).filter(isGpuVariable);
   if (withheld.length > 0)
     log.warn({ variables: withheld }, 'ranks do not have these variables: only ZEROFLEET_GPU_ENV sets them');
@@ -121,7 +125,7 @@ function onGpus({ slots, answer_gpus }: Wanted, found: readonly MachineGpu[], lo
       slots: gpus.slots,
       numerics: gpus.numerics,
       gpus,
-      answer_gpus: answering.length > 0 ? new GpuPool({ found: answering, limit: null, log }) : null,
+      answer_gpus: serving_gpus.length > 0 ? new GpuPool({ found: serving_gpus, limit: null, log }) : null,
     };
   const problems = gpus.gpus.map(({ uuid, problem }) => `${uuid}: ${problem}`).join('; ');
   throw new ZerofleetError('device_unavailable', `none of the ${num_ranks} GPUs can be used: ${problems}`);

@@ -179,7 +179,7 @@ t.test('a job without available credentials waits, with no error counted against
   await hasOnlyCredentialErrors(t, fleet, id);
 });
 
-t.test('a host of an uploaded model reads it in a session of the model', async (t) => {
+t.test('the process of an uploaded model reads it in a session of the model', async (t) => {
   const { fleet, sts, seen, agent } = await start(t);
   await agent();
   await fleet.store.putModel(testModel(MODEL));

@@ -80,13 +80,13 @@ t.test('exports', async (t) => {
     t.ok(names.has('config.json'));
     const state = fakeState(1, 4);
     for (const { index, name, shape } of fakeParamTable()) {
-      for (const [file_name, of] of STATES) {
+      for (const [file_name, state_name] of STATES) {
         const { bytes, file } = await open(`zero/${name}/${file_name}.pt`);
         const tensor = itemOf(file.value, 'param');
         if (!(tensor instanceof TorchTensor)) throw new Error('no tensor');
         t.strictSame(tensor.shape, shape);
         const { byte_begin, byte_end } = file.place(tensor);
-        t.ok(bytes.subarray(byte_begin, byte_end).equals(bytesOf(valuesOf(state, of, index))));
+        t.ok(bytes.subarray(byte_begin, byte_end).equals(bytesOf(valuesOf(state, state_name, index))));
       }
       const { file } = await open(`zero/${name}/step.pt`);
       t.equal(scalarOf(file, file.value), 4);
@@ -183,7 +183,9 @@ t.test('exports', async (t) => {
         {
           shape,
           step: 4,
-          sums: STATES.map(([, of]) => valuesOf(state, of, index).reduce((sum, x) => sum + x, 0)),
+          sums: STATES.map(([, state_name]) =>
+            valuesOf(state, state_name, index).reduce((sum, x) => sum + x, 0),
+          ),
         },
       ]);
       t.same(JSON.parse(stdout), { params: Object.fromEntries(expected), groups: 2, global_steps: 4 });

@@ -1,29 +1,35 @@
 import type { Job as QueueJob } from 'bullmq';
 import {
+  type EditPayload,
+  type EditReply,
   type ExportPayload,
   type ExportReply,
   exportQueueName,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { putExportRecord, readExportRecord } from '../../formats/checkpoint/export-record.js';
-import { exportName } from '../../formats/checkpoint/layout.js';
+import { editName, exportName } from '../../formats/checkpoint/layout.js';
 import { backoffMs, waitOrAbort } from '../../platform/process/retry.js';
 import { codeOf, isRetryable, toRankError } from '../shared/errors.js';
 import { putEventFile } from '../tasks/export/event-file.js';
 import { MAX_LOST_WORKERS } from './attempt/failure.js';
 import { withSession } from './credentials/sessions.js';
+import { makeEdit } from './edit/commit-edit.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
 import { runTask } from './supervisor/task-runner.js';
 
-/** Lets BullMQ restart exports of lost workers without limit; `answer` counts them. */
+/** Lets BullMQ restart exports of lost workers without limit; `handle` counts them. */
 const UNLIMITED_STALLS = 1_000_000_000;
 
+type Payload = ExportPayload | EditPayload;
+type Reply = ExportReply | EditReply;
+
 /**
- * Writes the exports of the pool's queue, one at a time, each in a child process. Two workers may write one export, when the first was
+ * Makes the exports and the changes of tensors of the pool's queue, one at a time, each in a child process. Two workers may write one export, when the first was
  * stopped and resumes. Both write the same bytes to the same keys, because a checkpoint never changes and the metrics of its steps were
  * reported long before a second worker begins, and the record that completes the export is created once. So no lease is needed.
  */
-export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
+export class ExportServer extends QueueServer<Payload, Reply> {
   constructor(options: QueueServerOptions) {
     super(options, exportQueueName(options.pool), {
       lockDuration: options.timing.lease_ms,
@@ -36,32 +42,32 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
    * Throws a retryable error after a backoff, so that the export is retried behind the other entries of the queue. The delay is spent here:
    * a delayed entry would depend on the clocks of two workers.
    */
-  protected async answer({
+  protected async handle({
     data,
     attemptsMade,
     stalledCounter,
-  }: Pick<QueueJob<ExportPayload>, 'data' | 'attemptsMade' | 'stalledCounter'>): Promise<ExportReply> {
+  }: Pick<QueueJob<Payload>, 'data' | 'attemptsMade' | 'stalledCounter'>): Promise<Reply> {
     const { timing, log } = this.options;
-    if (stalledCounter > MAX_LOST_WORKERS) return this.end(data, workersLost(stalledCounter));
+    if (stalledCounter > MAX_LOST_WORKERS) return this.end(data, failed(workersLost(stalledCounter)));
     try {
-      await this.write(data);
+      return await this.end(data, 'edit_id' in data ? await this.edit(data) : await this.write(data));
     } catch (error) {
       log.warn({ err: error, checkpoint: data.checkpoint.id }, 'export failed');
-      if (!isRetryable(error)) return this.end(data, removedCheckpoint(error, data));
+      if (!isRetryable(error)) return this.end(data, failed(removedCheckpoint(error, data)));
       await waitOrAbort(backoffMs(timing.storage, attemptsMade + 1), this.closing.signal);
       throw error;
     }
-    return this.end(data, null);
   }
 
-  private async end(payload: ExportPayload, error: unknown): Promise<ExportReply> {
+  private async end<R extends Reply>(payload: Payload, reply: R): Promise<R> {
     await this.releaseHold(payload);
-    return { error: error === null ? null : toRankError(error) };
+    return reply;
   }
 
   /** Releases the hold on the checkpoint. A hold that stays expires. */
-  private async releaseHold({ checkpoint, ...kind }: ExportPayload): Promise<void> {
-    const holder = exportName({ ...kind, checkpoint: checkpoint.id });
+  private async releaseHold(payload: Payload): Promise<void> {
+    const { checkpoint } = payload;
+    const holder = holderOf(payload);
     await this.options.store
       .letGoCheckpoint(checkpoint.id, holder)
       .catch((error: unknown) =>
@@ -69,9 +75,35 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
       );
   }
 
-  private async write({ job_id, checkpoint, prefix, ...kind }: ExportPayload): Promise<void> {
+  private async edit(payload: EditPayload): Promise<EditReply> {
     const { store, objects, object_store, processes, timing, log } = this.options;
-    if ((await readExportRecord(objects, prefix)) !== null) return;
+    const { checkpoint, tensor, tensor_state, values } = payload;
+    await store.holdCheckpoint(checkpoint.id, holderOf(payload));
+    const { signal } = this.closing;
+    const checkpoint_id = await makeEdit({ store, objects, timing }, payload, (job, directory) =>
+      withSession(this.options, job, { purpose: 'edit', signal }, (session) => {
+        const { prefix } = checkpoint;
+        const change = { tensor, tensor_state, values, retry: timing.storage };
+        const request = {
+          kind: 'edit',
+          object_store,
+          spec: job.spec,
+          checkpoint: prefix,
+          directory,
+          ...change,
+        } as const;
+        return runTask(processes, request, { signal, session, log });
+      }),
+    );
+    await objects
+      .delete([values.key])
+      .catch((error: unknown) => log.warn({ err: error, key: values.key }, 'values not removed'));
+    return { error: null, checkpoint_id };
+  }
+
+  private async write({ job_id, checkpoint, prefix, ...kind }: ExportPayload): Promise<ExportReply> {
+    const { store, objects, object_store, processes, timing, log } = this.options;
+    if ((await readExportRecord(objects, prefix)) !== null) return { error: null };
     // The API held the checkpoint for the time in the queue. An export without a record may still find its checkpoint.
     await store.holdCheckpoint(checkpoint.id, exportName({ ...kind, checkpoint: checkpoint.id }));
     const job = await store.getJob(job_id);
@@ -94,18 +126,31 @@ export class ExportServer extends QueueServer<ExportPayload, ExportReply> {
       ),
     );
     const { step } = checkpoint;
-    const more = tensorboard
+    const event_files = tensorboard
       ? await putEventFile({ store, objects }, job, { prefix, step }, timing.storage)
       : [];
-    const files = [...written.files, ...more];
+    const files = [...written.files, ...event_files];
     const record = { format_version: 1 as const, checkpoint_id: checkpoint.id, job_id, ...kind };
     await putExportRecord(objects, { ...record, ...written, files });
+    return { error: null };
   }
 }
 
+const failed = (error: unknown) => ({ error: toRankError(error) });
+
+function holderOf(payload: Payload): string {
+  if ('edit_id' in payload) return editName(payload.edit_id);
+  const { checkpoint, ...kind } = payload;
+  return exportName({ ...kind, checkpoint: checkpoint.id });
+}
+
 /** Reports a missing object as a removed checkpoint: retention may have removed it meanwhile. */
-function removedCheckpoint(error: unknown, { checkpoint, job_id }: ExportPayload): unknown {
+function removedCheckpoint(error: unknown, { checkpoint, job_id, ...payload }: Payload): unknown {
   if (codeOf(error) !== 'object_not_found') return error;
+  if ('edit_id' in payload) {
+    const message = `checkpoint ${checkpoint.id} or the values of ${payload.tensor} were removed before the change: send it again`;
+    return new ZerofleetError('checkpoint_not_found', message);
+  }
   const message =
     `checkpoint ${checkpoint.id} of job ${job_id} was removed before it was exported; export one that the job keeps, ` +
     'or let it keep more (checkpoint.keep)';

@@ -54,37 +54,41 @@ const under = (
     train: { ...spec.train, ...more, adapter },
   })) as (spec: Spec) => Spec;
 
-t.test('adapters over one model share its host, each as a variant', async (t) => {
+t.test('adapters over one model share its process, each as a variant', async (t) => {
   const store = storeOf(under({ model: 'base' }, LORA, { precision: 'fp32' }));
   const [first, second] = await Promise.all([
     placementOf(store, checkpoint('ckpt_1')),
     placementOf(store, checkpoint('ckpt_2')),
   ]);
-  t.equal(first.host_key, second.host_key);
+  t.equal(first.process_key, second.process_key);
   t.not(first.variant_key, second.variant_key);
   t.match(first, {
-    over: true,
+    is_adapter: true,
     weights: { base: { model: 'base' }, precision: 'fp32' },
     owner: { id: 'job' },
   });
-  t.strictSame(first.host_owner, { id: 'base' }, 'a session of the host reads the base and nothing else');
+  t.strictSame(
+    first.process_owner,
+    { id: 'base' },
+    'the session of the process reads the base and nothing else',
+  );
   t.match(first.source, { checkpoint: 'at/ckpt_1', weights: 'trained' });
   const [alone, lora] = await Promise.all([
     placementOf(store, model('base')),
     placementOf(store, model('lora')),
   ]);
-  t.equal(alone.host_key, lora.host_key);
-  t.match(alone, { over: false, adapter_bytes: 0, variant_key: 'base', owner: { id: 'base' } });
+  t.equal(alone.process_key, lora.process_key);
+  t.match(alone, { is_adapter: false, adapter_bytes: 0, variant_key: 'base', owner: { id: 'base' } });
   const { hidden_size, num_attention_heads, head_dim, num_hidden_layers } = (first.weights as ServedBase)
     .architecture;
   // In fp32, 4 rows of the inputs and 4 columns of the outputs of each q_proj.
   const numel = 4 * (hidden_size + num_attention_heads * head_dim);
   t.equal(first.adapter_bytes, 4 * numel * num_hidden_layers);
   t.match(lora, {
-    over: true,
+    is_adapter: true,
     variant_key: 'lora',
     owner: { id: 'lora', base: 'base' },
-    host_owner: { id: 'base' },
+    process_owner: { id: 'base' },
   });
 });
 
@@ -94,7 +98,7 @@ t.test('the precision and the quantization of the base are those of the training
       const changed = under({ model: 'base' }, LORA, more)(spec);
       return quantization ? { ...changed, model: { ...changed.model, quantization } } : changed;
     };
-    return (await placementOf(storeOf(change), checkpoint('ckpt_1'))).host_key;
+    return (await placementOf(storeOf(change), checkpoint('ckpt_1'))).process_key;
   };
   const keys = await Promise.all([
     key({ precision: 'bf16' }),
@@ -106,25 +110,33 @@ t.test('the precision and the quantization of the base are those of the training
 
 t.test('a checkpoint is the base of adapters that began with it', async (t) => {
   const base = await placementOf(storeOf(), checkpoint('ckpt_1'));
-  t.match(base, { over: false, weights: { base: { prefix: 'at/ckpt_1' } }, host_owner: { id: 'job' } });
+  t.match(base, {
+    is_adapter: false,
+    weights: { base: { prefix: 'at/ckpt_1' } },
+    process_owner: { id: 'job' },
+  });
   const change = under({ checkpoint: 'ckpt_1', job: 'other', prefix: 'at/ckpt_1' });
-  t.equal((await placementOf(storeOf(change), checkpoint('ckpt_9'))).host_key, base.host_key);
+  t.equal((await placementOf(storeOf(change), checkpoint('ckpt_9'))).process_key, base.process_key);
   const average = await placementOf(storeOf(), checkpoint('ckpt_1', 'ema'));
-  t.match(average, { over: false, weights: { checkpoint: 'at/ckpt_1', weights: 'ema' } });
-  t.not(average.host_key, base.host_key);
+  t.match(average, { is_adapter: false, weights: { checkpoint: 'at/ckpt_1', weights: 'ema' } });
+  t.not(average.process_key, base.process_key);
 });
 
-t.test('what changes more than products has a host of its own', async (t) => {
+t.test('an adapter that changes more than products has its own process', async (t) => {
   const alone = async (change: (spec: Spec) => Spec, adapter: object = {}) => {
     const of_job = await placementOf(storeOf(change), checkpoint('ckpt_1'));
-    t.match(of_job, { over: false, host_key: 'ckpt_1 trained', weights: { checkpoint: 'at/ckpt_1' } });
+    t.match(of_job, {
+      is_adapter: false,
+      process_key: 'ckpt_1 trained',
+      weights: { checkpoint: 'at/ckpt_1' },
+    });
     return placementOf(storeOf(undefined, adapter), model('lora'));
   };
   t.match(await alone(under({ model: 'base' }, { ...LORA, type: 'dora' }), { type: 'dora' }), {
-    over: false,
-    host_key: 'lora',
+    is_adapter: false,
+    process_key: 'lora',
     weights: { model: { id: 'lora' } },
-    host_owner: { id: 'lora', base: 'base' },
+    process_owner: { id: 'lora', base: 'base' },
   });
   await alone(under({ model: 'base' }, { ...LORA, modules_to_save: ['lm_head'] }));
   await alone(under({ seed: 1 }));
@@ -144,6 +156,6 @@ t.test('a source that was deleted meanwhile', async (t) => {
   t.match(await goneError(none, checkpoint), { code: 'checkpoint_not_found' });
   const removed = { ...none, findCheckpoint: async () => ({ job_id: 'job_1', checkpoint: null }) };
   t.match(await goneError(removed, checkpoint), { code: 'checkpoint_not_found' });
-  const there = { ...none, getModel: async () => testModel('mdl_1') };
-  t.equal(await goneError(there, { model_id: 'mdl_1' }), null, 'its error is another one');
+  const store = { ...none, getModel: async () => testModel('mdl_1') };
+  t.equal(await goneError(store, { model_id: 'mdl_1' }), null, 'the source exists');
 });

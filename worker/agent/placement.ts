@@ -8,26 +8,27 @@ import { elementBytes } from '../tasks/serve/memory.js';
 import { shapeOf } from '../tasks/serve/served-source.js';
 import type { SessionOwner } from './credentials/session-policy.js';
 
-/** Host and variant that answer a request. */
+/** Process and variant that answer a request. */
 export interface Placement {
-  /** Equal where one host can answer. */
-  host_key: string;
+  /** Requests with the same key share a process. */
+  process_key: string;
   weights: ServedBase | ServedSource;
-  /** Equal where a host has it once. */
+  /** Requests with the same key share a variant of the process. */
   variant_key: string;
   source: ServedSource;
   /** True if the adapter of the source is loaded over the weights. */
-  over: boolean;
-  /** Memory of this adapter; 0 without one. */
+  is_adapter: boolean;
+  /** Bytes of this adapter; 0 without one. */
   adapter_bytes: number;
-  /** Job or model of the source, and of the weights: their sessions read them. */
+  /** Job or model whose session reads the source. */
   owner: SessionOwner;
-  host_owner: SessionOwner;
+  /** Job or model whose session reads the weights. */
+  process_owner: SessionOwner;
 }
 
 /**
- * Finds the weights for a request. Adapters over one model share a host with each other and with the model, if they add to products and
- * change nothing else.
+ * Finds the weights for a request. Adapters that only add to products share one process with each other and with their
+ * model.
  * @throws ZerofleetError `checkpoint_not_found`, `model_not_found`; errors of the store
  */
 export async function placementOf(
@@ -36,18 +37,31 @@ export async function placementOf(
 ): Promise<Placement> {
   const { source, key, owner, base } =
     'model_id' in given
-      ? await uploaded(store, given.model_id)
-      : await ofCheckpoint(store, given, request.weights);
+      ? await findModel(store, given.model_id)
+      : await findCheckpoint(store, given, request.weights);
   const { architecture, precision } = shapeOf(source);
-  const over = architecture.adapter !== null;
-  const answer = { variant_key: key, source, over, owner };
-  if (base === null || (over && !standsBeside(architecture)))
-    return { ...answer, host_key: key, weights: source, over: false, adapter_bytes: 0, host_owner: owner };
+  const is_adapter = architecture.adapter !== null;
+  const variant = { variant_key: key, source, is_adapter, owner };
+  if (base === null || (is_adapter && !canShareModel(architecture)))
+    return {
+      ...variant,
+      process_key: key,
+      weights: source,
+      is_adapter: false,
+      adapter_bytes: 0,
+      process_owner: owner,
+    };
   const model = { ...architecture, adapter: null };
-  const host_key = documentHash({ base, model, precision });
+  const process_key = documentHash({ base, model, precision });
   const adapter_bytes = elementBytes(precision) * (numParams(architecture) - numParams(model));
-  const host_owner = 'model' in base ? { id: base.model } : owner;
-  return { ...answer, host_key, weights: { base, architecture, precision }, adapter_bytes, host_owner };
+  const process_owner = 'model' in base ? { id: base.model } : owner;
+  return {
+    ...variant,
+    process_key,
+    weights: { base, architecture, precision },
+    adapter_bytes,
+    process_owner,
+  };
 }
 
 function numParams(architecture: Architecture): number {
@@ -56,7 +70,7 @@ function numParams(architecture: Architecture): number {
 }
 
 /**
- * Returns the error of a request whose source was deleted after the request was accepted, or null.
+ * Returns the error of a request whose source was deleted after the request was accepted; otherwise null.
  * @throws errors of the store
  */
 export async function goneError(
@@ -80,11 +94,11 @@ interface Found {
   source: ServedSource;
   key: string;
   owner: SessionOwner;
-  /** The weights without adapters; null if they are not stored alone. */
+  /** Weights without the adapter; null if they are not stored separately. */
   base: StoredWeights | null;
 }
 
-async function uploaded(store: Pick<JobStore, 'getModel'>, id: string): Promise<Found> {
+async function findModel(store: Pick<JobStore, 'getModel'>, id: string): Promise<Found> {
   const model = await modelOf(store, id);
   const base_model = model.base === undefined ? null : await modelOf(store, model.base);
   return { source: { model, base_model }, key: id, owner: model, base: { model: model.base ?? id } };
@@ -96,7 +110,7 @@ async function modelOf(store: Pick<JobStore, 'getModel'>, id: string): Promise<M
   return model;
 }
 
-async function ofCheckpoint(
+async function findCheckpoint(
   store: Pick<JobStore, 'getJob'>,
   { job_id, checkpoint: { id, prefix } }: Exclude<SamplePayload['source'], { model_id: string }>,
   weights: SamplePayload['request']['weights'],
@@ -118,8 +132,8 @@ function baseOf({
   return 'model' in base ? { model: base.model } : { prefix: base.prefix };
 }
 
-/** The engine's rule for adapters beside others (native/model/layers/served_adapter.h). */
-function standsBeside(architecture: Architecture): boolean {
+/** True if the adapter can share its model with others: the rule of native/model/layers/served_adapter.h. */
+function canShareModel(architecture: Architecture): boolean {
   const { adapter } = architecture;
   if (adapter === null || adapter.type !== 'lora' || adapter.modules_to_save.length > 0) return false;
   return !modelParams(architecture).some(({ name, expert }) => expert !== null && /\.lora_[AB]\./.test(name));

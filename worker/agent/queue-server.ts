@@ -8,7 +8,7 @@ export interface QueueServerOptions extends AgentDeps {
   pool: string;
 }
 
-/** Answers the entries of a queue of the pool, one at a time unless `more` says otherwise. */
+/** Handles the entries of a queue of the pool, one at a time unless `more` says otherwise. */
 export abstract class QueueServer<Payload, Reply> {
   /** Aborted by `close`. */
   protected readonly closing = new AbortController();
@@ -19,7 +19,7 @@ export abstract class QueueServer<Payload, Reply> {
     queue: string,
     more: Partial<WorkerOptions> = {},
   ) {
-    this.worker = new Worker<Payload, Reply>(queue, (entry, token) => this.answer(entry, token), {
+    this.worker = new Worker<Payload, Reply>(queue, (entry, token) => this.handle(entry, token), {
       connection: redisOptions(options.redis_url, 'queue') as ConnectionOptions,
       prefix: REDIS_PREFIX,
       ...more,
@@ -28,7 +28,7 @@ export abstract class QueueServer<Payload, Reply> {
   }
 
   /** @param token of the entry's lock */
-  protected abstract answer(entry: QueueJob<Payload>, token?: string): Promise<Reply>;
+  protected abstract handle(entry: QueueJob<Payload>, token?: string): Promise<Reply>;
 
   /** Resolves when the server takes entries. */
   async ready(): Promise<void> {

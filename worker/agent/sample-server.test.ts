@@ -21,7 +21,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   t.teardown(() => fleet.close());
   let worker = await fleet.agent();
   const samples = new SampleClient(fleet);
-  const sample = (of: Checkpoint) => samples.ask(of);
+  const sample = (checkpoint: Checkpoint) => samples.ask(checkpoint);
   const trained = async (ranks: number, data: TestSpec['data'] = {}) => {
     const id = await fleet.submit({ steps: 12, every_steps: 6, ranks, data });
     await fleet.untilState(id, 'succeeded');

@@ -8,42 +8,43 @@ import type { AgentDeps } from './attempt/context.js';
 import type { JobSession } from './credentials/job-session.js';
 import { withSession } from './credentials/sessions.js';
 import type { GpuPool } from './gpus/gpu-pool.js';
-import { HostLost, type VariantRequest } from './hosted-model.js';
-import { type HostGpu, ModelHosts } from './model-hosts.js';
+import { ModelProcessLost, type VariantRequest } from './model-process.js';
+import { type ModelGpu, ModelRegistry } from './model-registry.js';
 import { goneError, type Placement, placementOf } from './placement.js';
 import { ReplyWriter } from './reporting/reply-writer.js';
 import { runTask, type TaskOptions } from './supervisor/task-runner.js';
 
-/** Requests that are answered at once; a host computes some of them, and the others wait in it. */
+/** Requests in progress; a model's process runs some of them, the others wait in it. */
 const PLACES = 256;
-/** Requests that are taken at once. */
+/** Requests taken from the pool in one call. */
 const BATCH = 16;
-/** Hosts that a request may lose. */
-const MAX_LOST_HOSTS = 2;
-/** Interval at which holds are renewed, requests that nobody waits for are ended, and models that nobody uses. */
+/** Number of lost processes after which a request fails. */
+const MAX_LOST_PROCESSES = 2;
+/** Interval at which holds are renewed, abandoned requests ended, and unused models unloaded. */
 const SWEEP_MS = 500;
 
-/** A request that is being answered. */
+/** A request in progress. */
 interface Entry {
   payload: SamplePayload;
-  /** Aborted when this worker must not answer it any more. */
+  /** Aborted when this worker must stop. */
   stop: AbortController;
   answered: Promise<void>;
 }
 
 export interface SampleServerOptions extends AgentDeps {
   pool: string;
-  /** GPUs that answer, and are no slots; null: the CPU answers. */
+  /** GPUs for models, which are not slots; null: models run on the CPU. */
   answer_gpus: GpuPool | null;
 }
 
 /**
- * Answers the pool's sample requests. A model is loaded at its first request into a process of its own, which answers all that come, and
- * ends when it was not used for a while. It uses no rank slots; its memory is missing in what the worker announces.
+ * Answers the pool's sample requests. The first request for a model starts a process that loads the model and answers
+ * all its requests. The process ends when the model is unused for a while. It occupies no slots, but the worker
+ * announces less memory.
  */
 export class SampleServer {
   private readonly id = randomUUID();
-  private readonly hosts: ModelHosts;
+  private readonly models: ModelRegistry;
   private readonly entries = new Map<string, Entry>();
   private readonly closing = new AbortController();
   private readonly watching = deferred<void>();
@@ -53,19 +54,19 @@ export class SampleServer {
 
   constructor(
     private readonly options: SampleServerOptions,
-    /** Called when `hosted_bytes` has changed. */
+    /** Called when `model_bytes` has changed. */
     onChange: () => void = () => undefined,
   ) {
     const { answer_gpus: gpus } = options;
     const { silence_ms } = options.timing;
-    this.hosts = new ModelHosts({ run: (...host) => this.serve(...host), gpus, silence_ms, onChange });
+    this.models = new ModelRegistry({ run: (...args) => this.serve(...args), gpus, silence_ms, onChange });
     this.taking = this.takeForever();
     this.sweeping = this.sweepForever();
   }
 
-  /** Memory of the machine that the loaded models take. */
-  get hosted_bytes(): number {
-    return this.hosts.cpu_bytes;
+  /** Main memory that the loaded models take. */
+  get model_bytes(): number {
+    return this.models.cpu_bytes;
   }
 
   /** Resolves when the server takes requests. */
@@ -73,12 +74,15 @@ export class SampleServer {
     await this.watching.promise;
   }
 
-  /** Returns requests in progress to the pool: another worker goes on, to the same texts. Waits for the job store. Idempotent. */
+  /**
+   * Returns requests in progress to the pool, where another worker completes the same answers. Waits for the job store.
+   * Idempotent.
+   */
   async close(): Promise<void> {
     this.closing.abort(new ZerofleetError('worker_draining', 'the worker is shutting down'));
     this.wake.abort();
     await Promise.all([this.taking, ...[...this.entries.values()].map(({ answered }) => answered)]);
-    await Promise.all([this.sweeping, this.hosts.close()]);
+    await Promise.all([this.sweeping, this.models.close()]);
   }
 
   /** Closes without waiting for the job store. */
@@ -93,16 +97,16 @@ export class SampleServer {
     while (!signal.aborted) {
       this.wake = new AbortController();
       const woken = this.wake.signal;
-      let more = false;
+      let may_have_more = false;
       try {
         // The subscription renews itself; it begins when the job store answers.
         unwatch ??= await store.watchSamples(pool, () => this.wake.abort());
         this.watching.resolve();
-        more = await this.take();
+        may_have_more = await this.take();
       } catch (error) {
         if (!signal.aborted) log.warn({ err: error }, 'sample requests not taken');
       }
-      if (!more && !signal.aborted) await waitOrAbort(timing.stalled_interval_ms, woken);
+      if (!may_have_more && !signal.aborted) await waitOrAbort(timing.stalled_interval_ms, woken);
     }
     await unwatch?.();
   }
@@ -125,7 +129,7 @@ export class SampleServer {
       const stop = new AbortController();
       const entry = { payload: sample.payload, stop, answered: Promise.resolve() };
       this.entries.set(sample.id, entry);
-      entry.answered = this.answer(sample, stop).finally(() => {
+      entry.answered = this.handle(sample, stop).finally(() => {
         this.entries.delete(sample.id);
         this.wake.abort();
       });
@@ -133,7 +137,7 @@ export class SampleServer {
     return taken.length === BATCH;
   }
 
-  private async answer(taken: TakenSample, stop: AbortController): Promise<void> {
+  private async handle(taken: TakenSample, stop: AbortController): Promise<void> {
     const { store, log } = this.options;
     const { id, payload } = taken;
     const onGone = () => stop.abort(new ZerofleetError('sample_timeout', 'nobody waits for the answer'));
@@ -141,48 +145,48 @@ export class SampleServer {
     const signal = AbortSignal.any([this.closing.signal, stop.signal]);
     try {
       try {
-        await reply.end({ ok: true, sample: await this.draw(taken, reply, signal) });
+        await reply.end({ ok: true, sample: await this.generate(taken, reply, signal) });
       } catch (error) {
         if (stop.signal.aborted) return;
-        // Another worker goes on, to the same text.
+        // Another worker completes the same answer.
         if (this.closing.signal.aborted) return await store.releaseSample(id, this.id);
         log.warn({ err: error, source: payload.source }, 'sample failed');
-        const gone = await goneError(store, payload.source).catch(() => null);
-        await reply.end({ ok: false, error: toRankError(gone ?? error) });
+        const source_error = await goneError(store, payload.source).catch(() => null);
+        await reply.end({ ok: false, error: toRankError(source_error ?? error) });
       }
     } catch (error) {
-      log.warn({ err: error, source: payload.source }, 'end of a sample not told');
+      log.warn({ err: error, source: payload.source }, 'end of a sample not delivered');
     }
   }
 
-  private async draw({ payload, is_late }: TakenSample, reply: ReplyWriter, signal: AbortSignal) {
+  private async generate({ payload, is_late }: TakenSample, reply: ReplyWriter, signal: AbortSignal) {
     if (is_late) throw new ZerofleetError('sample_timeout', 'the request waited for too long');
     for (let lost = 0; ; ) {
       const placement = await placementOf(this.options.store, payload);
-      const host = this.hosts.find(placement);
-      if (!host.has(placement.variant_key)) reply.tell('loading');
+      const model = this.models.find(placement);
+      if (!model.has(placement.variant_key)) reply.sendState('loading');
       const variant = { ...placement, withCredentials: this.credentialsOf(placement) };
       try {
-        return await host.withVariant(variant, signal, async (number) => {
-          reply.tell('answering');
+        return await model.withVariant(variant, signal, async (number) => {
+          reply.sendState('answering');
           const task = { variant: number, request: payload.request };
-          return host.answer(task, (deltas) => reply.add(deltas), signal);
+          return model.sample(task, (deltas) => reply.add(deltas), signal);
         });
       } catch (error) {
         signal.throwIfAborted();
-        if (wantsRoom(error) && (await this.hosts.makeRoom(host))) continue;
-        if (!(error instanceof HostLost)) throw error;
-        if (lost++ === MAX_LOST_HOSTS)
-          throw new ZerofleetError('rank_lost', `the host of the model was lost: ${error.cause}`);
+        if (needsRoom(error) && (await this.models.makeRoom(model))) continue;
+        if (!(error instanceof ModelProcessLost)) throw error;
+        if (lost++ === MAX_LOST_PROCESSES)
+          throw new ZerofleetError('rank_lost', `the process of the model was lost: ${error.cause}`);
       }
     }
   }
 
   private serve(
-    { weights, host_owner }: Placement,
-    gpu: HostGpu | null,
+    { weights, process_owner }: Placement,
+    gpu: ModelGpu | null,
     signal: AbortSignal,
-    host: NonNullable<TaskOptions['host']>,
+    serving: NonNullable<TaskOptions['serving']>,
   ): Promise<never> {
     const { object_store, processes, threads_per_rank, timing, log } = this.options;
     const run = (session: JobSession | null) =>
@@ -197,12 +201,14 @@ export class SampleServer {
           heartbeat_ms: timing.heartbeat_ms,
           retry: timing.storage,
         },
-        { signal, session, gpu: gpu?.uuid ?? null, log, host },
+        { signal, session, gpu: gpu?.uuid ?? null, log, serving },
       );
-    return withSession(this.options, host_owner, { purpose: 'sample', signal }, run);
+    return withSession(this.options, process_owner, { purpose: 'sample', signal }, run);
   }
 
-  /** Only a host of a base under adapters needs credentials for each variant; another one has those of its source. */
+  /**
+   * A process with a shared base needs credentials per variant. Any other process has the session of its only source.
+   */
   private credentialsOf({ weights, owner }: Placement): VariantRequest['withCredentials'] {
     const { signal } = this.closing;
     if (!('base' in weights)) return (use) => use(null);
@@ -216,12 +222,12 @@ export class SampleServer {
     const { timing } = this.options;
     while (!this.closing.signal.aborted) {
       await waitOrAbort(Math.min(SWEEP_MS, timing.lease_ms / 3), this.closing.signal);
-      this.hosts.unloadUnused(timing.model_idle_ms);
+      this.models.unloadUnused(timing.model_idle_ms);
       await this.renew();
     }
   }
 
-  /** Renews the holds, and ends requests that nobody waits for. */
+  /** Renews the holds, and ends abandoned requests. */
   private async renew(): Promise<void> {
     const { store, pool, timing, log } = this.options;
     try {
@@ -233,6 +239,6 @@ export class SampleServer {
   }
 }
 
-function wantsRoom(error: unknown): boolean {
+function needsRoom(error: unknown): boolean {
   return error instanceof ZerofleetError && error.code === 'model_memory_in_use';
 }

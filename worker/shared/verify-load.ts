@@ -1,12 +1,10 @@
 import { crc32c } from '@node-rs/crc32';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RangeChecksum } from '../../contracts/rank-protocol.js';
-import { CHUNK_BYTES, crcOfChunk, hexCrc, type ManifestShard } from '../../formats/checkpoint/manifest.js';
+import { CHUNK_BYTES, crcOfChunk, hexCrc } from '../../formats/checkpoint/manifest.js';
+import type { ChecksummedFile } from '../../formats/checkpoint/verified-chunks.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { combineCrc32c } from './crc-combine.js';
-
-/** File with its expected checksums. */
-export type ChecksummedFile = Pick<ManifestShard, 'file' | 'bytes' | 'crc32c'>;
 
 /**
  * Checks the ranges that the ranks read: their checksums, combined in order, must equal those of the complete chunks. Bytes of these chunks

@@ -1,4 +1,5 @@
 import type {
+  EditPayload,
   ExportPayload,
   GeneratedText,
   JobExport,
@@ -14,6 +15,7 @@ import type {
   RetryPolicy,
   SessionCredentials,
 } from '../../contracts/rank-protocol.js';
+import type { Manifest } from '../../formats/checkpoint/manifest.js';
 import type { Architecture } from '../../job-document/index.js';
 import type { PreparedTokens, TokenRequest } from './data/prepare-tokens.js';
 import type { InspectOptions, MachineReport } from './inspect-machine.js';
@@ -23,14 +25,17 @@ export type TaskRequest =
   | ({ kind: 'inspect_machine' } & InspectOptions)
   | ({ kind: 'prepare_data'; object_store: ObjectStoreLocation } & TokenRequest)
   | {
-      /** Answers `HostInput`s with a model until it is killed. */
+      /** Serves a model: handles `ServeInput`s until the process is killed. */
       kind: 'serve';
       object_store: ObjectStoreLocation;
       weights: ServedSource | ServedBase;
       threads: number;
-      /** Bytes of the GPU that the model may take, now and without others; null: it is on the CPU. */
+      /**
+       * Bytes of the GPU that the model may take: now, and if no other model were loaded; null: the model is on the
+       * CPU.
+       */
       gpu: { free_bytes: number; total_bytes: number } | null;
-      /** Interval of its `alive` messages. */
+      /** Interval of the `alive` messages. */
       heartbeat_ms: number;
       retry: RetryPolicy;
     }
@@ -46,9 +51,20 @@ export type TaskRequest =
       /** Key of the folder to write. */
       prefix: string;
       retry: RetryPolicy;
-    };
+    }
+  | ({
+      /** Writes a checkpoint with another value of a tensor, but its manifest. */
+      kind: 'edit';
+      object_store: ObjectStoreLocation;
+      spec: ResolvedJobSpec;
+      /** Key of the directory of the old checkpoint. */
+      checkpoint: string;
+      /** Key of the new directory. */
+      directory: string;
+      retry: RetryPolicy;
+    } & Pick<EditPayload, 'tensor' | 'tensor_state' | 'values'>);
 
-/** A checkpoint with the document of its job, or an uploaded model. Either may have an adapter. */
+/** A checkpoint with the document of its job, or an uploaded model. Both may have an adapter. */
 export type ServedSource =
   | {
       spec: ResolvedJobSpec;
@@ -58,64 +74,72 @@ export type ServedSource =
     }
   | {
       model: Model;
-      /** The model that an uploaded adapter is over; null: `model` is whole. */
+      /** Base of an uploaded adapter; null: `model` is a whole model. */
       base_model: Model | null;
     };
 
 /** Id of an uploaded model, or key of a checkpoint's directory. */
 export type StoredWeights = { model: string } | { prefix: string };
 
-/** Weights under adapters that are loaded apart, as their trainings see them. */
+/** Base weights for adapters that are loaded separately, with the values that their trainings compute with. */
 export interface ServedBase {
   base: StoredWeights;
-  /** With the adapter of one of them. */
+  /** Includes the adapter of one of them. */
   architecture: Architecture;
   precision: ResolvedJobSpec['train']['precision'];
 }
 
-/** Messages of an agent to a host of a model. A variant is what answers: the model of the host, or an adapter over it. */
-export type HostInput =
+/**
+ * Messages of an agent to the process of a model. A variant is the model of the process, or an adapter over it, with a
+ * tokenizer.
+ */
+export type ServeInput =
   | {
-      kind: 'variant';
-      /** Not used before. */
+      kind: 'load_variant';
+      /** Number of the variant; never reused. */
       variant: number;
       source: ServedSource;
-      /** Whether the adapter of the source is loaded over the model. */
-      over: boolean;
-      /** To read the source with; null: those of the host. */
+      /** True if the adapter of the source is loaded over the model. */
+      is_adapter: boolean;
+      /** Credentials that read the source; null: those of the process. */
       credentials: SessionCredentials | null;
     }
-  | { kind: 'forget'; variant: number }
-  /** To a variant that was loaded. */
-  | { kind: 'answer'; id: number; variant: number; request: SampleTask }
-  /** Forgets a request; an unknown one is ignored. */
+  | { kind: 'unload_variant'; variant: number }
+  /** A request to a loaded variant. */
+  | { kind: 'sample'; id: number; variant: number; request: SampleTask }
+  /** Drops a request. Unknown ids are ignored. */
   | { kind: 'cancel'; id: number };
 
 /**
- * Messages of a host of a model. `alive`: its event loop runs. `allocated`, `loaded`: the model has its memory, then its weights. `variant`,
- * `no_variant`, `forgotten`: a variant was loaded, could not be, or has released its memory. The others are about one request. Bytes are
- * those on the device.
+ * Messages of the process of a model. `alive`: its event loop runs. `allocated`, `loaded`: the model has its memory,
+ * then its weights. `variant_unloaded`: the variant has released its memory. `deltas`, `done`, `failed`: progress and
+ * end of one request. Bytes are those on the device.
  */
-export type HostMessage =
-  | { host: 'alive' }
-  | { host: 'allocated'; bytes: number }
-  | { host: 'loaded'; bytes: number }
-  | { host: 'variant'; variant: number; bytes: number }
-  | { host: 'no_variant'; variant: number; error: RankError }
-  | { host: 'forgotten'; variant: number }
-  | { host: 'deltas'; id: number; deltas: PlacedDelta[] }
-  | { host: 'done'; id: number; sample: GeneratedText }
-  | { host: 'failed'; id: number; error: RankError };
+export type ServeMessage =
+  | { event: 'alive' }
+  | { event: 'allocated'; bytes: number }
+  | { event: 'loaded'; bytes: number }
+  | { event: 'variant_loaded'; variant: number; bytes: number }
+  | { event: 'variant_failed'; variant: number; error: RankError }
+  | { event: 'variant_unloaded'; variant: number }
+  | { event: 'deltas'; id: number; deltas: PlacedDelta[] }
+  | { event: 'done'; id: number; sample: GeneratedText }
+  | { event: 'failed'; id: number; error: RankError };
 
-/** Messages of an agent to a task: credentials if it has a session, the request, then renewed credentials and input. */
-export type TaskInput = TaskRequest | CredentialsMessage | { kind: 'host'; input: HostInput };
+/**
+ * Messages of an agent to a task: credentials if the task has a session, the request, then renewed credentials and
+ * input.
+ */
+export type TaskInput = TaskRequest | CredentialsMessage | { kind: 'serve_input'; input: ServeInput };
 
 export interface TaskResults {
   inspect_machine: MachineReport;
   prepare_data: PreparedTokens;
   /** The written folder. */
   export: Omit<JobExport, 'checkpoint_id' | 'step'>;
-  /** It ends with its process. */
+  /** The written shards, and the digest of the new state. */
+  edit: Pick<Manifest, 'shards' | 'state_digest'>;
+  /** Has no result: it ends with its process. */
   serve: never;
 }
 
@@ -125,8 +149,8 @@ export interface TaskProgress {
   total_bytes: number;
 }
 
-/** Messages of a task: progress, or those of a host, any number of times, then the reply. */
-export type TaskMessage = { progress: TaskProgress } | HostMessage | TaskReply;
+/** Messages of a task: any number of progress or serve messages, then the reply. */
+export type TaskMessage = { progress: TaskProgress } | ServeMessage | TaskReply;
 
 export type TaskReply =
   | { ok: true; result: TaskResults[keyof TaskResults] }

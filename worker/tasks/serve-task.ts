@@ -3,22 +3,22 @@ import { toRankError } from '../shared/errors.js';
 import type { NativeCore } from '../shared/native/adapter.js';
 import { Milestones } from './milestones.js';
 import type { TaskInput, TaskMessage, TaskReply, TaskRequest, TaskResults } from './protocol.js';
-import { HostInputs } from './serve/host-inputs.js';
+import { ServeInputs } from './serve/serve-inputs.js';
 
 /** Runs the task that the agent sends, replies and exits. Exits as well when the agent is gone. */
 export function serveTask(core: NativeCore): void {
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   let credentials: SessionCredentials | null = null;
-  const inputs = new HostInputs();
+  const inputs = new ServeInputs();
   process.on('message', (message) => {
     const input = message as TaskInput;
     if (input.kind === 'credentials') {
       credentials = input.credentials;
       return;
     }
-    if (input.kind === 'host') return inputs.push(input.input);
+    if (input.kind === 'serve_input') return inputs.push(input.input);
     const first = credentials;
-    void answer(input, core, first && (() => credentials ?? first), inputs).then((reply) => {
+    void replyTo(input, core, first && (() => credentials ?? first), inputs).then((reply) => {
       // The channel may close only after the reply was sent.
       process.send?.(reply, undefined, undefined, () => process.exit(0));
     });
@@ -27,11 +27,11 @@ export function serveTask(core: NativeCore): void {
 
 type Credentials = (() => SessionCredentials) | null;
 
-async function answer(
+async function replyTo(
   request: TaskRequest,
   core: NativeCore,
   credentials: Credentials,
-  inputs: HostInputs,
+  inputs: ServeInputs,
 ): Promise<TaskReply> {
   try {
     // A busy or stopped process does not notice the end of its agent by its channel.
@@ -48,12 +48,14 @@ const EXPORTS = {
   deepspeed_universal: async () => (await import('./export/export-universal.js')).exportUniversal,
 } as const;
 
-/** Performs a task. A process has one task, so it loads no other's modules: loading all takes longer than many tasks do. */
+/**
+ * Performs a task. A process has one task, so it loads no other's modules: loading all takes longer than many tasks do.
+ */
 async function perform(
   request: TaskRequest,
   core: NativeCore,
   credentials: Credentials,
-  inputs: HostInputs,
+  inputs: ServeInputs,
 ): Promise<TaskResults[TaskRequest['kind']]> {
   if (request.kind === 'inspect_machine') {
     const { inspectMachine } = await import('./inspect-machine.js');
@@ -71,6 +73,10 @@ async function perform(
       case 'serve': {
         const { serveModel } = await import('./serve/serve-model.js');
         return await serveModel(objects, core, request, inputs);
+      }
+      case 'edit': {
+        const { editCheckpoint } = await import('./edit/edit-checkpoint.js');
+        return await editCheckpoint(objects, core, request);
       }
       case 'export': {
         const exportAs = await EXPORTS[request.format]();

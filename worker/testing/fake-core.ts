@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { AnswerOptions, CoreEngine, DrawnToken, Gpu, NativeCore } from '../shared/native/adapter.js';
+import type { CoreEngine, DrawnToken, Gpu, NativeCore, SequenceOptions } from '../shared/native/adapter.js';
 import { visible } from '../tasks/inspect-machine.js';
-import { FAKE_SHARDING, fakeParamTable, fakeStateNames } from './fake-state.js';
+import { FAKE_SHARDING, fakeDigest, fakeParamTable, fakeStateNames } from './fake-state.js';
 import { type FakeBehaviour, FakeTrainer } from './fake-trainer.js';
 
 /**
- * Core for tests of everything around the core: its state is that of fake-state.ts, and the ranks agree on the flags of each step over the
- * rendezvous channel. Its training is meaningless; a wrong byte anywhere changes the digest.
+ * Core for tests of everything around the core: its state is that of fake-state.ts, and the ranks agree on the flags of
+ * each step over the rendezvous channel. Its training is meaningless; a wrong byte anywhere changes the digest.
  */
 export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
   return {
@@ -35,6 +35,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
       throw new Error('the fake model has no adapters');
     },
     quantizedValues: (_, fp32) => fp32,
+    digestValues: fakeDigest,
     mergeAdapter: () => {
       throw new Error('the fake model has no adapters');
     },
@@ -86,14 +87,14 @@ class FakeEngine implements CoreEngine {
   readonly num_bytes = 1;
   private readonly hash = createHash('sha256');
   private readonly adapters = new Map<number, Uint8Array[]>();
-  private readonly texts = new Map<number, { options: AnswerOptions; num_drawn: number }>();
+  private readonly texts = new Map<number, { options: SequenceOptions; num_drawn: number }>();
 
   setParam(index: number, begin: number, fp32: Uint8Array): void {
     if (begin === 0) this.hash.update(`${index}:`);
     this.hash.update(fp32);
   }
 
-  add(id: number, _prompt: readonly number[], options: AnswerOptions): void {
+  add(id: number, _prompt: readonly number[], options: SequenceOptions): void {
     this.texts.set(id, { options, num_drawn: 0 });
   }
 

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Restore, StateName } from '../../contracts/rank-protocol.js';
 import { STATE_NAMES } from '../../contracts/state-records.js';
+import { sumDigests } from '../../formats/checkpoint/digest.js';
 import { ShardContents } from '../../formats/checkpoint/shard-contents.js';
 import type { ParamInfo, Slice, TrainerConfig } from '../shared/native/adapter.js';
 
@@ -137,17 +138,27 @@ interface FakeOwner {
 }
 
 export function digestOf(state: FakeState, training: FakeTraining, owner: FakeOwner): string {
-  let sum = 0n;
+  const parts: string[] = [];
   for (const { param, begin, end } of ownedSlices(training, owner)) {
-    for (const name of statesOf(training, param)) {
-      for (let at = begin; at < end; at += FAKE_BLOCK) {
-        const block = valuesOf(state, name, param).subarray(at, Math.min(end, at + FAKE_BLOCK));
-        const hash = createHash('md5').update(`${name}/${param}/${at}/`).update(bytesOf(block)).digest('hex');
-        sum += BigInt(`0x${hash}`);
-      }
-    }
+    const first_block = (fakeParamTable()[param]?.first_block ?? 0) + begin / FAKE_BLOCK;
+    for (const name of statesOf(training, param))
+      parts.push(fakeDigest(name, first_block, bytesOf(valuesOf(state, name, param).subarray(begin, end))));
   }
-  return (sum % 2n ** 128n).toString(16).padStart(32, '0');
+  return sumDigests(parts);
+}
+
+/** Digest of values from a block on. */
+export function fakeDigest(state: StateName, first_block: number, values: Uint8Array): string {
+  const block_bytes = FAKE_BLOCK * Float32Array.BYTES_PER_ELEMENT;
+  const parts: string[] = [];
+  for (let at = 0; at < values.length; at += block_bytes)
+    parts.push(
+      createHash('md5')
+        .update(`${state}/${first_block + at / block_bytes}/`)
+        .update(values.subarray(at, at + block_bytes))
+        .digest('hex'),
+    );
+  return sumDigests(parts);
 }
 
 export function valuesOf(state: FakeState, name: StateName, param: number): Float32Array {

@@ -13,7 +13,7 @@ import type { Fleet } from './fleet.js';
 const REQUEST = { ...SAMPLE_TASK, max_tokens: 64 };
 
 /** A checkpoint, or an uploaded model. */
-type SampleOf = Checkpoint | { model_id: string };
+type Source = Checkpoint | { model_id: string };
 
 /** Asks a fleet's workers for samples, as the API does. */
 export class SampleClient {
@@ -26,22 +26,24 @@ export class SampleClient {
 
   /** @param wait_ms time until the request expires */
   async ask(
-    of: SampleOf,
+    source: Source,
     request: Partial<SamplePayload['request']> = {},
     wait_ms = 240_000,
   ): Promise<SampleReply> {
-    return this.reply(await this.add(of, request, wait_ms));
+    return this.reply(await this.add(source, request, wait_ms));
   }
 
   /** Adds a request and does not wait for its answer. @returns its id */
   async add(
-    of: SampleOf,
+    source: Source,
     request: Partial<SamplePayload['request']> = {},
     wait_ms = 240_000,
   ): Promise<string> {
     const id = randomUUID();
-    const source =
-      'model_id' in of ? of : { job_id: of.job_id, checkpoint: { id: of.id, prefix: of.prefix } };
+    const payload_source =
+      'model_id' in source
+        ? source
+        : { job_id: source.job_id, checkpoint: { id: source.id, prefix: source.prefix } };
     this.messages.set(id, []);
     await this.fleet.store.requestSample({
       id,
@@ -50,8 +52,8 @@ export class SampleClient {
       named: false,
       payload: {
         project: 'default',
-        model: 'model_id' in of ? of.model_id : of.id,
-        source,
+        model: 'model_id' in source ? source.model_id : source.id,
+        source: payload_source,
         request: { ...REQUEST, ...request },
       },
       wait_ms,
@@ -70,7 +72,10 @@ export class SampleClient {
     if (end === undefined || !('end' in end)) throw new Error('a message follows the end');
     if (!end.end.ok) return end.end;
     const deltas = messages.flatMap((message) => ('deltas' in message ? message.deltas : []));
-    const choices = end.end.sample.choices.map((choice) => ({ ...choice, ...toldOf(deltas, choice.index) }));
+    const choices = end.end.sample.choices.map((choice) => ({
+      ...choice,
+      ...contentOf(deltas, choice.index),
+    }));
     return { ok: true, sample: { ...end.end.sample, choices } };
   }
 
@@ -92,13 +97,13 @@ export class SampleClient {
   }
 }
 
-/** What all deltas of a choice tell; the last worker tells everything again. */
-function toldOf(deltas: readonly PlacedDelta[], index: number) {
-  let told = { text: '', logprobs: [] as PlacedDelta['logprobs'] };
+/** Joins the deltas of a choice. A worker that takes over repeats them from the start. */
+function contentOf(deltas: readonly PlacedDelta[], index: number) {
+  let content = { text: '', logprobs: [] as PlacedDelta['logprobs'] };
   for (const delta of deltas.filter((one) => one.index === index))
-    told = {
-      text: told.text.slice(0, delta.text_at) + delta.text,
-      logprobs: [...told.logprobs.slice(0, delta.logprobs_at), ...delta.logprobs],
+    content = {
+      text: content.text.slice(0, delta.text_at) + delta.text,
+      logprobs: [...content.logprobs.slice(0, delta.logprobs_at), ...delta.logprobs],
     };
-  return told;
+  return content;
 }

@@ -15,7 +15,7 @@ import { startTestStack } from '../../testing/stack.js';
 
 const reads: 'changes nothing' = 'changes nothing';
 /**
- * Sending a part of an upload again replaces it, so its key need not be stored for seven days. A lost answer of a sign-in is replaced by
+ * Sending a part of an upload or the values of a tensor again changes nothing more, so its key need not be stored for seven days. A lost answer of a sign-in is replaced by
  * another code or session, and a session that has ended stays so.
  */
 const unkeyed: 'takes no key' = 'takes no key';
@@ -39,6 +39,10 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   createDownloadUrls: reads,
   createUploadUrls: reads,
   listCheckpointExports: reads,
+  listCheckpointTensors: reads,
+  getCheckpointTensor: reads,
+  putCheckpointTensor: unkeyed,
+  getTensorEdit: reads,
   verifyCheckpoint: reads,
   sampleCheckpoint: reads,
   sampleModel: reads,

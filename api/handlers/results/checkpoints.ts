@@ -1,7 +1,7 @@
 import { forkDocument } from '../../../clients/typescript/fork-document.js';
 import type { Checkpoint, CheckpointVerdict, JobSpec } from '../../../contracts/index.js';
 import { pinKey } from '../../../formats/checkpoint/layout.js';
-import { checkpointNotFound, findJob, findKept, found } from '../../access/found.js';
+import { checkpointNotFound, findCheckpoint, findJob, found } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { deleteCheckpoint as remove } from '../../jobs/deletions.js';
 import { readySpec } from '../../jobs/ready-spec.js';
@@ -21,7 +21,7 @@ export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
   const source = await findJob(store, request.params.job_id);
   const { from_checkpoint = source.latest_checkpoint?.id, overrides = {} } = request.body;
   if (from_checkpoint === undefined) throw checkpointNotFound(`${source.id} has no checkpoint yet`);
-  const checkpoint = await findKept(store, from_checkpoint);
+  const checkpoint = await findCheckpoint(store, from_checkpoint);
   if (checkpoint.job_id !== source.id)
     throw checkpointNotFound(`${checkpoint.id} is not a checkpoint of ${source.id}`);
   const document = forkDocument(source.spec, checkpoint, overrides);
@@ -34,7 +34,7 @@ export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
 };
 
 export const getCheckpoint: OperationHandler<'getCheckpoint'> = (request): Promise<Checkpoint> =>
-  findKept(request.records, request.params.checkpoint_id);
+  findCheckpoint(request.records, request.params.checkpoint_id);
 
 export const updateCheckpoint: OperationHandler<'updateCheckpoint'> = async (request) => {
   const { checkpoint_id: id } = request.params;
@@ -59,5 +59,5 @@ export const verifyCheckpoint: OperationHandler<'verifyCheckpoint'> = async (
 ): Promise<CheckpointVerdict> => {
   const { objects } = request.server.services;
   const { records: store } = request;
-  return verify(objects, await findKept(store, request.params.checkpoint_id));
+  return verify(objects, await findCheckpoint(store, request.params.checkpoint_id));
 };

@@ -137,7 +137,8 @@ async function sizeOf(file: string): Promise<number> {
   return found.size;
 }
 
-const streamOf = (file: string) => Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>;
+export const streamOf = (file: string) =>
+  Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>;
 
 function formatOf(file: string): Dataset['format'] {
   if (/\.(jsonl|ndjson)$/i.test(file)) return 'jsonl';

@@ -899,6 +899,84 @@ class CheckpointsOperations(Resource):
             body={**body, "stream": True},
         )
 
+    def list_tensors(
+        self,
+        checkpoint_id: schemas.CheckpointId,
+        *,
+        after: Optional[schemas.TensorName] = None,
+        limit: Optional[int] = None,
+    ) -> Iterator[schemas.CheckpointTensor]:
+        """One page of the parameters, in the order of the model, with the fp32 states that the
+        checkpoint has of each one."""
+        return self._http.pages(
+            f"/v1/checkpoints/{quoted(checkpoint_id)}/tensors",
+            query={
+                "after": after,
+                "limit": limit,
+            },
+        )
+
+    def get_tensor(
+        self,
+        checkpoint_id: schemas.CheckpointId,
+        name: schemas.TensorName,
+        *,
+        state: Optional[schemas.TensorState] = None,
+    ) -> ByteStream:
+        """The whole tensor in fp32, assembled from the shards of all ranks, as a safetensors file
+        with one tensor of the parameter's name and shape. Each byte is verified. Like a download,
+        the request keeps the checkpoint from the retention rule for an hour. A project can read
+        four tensors at a time (`rate_limited`)."""
+        return self._http.open(
+            "GET",
+            f"/v1/checkpoints/{quoted(checkpoint_id)}/tensors/{quoted(name)}",
+            query={
+                "state": state,
+            },
+        )
+
+    def put_tensor(
+        self,
+        checkpoint_id: schemas.CheckpointId,
+        name: schemas.TensorName,
+        content: Content,
+        *,
+        state: Optional[schemas.TensorState] = None,
+        content_type: str = "application/octet-stream",
+    ) -> schemas.TensorEdit:
+        """Makes a new checkpoint of the same step in which this state of the parameter has the
+        values of the body: a safetensors file as `GET` answers, with one fp32 tensor of the same
+        name and shape. The old checkpoint stays as it is; `made_from` of the new one names it. The
+        checkpoint must be the newest of a job that is paused or has ended, and the new one takes
+        its place: the job continues from it when it is resumed or retried, and a fork begins with
+        it. The values are checked while they arrive. Then a worker of the job's pool writes the
+        checkpoint in the background: poll `GET /v1/checkpoints/{checkpoint_id}/edits/{edit_id}`. A
+        repeated request with the same values changes nothing while the change is in progress or
+        complete, and retries a failed one."""
+        answer: schemas.TensorEdit = self._http.json(
+            "PUT",
+            f"/v1/checkpoints/{quoted(checkpoint_id)}/tensors/{quoted(name)}",
+            query={
+                "state": state,
+            },
+            content=content,
+            content_type=content_type,
+        )
+        return answer
+
+    def get_tensor_edit(
+        self,
+        checkpoint_id: schemas.CheckpointId,
+        edit_id: schemas.EditId,
+    ) -> schemas.TensorEdit:
+        """The change and, once it has succeeded, the new checkpoint. A change is remembered for
+        seven days after its end."""
+        answer: schemas.TensorEdit = self._http.json(
+            "GET",
+            f"/v1/checkpoints/{quoted(checkpoint_id)}/edits/{quoted(edit_id)}",
+        )
+        return answer
+
     def export(
         self,
         checkpoint_id: schemas.CheckpointId,

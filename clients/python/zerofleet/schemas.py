@@ -2161,6 +2161,18 @@ class Checkpoint(_CheckpointRequired, total=False):
     best_step: int
     """Step of the newest evaluation until then that improved; present only with
     `train.early_stopping`. The checkpoint of that step is kept."""
+    made_from: CheckpointMadeFrom
+    """The checkpoint that this one was made from by changing a tensor; absent for one that ranks
+    saved."""
+
+
+class CheckpointMadeFrom(TypedDict):
+    """The checkpoint that this one was made from by changing a tensor; absent for one that ranks
+    saved."""
+    checkpoint_id: CheckpointId
+    edit_id: EditId
+    tensor: TensorName
+    tensor_state: TensorState
 
 
 class CheckpointPage(TypedDict):
@@ -2317,6 +2329,46 @@ class Sample(TypedDict):
     """The prompt of the request, or the chat template's rendering of its messages."""
     choices: List[SampleChoice]
     usage: SampleUsage
+
+
+class CheckpointTensor(TypedDict):
+    """A parameter in a checkpoint."""
+    name: TensorName
+    shape: List[int]
+    """Shape of each state."""
+    dtype: Literal["fp32"]
+    """Dtype of each state."""
+    states: List[TensorState]
+    """States that the checkpoint has. A frozen parameter has `master`; one of the base under
+    adapters has none."""
+
+
+class CheckpointTensorPage(TypedDict):
+    """A page of tensors."""
+    data: List[CheckpointTensor]
+    next_cursor: NextCursor
+
+
+class TensorEdit(TypedDict):
+    """The change of a tensor, which makes a new checkpoint."""
+    id: EditId
+    made_from: CheckpointId
+    tensor: TensorName
+    tensor_state: TensorState
+    state: Literal["queued", "running", "succeeded", "failed"]
+    """State of the change."""
+    checkpoint_id: Optional[CheckpointId]
+    """The new checkpoint; null until the change has succeeded."""
+    error: Optional[TensorEditError1]
+    """Error of a failed change; null otherwise."""
+
+
+class TensorEditError1(TypedDict):
+    """An error."""
+    code: str
+    """Stable code of the error."""
+    message: str
+    """Message for users."""
 
 
 class ExportRequest(TypedDict, total=False):
@@ -3421,6 +3473,15 @@ MetricName = str
 
 CheckpointCursor = str
 """Position of a checkpoint in its job's list, which is ordered by step."""
+
+EditId = str
+"""Identifies the change of a tensor; a digest of checkpoint, tensor, state and values."""
+
+TensorName = str
+"""Name of a parameter."""
+
+TensorState = Literal["master", "exp_avg", "exp_avg_sq", "momentum_buffer", "sum", "ema"]
+"""`master`: the fp32 weights; `ema`: their average; the others: states of the optimizer."""
 
 ShareId = str
 """Identifier of a share. It is not secret."""

@@ -13,26 +13,27 @@
 
 namespace zerofleet {
 
-/// A right operand B (k, n) that stays as it lies in memory: the product packs some columns at a time into a core's own
-/// cache, uses them for all rows of C and forgets them. It saves the packed copy, and pays where C has hundreds of rows.
+/// A right operand B (k, n) that is not packed in advance. The product packs some columns at a time into a core's
+/// cache, uses them for all rows of C, and drops them. This saves the memory of a packed copy, and pays off when C has
+/// hundreds of rows.
 struct SourceOperand {
-  /// Consecutive k, of which each part but the last has an even number.
+  /// Parts of B with consecutive k. Each part except the last has an even number of k.
   std::vector<ConstMatrix> parts;              // (k of the part, n) for kAlongK, (n, k of the part) for kAlongN
   SourceRows rows = SourceRows::kAlongK;
-  /// For each part the matrix that it is unpacked from on the way, or empty. Such parts have no data, and the product has the bits of one
-  /// with what dequantize() restores in their dtype.
+  /// For each part the quantized matrix that it is dequantized from, or empty. Such parts have no data. The product has
+  /// the bits of one with the result of dequantize() in their dtype.
   std::vector<const QuantizedMatrix*> quantized = {};
 
-  /// Appends a part that is unpacked in products of `dtype`. The matrix must outlive the operand.
+  /// Appends a part that products of `dtype` dequantize. The matrix must outlive the operand.
   void add(const QuantizedMatrix& part, DType dtype);
 
   std::int64_t k() const;
   std::int64_t n() const;
 };
 
-/// Operation applied to v = A · B + bias before it becomes C. A product that fuses it applies GELU to v as it was
-/// summed up; elsewhere v is stored first, and GELU is applied to the rounded value. The choice depends only on shapes,
-/// types and the product implementation.
+/// Operation on v = A · B + bias before it becomes C. A product that fuses the operation applies GELU to the unrounded
+/// v. Any other product stores v first, and applies GELU to the rounded value. Shapes, types and the implementation of
+/// the product alone decide which.
 struct GemmEpilogue {
   enum class Kind : std::uint8_t {
     kNone,          // C = v
@@ -41,37 +42,37 @@ struct GemmEpilogue {
   };
   Kind kind = Kind::kNone;
   GeluKind gelu = GeluKind::kTanh;
-  Matrix inner = {};  // (m, n) of C's dtype, apart from C
+  Matrix inner = {};  // (m, n) of C's dtype; must not overlap C
 };
 
-/// The largest k of a product that is added to a C of 16 bits.
+/// Largest k of a product that accumulates into a 16-bit C.
 inline constexpr std::int64_t kMaxAddedDepth = 1024;
 
-/// C (m, n) = alpha · A · B + bias, plus C's old contents with `accumulate`.
+/// C (m, n) = alpha · A · B + bias, plus the old contents of C with `accumulate`.
 struct GemmProblem {
-  ConstMatrix a;          // (m, k), or with a_transposed its transpose (k, m); dtype of b
-  const PackedMatrix* b;  // (k, n), or null: `source` is B
+  ConstMatrix a;          // (m, k), or (k, m) with a_transposed; dtype of b
+  const PackedMatrix* b;  // (k, n); null: `source` is B
   Matrix c;               // (m, n)
   bool a_transposed = false;
-  bool accumulate = false;     // where C is not fp32: of k up to kMaxAddedDepth, and B in one part
-  const void* bias = nullptr;  // (n) of c's dtype, or null: added to each row in fp32, after the sum over k
+  bool accumulate = false;     // a 16-bit C requires k ≤ kMaxAddedDepth, and B in one part
+  const void* bias = nullptr;  // (n) of c's dtype, added to each row in fp32 after the sum over k; null: none
   const SourceOperand* source = nullptr;  // not with a_transposed
-  bool varies = false;  // its rows or k differ from call to call: nothing is worth to be prepared for the shape
-  /// CUDA devices only: two numbers in the device's memory, the first and the end of those rows of A and C, or with
-  /// a_transposed of A and B, that take part; the others are as if they were not there. Null: all. Ranges of one call that
-  /// lie in different places must not have rows in common.
+  bool varies = false;  // rows or k differ from call to call, so preparing for a shape does not pay off
+  /// CUDA devices only: begin and end of the rows of A and C (with a_transposed of A and B) that take part, in device
+  /// memory. All other rows are ignored. Null: all rows. Different ranges within one call must not overlap.
   const std::int32_t* row_range = nullptr;
   GemmEpilogue epilogue = {};  // not with `accumulate` or a row_range
-  float alpha = 1;             // another one only without bias, `accumulate` and epilogue
+  float alpha = 1;             // must be 1 with a bias, `accumulate` or an epilogue
 };
 
-/// Applies the epilogue to v in C, or for kGelu in `inner`, apart from the product.
+/// Applies an epilogue separately from its product, to v in C, or for kGelu in `inner`.
 void apply_epilogue(const Context& ctx, const GemmEpilogue& epilogue, const Matrix& c);
 
-/// Computes all problems, which must be independent of each other, as one parallel section. Products are summed in fp32
-/// in rising k, one chain per element of C, so a result depends on neither threads nor tiles; on CUDA devices in an order
-/// that depends on shapes and the kind of device alone.
-/// Throws Error{"invalid_argument"} where shapes or types do not fit.
+/// Computes all problems in one parallel section. They must be independent of each other.
+///
+/// On a CPU each element of C is one chain of fp32 additions in ascending k, so a result does not depend on threads or
+/// tiles. On a CUDA device the order of additions depends on shapes and the kind of device alone. Throws
+/// Error{"invalid_argument"} if shapes or types do not match.
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
 
 }  // namespace zerofleet

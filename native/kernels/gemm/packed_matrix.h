@@ -13,10 +13,10 @@ namespace zerofleet {
 /// Memory layout of a source.
 enum class SourceRows : std::uint8_t { kAlongK, kAlongN };
 
-/// A (k, n) operand in the form that the device's matrix product reads fastest: on the CPU, panels of 32 columns in
-/// k-major order, whose words are pairs of bf16 where the instruction-set path multiplies bf16, and fp32 elsewhere.
-/// CUDA devices read sources as they lie: there it is only where they are, and they must stay what they are until the
-/// last product.
+/// A (k, n) operand in the layout that the device's matrix product reads fastest.
+///
+/// On a CPU, panels of 32 columns in k-major order. Words are pairs of bf16 if the instruction-set path multiplies
+/// bf16, otherwise fp32. On CUDA it only refers to the sources, which must not change until the last product.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
@@ -26,24 +26,25 @@ class PackedMatrix {
   std::int64_t n() const { return n_; }
   DType dtype() const { return dtype_; }
   bool pairs() const { return pairs_; }
-  /// Type of the words: elements of the dtype where a product reads them as they are, else widened to fp32.
+  /// Type of the words: bf16 if products read the elements directly, otherwise fp32.
   DType word_dtype() const { return pairs_ ? DType::kBF16 : DType::kF32; }
-  /// 4 · steps() · n rounded up to whole panels of 32: about 2 bytes per element with pairs, 4 without; 0 on CUDA devices.
+  /// 4 · steps() · n, rounded up to whole panels of 32 columns: about 2 bytes per element with pairs, 4 without. 0 on
+  /// CUDA devices.
   std::size_t num_bytes() const { return buffer_.num_bytes(); }
   std::int64_t steps() const { return pairs_ ? (k_ + 1) / 2 : k_; }
-  /// Words from one panel to the next.
+  /// Number of words from one panel to the next.
   std::int64_t panel_stride() const;
   std::uint32_t* words() { return reinterpret_cast<std::uint32_t*>(buffer_.data()); }
   const std::uint32_t* words() const { return reinterpret_cast<const std::uint32_t*>(buffer_.data()); }
 
-  /// Unpacked parts of the operand, in rising k.
+  /// Sources of the operand, in ascending k.
   struct Part {
     ConstMatrix source;
     SourceRows rows = SourceRows::kAlongK;
     std::int64_t k_begin = 0;
   };
   std::span<const Part> parts() const { return parts_; }
-  /// Takes the place of a part with the same beginning.
+  /// Adds a part. It replaces one with the same k_begin.
   void set_part(const Part& part);
 
  private:
@@ -54,18 +55,18 @@ class PackedMatrix {
   std::vector<Part> parts_;
 };
 
-/// True where the operands of products in `dtype` are stored as pairs of bf16.
+/// True if products of `dtype` store their operands as pairs of bf16.
 bool packs_pairs(const Context& ctx, DType dtype);
 
 struct PackRequest {
   ConstMatrix source;  // (k, n) for kAlongK, (n, k) for kAlongN
   SourceRows rows = SourceRows::kAlongK;
   PackedMatrix* target = nullptr;
-  std::int64_t k_begin = 0;  // where the source's k starts in the target; even
+  std::int64_t k_begin = 0;  // first k of the source in the target; even
 };
 
-/// Packs every request, or on a CUDA device notes it. Sources have the targets' dtype; several may fill one target at different k.
-/// Throws Error{"invalid_argument"} where shapes or types do not fit.
+/// Packs every request; on a CUDA device, records its source. Sources have the dtype of their targets. Several sources
+/// may fill one target at different k. Throws Error{"invalid_argument"} if shapes or types do not match.
 void pack(const Context& ctx, std::span<const PackRequest> requests);
 
 }  // namespace zerofleet

@@ -65,7 +65,7 @@ struct PassShape {
   std::int64_t rows() const { return batch * length; }
 };
 
-struct KeyValuePages;
+struct KvCache;
 struct AdaptedRows;
 
 /// The pass in hand.
@@ -74,7 +74,7 @@ struct Pass {
   Indices positions;                              // (M) of each token, or empty: its place in the sequence, and no block asks
   Indices document_starts;                        // (M) as in LeafInput, or empty
   const LeafKey* dropout = nullptr;               // null: nothing is dropped
-  KeyValuePages* pages = nullptr;                 // of texts that grow, whose new rows these are; null: a pass of its own
+  KvCache* kv_cache = nullptr;                    // of the sequences whose new rows these are; null: whole sequences
   std::span<const AdaptedRows> adapted = {};      // rows with adapters of their own, over a model without one
   RouterTally* load = nullptr;                    // tally of the routers' choices, in the first forward of a layer
   std::span<const float> dprobs = {};             // (E) for the backward of routers, from the auxiliary loss; or empty

@@ -2,7 +2,7 @@
 
 #include "kernels/attention/paged_attention.h"
 #include "kernels/attention/rope.h"
-#include "model/layers/key_value_pages.h"
+#include "model/layers/kv_cache.h"
 
 namespace zerofleet {
 namespace {
@@ -88,10 +88,11 @@ AttentionOptions AttentionBlock::options(const Pass& pass, double dropout) const
 void AttentionBlock::attend(const ModelContext& model, const Pass& pass, const Matrix& qkv, const Matrix& out,
                             Kept& kept) const {
   const AttentionShape shape = attention_shape(model.config, pass.shape);
-  if (pass.pages != nullptr) {
-    KeyValuePages& pages = *pass.pages;
-    return paged_attention(model.ctx, *model.scratch, {shape, qkv, pages.keys[number_].data(), pages.values[number_].data(),
-                                                       pages.count, pages.rows, window_, out});
+  if (pass.kv_cache != nullptr) {
+    KvCache& cache = *pass.kv_cache;
+    return paged_attention(model.ctx, *model.scratch,
+                           {shape, qkv, cache.keys[number_].data(), cache.values[number_].data(), cache.num_pages,
+                            cache.rows, window_, out});
   }
   const auto lse = kept.lse.first(pass.rows() * model.config.num_attention_heads);
   attention(model.ctx, *model.scratch, {shape, qkv, out, lse, options(pass, model.config.attention_dropout)});

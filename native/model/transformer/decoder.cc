@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "kernels/embedding/embedding.h"
-#include "model/layers/key_value_pages.h"
+#include "model/layers/kv_cache.h"
 #include "model/layers/norm.h"
 #include "model/common/rotations.h"
 #include "model/layers/served_adapter.h"
@@ -24,11 +24,11 @@ namespace {
 
 const ModelConfig& checked(const ModelConfig& config, const Decoder::Limits& limits) {
   validate(config);
-  require(limits.max_rows >= 1 && limits.max_texts >= 1 && limits.num_pages >= 1 && limits.max_length >= 1 &&
+  require(limits.max_rows >= 1 && limits.max_sequences >= 1 && limits.num_pages >= 1 && limits.max_length >= 1 &&
               limits.max_length <= config.max_position_embeddings,
           "invalid_argument",
-          "a decoder of texts of up to " + std::to_string(limits.max_length) + " tokens; the model takes 1 to " +
-              std::to_string(config.max_position_embeddings) + ", and rows, texts and pages must be at least 1");
+          "a decoder of sequences of up to " + std::to_string(limits.max_length) + " tokens; the model takes 1 to " +
+              std::to_string(config.max_position_embeddings) + ", and rows, sequences and pages must be at least 1");
   return config;
 }
 
@@ -46,28 +46,28 @@ std::vector<bool> copied_params(const Context& context, const ParamTable& table)
 }  // namespace
 
 struct Decoder::State {
-  State(const Context& context, const ModelConfig& config, DType dtype, const Limits& of)
-      : limits(of),
+  State(const Context& context, const ModelConfig& config, DType dtype, const Limits& given)
+      : limits(given),
         table(config),
         scratch(context),
-        rotations(rotations_of(context, config, of.max_length)),
+        rotations(rotations_of(context, config, given.max_length)),
         model{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout},
-        head(model, of.max_texts, {of.max_texts, of.max_texts}),
+        head(model, given.max_sequences, {given.max_sequences, given.max_sequences}),
         embedding(model, table),
-        layers(model, {1, of.max_rows}, table, true),
+        layers(model, {1, given.max_rows}, table, true),
         norm(make_norm(config, table.norm)),
-        norm_kept(norm->make_kept(model, of.max_rows)),
-        pages(model, of.num_pages + 1),
-        tokens_upload(context, of.max_rows),
-        places_upload(context, of.max_rows),
-        tables_upload(context, of.max_rows),
-        last_upload(context, of.max_texts),
-        ranges_upload(context, 2 * of.max_rows),
-        added(model.tensor(of.max_rows, config.hidden_size)),
-        stream(model.tensor(of.max_rows, config.hidden_size)),
-        normed(model.tensor(of.max_rows, config.hidden_size)),
-        last(model.tensor(of.max_texts, config.hidden_size)),
-        next(static_cast<std::size_t>(of.max_texts)) {}
+        norm_kept(norm->make_kept(model, given.max_rows)),
+        cache(model, given.num_pages + 1),
+        tokens_upload(context, given.max_rows),
+        places_upload(context, given.max_rows),
+        tables_upload(context, given.max_rows),
+        last_upload(context, given.max_sequences),
+        ranges_upload(context, 2 * given.max_rows),
+        added(model.tensor(given.max_rows, config.hidden_size)),
+        stream(model.tensor(given.max_rows, config.hidden_size)),
+        normed(model.tensor(given.max_rows, config.hidden_size)),
+        last(model.tensor(given.max_sequences, config.hidden_size)),
+        next(static_cast<std::size_t>(given.max_sequences)) {}
 
   Limits limits;
   ParamTable table;
@@ -79,14 +79,14 @@ struct Decoder::State {
   LayerStack layers;
   std::unique_ptr<Norm> norm;
   Norm::Kept norm_kept;
-  KeyValuePages pages;  // the last one is for rows that only fill up a pass
+  KvCache cache;  // its last page is for rows that only fill up a pass
   IndexUpload tokens_upload, places_upload, tables_upload, last_upload, ranges_upload;
   std::optional<IndexUpload> pages_upload;  // of the largest size so far
   std::size_t pages_capacity = 0;
   BoundParams params;
   Tensor added, stream, normed;  // (max_rows, D) as in Transformer
-  Tensor last;                   // (max_texts, D) the normed rows that logits are made of
-  std::vector<std::int32_t> ranges;  // of rows with adapters
+  Tensor last;                   // (max_sequences, D) the normed rows that logits are made of
+  std::vector<std::int32_t> ranges;  // of rows, by adapter
   std::vector<NextToken> next;
   std::set<int> stale;  // layers, and -1, whose parameters have not been read since they were bound
 
@@ -94,61 +94,62 @@ struct Decoder::State {
   struct Rows {
     std::vector<std::int32_t> tokens, places, tables, pages, last;
     std::vector<AdaptedRows> adapted;
-    void adapt(const TextRows& text);
+    void adapt(const SequenceRows& sequence);
   };
-  Rows rows_of(std::span<const TextRows> texts) const;
-  void check(std::span<const TextRows> texts) const;
+  Rows rows_of(std::span<const SequenceRows> sequences) const;
+  void check(std::span<const SequenceRows> sequences) const;
   void fill_up(Rows& rows) const;
-  /// Makes what follows the first `wanted` of rows.last.
-  void run(Rows& rows, std::size_t wanted);
+  /// Computes the pass, and the logits that follow the first `num_logits` of rows.last.
+  void run(Rows& rows, std::size_t num_logits);
   Indices upload_pages(std::span<const std::int32_t> numbers);
   void upload_ranges(std::vector<AdaptedRows>& adapted);
 };
 
-/// Before the text's rows are there. Texts of one adapter that stand together are one range.
-void Decoder::State::Rows::adapt(const TextRows& text) {
-  if (text.adapter == nullptr) return;
-  const auto begin = std::ssize(tokens), end = begin + std::ssize(text.tokens);
-  if (!adapted.empty() && adapted.back().adapter == text.adapter && adapted.back().end == begin) adapted.back().end = end;
-  else adapted.push_back({text.adapter, begin, end});
+/// Called before the sequence's rows are appended. Neighbouring sequences of one adapter share a range.
+void Decoder::State::Rows::adapt(const SequenceRows& sequence) {
+  if (sequence.adapter == nullptr) return;
+  const auto begin = std::ssize(tokens), end = begin + std::ssize(sequence.tokens);
+  if (!adapted.empty() && adapted.back().adapter == sequence.adapter && adapted.back().end == begin) adapted.back().end = end;
+  else adapted.push_back({sequence.adapter, begin, end});
 }
 
-void Decoder::State::check(std::span<const TextRows> texts) const {
-  std::int64_t rows = 0, wanted = 0;
-  for (const TextRows& text : texts) {
-    const std::int64_t count = std::ssize(text.tokens), end = text.first + count;
-    require(count >= 1 && text.first >= 0 && end <= limits.max_length, "invalid_argument",
-            "a text of " + std::to_string(end) + " tokens, of which " + std::to_string(count) + " are new; the limit is " +
+void Decoder::State::check(std::span<const SequenceRows> sequences) const {
+  std::int64_t rows = 0, num_logits = 0;
+  for (const SequenceRows& sequence : sequences) {
+    const std::int64_t count = std::ssize(sequence.tokens), end = sequence.first + count;
+    require(count >= 1 && sequence.first >= 0 && end <= limits.max_length, "invalid_argument",
+            "a sequence of " + std::to_string(end) + " tokens, of which " + std::to_string(count) + " are new; the limit is " +
                 std::to_string(limits.max_length));
-    require(std::ssize(text.pages) * kPageTokens >= end, "invalid_argument", "a text of " + std::to_string(end) + " tokens has too few pages");
-    require(std::ranges::all_of(text.pages, [&](std::int32_t page) { return page >= 0 && page < limits.num_pages; }),
+    require(std::ssize(sequence.page_table) * kPageTokens >= end, "invalid_argument",
+            "a sequence of " + std::to_string(end) + " tokens has too few pages");
+    require(std::ranges::all_of(sequence.page_table, [&](std::int32_t page) { return page >= 0 && page < limits.num_pages; }),
             "invalid_argument", "a page that does not exist");
-    require(std::ranges::all_of(text.tokens, [&](std::int32_t token) { return token >= 0 && token < model.config.vocab_size; }),
-            "token_out_of_vocab", "a token of the text is outside the vocabulary");
+    require(std::ranges::all_of(sequence.tokens, [&](std::int32_t token) { return token >= 0 && token < model.config.vocab_size; }),
+            "token_out_of_vocab", "a token of the sequence is outside the vocabulary");
     rows += count;
-    wanted += text.wants_logits ? 1 : 0;
+    num_logits += sequence.needs_logits ? 1 : 0;
   }
-  require(rows >= 1 && rows <= limits.max_rows && wanted <= limits.max_texts, "invalid_argument",
-          std::to_string(rows) + " rows at once, of which " + std::to_string(wanted) + " texts want logits");
+  require(rows >= 1 && rows <= limits.max_rows && num_logits <= limits.max_sequences, "invalid_argument",
+          std::to_string(rows) + " rows at once, of which " + std::to_string(num_logits) + " sequences need logits");
 }
 
-Decoder::State::Rows Decoder::State::rows_of(std::span<const TextRows> texts) const {
+Decoder::State::Rows Decoder::State::rows_of(std::span<const SequenceRows> sequences) const {
   Rows rows;
-  for (const TextRows& text : texts) {
-    const auto of_text = static_cast<std::int32_t>(rows.pages.size());
-    rows.adapt(text);
-    rows.pages.insert(rows.pages.end(), text.pages.begin(), text.pages.end());
-    for (std::size_t i = 0; i < text.tokens.size(); ++i) {
-      rows.tokens.push_back(text.tokens[i]);
-      rows.places.push_back(static_cast<std::int32_t>(text.first + static_cast<std::int64_t>(i)));
-      rows.tables.push_back(of_text);
+  for (const SequenceRows& sequence : sequences) {
+    const auto page_table = static_cast<std::int32_t>(rows.pages.size());
+    rows.adapt(sequence);
+    rows.pages.insert(rows.pages.end(), sequence.page_table.begin(), sequence.page_table.end());
+    for (std::size_t i = 0; i < sequence.tokens.size(); ++i) {
+      rows.tokens.push_back(sequence.tokens[i]);
+      rows.places.push_back(static_cast<std::int32_t>(sequence.first + static_cast<std::int64_t>(i)));
+      rows.tables.push_back(page_table);
     }
-    if (text.wants_logits) rows.last.push_back(static_cast<std::int32_t>(rows.tokens.size()) - 1);
+    if (sequence.needs_logits) rows.last.push_back(static_cast<std::int32_t>(rows.tokens.size()) - 1);
   }
   return rows;
 }
 
-/// Makes the pass as long as all others: see Decoder.
+/// Pads the pass to max_rows on a CUDA device: see Decoder.
 void Decoder::State::fill_up(Rows& rows) const {
   if (model.ctx.device.kind == DeviceKind::kCpu) return;
   const auto count = static_cast<std::size_t>(limits.max_rows);
@@ -156,7 +157,7 @@ void Decoder::State::fill_up(Rows& rows) const {
   rows.pages.push_back(static_cast<std::int32_t>(limits.num_pages));
   rows.tokens.resize(count, 0);
   rows.places.resize(count, 0);
-  if (!rows.last.empty()) rows.last.resize(static_cast<std::size_t>(limits.max_texts), rows.last.front());
+  if (!rows.last.empty()) rows.last.resize(static_cast<std::size_t>(limits.max_sequences), rows.last.front());
 }
 
 Indices Decoder::State::upload_pages(std::span<const std::int32_t> numbers) {
@@ -181,12 +182,12 @@ void Decoder::State::upload_ranges(std::vector<AdaptedRows>& adapted) {
   }
 }
 
-void Decoder::State::run(Rows& all, std::size_t wanted) {
+void Decoder::State::run(Rows& all, std::size_t num_logits) {
   const auto rows = static_cast<std::int64_t>(all.tokens.size());
   const Indices places = places_upload.upload(model.ctx, all.places);
-  pages.rows = {places, tables_upload.upload(model.ctx, all.tables), upload_pages(all.pages)};
+  cache.rows = {places, tables_upload.upload(model.ctx, all.tables), upload_pages(all.pages)};
   Pass pass{{1, rows}, places, {}, nullptr};
-  pass.pages = &pages;
+  pass.kv_cache = &cache;
   upload_ranges(all.adapted);
   pass.adapted = all.adapted;
   const Matrix room = stream.first_rows(rows), delta = added.first_rows(rows);
@@ -197,7 +198,7 @@ void Decoder::State::run(Rows& all, std::size_t wanted) {
   norm->forward(model, residual, normed.first_rows(rows), norm_kept);
   const Matrix picked = last.first_rows(std::ssize(all.last));
   zerofleet::embedding(model.ctx, normed.first_rows(rows), last_upload.upload(model.ctx, all.last), picked);
-  head.next_tokens(model, picked, std::span(next).first(wanted));
+  head.next_tokens(model, picked, std::span(next).first(num_logits));
 }
 
 Decoder::Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits)
@@ -237,18 +238,18 @@ std::unique_ptr<const ServedAdapter> Decoder::make_adapter(const AdapterConfig& 
 const Decoder::Limits& Decoder::limits() const { return state_->limits; }
 std::int64_t Decoder::vocab_size() const { return state_->model.config.vocab_size; }
 std::size_t Decoder::num_bytes() const {
-  return state_->pages.num_bytes() + state_->layers.packed_bytes() + state_->head.packed_bytes();
+  return state_->cache.num_bytes() + state_->layers.packed_bytes() + state_->head.packed_bytes();
 }
 
-std::span<const NextToken> Decoder::append(std::span<const TextRows> texts) {
+std::span<const NextToken> Decoder::append(std::span<const SequenceRows> sequences) {
   State& s = *state_;
   require(!s.params.empty() && s.stale.empty(), "invalid_argument", "params_changed() must be called before the first token");
-  s.check(texts);
-  State::Rows rows = s.rows_of(texts);
-  const std::size_t wanted = rows.last.size();
+  s.check(sequences);
+  State::Rows rows = s.rows_of(sequences);
+  const std::size_t num_logits = rows.last.size();
   s.fill_up(rows);
-  s.run(rows, wanted);
-  return std::span<const NextToken>(s.next).first(wanted);
+  s.run(rows, num_logits);
+  return std::span<const NextToken>(s.next).first(num_logits);
 }
 
 }  // namespace zerofleet

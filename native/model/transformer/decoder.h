@@ -14,37 +14,37 @@ namespace zerofleet {
 
 class ServedAdapter;
 
-/// New tokens of a text.
-struct TextRows {
+/// New tokens of a sequence.
+struct SequenceRows {
   std::span<const std::int32_t> tokens;
-  std::int64_t first = 0;               // tokens that came before
-  std::span<const std::int32_t> pages;  // of all its tokens, the new ones included, kPageTokens in each
-  bool wants_logits = false;            // of the token behind the last one
-  const ServedAdapter* adapter = nullptr;  // of make_adapter()
+  std::int64_t first = 0;                    // place of tokens[0] in the sequence
+  std::span<const std::int32_t> page_table;  // pages of all tokens, the new ones included, kPageTokens in each
+  bool needs_logits = false;                 // of the token after the last one
+  const ServedAdapter* adapter = nullptr;    // from make_adapter(); null: the model alone
 };
 
-/// What the next token of a text is drawn from.
+/// Logits of the next token of a sequence.
 struct NextToken {
   std::span<const float> logits;  // (V)
-  float largest = 0;              // of them
+  float largest = 0;              // of the logits
   float log_sum = 0;              // ln Σ exp(logit − largest)
 
   /// The log-probability of a token, with the bits of the loss that Transformer computes.
   float log_prob(std::int32_t token) const { return -((largest - logits[static_cast<std::size_t>(token)]) + log_sum); }
 };
 
-/// The same network as Transformer's, for writing texts: the keys and values of any number of growing texts are kept, so
-/// that a token costs one row of every product. Nothing is dropped. Not thread-safe.
+/// Inference with the network of Transformer. A KvCache keeps the keys and values of all sequences, so that a new token
+/// costs one row of every product. There is no dropout. Not thread-safe.
 ///
-/// A text's numbers do not depend on the other texts of a call, on how its tokens were cut into calls, nor on the number
-/// of threads. On a CPU they are those of Transformer for the same tokens. On a CUDA device every call has max_rows rows,
-/// because a library may compute products of other numbers of rows in another order.
+/// The logits of a sequence do not depend on the other sequences of a call, on how its tokens are divided among calls,
+/// or on the number of threads. On a CPU they have the bits of Transformer for the same tokens. On a CUDA device every
+/// call computes max_rows rows, because a library may sum in another order when the number of rows differs.
 class Decoder {
  public:
   struct Limits {
-    std::int64_t max_rows = 0;    // new tokens of a call
-    std::int64_t max_texts = 0;   // of a call that want logits
-    std::int64_t max_length = 0;  // of a text, in tokens
+    std::int64_t max_rows = 0;       // new tokens of a call
+    std::int64_t max_sequences = 0;  // with logits in a call
+    std::int64_t max_length = 0;     // tokens of a sequence
     std::int64_t num_pages = 0;
   };
 
@@ -55,27 +55,29 @@ class Decoder {
   Decoder(Decoder&&) noexcept;
   Decoder& operator=(Decoder&&) noexcept;
 
-  /// Same contract as Transformer's: a pointer per ParamSpec, not owned, then params_changed() before the first token.
+  /// As in Transformer: one pointer per ParamSpec, not owned; params_changed() must follow before the first token.
   void bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized = {});
-  /// Refreshes what is derived from the parameters of one layer, or of none (-1), as ParamSpec::layer names it.
+  /// Refreshes the packed copies of one layer's parameters. `layer`: as in ParamSpec::layer; -1: those outside layers.
   void params_changed(int layer);
-  /// The same for all.
+  /// Refreshes the copies of all parameters.
   void params_changed();
-  /// True if only a copy of the parameter is read after params_changed() of its layer.
+  /// True if, after params_changed() of its layer, only a packed copy of the parameter is read.
   bool is_copied(std::size_t param) const { return copied_[param]; }
 
-  /// Makes an adapter for texts, over a model without one (ServedAdapter). values: of each of its parameters, in the compute dtype.
-  std::unique_ptr<const ServedAdapter> make_adapter(const AdapterConfig& adapter, std::span<const std::vector<std::byte>> values) const;
+  /// Makes an adapter for sequences of a model without one. values: of each of ServedAdapter::params(), in the compute
+  /// dtype. Throws the errors of ServedAdapter.
+  std::unique_ptr<const ServedAdapter> make_adapter(const AdapterConfig& adapter,
+                                                    std::span<const std::vector<std::byte>> values) const;
 
   const Limits& limits() const;
   std::int64_t vocab_size() const;
-  /// Bytes of pages and copies of weights.
+  /// Bytes of the KV cache and the packed copies of weights.
   std::size_t num_bytes() const;
 
-  /// Appends tokens to texts, at least one to each. Returns an element per text that wants logits, in their order, which are
-  /// valid until the next call. Throws Error{"token_out_of_vocab"}, or Error{"invalid_argument"} beyond the limits; nothing is
-  /// then appended.
-  std::span<const NextToken> append(std::span<const TextRows> texts);
+  /// Appends at least one token to each sequence. Returns one element per sequence with needs_logits, in their order;
+  /// the elements are valid until the next call. Throws Error{"token_out_of_vocab"}, or Error{"invalid_argument"}
+  /// beyond the limits; then it appends nothing.
+  std::span<const NextToken> append(std::span<const SequenceRows> sequences);
 
  private:
   struct State;

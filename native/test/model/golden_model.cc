@@ -53,7 +53,7 @@ std::vector<float> GoldenModel::last_logits() const {
   Decoder decoder(ctx_, golden_.model_config(), dtype_, {length, 1, length, std::ssize(pages)});
   decoder.bind_params(pointers_, quantized_.pointers());
   decoder.params_changed();
-  const TextRows text[] = {{std::span(tokens).first(static_cast<std::size_t>(length)), 0, pages, true}};
+  const SequenceRows text[] = {{std::span(tokens).first(static_cast<std::size_t>(length)), 0, pages, true}};
   const std::span<const float> logits = decoder.append(text).front().logits;
   return {logits.begin(), logits.end()};
 }

@@ -8,52 +8,52 @@
 
 #include "test/all_dtypes.h"
 #include "test/error_code.h"
-#include "test/serve/writer.h"
+#include "test/serve/engine_driver.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
 
-TEST_CASE("answer engine: an answer has the same bits alone, among strangers, after a prefix hit, when put back, on any threads") {
+TEST_CASE("answer engine: an answer has the same bits alone, among other sequences, after a prefix hit, after preemption, on any threads") {
   for (const std::string family : {"llama", "mixtral", "gpt2"}) {
     CAPTURE(family);
     const ModelConfig config = config_of(family);
     std::mt19937 random(4);
     const Tokens prompt = random_tokens(random, 37, config.vocab_size);
-    Writer alone(config, {1, 64}, DType::kBF16, 1);
+    EngineDriver alone(config, {1, 64}, DType::kBF16, 1);
     const Answer expected = alone.finish(alone.add(prompt, 12, 5));
     CHECK(expected.tokens.size() == 12);
     CHECK(expected.cached_tokens == 0);
 
-    Writer crowd(config, {32, 32 * 64});
+    EngineDriver crowd(config, {32, 32 * 64});
     std::uint64_t id = 0;
     for (int i = 0; i < 32; ++i) {
       if (i == 20) id = crowd.add(prompt, 12, 5);
       else crowd.add(random_tokens(random, 1 + random() % 40, config.vocab_size), 1 + static_cast<std::int64_t>(random() % 20), random());
       if (i % 5 == 0) crowd.step();
     }
-    CHECK(crowd.finish(id).same_text(expected));
+    CHECK(crowd.finish(id).same_bits(expected));
 
     const Answer again = crowd.finish(crowd.add(prompt, 12, 5));
-    CHECK(again.same_text(expected));
+    CHECK(again.same_bits(expected));
     CHECK(again.cached_tokens == 32);
 
-    // Room for two texts: of eight some are put back again and again.
-    Writer crowded(config, {8, 128});
+    // The KV cache has room for two of eight sequences: some are preempted repeatedly.
+    EngineDriver crowded(config, {8, 128});
     std::vector<std::uint64_t> ids;
     for (int i = 0; i < 8; ++i) ids.push_back(i == 6 ? crowded.add(prompt, 12, 5) : crowded.add(random_tokens(random, 30, config.vocab_size), 20, random()));
     for (const std::uint64_t other : ids) crowded.finish(other);
-    CHECK(crowded.answers[ids[6]].same_text(expected));
+    CHECK(crowded.answers[ids[6]].same_bits(expected));
   }
 }
 
-TEST_CASE("answer engine: log-probabilities have the bits of the trainer's losses of the same text") {
+TEST_CASE("answer engine: log-probabilities have the bits of the trainer's losses of the same sequence") {
   for (const auto& [family, config] : family_configs()) {
     for (const DType dtype : kAllDTypes) {
       CAPTURE(family + " " + name_of(dtype));
       std::mt19937 random(4);
       const Tokens prompt = random_tokens(random, 9, config.vocab_size);
-      Writer writer(config, {2, 128}, dtype);
-      check_losses(config, dtype, weights_of(config), prompt, writer.finish(writer.add(prompt, 50, 5)));
+      EngineDriver driver(config, {2, 128}, dtype);
+      check_losses(config, dtype, weights_of(config), prompt, driver.finish(driver.add(prompt, 50, 5)));
     }
   }
 }
@@ -63,7 +63,7 @@ TEST_CASE("answer engine: each parameter is set once, in any order and in pieces
     INFO(family);
     const ModelConfig config = config_of(family);
     const auto weights = weights_of(config);
-    Writer straight(config, {4, 256});
+    EngineDriver straight(config, {4, 256});
     AnswerEngine engine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {4, 256});
     const std::size_t num_bytes = engine.num_bytes();
     CHECK(code_of([&] { engine.step(); }) == "invalid_argument");
@@ -80,7 +80,7 @@ TEST_CASE("answer engine: each parameter is set once, in any order and in pieces
     CHECK(straight.engine.num_bytes() == num_bytes);
     CHECK(code_of([&] { engine.set_param(0, 0, weights[0]); }) == "invalid_argument");
     const std::uint64_t id = straight.add({1, 2, 3}, 5, 9);
-    AnswerRequest request = straight.request({1, 2, 3}, 5, 9);
+    SequenceRequest request = straight.request({1, 2, 3}, 5, 9);
     engine.add(request);
     Tokens tokens;
     while (tokens.size() < 5) {
@@ -90,36 +90,36 @@ TEST_CASE("answer engine: each parameter is set once, in any order and in pieces
   }
 }
 
-TEST_CASE("answer engine: end tokens and lengths end a text") {
+TEST_CASE("answer engine: end tokens and lengths end a sequence") {
   const ModelConfig config = config_of("llama");
-  Writer writer(config, {4, 256});
-  const Answer plain = writer.finish(writer.add({1, 2, 3}, 10, 1));
+  EngineDriver driver(config, {4, 256});
+  const Answer plain = driver.finish(driver.add({1, 2, 3}, 10, 1));
   CHECK(plain.finish == Finish::kLength);
-  AnswerRequest request = writer.request({1, 2, 3}, 10, 1);
+  SequenceRequest request = driver.request({1, 2, 3}, 10, 1);
   request.end_tokens = {plain.tokens[4]};
   const std::uint64_t id = request.id;
-  writer.engine.add(request);
-  const Answer ended = writer.finish(id);
+  driver.engine.add(request);
+  const Answer ended = driver.finish(id);
   const auto first = std::ranges::find(plain.tokens, plain.tokens[4]) - plain.tokens.begin();
   CHECK(std::ssize(ended.tokens) == first + 1);
   CHECK(ended.finish == Finish::kEndToken);
-  const std::int64_t longest = writer.engine.max_length();
-  CHECK(std::ssize(writer.finish(writer.add({1, 2, 3}, 1000, 1)).tokens) == longest - 3);
-  Writer shorter(config, {4, 256, 20});
+  const std::int64_t longest = driver.engine.max_length();
+  CHECK(std::ssize(driver.finish(driver.add({1, 2, 3}, 1000, 1)).tokens) == longest - 3);
+  EngineDriver shorter(config, {4, 256, 20});
   CHECK(shorter.engine.max_length() == 20);
   CHECK(std::ssize(shorter.finish(shorter.add({1, 2, 3}, 1000, 1)).tokens) == 17);
   CHECK(code_of([&] { shorter.add(Tokens(20, 1), 1, 1); }) == "prompt_too_long");
 }
 
-TEST_CASE("answer engine: tokens that the tokenizer does not know are neither drawn nor told") {
+TEST_CASE("answer engine: tokens that the tokenizer does not know are neither drawn nor reported") {
   const ModelConfig config = config_of("llama");
-  Writer writer(config, {4, 256});
-  AnswerRequest request = writer.request({1, 2, 3}, 20, 1);
+  EngineDriver driver(config, {4, 256});
+  SequenceRequest request = driver.request({1, 2, 3}, 20, 1);
   request.draw.num_tokens = 3;
   request.top_log_probs = 5;
   const std::uint64_t id = request.id;
-  writer.engine.add(request);
-  const Answer& answer = writer.finish(id);
+  driver.engine.add(request);
+  const Answer& answer = driver.finish(id);
   for (std::size_t i = 0; i < answer.tokens.size(); ++i) {
     CHECK(answer.tokens[i] < 3);
     Tokens top = answer.top[i];
@@ -128,45 +128,45 @@ TEST_CASE("answer engine: tokens that the tokenizer does not know are neither dr
   }
 }
 
-TEST_CASE("answer engine: a cancelled text is gone and its pages are free; refused requests are not there") {
+TEST_CASE("answer engine: a cancelled sequence releases its pages; refused requests are not added") {
   const ModelConfig config = config_of("llama");
-  Writer writer(config, {4, 64});
-  const std::uint64_t first = writer.add(Tokens(30, 1), 30, 1);
-  writer.step();
-  writer.engine.cancel(first);
-  const std::uint64_t waiting = writer.add({3}, 5, 1);
-  writer.engine.cancel(waiting);
-  const std::uint64_t whole = writer.add(Tokens(60, 2), 3, 1);
-  writer.finish(whole);
-  CHECK(writer.answers[first].tokens.size() == 1);
-  CHECK(writer.answers[waiting].tokens.empty());
+  EngineDriver driver(config, {4, 64});
+  const std::uint64_t first = driver.add(Tokens(30, 1), 30, 1);
+  driver.step();
+  driver.engine.cancel(first);
+  const std::uint64_t waiting = driver.add({3}, 5, 1);
+  driver.engine.cancel(waiting);
+  const std::uint64_t whole = driver.add(Tokens(60, 2), 3, 1);
+  driver.finish(whole);
+  CHECK(driver.answers[first].tokens.size() == 1);
+  CHECK(driver.answers[waiting].tokens.empty());
   const auto code_with = [&](const auto& change) {
-    AnswerRequest request = writer.request({1, 2}, 5, 1);
+    SequenceRequest request = driver.request({1, 2}, 5, 1);
     change(request);
-    return code_of([&] { writer.engine.add(request); });
+    return code_of([&] { driver.engine.add(request); });
   };
-  CHECK(code_with([](AnswerRequest& r) { r.prompt.clear(); }) == "invalid_argument");
-  CHECK(code_with([](AnswerRequest& r) { r.max_tokens = 0; }) == "invalid_argument");
-  CHECK(code_with([](AnswerRequest& r) { r.draw.top_p = 2; }) == "invalid_argument");
-  CHECK(code_with([&](AnswerRequest& r) { r.prompt[0] = static_cast<std::int32_t>(config.vocab_size); }) == "token_out_of_vocab");
-  CHECK(code_with([](AnswerRequest& r) { r.prompt.assign(64, 1); }) == "prompt_too_long");
-  CHECK(writer.engine.step().empty());
+  CHECK(code_with([](SequenceRequest& r) { r.prompt.clear(); }) == "invalid_argument");
+  CHECK(code_with([](SequenceRequest& r) { r.max_tokens = 0; }) == "invalid_argument");
+  CHECK(code_with([](SequenceRequest& r) { r.draw.top_p = 2; }) == "invalid_argument");
+  CHECK(code_with([&](SequenceRequest& r) { r.prompt[0] = static_cast<std::int32_t>(config.vocab_size); }) == "token_out_of_vocab");
+  CHECK(code_with([](SequenceRequest& r) { r.prompt.assign(64, 1); }) == "prompt_too_long");
+  CHECK(driver.engine.step().empty());
   CHECK(code_of([&] { AnswerEngine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {0, 64}); }) == "invalid_argument");
   CHECK(code_of([&] { AnswerEngine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {129, 64}); }) == "invalid_argument");
   AnswerEngine empty(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {1, 64});
   CHECK(code_of([&] { empty.step(); }) == "invalid_argument");
 }
 
-DEVICE_TEST_CASE("answer engine: on a CUDA device an answer has the same bits alone and among strangers") {
+DEVICE_TEST_CASE("answer engine: on a CUDA device an answer has the same bits alone and among other sequences") {
   const ModelConfig config = config_of("llama");
   for (const Device device : cuda_devices_here()) {
     std::mt19937 random(4);
     const Tokens prompt = random_tokens(random, 33, config.vocab_size);
-    Writer writer(config, {3, 256}, DType::kBF16, 1, device);
-    const Answer expected = writer.finish(writer.add(prompt, 3, 5));
-    writer.add(random_tokens(random, 20, config.vocab_size), 3, 1);
-    const std::uint64_t id = writer.add(prompt, 3, 5);
-    CHECK(writer.finish(id).same_text(expected));
-    CHECK(writer.answers[id].cached_tokens == 32);
+    EngineDriver driver(config, {3, 256}, DType::kBF16, 1, device);
+    const Answer expected = driver.finish(driver.add(prompt, 3, 5));
+    driver.add(random_tokens(random, 20, config.vocab_size), 3, 1);
+    const std::uint64_t id = driver.add(prompt, 3, 5);
+    CHECK(driver.finish(id).same_bits(expected));
+    CHECK(driver.answers[id].cached_tokens == 32);
   }
 }

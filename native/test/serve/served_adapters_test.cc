@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "test/error_code.h"
-#include "test/serve/writer.h"
+#include "test/serve/engine_driver.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -39,11 +39,11 @@ std::vector<std::vector<float>> values_of(const ModelConfig& config, const Adapt
   return values;
 }
 
-std::uint64_t add(Writer& writer, std::int32_t adapter, const Tokens& prompt) {
-  AnswerRequest request = writer.request(prompt, 8, 5);
+std::uint64_t add(EngineDriver& driver, std::int32_t adapter, const Tokens& prompt) {
+  SequenceRequest request = driver.request(prompt, 8, 5);
   request.adapter = adapter;
   const std::uint64_t id = request.id;
-  writer.engine.add(std::move(request));
+  driver.engine.add(std::move(request));
   return id;
 }
 
@@ -54,16 +54,16 @@ void check_side_by_side(const std::string& family, DType dtype, Device device, s
   std::mt19937 random(4);
   const Tokens prompt = random_tokens(random, length, config.vocab_size);
   std::vector<Answer> alone;
-  Writer crowd(config, {16, 16 * 64}, dtype, 2, device);
+  EngineDriver crowd(config, {16, 16 * 64}, dtype, 2, device);
   for (unsigned number = 0; number <= adapters.size(); ++number) {
-    Writer writer(config, {16, 16 * 64}, dtype, 1, device);
+    EngineDriver driver(config, {16, 16 * 64}, dtype, 1, device);
     std::int32_t adapter = 0;
     if (number > 0) {
       const auto values = values_of(config, adapters[number - 1], number);
-      adapter = writer.engine.add_adapter(adapters[number - 1], values);
+      adapter = driver.engine.add_adapter(adapters[number - 1], values);
       CHECK(crowd.engine.add_adapter(adapters[number - 1], values) == static_cast<std::int32_t>(number));
     }
-    alone.push_back(writer.finish(add(writer, adapter, prompt)));
+    alone.push_back(driver.finish(add(driver, adapter, prompt)));
   }
   CHECK(alone[0].log_probs != alone[1].log_probs);
   CHECK(alone[1].log_probs != alone[2].log_probs);
@@ -75,7 +75,7 @@ void check_side_by_side(const std::string& family, DType dtype, Device device, s
     }
     crowd.step();
   }
-  for (std::size_t i = 0; i < ids.size(); ++i) CHECK(crowd.finish(ids[i]).same_text(alone[std::vector<std::size_t>{2, 0, 1}[i % 3]]));
+  for (std::size_t i = 0; i < ids.size(); ++i) CHECK(crowd.finish(ids[i]).same_bits(alone[std::vector<std::size_t>{2, 0, 1}[i % 3]]));
   CHECK(crowd.finish(add(crowd, 1, prompt)).cached_tokens == 32);
 }
 
@@ -105,8 +105,8 @@ TEST_CASE("served adapters: log-probabilities have the bits of the losses of a t
       const auto values = values_of(config, adapter, 3);
       std::mt19937 random(4);
       const Tokens prompt = random_tokens(random, 9, config.vocab_size);
-      Writer writer(config, {2, 128}, dtype);
-      const Answer answer = writer.finish(add(writer, writer.engine.add_adapter(adapter, values), prompt));
+      EngineDriver driver(config, {2, 128}, dtype);
+      const Answer answer = driver.finish(add(driver, driver.engine.add_adapter(adapter, values), prompt));
       ModelConfig trained = config;
       trained.adapter = adapter;
       auto weights = weights_of(config);
@@ -116,9 +116,9 @@ TEST_CASE("served adapters: log-probabilities have the bits of the losses of a t
   }
 }
 
-TEST_CASE("served adapters: what cannot be beside others is refused; a removed adapter ends its texts") {
+TEST_CASE("served adapters: what cannot be beside others is refused; a removed adapter ends its sequences") {
   const ModelConfig config = config_of("llama");
-  Writer writer(config, {4, 256});
+  EngineDriver driver(config, {4, 256});
   const AdapterConfig lora = adapter_of(3, 2, {"q_proj"});
   const auto values = values_of(config, lora, 1);
   const auto code_with = [&](const ModelConfig& base, AdapterConfig adapter) {
@@ -131,18 +131,18 @@ TEST_CASE("served adapters: what cannot be beside others is refused; a removed a
   CHECK(code_with(config, saving) == "adapter_not_servable");
   CHECK(code_with(config_of("mixtral"), adapter_of(3, 2, {"w1"})) == "adapter_not_servable");
   CHECK(code_with(config, adapter_of(0, 2, {"q_proj"})) == "invalid_model_config");
-  CHECK(code_of([&] { writer.engine.add_adapter(lora, std::span(values).first(1)); }) == "invalid_argument");
-  CHECK(code_of([&] { add(writer, 1, {1, 2}); }) == "invalid_argument");
+  CHECK(code_of([&] { driver.engine.add_adapter(lora, std::span(values).first(1)); }) == "invalid_argument");
+  CHECK(code_of([&] { add(driver, 1, {1, 2}); }) == "invalid_argument");
 
-  const std::int32_t first = writer.engine.add_adapter(lora, values), second = writer.engine.add_adapter(lora, values);
-  const std::uint64_t ended = add(writer, first, {1, 2}), other = add(writer, second, {1, 2});
-  writer.step();
-  const std::uint64_t arrived = add(writer, first, {3});
-  CHECK(writer.engine.num_bytes(second) > values.front().size() * size_of(DType::kBF16));
-  writer.engine.remove_adapter(first);
-  CHECK(code_of([&] { add(writer, first, {1, 2}); }) == "invalid_argument");
-  writer.finish(other);
-  CHECK(writer.answers[ended].tokens.size() == 1);
-  CHECK(writer.answers[arrived].tokens.empty());
-  CHECK(writer.engine.step().empty());
+  const std::int32_t first = driver.engine.add_adapter(lora, values), second = driver.engine.add_adapter(lora, values);
+  const std::uint64_t ended = add(driver, first, {1, 2}), other = add(driver, second, {1, 2});
+  driver.step();
+  const std::uint64_t arrived = add(driver, first, {3});
+  CHECK(driver.engine.num_bytes(second) > values.front().size() * size_of(DType::kBF16));
+  driver.engine.remove_adapter(first);
+  CHECK(code_of([&] { add(driver, first, {1, 2}); }) == "invalid_argument");
+  driver.finish(other);
+  CHECK(driver.answers[ended].tokens.size() == 1);
+  CHECK(driver.answers[arrived].tokens.empty());
+  CHECK(driver.engine.step().empty());
 }

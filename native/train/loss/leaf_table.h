@@ -11,15 +11,16 @@
 
 namespace zerofleet {
 
-/// Records of leaves. Each rank fills those of its leaves; after exchange() every rank has those of all, to fold them in leaf
-/// order.
+/// Records of all leaves. Each rank fills in those of its leaves. After exchange() every rank has all of them, and
+/// folds them in leaf order.
 template <class Record>
 class LeafTable {
   static_assert(std::is_trivially_copyable_v<Record>);
 
  public:
-  /// The leaves of each rank, every leaf once, with `width` records each.
-  explicit LeafTable(std::span<const std::vector<std::int64_t>> leaves_of_ranks, std::int64_t width = 1) : width_(width) {
+  /// `leaves_of_ranks`: the leaves of each rank; every leaf occurs once. `width`: records per leaf.
+  explicit LeafTable(std::span<const std::vector<std::int64_t>> leaves_of_ranks, std::int64_t width = 1)
+      : width_(width) {
     std::int64_t num_leaves = 0;
     for (const auto& leaves : leaves_of_ranks) num_leaves += std::ssize(leaves);
     places_.resize(static_cast<std::size_t>(num_leaves));
@@ -35,18 +36,18 @@ class LeafTable {
 
   std::int64_t num_leaves() const { return std::ssize(places_); }
 
-  /// (width)
+  /// Returns the records of a leaf, (width).
   std::span<Record> of(std::int64_t leaf) {
     const auto first = static_cast<std::size_t>(places_[static_cast<std::size_t>(leaf)] * width_);
     return std::span(records_).subspan(first, static_cast<std::size_t>(width_));
   }
 
-  /// On every rank at once. Throws errors of the communicator.
+  /// Must be called on every rank at once. Throws errors of the communicator.
   void exchange(Communicator& ranks) { ranks.all_gather(std::as_writable_bytes(std::span(records_)), pieces_); }
 
  private:
   std::int64_t width_;
-  std::vector<std::int64_t> places_;  // by leaf; those of a rank lie together
+  std::vector<std::int64_t> places_;  // by leaf; the leaves of a rank are consecutive
   std::vector<Range> pieces_;         // bytes of each rank
   std::vector<Record> records_;
 };

@@ -7,25 +7,27 @@
 
 namespace zerofleet {
 
-/// Picks the completion that KTO puts behind the prompt of a sequence: that of the first sequence with another completion, from the
-/// one max(1, ⌊3N/8⌋) places later in the file of N sequences on, wrapping around. It is the same one in each epoch and in each leaf.
-/// Sequences next to each other, or half a file apart, often have a prompt in common.
+/// Finds, for KTO, another completion to put after the prompt of a sequence.
+///
+/// It is the first different completion in the file from max(1, ⌊3N/8⌋) sequences later on, wrapping around after N
+/// sequences. The choice is the same in each epoch and leaf. The distance avoids sequences with the same prompt, which
+/// are often neighbours or half a file apart.
 class OtherCompletions {
  public:
   /// `sequences` must outlive this.
   explicit OtherCompletions(const SequenceReader& sequences);
 
-  /// The sequence with that completion; kNoSequence where all completions of the file are equal.
+  /// Returns the sequence with the other completion; kNoSequence if all completions of the file are equal.
   std::int64_t of(std::int64_t sequence);
 
  private:
   bool are_equal(std::int64_t one, std::int64_t other);
-  /// For each sequence, the first one after it with another completion, wrapping around; kNoSequence where there is none.
+  /// Returns for each sequence the next one with another completion, wrapping around; kNoSequence if there is none.
   std::vector<std::int64_t> find_next_others();
 
   const SequenceReader& sequences_;
-  LeafBatch pair_;                        // work space of two rows
-  std::vector<std::int64_t> next_other_;  // empty before the first sequence that needs it: finding it reads the whole file
+  LeafBatch pair_;                        // scratch memory for two rows
+  std::vector<std::int64_t> next_other_;  // computed at the first use, because that reads the whole file
 };
 
 }  // namespace zerofleet

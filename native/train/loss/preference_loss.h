@@ -14,11 +14,11 @@
 
 namespace zerofleet {
 
-/// A preference objective (model/objective/objective.h), as the mean over units. The scores under the reference, and KTO's z, are of
-/// the same leaf, so a leaf's result depends on the parameters and its own sequences alone.
+/// A preference objective (model/objective/objective.h), averaged over units. Reference scores and KTO's z are computed
+/// per leaf, so a leaf's result depends on the parameters and its own sequences alone.
 ///
-/// KTO's z is of each prompt with the completion of another sequence (other_completions.h). A sequence of a file in which all
-/// completions are equal has no part in it.
+/// KTO's z pairs each prompt with the completion of another sequence (other_completions.h). It has no terms if all
+/// completions of the file are equal.
 class PreferenceLoss final : public TrainingLoss {
  public:
   PreferenceLoss(LossParts parts, const PreferenceConfig& config);
@@ -36,7 +36,7 @@ class PreferenceLoss final : public TrainingLoss {
     std::int64_t num_targets = 0;
     Sums& operator+=(const Sums& other);
   };
-  /// Inputs of the objective for a leaf, beside the scores of the policy.
+  /// Inputs of the objective for a leaf, apart from the policy's scores.
   struct Inputs {
     std::vector<double> reference;
     std::vector<std::uint8_t> desirable;
@@ -56,11 +56,11 @@ class PreferenceLoss final : public TrainingLoss {
 
   LossParts parts_;
   ObjectiveOptions objective_;
-  std::vector<OtherCompletions> others_;  // KTO's, of each file
-  LeafBatch completions_;                 // KTO's, of another sequence for each row
-  LeafTable<Sums> step_;                  // of this rank's leaves so far
+  std::vector<OtherCompletions> others_;  // KTO only, by file
+  LeafBatch completions_;                 // KTO only: each row with the completion of another sequence
+  LeafTable<Sums> step_;                  // this rank's leaves of the current step
   std::unique_ptr<ReferenceModel> reference_;  // null for objectives without one
-  StoredReference* stored_ = nullptr;     // reference_, if that is of the initial model
+  StoredReference* stored_ = nullptr;     // reference_ if it is that of the initial model
 };
 
 }  // namespace zerofleet

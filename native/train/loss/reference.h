@@ -9,18 +9,19 @@
 
 namespace zerofleet {
 
-/// A leaf whose reference is wanted. Tables are numbered: one of each file, and in KTO one of its mismatched sequences.
+/// A leaf whose reference scores are requested. Each file has a table of sequences, and with KTO another one of its
+/// mismatched sequences.
 struct ReferenceRows {
   LeafInput input;
   std::size_t table = 0;
-  std::span<const std::int64_t> sequences;  // (B) numbers within the table, or kNoSequence
+  std::span<const std::int64_t> sequences;  // (B) places in the table, or kNoSequence
 };
 
 /// The model that a preference objective compares with.
 class ReferenceModel {
  public:
   virtual ~ReferenceModel() = default;
-  /// (B) log-probabilities.
+  /// Returns the log-probabilities, (B).
   virtual std::vector<double> log_probs(const ReferenceRows& rows) = 0;
 };
 
@@ -34,21 +35,21 @@ class BaseReference final : public ReferenceModel {
   Transformer& model_;
 };
 
-/// Log-probabilities that the model had when the training began, table after table.
+/// Log-probabilities under the model at the start of the training, table after table.
 class StoredReference final : public ReferenceModel {
  public:
-  /// Numbers of sequences of each table.
+  /// `sizes`: number of sequences in each table.
   explicit StoredReference(std::span<const std::int64_t> sizes);
 
   /// Throws Error{"invalid_argument"} before set().
   std::vector<double> log_probs(const ReferenceRows& rows) override;
 
   std::size_t size() const { return begins_.back(); }
-  /// Throws Error{"invalid_argument"} for another number of them.
+  /// Throws Error{"invalid_argument"} unless there are size() of them.
   void set(std::vector<double> log_probs);
 
  private:
-  std::vector<std::size_t> begins_;  // of each table, and the end
+  std::vector<std::size_t> begins_;  // first place of each table, and the end
   std::vector<double> log_probs_;    // empty before set()
 };
 

@@ -8,7 +8,7 @@
 
 namespace zerofleet {
 
-/// The mean negative log-likelihood (nats) of all targets.
+/// Mean negative log-likelihood of all targets, in nats.
 class TargetLoss final : public TrainingLoss {
  public:
   explicit TargetLoss(LossParts parts) : parts_(std::move(parts)) {}

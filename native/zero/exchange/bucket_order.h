@@ -9,7 +9,7 @@
 
 namespace zerofleet {
 
-/// A bucket of one of a rank's parts.
+/// A bucket of a part of the model.
 struct BucketId {
   std::size_t part = 0;
   std::int64_t bucket = 0;
@@ -17,20 +17,20 @@ struct BucketId {
   friend bool operator==(const BucketId&, const BucketId&) = default;
 };
 
-/// Ranks must exchange buckets in one order, whatever the order in which gradients arrive: a bucket that is full early
-/// waits here for those before it.
+/// Keeps the order in which ranks exchange buckets, which is the same on all ranks. Gradients may arrive in any order;
+/// a full bucket waits here for those before it.
 class BucketOrder {
  public:
   using Post = std::function<void(const BucketId& id, Buffer contents)>;
 
   BucketOrder() = default;
-  /// `order` has every bucket of every part once.
+  /// `order`: every bucket of every part, once.
   BucketOrder(std::vector<BucketId> order, Post post);
 
   const std::vector<BucketId>& order() const { return order_; }
   /// Begins an exchange of all buckets.
   void begin();
-  /// Takes a full bucket and posts all that are next in order.
+  /// Adds a full bucket. Posts it, and waiting ones after it, if it is the next in order.
   void add(const BucketId& id, Buffer contents);
   /// Returns true if a full bucket of `part` waits for one of another part.
   bool waits_for_others(std::size_t part) const;

@@ -15,8 +15,8 @@
 
 namespace zerofleet {
 
-/// Collects the gradients of one exchange into buckets, multiplied by a factor and rounded to the dtype of the exchange,
-/// and hands each on as soon as it is full.
+/// Collects the gradients of one exchange in buckets, multiplied by a factor and rounded to the dtype of the exchange.
+/// Passes each bucket on when it is full.
 class GradBuckets {
  public:
   using OnFull = std::function<void(std::int64_t bucket, Buffer contents)>;
@@ -27,16 +27,17 @@ class GradBuckets {
     float factor = 1;
   };
 
-  /// `layout` and `pool` must outlive the object; `pool` has buffers for the largest bucket.
+  /// `layout` and `pool` must outlive the object. The buffers of `pool` must hold the largest bucket.
   GradBuckets(const Context& context, const ShardLayout& layout, const Format& format, StagingPool& pool,
               OnFull on_full);
 
-  /// Begins an exchange: every parameter comes once.
+  /// Begins an exchange, in which every parameter is added once.
   void begin();
-  /// Copies the gradient (numel of the parameter) into its bucket or buckets, unless it is in its room there.
+  /// Copies a gradient, (numel of the parameter), into its bucket or buckets, unless it was computed there
+  /// (room_for()).
   void add(std::size_t param, const GradView& grad);
-  /// Returns the room of a gradient of this dtype in its bucket; null where it would not enter the bucket as it is, lies
-  /// in several, or its bucket would be one more in progress.
+  /// Returns the place of a gradient of this dtype in its bucket, for computing it there. Null if the gradient must be
+  /// converted or scaled, if it spans several buckets, or if it would open another bucket.
   std::byte* room_for(std::size_t param, DType dtype);
 
   std::size_t scratch_bytes() const { return widened_.num_bytes(); }
@@ -44,16 +45,16 @@ class GradBuckets {
  private:
   struct Open {
     Buffer contents;
-    std::int64_t num_missing = 0;  // parameters with blocks in this bucket that have not come
+    std::int64_t num_missing = 0;  // parameters of this bucket that were not added yet
   };
 
-  /// Returns the place of those blocks of a parameter that are in a bucket, padding included; opens the bucket.
+  /// Returns the place of a parameter's blocks in a bucket, padding included. Opens the bucket.
   std::span<std::byte> place_of(std::size_t param, std::int64_t bucket);
   void add_part(std::size_t param, const GradView& grad, std::int64_t bucket);
   void copy_in(const GradView& grad, std::int64_t begin, std::int64_t end, std::span<std::byte> target);
-  /// True if gradients of this dtype are in buckets as they are.
+  /// True if gradients of this dtype enter buckets without conversion.
   bool enters_as_is(DType dtype) const { return dtype == format_.dtype && format_.factor == 1; }
-  /// Elements [begin, end) of a gradient in fp32.
+  /// Returns elements [begin, end) of a gradient in fp32.
   std::span<const float> widened(const GradView& grad, std::int64_t begin, std::int64_t end);
 
   Context context_;

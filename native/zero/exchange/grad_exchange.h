@@ -14,38 +14,43 @@
 
 namespace zerofleet {
 
-/// Terms of the gradients' sum for the blocks that a rank owns of a bucket, in the dtype of buckets: they lie one after another, to
-/// be added to the gradient shard in that order.
+/// Terms of the gradients' sum for the blocks that a rank owns in a bucket, in the dtype of buckets. They are
+/// consecutive in memory, and are added to the gradient shard in this order.
 struct GradTerms {
   std::span<const std::byte> bytes;
   int count = 0;           // may be 0
-  std::int64_t first = 0;  // number of the first of them in the step
+  std::int64_t first = 0;  // number of the first term in the step
 };
 
 /// Brings a bucket of gradients to its owners, on the communication thread.
 ///
-/// The sum of a step is ((0 + T0) + T1) + T2 …, in which term Tk is the fp32 sum of group k of G lanes, ((0 + g_kG) + g_kG+1) …,
-/// rounded to the dtype of buckets. With G = 1 a term is a lane's gradient, which has been rounded to it already. So the job
-/// determines every addition and rounding, and implementations differ only in the ranks that do them.
+/// The sum of a step is
+///   ((0 + T0) + T1) + T2 …
+/// Term Tk belongs to group k of G lanes. It is the fp32 sum
+///   ((0 + g_kG) + g_kG+1) …
+/// rounded to the dtype of buckets. With G = 1 a term is a lane's gradient, which is rounded already.
+///
+/// The job alone determines every addition and rounding. Implementations differ only in which ranks do them.
 class GradExchange {
  public:
   virtual ~GradExchange() = default;
 
-  /// `contents` is the whole bucket; empty on a rank without a lane in `round`. Returns the terms that are complete with this
-  /// round; the result is valid until the next call. Throws errors of the communicator.
+  /// `contents`: the whole bucket; empty on a rank without a lane in `round`. Returns the terms that are complete after
+  /// this round, valid until the next call. Throws errors of the communicator.
   virtual GradTerms exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) = 0;
   virtual std::size_t staging_bytes() const = 0;
 };
 
-/// Makes the exchange with the least bytes between nodes. It is used in tasks of the queue. All referenced objects must outlive it.
+/// Makes the exchange that sends the fewest bytes between nodes, for use in tasks of `queue`. All referenced objects
+/// must outlive it.
 std::unique_ptr<GradExchange> make_grad_exchange(CommQueue& queue, const ShardLayout& layout,
                                                  const LeafSchedule& schedule, Communicator& communicator,
                                                  DType reduce_dtype);
 
-/// Blocks of a bucket as a range of bytes in the bucket's buffer, `width` bytes per element.
+/// Converts a range of a bucket's blocks to bytes in the bucket's buffer, with `width` bytes per element.
 Range bytes_in_bucket(const Range& blocks, const Range& bucket, std::size_t width);
 
-/// Most blocks that `rank` owns of a bucket.
+/// Returns the largest number of blocks that `rank` owns in any bucket.
 std::int64_t max_owned_blocks(const ShardLayout& layout, int rank);
 
 }  // namespace zerofleet

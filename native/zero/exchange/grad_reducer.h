@@ -17,15 +17,16 @@
 
 namespace zerofleet {
 
-/// Components that the gradients of all parts of a rank pass through.
+/// Components that gradients of all parts of a rank pass through.
 struct GradRoute {
   CommQueue& queue;
   StagingPool& staging;
   StatePlacement& placement;
 };
 
-/// Brings gradients to their owners: a full bucket is exchanged, and this rank adds the terms of its blocks to its shard in their
-/// order, whatever the world size (see GradExchange). Runs on the communication thread, behind the back of backward.
+/// Reduces gradients to their owners. A full bucket is exchanged, and this rank adds the terms of its blocks to its
+/// shard, in an order that does not depend on the world size (see GradExchange). Runs on the communication thread,
+/// during backward.
 class GradReducer {
  public:
   struct DTypes {
@@ -37,20 +38,20 @@ class GradReducer {
   GradReducer(const ShardLayout& layout, int rank, const LeafSchedule& schedule, Communicator& communicator,
               const GradRoute& route, const DTypes& dtypes);
 
-  /// Posts one bucket of this rank's lane in `round`; the contents go back to the pool.
+  /// Posts a bucket of this rank's lane in `round`. Its buffer returns to the pool.
   void reduce_bucket(std::int64_t round, std::int64_t bucket, Buffer contents);
-  /// For a rank without a lane in `round`: takes part in the exchange of a bucket with nothing to give.
+  /// Takes part in the exchange of a bucket in a round in which this rank has no lane.
   void reduce_nothing(std::int64_t round, std::int64_t bucket);
 
-  /// Sums over the lanes, owned blocks only, laid out as ShardLayout says, where the placement has them. Valid after the
-  /// queue is drained.
+  /// Sums over the lanes for the owned blocks, laid out as in ShardLayout, in the memory of the placement. Valid once
+  /// the queue is drained.
   std::span<const std::byte> grad_shard() const { return {grad_shard_.data(), grad_shard_.num_bytes()}; }
   DType sum_dtype() const { return dtypes_.sum; }
 
   std::size_t staging_bytes() const { return exchange_->staging_bytes(); }
 
  private:
-  /// `contents` is the bucket, or empty where this rank has no lane.
+  /// `contents`: the bucket, or empty if this rank has no lane.
   void exchange_and_fold(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents);
 
   const ShardLayout& layout_;
@@ -58,7 +59,7 @@ class GradReducer {
   GradRoute route_;
   std::unique_ptr<GradExchange> exchange_;
   DTypes dtypes_;
-  std::vector<std::int64_t> shard_offsets_;  // (num_buckets) element of the shard at which a bucket's blocks begin
+  std::vector<std::int64_t> shard_offsets_;  // (num_buckets) first element of each bucket in the shard
   Buffer grad_shard_;
 };
 

@@ -7,12 +7,13 @@
 
 namespace zerofleet {
 
-/// For worlds of whole groups: ranks kG to kG + G - 1 compute the lanes of group k of a round, add them up among themselves, and
-/// send only the sum to the other groups.
+/// Exchange for worlds of whole groups. The ranks kG to kG + G - 1 compute the lanes of group k of a round. They sum
+/// the lanes among themselves, and send only the sum to other groups.
 ///
-/// Rank r = kG + i adds up what the ranks i, G + i, 2G + i … own: it receives these blocks of its group's lanes, and sends the sums to
-/// those ranks, one in each group. If a node has G ranks, 1/G of a bucket leaves it through each of them; the ranks of an exchange
-/// between nodes have the same place on theirs. A rank sends as many bytes as in a LaneExchange: (1 - 1/G) + (1/G - 1/N) of a bucket.
+/// Rank r = kG + i sums the blocks that the ranks i, G + i, 2G + i … own. It receives these blocks of its group's
+/// lanes, and sends the sums to these ranks, one per group. If a node has G ranks, each of them sends 1/G of a bucket
+/// to other nodes, and its peers have the same place on theirs. A rank sends as many bytes as in a LaneExchange: (1 -
+/// 1/G) + (1/G - 1/N) of a bucket.
 class GroupExchange final : public GradExchange {
  public:
   GroupExchange(CommQueue& queue, const ShardLayout& layout, const LeafSchedule& schedule,
@@ -22,10 +23,11 @@ class GroupExchange final : public GradExchange {
   std::size_t staging_bytes() const override;
 
  private:
-  /// Returns the parts of a bucket that the ranks of place i own, in the order of their groups, as ranges of bytes that follow each other.
+  /// Returns the parts of a bucket that the ranks at place i own, in the order of groups, as consecutive ranges of
+  /// bytes.
   std::vector<Range> chunk_of(std::int64_t bucket, int place) const;
   int rank_at(int group, int place) const { return group * group_size_ + place; }
-  /// Lanes of the group's ranks → their sum, in terms of the exchange; empty without lanes.
+  /// Sums the lanes of the group's ranks, rounded as terms. Empty without lanes.
   std::span<std::byte> sum_in_group(std::int64_t bucket, int num_lanes, std::span<std::byte> contents);
   GradTerms swap_sums(std::int64_t bucket, int num_groups, std::span<std::byte> sums);
 

@@ -13,20 +13,19 @@
 
 namespace zerofleet {
 
-/// Adds up the gradients of the leaves of a lane, in leaf order: ((0 + g0) + g1) + g2 …, rounded to the dtype of the sum
-/// after each leaf. Where every lane is a single leaf there is nothing to add up: gradients pass through as they are, and
-/// no memory is taken.
+/// Sums the gradients of a lane's leaves in leaf order: ((0 + g0) + g1) + g2 …, rounded to the dtype of the sum after
+/// each leaf. If every lane is a single leaf, gradients pass through unchanged and no memory is used.
 class LaneAccumulator {
  public:
   /// `layout` must outlive the object.
   LaneAccumulator(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule, DType sum_dtype);
 
   void begin_leaf(const LeafTurn& turn) { turn_ = turn; }
-  /// Takes a gradient of the leaf. Returns the gradient to exchange: nothing before the lane's last leaf, then the sum.
-  /// The view is valid until the next leaf begins.
+  /// Adds a gradient of the leaf. Returns the gradient to exchange: none before the lane's last leaf, then the sum. The
+  /// view is valid until the next leaf begins.
   std::optional<GradView> add(std::size_t param, const GradView& grad);
 
-  /// True if gradients pass through as they are.
+  /// True if gradients pass through unchanged.
   bool is_absent() const { return sums_.empty(); }
   std::size_t num_bytes() const { return sums_.num_bytes(); }
 

@@ -5,8 +5,8 @@
 
 namespace zerofleet {
 
-/// All-to-all: every rank sends each owner its piece of the rank's lane, and the pieces arrive in lane order; each is a term. Moves
-/// the bytes of a ring reduce-scatter.
+/// Exchange by all-to-all: every rank sends each owner its piece of the rank's lane. The pieces arrive in lane order,
+/// and each one is a term. It moves as many bytes as a ring reduce-scatter.
 class LaneExchange final : public GradExchange {
  public:
   LaneExchange(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule,
@@ -19,7 +19,7 @@ class LaneExchange final : public GradExchange {
   const ShardLayout& layout_;
   LeafSchedule schedule_;
   Communicator& communicator_;
-  std::size_t width_;  // bytes per element on the way
+  std::size_t width_;  // bytes per element in transit
   Buffer recv_;        // pieces of one bucket, one per sending rank
 };
 

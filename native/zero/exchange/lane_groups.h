@@ -7,11 +7,11 @@
 
 namespace zerofleet {
 
-/// Makes terms of groups from those of lanes, on the owner: for worlds whose rounds do not consist of whole groups. A group that
-/// goes on in the next round is kept as a sum.
+/// Sums lanes to groups on the owner, for worlds whose rounds do not consist of whole groups. Keeps the sum of a group
+/// that continues in the next round.
 class LaneGroups final : public GradExchange {
  public:
-  /// `lanes` brings the lanes of the same schedule to this rank.
+  /// `lanes`: brings single lanes of the same schedule to this rank.
   LaneGroups(const Context& context, const ShardLayout& layout, int rank, const LeafSchedule& schedule,
              DType reduce_dtype, std::unique_ptr<GradExchange> lanes);
 
@@ -19,7 +19,7 @@ class LaneGroups final : public GradExchange {
   std::size_t staging_bytes() const override;
 
  private:
-  /// The sums of the open group for the owned blocks of a bucket.
+  /// Returns the sums of the open group for the owned blocks of a bucket.
   std::span<float> sums_of(std::int64_t bucket);
 
   Context context_;
@@ -28,7 +28,7 @@ class LaneGroups final : public GradExchange {
   LeafSchedule schedule_;
   DType dtype_;  // of buckets
   std::unique_ptr<GradExchange> lanes_;
-  Buffer sums_;   // fp32, of all owned blocks, or where a step has one round of one bucket's
+  Buffer sums_;   // fp32, of all owned blocks; with one round per step, of one bucket
   Buffer terms_;  // of one bucket
 };
 

@@ -10,7 +10,8 @@
 
 namespace zerofleet {
 
-/// Memory of parameters that every rank of a communicator reads whole and each fills in part. This class is memory of the rank's own.
+/// Memory of parameters that every rank of a communicator reads in full and writes in part. This class gives each rank
+/// a copy of its own.
 class ParamMemory {
  public:
   /// `communicator` must outlive the object.
@@ -20,20 +21,20 @@ class ParamMemory {
   ParamMemory& operator=(const ParamMemory&) = delete;
 
   Communicator& communicator() const { return communicator_; }
-  /// Returns true if other ranks use the same copy.
+  /// True if other ranks use the same copy.
   virtual bool is_shared() const { return false; }
 
-  /// Zeroed arrays of these sizes. On every rank at once, with the same sizes.
+  /// Allocates zeroed arrays. Must be called on every rank at once, with the same sizes.
   virtual std::vector<Buffer> allocate(std::span<const std::size_t> sizes) {
     std::vector<Buffer> arrays;
     for (const std::size_t num_bytes : sizes) arrays.emplace_back(device_, num_bytes);
     return arrays;
   }
-  /// Before the rank writes its part.
+  /// Must be called before the rank writes its part.
   virtual void begin_writes() {}
-  /// As Communicator::all_gathers().
+  /// Gathers as Communicator::all_gathers() does.
   virtual void all_gathers(std::span<const Gather> gathers) { communicator_.all_gathers(gathers); }
-  /// After the gathers. On every rank at once; only then have all ranks all parts.
+  /// Must be called on every rank at once after the gathers. Only then do all ranks have all parts.
   virtual void end_writes() {}
 
  private:

@@ -9,26 +9,28 @@
 
 namespace zerofleet {
 
-/// L2 norms of one parameter and of its update, before the learning rate.
+/// L2 norms of a parameter and of its update, before the learning rate is applied.
 struct ParamNorm {
   double weight = 0;
   double update = 0;
 };
 
-/// Norms of single parameters although a parameter's blocks lie on many ranks, for rules that scale the update of each
-/// parameter by a trust ratio (LAMB). Ranks exchange sums of squares per owned block in one all-gather and fold those of
-/// each parameter in block order, so a norm has the same bits on every rank and for every world size.
+/// Norms of single parameters whose blocks lie on many ranks. Rules that scale each parameter's update by a trust ratio
+/// (LAMB) need them.
+///
+/// Ranks exchange sums of squares per owned block in one all-gather, and fold those of each parameter in block order. A
+/// norm therefore has the same bits on every rank and for every world size.
 class ParamNorms {
  public:
   /// `layout` must outlive the object.
   ParamNorms(const ShardLayout& layout, int rank);
 
-  /// (shard_num_blocks) each, to be filled by OptimizerRule::prepare: sums of squares of this rank's blocks in the order
-  /// of its shard, of the weights and of their updates.
+  /// Sums of squares of the weights and of their updates, (shard_num_blocks) each. OptimizerRule::prepare() fills them,
+  /// in the block order of this rank's shard.
   std::span<double> weight_sums() { return own(0); }
   std::span<double> update_sums() { return own(1); }
 
-  /// (num_params) the norms of every parameter of the layout. Throws errors of the communicator.
+  /// Returns the norms of every parameter of the layout, (num_params). Throws errors of the communicator.
   std::vector<ParamNorm> exchange(Communicator& communicator);
 
  private:
@@ -36,7 +38,7 @@ class ParamNorms {
 
   const ShardLayout& layout_;
   int rank_;
-  std::vector<double> messages_;  // rank by rank: sums of the weights, then sums of the updates
+  std::vector<double> messages_;  // by rank: sums of the weights, then of the updates
   std::vector<Range> pieces_;     // (world_size) in doubles
 };
 

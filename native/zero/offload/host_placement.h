@@ -10,8 +10,10 @@
 
 namespace zerofleet {
 
-/// States in (pinned) host memory, updated by the CPU. Parameters go to the device, and pieces of gradients come from it, through two
-/// windows in turn each, on streams of their own: while one travels, the CPU writes the next, or folds the one before.
+/// Placement of states in (pinned) host memory, updated by the CPU.
+///
+/// Parameters travel to the device, and pieces of gradients from it, each through two alternating windows on streams of
+/// their own. While one window travels, the CPU writes the next one or folds the previous one.
 class HostPlacement final : public StatePlacement {
  public:
   HostPlacement(const Context& rank, const Context& comm_thread);
@@ -30,7 +32,7 @@ class HostPlacement final : public StatePlacement {
   struct Window {
     explicit Window(Device device) : arrived(device) {}
     Buffer buffer;
-    Event arrived;  // the transfer from the buffer or to it
+    Event arrived;  // the transfer from or to the buffer is done
   };
 
   Buffer& grown(Buffer& buffer, std::size_t num_bytes) const;
@@ -38,16 +40,16 @@ class HostPlacement final : public StatePlacement {
   void fold_on_host(const Fold& fold);
 
   Context device_, device_comm_;
-  ThreadPool fold_pool_;  // while the rank's thread computes backward
+  ThreadPool fold_pool_;  // for folds during backward
   Context host_, host_comm_;
   Buffer sums_;  // on the device
   Stream copies_;
-  Event params_free_;  // the device's pending work on the parameters when a window was closed
+  Event params_free_;  // the device's earlier work on the parameters is done
   std::array<Window, 2> windows_;
-  std::size_t open_ = 0;                // the window that is open, or was last
-  std::span<std::byte> window_params_;  // that the open window is for
+  std::size_t open_ = 0;                // the open window, or the last one
+  std::span<std::byte> window_params_;  // target of the open window
   Stream piece_copies_;
-  Event pieces_there_;  // the device's pending work on the pieces when they are to be folded
+  Event pieces_there_;  // the device's earlier work on the pieces is done
   std::array<Window, 2> piece_windows_;
 };
 

@@ -11,20 +11,19 @@
 
 namespace zerofleet {
 
-/// Buffers for buckets that are being filled or sent, reused from bucket to bucket. Usually there are two: one fills
-/// while the other is sent. More are allocated only where gradients arrive out of order, so that more than one bucket
-/// is half full at once. One thread takes buffers and announces that they are sent; any thread returns them.
+/// Reusable buffers for buckets that are filled or sent. Usually there are two: one is filled while the other is sent.
+/// More are allocated only if gradients arrive out of order, so that several buckets are half full at once. One thread
+/// takes buffers and announces sends; any thread returns buffers.
 class StagingPool {
  public:
   StagingPool(Device device, std::size_t buffer_bytes) : device_(device), buffer_bytes_(buffer_bytes) {}
 
-  /// A buffer with undefined contents for work that `user` queues from now on. Waits for one that is being sent rather than
-  /// allocating a third; the device waits for those who used it before.
+  /// Returns a buffer with undefined contents, for work that `user` queues later. Waits for a buffer in transit rather
+  /// than allocate a third one. The device waits for earlier uses of the buffer.
   Buffer take(const Context& user);
-  /// Announces that a taken buffer is being sent: it will come back through give_back() without action of the thread
-  /// that takes.
+  /// Announces that a taken buffer is in transit. It returns through give_back() without action of the taking thread.
   void announce_sending();
-  /// Takes back a buffer that was being sent, by work that `user` has queued.
+  /// Returns a buffer that was sent by work that `user` has queued.
   void give_back(Buffer buffer, const Context& user);
 
   std::size_t allocated_bytes() const;
@@ -32,7 +31,7 @@ class StagingPool {
  private:
   struct Free {
     Buffer buffer;
-    Event done;  // with it
+    Event done;  // earlier uses are done
   };
 
   Device device_;

@@ -5,7 +5,7 @@
 
 namespace zerofleet {
 
-/// Every optimizer: its type, its name in settings and in functions, and which constants of several optimizers it has.
+/// All optimizers: type, name in settings and functions, and the shared constants that each one uses.
 #define ZF_OPTIMIZERS(X)             \
   X(kAdamW, adamw, kBetas | kEps)    \
   X(kAdam, adam, kBetas | kEps)      \
@@ -20,36 +20,37 @@ enum class OptimizerType : std::uint8_t {
 #undef ZF_TYPE
 };
 
-/// Correction for moments that begin with zeros: LAMB's paper (You et al., 2020, algorithm 2) corrects the moments in
-/// the update, of which the trust ratio is taken; DeepSpeed's FusedLamb corrects the size of the step, after a trust
-/// ratio of an update that is not corrected.
+/// Correction for moments that start at zero. In LAMB's paper (You et al., 2020, algorithm 2) it corrects the moments
+/// in the update, from which the trust ratio is computed. DeepSpeed's FusedLamb corrects the step size instead, and
+/// computes the trust ratio from the uncorrected update.
 enum class BiasCorrection : std::uint8_t { kUpdate, kStepSize, kNone };
 
-/// Optimizer type and its constants; constants of other types are ignored. The learning rate comes with each step, and
-/// both it and the weight decay may differ between parameter groups.
+/// Type and constants of an optimizer. Constants of other types are ignored. The learning rate is given per step. Rate
+/// and weight decay may differ between parameter groups.
 struct OptimizerOptions {
   OptimizerType type = OptimizerType::kAdamW;
-  double weight_decay = 0.1;  // of groups without their own. adam, adagrad, sgd: L2; the others: decoupled
+  double weight_decay = 0.1;  // default for groups. adam, adagrad, sgd: L2; others: decoupled
   double beta1 = 0.9;         // adamw, adam, lamb, lion
   double beta2 = 0.95;
-  double eps = 1e-8;          // all but lion and sgd
-  double momentum = 0.9;      // sgd, with the two after it
+  double eps = 1e-8;          // not lion and sgd
+  double momentum = 0.9;      // sgd, like the two fields below
   double dampening = 0;
   bool nesterov = false;
-  double lr_decay = 0;        // adagrad, with the one after it
+  double lr_decay = 0;        // adagrad, like the field below
   double initial_accumulator_value = 0;
   double min_coeff = 0.01;    // lamb: bounds of the trust ratio
   double max_coeff = 10;
   BiasCorrection bias_correction = BiasCorrection::kUpdate;  // lamb
-  double ema_decay = 0;       // of the average of the master; 0: none is kept
+  double ema_decay = 0;       // of the average of the master; 0: no average
 };
 
 const char* name_of(OptimizerType type);
 
-/// "adamw", "adam", "lamb", "lion", "adagrad" or "sgd". Throws Error{"invalid_argument"} for another, naming these.
+/// Returns the type of "adamw", "adam", "lamb", "lion", "adagrad" or "sgd". Throws Error{"invalid_argument"} for other
+/// names.
 OptimizerType optimizer_type_from_name(std::string_view name);
 
-/// "update", "step_size" or "none". Throws Error{"invalid_argument"} for another, naming these.
+/// Returns the correction of "update", "step_size" or "none". Throws Error{"invalid_argument"} for other names.
 BiasCorrection bias_correction_from_name(std::string_view name);
 
 /// Throws Error{"invalid_argument"} that names the field and the allowed values.

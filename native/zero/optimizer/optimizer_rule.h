@@ -13,7 +13,7 @@
 
 namespace zerofleet {
 
-/// The optimizers' states. Values are part of the state digest: never renumber.
+/// States of the optimizers. Values are part of the state digest: never renumber them.
 enum class StateId : std::uint8_t { kMaster = 0, kExpAvg = 1, kExpAvgSq = 2, kMomentumBuffer = 3, kSum = 4, kEma = 5 };
 
 inline constexpr std::size_t kMaxStates = 6;
@@ -23,19 +23,19 @@ const char* name_of(StateId state);
 /// Throws Error{"invalid_argument"} for another name.
 StateId state_from_name(std::string_view name);
 
-/// A run of owned elements of one parameter group, in all the arrays that an update touches, each (numel).
+/// Consecutive owned elements of one parameter group, in all arrays that an update touches; each array is (numel).
 struct UpdateSegment {
   std::byte* master = nullptr;     // of OptimizerDTypes::master
-  float* states[kMaxStates] = {};  // by StateId; entries that the rule does not keep, and the master's, are null
+  float* states[kMaxStates] = {};  // by StateId; null for the master and for states that the rule lacks
   const std::byte* grad = nullptr;
-  std::byte* params = nullptr;     // null: not wanted
+  std::byte* params = nullptr;     // null: not written
   std::int64_t numel = 0;
   std::size_t group = 0;           // index into UpdateScalars::groups
-  float trust_ratio = 1;           // of the segment's parameter, for rules that need parameter norms
-  std::int64_t first_stat = 0;     // place of its first block in the sums of prepare()
+  float trust_ratio = 1;           // of the parameter, for rules that need parameter norms
+  std::int64_t first_stat = 0;     // place of the first block in the sums of prepare()
 };
 
-/// Values of a parameter group that change from step to step.
+/// Settings of a parameter group that change from step to step.
 struct GroupScalars {
   double lr = 0;
   double weight_decay = 0;
@@ -45,31 +45,33 @@ struct UpdateScalars {
   std::span<const GroupScalars> groups;
   float grad_factor = 1;  // unscaling × averaging × clipping, applied to every gradient element
   std::int64_t step = 1;  // of the optimizer, counted from 1
-  float ema_weight = 0;   // of the new master in the state kEma, for rules that keep one
+  float ema_weight = 0;   // weight of the new master in kEma, for rules that have this state
 };
 
-/// Update rule of an element of state. It knows nothing of ranks, buckets or parameters. Arithmetic is fp32 whatever
-/// the arrays' storage is, constants are computed in fp64 and rounded once.
+/// Update rule of an optimizer, element by element. It knows nothing of ranks, buckets or parameters. Arithmetic is
+/// fp32 for any storage dtype. Constants are computed in fp64 and rounded once.
 class OptimizerRule {
  public:
   virtual ~OptimizerRule() = default;
 
-  /// States that the rule keeps, the master first, ascending.
+  /// States of the rule in ascending order, the master first.
   virtual std::span<const StateId> states() const = 0;
-  /// Returns a state's value before the first step; padding between parameters is 0 all the same.
+  /// Value of a state before the first step. Padding between parameters is always 0.
   virtual float initial_value(StateId) const { return 0; }
 
-  /// Returns true if update() must be preceded by prepare() and needs each segment's trust_ratio.
+  /// True if update() requires prepare() before it, and each segment's trust_ratio.
   virtual bool needs_param_norms() const { return false; }
-  /// The first of two passes: moves the moments and writes, for every block of kBlockNumel elements of every segment, the
-  /// sums of squares of the master and of the raw update to place `first_stat` + block of the two arrays. A segment then
-  /// has whole blocks. Throws Error{"invalid_argument"} where the rule has no such pass, or a sum has no place.
+  /// First of two passes: updates the moments, and computes sums of squares of the master and of the raw update for
+  /// every block of kBlockNumel elements. The sums of a segment's n-th block go to place first_stat + n of the two
+  /// arrays. Segments must consist of whole blocks. Throws Error{"invalid_argument"} if the rule has no such pass, or
+  /// if the arrays are too short.
   virtual void prepare(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,
-                       const UpdateScalars& scalars, std::span<double> weight_sums, std::span<double> update_sums) const;
-  /// The factor of a parameter's update from the norms (not squared) of its master and its raw update.
+                       const UpdateScalars& scalars, std::span<double> weight_sums,
+                       std::span<double> update_sums) const;
+  /// Returns the factor of a parameter's update, from the norms (not squared) of its master and of its raw update.
   virtual float trust_ratio(double /*weight_norm*/, double /*update_norm*/) const { return 1; }
 
-  /// Moves the master, and the states unless prepare() did; writes the new parameters.
+  /// Updates the master, and the states unless prepare() has updated them. Writes the new parameters.
   virtual void update(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,
                       const UpdateScalars& scalars) const = 0;
 };

@@ -18,30 +18,30 @@
 
 namespace zerofleet {
 
-/// A rank's sums of gradients, laid out like its states.
+/// A rank's sums of gradients, in the layout of its states.
 struct GradShardView {
   std::span<const std::byte> bytes;
   DType dtype = DType::kF32;
 };
 
-/// The update of the states that one rank owns of one part.
+/// Updates the states that one rank owns of one part.
 class ShardedOptimizer {
  public:
   /// All referenced objects must outlive this one.
   ShardedOptimizer(const StatePlacement& placement, const ShardLayout& layout, int rank, const ParamSubset& subset,
                    StateShard& states, const OptimizerRule& rule);
 
-  /// The first pass of rules that need the norms of parameters: exchanges its results between all ranks of
+  /// Runs the first pass of rules that need parameter norms, and exchanges its results among all ranks of
   /// `communicator`, which hold the part. Does nothing for other rules. Throws errors of the communicator.
   void prepare(const GradShardView& grads, const UpdateScalars& scalars, Communicator& communicator);
-  /// (num_params) the ratios that prepare() found, for rules that have one for each parameter; empty for others.
+  /// Trust ratios from prepare(), (num_params); empty for rules without them.
   std::span<const float> trust_ratios() const { return norms_ ? std::span(trust_ratios_) : std::span<const float>{}; }
   /// Updates the owned blocks of `buckets` and writes their new parameters.
   void update(const Range& buckets, const GradShardView& grads, const UpdateScalars& scalars, const ParamWindow& window,
               DType param_dtype);
 
  private:
-  /// Owned blocks that lie together, in one bucket and with the same hyper-parameters.
+  /// Consecutive owned blocks in one bucket and with the same hyper-parameters.
   struct Run {
     std::size_t param = 0;          // of the first block
     std::int64_t first_block = 0;   // of the layout

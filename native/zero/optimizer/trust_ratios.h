@@ -13,8 +13,8 @@ struct TrustRatios {
   float largest = 1;
 };
 
-/// Returns the spread of at least one ratio; they are reordered. The median of an even number is the mean of the two in
-/// the middle.
+/// Returns the spread of at least one ratio, and reorders the ratios. The median of an even number is the mean of the
+/// middle two.
 inline TrustRatios spread_of(std::span<float> ratios) {
   std::ranges::sort(ratios);
   const std::size_t middle = ratios.size() / 2;

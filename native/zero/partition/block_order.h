@@ -8,13 +8,12 @@
 
 namespace zerofleet {
 
-/// Calls visit(param, shard, place) for every block of the layout in ascending block order, the one order in which
-/// whatever was found per block is folded: `shard` is the rank that owns the block, `place` the block's number among
-/// those of that shard.
+/// Calls visit(param, shard, place) for every block of the layout in ascending order. All results per block are folded
+/// in this order. `shard`: the rank that owns the block. `place`: number of the block in that shard.
 template <class Visit>
 void for_each_block(const ShardLayout& layout, Visit&& visit) {
-  // A shard holds its blocks in ascending order, so going through the buckets from the front of the flat array, and in
-  // each through its owners, meets all blocks in the order of their ids.
+  // Shards hold their blocks in ascending order. Going through the buckets from the front of the flat array, and in
+  // each bucket through its owners, therefore visits all blocks in ascending order.
   std::vector<std::int64_t> next(static_cast<std::size_t>(layout.world_size()), 0);
   std::size_t param = 0;
   for (std::int64_t bucket = layout.num_buckets() - 1; bucket >= 0; --bucket) {

@@ -9,7 +9,7 @@
 
 namespace zerofleet {
 
-/// A number mod 2^128. Sums of digests need no order, so ranks can add up their shares.
+/// A number mod 2^128. Sums do not depend on the order, so ranks can add up their shares.
 struct Digest128 {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -20,8 +20,9 @@ struct Digest128 {
   friend bool operator==(const Digest128&, const Digest128&) = default;
 };
 
-/// Sum over the blocks in `values` (whole blocks of kBlockNumel floats) of XXH3-128 over the block's bytes, seeded by
-/// `state` and the block's global id, `first_block` for the first. Little-endian machines only, as all of the core.
+/// Returns the sum over the blocks in `values` (whole blocks of kBlockNumel floats) of XXH3-128 of the block's bytes.
+/// The seed consists of `state` and the block's global id, which is `first_block` for the first one. Little-endian
+/// machines only, as all of the core.
 Digest128 digest_blocks(const Context& context, std::uint8_t state, std::int64_t first_block,
                         std::span<const float> values);
 

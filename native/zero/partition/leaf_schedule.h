@@ -6,25 +6,26 @@
 
 namespace zerofleet {
 
-/// A leaf of a rank in a step, and its position in its lane.
+/// A leaf that a rank computes in a step, and its place in its lane.
 struct LeafTurn {
   std::int64_t leaf = 0;
-  std::int64_t round = 0;      // in which its lane is exchanged
+  std::int64_t round = 0;      // in which the lane is exchanged
   bool first_of_lane = true;
-  bool last_of_lane = true;    // its gradients are sent to their owners, with those of the lane's leaves before it
+  bool last_of_lane = true;    // after it, the lane's gradients are sent to their owners
 };
 
-/// Assignment of leaves to ranks, and times of gradient exchange. Pure arithmetic, the same on every rank.
+/// Assignment of leaves to ranks and rounds. Pure arithmetic, the same on every rank.
 ///
-/// The V leaves of a step fall into L lanes, leaf v into lane v mod L. In round j rank r of N computes the leaves of lane
-/// jN + r, in ascending order, and adds them up by itself; then the lanes of the round are exchanged, and owners fold them
-/// in lane order. What is added to what is given by V and L alone, never by N.
-/// With L = V (ZeRO stage 2) a lane is one leaf; with fewer lanes (stage 1) ranks exchange ceil(L / N) times per step.
-/// Lanes are folded in groups of G consecutive ones (docs/exactness.md): the terms of a sum are those of its groups.
+/// The V leaves of a step are divided among L lanes; leaf v belongs to lane v mod L. In round j, rank r of N computes
+/// the leaves of lane jN + r in ascending order, and sums their gradients. Then the ranks exchange the lanes of the
+/// round, and owners fold them in lane order. V and L alone decide what is added to what, never N.
+///
+/// With L = V (ZeRO stage 2) a lane is one leaf. With fewer lanes (stage 1) ranks exchange ceil(L / N) times per step.
+/// Lanes are folded in groups of G consecutive ones (docs/exactness.md); the terms of a sum are those of its groups.
 class LeafSchedule {
  public:
-  /// Throws Error{"invalid_argument"} unless 1 ≤ num_lanes ≤ num_leaves, Error{"too_many_ranks"} for more ranks than
-  /// lanes, because some would never have work.
+  /// Throws Error{"invalid_argument"} unless 1 ≤ num_lanes ≤ num_leaves, and Error{"too_many_ranks"} for more ranks
+  /// than lanes, because some ranks would never have work.
   LeafSchedule(std::int64_t num_leaves, std::int64_t num_lanes, int world_size, std::int64_t lane_group = 1);
 
   std::int64_t num_leaves() const { return num_leaves_; }
@@ -34,16 +35,16 @@ class LeafSchedule {
   std::int64_t lane_group() const { return lane_group_; }
   std::int64_t num_rounds() const { return (num_lanes_ + world_size_ - 1) / world_size_; }
 
-  /// Number of ranks that have a lane in `round`: the first ones.
+  /// Number of ranks with a lane in `round`; they are the first ones.
   int num_senders(std::int64_t round) const {
     return static_cast<int>(std::min<std::int64_t>(world_size_, num_lanes_ - round * world_size_));
   }
 
-  /// The leaves of `rank`, in the order in which it computes them.
+  /// Returns the leaves of `rank`, in the order of their computation.
   std::vector<LeafTurn> turns_of(int rank) const;
   std::vector<std::int64_t> leaves_of(int rank) const;
 
-  /// Returns true if there are lanes of several leaves, whose gradients must be added up before they are exchanged.
+  /// True if lanes have several leaves, whose gradients are summed before the exchange.
   bool adds_leaves() const { return num_lanes_ < num_leaves_; }
 
  private:

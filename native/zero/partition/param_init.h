@@ -7,9 +7,9 @@
 
 namespace zerofleet {
 
-/// Fresh values of elements [begin, begin + values.size()) of parameter number `param`: ones, zeros, or normal or uniform numbers of
-/// the spec's scale. An element's value depends on (seed, param, element) alone, so that every owner can draw
-/// its own. Computed by core/portable_math.h: the same bits on every machine.
+/// Sets elements [begin, begin + values.size()) of parameter `param` to initial values: ones, zeros, or normal or
+/// uniform random numbers of the spec's scale. A value depends on (seed, param, element) alone, so every owner computes
+/// its own. core/portable_math.h gives the same bits on every machine.
 void init_param(const ParamSpec& spec, std::uint64_t seed, std::size_t param, std::int64_t begin,
                 std::span<float> values);
 

@@ -11,22 +11,23 @@
 
 namespace zerofleet {
 
-/// Parameters that are exchanged among the same ranks and treated alike. Entries of the lists belong together; places in
-/// them are called *local*, in contrast to the canonical numbers of all parameters of the model.
+/// Parameters that are treated alike and exchanged among the same ranks. The lists are parallel. Places in them are
+/// *local* numbers, in contrast to the canonical numbers of all parameters of the model.
 struct ParamSubset {
   std::string name;                        // for messages and reports
-  int expert_set = -1;                     // of the ranks that hold it; -1: all ranks
+  int expert_set = -1;                     // set that the subset belongs to; -1: held by all ranks
   bool frozen = false;
-  bool base = false;                       // the frozen base under an adapter: no part of the state
-  bool quantized = false;                  // matrices of the base whose ranks hold codes
+  bool base = false;                       // frozen base of an adapter, not part of the state
+  bool quantized = false;                  // quantized matrices of the base
   std::vector<std::size_t> params;         // canonical numbers, ascending
   std::vector<ParamSpec> specs;
   std::vector<ParamSettings> settings;
-  std::vector<std::int64_t> first_blocks;  // canonical numbers of the first blocks, counted through the whole model
+  std::vector<std::int64_t> first_blocks;  // first block of each parameter, numbered over the whole model
 };
 
-/// The model in subsets, none of them empty, in one order on every rank: what is trained before what is
-/// frozen before the base of adapters before its quantized matrices, what all ranks share before expert sets 0, 1, …
+/// Divides the model into non-empty subsets, in one order on every rank. Trained parameters come before frozen ones,
+/// then the base of adapters, then its quantized matrices. In each of these, shared parameters come before expert sets
+/// 0, 1, …
 ///
 /// With `num_sets` sets of experts, expert e of E belongs to set e / (E / num_sets). With one set, experts are shared
 /// like all other parameters. Throws Error{"invalid_argument"} unless the sets divide the experts.

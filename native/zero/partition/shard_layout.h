@@ -11,18 +11,18 @@
 
 namespace zerofleet {
 
-/// Elements of one block, the atom of ownership, norms, checkpoints and digests.
+/// Number of elements in a block, the unit of ownership, norms, checkpoints and digests.
 inline constexpr std::int64_t kBlockNumel = 4096;
 
-/// Blocks that a parameter of `numel` elements is padded to.
+/// Number of blocks that a parameter of `numel` elements is padded to.
 constexpr std::int64_t num_blocks_of(std::int64_t numel) { return (numel + kBlockNumel - 1) / kBlockNumel; }
 
-/// Blocks that a bucket of `bucket_bytes` holds when its elements travel as `reduce_dtype`.
-/// Throws Error{"invalid_argument"} if that is less than one block of fp32 (16384 bytes).
+/// Number of blocks in a bucket of `bucket_bytes` whose elements travel as `reduce_dtype`. Throws
+/// Error{"invalid_argument"} for less than one block of fp32 (16384 bytes).
 std::int64_t bucket_capacity_blocks(std::int64_t bucket_bytes, DType reduce_dtype);
 
-/// A stretch of one parameter inside a rank's shard: elements [begin, end) of the parameter (padding left out) lie at
-/// `shard_offset` (in elements) of the shard.
+/// A slice of one parameter in a rank's shard: elements [begin, end) of the parameter, without padding, start at
+/// element `shard_offset` of the shard.
 struct ShardSlice {
   std::size_t param = 0;
   Range elements;
@@ -31,13 +31,14 @@ struct ShardSlice {
 
 /// Layout of parameters, buckets and shards. Pure arithmetic, the same on every rank.
 ///
-/// The flat array holds the parameters in canonical order, each padded to whole blocks; block ids count through it.
-/// Buckets are runs of blocks cut from its end, because backward finishes the last parameters first: bucket 0 is the
-/// last run, and only the bucket at the front may be shorter than the capacity. None of that depends on the world size.
+/// The flat array holds the parameters in canonical order, each padded to whole blocks. Block ids count through this
+/// array. Buckets are runs of blocks, cut from the end of the array, because backward finishes the last parameters
+/// first: bucket 0 is the last run. Only the bucket at the front may be shorter than the capacity. None of this depends
+/// on the world size.
 ///
-/// Within each bucket every rank owns one contiguous run of whole blocks, in rank order, sizes within one block of each
-/// other. The ranks that get one block more rotate from bucket to bucket, so the totals are within one block too.
-/// A rank's shard is its owned blocks in ascending block order.
+/// Within each bucket every rank owns one run of whole blocks, in rank order. The sizes of the runs differ by at most
+/// one block. The ranks with one block more rotate from bucket to bucket, so totals differ by at most one block, too. A
+/// rank's shard consists of its owned blocks in ascending order.
 class ShardLayout {
  public:
   /// Throws Error{"invalid_argument"} for no parameters, an empty parameter, world_size < 1 or bucket_blocks < 1.
@@ -57,14 +58,14 @@ class ShardLayout {
   Range bucket_blocks(std::int64_t bucket) const;
   std::int64_t max_bucket_blocks() const { return bucket_blocks(0).size(); }
 
-  /// Blocks of `bucket` that `rank` owns; empty where the bucket has fewer blocks than there are ranks.
+  /// Blocks of `bucket` that `rank` owns; empty if the bucket has fewer blocks than there are ranks.
   Range owned_blocks(std::int64_t bucket, int rank) const;
 
   std::int64_t shard_num_blocks(int rank) const;
-  /// Element of the shard of `rank` at which its blocks of `bucket` begin.
+  /// First element of `bucket` in the shard of `rank`.
   std::int64_t shard_offset(std::int64_t bucket, int rank) const;
 
-  /// The shard of `rank` in canonical order, one entry per unbroken stretch of a parameter.
+  /// Returns the shard of `rank` in canonical order, one slice per uninterrupted range of a parameter.
   std::vector<ShardSlice> shard_slices(int rank) const;
 
  private:
@@ -72,7 +73,7 @@ class ShardLayout {
   std::int64_t bucket_blocks_;
   std::vector<std::int64_t> numels_;        // (num_params)
   std::vector<std::int64_t> first_blocks_;  // (num_params + 1)
-  std::vector<int> extra_begin_;            // (num_buckets) first rank that gets one block more
+  std::vector<int> extra_begin_;            // (num_buckets) first of the ranks with one block more
 };
 
 }  // namespace zerofleet

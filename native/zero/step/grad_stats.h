@@ -13,58 +13,60 @@
 
 namespace zerofleet {
 
-/// Report of a leaf besides its gradient.
+/// Results of a leaf besides its gradient.
 struct LeafRecord {
   double loss_sum = 0;
   std::int64_t num_targets = 0;
   double aux_loss = 0;
 };
 
-/// A part of the model with a layout of its own, as the statistics see it.
+/// A part of the model, for the statistics.
 struct StatsPart {
   const ShardLayout* layout = nullptr;  // must outlive the statistics
-  std::vector<int> ranks;               // (layout->world_size()) the rank of the world that holds each shard
-  std::vector<bool> spread;             // (layout->num_params()) whether model-parallel ranks hold other elements of it
+  std::vector<int> ranks;               // (layout->world_size()) world rank of each shard
+  std::vector<bool> spread;             // (layout->num_params()) true if elements differ between model-parallel ranks
 };
 
-/// Global result of the exchange of a step's statistics; equal bits on every rank.
+/// Global statistics of a step, with equal bits on every rank.
 struct GlobalStats {
-  double norm = 0;  // of the summed, not yet averaged gradient; not finite if any element is not
+  double norm = 0;  // of the sum of gradients before averaging; not finite if any element is not
   double loss_sum = 0;
   std::int64_t num_targets = 0;
   double aux_loss = 0;  // mean over leaves
   std::uint32_t flags = 0;
 };
 
-/// Statistics per block, losses per leaf and request flags of all ranks travel in one all-gather. Every rank then
-/// folds them in the same order, blocks by their ids and losses by leaf, so none of it depends on the world size.
+/// Computes global statistics of a step. Statistics per block, losses per leaf and request flags of all ranks travel in
+/// one all-gather. Every rank then folds blocks by their ids and losses by leaf, so no result depends on the world
+/// size.
 class GradStats {
  public:
-  /// (world_size) the leaves that each rank computes in a step, in its order; together they are 0 … V-1.
+  /// Leaves that each rank computes in a step, in its order, (world_size). Together they are 0 … V-1.
   using LeavesOfRanks = std::vector<std::vector<std::int64_t>>;
 
-  /// `parts` are all parts of the model that have gradients, those of other ranks' expert sets too.
-  /// Throws Error{"invalid_argument"} for parts or leaves that don't fit together.
+  /// `parts`: all parts of the model with gradients, including expert sets of other ranks. Throws
+  /// Error{"invalid_argument"} for parts or leaves that do not match each other.
   GradStats(NormKind norm, std::vector<StatsPart> parts, const LeavesOfRanks& leaves, int rank);
 
-  /// The statistics of this rank's shard of `part`; every part that it holds is measured once per step. Runs on the
-  /// rank's threads.
+  /// Measures this rank's shard of `part`. Every part of the rank is measured once per step. Runs on the rank's
+  /// threads.
   void measure(const Context& context, std::size_t part, std::span<const std::byte> grad_shard, DType dtype);
-  /// Exchanges and folds; `leaves` are this rank's in its order. `model_parallel` has the ranks that hold the pieces of
-  /// one model, null where every rank has the whole: norms are then those of the whole model, flags those of any rank;
-  /// losses and targets, which such ranks have in common, are those of its rank 0. Throws what a communicator throws.
+  /// Exchanges and folds the statistics. `leaves`: this rank's, in its order. `model_parallel`: the ranks that hold the
+  /// pieces of one model; null if every rank holds the whole model. With it, norms are those of the whole model, and
+  /// flags those of any rank. Losses and targets, which such ranks share, are those of its rank 0. Throws errors of the
+  /// communicators.
   GlobalStats exchange(Communicator& world, Communicator* model_parallel, std::span<const LeafRecord> leaves,
                        std::uint32_t flags);
 
  private:
-  /// Location of a part's blocks in the messages.
+  /// Places of a part's blocks in the messages.
   struct Blocks {
     std::vector<std::int64_t> begin;  // (shards of the part) in doubles
-    int own_shard = -1;               // of this rank, -1 for none
+    int own_shard = -1;               // of this rank; -1: none
   };
 
   void check(const LeavesOfRanks& leaves, int rank) const;
-  /// Places for the blocks that `rank` reports, from `begin` on; returns their end.
+  /// Assigns places from `begin` on to the blocks that `rank` reports. Returns their end.
   std::int64_t lay_out_blocks(int rank, std::int64_t begin, int own_rank);
   std::int64_t& record_place(std::int64_t leaf) { return record_places_[static_cast<std::size_t>(leaf)]; }
   double& at(std::int64_t place) { return messages_[static_cast<std::size_t>(place)]; }
@@ -74,16 +76,16 @@ class GradStats {
   NormKind norm_;
   std::vector<StatsPart> parts_;
   std::vector<Blocks> blocks_;               // (number of parts)
-  std::vector<std::int64_t> record_places_;  // (V) in doubles, of each leaf's record
+  std::vector<std::int64_t> record_places_;  // (V) place of each leaf's record, in doubles
   std::vector<Range> pieces_;                // (world_size) in doubles
-  Range own_;                                // the piece of this rank
+  Range own_;                                // this rank's piece
   std::int64_t own_num_leaves_ = 0;
   std::vector<double> messages_;             // of all ranks, one after another
   std::vector<float> max_abs_;               // scratch
 };
 
-/// Returns the factor by which a gradient is clipped to `max_norm`: min(1, max_norm / (norm + 1e-6)), as
-/// torch.nn.utils.clip_grad_norm_ has it. 1 for max_norm 0, which means no clipping.
+/// Returns the factor that clips a gradient to `max_norm`: min(1, max_norm / (norm + 1e-6)), as in
+/// torch.nn.utils.clip_grad_norm_. Returns 1 for max_norm 0, which disables clipping.
 double clip_coefficient(double norm, double max_norm);
 
 }  // namespace zerofleet

@@ -9,20 +9,20 @@
 
 namespace zerofleet {
 
-/// Progress of a rank through its leaves of a step. A call out of order throws Error{"leaf_out_of_order"} and changes
-/// nothing.
+/// Tracks a rank's progress through its leaves of a step. A call out of order throws Error{"leaf_out_of_order"} and
+/// changes nothing.
 class LeafProgress {
  public:
   explicit LeafProgress(std::vector<LeafTurn> turns);
 
   std::span<const LeafTurn> turns() const { return turns_; }
   const LeafTurn& begin(std::int64_t leaf);
-  /// The leaf that has begun and not ended.
+  /// Returns the leaf in progress.
   const LeafTurn& current() const;
   void end(const LeafRecord& record);
-  /// Returns true if all leaves have ended.
+  /// True if all leaves have ended.
   bool done() const { return records_.size() == turns_.size(); }
-  /// Records of the leaves that have ended, in their order.
+  /// Records of the ended leaves, in their order.
   std::span<const LeafRecord> records() const { return records_; }
   void begin_step() { records_.clear(); }
 

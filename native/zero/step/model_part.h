@@ -16,7 +16,7 @@
 
 namespace zerofleet {
 
-/// Components that the parts of a rank share. All referenced objects must outlive them.
+/// Components that all parts of a rank share. All referenced objects must outlive the parts.
 struct PartTools {
   Context context;  // of the rank's thread, on the device that computes
   CommQueue& queue;
@@ -26,11 +26,12 @@ struct PartTools {
   const ZeroOptions& options;
 };
 
-/// A part of the model on one rank, trained or frozen: all its parameters in compute dtype, and the states of the
-/// blocks that the rank owns.
+/// A trained or frozen part of the model on one rank: all its parameters in compute dtype, and the states of the blocks
+/// that the rank owns.
 class ModelPart {
  public:
-  /// `plan` and `communicator`, of the ranks that hold the part, must outlive the object. On every rank at once.
+  /// `plan`, and `communicator` of the ranks that hold the part, must outlive the object. Must be called on every rank
+  /// at once.
   ModelPart(const PlannedPart& plan, Communicator& communicator, const PartTools& tools);
 
   const ParamSubset& subset() const { return plan_.subset; }
@@ -42,9 +43,9 @@ class ModelPart {
   ParamGather& params() { return params_; }
   const ParamGather& params() const { return params_; }
 
-  /// All parameters anew from the master; in place once the queue is drained.
+  /// Recomputes all parameters from the master. They are complete once the queue is drained.
   void write_params();
-  /// The owned master anew from the parameters, which a frozen one is anyway.
+  /// Recomputes the owned master from the parameters. A frozen master is the parameters.
   void refresh_master();
 
  private:

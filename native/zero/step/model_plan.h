@@ -10,20 +10,20 @@
 
 namespace zerofleet {
 
-/// A subset of the parameters, and the world ranks that hold it: each has the parameters whole and owns one shard.
+/// A subset of the parameters, and the world ranks that hold it. Each of these ranks has the whole subset, and owns one
+/// shard.
 struct PlannedPart {
   ParamSubset subset;
   ShardLayout layout;
-  std::vector<int> ranks;  // (layout.world_size()) the rank that owns each shard
+  std::vector<int> ranks;  // (layout.world_size()) world rank of each shard
 
-  /// The shard of `rank`, -1 if it does not hold this part.
+  /// Returns the shard of `rank`; -1 if the rank does not hold this part.
   int shard_of(int rank) const;
 };
 
-/// All parts of the model, on all ranks; the same on every rank. With P = expert_parallel_size sets of experts, rank r
-/// holds set r mod P, and P consecutive ranks together hold the whole model.
-/// Throws Error{"invalid_argument"} where expert sets, ranks, leaves, lanes or parameter groups don't fit together,
-/// Error{"all_parameters_frozen"}.
+/// Plans all parts of the model on all ranks; the same on every rank. With P = expert_parallel_size sets of experts,
+/// rank r holds set r mod P, and P consecutive ranks together hold the whole model. Throws Error{"invalid_argument"} if
+/// expert sets, ranks, leaves, lanes or parameter groups do not match, and Error{"all_parameters_frozen"}.
 std::vector<PlannedPart> plan_model(std::span<const ParamSpec> specs, const ZeroOptions& options, int world_size);
 
 }  // namespace zerofleet

@@ -26,12 +26,12 @@
 
 namespace zerofleet {
 
-/// All parts of the model that one rank holds, what they share, and which parameter is where. Parameters are named by
-/// their canonical numbers.
+/// All parts of the model that one rank holds, their shared components, and the place of each parameter. Parameters
+/// have canonical numbers.
 class RankParts {
  public:
-  /// All referenced objects must outlive this one. Throws Error{"invalid_argument"} where the groups of `comms` are not
-  /// those of the plan.
+  /// All referenced objects must outlive this one. Throws Error{"invalid_argument"} if the groups of `comms` do not
+  /// match the plan.
   RankParts(const Context& context, const ZeroComms& comms, const std::vector<PlannedPart>& plan,
             const LeafSchedule& schedule, const ZeroOptions& options);
   ~RankParts();
@@ -45,12 +45,13 @@ class RankParts {
   };
   const Place& place(std::size_t param) const { return places_[param]; }
   std::vector<GradRole> grad_roles() const;
-  /// By parameter: elements in compute dtype, and quantized matrices (empty where no parameter is); null for those that are the other, or
-  /// with other ranks.
+  /// Elements in compute dtype, by parameter; null for quantized parameters and those of other ranks. Likewise the
+  /// quantized matrices; null for all other parameters, and empty without any.
   std::span<const std::byte* const> params() const { return params_; }
   std::span<const QuantizedMatrix* const> quantized_params() const { return quantized_params_; }
 
-  /// The parts that this rank holds, and those of them that are trained, in the order of the plan; behind them the quantized ones.
+  /// Parts of this rank, in the order of the plan: trained and frozen ones, the trained ones among these, and quantized
+  /// ones.
   std::span<const std::unique_ptr<ModelPart>> parts() const { return parts_; }
   std::span<const std::unique_ptr<TrainedPart>> trained() const { return trained_; }
   std::span<const std::unique_ptr<QuantizedPart>> quantized() const { return quantized_; }
@@ -60,11 +61,11 @@ class RankParts {
   std::byte* room_for(std::size_t param, DType dtype);
   /// Takes part in the exchanges of a round in which this rank has no lane.
   void join_round(std::int64_t round);
-  /// Runs an exchange of the rank's own in its turn among those of buckets, and waits for it.
+  /// Runs an exchange of the rank itself in turn with those of buckets, and waits for it.
   void run_exchange(const std::function<void()>& exchange);
-  /// Moves all states and posts the gathering of parameters.
+  /// Updates all states, and posts the gathering of parameters.
   void update(const UpdateScalars& scalars);
-  /// Trust ratios of the last update, by group of parameters; of experts, only those that this rank holds. Empty for
+  /// Trust ratios of the last update, by group of parameters. Of experts, only those of this rank count. Empty for
   /// rules without trust ratios.
   std::vector<TrustRatios> trust_ratios(std::size_t num_groups) const;
 
@@ -89,11 +90,11 @@ class RankParts {
   std::vector<std::unique_ptr<ModelPart>> parts_;
   std::vector<std::unique_ptr<TrainedPart>> trained_;
   std::vector<std::unique_ptr<QuantizedPart>> quantized_;
-  BucketOrder order_;  // its part numbers are places in trained_
-  std::optional<std::size_t> shared_;  // the place in trained_ of what all ranks hold, if it is trained
+  BucketOrder order_;  // its parts are places in trained_
+  std::optional<std::size_t> shared_;  // place in trained_ of the part that all ranks hold, if it is trained
   std::vector<Place> places_;              // (parameters of the model)
   std::vector<const std::byte*> params_;   // (parameters of the model)
-  std::vector<const QuantizedMatrix*> quantized_params_;  // the same, or empty
+  std::vector<const QuantizedMatrix*> quantized_params_;  // (parameters of the model), or empty
 };
 
 }  // namespace zerofleet

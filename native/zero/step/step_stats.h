@@ -14,21 +14,21 @@
 
 namespace zerofleet {
 
-/// The statistics of a step over all trained parts of the model.
+/// Statistics of a step over all trained parts of the model.
 class StepStats {
  public:
   /// All referenced objects must outlive this one.
   StepStats(const std::vector<PlannedPart>& plan, const LeafSchedule& schedule, const ZeroComms& comms,
             const ZeroOptions& options);
 
-  /// The gradient shards of this rank. After the queue is drained.
+  /// Measures the gradient shards of this rank. Requires a drained queue.
   void measure(const RankParts& parts);
-  /// Exchanges the statistics and returns the global ones; `leaves` are this rank's. Throws errors of the communicator.
+  /// Exchanges the statistics, and returns the global ones. `leaves`: this rank's. Throws errors of the communicator.
   GlobalStats exchange(std::span<const LeafRecord> leaves, std::uint32_t flags);
 
  private:
   ZeroComms comms_;
-  std::vector<std::size_t> own_parts_;  // numbers in the statistics of the trained parts of this rank, in their order
+  std::vector<std::size_t> own_parts_;  // place of each trained part of this rank in the statistics
   GradStats stats_;
 };
 

@@ -15,10 +15,11 @@
 
 namespace zerofleet {
 
-/// The training of one part on one rank: lanes → buckets → reducer → optimizer → parameters.
+/// Training of one part on one rank: lanes → buckets → reducer → optimizer → parameters.
 class TrainedPart {
  public:
-  /// `part` must outlive the object; `on_full` gets this part's buckets. `schedule` is that of the ranks of the part.
+  /// `part` must outlive the object. `on_full`: receives this part's full buckets. `schedule`: of the ranks that hold
+  /// the part.
   TrainedPart(ModelPart& part, const LeafSchedule& schedule, const PartTools& tools, StagingPool& staging,
               GradBuckets::OnFull on_full);
 
@@ -27,19 +28,19 @@ class TrainedPart {
   GradShardView grads() const { return {reducer_.grad_shard(), reducer_.sum_dtype()}; }
 
   void begin_leaf(const LeafTurn& turn);
-  /// A parameter by its local number.
+  /// Adds a gradient. `param`: local number.
   void add_grad(std::size_t param, const GradView& grad);
-  /// As GradSink::room_for(): null where gradients do not go into a bucket as they are.
+  /// As GradSink::room_for(). Null if gradients do not enter a bucket without conversion.
   std::byte* room_for(std::size_t param, DType dtype);
 
-  /// Must precede update() for all parts. Throws errors of the communicator.
+  /// Must be called for all parts before update(). Throws errors of the communicator.
   void prepare(const UpdateScalars& scalars) { optimizer_.prepare(grads(), scalars, part_.communicator()); }
   std::span<const float> trust_ratios() const { return optimizer_.trust_ratios(); }
-  /// Moves the states and posts the gathering of the new parameters.
+  /// Updates the states, and posts the gathering of the new parameters.
   void update(const UpdateScalars& scalars);
 
   std::size_t lane_accumulator_bytes() const { return lanes_.num_bytes(); }
-  /// Beside the buckets of the staging pool.
+  /// Bytes in addition to the buckets of the staging pool.
   std::size_t send_staging_bytes() const { return buckets_.scratch_bytes(); }
   std::size_t receive_staging_bytes() const { return reducer_.staging_bytes(); }
 

@@ -13,30 +13,30 @@
 namespace zerofleet {
 
 struct ZeroOptions {
-  DType param_dtype = DType::kBF16;        // of the parameters that the model computes with
-  DType reduce_dtype = DType::kBF16;       // of gradients in transit to their owner
+  DType param_dtype = DType::kBF16;        // of the model's parameters
+  DType reduce_dtype = DType::kBF16;       // of gradients in transit
   DType grad_accum_dtype = DType::kF32;    // of sums of gradients, in lanes and on the owner
   DType master_dtype = DType::kF32;        // fp16 only with fp16 parameters and offload
   std::int64_t bucket_bytes = 16 << 20;
   OptimizerOptions optimizer;
-  ParamGroups param_groups;                // empty: those of resolve_param_groups() without rules
-  float gradient_clipping = 1.0F;          // largest global norm; 0 = off
+  ParamGroups param_groups;                // empty: as resolve_param_groups() without rules
+  float gradient_clipping = 1.0F;          // largest global norm; 0: off
   NormKind gradient_clipping_norm = NormKind::kL2;
   LossScaleOptions loss_scale;
-  std::int64_t num_leaves = 1;             // V, leaves of one step over all ranks
-  std::int64_t num_lanes = 0;              // L, see LeafSchedule: 0 = num_leaves (stage 2), else stage 1
-  std::int64_t lane_group = 1;             // G, lanes that are added up first, see LeafSchedule
-  double grad_unit = 1.0;                  // the gradients handed in are those of loss_sum × grad_unit × loss_scale()
-  double gradient_predivide_factor = 1.0;  // gradients travel divided by it
+  std::int64_t num_leaves = 1;             // V, leaves of a step over all ranks
+  std::int64_t num_lanes = 0;              // L, see LeafSchedule; 0: num_leaves (stage 2), otherwise stage 1
+  std::int64_t lane_group = 1;             // G, lanes that are summed first, see LeafSchedule
+  double grad_unit = 1.0;                  // given gradients are those of loss_sum × grad_unit × loss_scale()
+  double gradient_predivide_factor = 1.0;  // divisor of gradients in transit
   Offload offload = Offload::kNone;
-  int expert_parallel_size = 1;            // P, expert sets; 1: experts are parameters like others
+  int expert_parallel_size = 1;            // P, expert sets; 1: experts are shared like other parameters
 };
 
-/// Returns true if nothing but rounding to reduce_dtype happens to the gradient of a leaf before it is exchanged: so a
-/// gradient that was computed in that type is the same.
+/// True if the gradient of a leaf is only rounded to reduce_dtype before the exchange. A gradient that was computed in
+/// that dtype is then exchanged unchanged.
 bool gradients_are_only_rounded(const ZeroOptions& options);
 
-/// Throws Error{"invalid_argument"} for options that cannot work, whatever the model and the world size.
+/// Throws Error{"invalid_argument"} for options that are invalid for every model and world size.
 void validate(const ZeroOptions& options);
 
 }  // namespace zerofleet

@@ -11,6 +11,7 @@ import type { Logger } from '../../../platform/logging/logging.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import { usableCores } from '../../../platform/process/usable-cores.js';
 import type {
+  CheckpointEdits,
   CheckpointHolds,
   DatasetRecords,
   EventInput,
@@ -46,6 +47,7 @@ export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'findCheckpoint' | 'getJob' | 'getTrace' | 'listCheckpoints'> &
   CheckpointHolds &
+  CheckpointEdits &
   Pick<JobStreams, 'readSteps'> &
   Pick<JobChanges, 'updateJob'> &
   Pick<PoolSlots, 'adjustPlacements' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &

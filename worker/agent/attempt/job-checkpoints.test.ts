@@ -71,6 +71,34 @@ t.test('a manifest outside the lineage is removed and not used', async (t) => {
   t.ok(steps.includes(`delete ${named(9, '1-a')}`));
 });
 
+t.test(
+  'of one step the checkpoint with a changed tensor is used, and the other one was evaluated',
+  async (t) => {
+    for (const [made, saved] of [
+      [named(6, '2-a'), named(6, '2-b')],
+      [named(6, '2-b'), named(6, '2-a')],
+    ] as const) {
+      const made_from = {
+        checkpoint_id: 'ckpt_1',
+        edit_id: 'e',
+        tensor: 'p0',
+        tensor_state: 'master',
+      } as const;
+      const recorded = [
+        { ...record(made), id: 'ckpt_2', step: 6, made_from },
+        { ...record(saved), id: 'ckpt_1', step: 6 },
+      ];
+      const { checkpoints, store } = await recordedAttempt(t, { recorded });
+      const early_stopping = { best_eval_loss: 2, best_step: 6, evaluations_without_improvement: 0 };
+      await putTestCheckpoint(store, keyOf(saved), SHAPE, 'ckpt_1', { step: 6, early_stopping });
+      await putTestCheckpoint(store, keyOf(made), SHAPE, 'ckpt_2', { step: 6, early_stopping, made_from });
+      const found = await checkpoints.newest();
+      t.equal(found?.checkpoint.id, 'ckpt_2');
+      t.equal(found?.best.checkpoint.id, 'ckpt_1');
+    }
+  },
+);
+
 t.test('an unreadable checkpoint is skipped for the one before, with an event', async (t) => {
   const others = Array.from({ length: 30 }, (_, i) => record(named(100 - i, '1-a')));
   const recorded = [...others, record(named(10, '2-a')), record(named(5, '2-a'))];

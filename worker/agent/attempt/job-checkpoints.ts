@@ -7,7 +7,7 @@ import type {
   RetryPolicy,
 } from '../../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../../formats/checkpoint/checkpoint-of.js';
-import { checkpointKey, checkpointsPrefix } from '../../../formats/checkpoint/layout.js';
+import { checkpointKey, checkpointsPrefix, compareSaves } from '../../../formats/checkpoint/layout.js';
 import { checkShards } from '../../../formats/checkpoint/shard-contents.js';
 import { codeOf, isBadCheckpoint, retryTransient, toRankError } from '../../shared/errors.js';
 import { readManifest } from '../../shared/read-manifest.js';
@@ -80,7 +80,9 @@ export class JobCheckpoints {
         !this.unreadable.has(save.prefix) &&
         !known.get(save.prefix)?.damaged,
     );
-    for (const { prefix } of usable.reverse()) {
+    const orderOf = ({ prefix }: StoredSave) => ({ ...saveIdOf(prefix), id: known.get(prefix)?.id });
+    usable.sort((a, b) => compareSaves(orderOf(b), orderOf(a)));
+    for (const { prefix } of usable) {
       const resume = await this.open(prefix, known.get(prefix) ?? null);
       const best = resume && (await this.openBest(resume, usable, known));
       if (!best) continue;
@@ -240,9 +242,12 @@ export class JobCheckpoints {
     usable: readonly StoredSave[],
     known: ReadonlyMap<string, Checkpoint>,
   ): Promise<ResumePoint | null> {
-    const { id, step, best_step = step } = resume.checkpoint;
-    if (best_step === step) return resume;
-    for (const { prefix } of usable.filter((save) => saveIdOf(save.prefix).step === best_step)) {
+    const { id, step, best_step, made_from } = resume.checkpoint;
+    if (best_step === undefined || (best_step === step && made_from === undefined)) return resume;
+    // A checkpoint with a changed tensor was not evaluated.
+    const evaluated = ({ prefix }: StoredSave) =>
+      saveIdOf(prefix).step === best_step && known.get(prefix)?.made_from === undefined;
+    for (const { prefix } of usable.filter(evaluated)) {
       const best = this.unreadable.has(prefix) ? null : await this.open(prefix, known.get(prefix) ?? null);
       if (best) return best;
     }

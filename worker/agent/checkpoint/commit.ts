@@ -64,6 +64,7 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
     numerics_fingerprint: by.connected.numerics_fingerprint,
     spec_hash: documentHash(by.spec),
     parent: by.parent,
+    made_from: null,
     committed_at: new Date().toISOString(),
     program_version: PROGRAM_VERSION,
   };

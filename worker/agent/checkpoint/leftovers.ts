@@ -1,5 +1,9 @@
 import { type Execution, executionOf, isBefore } from '../../../contracts/execution.js';
-import { MANIFEST_FILE, parseCheckpointDirectory, type SaveId } from '../../../formats/checkpoint/layout.js';
+import {
+  MANIFEST_FILE,
+  parseCheckpointDirectory,
+  type SaveOrder,
+} from '../../../formats/checkpoint/layout.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 
 /** Contents of one directory of a job's checkpoints. */
@@ -30,9 +34,6 @@ export async function removeSave(objects: ObjectStore, { prefix, keys }: StoredS
   const manifest = `${prefix}/${MANIFEST_FILE}`;
   await objects.delete([manifest, ...keys.filter((key) => key !== manifest)]);
 }
-
-/** Position of a save in the order of saves. */
-export type SaveOrder = Pick<SaveId, 'execution' | 'step'>;
 
 /** Returns the position in a save's name. A name of another form, which no worker writes, comes before all others. */
 export function saveIdOf(prefix: string): SaveOrder {

@@ -1,6 +1,7 @@
 import { isBefore } from '../../../contracts/execution.js';
 import type { Checkpoint } from '../../../contracts/index.js';
-import { type SaveOrder, type StoredSave, saveIdOf } from './leftovers.js';
+import type { SaveOrder } from '../../../formats/checkpoint/layout.js';
+import { type StoredSave, saveIdOf } from './leftovers.js';
 
 /**
  * Returns the manifests that are not in the job store and not later than every undamaged checkpoint in it, by epoch and within one

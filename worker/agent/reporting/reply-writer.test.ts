@@ -24,36 +24,36 @@ const sampleOf = (text: string, logprobs: PlacedDelta['logprobs'] = []) => ({
 
 /** A writer whose messages are refused as the test says. */
 function open(outcomes: ('full' | 'gone' | 'told')[] = []) {
-  const told: SampleMessage[] = [];
+  const sent: SampleMessage[] = [];
   const stop = new AbortController();
   const store = {
     tellSample: async (_id: string, _worker: string, message: SampleMessage) => {
       const outcome = outcomes.shift() ?? 'told';
-      if (outcome === 'told') told.push(message);
+      if (outcome === 'told') sent.push(message);
       return outcome;
     },
   };
   const onGone = () => stop.abort();
   const writer = new ReplyWriter({ store, id: 'id', worker: 'w', signal: stop.signal, onGone });
-  const deltas = () => told.flatMap((message) => ('deltas' in message ? message.deltas : []));
-  return { writer, told, deltas, stop };
+  const deltas = () => sent.flatMap((message) => ('deltas' in message ? message.deltas : []));
+  return { writer, sent, deltas, stop };
 }
 
-t.test('the end has what was not told, and nothing twice', async (t) => {
-  const { writer, told, deltas } = open();
-  writer.tell('loading');
-  writer.tell('answering');
+t.test('the end contains what was not sent, and nothing twice', async (t) => {
+  const { writer, sent, deltas } = open();
+  writer.sendState('loading');
+  writer.sendState('answering');
   writer.add([delta('Once', 0)]);
   await writer.end({ ok: true, sample: sampleOf('Once upon') });
   t.strictSame(deltas(), [delta('Once', 0), delta(' upon', 4)]);
   const end = { prompt: 'p', choices: [{ index: 0, finish_reason: 'stop' }], usage };
-  t.strictSame(told.at(-1), { end: { ok: true, sample: end } });
+  t.strictSame(sent.at(-1), { end: { ok: true, sample: end } });
 });
 
-t.test('another host tells everything again', async (t) => {
+t.test('a restarted answer is sent again completely', async (t) => {
   const { writer, deltas } = open();
   for (const text of ['Once upon', 'On']) {
-    writer.tell('answering');
+    writer.sendState('answering');
     writer.add([delta(text, 0)]);
   }
   await writer.end({ ok: true, sample: sampleOf('Once upon a time') });
@@ -61,14 +61,14 @@ t.test('another host tells everything again', async (t) => {
 });
 
 t.test('messages have a bounded size, and wait while the caller has too many', async (t) => {
-  const { writer, told, deltas } = open(['told', 'full', 'full']);
-  writer.tell('answering');
+  const { writer, sent, deltas } = open(['told', 'full', 'full']);
+  writer.sendState('answering');
   const logprobs = tokens(5_000);
   for (const at of [0, 1, 2]) writer.add([delta('a', at, logprobs.slice(at, at + 1), at)]);
   await writer.end({ ok: true, sample: sampleOf('aaab', logprobs) });
   t.ok(
-    told.length < 20 && told.every((message) => JSON.stringify(message).length < 100_000),
-    `${told.length}`,
+    sent.length < 20 && sent.every((message) => JSON.stringify(message).length < 100_000),
+    `${sent.length}`,
   );
   t.equal(
     deltas()
@@ -77,21 +77,21 @@ t.test('messages have a bounded size, and wait while the caller has too many', a
     'aaab',
   );
   t.strictSame(
-    deltas().flatMap((some) => some.logprobs),
+    deltas().flatMap((part) => part.logprobs),
     logprobs,
   );
   let at = 0;
-  for (const some of deltas()) {
-    t.equal(some.logprobs_at, at);
-    at += some.logprobs.length;
+  for (const part of deltas()) {
+    t.equal(part.logprobs_at, at);
+    at += part.logprobs.length;
   }
 });
 
-t.test('nothing is told when nobody waits', async (t) => {
-  const { writer, told, stop } = open(['gone']);
-  writer.tell('answering');
+t.test('nothing is sent when nobody waits', async (t) => {
+  const { writer, sent, stop } = open(['gone']);
+  writer.sendState('answering');
   writer.add([delta('a', 0)]);
   await writer.end({ ok: false, error: { code: 'rank_lost', message: 'no' } });
-  t.strictSame(told, []);
+  t.strictSame(sent, []);
   t.ok(stop.signal.aborted);
 });

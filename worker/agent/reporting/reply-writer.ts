@@ -1,9 +1,9 @@
 import type {
+  AnswerEnd,
   GeneratedText,
   PlacedDelta,
   SampleMessage,
   SampleReply,
-  ToldText,
 } from '../../../contracts/index.js';
 import { waitOrAbort } from '../../../platform/process/retry.js';
 import type { SampleRequests } from '../../../state/index.js';
@@ -27,8 +27,8 @@ const FULL_MS = 50;
 const RETRY_MS = 250;
 
 /**
- * Tells the caller of a request for a sample its answer, as fast as the caller reads. Deltas that wait are joined to messages of a bounded
- * size.
+ * Sends the answer to the caller of a sample request, as fast as the caller reads. Waiting deltas are joined to
+ * messages of bounded size.
  */
 export class ReplyWriter {
   private readonly waiting: SampleMessage[] = [];
@@ -38,8 +38,8 @@ export class ReplyWriter {
 
   constructor(private readonly options: ReplyWriterOptions) {}
 
-  tell(state: 'loading' | 'answering'): void {
-    // A host that begins anew tells everything again.
+  sendState(state: 'loading' | 'answering'): void {
+    // A process that restarts the answer sends everything again.
     if (state === 'answering') this.added.clear();
     this.push({ state });
   }
@@ -52,7 +52,7 @@ export class ReplyWriter {
     }
   }
 
-  /** Tells what was not told of the answer, and its end. Resolves when the caller has it, or nobody waits for it. */
+  /** Sends the rest of the answer and its end. Resolves when the caller has it, or nobody waits for it. */
   async end(reply: SampleReply): Promise<void> {
     if (reply.ok) this.add(this.restOf(reply.sample));
     this.push({ end: reply.ok ? { ok: true, sample: endOf(reply.sample) } : reply });
@@ -114,7 +114,7 @@ export class ReplyWriter {
   }
 }
 
-function endOf({ prompt, choices, usage }: GeneratedText): ToldText {
+function endOf({ prompt, choices, usage }: GeneratedText): AnswerEnd {
   return {
     prompt,
     choices: choices.map(({ index, finish_reason }) => ({ index, finish_reason })),

@@ -3,8 +3,8 @@ import { childEnv, needsCredentials } from '../../shared/child-env.js';
 import type { ChildProcesses } from '../../shared/child-processes.js';
 import { fromRankError } from '../../shared/errors.js';
 import type {
-  HostInput,
-  HostMessage,
+  ServeInput,
+  ServeMessage,
   TaskInput,
   TaskMessage,
   TaskProgress,
@@ -22,16 +22,17 @@ export interface TaskOptions {
   gpu?: string | null;
   log: Logger;
   onProgress?: (progress: TaskProgress) => void;
-  /** Conversation with a host of a model. */
-  host?: {
+  /** Messages to and from a process that serves a model. */
+  serving?: {
     /** Called with the function that sends input, when the process was started. */
-    onStart(send: (input: HostInput) => void): void;
-    onMessage(message: HostMessage): void;
+    onStart(send: (input: ServeInput) => void): void;
+    onMessage(message: ServeMessage): void;
   };
 }
 
 /**
- * Runs one task in a child process and waits for it. An aborted `signal` kills the child; an unkillable child does not block.
+ * Runs one task in a child process and waits for it. An aborted `signal` kills the child; an unkillable child does not
+ * block.
  * @throws ZerofleetError error of the task; `internal_error` when it ended without a reply; the signal's reason
  */
 export async function runTask<R extends TaskRequest>(
@@ -51,7 +52,7 @@ const storeOf = (request: TaskRequest) => ('object_store' in request ? request.o
 function forkTask(
   processes: Pick<ChildProcesses, 'start' | 'kill'>,
   request: TaskRequest,
-  { signal, session, gpu = null, log, onProgress, host }: TaskOptions,
+  { signal, session, gpu = null, log, onProgress, serving }: TaskOptions,
 ): Promise<TaskReply> {
   return new Promise((resolve) => {
     const child = processes.start('task', childEnv(needsCredentials(storeOf(request), session), gpu));
@@ -74,7 +75,7 @@ function forkTask(
     }
     child.on('message', (message: TaskMessage) => {
       if ('progress' in message) onProgress?.(message.progress);
-      else if ('host' in message) host?.onMessage(message);
+      else if ('event' in message) serving?.onMessage(message);
       else reply = message;
     });
     child.on('error', (error) => finish(`${request.kind} could not be started: ${error.message}`));
@@ -82,6 +83,6 @@ function forkTask(
       finish(`${request.kind} ended with ${by ?? `code ${code}`}. ${output}`.trim()),
     );
     send(request);
-    host?.onStart((input) => send({ kind: 'host', input }));
+    serving?.onStart((input) => send({ kind: 'serve_input', input }));
   });
 }

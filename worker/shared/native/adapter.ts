@@ -1,6 +1,6 @@
 /**
- * Only module of the worker that imports the native core. The rest of `worker/` uses `NativeCore`, so that the agent never loads the addon
- * and tests can substitute another core.
+ * Only module of the worker that imports the native core. The rest of `worker/` uses `NativeCore`, so that the agent
+ * never loads the addon and tests can substitute another core.
  */
 import type { ResolvedJobSpec } from '../../../contracts/index.js';
 import type { Sharding, StateName } from '../../../contracts/rank-protocol.js';
@@ -15,7 +15,8 @@ import {
   cudaDevices,
   cudaProblem,
   type DeviceKind,
-  drawText,
+  digestValues,
+  drawAnswer,
   endWithParent,
   fingerprint,
   type Gpu,
@@ -37,7 +38,6 @@ import {
 export type {
   AdapterFactors,
   AnswerEngineOptions,
-  AnswerOptions,
   CudaDevice,
   DeviceKind,
   DrawnToken,
@@ -45,13 +45,14 @@ export type {
   ModelConfig,
   ParamInfo,
   QuantizedShape,
+  SequenceOptions,
   Slice,
   Snapshot,
   SnapshotSlice,
   StepResult,
   TrainerConfig,
 } from '../../../native/js/index.js';
-export { drawText };
+export { drawAnswer };
 
 /** Trainer of one rank: the methods of native/js' Trainer that a rank needs, documented there. */
 export type RankTrainer = Omit<Trainer, 'lr'>;
@@ -71,7 +72,7 @@ export type CoreEngine = Pick<
 >;
 
 export interface NativeCore {
-  /** Goes on with texts. */
+  /** Creates an engine that generates answers. */
   createEngine(model: ModelConfig, options: AnswerEngineOptions): CoreEngine;
   createTrainer(config: TrainerConfig, onRendezvous: (key: string, value: Uint8Array) => void): RankTrainer;
   /** Parameters in canonical order. */
@@ -102,6 +103,8 @@ export interface NativeCore {
   quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8Array;
   /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
   initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
+  /** Part of the state digest of a parameter's values from a block on; see native/js. */
+  digestValues(state: StateName, first_block: number, fp32: Uint8Array): string;
   /** Adds the squares of merged elements to the sums of their outputs; see native/js. */
   addOutputSquares(adapter: AdapterFactors, begin: number, fp32: Uint8Array, sums: Float64Array): void;
 }
@@ -124,4 +127,5 @@ export const nativeCore: NativeCore = {
   mergeAdapter,
   quantizedValues,
   initialValues,
+  digestValues,
 };

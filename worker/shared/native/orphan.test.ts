@@ -38,12 +38,12 @@ t.test('a stopped child ends with a parent that was killed', { skip }, async (t)
   await orphan(t);
 });
 
-t.test('a host of a model that does not read its channel ends with its agent', { skip }, async (t) => {
+t.test('the process of a model that does not read its channel ends with its agent', { skip }, async (t) => {
   const id = 'mdl_01J00000000000000000000000';
   const dir = t.testdir();
   const folder = join(dir, 'models', id);
   await mkdir(folder, { recursive: true });
-  // Nobody writes to it: the host loads for ever.
+  // Nobody writes to it: the process loads for ever.
   execFileSync('mkfifo', [join(folder, 'WEIGHTS.json')]);
   const request: TaskRequest = {
     kind: 'serve',

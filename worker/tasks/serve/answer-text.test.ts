@@ -3,20 +3,20 @@ import { BytesTokenizer } from '../../../formats/encoding/bytes-tokenizer.js';
 import type { DrawnToken } from '../../shared/native/adapter.js';
 import { AnswerText } from './answer-text.js';
 
-const drawn = (text: string, last: DrawnToken['finish'] = null): DrawnToken[] =>
+const drawn = (text: string, end: DrawnToken['finish'] = null): DrawnToken[] =>
   [...Buffer.from(text)].map((token, place, all) => ({
     id: 1,
     token,
     logprob: -place,
     top: [{ token: 0x61, logprob: -0.5 }],
-    finish: place === all.length - 1 ? last : null,
+    finish: place === all.length - 1 ? end : null,
     cached_tokens: 0,
   }));
 
 const answer = (stop: string[] = [], logprobs = false) =>
   new AnswerText(new BytesTokenizer(), { index: 2, prompt: [], stop, logprobs });
 
-function told(text: AnswerText, tokens: DrawnToken[]): string {
+function deltasOf(text: AnswerText, tokens: DrawnToken[]): string {
   let all = '';
   for (const token of tokens) {
     text.push(token);
@@ -30,7 +30,7 @@ function told(text: AnswerText, tokens: DrawnToken[]): string {
 
 t.test('the text grows to its end', async (t) => {
   const text = answer();
-  t.equal(told(text, drawn('héllo', 'length')), 'héllo');
+  t.equal(deltasOf(text, drawn('héllo', 'length')), 'héllo');
   t.match(text.choice(), { index: 2, text: 'héllo', finish_reason: 'length', logprobs: [] });
   t.equal(text.num_tokens, 6);
   t.equal(text.delta(), null);
@@ -38,23 +38,23 @@ t.test('the text grows to its end', async (t) => {
 
 t.test('the end token has no text', async (t) => {
   const text = answer([], true);
-  t.equal(told(text, drawn('yes!', 'end')), 'yes');
+  t.equal(deltasOf(text, drawn('yes!', 'end')), 'yes');
   t.match(text.choice(), { text: 'yes', finish_reason: 'stop' });
   t.equal(text.num_tokens, 4);
   t.equal(text.choice().logprobs.length, 3);
 });
 
-t.test('what may begin a stop text is held back, and told if it does not', async (t) => {
+t.test('a possible stop string is held back, and returned if the text continues differently', async (t) => {
   const text = answer(['###', '\nUser:']);
-  t.equal(told(text, drawn('a #b\nUse## it\nUser: no')), 'a #b\nUse## it');
+  t.equal(deltasOf(text, drawn('a #b\nUse## it\nUser: no')), 'a #b\nUse## it');
   t.match(text.choice(), { text: 'a #b\nUse## it', finish_reason: 'stop' });
   const cut = answer(['###']);
-  t.equal(told(cut, drawn('a##', 'length')), 'a##', 'nothing is held back at the end');
+  t.equal(deltasOf(cut, drawn('a##', 'length')), 'a##', 'nothing is held back at the end');
   const early = answer(['ab', 'b']);
-  t.equal(told(early, drawn('xab')), 'x', 'the first one ends it');
+  t.equal(deltasOf(early, drawn('xab')), 'x', 'the first one ends it');
 });
 
-t.test('a stop text that nobody was told about yet', async (t) => {
+t.test('a stop string in text that was not returned yet', async (t) => {
   const text = answer(['lo']);
   for (const token of drawn('hello there')) if (text.finish_reason === null) text.push(token);
   t.match(text.delta(), { text_at: 0, text: 'hel' });

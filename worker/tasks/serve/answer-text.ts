@@ -7,21 +7,21 @@ import { Detokenizer } from './detokenizer.js';
 export interface AnswerTextOptions {
   index: number;
   prompt: readonly number[];
-  /** Texts that end the answer, which is without them. */
+  /** Stop strings. The answer ends before the first one. */
   stop: readonly string[];
-  /** True if the tokens are reported. */
+  /** True if tokens are reported with their log-probabilities. */
   logprobs: boolean;
 }
 
-/** The text of an answer that grows token by token. */
+/** One choice of an answer, which grows token by token. */
 export class AnswerText {
   finish_reason: SampleChoice['finish_reason'] | null = null;
   num_tokens = 0;
   private readonly decoder: Detokenizer;
   private text = '';
   private readonly logprobs: SampledToken[] = [];
-  /** Characters and tokens that `delta` has returned. */
-  private told = { text: 0, logprobs: 0 };
+  /** Numbers of characters and tokens that `delta` has returned. */
+  private returned = { text: 0, logprobs: 0 };
 
   constructor(
     tokenizer: AnswerDecoder,
@@ -37,7 +37,7 @@ export class AnswerText {
       return;
     }
     if (this.options.logprobs) {
-      const textOf = (of: number) => this.decoder.textOf(of);
+      const textOf = (id: number) => this.decoder.textOf(id);
       const likely = top.map((other) => ({ token: textOf(other.token), logprob: other.logprob }));
       this.logprobs.push({ token: textOf(token), logprob, top: likely });
     }
@@ -45,14 +45,14 @@ export class AnswerText {
     if (this.finish_reason === null && finish === 'length') this.end('length');
   }
 
-  /** Returns what follows since the last call, or null. What may be the beginning of a stop text is not told yet. */
+  /** Returns the text and tokens since the last call, or null. Holds back text that may become a stop string. */
   delta(): PlacedDelta | null {
-    const { text: text_at, logprobs: logprobs_at } = this.told;
-    const held = this.finish_reason === null ? this.mayStop() : 0;
+    const { text: text_at, logprobs: logprobs_at } = this.returned;
+    const held = this.finish_reason === null ? this.possibleStop() : 0;
     const text = this.text.slice(text_at, this.text.length - held);
     const logprobs = this.logprobs.slice(logprobs_at);
     if (text === '' && logprobs.length === 0) return null;
-    this.told = { text: text_at + text.length, logprobs: this.logprobs.length };
+    this.returned = { text: text_at + text.length, logprobs: this.logprobs.length };
     return { index: this.options.index, text_at, text, logprobs_at, logprobs };
   }
 
@@ -62,7 +62,7 @@ export class AnswerText {
   }
 
   private add(text: string): void {
-    const from = this.told.text;
+    const from = this.returned.text;
     this.text += text;
     const places = this.options.stop.map((stop) => this.text.indexOf(stop, from)).filter((at) => at >= 0);
     if (places.length === 0) return;
@@ -75,8 +75,8 @@ export class AnswerText {
     this.finish_reason ??= reason;
   }
 
-  /** Returns the length of the longest end of the text that begins a stop text. */
-  private mayStop(): number {
+  /** Returns the length of the longest suffix of the text that begins a stop string. */
+  private possibleStop(): number {
     const lengths = this.options.stop.map((stop) => {
       for (let length = Math.min(stop.length - 1, this.text.length); length > 0; length--)
         if (this.text.endsWith(stop.slice(0, length))) return length;

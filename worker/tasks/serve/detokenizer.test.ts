@@ -79,7 +79,7 @@ t.test('tokens of which each ends inside a character', async (t) => {
   t.equal(texts.join('') + decoder.end(), `${'é\uFFFD'.repeat(201)}`);
 });
 
-t.test('a text is what its tokens are decoded to together', async (t) => {
+t.test('the pieces add up to the text of all tokens decoded together', async (t) => {
   const decoders = [
     null,
     LLAMA,
@@ -115,13 +115,13 @@ t.test('a text is what its tokens are decoded to together', async (t) => {
   }
 });
 
-t.test('tokens are decoded behind those before them', async (t) => {
+t.test('tokens are decoded in the context of the tokens before them', async (t) => {
   // The first word of a text loses its space, as with many tokenizers.
   const tokenizer = tokenizerWith(LLAMA);
   const the = idOf('\u2581the');
-  const behind = new Detokenizer(tokenizer, [idOf('re'), ...Array<number>(20).fill(SPECIAL)]);
-  t.equal(behind.push(the) + behind.push(the), ' the the');
-  t.equal(behind.textOf(the), ' the');
+  const after_prompt = new Detokenizer(tokenizer, [idOf('re'), ...Array<number>(20).fill(SPECIAL)]);
+  t.equal(after_prompt.push(the) + after_prompt.push(the), ' the the');
+  t.equal(after_prompt.textOf(the), ' the');
   const first = new Detokenizer(tokenizer, []);
   t.equal(first.push(the) + first.push(the), 'the the');
 });

@@ -1,21 +1,24 @@
 import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
 
-/** Tokens with text that others are decoded behind: decoders change the beginning of a text. No character has more bytes. */
+/**
+ * Tokens that precede each decoding, because decoders change the beginning of a text. More than the bytes of the
+ * longest character.
+ */
 const CONTEXT = 8;
-/** Tokens of bytes at the end of a text that others are decoded behind. */
+/** Most tokens of bytes at the end of a text that precede a decoding. */
 const MAX_BYTES = 64;
-/** Tokens in which no character ends that are decoded again with each further one. */
+/** Largest number of tokens that wait for the end of a character; each further token decodes them again. */
 const MAX_PENDING = 64;
 const REPLACEMENT = '\uFFFD';
 
-/** Decodes a text token by token, to what all of its tokens are decoded to together. */
+/** Decodes a sequence token by token. The pieces add up to the text of all tokens decoded together. */
 export class Detokenizer {
-  /** The last tokens whose text was returned. */
+  /** The last tokens whose text was returned completely. */
   private context: number[];
-  /** Tokens behind them: further ones may change the end of their text. */
+  /** The tokens after them. Further tokens may change the end of their text. */
   private pending: number[] = [];
-  /** Characters of it that were returned. */
-  private told = 0;
+  /** Characters of the pending text that were returned. */
+  private num_returned = 0;
 
   constructor(
     private readonly tokenizer: AnswerDecoder,
@@ -24,30 +27,30 @@ export class Detokenizer {
     this.context = this.tail(prompt);
   }
 
-  /** Returns the text that a token completes. Bytes that may still become a character are held back. */
+  /** Returns the text that a token completes. Holds back bytes that may still become a character. */
   push(token: number): string {
     const kind = this.tokenizer.textKind(token);
     if (kind === 'none') return '';
     this.pending.push(token);
-    // Bytes are decoded together: a wrong one makes replacement characters of all of them.
+    // Consecutive bytes are decoded together: one invalid byte turns all of them into replacement characters.
     if (kind === 'byte') return '';
     const text = this.pendingText();
     const held = text.endsWith(REPLACEMENT) ? REPLACEMENT.length : 0;
-    const more = text.slice(this.told, text.length - held);
-    this.told = text.length - held;
+    const added = text.slice(this.num_returned, text.length - held);
+    this.num_returned = text.length - held;
     if (held === 0) this.settle(0, held);
     else if (this.pending.length > MAX_PENDING) this.settle(CONTEXT, held);
-    return more;
+    return added;
   }
 
-  /** Returns the text of what is left; bytes that are no character appear as U+FFFD. */
+  /** Returns the remaining text. Incomplete characters become U+FFFD. */
   end(): string {
-    const text = this.pendingText().slice(this.told);
-    this.told += text.length;
+    const text = this.pendingText().slice(this.num_returned);
+    this.num_returned += text.length;
     return text;
   }
 
-  /** Returns the text of one token behind the others. */
+  /** Returns the text that a token would have as the next one. */
   textOf(token: number): string {
     return this.tokenizer.decodeAfter(this.context, [token]);
   }
@@ -56,29 +59,35 @@ export class Detokenizer {
     return this.tokenizer.decodeAfter(this.context, this.pending);
   }
 
-  /** Moves pending tokens but the last `kept` ones to the context. @param held characters at the end that were not returned */
+  /**
+   * Moves all pending tokens except the last `kept` to the context.
+   * @param held characters at the end that were not returned
+   */
   private settle(kept: number, held: number): void {
     const moved = this.pending.splice(0, this.pending.length - kept);
     this.context = this.tail([...this.context, ...moved]);
-    this.told = kept === 0 ? 0 : this.pendingText().length - held;
+    this.num_returned = kept === 0 ? 0 : this.pendingText().length - held;
   }
 
-  /** Returns the last tokens that have text. Where the text ends with bytes, more of them, from the beginning of a character on. */
+  /**
+   * Returns the last CONTEXT tokens that have text. If the text ends with a longer run of bytes, returns up to MAX_BYTES of
+   * them, from the beginning of a character on.
+   */
   private tail(tokens: readonly number[]): number[] {
-    const found: number[] = [];
+    const last: number[] = [];
     let ends_with_bytes = true;
     for (const token of tokens.toReversed()) {
       const kind = this.tokenizer.textKind(token);
       if (kind === 'none') continue;
       ends_with_bytes &&= kind === 'byte';
-      if (found.length >= (ends_with_bytes ? MAX_BYTES : CONTEXT)) break;
-      found.push(token);
+      if (last.length >= (ends_with_bytes ? MAX_BYTES : CONTEXT)) break;
+      last.push(token);
     }
-    found.reverse();
-    if (found.length < MAX_BYTES) return found;
+    last.reverse();
+    if (last.length < MAX_BYTES) return last;
     const begins = [0, 1, 2, 3].find(
-      (at) => !this.tokenizer.decodeAfter([], found.slice(at)).startsWith(REPLACEMENT),
+      (at) => !this.tokenizer.decodeAfter([], last.slice(at)).startsWith(REPLACEMENT),
     );
-    return found.slice(begins ?? 0);
+    return last.slice(begins ?? 0);
   }
 }

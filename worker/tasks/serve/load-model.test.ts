@@ -64,43 +64,48 @@ t.test('a model is loaded where it fits', async (t) => {
   t.strictSame(onCpu.devices, ['cpu']);
 });
 
-t.test('parameters of any size are set in pieces, and no text is longer than 32,768 tokens', async (t) => {
-  const config = { ...TINY_CONFIG, vocab_size: 50_000, max_position_embeddings: 1_000_000 };
-  const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
-  await storeModel(objects, ID, modelFolder({ config, dtype: 'F32' }));
-  const core = fakeCore();
-  const params = modelParams(shapeOf({ model: { ...testModel(ID), config }, base_model: null }).architecture);
-  const table = params.map((param, index) => ({ ...param, index }) as unknown as ParamInfo);
-  const set = new Map<number, Uint8Array[]>();
-  const lengths: number[] = [];
-  const createEngine: typeof core.createEngine = (model, options) => {
-    lengths.push(options.max_length, options.cache_tokens);
-    const setParam: CoreEngine['setParam'] = (index, begin, fp32) => {
-      const before = set.get(index) ?? [];
-      t.equal(
-        before.reduce((sum, { length }) => sum + length, 0),
-        4 * begin,
-      );
-      set.set(index, [...before, Buffer.from(fp32)]);
+t.test(
+  'parameters of any size are set in pieces, and no sequence is longer than 32,768 tokens',
+  async (t) => {
+    const config = { ...TINY_CONFIG, vocab_size: 50_000, max_position_embeddings: 1_000_000 };
+    const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
+    await storeModel(objects, ID, modelFolder({ config, dtype: 'F32' }));
+    const core = fakeCore();
+    const params = modelParams(
+      shapeOf({ model: { ...testModel(ID), config }, base_model: null }).architecture,
+    );
+    const table = params.map((param, index) => ({ ...param, index }) as unknown as ParamInfo);
+    const set = new Map<number, Uint8Array[]>();
+    const lengths: number[] = [];
+    const createEngine: typeof core.createEngine = (model, options) => {
+      lengths.push(options.max_length, options.cache_tokens);
+      const setParam: CoreEngine['setParam'] = (index, begin, fp32) => {
+        const before = set.get(index) ?? [];
+        t.equal(
+          before.reduce((sum, { length }) => sum + length, 0),
+          4 * begin,
+        );
+        set.set(index, [...before, Buffer.from(fp32)]);
+      };
+      return Object.assign(core.createEngine(model, options), { setParam });
     };
-    return Object.assign(core.createEngine(model, options), { setParam });
-  };
-  const task = {
-    weights: { model: { ...testModel(ID), config }, base_model: null },
-    threads: 1,
-    gpu: null,
-    retry: ONCE,
-  };
-  const told = { ...core, createEngine, paramTable: () => table };
-  await loadModel(objects, told, task as unknown as ServeTask, () => undefined);
-  for (const { index, name, shape } of table)
-    t.ok(Buffer.concat(set.get(index) ?? []).equals(testData(name, shape, 'F32')), name);
-  t.ok((set.get(0)?.length ?? 0) > 1, 'the embedding has more bytes than a piece');
-  t.equal(lengths[0], 32_768);
-  t.ok((lengths[1] ?? 0) > 32_768, 'although more tokens have room in the cache');
-});
+    const task = {
+      weights: { model: { ...testModel(ID), config }, base_model: null },
+      threads: 1,
+      gpu: null,
+      retry: ONCE,
+    };
+    const recording = { ...core, createEngine, paramTable: () => table };
+    await loadModel(objects, recording, task as unknown as ServeTask, () => undefined);
+    for (const { index, name, shape } of table)
+      t.ok(Buffer.concat(set.get(index) ?? []).equals(testData(name, shape, 'F32')), name);
+    t.ok((set.get(0)?.length ?? 0) > 1, 'the embedding has more bytes than a piece');
+    t.equal(lengths[0], 32_768);
+    t.ok((lengths[1] ?? 0) > 32_768, 'although more tokens have room in the cache');
+  },
+);
 
-t.test('one that others leave no memory for waits; one that is too large never fits', async (t) => {
+t.test('a model without free memory may fit later; one that is too large never fits', async (t) => {
   const oom = Object.assign(new Error('64 bytes on cuda:0'), { code: 'out_of_memory' });
   for (const [gpu, needed, code, message] of [
     [GPU, 51, 'model_memory_in_use', /needs 1 MiB, and the worker's GPU has 1 MiB left/],
@@ -123,7 +128,11 @@ t.test('an adapter that the device has no memory for is refused alone', async (t
   await storeModel(objects, ID, modelFolder());
   const source = { model: { ...testModel(ID), base: ID, adapter: LORA }, base_model: testModel(ID) };
   const load = () =>
-    loadVariant(objects, { ...core, paramTable: () => [] }, engine, { source, over: true, retry: ONCE });
+    loadVariant(objects, { ...core, paramTable: () => [] }, engine, {
+      source,
+      is_adapter: true,
+      retry: ONCE,
+    });
   const { addAdapter } = engine;
   engine.addAdapter = async () => {
     throw Object.assign(new Error('64 bytes on cuda:0'), { code: 'out_of_memory' });
@@ -131,6 +140,6 @@ t.test('an adapter that the device has no memory for is refused alone', async (t
   await t.rejects(load(), { code: 'model_memory_in_use', message: '64 bytes on cuda:0' });
   engine.addAdapter = addAdapter;
   const { adapter, bytes, prompts } = await load();
-  t.strictSame([adapter, bytes], [1, 1], 'it may come again');
+  t.strictSame([adapter, bytes], [1, 1], 'it may be loaded again');
   await prompts.close();
 });

@@ -8,16 +8,16 @@ import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { toRankError } from '../../shared/errors.js';
 import type { AnswerEngineOptions, CoreEngine, NativeCore } from '../../shared/native/adapter.js';
 import type { ReadParam } from '../export/base-reader.js';
-import type { HostInput, ServedBase, ServedSource, TaskRequest } from '../protocol.js';
+import type { ServedBase, ServedSource, ServeInput, TaskRequest } from '../protocol.js';
 import { elementBytes, requireMemory } from './memory.js';
 import { PromptThreads } from './prompt-threads.js';
 import { openBase, openWeights, shapeOf, textRules } from './served-source.js';
 
-/** Texts that are computed at once; more wait. */
-const MAX_TEXTS = 32;
-/** Memory for keys and values, unless one text needs more. */
+/** Sequences that run at the same time; others wait. */
+const MAX_SEQUENCES = 32;
+/** Memory of the KV cache, unless the longest sequence needs more. */
 const CACHE_BYTES = 512 * 2 ** 20;
-/** Tokens of the longest text. */
+/** Largest number of tokens in a sequence. */
 const MAX_LENGTH = 32_768;
 
 export type ServeTask = Extract<TaskRequest, { kind: 'serve' }>;
@@ -27,9 +27,10 @@ type Core = Pick<
 >;
 
 /**
- * Loads the weights of a host, in the precision of their source. Only the parameters of one layer are in memory besides them.
- * @throws ZerofleetError `model_does_not_fit`, `model_memory_in_use`; `manifest_invalid`, `shard_corrupt`; `model_not_found`; errors of the object store and of the
- *   native core
+ * Loads the weights of a model, in the precision of their source. Needs memory for them and for the parameters of one
+ * more layer.
+ * @throws ZerofleetError `model_does_not_fit`, `model_memory_in_use`; `manifest_invalid`, `shard_corrupt`;
+ *   `model_not_found`; errors of the object store and of the native core
  */
 export async function loadModel(
   objects: ObjectStore,
@@ -44,19 +45,19 @@ export async function loadModel(
     device: gpu === null ? 'cpu' : 'cuda',
     cache_tokens: cacheTokens(model, elementBytes(precision)),
     max_length: MAX_LENGTH,
-    max_texts: MAX_TEXTS,
+    max_sequences: MAX_SEQUENCES,
   };
   const engine = await allocated(async () => core.createEngine(model, options));
   try {
     requireMemory(engine.num_bytes, gpu);
     onAllocated(engine.num_bytes);
-    const read =
+    const readParam =
       'base' in weights
         ? await openBase(objects, core, weights, retry)
         : await openWeights(objects, core, weights, retry);
     for (const { index, name, numel } of core.paramTable(model)) {
       let begin = 0;
-      for await (const piece of read(name, numel)) {
+      for await (const piece of readParam(name, numel)) {
         engine.setParam(index, begin, piece);
         begin += piece.length / ELEMENT_BYTES.F32;
       }
@@ -68,7 +69,7 @@ export async function loadModel(
   return engine;
 }
 
-/** Weights of a quantized base arrive restored. */
+/** The engine is not quantized: weights of a quantized base arrive dequantized. */
 function engineOf(weights: ServedBase | ServedSource): {
   model: Architecture;
   precision: ServedBase['precision'];
@@ -82,18 +83,18 @@ function engineOf(weights: ServedBase | ServedSource): {
   return { model: { ...architecture, quantization: null }, precision };
 }
 
-/** What makes prompts, the engine adapter that answers, and what decodes answers. */
+/** The parts of a variant: threads that build prompts, the decoder of answers, and the engine's adapter. */
 export interface Variant {
   prompts: Pick<PromptThreads, 'build' | 'close'>;
   decoder: AnswerDecoder;
-  /** Tokens below it are drawn. */
+  /** Only tokens below this are drawn. */
   num_tokens: number;
   /** 0: the model alone. */
   adapter: number;
 }
 
 /**
- * Loads a variant: how it makes texts, and the adapter over the engine's model.
+ * Loads a variant: its tokenizer and chat template, and the adapter over the engine's model.
  * @throws ZerofleetError `tokenizer_invalid`; `model_memory_in_use`; the other errors of `loadModel`
  */
 export async function loadVariant(
@@ -102,9 +103,9 @@ export async function loadVariant(
   engine: CoreEngine,
   {
     source,
-    over,
+    is_adapter,
     retry,
-  }: Pick<Extract<HostInput, { kind: 'variant' }>, 'source' | 'over'> & Pick<ServeTask, 'retry'>,
+  }: Pick<Extract<ServeInput, { kind: 'load_variant' }>, 'source' | 'is_adapter'> & Pick<ServeTask, 'retry'>,
 ): Promise<Variant & { bytes: number }> {
   const rules = await textRules(objects, source, retry);
   const prompts = new PromptThreads({ ...rules, max_length: engine.max_length });
@@ -115,11 +116,11 @@ export async function loadVariant(
     const num_tokens = Math.min(vocab_size, architecture.vocab_size);
     const { adapter } = architecture;
     const loaded = { prompts, decoder, num_tokens };
-    if (!over || adapter === null) return { ...loaded, adapter: 0, bytes: 0 };
+    if (!is_adapter || adapter === null) return { ...loaded, adapter: 0, bytes: 0 };
     const params = core.paramTable(architecture).filter(({ base }) => !base);
-    const read = await openWeights(objects, core, source, retry);
+    const readParam = await openWeights(objects, core, source, retry);
     const values: Uint8Array[] = [];
-    for (const { name, numel } of params) values.push(await whole(read(name, numel)));
+    for (const { name, numel } of params) values.push(await concatenated(readParam(name, numel)));
     const added = await allocated(() => engine.addAdapter(adapter, values));
     return { ...loaded, adapter: added.adapter, bytes: added.num_bytes };
   } catch (error) {
@@ -128,7 +129,7 @@ export async function loadVariant(
   }
 }
 
-/** Memory of the machine is taken when it is written, that of a GPU at once. */
+/** Reports memory that a GPU cannot allocate. Main memory is taken only when it is written. */
 async function allocated<T>(allocate: () => Promise<T>): Promise<T> {
   try {
     return await allocate();
@@ -139,17 +140,17 @@ async function allocated<T>(allocate: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Tokens whose keys and values are kept. */
+/** Number of tokens in the KV cache. */
 function cacheTokens(model: Architecture, element: number): number {
   const { num_hidden_layers, num_key_value_heads, head_dim, max_position_embeddings } = model;
   const bytes_per_token = 2 * num_hidden_layers * num_key_value_heads * head_dim * element;
   const longest = Math.min(max_position_embeddings, MAX_LENGTH);
-  const wanted = Math.floor(CACHE_BYTES / bytes_per_token);
-  return Math.max(longest, Math.min(wanted, MAX_TEXTS * longest));
+  const num_tokens = Math.floor(CACHE_BYTES / bytes_per_token);
+  return Math.max(longest, Math.min(num_tokens, MAX_SEQUENCES * longest));
 }
 
-async function whole(pieces: ReturnType<ReadParam>): Promise<Uint8Array> {
-  const all: Uint8Array[] = [];
-  for await (const piece of pieces) all.push(piece);
-  return Buffer.concat(all);
+async function concatenated(pieces: ReturnType<ReadParam>): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for await (const piece of pieces) parts.push(piece);
+  return Buffer.concat(parts);
 }

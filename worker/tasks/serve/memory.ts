@@ -4,7 +4,7 @@ import { totalMemory, usableMemory } from '../../../platform/process/usable-memo
 /** Share of the machine's available memory that a model may take. */
 const MEMORY_SHARE = 0.8;
 
-/** Memory of a device for models: now, and without others. */
+/** Memory of a device for models: now, and if no model were loaded. */
 export interface Room {
   free_bytes: number;
   total_bytes: number;
@@ -15,7 +15,7 @@ export function elementBytes(precision: ResolvedJobSpec['train']['precision']): 
 }
 
 /**
- * Requires so many bytes of a GPU, or of this machine.
+ * Requires that a GPU, or this machine, has `bytes` for a model.
  * @throws ZerofleetError `model_does_not_fit`, `model_memory_in_use`
  */
 export function requireMemory(bytes: number, gpu: Room | null): void {

@@ -1,4 +1,4 @@
-/** Main module of a thread that makes prompts. */
+/** Main module of a thread that builds prompts. */
 import { workerData } from 'node:worker_threads';
 import type { SampleTask } from '../../../contracts/index.js';
 import { tokenizerOf } from '../../../formats/encoding/encode-batch.js';

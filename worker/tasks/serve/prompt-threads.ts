@@ -11,9 +11,9 @@ const HEAP_MB = 2048;
 const IDLE_MS = 300_000;
 
 /**
- * Reads the tokenizer of a variant and makes its prompts in a thread: a chat template or a regular expression of a tokenizer may compute for
- * ever, and a host has other requests. A prompt that exceeds a limit fails alone. Answers are decoded outside of the thread, by a table:
- * that takes little time with each tokenizer (TokenDecoder).
+ * Reads the tokenizer of a variant and builds its prompts in a thread, because a chat template or a regular expression of
+ * a tokenizer may never end. A prompt that exceeds a limit fails; the other requests of the process continue. Answers are
+ * decoded outside of the thread by a table, which takes little time with every tokenizer (TokenDecoder).
  */
 export class PromptThreads {
   private readonly threads: ThreadPool<PromptTasks>;
@@ -36,7 +36,9 @@ export class PromptThreads {
     });
   }
 
-  /** @throws ZerofleetError as `buildPrompt`, `content_too_complex`; the signal's reason for a prompt that was not begun */
+  /**
+   * @throws ZerofleetError as `buildPrompt`, `content_too_complex`; the signal's reason for a prompt that was not begun
+   */
   build(request: Pick<SampleTask, 'prompt' | 'messages'>, signal: AbortSignal): Promise<SamplePrompt> {
     return this.threads.run('prompt', request, { signal });
   }

@@ -5,11 +5,11 @@ import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer
 import { endToken } from '../../../formats/encoding/stop-tokens.js';
 import type { DecoderTable } from '../../../formats/tokenizer/token-decoder.js';
 
-/** The text of a template after an answer is recognized by so many characters: each token of the answer is compared with it. */
+/** Characters of `end_text`. It is bounded because every token of an answer is compared with it. */
 const MAX_END_TEXT = 256;
 
 export interface PromptSetup extends TextRules {
-  /** Tokens of the longest text, prompt and answer together. */
+  /** Largest number of tokens in a prompt and its answer together. */
   max_length: number;
 }
 
@@ -46,13 +46,13 @@ export function buildPrompt(
   const { variables: tokens, special_texts } = tokenizer;
   const options = { tokens, special_texts, date: template_date };
   const built = messages
-    ? chatOf(tokenizer, messages, new ChatTemplate(chat_template ?? '', options))
+    ? chatPrompt(tokenizer, messages, new ChatTemplate(chat_template ?? '', options))
     : { text: prompt, tokens: tokenizer.encodePrompt(prompt), end_token: tokenizer.end, end_text: '' };
   const { length } = built.tokens;
   if (length >= max_length)
     throw new ZerofleetError(
       'prompt_too_long',
-      `the prompt has ${length} tokens; with its answer a text has at most ${max_length}`,
+      `the prompt has ${length} tokens; prompt and answer together may have at most ${max_length}`,
     );
   if (length > 0) return built;
   throw new ZerofleetError(
@@ -61,8 +61,10 @@ export function buildPrompt(
   );
 }
 
-/** Builds the prompt of a chat. A turn ends with a special token, which has no text, or with a text of the template. */
-function chatOf(
+/**
+ * Builds the prompt of a chat. An answer ends with a special token, which has no text, or with a text of the template.
+ */
+function chatPrompt(
   tokenizer: PromptTokenizer,
   messages: NonNullable<SampleTask['messages']>,
   template: ChatTemplate,

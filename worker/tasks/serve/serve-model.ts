@@ -1,23 +1,26 @@
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { openObjectStore } from '../../../platform/object-store/open.js';
 import type { NativeCore } from '../../shared/native/adapter.js';
-import type { HostInput, HostMessage } from '../protocol.js';
-import type { HostInputs } from './host-inputs.js';
+import type { ServeInput, ServeMessage } from '../protocol.js';
 import { loadModel, loadVariant, type ServeTask } from './load-model.js';
-import { ModelHost } from './model-host.js';
+import type { ServeInputs } from './serve-inputs.js';
+import { ServeLoop } from './serve-loop.js';
 
-/** Loads a model and answers requests until the process is killed. @throws errors of loadModel(); errors of a device that is lost */
+/**
+ * Loads a model and answers requests until the process is killed.
+ * @throws errors of loadModel(); the error of a lost device
+ */
 export async function serveModel(
   objects: ObjectStore,
   core: NativeCore,
   task: ServeTask,
-  inputs: HostInputs,
+  inputs: ServeInputs,
 ): Promise<never> {
-  const send = (message: HostMessage) => void process.send?.(message);
-  setInterval(() => send({ host: 'alive' }), task.heartbeat_ms);
-  const engine = await loadModel(objects, core, task, (bytes) => send({ host: 'allocated', bytes }));
+  const send = (message: ServeMessage) => void process.send?.(message);
+  setInterval(() => send({ event: 'alive' }), task.heartbeat_ms);
+  const engine = await loadModel(objects, core, task, (bytes) => send({ event: 'allocated', bytes }));
   const { retry, object_store } = task;
-  const load = async ({ credentials, ...input }: Extract<HostInput, { kind: 'variant' }>) => {
+  const load = async ({ credentials, ...input }: Extract<ServeInput, { kind: 'load_variant' }>) => {
     const variant = { ...input, retry };
     if (credentials === null) return loadVariant(objects, core, engine, variant);
     const { url, s3_endpoint } = object_store;
@@ -29,8 +32,8 @@ export async function serveModel(
     }
   };
   return new Promise((_, reject) => {
-    const host = new ModelHost(engine, load, { send, onDeviceLost: reject });
-    send({ host: 'loaded', bytes: engine.num_bytes });
-    inputs.listen((input) => host.take(input));
+    const loop = new ServeLoop(engine, load, { send, onDeviceLost: reject });
+    send({ event: 'loaded', bytes: engine.num_bytes });
+    inputs.listen((input) => loop.take(input));
   });
 }

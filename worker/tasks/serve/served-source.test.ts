@@ -82,8 +82,8 @@ t.test(
   'an uploaded model is answered in the precision of its weights, an adapter in that of its base',
   async (t) => {
     const precision = (dtypes: Model['dtypes'], base: Model['dtypes'] | null = null) => {
-      const of = (given: Model['dtypes']) => ({ ...testModel('mdl_1'), dtypes: given });
-      return shapeOf({ model: of(dtypes), base_model: base && of(base) }).precision;
+      const modelWith = (given: Model['dtypes']) => ({ ...testModel('mdl_1'), dtypes: given });
+      return shapeOf({ model: modelWith(dtypes), base_model: base && modelWith(base) }).precision;
     };
     t.equal(precision(['fp32']), 'fp32');
     t.equal(precision(['fp16']), 'fp16');

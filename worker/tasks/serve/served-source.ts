@@ -23,14 +23,15 @@ type Precision = ResolvedJobSpec['train']['precision'];
 type Core = Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'quantizedValues'>;
 
 /**
- * Returns the architecture of a source, its adapter included, and its precision. An adapter has the precision of its base.
+ * Returns the architecture of a source, its adapter included, and its precision. An adapter has the precision of its
+ * base.
  * @throws ZerofleetError `model_not_found` without weights
  */
 export function shapeOf(source: ServedSource): { architecture: Architecture; precision: Precision } {
   if ('spec' in source)
     return { architecture: trainedArchitecture(source.spec), precision: source.spec.train.precision };
-  const { config: given, id, adapter } = source.model;
-  const { config } = importConfig(given);
+  const { id, adapter } = source.model;
+  const { config } = importConfig(source.model.config);
   if (config === null) throw new ZerofleetError('model_not_found', `${id} has no weights`);
   return {
     architecture: trainedArchitecture({ model: { config }, train: { adapter } }),
@@ -38,7 +39,7 @@ export function shapeOf(source: ServedSource): { architecture: Architecture; pre
   };
 }
 
-/** Models of 16 bits may have single tensors in fp32. fp32 alone represents both 16-bit dtypes. */
+/** A 16-bit model may have some tensors in fp32. A mix of both 16-bit dtypes needs fp32, which represents both. */
 function precisionOf({ dtypes }: Pick<Model, 'dtypes'>): Precision {
   const [half, other] = dtypes.filter((dtype) => dtype !== 'fp32');
   return half === undefined || other !== undefined ? 'fp32' : half;
@@ -61,7 +62,7 @@ export async function textRules(
     tokenizer: await tokenizerFiles(objects, tokenizer === null ? null : id, retry),
     parse_special_tokens: false,
     chat_template: tokenizer?.chat_template ?? null,
-    // The same on each day.
+    // Prompts do not depend on the current date.
     template_date: created_at.slice(0, 'YYYY-MM-DD'.length),
   };
 }
@@ -80,8 +81,9 @@ async function tokenizerFiles(
 }
 
 /**
- * Opens all weights of a source, those under its adapter included.
- * @throws ZerofleetError `manifest_invalid`, `base_damaged`, `model_corrupt`, also while reading; errors of the object store
+ * Opens all weights of a source, including the base of an adapter.
+ * @throws ZerofleetError `manifest_invalid`, `base_damaged`, `model_corrupt`, also while reading; errors of the object
+ *   store
  */
 export async function openWeights(
   objects: ObjectStore,
@@ -91,15 +93,18 @@ export async function openWeights(
 ): Promise<ReadParam> {
   if ('spec' in source) return (await openCheckpoint(objects, core, { ...source, retry })).readWeights;
   const { model, base_model } = source;
-  const own = await openModel(objects, model.id, retry);
-  if (base_model === null) return own;
-  const below = await openModel(objects, base_model.id, retry);
+  const readOwn = await openModel(objects, model.id, retry);
+  if (base_model === null) return readOwn;
+  const readBase = await openModel(objects, base_model.id, retry);
   const params = modelParams(shapeOf(source).architecture);
   const frozen = new Set(params.filter((param) => param.frozen).map(({ name }) => name));
-  return (param, numel) => (frozen.has(param) ? below : own)(param, numel);
+  return (param, numel) => (frozen.has(param) ? readBase : readOwn)(param, numel);
 }
 
-/** Opens weights under adapters that are loaded apart: those that their trainings computed with. @throws the same */
+/**
+ * Opens the base weights for adapters that are loaded separately, as their trainings computed with them.
+ * @throws as `openWeights`
+ */
 export async function openBase(
   objects: ObjectStore,
   core: Core,

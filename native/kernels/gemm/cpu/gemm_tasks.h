@@ -11,26 +11,27 @@
 #include "kernels/gemm/packed_matrix.h"
 #include "kernels/gemm/simd/gemm.h"
 
-// How the CPU's products are cut into tasks, and their k into passes. Part of gemm.cc.
+// Division of the CPU's products into tasks, and of their k into passes. Part of gemm.cc.
 //
-// A task computes one block of C with all of k: kBlockRows × kBlockCols, in passes over at most kMaxSteps words of k.
-// Its rows of A stay in the core's own cache while the panels of B pass by. Where A cannot be read in place, each pass
-// first copies its part of it, or for a transposed A packs it, into the worker's scratch memory.
-// With a source for B a task has many rows and few columns: it packs the columns of a pass into its scratch memory,
-// where they stay in the core's own cache while blocks of kBlockRows of its rows pass by.
+// A task computes one block of C, kBlockRows × kBlockCols, over all of k, in passes of at most kMaxSteps words. Its
+// rows of A stay in the core's cache while the panels of B pass by. If A cannot be read in place, each pass first
+// copies its part of A to the worker's scratch memory, or packs it there if A is transposed.
+//
+// With a source for B, a task has many rows and few columns. It packs the columns of a pass into its scratch memory.
+// They stay in the core's cache while its rows pass by in blocks of kBlockRows.
 namespace zerofleet::cpu {
 namespace {
 
 constexpr std::int64_t kBlockRows = 64;
 constexpr std::int64_t kBlockCols = 512;
-constexpr std::int64_t kWideBlockCols = 4096;  // for a transposed A at most, so that its packing pays for more columns
-constexpr std::int64_t kFewestCols = 64;       // where C has few rows, so that every worker reads its part of B
+constexpr std::int64_t kWideBlockCols = 4096;  // limit for a transposed A; its packing serves more columns
+constexpr std::int64_t kFewestCols = 64;       // if C has few rows, so that every worker reads a part of B
 constexpr std::int64_t kPackingCols = 32;
-constexpr std::int64_t kMaxSteps = 1024;       // words of k per pass, so that a panel of B is at most 128 KiB
-constexpr std::int64_t kSourceWords = 128 * 1024;  // that a task packs of a source in one pass, at most
+constexpr std::int64_t kMaxSteps = 1024;       // words of k per pass; a panel of B has at most 128 KiB
+constexpr std::int64_t kSourceWords = 128 * 1024;  // limit of what a task packs in one pass
 constexpr std::int64_t kSourceCols = 128;
-constexpr std::int64_t kMinSourceRows = 256;       // so that packing is little beside the product
-constexpr std::int64_t kMaxSumRows = 1024;         // of a source whose k takes several passes
+constexpr std::int64_t kMinSourceRows = 256;       // makes packing cheap relative to the product
+constexpr std::int64_t kMaxSumRows = 1024;         // limit with a source whose k takes several passes
 constexpr std::int64_t kTasksPerWorker = 3;
 
 struct Task {
@@ -38,11 +39,11 @@ struct Task {
   std::int64_t row, rows, col, cols;
 };
 
-/// Columns of a task of `problem`. How C is cut does not change its bits, so this may look at the number of workers: it
-/// takes the width that gives the busiest of them the least to do, when packing A costs as much as kPackingCols columns.
+/// Number of columns of a task. The division of C does not change its bits, so it may depend on the number of workers.
+/// Chooses the width with the least work for the busiest worker, where packing A costs as much as kPackingCols columns.
 std::int64_t task_cols(const GemmProblem& problem, std::int64_t workers) {
   const std::int64_t rows = (problem.c.rows + kBlockRows - 1) / kBlockRows;
-  // Sums that go through scratch memory must fit there.
+  // Other sums pass through scratch memory, and must fit there.
   if (!problem.a_transposed || problem.c.dtype != DType::kF32) {
     std::int64_t cols = kBlockCols;
     while (cols > kFewestCols && rows * ((problem.c.cols + cols - 1) / cols) < kTasksPerWorker * workers) cols /= 2;
@@ -78,15 +79,15 @@ OperandWords words_of(const Context& ctx, const GemmProblem& problem) {
   return {packs_pairs(ctx, problem.a.dtype), problem.source->k()};
 }
 
-/// Words of k that are packed in one pass over a source: all of them while one panel of them is small enough.
+/// Number of words of k in one pass over a source: all, if one panel of them is small enough.
 std::int64_t source_steps(std::int64_t steps) { return steps <= kSourceWords / kPanel ? steps : kMaxSteps; }
 
-/// Columns of a task with a source.
+/// Number of columns of a task with a source.
 std::int64_t source_cols(std::int64_t steps) {
   return std::min(kSourceCols, kSourceWords / source_steps(steps) / kPanel * kPanel);
 }
 
-/// Rows of a task with a source: all of them, or as many as give every worker enough tasks.
+/// Number of rows of a task with a source: all, or few enough to give every worker its share of tasks.
 std::int64_t source_rows(const GemmProblem& problem, std::int64_t steps, std::int64_t workers) {
   const std::int64_t cols = source_cols(steps), across = (problem.c.cols + cols - 1) / cols;
   const std::int64_t most = source_steps(steps) < steps ? kMaxSumRows : problem.c.rows;
@@ -108,7 +109,8 @@ std::vector<Task> tasks_of(const Context& ctx, std::span<const GemmProblem> prob
     const std::int64_t tall = packed ? kBlockRows : source_rows(problem, steps, workers);
     for (std::int64_t col = 0; col < problem.c.cols; col += wide) {
       for (std::int64_t row = 0; row < problem.c.rows; row += tall) {
-        tasks.push_back({&problem, row, std::min(tall, problem.c.rows - row), col, std::min(wide, problem.c.cols - col)});
+        tasks.push_back(
+            {&problem, row, std::min(tall, problem.c.rows - row), col, std::min(wide, problem.c.cols - col)});
       }
     }
   }

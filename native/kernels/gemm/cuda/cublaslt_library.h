@@ -10,8 +10,8 @@
 
 struct CUstream_st;
 
-// The part of cuBLASLt that is used, declared here: the library is opened at run time, so that neither building nor
-// loading needs it. Types and values are as cublasLt.h of CUDA 12 and 13 has them.
+// Declarations of the part of cuBLASLt that is used. The library is opened at run time, so neither building nor loading
+// needs it. Types and values follow cublasLt.h of CUDA 12 and 13.
 namespace zerofleet::cublaslt {
 
 struct Handle;      // cublasLtContext
@@ -34,7 +34,8 @@ enum MatmulAttribute : int {
   kAuxLeadingDimension = 12,
   kBiasDataType = 26
 };
-/// GELU by tanh. Aux: its input goes to a second matrix, of D's type, or for the gradient comes from one.
+/// GELU in its tanh form. Aux: a second matrix of D's type, which receives the input of GELU, or provides it for the
+/// gradient.
 enum Epilogue : std::uint32_t {
   kNoEpilogue = 1,
   kAddBias = 4,
@@ -50,7 +51,8 @@ enum PreferenceAttribute : int {
   kMinAlignmentC = 7,
   kMinAlignmentD = 8
 };
-/// Reduction schemes: sums in one pass, or in several whose fp32 parts lie in the workspace and are added in a fixed order.
+/// Reduction schemes: sums in one pass, or in several passes. The fp32 parts of several passes lie in the workspace,
+/// and are added in a fixed order.
 inline constexpr std::uint32_t kUnsplitSums = 0, kFixedOrderReductions = kUnsplitSums | 2;
 
 struct Algorithm {  // cublasLtMatmulAlgo_t
@@ -89,12 +91,13 @@ struct Library {
                    std::size_t workspace_bytes, CUstream_st*) = nullptr;
 };
 
-/// Opens the first of the named libraries that is there; null where none can be opened. Throws
-/// Error{"device_unavailable"} with the name of a function that the library lacks.
+/// Opens the first of the named libraries that exists; null if none can be opened. Throws Error{"device_unavailable"}
+/// with the name of a function that the library lacks.
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
 
-/// The file that the environment variable ZF_CUBLASLT names alone, or else one of the usual names on the library path of the
-/// process; null where none of these can be opened. Throws Error{"device_unavailable"} where the variable's file can't.
+/// Opens the file that the environment variable ZF_CUBLASLT names. Without the variable, opens the library by its usual
+/// names on the library path of the process; null if none can be opened. Throws Error{"device_unavailable"} if the
+/// variable's file cannot be opened.
 std::shared_ptr<const Library> open_default_library();
 
 }  // namespace zerofleet::cublaslt

@@ -19,7 +19,7 @@ namespace zerofleet::cuda {
 
 class OnesTrial;
 
-/// C (m, n) = alpha · op(A) · op(B) + bias, plus C with `accumulate` or put through an epilogue; all row-major.
+/// C (m, n) = alpha · op(A) · op(B) + bias, plus the old C with `accumulate`, or through an epilogue. All row-major.
 struct Matmul {
   ConstMatrix a;  // (m, k), or (k, m) with a_transposed
   bool a_transposed = false;
@@ -32,44 +32,45 @@ struct Matmul {
   float alpha = 1;
 };
 
-/// Returns the largest power of two up to 256 that the address and all rows begin at multiples of.
+/// Returns the largest power of two, up to 256, of which the address and the start of every row are multiples.
 std::uint32_t alignment_of(const void* data, std::int64_t stride, DType dtype);
 
-/// Matrix products by cuBLASLt. The algorithm for a shape is chosen once: the first by the library's heuristic that has sums
-/// of a fixed order, and adds up ones rightly when it is tried (OnesTrial), or the fastest of the others that do so and have
-/// its bits (NoiseTrial). Bits depend on shapes, alignment, library and kind of device alone, so equal ranks have equal ones. For one
-/// context's stream; not thread-safe.
+/// Matrix products by cuBLASLt, on one context's stream. Not thread-safe.
+///
+/// The algorithm for a shape is chosen once. Candidates come from the library's heuristic, sum in a fixed order, and
+/// pass OnesTrial. The first of them determines the bits; the fastest with the same bits is used (NoiseTrial). Bits
+/// depend on shapes, alignment, library and kind of device alone, so equal ranks compute equal bits.
 class Matmuls {
  public:
-  /// library: null where there is none. Throws Error{"device_failed"} where it does not work with the device.
+  /// `library`: null if there is none. Throws Error{"device_failed"} if it does not work with the device.
   Matmuls(const Context& ctx, std::shared_ptr<const cublaslt::Library> library);
   ~Matmuls();
   Matmuls(const Matmuls&) = delete;
   Matmuls& operator=(const Matmuls&) = delete;
 
-  /// False where there is no library, or it has no algorithm for this product. The first call for a shape waits for the
-  /// device, allocates the operands of a trial for a while, and overwrites C unless the product adds to it.
+  /// Returns false without a library, or if it has no algorithm for this product. The first call for a shape waits for
+  /// the device, allocates temporary operands of a trial, and overwrites C unless the product accumulates.
   bool can_run(const Matmul& matmul);
-  /// Queues a product that can_run(). Throws Error{"device_failed"}.
+  /// Queues a product for which can_run() is true. Throws Error{"device_failed"}.
   void run(const Matmul& matmul);
 
-  /// Name and version of the library, or empty.
+  /// Name and version of the library; empty without one.
   std::string library_name() const;
   std::size_t workspace_bytes() const { return workspace_.num_bytes(); }
-  /// Shapes for which an algorithm was chosen so far.
+  /// Number of shapes for which an algorithm was chosen.
   std::size_t num_plans() const { return plans_.size(); }
 
  private:
   struct Plan;
-  /// Cache key of a chosen algorithm: shape, strides, types, flags and the alignment of the addresses.
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         int, int, int, int>;
+  /// Key of a chosen algorithm: shape, strides, types, flags, and alignment of the addresses.
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, int, int, int, int>;
 
   Plan& plan_of(const Matmul& matmul);
   std::unique_ptr<Plan> make_plan(const Matmul& matmul, std::int64_t k);
   void describe(const Matmul& matmul, Plan& plan) const;
   std::vector<cublaslt::Algorithm> candidates(const Matmul& matmul, std::int64_t k, const Plan& plan) const;
-  /// The fastest of those that give the bits of the first, which is right.
+  /// Returns the fastest algorithm with the bits of the first one, which has passed OnesTrial.
   cublaslt::Algorithm fastest(const Plan& plan, std::span<const cublaslt::Algorithm> found, OnesTrial& ones);
   double seconds_of(const Plan& plan, const cublaslt::Algorithm& algorithm, const Matmul& product);
   bool passes_trial(const Plan& plan, const cublaslt::Algorithm& algorithm, OnesTrial& trial);

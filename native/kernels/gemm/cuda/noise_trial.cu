@@ -68,7 +68,7 @@ Matrix writable(const ConstMatrix& m) { return {const_cast<void*>(m.data), m.dty
 
 }  // namespace
 
-NoiseTrial::NoiseTrial(const Context& ctx, const Matmul& of) : ctx_(ctx), product_(of) {
+NoiseTrial::NoiseTrial(const Context& ctx, const Matmul& trial) : ctx_(ctx), product_(trial) {
   product_.accumulate = false;
   fill_with_noise(ctx, writable(product_.a), 1);
   fill_with_noise(ctx, writable(product_.b), std::uint64_t{1} << 60);

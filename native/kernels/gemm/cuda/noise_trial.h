@@ -7,19 +7,19 @@
 
 namespace zerofleet::cuda {
 
-/// A product of pseudo-random operands, which tells algorithms with equal bits from others: sums in another order round
+/// A product of pseudo-random operands that distinguishes algorithms by their bits: sums in another order round
 /// differently in some of many elements.
 class NoiseTrial {
  public:
-  /// Products with fewer elements are not tried: too few bits, and too little time to win.
+  /// Smaller products are not tried: they have too few bits to compare, and gain too little time.
   static constexpr std::int64_t kMinElements = 1 << 16;
 
-  /// of: the product of a trial, whose operands are overwritten.
-  NoiseTrial(const Context& ctx, const Matmul& of);
+  /// `trial`: the product of an OnesTrial, whose operands are overwritten.
+  NoiseTrial(const Context& ctx, const Matmul& trial);
 
-  /// The product to run. It does not add to C.
+  /// The product to run. It does not accumulate.
   const Matmul& product() const { return product_; }
-  /// Waits for the product; returns a checksum of the bits of all that it wrote.
+  /// Waits for the product, and returns a checksum of the bits of its output.
   std::uint64_t checksum() const;
 
  private:

@@ -8,16 +8,18 @@
 
 namespace zerofleet::cuda {
 
-/// A product whose result is known, to try an algorithm on. Its operands have the strides and alignment of a given
-/// product's, in temporary memory, and hold ones, in A only at some k, with NaNs between the rows; each element of C is then a
-/// whole number that all types represent. The sum lacks something where an algorithm leaves out one of the last k, or a part of
-/// more than 1/128 of all k; with an fp32 C, any.
+/// A product with a known result, to test an algorithm.
 ///
-/// C is the given product's own, which that overwrites anyway, as is the input of GELU where it is an output; what a product
-/// reads is replaced.
+/// The operands have the strides and alignment of a given product, in temporary memory. They contain ones, in A only at
+/// some k, and NaNs between the rows. Each element of C is then a whole number that all types represent. The sum is
+/// wrong if an algorithm omits one of the last k, or a part of more than 1/128 of all k. With an fp32 C, any omission
+/// shows.
+///
+/// The trial writes to the C of the given product, which that product overwrites anyway, and likewise to the input of
+/// GELU if it is an output. Everything that the product reads is replaced.
 class OnesTrial {
  public:
-  /// k: of the product.
+  /// `k`: of the given product.
   OnesTrial(const Context& ctx, const Matmul& given, std::int64_t k);
   ~OnesTrial();
   OnesTrial(const OnesTrial&) = delete;
@@ -25,9 +27,9 @@ class OnesTrial {
 
   /// The product to run.
   const Matmul& product() const { return product_; }
-  /// Queues the preparation of what the product writes: before each run.
+  /// Queues the preparation of the outputs. Must precede each run.
   void prepare();
-  /// Waits for the product; returns true if all that it wrote is right.
+  /// Waits for the product. Returns true if its outputs are right.
   bool is_right();
 
  private:

@@ -7,7 +7,7 @@
 
 namespace zerofleet::cuda {
 
-/// The right operand of a product in its memory layout: k in one or more parts, all with the same layout.
+/// The right operand of a product in its memory layout: one or more parts along k, all with the same layout.
 struct RightOperand {
   SourceRows rows = SourceRows::kAlongK;
   std::vector<ConstMatrix> parts;  // (k of the part, n) for kAlongK, (n, k of the part) for kAlongN
@@ -17,8 +17,8 @@ struct RightOperand {
   }
 };
 
-/// B of a problem, packed or not; neighbours in memory become one part.
-/// Throws Error{"invalid_argument"} where parts of a packed operand are missing or lie differently.
+/// Returns B of a problem, packed or not. Parts that are neighbours in memory become one. Throws
+/// Error{"invalid_argument"} if a packed operand lacks parts, or if their layouts differ.
 RightOperand right_operand(const GemmProblem& problem);
 
 }  // namespace zerofleet::cuda

@@ -6,7 +6,7 @@
 
 namespace zerofleet::cuda {
 
-/// A product of any shape and types. right: the result of right_operand() for the problem.
+/// Computes a product of any shape and types. `right`: right_operand() of the problem.
 void plain_gemm(const Context& ctx, const GemmProblem& problem, const RightOperand& right);
 
 /// c = sums + bias. sums: (m, n) fp32; bias: (n) of c's dtype, or null; c: (m, n).

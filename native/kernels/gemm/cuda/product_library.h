@@ -4,9 +4,9 @@
 
 namespace zerofleet::cuda {
 
-/// Name of the library that multiplies matrices in this process: "cublaslt13.1.0" with its version, or "plain" for the
-/// kernel of our own. Throws Error{"device_unavailable"} where the environment variable ZF_CUBLASLT names a file that
-/// can't be opened.
+/// Returns the name of the library for matrix products in this process: "cublaslt13.1.0" with its version, or "plain"
+/// for our own kernel. Throws Error{"device_unavailable"} if the environment variable ZF_CUBLASLT names a file that
+/// cannot be opened.
 std::string product_library();
 
 }  // namespace zerofleet::cuda

@@ -8,18 +8,22 @@
 
 namespace zerofleet::cuda {
 
-inline bool is_quantized(const GemmProblem& problem) { return problem.source != nullptr && !problem.source->quantized.empty(); }
+inline bool is_quantized(const GemmProblem& problem) {
+  return problem.source != nullptr && !problem.source->quantized.empty();
+}
 
-/// A product with a quantized B, and all of B as one matrix of A's dtype: k · n elements of the device's memory, taken and given back in
-/// the order of the stream. It is not restored by slices: the library chooses its algorithm, and so the order of its sums, by the shape of
-/// the whole product.
+/// A product with a quantized B, and the dequantized B as one matrix of A's dtype. The matrix takes k · n elements of
+/// device memory, allocated and freed in the order of the stream.
+///
+/// B is not dequantized by slices, because the library chooses its algorithm, and so the order of its sums, by the
+/// shape of the whole product.
 class RestoredProblem {
  public:
   RestoredProblem(const Context& ctx, const GemmProblem& quantized);
   RestoredProblem(const RestoredProblem&) = delete;
   RestoredProblem& operator=(const RestoredProblem&) = delete;
 
-  /// The same product with this B; valid as long as this object is.
+  /// The same product with the dequantized B. Valid during the lifetime of this object.
   const GemmProblem& problem() const { return problem_; }
 
  private:

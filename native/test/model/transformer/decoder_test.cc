@@ -27,8 +27,8 @@ struct Growing {
   Growing(std::span<const std::int32_t> of, std::int32_t first_page) : tokens(of), pages((of.size() + kPageTokens - 1) / kPageTokens) {
     std::iota(pages.rbegin(), pages.rend(), first_page);
   }
-  TextRows take(std::int64_t count, bool wants_logits = true) {
-    const TextRows rows{tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)), done, pages, wants_logits};
+  SequenceRows take(std::int64_t count, bool needs_logits = true) {
+    const SequenceRows rows{tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)), done, pages, needs_logits};
     done += count;
     return rows;
   }
@@ -66,7 +66,7 @@ DEVICE_TEST_CASE("decoder: the log-probability of every token is the trainer's, 
       Growing text(model.tokens, 0);
       for (std::int64_t i = 1; i < length; i += is_cpu ? 1 : 6) {
         CAPTURE(i);
-        const TextRows rows[] = {text.take(i - text.done)};
+        const SequenceRows rows[] = {text.take(i - text.done)};
         const float log_prob = decoder.append(rows).front().log_prob(model.tokens[static_cast<std::size_t>(i)]);
         const double expected = trainer_loss(model, static_cast<std::size_t>(i));
         if (is_cpu) CHECK(-static_cast<double>(log_prob) == expected);
@@ -85,7 +85,7 @@ TEST_CASE("decoder: in 16 bits, too, log-probabilities have the bits of the trai
       Decoder decoder = decoder_of(machine.ctx, model, config, dtype);
       Growing text(model.tokens, 3);
       for (const std::int64_t count : {1, 32, 33, 63}) {
-        const TextRows rows[] = {text.take(count - text.done)};
+        const SequenceRows rows[] = {text.take(count - text.done)};
         const float log_prob = decoder.append(rows).front().log_prob(model.tokens[static_cast<std::size_t>(count)]);
         CHECK(-static_cast<double>(log_prob) == trainer_loss(model, static_cast<std::size_t>(count)));
       }
@@ -104,12 +104,12 @@ DEVICE_TEST_CASE("decoder: a text has the same bits alone and beside others, how
       const auto logits_of = [](const NextToken& next) { return std::vector<float>(next.logits.begin(), next.logits.end()); };
       Decoder decoder = decoder_of(ctx, model, config, DType::kBF16);
       Growing alone(text, 0);
-      const TextRows whole[] = {alone.take(40)};
+      const SequenceRows whole[] = {alone.take(40)};
       const std::vector<float> expected = logits_of(decoder.append(whole).front());
       CHECK(std::ranges::all_of(expected, [](float logit) { return std::isfinite(logit); }));
       Growing first(text, 4), second(other, 2), third(text, 0);
       for (const std::int64_t count : {1, 20, 19}) {
-        const TextRows rows[] = {second.take(count == 20 ? 2 : 7, false), first.take(count), third.take(count == 1 ? 2 : count - (count == 19 ? 1 : 0))};
+        const SequenceRows rows[] = {second.take(count == 20 ? 2 : 7, false), first.take(count), third.take(count == 1 ? 2 : count - (count == 19 ? 1 : 0))};
         const std::span<const NextToken> next = decoder.append(rows);
         CHECK(next.size() == 2);
         if (first.done == 40) {
@@ -132,7 +132,7 @@ TEST_CASE("decoder: the same bits for any number of threads") {
       Machine other(best_cpu_isa(), threads);
       Decoder decoder = decoder_of(other.ctx, model, config, DType::kBF16);
       Growing text(model.tokens, 0);
-      const TextRows rows[] = {text.take(64)};
+      const SequenceRows rows[] = {text.take(64)};
       const std::span<const float> logits = decoder.append(rows).front().logits;
       if (threads == 1) expected.assign(logits.begin(), logits.end());
       CHECK(std::ranges::equal(logits, expected));
@@ -154,8 +154,8 @@ TEST_CASE("decoder: invalid calls are refused by code, and append nothing") {
   CHECK(code_of_limits({64, 4, 64, 0}) == "invalid_argument");
   Decoder unbound(machine.ctx, config, DType::kBF16, {64, 4, 64, kNumPages});
   const std::vector<std::int32_t> pages{0, 1, 2, 3}, outside{kNumPages}, tokens(65, 1), unknown{1, static_cast<std::int32_t>(config.vocab_size)};
-  const auto code_of_rows = [&](Decoder& decoder, const TextRows& text) {
-    const TextRows rows[] = {text};
+  const auto code_of_rows = [&](Decoder& decoder, const SequenceRows& text) {
+    const SequenceRows rows[] = {text};
     return code_of([&] { decoder.append(rows); });
   };
   const std::span<const std::int32_t> all = tokens;
@@ -167,7 +167,7 @@ TEST_CASE("decoder: invalid calls are refused by code, and append nothing") {
   CHECK(code_of_rows(decoder, {all.first(33), 0, std::span(pages).first(1), true}) == "invalid_argument");
   CHECK(code_of_rows(decoder, {all.first(2), 0, outside, true}) == "invalid_argument");
   CHECK(code_of_rows(decoder, {unknown, 0, pages, true}) == "token_out_of_vocab");
-  const std::vector<TextRows> many(5, {all.first(2), 0, pages, true});
+  const std::vector<SequenceRows> many(5, {all.first(2), 0, pages, true});
   CHECK(code_of([&] { decoder.append(many); }) == "invalid_argument");
   CHECK(decoder.append(std::span(many).first(1)).front().logits.size() == static_cast<std::size_t>(config.vocab_size));
 }

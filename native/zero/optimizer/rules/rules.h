@@ -13,18 +13,19 @@
 // For make_rule.cc and the files beside this one: one file per optimizer.
 namespace zerofleet {
 
-#define ZF_MAKE(type, name, constants) std::unique_ptr<OptimizerRule> make_##name##_rule(const OptimizerOptions& options);
+#define ZF_MAKE(type, name, constants) \
+  std::unique_ptr<OptimizerRule> make_##name##_rule(const OptimizerOptions& options);
 ZF_OPTIMIZERS(ZF_MAKE)
 #undef ZF_MAKE
 
-/// The rule with a further state: an exponential moving average of the master.
+/// Adds a state to a rule: an exponential moving average of the master.
 std::unique_ptr<OptimizerRule> make_ema_rule(std::unique_ptr<OptimizerRule> rule, double decay);
 
-/// The kernels' view of the segments: states[i] is the i-th of `states`.
+/// Converts segments for the kernels; states[i] of a kernel is the i-th of `states`.
 std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments, const UpdateScalars& scalars,
                                               std::initializer_list<StateId> states);
 
-/// constants(group) for each parameter group: the scalars of a kernel.
+/// Returns constants(group) for each parameter group: the scalars of a kernel.
 template <class Constants>
 auto per_group(const UpdateScalars& scalars, const Constants& constants) {
   std::vector<decltype(constants(GroupScalars{}))> groups;

@@ -3,11 +3,12 @@
 import { modelKey, ZerofleetError } from '../../../../contracts/index.js';
 import type { BaseLoad, LoadedBase } from '../../../../contracts/rank-protocol.js';
 import { sumDigests } from '../../../../formats/checkpoint/digest.js';
+import type { ChecksummedFile } from '../../../../formats/checkpoint/verified-chunks.js';
 import { readWeights } from '../../../../formats/models/read-weights.js';
 import type { ObjectStore } from '../../../../platform/object-store/index.js';
 import { baseError } from '../../../shared/errors.js';
 import { readManifest } from '../../../shared/read-manifest.js';
-import { type ChecksummedFile, verifyLoadedRanges } from '../../../shared/verify-load.js';
+import { verifyLoadedRanges } from '../../../shared/verify-load.js';
 import { type AttemptContext, retryStorage } from '../context.js';
 import type { ResumePoint } from './load-point.js';
 

@@ -4,11 +4,11 @@ import { type Checkpoint, modelKey, ZerofleetError } from '../../../../contracts
 import type { CheckpointLoad, LoadSource, Restore } from '../../../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../../../formats/checkpoint/checkpoint-of.js';
 import type { Manifest } from '../../../../formats/checkpoint/manifest.js';
+import type { ChecksummedFile } from '../../../../formats/checkpoint/verified-chunks.js';
 import { readWeights } from '../../../../formats/models/read-weights.js';
 import { codeOf } from '../../../shared/errors.js';
 import { readManifest } from '../../../shared/read-manifest.js';
 import { requireSameTokens } from '../../../shared/same-tokens.js';
-import type { ChecksummedFile } from '../../../shared/verify-load.js';
 import { type AttemptContext, retryStorage } from '../context.js';
 import { type AttemptError, describeError } from '../failure.js';
 

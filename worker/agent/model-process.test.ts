@@ -1,8 +1,13 @@
 import t, { type Test } from 'tap';
 import type { SampleTask } from '../../contracts/index.js';
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
-import type { HostInput, HostMessage } from '../tasks/protocol.js';
-import { HostedModel, type HostedModelOptions, HostLost, type VariantRequest } from './hosted-model.js';
+import type { ServeInput, ServeMessage } from '../tasks/protocol.js';
+import {
+  ModelProcess,
+  ModelProcessLost,
+  type ModelProcessOptions,
+  type VariantRequest,
+} from './model-process.js';
 
 const REQUEST = { prompt: 'to' } as SampleTask;
 const SAMPLE = {
@@ -17,7 +22,7 @@ const request = (variant_key: string) =>
   ({
     variant_key,
     source: {},
-    over: true,
+    is_adapter: true,
     adapter_bytes: 1,
     withCredentials: (use) => use(CREDENTIALS),
   }) as VariantRequest;
@@ -25,15 +30,15 @@ const request = (variant_key: string) =>
 const none = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-function setup(t: Test, { silence_ms = 60_000, admit = () => undefined }: Partial<HostedModelOptions> = {}) {
-  const inputs: HostInput[] = [];
-  let tell: (message: HostMessage) => void = () => undefined;
+function setup(t: Test, { silence_ms = 60_000, admit = () => undefined }: Partial<ModelProcessOptions> = {}) {
+  const inputs: ServeInput[] = [];
+  let receive: (message: ServeMessage) => void = () => undefined;
   let end: (error: Error) => void = () => undefined;
-  const model = new HostedModel({
-    start: (signal, host) =>
+  const model = new ModelProcess({
+    start: (signal, serving) =>
       new Promise<never>((_, reject) => {
-        host.onStart((input) => inputs.push(input));
-        tell = host.onMessage;
+        serving.onStart((input) => inputs.push(input));
+        receive = serving.onMessage;
         end = reject;
         signal.addEventListener('abort', () => reject(signal.reason));
       }),
@@ -45,17 +50,17 @@ function setup(t: Test, { silence_ms = 60_000, admit = () => undefined }: Partia
   return {
     model,
     inputs,
-    tell: (message: HostMessage) => tell(message),
+    receive: (message: ServeMessage) => receive(message),
     end: (error: Error) => end(error),
   };
 }
 
 t.test('a variant is loaded once, after the model; requests of all variants are answered', async (t) => {
-  const { model, inputs, tell } = setup(t);
+  const { model, inputs, receive } = setup(t);
   const deltas: unknown[] = [];
   const use = (key: string) =>
     model.withVariant(request(key), none, (variant) =>
-      model.answer({ variant, request: REQUEST }, (some) => deltas.push(...some), none),
+      model.sample({ variant, request: REQUEST }, (some) => deltas.push(...some), none),
     );
   const answer = use('a');
   const same = use('a');
@@ -63,50 +68,50 @@ t.test('a variant is loaded once, after the model; requests of all variants are 
   t.strictSame(inputs, []);
   t.notOk(model.is_idle);
   t.notOk(model.is_loaded);
-  tell({ host: 'loaded', bytes: 7 });
+  receive({ event: 'loaded', bytes: 7 });
   await turn();
-  t.match(inputs, [{ kind: 'variant', variant: 1, over: true, credentials: CREDENTIALS }]);
+  t.match(inputs, [{ kind: 'load_variant', variant: 1, is_adapter: true, credentials: CREDENTIALS }]);
   t.equal(inputs.length, 1);
   t.notOk(model.has('a'));
-  tell({ host: 'variant', variant: 1, bytes: 2 });
+  receive({ event: 'variant_loaded', variant: 1, bytes: 2 });
   await turn();
   t.ok(model.has('a'));
   t.equal(model.bytes, 9);
   t.match(inputs.slice(1), [
-    { kind: 'answer', id: 2, variant: 1, request: REQUEST },
-    { kind: 'answer', id: 3, variant: 1 },
+    { kind: 'sample', id: 2, variant: 1, request: REQUEST },
+    { kind: 'sample', id: 3, variant: 1 },
   ]);
   const delta = { index: 0, text: 'a', text_at: 0, logprobs: [], logprobs_at: 0 };
-  tell({ host: 'deltas', id: 2, deltas: [delta] });
-  tell({ host: 'deltas', id: 9, deltas: [delta] });
-  for (const id of [2, 3]) tell({ host: 'done', id, sample: SAMPLE });
+  receive({ event: 'deltas', id: 2, deltas: [delta] });
+  receive({ event: 'deltas', id: 9, deltas: [delta] });
+  for (const id of [2, 3]) receive({ event: 'done', id, sample: SAMPLE });
   t.strictSame([await answer, await same], [SAMPLE, SAMPLE]);
   t.strictSame(deltas, [delta]);
   t.ok(model.is_idle);
 });
 
 t.test('a variant that cannot be loaded fails its requests, and may be tried again', async (t) => {
-  const { model, inputs, tell } = setup(t);
-  tell({ host: 'loaded', bytes: 7 });
+  const { model, inputs, receive } = setup(t);
+  receive({ event: 'loaded', bytes: 7 });
   const refused = model.withVariant(request('a'), none, async () => 0);
   await turn();
-  tell({ host: 'no_variant', variant: 1, error: { code: 'tokenizer_invalid', message: 'none' } });
+  receive({ event: 'variant_failed', variant: 1, error: { code: 'tokenizer_invalid', message: 'none' } });
   await t.rejects(refused, { code: 'tokenizer_invalid' });
   const again = model.withVariant(request('a'), none, async (number) => number);
   await turn();
-  t.match(inputs.at(-1), { kind: 'variant', variant: 2 });
-  tell({ host: 'variant', variant: 2, bytes: 2 });
+  t.match(inputs.at(-1), { kind: 'load_variant', variant: 2 });
+  receive({ event: 'variant_loaded', variant: 2, bytes: 2 });
   t.equal(await again, 2);
 });
 
-t.test('variants that nobody uses are forgotten, the least recently used first', async (t) => {
-  const { model, inputs, tell } = setup(t);
-  tell({ host: 'loaded', bytes: 7 });
+t.test('unused variants are unloaded, the least recently used first', async (t) => {
+  const { model, inputs, receive } = setup(t);
+  receive({ event: 'loaded', bytes: 7 });
   const load = async (key: string, use = async () => undefined) => {
     const loaded = model.withVariant(request(key), none, use);
     await turn();
     const last = inputs.at(-1);
-    if (last?.kind === 'variant') tell({ host: 'variant', variant: last.variant, bytes: 1 });
+    if (last?.kind === 'load_variant') receive({ event: 'variant_loaded', variant: last.variant, bytes: 1 });
     return loaded;
   };
   let leave: () => void = () => undefined;
@@ -114,38 +119,38 @@ t.test('variants that nobody uses are forgotten, the least recently used first',
   await turn();
   for (let i = 0; i < 63; i += 1) await load(`v${i}`);
   await load('v0');
-  t.notOk(inputs.some(({ kind }) => kind === 'forget'));
+  t.notOk(inputs.some(({ kind }) => kind === 'unload_variant'));
   const more = model.withVariant(request('more'), none, async () => undefined);
   await turn();
   t.match(
-    inputs.filter(({ kind }) => kind === 'forget'),
-    [{ kind: 'forget', variant: 3 }],
+    inputs.filter(({ kind }) => kind === 'unload_variant'),
+    [{ kind: 'unload_variant', variant: 3 }],
     'v1: busy is used, and v0 was used again',
   );
-  tell({ host: 'variant', variant: 65, bytes: 1 });
+  receive({ event: 'variant_loaded', variant: 65, bytes: 1 });
   await more;
   leave();
   await busy;
-  t.equal(model.bytes, 7 + 65, 'the memory of a forgotten variant counts until it is released');
-  tell({ host: 'forgotten', variant: 3 });
+  t.equal(model.bytes, 7 + 65, 'the memory of an unloaded variant counts until it is released');
+  receive({ event: 'variant_unloaded', variant: 3 });
   t.equal(model.bytes, 7 + 64);
 });
 
-t.test('an error of the model is that of its requests; a lost host can be replaced', async (t) => {
-  const { model, tell, end } = setup(t);
-  tell({ host: 'loaded', bytes: 7 });
-  const refused = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
-  const lost = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
+t.test('an error of the model is that of its requests; a lost process can be replaced', async (t) => {
+  const { model, receive, end } = setup(t);
+  receive({ event: 'loaded', bytes: 7 });
+  const refused = model.sample({ variant: 1, request: REQUEST }, () => undefined, none);
+  const lost = model.sample({ variant: 1, request: REQUEST }, () => undefined, none);
   const loading = model.withVariant(request('a'), none, async () => 0);
   await turn();
-  tell({ host: 'failed', id: 1, error: { code: 'prompt_too_long', message: 'too long' } });
+  receive({ event: 'failed', id: 1, error: { code: 'prompt_too_long', message: 'too long' } });
   await t.rejects(refused, { code: 'prompt_too_long' });
   end(new Error('killed'));
-  await t.rejects(lost, HostLost);
-  await t.rejects(loading, HostLost);
+  await t.rejects(lost, ModelProcessLost);
+  await t.rejects(loading, ModelProcessLost);
   await model.ended;
-  const late = model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
-  await t.rejects(late, HostLost, 'a host that has ended already');
+  const late = model.sample({ variant: 1, request: REQUEST }, () => undefined, none);
+  await t.rejects(late, ModelProcessLost, 'a process that has ended already');
 });
 
 t.test('a model that cannot be loaded', async (t) => {
@@ -157,11 +162,11 @@ t.test('a model that cannot be loaded', async (t) => {
   await t.rejects(answer, { code: 'shard_corrupt' });
 });
 
-t.test('a request that is left is cancelled in the host', async (t) => {
-  const { model, inputs, tell } = setup(t);
-  tell({ host: 'loaded', bytes: 7 });
+t.test('an aborted request is cancelled in the process', async (t) => {
+  const { model, inputs, receive } = setup(t);
+  receive({ event: 'loaded', bytes: 7 });
   const left = new AbortController();
-  const answer = model.answer({ variant: 1, request: REQUEST }, () => undefined, left.signal);
+  const answer = model.sample({ variant: 1, request: REQUEST }, () => undefined, left.signal);
   await turn();
   left.abort(new Error('nobody waits'));
   await t.rejects(answer, { message: 'nobody waits' });
@@ -170,62 +175,66 @@ t.test('a request that is left is cancelled in the host', async (t) => {
   await model.close('unused');
 });
 
-t.test('a host that is silent is ended, and its requests go to another one', async (t) => {
-  const { model, tell } = setup(t, { silence_ms: 40 });
-  tell({ host: 'alive' });
+t.test('a silent process is killed, and its requests can go to another one', async (t) => {
+  const { model, receive } = setup(t, { silence_ms: 40 });
+  receive({ event: 'alive' });
   const loading = model.withVariant(request('a'), none, async () => 0);
-  await t.rejects(loading, HostLost, 'also while it loads');
+  await t.rejects(loading, ModelProcessLost, 'also while it loads');
   t.match(await loading.catch((error) => error), { cause: /silent for \d+ ms/ });
   await model.ended;
   const answering = setup(t, { silence_ms: 40 });
-  answering.tell({ host: 'loaded', bytes: 7 });
-  const answer = answering.model.answer({ variant: 1, request: REQUEST }, () => undefined, none);
-  await t.rejects(answer, HostLost);
+  answering.receive({ event: 'loaded', bytes: 7 });
+  const answer = answering.model.sample({ variant: 1, request: REQUEST }, () => undefined, none);
+  await t.rejects(answer, ModelProcessLost);
 });
 
 t.test('memory of adapters is counted from their admission on', async (t) => {
   const refusal = Object.assign(new Error('no room'), { code: 'model_memory_in_use' });
   const seen: number[] = [];
-  const { model, inputs, tell } = setup(t, {
+  const { model, inputs, receive } = setup(t, {
     admit: (bytes) => {
       seen.push(model.bytes);
       if (model.bytes + bytes > 9) throw refusal;
     },
   });
-  tell({ host: 'allocated', bytes: 7 });
+  receive({ event: 'allocated', bytes: 7 });
   t.equal(model.bytes, 7, 'also before the weights are loaded');
   t.notOk(model.is_loaded);
-  tell({ host: 'loaded', bytes: 7 });
+  receive({ event: 'loaded', bytes: 7 });
   const use = (key: string) => model.withVariant(request(key), none, async () => key);
   const [first, second, third] = [use('a'), use('b'), use('c')];
   await t.rejects(third, refusal);
   t.strictSame(seen, [7, 8, 9]);
-  t.equal(inputs.length, 2, 'the host does not hear of it');
-  tell({ host: 'no_variant', variant: 1, error: { code: 'model_memory_in_use', message: 'no memory' } });
+  t.equal(inputs.length, 2, 'a refused variant is not sent to the process');
+  receive({
+    event: 'variant_failed',
+    variant: 1,
+    error: { code: 'model_memory_in_use', message: 'no memory' },
+  });
   await t.rejects(first, { code: 'model_memory_in_use' });
   t.equal(model.bytes, 8);
-  tell({ host: 'variant', variant: 2, bytes: 2 });
+  receive({ event: 'variant_loaded', variant: 2, bytes: 2 });
   await second;
-  t.equal(model.bytes, 9, 'as many as the host has taken');
+  t.equal(model.bytes, 9, 'as many as the process has taken');
   const released = model.releaseVariant();
-  t.match(inputs.at(-1), { kind: 'forget', variant: 2 });
-  tell({ host: 'forgotten', variant: 2 });
+  t.match(inputs.at(-1), { kind: 'unload_variant', variant: 2 });
+  receive({ event: 'variant_unloaded', variant: 2 });
   t.ok(await released);
   t.equal(model.bytes, 7);
   t.notOk(await model.releaseVariant(), 'nothing is left');
 });
 
-t.test('no wait outlasts the host, or the caller', async (t) => {
-  const { model, tell, end } = setup(t);
+t.test('no wait outlasts the process, or the caller', async (t) => {
+  const { model, receive, end } = setup(t);
   const left = new AbortController();
   const waiting = model.withVariant(request('a'), left.signal, async () => 0);
   const shared = model.withVariant(request('a'), none, async () => 0);
   left.abort(new Error('nobody waits'));
   await t.rejects(waiting, /nobody waits/, 'while the model loads');
-  tell({ host: 'loaded', bytes: 7 });
-  tell({ host: 'variant', variant: 1, bytes: 2 });
+  receive({ event: 'loaded', bytes: 7 });
+  receive({ event: 'variant_loaded', variant: 1, bytes: 2 });
   await turn();
-  tell({ host: 'variant', variant: 1, bytes: 2 });
+  receive({ event: 'variant_loaded', variant: 1, bytes: 2 });
   t.equal(await shared, 0, 'others wait on');
   const credentials = model.withVariant(
     { ...request('b'), withCredentials: () => new Promise(() => undefined) },
@@ -235,12 +244,12 @@ t.test('no wait outlasts the host, or the caller', async (t) => {
   await turn();
   const released = model.releaseVariant();
   end(new Error('killed'));
-  await t.rejects(credentials, HostLost, 'while credentials are requested');
-  t.ok(await released, 'while a variant is forgotten');
+  await t.rejects(credentials, ModelProcessLost, 'while credentials are requested');
+  t.ok(await released, 'while a variant is unloaded');
   await model.ended;
   await t.rejects(
     model.withVariant(request('c'), none, async () => 0),
-    HostLost,
+    ModelProcessLost,
     'after the end',
   );
 });

@@ -4,65 +4,68 @@ import { isGpuFault } from '../shared/gpu-faults.js';
 import { orAbort } from '../shared/or-abort.js';
 import { type Room, requireMemory } from '../tasks/serve/memory.js';
 import type { GpuPool } from './gpus/gpu-pool.js';
-import { HostedModel } from './hosted-model.js';
+import { ModelProcess } from './model-process.js';
 import type { Placement } from './placement.js';
 import type { TaskOptions } from './supervisor/task-runner.js';
 
-/** A GPU that answers, and the bytes of it that a model may take. */
-export interface HostGpu extends Room {
+/** A GPU for models, with the memory that models may take. */
+export interface ModelGpu extends Room {
   uuid: string;
 }
 
-/** Loads a model and answers until the signal is aborted. @param gpu null: on the CPU */
-type RunHost = (
+/** Runs the process that serves a model until the signal is aborted. @param gpu null: on the CPU */
+type RunModel = (
   placement: Placement,
-  gpu: HostGpu | null,
+  gpu: ModelGpu | null,
   signal: AbortSignal,
-  conversation: NonNullable<TaskOptions['host']>,
+  serving: NonNullable<TaskOptions['serving']>,
 ) => Promise<never>;
 
-export interface ModelHostsOptions {
-  run: RunHost;
-  /** GPUs that answer; null: the CPU does. */
+export interface ModelRegistryOptions {
+  run: RunModel;
+  /** GPUs for models; null: models run on the CPU. */
   gpus: GpuPool | null;
-  /** Time without a message after which a host counts as hanging. */
+  /** Time without a message after which a process counts as hanging. */
   silence_ms: number;
   /** Called when `cpu_bytes` has changed. */
   onChange(): void;
 }
 
 interface Entry {
-  model: HostedModel;
-  /** Its GPU; null on the CPU, and before it is known. */
-  gpu: Pick<HostGpu, 'uuid' | 'total_bytes'> | null;
+  model: ModelProcess;
+  /** GPU of the model; null on the CPU, and until a GPU was chosen. */
+  gpu: Pick<ModelGpu, 'uuid' | 'total_bytes'> | null;
 }
 
-/** The models that this worker answers with. They are loaded one after the other: each sees the memory that the others leave. */
-export class ModelHosts {
+/**
+ * The models that this worker serves, each in a process. They load one after the other, so that each sees the memory
+ * that the others leave.
+ */
+export class ModelRegistry {
   private readonly entries = new Map<string, Entry>();
-  /** Resolves when no model is being loaded. */
+  /** Resolves when no model is loading. */
   private loaded: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly options: ModelHostsOptions) {}
+  constructor(private readonly options: ModelRegistryOptions) {}
 
-  /** Memory of the machine that the models take. */
+  /** Main memory that the models take. */
   get cpu_bytes(): number {
     return this.bytesOn(null);
   }
 
-  /** Returns the host for a placement, which may still be loading. */
-  find(placement: Placement): HostedModel {
-    const { host_key: key } = placement;
-    const known = this.entries.get(key);
-    if (known !== undefined) return known.model;
+  /** Returns the process for a placement, and starts it if necessary. Its model may still be loading. */
+  find(placement: Placement): ModelProcess {
+    const { process_key: key } = placement;
+    const existing = this.entries.get(key);
+    if (existing !== undefined) return existing.model;
     const { onChange, silence_ms } = this.options;
-    const before = this.loaded;
+    const previous_load = this.loaded;
     const entry: Entry = {
       gpu: null,
-      model: new HostedModel({
-        start: async (signal, conversation) => {
-          await orAbort(before, signal);
-          return this.load(entry, placement, signal, conversation);
+      model: new ModelProcess({
+        start: async (signal, serving) => {
+          await orAbort(previous_load, signal);
+          return this.load(entry, placement, signal, serving);
         },
         silence_ms,
         admit: (bytes) => this.admit(entry, bytes),
@@ -79,24 +82,24 @@ export class ModelHosts {
   }
 
   /**
-   * Forgets the adapter of `wanting` that was not used for the longest time, or unloads such a model, so that `wanting` or another adapter
-   * of it has the memory.
-   * @returns false if all others are in use
+   * Frees memory for `model` or for another adapter of it: unloads the least recently used adapter of `model`, or else
+   * the least recently used of the other models.
+   * @returns false if everything is in use
    */
-  async makeRoom(wanting: HostedModel): Promise<boolean> {
-    if (await wanting.releaseVariant()) return true;
-    const of = [...this.entries.values()].find(({ model }) => model === wanting);
+  async makeRoom(model: ModelProcess): Promise<boolean> {
+    if (await model.releaseVariant()) return true;
+    const own = [...this.entries.values()].find((entry) => entry.model === model);
     // A model that is not loaded yet may take another GPU.
-    const helps = ({ gpu }: Entry) => !wanting.is_loaded || gpu?.uuid === of?.gpu?.uuid;
+    const isUseful = ({ gpu }: Entry) => !model.is_loaded || gpu?.uuid === own?.gpu?.uuid;
     const idle = [...this.entries.values()].filter(
-      (entry) => entry.model !== wanting && entry.model.is_loaded && entry.model.is_idle && helps(entry),
+      (entry) => entry.model !== model && entry.model.is_loaded && entry.model.is_idle && isUseful(entry),
     );
     const [oldest] = idle.sort((a, b) => a.model.used_at - b.model.used_at);
     await oldest?.model.close('another model needs its memory');
     return oldest !== undefined;
   }
 
-  /** Unloads models that were not used for `ms`. */
+  /** Unloads the models that were unused for `ms`. */
   unloadUnused(ms: number): void {
     for (const { model } of this.entries.values())
       if (model.is_loaded && model.is_idle && performance.now() - model.used_at > ms)
@@ -113,14 +116,14 @@ export class ModelHosts {
     entry: Entry,
     placement: Placement,
     signal: AbortSignal,
-    conversation: NonNullable<TaskOptions['host']>,
+    serving: NonNullable<TaskOptions['serving']>,
   ): Promise<never> {
     const { run, gpus } = this.options;
-    if (gpus === null) return run(placement, null, signal, conversation);
-    const gpu = this.freest(gpus);
+    if (gpus === null) return run(placement, null, signal, serving);
+    const gpu = this.gpuWithMostMemory(gpus);
     entry.gpu = gpu;
     try {
-      return await run(placement, gpu, signal, conversation);
+      return await run(placement, gpu, signal, serving);
     } catch (error) {
       if (error instanceof ZerofleetError && isGpuFault(error.code)) gpus.release(gpu.uuid, error.message);
       throw error;
@@ -128,33 +131,39 @@ export class ModelHosts {
   }
 
   /** @throws ZerofleetError `device_unavailable` */
-  private freest(gpus: GpuPool): HostGpu {
+  private gpuWithMostMemory(gpus: GpuPool): ModelGpu {
     const healthy = gpus.gpus.filter(({ problem }) => problem === null);
-    const [most] = healthy
+    const [best] = healthy
       .map(({ uuid, memory_bytes }) => {
         const total_bytes = memory_bytes - GPU_RESERVE_BYTES;
         return { uuid, total_bytes, free_bytes: total_bytes - this.bytesOn(uuid) };
       })
       .sort((a, b) => b.free_bytes - a.free_bytes);
-    if (most !== undefined) return most;
+    if (best !== undefined) return best;
     const problems = gpus.gpus.map(({ uuid, problem }) => `${uuid}: ${problem}`).join('; ');
     throw new ZerofleetError('device_unavailable', `no GPU of this worker can answer: ${problems}`);
   }
 
-  /** Memory of a GPU is what this worker has not given away; that of the machine is taken by others, too. */
+  /**
+   * On a GPU, free memory is what this worker has not assigned. Main memory is shared with other programs, so it is
+   * measured.
+   */
   private admit({ gpu }: Entry, bytes: number): void {
     if (gpu === null) {
-      const unwritten = this.modelsOn(null).reduce((sum, { loading_bytes }) => sum + loading_bytes, 0);
-      requireMemory(bytes + unwritten, null);
+      const unallocated_bytes = this.modelsOn(null).reduce(
+        (sum, { loading_bytes }) => sum + loading_bytes,
+        0,
+      );
+      requireMemory(bytes + unallocated_bytes, null);
     } else {
       const { uuid, total_bytes } = gpu;
       requireMemory(bytes, { free_bytes: total_bytes - this.bytesOn(uuid), total_bytes });
     }
   }
 
-  private modelsOn(gpu: string | null): HostedModel[] {
-    const on = [...this.entries.values()].filter((entry) => (entry.gpu?.uuid ?? null) === gpu);
-    return on.map(({ model }) => model);
+  private modelsOn(gpu: string | null): ModelProcess[] {
+    const entries = [...this.entries.values()].filter((entry) => (entry.gpu?.uuid ?? null) === gpu);
+    return entries.map(({ model }) => model);
   }
 
   private bytesOn(gpu: string | null): number {

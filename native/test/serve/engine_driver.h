@@ -29,7 +29,7 @@ struct Answer {
   std::vector<Tokens> top;
   std::int64_t cached_tokens = 0;
   Finish finish = Finish::kNone;
-  bool same_text(const Answer& other) const {
+  bool same_bits(const Answer& other) const {
     return tokens == other.tokens && log_probs == other.log_probs && top == other.top && finish == other.finish;
   }
 };
@@ -52,16 +52,16 @@ inline std::vector<std::vector<float>> weights_of(const ModelConfig& config) {
   return weights;
 }
 
-/// An engine with weights, all answers of which are gathered.
-struct Writer {
-  Writer(const ModelConfig& config, const AnswerEngine::Limits& limits, DType dtype = DType::kBF16, int threads = 2, Device device = {})
+/// An engine with random weights. Collects the answers.
+struct EngineDriver {
+  EngineDriver(const ModelConfig& config, const AnswerEngine::Limits& limits, DType dtype = DType::kBF16, int threads = 2, Device device = {})
       : engine(config, dtype, device, threads, best_cpu_isa(), limits) {
     const auto weights = weights_of(config);
     for (std::size_t param = 0; param < weights.size(); ++param) engine.set_param(param, 0, weights[param]);
   }
 
-  AnswerRequest request(Tokens prompt, std::int64_t max_tokens, std::uint64_t seed) {
-    AnswerRequest request;
+  SequenceRequest request(Tokens prompt, std::int64_t max_tokens, std::uint64_t seed) {
+    SequenceRequest request;
     request.id = next_id++;
     request.prompt = std::move(prompt);
     request.max_tokens = max_tokens;
@@ -70,7 +70,7 @@ struct Writer {
     return request;
   }
   std::uint64_t add(Tokens prompt, std::int64_t max_tokens, std::uint64_t seed) {
-    AnswerRequest added = request(std::move(prompt), max_tokens, seed);
+    SequenceRequest added = request(std::move(prompt), max_tokens, seed);
     const std::uint64_t id = added.id;
     engine.add(std::move(added));
     return id;
@@ -107,10 +107,10 @@ inline Tokens random_tokens(std::mt19937& random, std::size_t count, std::int64_
 /// Checks log-probabilities against the trainer's losses of the same tokens, which must have the same bits.
 inline void check_losses(const ModelConfig& config, DType dtype, const std::vector<std::vector<float>>& weights, const Tokens& prompt,
                          const Answer& answer) {
-  Tokens text = prompt;
-  text.insert(text.end(), answer.tokens.begin(), answer.tokens.end());
+  Tokens sequence = prompt;
+  sequence.insert(sequence.end(), answer.tokens.begin(), answer.tokens.end());
   Machine machine(best_cpu_isa(), 2);
-  Transformer trainer(machine.ctx, config, dtype, 1, std::ssize(text) - 1);
+  Transformer trainer(machine.ctx, config, dtype, 1, std::ssize(sequence) - 1);
   std::vector<SharedBytes> params;
   std::vector<const std::byte*> pointers;
   for (const auto& values : weights) {
@@ -120,10 +120,10 @@ inline void check_losses(const ModelConfig& config, DType dtype, const std::vect
   }
   trainer.bind_params(pointers);
   trainer.params_changed();
-  const Tokens tokens(text.begin(), text.end() - 1);
+  const Tokens tokens(sequence.begin(), sequence.end() - 1);
   for (std::size_t i = 0; i < answer.tokens.size(); i += 7) {
     Tokens targets(tokens.size(), -100);
-    targets[prompt.size() - 1 + i] = text[prompt.size() + i];
+    targets[prompt.size() - 1 + i] = sequence[prompt.size() + i];
     CHECK(trainer.forward({tokens, targets}).loss_sum == -static_cast<double>(answer.log_probs[i]));
   }
 }

@@ -1,10 +1,10 @@
-import type { AnswerEngine, AnswerOptions } from './answer-engine.js';
+import type { AnswerEngine, SequenceOptions } from './answer-engine.js';
 
-/** Returns the tokens of an answer, without the end token, by an engine that has nothing else to do. */
-export async function drawText(
+/** Returns the tokens of an answer, without the end token. The engine must have no other sequence. */
+export async function drawAnswer(
   engine: Pick<AnswerEngine, 'add' | 'step'>,
   prompt: readonly number[],
-  options: AnswerOptions,
+  options: SequenceOptions,
 ): Promise<number[]> {
   engine.add(0, prompt, options);
   const drawn: number[] = [];

@@ -10,14 +10,14 @@
 
 namespace zerofleet {
 
-/// Keys and values of tokens in pages: page p has the same tokens in every layer.
-struct KeyValuePages {
-  KeyValuePages(const ModelContext& model, std::int64_t count);
+/// Keys and values of all sequences, in pages of kPageTokens tokens. Page p holds the same tokens in every layer.
+struct KvCache {
+  KvCache(const ModelContext& model, std::int64_t num_pages);
   std::size_t num_bytes() const;
 
-  std::int64_t count;
+  std::int64_t num_pages;
   std::vector<Buffer> keys, values;  // by layer
-  PagedRows rows;                    // of the pass in hand
+  PagedRows rows;                    // of the current pass
 };
 
 }  // namespace zerofleet
