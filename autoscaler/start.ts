@@ -115,7 +115,7 @@ async function openCapacity(config: Config, metrics: AutoscalerMetrics, log: Log
     return openSlurmCapacity(config, agentEnvironment(), metrics, log);
   const { redis_url, data_dir } = config;
   return new LocalCapacity({
-    program: programPath('worker/main'),
+    program: programPath('worker/agent/main'),
     env: {
       ...agentEnvironment(),
       ZEROFLEET_REDIS_URL: redis_url ?? undefined,

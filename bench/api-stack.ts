@@ -57,7 +57,7 @@ export async function startApiStack(): Promise<ApiStack> {
     store,
     headers: { authorization: `Bearer ${KEY}` },
     startWorker: async () => {
-      const program = programPath('worker/main');
+      const program = programPath('worker/agent/main');
       const more = { ZEROFLEET_SLOTS: '2', ZEROFLEET_DATA_DIR: join(dir, 'worker') };
       workers.push(await ChildProgram.start({ name: 'worker', program, env: { ...env, ...more } }));
     },

@@ -28,7 +28,7 @@ export async function openSlurmCapacity(
     commands: new SlurmCommands(shared),
     installation: config.slurm_installation,
     agent: {
-      command: [process.execPath, '--enable-source-maps', programPath('worker/main')],
+      command: [process.execPath, '--enable-source-maps', programPath('worker/agent/main')],
       env: {
         ...shared,
         ZEROFLEET_REDIS_URL: config.redis_url ?? undefined,

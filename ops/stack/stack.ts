@@ -58,7 +58,11 @@ function objectStoreUrl({ config, parts }: StackOptions): string {
   return pathToFileURL(dir).href;
 }
 
-type ChildName = 'worker' | 'autoscaler';
+const PROGRAMS = {
+  worker: programPath('worker/agent/main'),
+  autoscaler: programPath('autoscaler/main'),
+};
+type ChildName = keyof typeof PROGRAMS;
 
 async function startChild(
   name: ChildName,
@@ -69,7 +73,7 @@ async function startChild(
   const start = () =>
     ChildProgram.start({
       name,
-      program: programPath(`${name}/main`),
+      program: PROGRAMS[name],
       env: {
         ZEROFLEET_REDIS_URL: redis,
         ZEROFLEET_OBJECT_STORE: objects,

@@ -1,8 +1,8 @@
 /** A worker agent with short intervals, so that many leases expire in a minute of chaos. Everything else is the production agent. */
 import { objectStoreUrl, requireRedis } from '../../platform/config/stores.js';
 import { runProgram } from '../../platform/process/run-program.js';
+import { startWorker } from '../../worker/agent/start.js';
 import { DEFAULT_TIMING } from '../../worker/shared/timing.js';
-import { startWorker } from '../../worker/start.js';
 
 const quick = { attempts: 8, first_delay_ms: 50, max_delay_ms: 1_000 };
 

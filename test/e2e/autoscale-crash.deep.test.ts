@@ -18,7 +18,7 @@ t.test('a killed autoscaler', async (t) => {
   await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: POLL_MS });
 
   const killed = find('autoscaler/main.js') ?? 0;
-  const agent = find('worker/main.js');
+  const agent = find('worker/agent/main.js');
   process.kill(killed, 'SIGKILL');
   const queued = await client.jobs.until(id, ({ state }) => state === 'queued', { interval_ms: POLL_MS });
   t.equal(queued.reason, 'worker_draining', 'the agent saved and released its job');
@@ -28,7 +28,7 @@ t.test('a killed autoscaler', async (t) => {
   t.equal(job.lost_work_seconds, 0);
   const started = (await collect(client.jobs.events(id))).filter(({ type }) => type === 'training.started');
   t.equal(started.length, 2);
-  while (find('worker/main.js') !== undefined) await sleep(POLL_MS);
+  while (find('worker/agent/main.js') !== undefined) await sleep(POLL_MS);
   t.not(find('autoscaler/main.js'), killed, 'another autoscaler manages the pool');
   t.ok(agent, 'and it ended the agent that it had started');
   t.equal(await stack.stop(), 0);

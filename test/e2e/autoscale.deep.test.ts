@@ -26,7 +26,7 @@ function specOf(dataset: string, { min, max, steps }: (typeof SIZES)[number]): J
   return { ...spec, resources: { ranks: { min, max, preferred: max } } };
 }
 
-const agentsOf = (stack: TestStack) => programsOf(stack, 'worker/main.js');
+const agentsOf = (stack: TestStack) => programsOf(stack, 'worker/agent/main.js');
 
 /** Polls the workers until the jobs have ended. Returns the maximum number of workers, and the ended jobs. */
 async function watchWork(client: Zerofleet, ids: readonly string[]): Promise<{ most: number; jobs: Job[] }> {

@@ -66,7 +66,7 @@ async function post(url: string, type: string, body: string, key?: string): Prom
 
 t.test('one job, and it runs once', { timeout: 180_000 }, async (t) => {
   const { redis, launch, serve } = await programs(t);
-  launch('worker/main', 'worker');
+  launch('worker/agent/main', 'worker');
   const dying = new URL('../support/crash-on-delivery.js', import.meta.url).href;
   const doomed = await serve('first', ['--import', dying]);
   const died = once(doomed.child, 'exit');

@@ -13,7 +13,7 @@ import { AutoScalingStandIn } from '../../autoscaler/testing/autoscaling-stand-i
 import type { Job } from '../../contracts/index.js';
 import { poolPolicies } from '../../platform/config/autoscale-pools.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import type { RunningWorker } from '../../worker/start.js';
+import type { RunningWorker } from '../../worker/agent/start.js';
 import { fakeStateDigest } from '../../worker/testing/fake-state.js';
 import { Fleet } from '../../worker/testing/fleet.js';
 import { type MetadataService, startMetadataService } from '../../worker/testing/metadata-service.js';

@@ -88,7 +88,7 @@ export class Cluster {
 
   /** Starts an agent; resolves when it accepts jobs. */
   async agent({ slots, env, launcher = [], program }: AgentOptions): Promise<TestAgent> {
-    const main = program ?? programPath('worker/main');
+    const main = program ?? programPath('worker/agent/main');
     const [command = process.execPath, ...args] = [...launcher, process.execPath, main];
     const child = spawn(command, args, {
       env: {

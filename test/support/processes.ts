@@ -44,7 +44,7 @@ export function rankProcesses(stackPid: number): ProcessInfo[] {
 
 /** The worker agent below a stack. */
 export function agentProcess(stackPid: number): ProcessInfo | undefined {
-  return descendants(stackPid).find(({ command }) => /dist\/worker\/main\.js/.test(command));
+  return descendants(stackPid).find(({ command }) => /dist\/worker\/agent\/main\.js/.test(command));
 }
 
 /** Returns the ids of the task processes below a stack, among which are those of models. */

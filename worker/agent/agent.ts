@@ -8,11 +8,11 @@ import { within } from '../shared/within.js';
 import { Announcer } from './announcer.js';
 import type { AgentDeps } from './attempt/context.js';
 import { watchWorlds } from './attempt/world-links.js';
-import { ExportServer } from './export-server.js';
 import type { Members } from './link/members.js';
 import type { PreemptionNotice } from './preemption/source.js';
 import { Processor } from './processor.js';
-import { SampleServer } from './sample-server.js';
+import { ExportServer } from './requests/export-server.js';
+import { SampleServer } from './requests/sample-server.js';
 
 export interface AgentOptions extends AgentDeps {
   redis_url: string;

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { loadConfig } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
-import { startWorker } from '../start.js';
+import { startWorker } from '../agent/start.js';
 import { PROGRAMS, TEST_TIMING } from './fleet.js';
 
 const [dir = '', redisUrl = '', objectStoreUrl = '', slots = '4', timing = '{}'] = process.argv.slice(2);

@@ -17,8 +17,8 @@ import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js'
 import { testProgram } from '../../platform/testing/test-program.js';
 import { type JobStore, openJobStore, putAccepted, putDatasetDocument, putSpec } from '../../state/index.js';
 import { noteExecutions } from '../../state/testing/executions.js';
+import { type RunningWorker, type StartWorkerOptions, startWorker } from '../agent/start.js';
 import type { Timing } from '../shared/timing.js';
-import { type RunningWorker, type StartWorkerOptions, startWorker } from '../start.js';
 import type { RankFaults } from './fake-rank-main.js';
 import { submittedSpec, type TestSpec } from './start-message.js';
 

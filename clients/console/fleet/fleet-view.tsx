@@ -35,7 +35,7 @@ export function FleetView() {
             <Empty title="No workers yet.">
               <p>
                 Start one on any machine that reaches Redis and the object store with{' '}
-                <code>node dist/worker/main.js</code>, or let an autoscaler do it.
+                <code>node dist/worker/agent/main.js</code>, or let an autoscaler do it.
               </p>
             </Empty>
           ) : (

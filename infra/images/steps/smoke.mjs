@@ -14,7 +14,7 @@ const programs = {
     health: ['8080', '/healthz'],
   },
   worker: {
-    command: ['dist/worker/main.js'],
+    command: ['dist/worker/agent/main.js'],
     env: { ZEROFLEET_METRICS_PORT: '9090' },
     health: ['9090', '/metrics'],
   },

@@ -36,7 +36,7 @@ export const DECLARED_EDGES = [
   },
   {
     from: /^ops\/stack\/stack\.ts$/,
-    to: /^(api|worker|autoscaler)\/main\.ts$/,
+    to: /^(api|worker\/agent|autoscaler)\/main\.ts$/,
     why: 'starts programs by their names',
   },
   { from: /^state\/core\/library\.ts$/, to: /^state\/.*\.lua$/, why: 'loads the scripts of all subjects' },
@@ -74,6 +74,7 @@ export const AFFECTS_NOTHING = [
   { files: /\.md$|(^|\/)LICENSE$/, why: 'no deep test reads this page' },
   { files: /(^|\/)make[\w]*\.py$/, why: 'a person runs it to make golden data' },
   { files: /^bench\//, why: 'benchmarks' },
+  { files: /^docs\/images\/|^test\/docs\/pictures\.ts$/, why: 'a person runs it to take pictures' },
   { files: /^infra\/images\//, why: 'tested by infra/images/prove.sh, which a person runs' },
   {
     files: /^tools\/(dev|lint|mutation|docs|python-client)\/|^tools\/[^/]+\.mjs$/,

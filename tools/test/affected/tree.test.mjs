@@ -89,7 +89,7 @@ if (files === null) {
       for (const file of [
         'api/main.ts',
         'autoscaler/main.ts',
-        'worker/main.ts',
+        'worker/agent/main.ts',
         'worker/rank/main.ts',
         'worker/tasks/main.ts',
         'control/scheduling/thread-main.ts',

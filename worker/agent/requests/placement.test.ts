@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Job, JobSpec, Model, SamplePayload } from '../../contracts/index.js';
-import { testModel } from '../../formats/testing/models.js';
-import { testSpec } from '../../state/testing/jobs.js';
-import type { ServedBase } from '../tasks/protocol.js';
+import type { Job, JobSpec, Model, SamplePayload } from '../../../contracts/index.js';
+import { testModel } from '../../../formats/testing/models.js';
+import { testSpec } from '../../../state/testing/jobs.js';
+import type { ServedBase } from '../../tasks/protocol.js';
 import { goneError, placementOf } from './placement.js';
 
 const DATASET = `ds_${'0'.repeat(26)}`;

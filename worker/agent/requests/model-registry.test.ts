@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { ZerofleetError } from '../../contracts/index.js';
-import { GPU_RESERVE_BYTES } from '../../job-document/index.js';
-import { createLogger } from '../../platform/logging/logging.js';
-import { deferred } from '../shared/deferred.js';
-import type { ServeMessage } from '../tasks/protocol.js';
-import { GpuPool } from './gpus/gpu-pool.js';
+import { ZerofleetError } from '../../../contracts/index.js';
+import { GPU_RESERVE_BYTES } from '../../../job-document/index.js';
+import { createLogger } from '../../../platform/logging/logging.js';
+import { deferred } from '../../shared/deferred.js';
+import type { ServeMessage } from '../../tasks/protocol.js';
+import { GpuPool } from '../gpus/gpu-pool.js';
 import { ModelProcessLost } from './model-process.js';
 import { ModelRegistry } from './model-registry.js';
 import type { Placement } from './placement.js';

@@ -1,13 +1,13 @@
 import { fork } from 'node:child_process';
 import t from 'tap';
-import type { Checkpoint } from '../../contracts/index.js';
-import { storeModel, testModel } from '../../formats/testing/models.js';
-import { until } from '../../platform/testing/waiting.js';
-import { takeSamples, testSample } from '../../state/testing/samples.js';
-import type { Fork } from '../shared/child-processes.js';
-import { Fleet } from '../testing/fleet.js';
-import { SampleClient } from '../testing/samples.js';
-import type { TestSpec } from '../testing/start-message.js';
+import type { Checkpoint } from '../../../contracts/index.js';
+import { storeModel, testModel } from '../../../formats/testing/models.js';
+import { until } from '../../../platform/testing/waiting.js';
+import { takeSamples, testSample } from '../../../state/testing/samples.js';
+import type { Fork } from '../../shared/child-processes.js';
+import { Fleet } from '../../testing/fleet.js';
+import { SampleClient } from '../../testing/samples.js';
+import type { TestSpec } from '../../testing/start-message.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
 

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
-import type { SampleTask } from '../../contracts/index.js';
-import type { SessionCredentials } from '../../contracts/rank-protocol.js';
-import type { ServeInput, ServeMessage } from '../tasks/protocol.js';
+import type { SampleTask } from '../../../contracts/index.js';
+import type { SessionCredentials } from '../../../contracts/rank-protocol.js';
+import type { ServeInput, ServeMessage } from '../../tasks/protocol.js';
 import {
   ModelProcess,
   ModelProcessLost,

@@ -6,17 +6,17 @@ import {
   type ExportReply,
   exportQueueName,
   ZerofleetError,
-} from '../../contracts/index.js';
-import { putExportRecord, readExportRecord } from '../../formats/checkpoint/export-record.js';
-import { editName, exportName } from '../../formats/checkpoint/layout.js';
-import { backoffMs, waitOrAbort } from '../../platform/process/retry.js';
-import { codeOf, isRetryable, toRankError } from '../shared/errors.js';
-import { putEventFile } from '../tasks/export/event-file.js';
-import { MAX_LOST_WORKERS } from './attempt/failure.js';
-import { withSession } from './credentials/sessions.js';
-import { makeEdit } from './edit/commit-edit.js';
+} from '../../../contracts/index.js';
+import { putExportRecord, readExportRecord } from '../../../formats/checkpoint/export-record.js';
+import { editName, exportName } from '../../../formats/checkpoint/layout.js';
+import { backoffMs, waitOrAbort } from '../../../platform/process/retry.js';
+import { codeOf, isRetryable, toRankError } from '../../shared/errors.js';
+import { putEventFile } from '../../tasks/export/event-file.js';
+import { MAX_LOST_WORKERS } from '../attempt/failure.js';
+import { withSession } from '../credentials/sessions.js';
+import { makeEdit } from '../edit/commit-edit.js';
+import { runTask } from '../supervisor/task-runner.js';
 import { QueueServer, type QueueServerOptions } from './queue-server.js';
-import { runTask } from './supervisor/task-runner.js';
 
 /** Lets BullMQ restart exports of lost workers without limit; `handle` counts them. */
 const UNLIMITED_STALLS = 1_000_000_000;

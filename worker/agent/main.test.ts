@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import t from 'tap';
-import { programPath } from '../platform/process/programs.js';
-import { startTestRedis } from '../platform/testing/redis.js';
+import { programPath } from '../../platform/process/programs.js';
+import { startTestRedis } from '../../platform/testing/redis.js';
 
-const program = programPath('worker/main');
+const program = programPath('worker/agent/main');
 
 function start(env: Record<string, string>): ChildProcess {
   const base = { PATH: process.env.PATH ?? '', ZEROFLEET_LOG_LEVEL: 'warn' };

@@ -1,12 +1,12 @@
-import { ZerofleetError } from '../../contracts/index.js';
-import { GPU_RESERVE_BYTES } from '../../job-document/index.js';
-import { isGpuFault } from '../shared/gpu-faults.js';
-import { orAbort } from '../shared/or-abort.js';
-import { type Room, requireMemory } from '../tasks/serve/memory.js';
-import type { GpuPool } from './gpus/gpu-pool.js';
+import { ZerofleetError } from '../../../contracts/index.js';
+import { GPU_RESERVE_BYTES } from '../../../job-document/index.js';
+import { isGpuFault } from '../../shared/gpu-faults.js';
+import { orAbort } from '../../shared/or-abort.js';
+import { type Room, requireMemory } from '../../tasks/serve/memory.js';
+import type { GpuPool } from '../gpus/gpu-pool.js';
+import type { TaskOptions } from '../supervisor/task-runner.js';
 import { ModelProcess } from './model-process.js';
 import type { Placement } from './placement.js';
-import type { TaskOptions } from './supervisor/task-runner.js';
 
 /** A GPU for models, with the memory that models may take. */
 export interface ModelGpu extends Room {

@@ -7,12 +7,12 @@ import {
   exportQueueName,
   REDIS_PREFIX,
   ZerofleetError,
-} from '../../contracts/index.js';
-import { createLogger } from '../../platform/logging/logging.js';
-import { redisOptions } from '../../platform/redis/connect.js';
-import { until } from '../../platform/testing/waiting.js';
-import { Fleet, TEST_TIMING } from '../testing/fleet.js';
-import { MAX_LOST_WORKERS } from './attempt/failure.js';
+} from '../../../contracts/index.js';
+import { createLogger } from '../../../platform/logging/logging.js';
+import { redisOptions } from '../../../platform/redis/connect.js';
+import { until } from '../../../platform/testing/waiting.js';
+import { Fleet, TEST_TIMING } from '../../testing/fleet.js';
+import { MAX_LOST_WORKERS } from '../attempt/failure.js';
 import { ExportServer } from './export-server.js';
 import type { QueueServerOptions } from './queue-server.js';
 

@@ -9,17 +9,17 @@ import {
   type ExportReply,
   exportQueueName,
   REDIS_PREFIX,
-} from '../../contracts/index.js';
-import { type ExportRecord, exportRecordKey } from '../../formats/checkpoint/export-record.js';
-import { checkpointExportPrefix } from '../../formats/checkpoint/layout.js';
-import { memorySource } from '../../formats/testing/byte-source.js';
-import { stepsOf } from '../../formats/testing/event-file.js';
-import { readTorchFile, scalarOf } from '../../formats/torch-file/read.js';
-import { TorchTensor, type TorchValue } from '../../formats/torch-file/values.js';
-import { redisOptions } from '../../platform/redis/connect.js';
-import { testPython } from '../../platform/testing/python.js';
-import { bytesOf, fakeParamTable, fakeState, valuesOf } from '../testing/fake-state.js';
-import { Fleet } from '../testing/fleet.js';
+} from '../../../contracts/index.js';
+import { type ExportRecord, exportRecordKey } from '../../../formats/checkpoint/export-record.js';
+import { checkpointExportPrefix } from '../../../formats/checkpoint/layout.js';
+import { memorySource } from '../../../formats/testing/byte-source.js';
+import { stepsOf } from '../../../formats/testing/event-file.js';
+import { readTorchFile, scalarOf } from '../../../formats/torch-file/read.js';
+import { TorchTensor, type TorchValue } from '../../../formats/torch-file/values.js';
+import { redisOptions } from '../../../platform/redis/connect.js';
+import { testPython } from '../../../platform/testing/python.js';
+import { bytesOf, fakeParamTable, fakeState, valuesOf } from '../../testing/fake-state.js';
+import { Fleet } from '../../testing/fleet.js';
 
 const STATES = [
   ['fp32', 'master'],

@@ -1,7 +1,7 @@
 import { type ConnectionOptions, type Job as QueueJob, Worker, type WorkerOptions } from 'bullmq';
-import { REDIS_PREFIX, ZerofleetError } from '../../contracts/index.js';
-import { redisOptions } from '../../platform/redis/connect.js';
-import type { AgentDeps } from './attempt/context.js';
+import { REDIS_PREFIX, ZerofleetError } from '../../../contracts/index.js';
+import { redisOptions } from '../../../platform/redis/connect.js';
+import type { AgentDeps } from '../attempt/context.js';
 
 export interface QueueServerOptions extends AgentDeps {
   redis_url: string;

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { type SamplePayload, ZerofleetError } from '../../contracts/index.js';
-import { waitOrAbort } from '../../platform/process/retry.js';
-import type { TakenSample, Unsubscribe } from '../../state/index.js';
-import { deferred } from '../shared/deferred.js';
-import { toRankError } from '../shared/errors.js';
-import type { AgentDeps } from './attempt/context.js';
-import type { JobSession } from './credentials/job-session.js';
-import { withSession } from './credentials/sessions.js';
-import type { GpuPool } from './gpus/gpu-pool.js';
+import { type SamplePayload, ZerofleetError } from '../../../contracts/index.js';
+import { waitOrAbort } from '../../../platform/process/retry.js';
+import type { TakenSample, Unsubscribe } from '../../../state/index.js';
+import { deferred } from '../../shared/deferred.js';
+import { toRankError } from '../../shared/errors.js';
+import type { AgentDeps } from '../attempt/context.js';
+import type { JobSession } from '../credentials/job-session.js';
+import { withSession } from '../credentials/sessions.js';
+import type { GpuPool } from '../gpus/gpu-pool.js';
+import { ReplyWriter } from '../reporting/reply-writer.js';
+import { runTask, type TaskOptions } from '../supervisor/task-runner.js';
 import { ModelProcessLost, type VariantRequest } from './model-process.js';
 import { type ModelGpu, ModelRegistry } from './model-registry.js';
 import { goneError, type Placement, placementOf } from './placement.js';
-import { ReplyWriter } from './reporting/reply-writer.js';
-import { runTask, type TaskOptions } from './supervisor/task-runner.js';
 
 /** Requests in progress; a model's process runs some of them, the others wait in it. */
 const PLACES = 256;

@@ -1,12 +1,12 @@
-import { ZerofleetError } from '../../contracts/index.js';
-import type { GeneratedText, PlacedDelta, SampleTask } from '../../contracts/queue.js';
-import type { SessionCredentials } from '../../contracts/rank-protocol.js';
-import { type Deferred, deferred } from '../shared/deferred.js';
-import { fromRankError } from '../shared/errors.js';
-import { orAbort } from '../shared/or-abort.js';
-import { CHILD_START_MS, SilenceWatch } from '../shared/silence-watch.js';
-import type { ServedSource, ServeInput, ServeMessage } from '../tasks/protocol.js';
-import type { TaskOptions } from './supervisor/task-runner.js';
+import { ZerofleetError } from '../../../contracts/index.js';
+import type { GeneratedText, PlacedDelta, SampleTask } from '../../../contracts/queue.js';
+import type { SessionCredentials } from '../../../contracts/rank-protocol.js';
+import { type Deferred, deferred } from '../../shared/deferred.js';
+import { fromRankError } from '../../shared/errors.js';
+import { orAbort } from '../../shared/or-abort.js';
+import { CHILD_START_MS, SilenceWatch } from '../../shared/silence-watch.js';
+import type { ServedSource, ServeInput, ServeMessage } from '../../tasks/protocol.js';
+import type { TaskOptions } from '../supervisor/task-runner.js';
 
 /** Number of variants of a process beyond which unused ones are unloaded. */
 const MAX_VARIANTS = 64;

@@ -1,12 +1,12 @@
-import type { Model, SamplePayload } from '../../contracts/index.js';
-import { ZerofleetError } from '../../contracts/index.js';
-import { type Architecture, modelParams } from '../../job-document/index.js';
-import { documentHash } from '../../platform/canonical-json.js';
-import type { JobStore } from '../../state/index.js';
-import type { ServedBase, ServedSource, StoredWeights } from '../tasks/protocol.js';
-import { elementBytes } from '../tasks/serve/memory.js';
-import { shapeOf } from '../tasks/serve/served-source.js';
-import type { SessionOwner } from './credentials/session-policy.js';
+import type { Model, SamplePayload } from '../../../contracts/index.js';
+import { ZerofleetError } from '../../../contracts/index.js';
+import { type Architecture, modelParams } from '../../../job-document/index.js';
+import { documentHash } from '../../../platform/canonical-json.js';
+import type { JobStore } from '../../../state/index.js';
+import type { ServedBase, ServedSource, StoredWeights } from '../../tasks/protocol.js';
+import { elementBytes } from '../../tasks/serve/memory.js';
+import { shapeOf } from '../../tasks/serve/served-source.js';
+import type { SessionOwner } from '../credentials/session-policy.js';
 
 /** Process and variant that answer a request. */
 export interface Placement {
