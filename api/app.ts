@@ -27,7 +27,7 @@ import type { ApiServices } from './services.js';
 
 type Parts = 'store' | 'objects' | 'samples' | 'exports' | 'edits' | 'addresses' | 'trackers' | 'sources';
 
-export interface AppOptions extends Pick<ApiServices, Parts> {
+interface AppOptions extends Pick<ApiServices, Parts> {
   limits?: Partial<ApiLimits>;
   /** Aborted when shutdown begins, before requests are refused. Default: requests are refused immediately. */
   draining?: AbortSignal;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startSchedulerThread } from '../control/scheduling/thread.js';
 import type { Config } from '../platform/config/config.js';
-import { refuseOwnStore, S3DatasetSources } from '../platform/dataset-sources.js';
+import { DatasetSources, refuseOwnStore } from '../platform/dataset-sources.js';
 import type { Logger } from '../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
 import { keepsCreateOnly } from '../platform/object-store/probe.js';
@@ -21,7 +21,7 @@ import { sweepPeriodically } from './sweeper.js';
 import { AddressPolicy } from './webhooks/addresses.js';
 import { WebhookSender } from './webhooks/sender.js';
 
-export interface ApiServerOptions {
+interface ApiServerOptions {
   config: Config;
   /** Redis URL: `config.redis_url`, or the embedded server's address. */
   redisUrl: string;
@@ -73,7 +73,7 @@ export async function startApi({
     const settings = oidcSettings(config);
     const oidc = settings && new OidcProvider(settings);
     refuseOwnStore(config.dataset_buckets, objectStoreUrl);
-    const sources = new S3DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
+    const sources = new DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
     closers.push(() => sources.close());
     const { s3_endpoint: s3Endpoint, log_level: level } = config;
     const scheduler = await startSchedulerThread({ redisUrl, objectStoreUrl, s3Endpoint, level }, log);

@@ -8,7 +8,7 @@ import type {
 } from '../contracts/index.js';
 import type { DatasetSources } from '../platform/dataset-sources.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
-import type { JobStorePort, Principal } from '../state/index.js';
+import type { JobStore, Principal } from '../state/index.js';
 import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
 import type { RequestSession } from './http/authenticate.js';
@@ -88,7 +88,7 @@ export interface FoundEdit {
 
 /** Dependencies of every handler. The app owns none of them: the caller that opened a store closes it. */
 export interface ApiServices {
-  store: JobStorePort;
+  store: JobStore;
   objects: ObjectStore;
   samples: SamplePort;
   exports: ExportPort;
@@ -98,7 +98,7 @@ export interface ApiServices {
   /** Servers to which jobs forward their metrics. */
   trackers: Trackers;
   /** Allowed sources of dataset copies. */
-  sources: DatasetSources;
+  sources: Pick<DatasetSources, 'find' | 'list'>;
   limits: ApiLimits;
   contract: Contract;
   metrics: ApiMetrics;

@@ -2,13 +2,13 @@ import { DEFAULT_GRACE_MS, sweep } from '../control/sweep/sweep.js';
 import type { Logger } from '../platform/logging/logging.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
 import { Periodic } from '../platform/process/periodic.js';
-import type { JobStorePort } from '../state/index.js';
+import type { JobStore } from '../state/index.js';
 
 /** Interval between two sweeps by any servers. */
 const SWEEP_INTERVAL_MS = 3_600_000;
 
-export interface SweeperOptions {
-  store: JobStorePort;
+interface SweeperOptions {
+  store: JobStore;
   objects: ObjectStore;
   log: Logger;
   interval_ms?: number;

@@ -268,7 +268,6 @@ t.test('failed reads and actions are retried, and the other pools continue', asy
   const reports: ReadonlyMap<string, PoolReport>[] = [];
   const publisher = {
     publish: async (each: ReadonlyMap<string, PoolReport>) => void reports.push(each),
-    close: async () => undefined,
   };
   const autoscaler = create({ publisher });
   t.teardown(() => autoscaler.close());

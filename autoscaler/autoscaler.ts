@@ -8,7 +8,8 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolPolicy } from '../platform/config/autoscale-pools.js';
 import type { Logger } from '../platform/logging/logging.js';
-import type { JobStorePort } from '../state/index.js';
+import type { JobStore } from '../state/index.js';
+import type { CloudWatchPublisher } from './aws/cloudwatch.js';
 import type { Capacity, CapacityView } from './capacity/port.js';
 import { decide } from './controller/decide.js';
 import {
@@ -19,11 +20,10 @@ import {
   type PoolState,
 } from './controller/types.js';
 import type { AutoscalerMetrics } from './metrics.js';
-import type { Publisher } from './publisher.js';
 
 /** Methods of the job store that the autoscaler uses. */
-export type ScalingStore = Pick<
-  JobStorePort,
+type ScalingStore = Pick<
+  JobStore,
   | 'now'
   | 'acquireLeaderLease'
   | 'readDemand'
@@ -43,7 +43,7 @@ export interface AutoscalerOptions {
   pools: readonly PoolPolicy[];
   interval_ms: number;
   metrics: AutoscalerMetrics;
-  publisher: Publisher | null;
+  publisher: Pick<CloudWatchPublisher, 'publish'> | null;
   log: Logger;
 }
 

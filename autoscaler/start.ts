@@ -14,12 +14,12 @@ import type { Capacity } from './capacity/port.js';
 import { AutoscalerMetrics } from './metrics.js';
 import { openSlurmCapacity } from './slurm/open.js';
 
-export interface StartAutoscalerOptions {
+interface StartAutoscalerOptions {
   config: Config;
   log: Logger;
 }
 
-export interface RunningAutoscaler {
+interface RunningAutoscaler {
   /** Base URL of `/metrics` and `/healthz`; null if they are not served. */
   readonly url: string | null;
   /** Stops deciding, and ends machines that live only as long as this program. Idempotent. */

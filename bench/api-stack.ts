@@ -8,14 +8,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ChildProgram } from '../ops/stack/child-program.js';
 import { programPath } from '../platform/process/programs.js';
 import { startEmbeddedRedis } from '../platform/redis/embedded.js';
-import { type JobStorePort, openJobStore } from '../state/index.js';
+import { type JobStore, openJobStore } from '../state/index.js';
 
 export interface ApiStack {
   url: string;
   /** Process id of the API server. */
   api_pid: number;
   redis_url: string;
-  store: JobStorePort;
+  store: JobStore;
   /** Headers with a key that allows a million requests per minute. */
   headers: Record<string, string>;
   /** Starts a worker with two slots; resolves when it accepts jobs. */
@@ -81,7 +81,7 @@ async function readyUrl(child: ChildProcess): Promise<string> {
   throw new Error('the API server ended while it started');
 }
 
-export interface Peer {
+interface Peer {
   url: string;
   close(): Promise<void>;
 }

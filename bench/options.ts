@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 /** An option of a benchmark: its default and its parser. */
-export interface Option<Value> {
+interface Option<Value> {
   default: string;
   /** Throws an Error with the valid values. */
   parse: (text: string) => Value;

@@ -1,7 +1,7 @@
 import type { LoadResult } from './http/load.js';
 import { median } from './report.js';
 
-export interface PairedResult extends LoadResult {
+interface PairedResult extends LoadResult {
   bare: LoadResult;
   /** Ratio of requests per second: median over the rounds. */
   share: number;

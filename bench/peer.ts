@@ -5,7 +5,7 @@ import { projectRoot } from '../platform/process/root.js';
 import { LEAVES_PER_STEP, microBatchOf, type Training } from './training.js';
 
 /** Measurements of another trainer. */
-export interface PeerReport {
+interface PeerReport {
   name: string;
   params: number;
   tokens_per_s: number;

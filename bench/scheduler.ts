@@ -15,7 +15,7 @@ import { createLogger } from '../platform/logging/logging.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
 import { startTestRedis } from '../platform/testing/redis.js';
 import { place } from '../scheduler/place.js';
-import { type JobStorePort, openJobStore } from '../state/index.js';
+import { type JobStore, openJobStore } from '../state/index.js';
 import { createTestJob } from '../state/testing/jobs.js';
 import { decide } from '../state/testing/pools.js';
 import { testWorker } from '../state/testing/workers.js';
@@ -84,7 +84,7 @@ async function redisSeconds(): Promise<number> {
 }
 
 /** A store that measures decisions: from the snapshot until they are applied. */
-function timed(times: number[], reads: number[]): JobStorePort {
+function timed(times: number[], reads: number[]): JobStore {
   let began = 0;
   return {
     ...store,

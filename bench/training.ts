@@ -8,7 +8,7 @@ import { paramTable, plainSettings, type TrainerConfig } from '../native/js/inde
 import { tokenFile } from '../native/js/testing.js';
 
 /** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */
-export const shapes: Partial<Record<PresetName, { sequence_length: number; micro_batch_size: number }>> = {
+const shapes: Partial<Record<PresetName, { sequence_length: number; micro_batch_size: number }>> = {
   'llama-tiny': { sequence_length: 128, micro_batch_size: 16 },
   'llama-small': { sequence_length: 256, micro_batch_size: 4 },
   gpt2: { sequence_length: 256, micro_batch_size: 2 },

@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, request as httpRequest } from 'node:http';
 import { createParser } from 'eventsource-parser';
 
-export interface Watchers {
+interface Watchers {
   /** Milliseconds from the timestamp of each event to its arrival, one per watcher and event. */
   readonly latencies: readonly number[];
   /** Resolves when every watcher has received this many events in total. */

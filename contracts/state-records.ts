@@ -1,10 +1,12 @@
 /** Training state as reported by ranks and agents: parameters, stored bytes, position. */
 
 /**
- * States that an optimizer keeps per parameter, all fp32; `master` is the parameter itself. The set depends on the optimizer; a
- * frozen parameter has `master` only, and the base under adapters none.
+ * States that optimizers keep per parameter, all fp32, in the order in which a shard holds them; `master` is the
+ * parameter itself. The set depends on the optimizer; a frozen parameter has `master` only, and the base under
+ * adapters none.
  */
-export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum' | 'ema';
+export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'] as const;
+export type StateName = (typeof STATE_NAMES)[number];
 
 /** States that an optimizer's rule reads, besides the parameter itself. */
 export type Moment = Exclude<StateName, 'master' | 'ema'>;

@@ -10,7 +10,7 @@ export interface EvaluatedSpec {
 }
 
 /** Losses of an evaluation by name; null for a loss that is not finite. */
-export type EvaluationLosses = Readonly<Record<string, number | null>>;
+type EvaluationLosses = Readonly<Record<string, number | null>>;
 
 /** Name of the evaluation on the part of the training data that is set aside. */
 export const VALIDATION = 'validation';

@@ -52,7 +52,7 @@ import { checkEpochs, resolveSteps } from './resolve/steps/steps.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './resolve/tokenizer.js';
 import { checkZero, resolveZero } from './resolve/zero.js';
 
-export interface ResolvedSpec {
+interface ResolvedSpec {
   spec: ResolvedJobSpec;
   /** All broken rules; if empty, `spec` can be trained. */
   errors: FieldError[];

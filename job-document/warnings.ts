@@ -31,7 +31,7 @@ export function modelWarnings({ config, model_type, unread_tokenizer = [] }: Mod
 }
 
 /** Counts of prepared texts, of which some may not teach what their writer wants. */
-export interface TextCounts {
+interface TextCounts {
   documents: number;
   without_stop_token: number;
   with_two_begins: number;

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { bucketList } from './config/config-values.js';
-import { refuseOwnStore, S3DatasetSources } from './dataset-sources.js';
+import { DatasetSources, refuseOwnStore } from './dataset-sources.js';
 
 process.env.AWS_ACCESS_KEY_ID = 'test';
 process.env.AWS_SECRET_ACCESS_KEY = 'test';
@@ -33,7 +33,7 @@ const found = (_: IncomingMessage, response: ServerResponse) =>
   void response.writeHead(200, { 'content-length': '5', etag: '"e"' }).end();
 
 function sourcesAt(t: Test, s3Endpoint: string, buckets: string) {
-  const sources = new S3DatasetSources({ allowed: bucketList(buckets), s3Endpoint });
+  const sources = new DatasetSources({ allowed: bucketList(buckets), s3Endpoint });
   t.teardown(() => sources.close());
   return sources;
 }

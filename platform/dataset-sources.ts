@@ -14,38 +14,32 @@ export interface AllowedBucket {
   prefix: string;
 }
 
-export interface DatasetSources {
-  /**
-   * Finds an object.
-   * @throws ZerofleetError `invalid_parameter`, `dataset_uri_refused`, `dataset_source_missing`, `dataset_source_denied`;
-   *   ObjectStoreError when the server does not answer
-   */
-  find(uri: string): Promise<SourceObject>;
-  /**
-   * Lists the names of the objects directly in a folder, which `find` finds.
-   * @param uri with or without a trailing slash
-   * @throws as `find`
-   */
-  list(uri: string): Promise<string[]>;
-  /** Idempotent. */
-  close(): Promise<void>;
-}
-
-export interface DatasetSourcesOptions {
+interface DatasetSourcesOptions {
   allowed: readonly AllowedBucket[];
   /** Endpoint of the object store. */
   s3Endpoint: string | null;
 }
 
-export class S3DatasetSources implements DatasetSources {
+/** Finds and lists objects of the allowed buckets. */
+export class DatasetSources {
   private source: Promise<S3Source> | null = null;
 
   constructor(private readonly options: DatasetSourcesOptions) {}
 
+  /**
+   * Finds an object.
+   * @throws ZerofleetError `invalid_parameter`, `dataset_uri_refused`, `dataset_source_missing`, `dataset_source_denied`;
+   *   ObjectStoreError when the server does not answer
+   */
   async find(text: string): Promise<SourceObject> {
     return (await this.open()).find(this.allowed(text, (uri) => uri.key));
   }
 
+  /**
+   * Lists the names of the objects directly in a folder, which `find` finds.
+   * @param text URI with or without a trailing slash
+   * @throws as `find`
+   */
   async list(text: string): Promise<string[]> {
     // Either all objects of the folder are allowed, or the folder is not.
     const uri = this.allowed(folderUri(text), ({ key }) => `${key}/`);
@@ -63,6 +57,7 @@ export class S3DatasetSources implements DatasetSources {
     return uri;
   }
 
+  /** Idempotent. */
   async close(): Promise<void> {
     if (this.source) (await this.source).close();
   }

@@ -57,7 +57,7 @@ function newAjv({ every = false, defaults = false }: CheckOptions): Ajv {
   return new Class({ allErrors: every, useDefaults: defaults });
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   /** True to find every problem. Only for trusted values, because each problem has a cost. */
   every?: boolean;
   /** True to write the schema's defaults into the value. */

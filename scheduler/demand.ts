@@ -2,7 +2,7 @@
 import type { Demand, SchedulerWorker } from './types.js';
 
 /** Numbers of ranks with the same memory per rank. */
-export interface RankRange {
+interface RankRange {
   least: number;
   most: number;
   bytes: number;

@@ -5,7 +5,7 @@ import type { Group, Slots } from './slots.js';
 import type { Decision, RunningJob } from './types.js';
 
 /** Preemption requests in one group, and the number of ranks that they release. */
-export interface Preemptions {
+interface Preemptions {
   group: Group;
   requests: Decision['requests'];
   ranks: number;

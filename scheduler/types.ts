@@ -7,7 +7,7 @@
  * Memory that each rank needs on a GPU if the job has at least `ranks` ranks, up to the next step of the
  * list.
  */
-export interface MemoryStep {
+interface MemoryStep {
   ranks: number;
   bytes: number;
 }
@@ -51,7 +51,7 @@ export interface WaitingJob {
 }
 
 /** Request to a running job to shrink to `ranks`, or to release all slots (0), for the waiting job `for`. */
-export interface PreemptionRequest {
+interface PreemptionRequest {
   ranks: number;
   for: string;
 }
@@ -86,7 +86,7 @@ export interface Snapshot {
  * Reason why a job keeps waiting: no group of workers could run it on an empty pool (`workers`), too few
  * slots are free (`slots`), or the free ones are held for an earlier job (`order`).
  */
-export type WaitReason = 'workers' | 'slots' | 'order';
+type WaitReason = 'workers' | 'slots' | 'order';
 
 /** Start of a job. `granted_priority` are its points: a waiting job with more points may preempt it. */
 export interface Start {

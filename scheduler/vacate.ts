@@ -7,7 +7,7 @@ import { type Group, Slots } from './slots.js';
 import type { Move, Placement, RunningJob, Snapshot } from './types.js';
 
 /** Machine with the workers that run on it. */
-export interface VacatedMachine {
+interface VacatedMachine {
   id: string;
   workers: readonly string[];
 }

@@ -3,15 +3,14 @@ import t, { type Test } from 'tap';
 import type { Job } from '../contracts/index.js';
 import { startTestRedis, type TestRedis } from '../platform/testing/redis.js';
 import { place } from '../scheduler/place.js';
-import { openJobStore } from './job-store.js';
-import type { JobStorePort } from './port.js';
+import { type JobStore, openJobStore } from './job-store.js';
 import { createTestJob } from './testing/jobs.js';
 import { workerWrites } from './testing/worker-writes.js';
 import { testWorker } from './testing/workers.js';
 
 const LEASE_MS = 60_000;
 
-async function openStore(t: Test): Promise<{ redis: TestRedis; store: JobStorePort }> {
+async function openStore(t: Test): Promise<{ redis: TestRedis; store: JobStore }> {
   const redis = await startTestRedis();
   const store = await openJobStore({ url: redis.url });
   t.teardown(async () => {
@@ -21,7 +20,7 @@ async function openStore(t: Test): Promise<{ redis: TestRedis; store: JobStorePo
   return { redis, store };
 }
 
-async function claimed(store: JobStorePort, id: string, worker: string) {
+async function claimed(store: JobStore, id: string, worker: string) {
   const claim = await store.claimAttempt(id, 1, worker, LEASE_MS);
   if (!claim.granted) throw new Error('not granted');
   return claim;

@@ -1,42 +1,82 @@
 /** The control plane's database on Redis: jobs, pools, records, access and webhooks. Other modules import this file. */
-export type * from './access/api-keys-port.js';
-export type * from './access/audit-port.js';
-export type * from './access/principals-port.js';
-export * from './access/projects-port.js';
-export * from './access/sessions-port.js';
-export * from './access/shares-port.js';
-export type * from './access/users-port.js';
-export type * from './core/paging.js';
+export type { ApiKeys } from './access/api-keys.js';
+export type { Principal } from './access/look-ups.js';
+export type { Principals } from './access/principals.js';
+export { type Projects, storedBytes } from './access/projects.js';
+export { type BrowserSession, SESSION_MS, type Sessions, type SignInBy } from './access/sessions.js';
+export { SHARE_TOKEN } from './access/shares.js';
+export type { UserInput } from './access/users.js';
+export type { NamedPageRequest, PageRequest } from './core/paging.js';
 export type { Unsubscribe } from './core/subscriptions.js';
-export type * from './edits/edits-port.js';
-export type * from './integrations/forwards-port.js';
-export { connectJobStore, openJobStore } from './job-store.js';
-export type * from './jobs/attempts-port.js';
-export type * from './jobs/changes-port.js';
-export { countRanks } from './jobs/control.js';
-export type * from './jobs/execution-port.js';
-export * from './jobs/holds-port.js';
+export type { CheckpointEdits } from './edits/edits.js';
+export type { ClaimedForward, ForwardEvent, ForwardSave } from './integrations/forwards.js';
+export { connectJobStore, type JobStore, openJobStore } from './job-store.js';
+export type { ClaimResult, GrantedClaim, JobAttempts, ReleaseOptions } from './jobs/attempts.js';
+export type { Condition, DeletedCheckpoint, DeletedJob, JobChanges, JobUpdate } from './jobs/changes.js';
+export { type Control, countRanks, type Desired } from './jobs/control.js';
+export type {
+  EventInput,
+  JobExecution,
+  LogInput,
+  MetricInput,
+  TransitionOptions,
+  TransitionPatch,
+} from './jobs/execution.js';
+export { type CheckpointHolds, DOWNLOAD_HOLDER } from './jobs/holds.js';
+export type { JobFilter } from './jobs/job-list.js';
 export { initialJob, progressOf } from './jobs/record.js';
-export { checkpointPosition } from './jobs/requests.js';
-export type * from './jobs/requests-port.js';
+export {
+  type CheckpointFilter,
+  type CreateJobInput,
+  type CreateJobResult,
+  checkpointPosition,
+  type FoundCheckpoint,
+  type JobRequests,
+} from './jobs/requests.js';
 export type { JobRestore, RestoredJob } from './jobs/restore.js';
-export type { WaitLimits } from './jobs/wait-limits.js';
-export type * from './pools/pools-port.js';
-export type * from './pools/scaling-port.js';
-export type * from './pools/scheduling-port.js';
-export type * from './pools/worlds-port.js';
-export type * from './port.js';
-export type * from './records/records-port.js';
-export * from './records/stored-documents.js';
-export type * from './records/sweep-port.js';
-export type * from './records/uploads-port.js';
-export { IDEMPOTENCY_TTL_MS, idempotencyEntry } from './repeats/idempotency.js';
-export type * from './repeats/repeats-port.js';
-export type * from './samples/samples-port.js';
-export { METRICS_PER_BLOCK } from './streams/metric-blocks.js';
+export type { PoolRecord, PoolSlots, WorkerAnnouncement, WorkerGpu, WorkerRecord } from './pools/pools.js';
+export type { JobDemandRecord, Scaling, WorkerUse } from './pools/scaling.js';
+export type { Scheduling, WorkerSlots } from './pools/scheduling.js';
+export type { SealedWorld, WorldMember, WorldPlan, WorldRendezvous } from './pools/worlds.js';
+export type { DatasetCopyKey, DatasetRecords } from './records/datasets.js';
+export type { ModelCopyKey, ModelRecords } from './records/models.js';
+export {
+  DesiredDocument,
+  keepDesired,
+  keepSpec,
+  parseDataset,
+  parseDesired,
+  parseModel,
+  parseQuota,
+  parseResult,
+  parser,
+  parseSpec,
+  putAccepted,
+  putDatasetDocument,
+  putDesired,
+  putDocument,
+  putModelDocument,
+  putQuotaDocument,
+  putResult,
+  putSpec,
+  ResultDocument,
+  readGiven,
+  SpecDocument,
+} from './records/stored-documents.js';
+export type { SweepGuard } from './records/sweep-guard.js';
+export type { UploadSpace } from './records/uploads.js';
+export { IDEMPOTENCY_TTL_MS, type IdempotencyInput, idempotencyEntry } from './repeats/idempotency.js';
+export type { BegunRequest, KeyedRequest, RequestRepeats, StoredReply } from './repeats/repeats.js';
+export type { SampleRequests, TakenSample } from './samples/samples.js';
+export {
+  METRICS_PER_BLOCK,
+  type MetricBlock,
+  type SeqRange,
+  type StepRange,
+} from './streams/metric-blocks.js';
 export { metricsBetween } from './streams/metrics-between.js';
-export type * from './streams/outbox-port.js';
-export { startOutboxRelay } from './streams/outbox-relay.js';
-export type * from './streams/streams-port.js';
-export { startWebhookRelay } from './webhooks/webhook-relay.js';
-export type * from './webhooks/webhooks-port.js';
+export { type OutboxEntry, startOutboxRelay } from './streams/outbox-relay.js';
+export type { JobStreams, StreamKind } from './streams/streams.js';
+export type { DeliveryRound, NewDelivery } from './webhooks/webhook-deliveries.js';
+export { startWebhookRelay, type WebhookEvent, type WebhookOutboxEntry } from './webhooks/webhook-relay.js';
+export type { WebhookSecret, Webhooks, WebhookTarget } from './webhooks/webhooks.js';

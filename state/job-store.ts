@@ -1,3 +1,22 @@
+/**
+ * The job store: everything that the servers and the workers share. The queue (BullMQ) only states that
+ * attempt k of job j is due; the object store holds the bytes.
+ *
+ * Atomic: each method that writes is one command or transaction, so a crash leaves it done or not done.
+ * Creation writes the record, the idempotency entry and the outbox entry together. Stream sequence numbers
+ * are assigned in the same command as the entry: per job they count 1, 2, 3 … without gaps, over events,
+ * metrics and log lines together.
+ *
+ * Fenced: every write of a worker carries the execution that `claimAttempt` returned. As soon as another
+ * claim, a release or a final state ends it, the write is refused with `stale_epoch` and changes nothing.
+ *
+ * Final: a final state is set by `finishJob` (and through it `requestCancel` of a job that no worker holds)
+ * and by the end of the epoch of a job that is cancelling. Nothing changes the state afterwards, except
+ * `retryJob` of a failed job.
+ *
+ * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
+ * Writes are safe to repeat after that error unless stated otherwise.
+ */
 import type { Redis } from 'ioredis';
 import { REDIS_PREFIX } from '../contracts/index.js';
 import type { Logger } from '../platform/logging/logging.js';
@@ -26,7 +45,6 @@ import { poolSlots } from './pools/pools.js';
 import { scaling } from './pools/scaling.js';
 import { scheduling } from './pools/scheduling.js';
 import { worldRendezvous } from './pools/worlds.js';
-import type { JobStorePort } from './port.js';
 import { datasetRecords } from './records/datasets.js';
 import { modelRecords } from './records/models.js';
 import { sweepGuard } from './records/sweep-guard.js';
@@ -36,7 +54,7 @@ import { sampleRequests } from './samples/samples.js';
 import { jobStreams } from './streams/streams.js';
 import { webhooks } from './webhooks/webhooks.js';
 
-export interface JobStoreOptions {
+interface JobStoreOptions {
   /** `redis://`, `rediss://` or `unix:///path`. */
   url: string;
   log?: Logger;
@@ -48,11 +66,7 @@ export interface JobStoreOptions {
  * Opens the job store and waits until Redis answers.
  * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`
  */
-export async function openJobStore({
-  url,
-  log,
-  prefix = REDIS_PREFIX,
-}: JobStoreOptions): Promise<JobStorePort> {
+export async function openJobStore({ url, log, prefix = REDIS_PREFIX }: JobStoreOptions): Promise<JobStore> {
   const redis = await connectRedis(url, 'commands', log);
   const subscriber = await connectRedis(url, 'subscriber', log).catch(async (error) => {
     await disconnectRedis(redis);
@@ -65,12 +79,14 @@ export async function openJobStore({
  * Opens the job store on Redis, which need not answer yet: calls fail with `job_store_unavailable` until it does.
  * @throws ZerofleetError `invalid_configuration`
  */
-export function connectJobStore({ url, log, prefix = REDIS_PREFIX }: JobStoreOptions): JobStorePort {
+export function connectJobStore({ url, log, prefix = REDIS_PREFIX }: JobStoreOptions): JobStore {
   return storeOn(openRedis(url, 'commands', log), openRedis(url, 'subscriber', log), prefix);
 }
 
+export type JobStore = ReturnType<typeof storeOn>;
+
 /** @param subscriber a connection for subscriptions only */
-function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort {
+function storeOn(redis: Redis, subscriber: Redis, prefix: string) {
   const context: StoreContext = {
     redis,
     prefix,
@@ -79,9 +95,9 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
   };
   const lookUps = new LookUps(context);
   const keys = apiKeys(context, lookUps);
-  const shared = shares(context, lookUps);
-  const signedIn = users(context, lookUps);
-  const known = principals(lookUps, keys, shared, signedIn);
+  const { findShare, getShare, ...shareParts } = shares(context, lookUps);
+  const { getUser, ...userParts } = users(context, lookUps);
+  const known = principals(lookUps, keys, { findShare, getShare }, { getUser });
   return {
     ...jobRequests(context),
     ...jobChanges(context),
@@ -95,8 +111,8 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
     ...scheduling(context),
     ...worldRendezvous(context),
     ...keys,
-    ...shared,
-    ...signedIn,
+    ...shareParts,
+    ...userParts,
     ...known,
     ...sessions(context, lookUps, known),
     ...auditLog(context),
@@ -112,12 +128,17 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string): JobStorePort 
     ...forwards(context),
     ...webhooks(context),
 
-    now: () => serverTime(context),
+    /** Returns Redis' clock, Unix time in ms, which all programs share. */
+    now: (): Promise<number> => serverTime(context),
 
-    // A write: a server that only answers reads (full disk, replica) cannot accept jobs.
-    check: () => confirmed(context),
+    /**
+     * Checks that Redis answers and accepts writes; used by readiness checks. A server that only answers reads
+     * (full disk, replica) cannot accept jobs.
+     */
+    check: (): Promise<void> => confirmed(context),
 
-    async close() {
+    /** Closes the connections. Idempotent. */
+    async close(): Promise<void> {
       await Promise.all([disconnectRedis(redis), disconnectRedis(subscriber)]);
     },
   };

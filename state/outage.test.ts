@@ -5,7 +5,7 @@ import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
 import { startTestRedis } from '../platform/testing/redis.js';
 import { until, untilDone } from '../platform/testing/waiting.js';
 import { openJobStore } from './job-store.js';
-import type { Control } from './jobs/attempts-port.js';
+import type { Control } from './jobs/control.js';
 import { startOutboxRelay } from './streams/outbox-relay.js';
 import { executionAt, noteExecutions } from './testing/executions.js';
 import { createTestJob } from './testing/jobs.js';

@@ -4,8 +4,7 @@ import t from 'tap';
 import { ulid } from 'ulid';
 import { canTransition, isFinal, type Job, ZerofleetError } from '../contracts/index.js';
 import { startTestRedis } from '../platform/testing/redis.js';
-import { openJobStore } from './job-store.js';
-import type { JobStorePort } from './port.js';
+import { type JobStore, openJobStore } from './job-store.js';
 import { executionAt, noteExecutions } from './testing/executions.js';
 import { createTestJob } from './testing/jobs.js';
 
@@ -23,7 +22,7 @@ const workingState = fc.constantFrom(
   'cancelling',
 );
 
-type Step = (store: JobStorePort, id: string) => Promise<unknown>;
+type Step = (store: JobStore, id: string) => Promise<unknown>;
 
 /** A random call, valid or not: old epochs, wrong attempts, forbidden transitions. */
 const step: fc.Arbitrary<{ name: string; run: Step }> = fc.oneof(
@@ -35,24 +34,23 @@ const step: fc.Arbitrary<{ name: string; run: Step }> = fc.oneof(
     .tuple(fc.integer({ min: 1, max: 3 }), worker, fc.constantFrom(1, 60_000))
     .map(([attempt, who, lease]) => ({
       name: `claim ${attempt} by ${who} for ${lease} ms`,
-      run: (store: JobStorePort, id: string) => store.claimAttempt(id, attempt, who, lease),
+      run: (store: JobStore, id: string) => store.claimAttempt(id, attempt, who, lease),
     })),
   fc.tuple(epoch, workingState).map(([e, to]) => ({
     name: `${e}: to ${to}`,
-    run: (store: JobStorePort, id: string) => store.transition(id, executionAt(id, e), to as 'running'),
+    run: (store: JobStore, id: string) => store.transition(id, executionAt(id, e), to as 'running'),
   })),
   fc.tuple(epoch, fc.constantFrom('queued' as const, 'paused' as const)).map(([e, to]) => ({
     name: `${e}: release to ${to}`,
-    run: (store: JobStorePort, id: string) => store.releaseAttempt(id, executionAt(id, e), { to }),
+    run: (store: JobStore, id: string) => store.releaseAttempt(id, executionAt(id, e), { to }),
   })),
   fc.tuple(fc.option(epoch), fc.constantFrom('succeeded' as const, 'failed' as const)).map(([e, to]) => ({
     name: `${e}: finish as ${to}`,
-    run: (store: JobStorePort, id: string) => store.finishJob(id, e === null ? null : executionAt(id, e), to),
+    run: (store: JobStore, id: string) => store.finishJob(id, e === null ? null : executionAt(id, e), to),
   })),
   epoch.map((e) => ({
     name: `${e}: event`,
-    run: (store: JobStorePort, id: string) =>
-      store.appendEvent(id, executionAt(id, e), { type: 'test.event' }),
+    run: (store: JobStore, id: string) => store.appendEvent(id, executionAt(id, e), { type: 'test.event' }),
   })),
 );
 

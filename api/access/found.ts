@@ -1,5 +1,5 @@
 import { type Checkpoint, type ErrorCode, type Job, ZerofleetError } from '../../contracts/index.js';
-import type { JobStorePort } from '../../state/index.js';
+import type { JobStore } from '../../state/index.js';
 
 const CODES = {
   job: 'job_not_found',
@@ -32,13 +32,13 @@ export function found<T>(record: T | null | undefined, kind: Kind, id: string): 
 }
 
 /** @throws ZerofleetError `job_not_found` */
-export async function findJob(store: Pick<JobStorePort, 'getJob'>, id: string): Promise<Job> {
+export async function findJob(store: Pick<JobStore, 'getJob'>, id: string): Promise<Job> {
   return found(await store.getJob(id), 'job', id);
 }
 
 /** @throws ZerofleetError `checkpoint_not_found`, also for one that was removed */
 export async function findCheckpoint(
-  store: Pick<JobStorePort, 'findCheckpoint'>,
+  store: Pick<JobStore, 'findCheckpoint'>,
   id: string,
 ): Promise<Checkpoint> {
   const { checkpoint, job_id } = found(await store.findCheckpoint(id), 'checkpoint', id);

@@ -14,7 +14,7 @@ import type {
   FoundCheckpoint,
   IdempotencyInput,
   JobFilter,
-  JobStorePort,
+  JobStore,
   JobUpdate,
   ModelCopyKey,
   NamedPageRequest,
@@ -37,7 +37,7 @@ type MethodOfJob =
 
 /** Job store methods that take an id from a client or list records. */
 type Guarded = Pick<
-  JobStorePort,
+  JobStore,
   | MethodOfJob
   | 'createJob'
   | 'getJob'
@@ -73,7 +73,7 @@ type CopyFinders = 'findDatasetCopy' | 'findModelCopy' | 'findTokenizerCopy';
  */
 export class ProjectRecords implements Omit<Guarded, CopyFinders> {
   constructor(
-    private readonly store: Guarded & Pick<JobStorePort, 'projectOfJob'>,
+    private readonly store: Guarded & Pick<JobStore, 'projectOfJob'>,
     readonly project: string,
   ) {}
 

@@ -58,7 +58,7 @@ function isForeign(field: string, value: unknown): boolean {
 const FACTOR = /\.lora_(A|B|magnitude_vector)\.weight$/;
 
 /** An adapter with its file under zerofleet's names, and the parameters that the file must have. */
-export interface PeftAdapter {
+interface PeftAdapter {
   adapter: Adapter;
   header: SafetensorsHeader;
   shape: ModelShape;

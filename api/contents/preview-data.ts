@@ -12,7 +12,7 @@ import { type TokenizerBytes, tokenizerTexts } from '../../formats/encoding/toke
 import { countTargets } from '../../formats/encoding/tokens.js';
 import { dataWarnings } from '../../job-document/index.js';
 
-export interface DataBeginning extends Omit<EncoderSetup, 'tokenizer'> {
+interface DataBeginning extends Omit<EncoderSetup, 'tokenizer'> {
   /** Whole lines of JSONL, or a text that may end inside of a character. */
   content: Uint8Array;
   is_whole: boolean;
@@ -25,7 +25,7 @@ export interface DataBeginning extends Omit<EncoderSetup, 'tokenizer'> {
   num_texts: number;
 }
 
-export interface ReadBeginning extends Pick<DataPreview, 'texts' | 'warnings'> {
+interface ReadBeginning extends Pick<DataPreview, 'texts' | 'warnings'> {
   counts: Omit<NonNullable<DataPreview['read']>, 'share' | 'bytes'>;
 }
 

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { KeyedRequest, RequestRepeats } from '../../state/index.js';
 
-export interface CopiesDeps {
+interface CopiesDeps {
   store: RequestRepeats;
   log: Pick<Logger, 'warn'>;
 }
 
 /** An object or folder in a bucket that is to become a record of a project. */
-export interface CopyTask<T> {
+interface CopyTask<T> {
   project: string;
   /** Identifies the source and its version; equal keys share one copy. */
   key: object;

@@ -7,7 +7,7 @@ import type { StoreDatasetDeps } from './store-dataset.js';
 import { storeContent } from './upload.js';
 import type { UploadSession } from './upload-session.js';
 
-export interface CompleteUploadDeps extends StoreDatasetDeps {
+interface CompleteUploadDeps extends StoreDatasetDeps {
   store: Pick<DatasetRecords, 'putDataset' | 'getDataset'>;
 }
 

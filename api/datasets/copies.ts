@@ -4,7 +4,7 @@ import type { DatasetRecords } from '../../state/index.js';
 import { type Copies, nameOf } from '../copies/copies.js';
 import { type CopyDatasetDeps, copyDataset } from './store-dataset.js';
 
-export interface DatasetCopiesDeps extends CopyDatasetDeps {
+interface DatasetCopiesDeps extends CopyDatasetDeps {
   store: CopyDatasetDeps['store'] & Pick<DatasetRecords, 'findDatasetCopy'>;
   copies: Copies;
   /** Aborts copies in progress. */

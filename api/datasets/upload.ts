@@ -10,7 +10,7 @@ import { TokensCheck } from './tokens-check.js';
 type Format = Dataset['format'];
 
 /** Properties of a dataset with stored content. */
-export type StoredContent = Pick<Dataset, 'bytes' | 'digest'> & ContentSummary;
+type StoredContent = Pick<Dataset, 'bytes' | 'digest'> & ContentSummary;
 
 /** Content check and stored media type of each format. */
 const FORMATS: Readonly<
@@ -30,7 +30,7 @@ export interface StoreContentDeps {
   inspector: Inspector;
 }
 
-export interface ContentRules {
+interface ContentRules {
   format: Format;
   /** Owner of the content. */
   project: string;

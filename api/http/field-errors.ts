@@ -45,7 +45,7 @@ export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): Fiel
 }
 
 /** One step of a JSON pointer (RFC 6901). */
-export function escapePointer(name: string): string {
+function escapePointer(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 

@@ -9,7 +9,7 @@ export function onClosed({ raw }: FastifyReply, callback: () => void): void {
 }
 
 /** Reason of ending the work for a client that has left. */
-export function clientLeft(): ZerofleetError {
+function clientLeft(): ZerofleetError {
   return new ZerofleetError('upload_interrupted', 'the client disconnected before the answer');
 }
 

@@ -4,7 +4,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { ByteRange } from '../../platform/object-store/common/port.js';
 
 /** An immutable object. */
-export interface SentObject {
+interface SentObject {
   key: string;
   bytes: number;
   sha256: string;

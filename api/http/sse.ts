@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 
-export interface SseMessage {
+interface SseMessage {
   /** Value that a client returns as `Last-Event-ID`; an empty string resets it, absence keeps the previous one. */
   id?: string;
   event: string;

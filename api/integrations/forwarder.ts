@@ -5,7 +5,7 @@
 import type { Integration } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { Periodic } from '../../platform/process/periodic.js';
-import type { ClaimedForward, ForwardEvent, ForwardSave, JobStorePort } from '../../state/index.js';
+import type { ClaimedForward, ForwardEvent, ForwardSave, JobStore } from '../../state/index.js';
 import { type Resolve, resolveByDns } from '../webhooks/post.js';
 import { MlflowRun } from './mlflow-run.js';
 import { forwardRun, isGoingOn, type RoundResult, type RunState, runState, type TrackerRun } from './run.js';
@@ -18,7 +18,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-export interface ForwarderTiming {
+interface ForwarderTiming {
   /** Interval at which due integrations are looked for. */
   poll_ms: number;
   /** Longer than the few requests between two saves. */
@@ -55,7 +55,7 @@ const JITTER = 0.25;
 const MAX_HALVINGS = 4;
 
 export interface ForwarderOptions {
-  store: JobStorePort;
+  store: JobStore;
   trackers: Trackers;
   log: Logger;
   resolve?: Resolve;

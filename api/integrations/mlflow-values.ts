@@ -58,7 +58,7 @@ function isObject(value: unknown): value is object {
 }
 
 /** Metrics of one request. */
-export interface MetricBatch {
+interface MetricBatch {
   metrics: MlflowMetric[];
   /** Newest step all of whose metrics are in this batch or in one before it. */
   step: number | null;

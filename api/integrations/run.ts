@@ -6,7 +6,7 @@
  */
 import type { Job, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { Check, type Static, Type } from '../../platform/schema.js';
-import type { ForwardEvent, JobStorePort } from '../../state/index.js';
+import type { ForwardEvent, JobStore } from '../../state/index.js';
 import { type EndedJob, hasEnded } from './values.js';
 
 /** Items per read of the store. */
@@ -74,7 +74,7 @@ export interface TrackerRun {
   beat?(run: KnownRun): Promise<void>;
 }
 
-export interface RunRound {
+interface RunRound {
   job_id: string;
   index: number;
   /** Type of the integration. */
@@ -86,8 +86,8 @@ export interface RunRound {
   limit: number;
 }
 
-export interface RunDeps {
-  store: Pick<JobStorePort, 'getJob' | 'readStream'>;
+interface RunDeps {
+  store: Pick<JobStore, 'getJob' | 'readStream'>;
   tracker: TrackerRun;
   /**
    * Saves the state.

@@ -15,7 +15,7 @@ export const Identifier = Type.String({ minLength: 1, maxLength: 256 });
 /** Code that a tracker may give in a refusal; other text is not repeated. */
 export const ERROR_CODE = '^[A-Z_]{1,64}$';
 
-export interface Refusal {
+interface Refusal {
   status: number;
   error_code: string | null;
   /** A repetition would be refused as well. */
@@ -43,7 +43,7 @@ export class TrackerError extends Error {
   }
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   policy: AddressPolicy;
   resolve: Resolve;
   timeoutMs: number;

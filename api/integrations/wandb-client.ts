@@ -64,7 +64,7 @@ export interface WandbRunName {
   entity?: string;
 }
 
-export interface WandbRunFields {
+interface WandbRunFields {
   displayName: string;
   /** JSON: `{"key": {"value": …}, …}`. */
   config: string;

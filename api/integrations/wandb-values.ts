@@ -15,7 +15,7 @@ export const EXIT_CODES: Readonly<Record<FinalJobState, number>> = {
 };
 
 /** Numbers by name; null for one that is not finite. */
-export type Numbers = Readonly<Record<string, number | null>>;
+type Numbers = Readonly<Record<string, number | null>>;
 
 /** Id of a run. Only further integrations of a job have their index in it. */
 export function runIdOf(jobId: string, index: number): string {

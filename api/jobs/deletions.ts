@@ -4,15 +4,15 @@ import { removeFolder } from '../../formats/checkpoint/remove-folder.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Periodic } from '../../platform/process/periodic.js';
-import type { Condition, DeletedCheckpoint, DeletedJob, JobStorePort } from '../../state/index.js';
+import type { Condition, DeletedCheckpoint, DeletedJob, JobStore } from '../../state/index.js';
 import { found } from '../access/found.js';
 import type { ProjectRecords } from '../access/project-records.js';
 
 const INTERVAL_MS = 60_000;
 
-export interface DeletionStores {
+interface DeletionStores {
   store: Pick<
-    JobStorePort,
+    JobStore,
     'listDeletedJobs' | 'forgetDeletedJob' | 'listDeletedCheckpoints' | 'forgetDeletedCheckpoint'
   >;
   objects: ObjectStore;

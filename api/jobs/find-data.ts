@@ -9,7 +9,7 @@ type Evaluation = NonNullable<NonNullable<JobSpec['train']>['evaluation']>;
 type EvaluationDataset = NonNullable<Evaluation['datasets']>[number];
 
 /** An object's existing copy as a dataset, or the object to copy. */
-export type FoundObject = { dataset: Dataset } | { object: SourceObject };
+type FoundObject = { dataset: Dataset } | { object: SourceObject };
 
 export interface DataLookups {
   dataset?(id: string): Promise<Dataset | null>;
@@ -32,7 +32,7 @@ interface FoundSource {
   errors: FieldError[];
 }
 
-export interface FoundData extends FoundSource {
+interface FoundData extends FoundSource {
   /** The data section with a dataset instead of a URI; neither if no dataset exists yet. */
   data: Data;
 }

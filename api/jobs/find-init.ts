@@ -5,7 +5,7 @@ import { folderFault } from './bucket-faults.js';
 import { type InitLookup, NO_SOURCE } from './init-source.js';
 
 /** A folder's existing copy as a model, or its files and a preview of the model. */
-export type FoundFolder = { model: Model } | { folder: BucketModel; preview: Model };
+type FoundFolder = { model: Model } | { folder: BucketModel; preview: Model };
 
 export interface InitLookups {
   source?(from: InitFrom): Promise<InitLookup>;
@@ -13,7 +13,7 @@ export interface InitLookups {
   folder?(uri: string): Promise<FoundFolder>;
 }
 
-export interface FoundInit extends InitLookup {
+interface FoundInit extends InitLookup {
   /** Folder that must be copied first. Its stand-in has no tokenizer. */
   folder: BucketModel | null;
 }

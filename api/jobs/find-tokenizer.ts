@@ -5,7 +5,7 @@ import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
 import { tokenizerFault } from './bucket-faults.js';
 
 /** An object's existing copy, or the object that was read and a preview of its copy. */
-export type FoundTokenizerObject = { model: Model } | { object: BucketTokenizer; preview: Model };
+type FoundTokenizerObject = { model: Model } | { object: BucketTokenizer; preview: Model };
 
 export interface TokenizerLookups {
   model?(id: string): Promise<Model | null>;
@@ -13,7 +13,7 @@ export interface TokenizerLookups {
   tokenizer?(uri: string): Promise<FoundTokenizerObject>;
 }
 
-export interface FoundTokenizer {
+interface FoundTokenizer {
   /** The data section with the id of a copy instead of a URI, if a copy exists. */
   data: JobSpec['data'];
   /** Model whose tokenizer is used; null if there is none or it cannot be looked up. */

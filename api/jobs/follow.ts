@@ -1,5 +1,5 @@
 import { isFinal, type JobState, type StreamEntry, ZerofleetError } from '../../contracts/index.js';
-import type { JobStorePort, StreamKind } from '../../state/index.js';
+import type { JobStore, StreamKind } from '../../state/index.js';
 
 /** Entries per read of the store. */
 const BATCH_SIZE = 500;
@@ -14,7 +14,7 @@ export type Followed =
   | { kind: 'quiet' }
   | { kind: 'end'; state: JobState };
 
-export interface FollowOptions {
+interface FollowOptions {
   /** The `position` of the follower's last entry; null for none. */
   after: string | null;
   /** Kinds of entries to deliver; all when absent. */
@@ -32,7 +32,7 @@ export interface FollowOptions {
  * consumer sets the pace; nothing is read ahead.
  */
 export async function* followJob(
-  store: Pick<JobStorePort, 'getJob' | 'readStream' | 'waitStream'>,
+  store: Pick<JobStore, 'getJob' | 'readStream' | 'waitStream'>,
   jobId: string,
   { after, kinds, quietMs, signal }: FollowOptions,
 ): AsyncGenerator<Followed> {

@@ -2,7 +2,7 @@ import type { FieldError, FieldErrorCode } from '../../contracts/index.js';
 import { MANIFEST_FILE } from '../../formats/checkpoint/layout.js';
 import type { CheckpointSource, InitFrom, InitSource } from '../../job-document/index.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import type { JobStorePort } from '../../state/index.js';
+import type { JobStore } from '../../state/index.js';
 
 /** Source of a job's initial weights, or the errors of finding it. */
 export interface InitLookup<Source extends InitSource = InitSource> {
@@ -14,7 +14,7 @@ export interface InitLookup<Source extends InitSource = InitSource> {
 export const NO_SOURCE: InitLookup = { source: null, errors: [] };
 
 interface Stores {
-  store: Pick<JobStorePort, 'getJob' | 'getModel' | 'findCheckpoint'>;
+  store: Pick<JobStore, 'getJob' | 'getModel' | 'findCheckpoint'>;
   objects: ObjectStore;
 }
 

@@ -11,12 +11,12 @@ import {
   type CreateJobResult,
   type IdempotencyInput,
   idempotencyEntry,
-  type JobStorePort,
+  type JobStore,
   putAccepted,
   putSpec,
 } from '../../state/index.js';
 
-export interface RecordJobInput {
+interface RecordJobInput {
   spec: ResolvedJobSpec;
   /** The document before it was resolved. */
   given: JobSpec;
@@ -33,7 +33,7 @@ export interface RecordJobInput {
  *   record may exist
  */
 export async function recordJob(
-  { store, objects }: { store: Pick<JobStorePort, 'createJob'>; objects: ObjectStore },
+  { store, objects }: { store: Pick<JobStore, 'createJob'>; objects: ObjectStore },
   { given, ...input }: RecordJobInput,
 ): Promise<CreateJobResult> {
   const id = `job_${newUlid()}`;

@@ -1,7 +1,7 @@
 import { type Job, type JobPatch, type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
 import { patchSpec } from '../../job-document/index.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { type Condition, type JobStorePort, keepDesired, keepSpec } from '../../state/index.js';
+import { type Condition, type JobStore, keepDesired, keepSpec } from '../../state/index.js';
 import { findJob } from '../access/found.js';
 import { invalidDocument } from './check-spec.js';
 
@@ -9,7 +9,7 @@ import { invalidDocument } from './check-spec.js';
 const TRIES = 20;
 
 interface Stores {
-  store: Pick<JobStorePort, 'getJob' | 'updateJob'>;
+  store: Pick<JobStore, 'getJob' | 'updateJob'>;
   objects: ObjectStore;
   /** @throws ZerofleetError `insufficient_memory` */
   requireFit: (spec: ResolvedJobSpec) => Promise<void>;

@@ -2,12 +2,12 @@ import { keepLimits } from '../../control/recovery/keep-limits.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Periodic } from '../../platform/process/periodic.js';
-import type { JobStorePort } from '../../state/index.js';
+import type { JobStore } from '../../state/index.js';
 
 const INTERVAL_MS = 2_000;
 
-export interface WaitWatchOptions {
-  store: Pick<JobStorePort, 'expireWaiting' | 'getJob'>;
+interface WaitWatchOptions {
+  store: Pick<JobStore, 'expireWaiting' | 'getJob'>;
   objects: ObjectStore;
   log: Logger;
 }

@@ -13,7 +13,7 @@ type Work = DryRun['work'];
 /** Number of newest jobs of the project whose measurements are considered. */
 const MAX_CANDIDATES = 100;
 
-export interface WorkDeps {
+interface WorkDeps {
   records: Pick<ProjectRecords, 'getDataset' | 'listJobs' | 'listAttempts'>;
   /** Returns all events of a job. */
   events(jobId: string): Promise<JobEvent[]>;

@@ -34,7 +34,7 @@ export class BucketModel {
    */
   static async find(
     text: string,
-    sources: DatasetSources,
+    sources: Pick<DatasetSources, 'find' | 'list'>,
     names: FolderNames = MODEL_NAMES,
   ): Promise<BucketModel> {
     const uri = folderUri(text);

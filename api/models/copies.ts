@@ -5,7 +5,7 @@ import type { BucketModel } from './bucket-folder.js';
 import type { BucketTokenizer } from './bucket-tokenizers.js';
 import { type CopyFolderDeps, copyFolder, copyTokenizer } from './store-model.js';
 
-export interface ModelCopiesDeps extends CopyFolderDeps {
+interface ModelCopiesDeps extends CopyFolderDeps {
   store: CopyFolderDeps['store'] & Pick<ModelRecords, 'findModelCopy' | 'findTokenizerCopy'>;
   copies: Copies;
   /** Aborts copies in progress. */

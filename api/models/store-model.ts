@@ -12,7 +12,7 @@ import type { BucketModel } from './bucket-folder.js';
 import type { BucketTokenizer } from './bucket-tokenizers.js';
 import { type BaseModel, ModelUpload, type ModelUploadDeps, type StoredModel } from './upload.js';
 
-export interface StoreModelDeps extends ModelUploadDeps {
+interface StoreModelDeps extends ModelUploadDeps {
   store: Pick<ModelRecords, 'putModel'>;
   log: Pick<Logger, 'warn'>;
 }

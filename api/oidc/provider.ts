@@ -14,7 +14,7 @@ export interface SignInSecrets {
 }
 
 /** Reason why a sign-in has failed, as the console names it. */
-export type SignInProblem =
+type SignInProblem =
   | 'provider_unavailable'
   | 'sign_in_refused'
   | 'sign_in_mismatch'

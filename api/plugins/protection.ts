@@ -71,7 +71,7 @@ export default fp(
 );
 
 /** Count of requests without a principal, where it is not that of their address. Monitoring calls often and has no key. */
-export type CountedAs = 'never' | 'sign-in';
+type CountedAs = 'never' | 'sign-in';
 
 const COUNTED_AS: { readonly [Id in OperationId]?: CountedAs } = {
   getHealth: 'never',

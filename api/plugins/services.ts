@@ -14,7 +14,7 @@ import { TensorAnswers } from '../tensors/send-tensor.js';
 
 /** Services that this plugin makes of the others. */
 type Made = 'keyWatch' | 'datasetCopies' | 'inspector' | 'tokenizers' | 'modelCopies' | 'tensors' | 'closing';
-export type ServicesOptions = Omit<ApiServices, Made>;
+type ServicesOptions = Omit<ApiServices, Made>;
 
 /** Provides the services of the handlers, and signals the shutdown to them. */
 export default fp<ServicesOptions>(

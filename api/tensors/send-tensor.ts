@@ -15,7 +15,7 @@ const CACHED_CHUNKS = 4;
 const MAX_OF_PROJECT = 4;
 const MAX_ANSWERS = 16;
 
-export interface SentTensor {
+interface SentTensor {
   /** Key of the checkpoint's directory. */
   directory: string;
   checkpoint_id: string;

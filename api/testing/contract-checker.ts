@@ -6,7 +6,7 @@ import { ContractReader, type Message } from './contract-reader.js';
 const SHOWN = 4000;
 
 /** A reply of `inject`, or a converted reply of a connection. */
-export type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body'> & {
+type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body'> & {
   json(): unknown;
 };
 

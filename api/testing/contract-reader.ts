@@ -18,17 +18,17 @@ export interface Schema {
   examples?: unknown[];
 }
 
-export interface Example {
+interface Example {
   $ref?: string;
   value?: unknown;
 }
 
-export interface MediaType {
+interface MediaType {
   schema?: Schema;
   examples?: Record<string, Example>;
 }
 
-export interface Header {
+interface Header {
   $ref?: string;
   required?: boolean;
   schema?: Schema;
@@ -42,7 +42,7 @@ export interface Message {
 }
 
 /** An operation with every `$ref` of its body and its answers resolved. */
-export interface OperationReader {
+interface OperationReader {
   id: OperationId;
   path: string;
   method: string;

@@ -1,15 +1,15 @@
 /** Bucket whose objects are data of jobs, and a stack that may read it. */
 import type { Test } from 'tap';
 import type { Dataset, Page } from '../../contracts/index.js';
-import { S3DatasetSources } from '../../platform/dataset-sources.js';
+import { DatasetSources } from '../../platform/dataset-sources.js';
 import { type Fate, S3StandIn } from '../../platform/testing/s3-stand-in.js';
-import type { JobStorePort } from '../../state/index.js';
+import type { JobStore } from '../../state/index.js';
 import { smallSpec, startTestStack, type TestStack } from './stack.js';
 
 export const TEXT = Buffer.from('to be or not to be, that is the question. '.repeat(20));
 export const URI = 's3://texts/open/play.txt';
 
-export interface Started {
+interface Started {
   bucket: S3StandIn;
   stack: TestStack;
   /** Requests that the bucket received. */
@@ -21,7 +21,7 @@ export interface Started {
 /** Starts them; the bucket has TEXT at URI. */
 export async function startWithData(
   t: Test,
-  options: { fate?: (name: string) => Fate; store?: (store: JobStorePort) => JobStorePort } = {},
+  options: { fate?: (name: string) => Fate; store?: (store: JobStore) => JobStore } = {},
 ): Promise<Started> {
   const bucket = new S3StandIn();
   bucket.objects.set('open/play.txt', TEXT);
@@ -31,7 +31,7 @@ export async function startWithData(
     return options.fate?.(name) ?? 'served';
   });
   const allowed = [{ bucket: 'texts', prefix: 'open/' }];
-  const sources = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  const sources = new DatasetSources({ allowed, s3Endpoint: door.endpoint });
   const { store: change } = options;
   const stack = await startTestStack({
     sources,

@@ -33,7 +33,7 @@ export interface Ids {
  * - `foreign`: the status for an admin key of another project. Without it, the operation must take an id from the path and answer
  *   exactly as for an unknown id. In both cases the answer contains nothing of the project.
  */
-export interface Row {
+interface Row {
   own: number;
   foreign?: number;
   body?: (ids: Ids) => unknown;

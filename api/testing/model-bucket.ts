@@ -2,9 +2,9 @@
 import type { Test } from 'tap';
 import type { Model, Page } from '../../contracts/index.js';
 import { modelFolder } from '../../formats/testing/models.js';
-import { S3DatasetSources } from '../../platform/dataset-sources.js';
+import { DatasetSources } from '../../platform/dataset-sources.js';
 import { type Fate, S3StandIn } from '../../platform/testing/s3-stand-in.js';
-import type { JobStorePort } from '../../state/index.js';
+import type { JobStore } from '../../state/index.js';
 import { smallSpec, startTestStack, type TestStack } from './stack.js';
 
 export const FOLDER_TEXT = 'to be or not to be, that is the question. '.repeat(20);
@@ -25,7 +25,7 @@ export interface StartedWithFolder {
 
 interface Options {
   fate?: (name: string) => Fate;
-  store?: (store: JobStorePort) => JobStorePort;
+  store?: (store: JobStore) => JobStore;
   /** Called before the weights are read. */
   reading?: () => Promise<unknown>;
 }
@@ -44,10 +44,9 @@ export async function startWithFolder(
     return fate?.(name) ?? 'served';
   });
   const allowed = [{ bucket: 'zoo', prefix: 'open/' }];
-  const real = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  const real = new DatasetSources({ allowed, s3Endpoint: door.endpoint });
   const stack = await startTestStack({
     sources: {
-      close: () => real.close(),
       list: (uri) => real.list(uri),
       async find(uri) {
         const object = await real.find(uri);

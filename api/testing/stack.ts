@@ -5,10 +5,10 @@ import { pathToFileURL } from 'node:url';
 import type { FastifyBaseLogger, FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { type Dataset, type Job, type JobSpec, type Scope, ZerofleetError } from '../../contracts/index.js';
 import { recover } from '../../control/recovery/recover.js';
-import { type DatasetSources, S3DatasetSources } from '../../platform/dataset-sources.js';
+import { DatasetSources } from '../../platform/dataset-sources.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
-import { type JobStorePort, openJobStore } from '../../state/index.js';
+import { type JobStore, openJobStore } from '../../state/index.js';
 import { buildApp } from '../app.js';
 import { type TrackerServers, Trackers } from '../integrations/trackers.js';
 import type { ApiLimits } from '../limits.js';
@@ -25,7 +25,7 @@ const HEARTBEAT_MS = 600_000;
 
 export interface TestStack {
   app: FastifyInstance;
-  store: JobStorePort;
+  store: JobStore;
   objects: ObjectStore;
   redis: TestRedis;
   /** Sends a request with the admin key. The reply is checked against the contract. */
@@ -78,7 +78,7 @@ export interface TestStackOptions {
   /** Configured experiment trackers; none by default. */
   trackers?: Partial<TrackerServers>;
   /** Allowed sources of dataset copies; none by default. */
-  sources?: DatasetSources;
+  sources?: Pick<DatasetSources, 'find' | 'list'>;
   /** OpenID provider; none by default. */
   oidc?: OidcSettings;
   /** Number of proxies in front of the API; none by default. */
@@ -87,9 +87,9 @@ export interface TestStackOptions {
   log?: FastifyBaseLogger;
   /** Replaces parts of the stores. */
   wrap?: (parts: {
-    store: JobStorePort;
+    store: JobStore;
     objects: ObjectStore;
-  }) => Partial<{ store: JobStorePort; objects: ObjectStore }>;
+  }) => Partial<{ store: JobStore; objects: ObjectStore }>;
 }
 
 /** The whole API on a private Redis and a temporary directory. */
@@ -100,7 +100,7 @@ export async function startTestStack({
   edits = NO_EDITS,
   webhookAllow = [],
   trackers: servers = {},
-  sources = new S3DatasetSources({ allowed: [], s3Endpoint: null }),
+  sources = new DatasetSources({ allowed: [], s3Endpoint: null }),
   log,
   oidc,
   trustedProxies = 0,

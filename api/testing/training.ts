@@ -1,10 +1,10 @@
 import { ulid } from 'ulid';
 import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint, Job, ReportedProgress } from '../../contracts/index.js';
-import type { JobStorePort, MetricInput } from '../../state/index.js';
+import type { JobStore, MetricInput } from '../../state/index.js';
 import { CHATS, type TestStack } from './stack.js';
 
-export interface TrainedSteps {
+interface TrainedSteps {
   /** Steps to report; the last one is followed by a checkpoint. */
   steps: number;
   /** Finish the job afterwards. */
@@ -13,7 +13,7 @@ export interface TrainedSteps {
 
 /** Writes the reports of a worker about a job, without a worker. @returns the execution that holds the job */
 export async function claimAndTrain(
-  store: JobStorePort,
+  store: JobStore,
   jobId: string,
   { steps, finish }: TrainedSteps,
 ): Promise<Execution> {

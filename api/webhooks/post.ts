@@ -10,7 +10,7 @@ import { type AddressPolicy, literalAddress } from './addresses.js';
 /** Resolves the addresses of a name. */
 export type Resolve = (hostname: string) => Promise<string[]>;
 
-export interface PostOptions {
+interface PostOptions {
   policy: AddressPolicy;
   resolve: Resolve;
   /** Timeout of the whole request. */
@@ -26,7 +26,7 @@ export type PostFailure =
   | 'protocol_error';
 
 /** Either an answer with any status, or a failure. */
-export type PostResult = { status: number; error: null } | { status: null; error: PostFailure };
+type PostResult = { status: number; error: null } | { status: null; error: PostFailure };
 
 /** Maximum length that is read from an answer and dropped; the rest is cut off. */
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -49,13 +49,13 @@ export async function post(
   return status === null ? { status, error } : { status, error: null };
 }
 
-export interface OutgoingRequest {
+interface OutgoingRequest {
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body: string;
 }
 
-export interface ExchangeOptions extends PostOptions {
+interface ExchangeOptions extends PostOptions {
   /** Maximum length of the body of an answer; a longer one is a `protocol_error`. Absent: the body is dropped. */
   answerBytes?: number;
   /** Ends the request; it has failed as after a timeout. */
@@ -63,7 +63,7 @@ export interface ExchangeOptions extends PostOptions {
 }
 
 /** Either an answer with any status and its body, or a failure. */
-export type ExchangeResult =
+type ExchangeResult =
   | { status: number; text: string; error: null }
   | { status: null; text: null; error: PostFailure };
 

@@ -24,7 +24,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-export interface SenderTiming {
+interface SenderTiming {
   /** Backoff between attempts. */
   retry_delays_ms: readonly number[];
   /** Timeout of one attempt. */

@@ -9,7 +9,7 @@ export function newSecret(): string {
   return `${SECRET_PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`;
 }
 
-export interface SignedParts {
+interface SignedParts {
   id: string;
   /** Seconds since 1970. */
   timestamp: number;

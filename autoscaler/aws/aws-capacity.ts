@@ -5,7 +5,7 @@ import type { Capacity, CapacityView, LaunchProblem } from '../capacity/port.js'
 import type { Group, Groups, TerminationHook } from './groups.js';
 import { launchProblem } from './launch-problems.js';
 
-export interface AwsCapacityOptions {
+interface AwsCapacityOptions {
   groups: Groups;
   log: Logger;
   /** Unix time in ms. */

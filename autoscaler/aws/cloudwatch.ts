@@ -2,9 +2,8 @@ import { type CloudWatchClient, type MetricDatum, PutMetricDataCommand } from '@
 import type { Logger } from '../../platform/logging/logging.js';
 import type { PoolReport } from '../controller/types.js';
 import type { AutoscalerMetrics } from '../metrics.js';
-import type { Publisher } from '../publisher.js';
 
-export interface CloudWatchOptions {
+interface CloudWatchOptions {
   client: CloudWatchClient;
   namespace: string;
   metrics: Pick<AutoscalerMetrics, 'failed'>;
@@ -17,12 +16,16 @@ const INTERVAL_MS = 60_000;
 /** Most data points in one PutMetricData call. */
 const MAX_DATA = 1000;
 
-/** Publishes the metrics of all pools to CloudWatch once a minute, with the dimension `Pool`. */
-export class CloudWatchPublisher implements Publisher {
+/**
+ * Publishes the metrics of all pools to CloudWatch once a minute, with the dimension `Pool`: in addition to
+ * Prometheus, which scrapes them itself.
+ */
+export class CloudWatchPublisher {
   private due_at = 0;
 
   constructor(private readonly options: CloudWatchOptions) {}
 
+  /** Does not reject: after a failure the next reports are published. */
   async publish(reports: ReadonlyMap<string, PoolReport>): Promise<void> {
     const { client, namespace, metrics, log, clock = Date.now } = this.options;
     const now = clock();
@@ -40,6 +43,7 @@ export class CloudWatchPublisher implements Publisher {
     }
   }
 
+  /** Idempotent. */
   async close(): Promise<void> {
     this.options.client.destroy();
   }

@@ -19,7 +19,7 @@ const ABSENT = /^(Terminated|Detached|Warmed)/;
 /** State of an instance whose lifecycle hooks are not completed. */
 const WAITING = 'Terminating:Wait';
 
-export interface GroupInstance {
+interface GroupInstance {
   id: string;
   terminating: boolean;
   /** True while lifecycle hooks hold the instance. */

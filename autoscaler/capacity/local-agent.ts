@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-export interface LocalAgentOptions {
+interface LocalAgentOptions {
   /** Absolute path of the worker's main module. */
   program: string;
   env: Record<string, string | undefined>;

@@ -5,7 +5,7 @@ import type { Logger } from '../../platform/logging/logging.js';
 import { LocalAgent } from './local-agent.js';
 import type { Capacity, CapacityView } from './port.js';
 
-export interface LocalCapacityOptions {
+interface LocalCapacityOptions {
   /** Absolute path of the worker's main module. */
   program: string;
   /** Environment of all agents; pool, slots, machine and data directory are added. */

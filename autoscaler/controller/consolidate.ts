@@ -8,7 +8,7 @@ import { vacatable } from '../../scheduler/vacate.js';
 import { type KnownMachine, MAX_GAP_MS } from './observe.js';
 import type { PoolSnapshot, PoolState } from './types.js';
 
-export interface Consolidation {
+interface Consolidation {
   /** Ids of the machines to vacate. */
   vacated: string[];
   vacatable_since: PoolState['vacatable_since'];

@@ -71,7 +71,7 @@ export interface TypeState {
 }
 
 /** Stored state of a waiting job for which machines are requested, or were until its deadline. */
-export interface GangState {
+interface GangState {
   /** Ranks of the pool's agents when their number was last seen to grow, or nothing was free. */
   ranks: number;
   since: number;

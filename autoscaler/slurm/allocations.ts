@@ -12,7 +12,7 @@ export interface Allocation extends AllocationName {
   machine: string;
 }
 
-export interface AllocationsOptions {
+interface AllocationsOptions {
   commands: Pick<SlurmCommands, 'jobs' | 'records' | 'cancel' | 'terminateAgents'>;
   /** Name of this installation in the names of jobs. */
   installation: string;

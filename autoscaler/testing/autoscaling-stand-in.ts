@@ -7,14 +7,14 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface StandInInstance {
+interface StandInInstance {
   id: string;
   state: string;
   /** Time that hooks have held it since it began to terminate, or since the last heartbeat. */
   held_seconds?: number;
 }
 
-export interface StandInGroup {
+interface StandInGroup {
   name: string;
   desired: number;
   min: number;

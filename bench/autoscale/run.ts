@@ -24,7 +24,7 @@ export interface Outcome {
 }
 
 /** Runs a trace to its end. */
-export function play(trace: Trace, scalerOf: (fleet: Fleet) => Scaler): Outcome {
+function play(trace: Trace, scalerOf: (fleet: Fleet) => Scaler): Outcome {
   const fleet = new Fleet(trace);
   fleet.run(scalerOf(fleet));
   const late = fleet.waiting.map(({ waited, waits_since }) => waited + fleet.now - waits_since);

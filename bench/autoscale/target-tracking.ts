@@ -20,7 +20,7 @@ const LOW_DATAPOINTS = 15;
 const LOW_SHARE = 0.9;
 const WARM_UP_SECONDS = 300;
 
-export interface TargetTrackingOptions {
+interface TargetTrackingOptions {
   acceptable_seconds: number;
   protects: boolean;
 }

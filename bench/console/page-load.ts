@@ -2,7 +2,7 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { median } from '../report.js';
 
 /** Figures of a page that is opened with an empty cache, by the browser's own metrics; medians. */
-export interface PageLoad {
+interface PageLoad {
   first_paint_ms: number;
   largest_paint_ms: number;
   /** The time beyond 50 ms of tasks until the page is idle. */

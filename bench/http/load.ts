@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage, type RequestOptions } fro
 import { median } from '../report.js';
 import { HttpConnection, requestBytes } from './connection.js';
 
-export interface Load {
+interface Load {
   /** Requested in turn. */
   urls: readonly string[];
   method: 'GET' | 'POST';

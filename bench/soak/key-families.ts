@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-export interface KeyFamily {
+interface KeyFamily {
   keys: number;
   bytes: number;
 }
@@ -16,7 +16,7 @@ const VARIABLE = [
   /(?<=:usage:)\d+/g,
 ];
 
-export function familyOf(key: string): string {
+function familyOf(key: string): string {
   return VARIABLE.reduce((name, part) => name.replace(part, '*'), key);
 }
 

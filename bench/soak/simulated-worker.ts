@@ -13,7 +13,7 @@ import {
   type ReportedProgress,
 } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
-import type { JobStorePort, MetricInput } from '../../state/index.js';
+import type { JobStore, MetricInput } from '../../state/index.js';
 import { testWorker } from '../../state/testing/workers.js';
 import { deferred } from '../../worker/shared/deferred.js';
 
@@ -26,14 +26,14 @@ const LOG_LINES = 10;
 const SAVES = [10, 20];
 const RETRY_DELAY_MS = 100;
 
-export interface SimulatedWorkerOptions {
+interface SimulatedWorkerOptions {
   id: string;
   slots: number;
   /** Number of attempts until it leaves. */
   attempts: number;
   /** True if it disappears in the middle of its last attempt. */
   killed: boolean;
-  store: JobStorePort;
+  store: JobStore;
   redis_url: string;
 }
 

@@ -3,7 +3,7 @@ import type { Context } from './context.js';
 import { bytes } from './format.js';
 
 /** Progress of a transfer. */
-export interface BytesView {
+interface BytesView {
   /** Shows the current item; a separate line where nothing can be drawn in place. */
   label(text: string): void;
   /** Adds transferred bytes; negative when something has to be transferred again. */

@@ -6,7 +6,7 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /** A completion at the cursor. */
-export interface Candidate {
+interface Candidate {
   text: string;
   about: string;
 }

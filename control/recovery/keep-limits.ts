@@ -1,12 +1,12 @@
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { type JobStorePort, keepDesired } from '../../state/index.js';
+import { type JobStore, keepDesired } from '../../state/index.js';
 
 /**
  * Stores in the object store that jobs were stopped by a limit, so that a rebuilt job store does not run them
  * again.
  */
 export async function keepLimits(
-  stores: { store: Pick<JobStorePort, 'getJob'>; objects: ObjectStore },
+  stores: { store: Pick<JobStore, 'getJob'>; objects: ObjectStore },
   jobIds: readonly string[],
 ): Promise<void> {
   for (const id of jobIds) {

@@ -24,7 +24,7 @@ import { rebuild } from './rebuild.js';
 import { jobKeys, readStoredJob } from './stored-job.js';
 import { restoreUpload } from './uploads.js';
 
-export interface RecoverOptions {
+interface RecoverOptions {
   store: JobRestore &
     Pick<JobRequests, 'getJob'> &
     Pick<DatasetRecords, 'getDataset' | 'putDataset'> &

@@ -37,7 +37,7 @@ export interface StoredJob {
 }
 
 /** Called with the key of each unusable document and the reason. */
-export type OnUnusable = (key: string, error: ZerofleetError) => void;
+type OnUnusable = (key: string, error: ZerofleetError) => void;
 
 /** Yields the ids of all jobs with the keys of each, without shards, whose number is unbounded. */
 export async function* jobKeys(objects: ObjectStore): AsyncGenerator<{ id: string; keys: Set<string> }> {

@@ -11,7 +11,7 @@ import {
 import type { WorkerAnnouncement } from '../../state/index.js';
 
 /** Live workers of the job's pool, draining or not. */
-export type PoolWorkers = readonly Pick<WorkerAnnouncement, 'draining' | 'gpus' | 'slots' | 'memory_bytes'>[];
+type PoolWorkers = readonly Pick<WorkerAnnouncement, 'draining' | 'gpus' | 'slots' | 'memory_bytes'>[];
 
 /**
  * Returns the error of a job whose ranks fit on none of the GPUs, or whose offloaded state does not fit into

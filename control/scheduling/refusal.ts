@@ -1,11 +1,11 @@
 import { ERROR_CATALOGUE, type JobFailure, type ZerofleetError } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { type JobStorePort, putResult } from '../../state/index.js';
+import { type JobStore, putResult } from '../../state/index.js';
 import { misfitOf } from './gpu-fit.js';
 
-export interface RefusalOptions {
-  store: Pick<JobStorePort, 'getJob' | 'listWorkers' | 'claimAttempt' | 'appendEvent' | 'finishJob'>;
+interface RefusalOptions {
+  store: Pick<JobStore, 'getJob' | 'listWorkers' | 'claimAttempt' | 'appendEvent' | 'finishJob'>;
   objects: ObjectStore;
   log: Pick<Logger, 'warn'>;
 }

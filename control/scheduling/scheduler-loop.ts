@@ -4,7 +4,7 @@
  * job costs Redis nothing.
  *
  * One program leads at a time, so that the work is done once. Correctness does not depend on it: a decision
- * is applied only to the version of the pool that it was made for (state/pools/scheduling-port.ts).
+ * is applied only to the version of the pool that it was made for (state/pools/scheduling.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../platform/logging/logging.js';
@@ -23,7 +23,7 @@ export interface SchedulerTiming {
   leader_ms: number;
 }
 
-export const SCHEDULER_TIMING: SchedulerTiming = {
+const SCHEDULER_TIMING: SchedulerTiming = {
   tick_ms: 1_000,
   claim_ms: 15_000,
   grow_interval_ms: 60_000,

@@ -1,14 +1,14 @@
 import type { Logger } from '../../platform/logging/logging.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { type JobStorePort, startOutboxRelay } from '../../state/index.js';
+import { type JobStore, startOutboxRelay } from '../../state/index.js';
 import { keepLimits } from '../recovery/keep-limits.js';
 import { Refusal } from './refusal.js';
 import { SchedulerLoop, type SchedulerTiming } from './scheduler-loop.js';
 import { WorkerQueues } from './worker-queues.js';
 
-export interface StartSchedulerOptions {
+interface StartSchedulerOptions {
   redisUrl: string;
-  store: JobStorePort;
+  store: JobStore;
   objects: ObjectStore;
   timing?: Partial<SchedulerTiming>;
   log: Logger;

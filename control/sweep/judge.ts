@@ -16,12 +16,12 @@ import {
   specKey,
 } from '../../formats/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { type JobStorePort, parseSpec } from '../../state/index.js';
+import { type JobStore, parseSpec } from '../../state/index.js';
 import { type DeletedDocument, readDeleted } from '../recovery/deletion.js';
 import type { Folder } from './folders.js';
 
 export interface Stores {
-  store: Pick<JobStorePort, 'getDataset' | 'getModel' | 'getJob'>;
+  store: Pick<JobStore, 'getDataset' | 'getModel' | 'getJob'>;
   objects: ObjectStore;
 }
 

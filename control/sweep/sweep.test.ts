@@ -12,7 +12,7 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/i
 import { keepsCreateOnly, PROBES } from '../../platform/object-store/probe.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import {
-  type JobStorePort,
+  type JobStore,
   openJobStore,
   putAccepted,
   putDatasetDocument,
@@ -29,7 +29,7 @@ const bytes = Buffer.from('bytes');
 class Stores {
   constructor(
     readonly redis: TestRedis,
-    readonly store: JobStorePort,
+    readonly store: JobStore,
     readonly objects: ObjectStore,
     private readonly dir: string,
   ) {}

@@ -12,13 +12,7 @@ import { encodeManifest, type Manifest } from '../../formats/checkpoint/manifest
 import { testManifest } from '../../formats/testing/checkpoints.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
-import {
-  type JobStorePort,
-  openJobStore,
-  putAccepted,
-  putDatasetDocument,
-  putSpec,
-} from '../../state/index.js';
+import { type JobStore, openJobStore, putAccepted, putDatasetDocument, putSpec } from '../../state/index.js';
 import { testDataset, testSpec } from '../../state/testing/jobs.js';
 import { recover } from '../recovery/recover.js';
 
@@ -26,9 +20,9 @@ export const LEASE_MS = 60_000;
 /** Dataset of every job here. */
 export const dataset = testDataset();
 
-export interface Stores {
+interface Stores {
   redis: TestRedis;
-  store: JobStorePort;
+  store: JobStore;
   objects: ObjectStore;
 }
 

@@ -3,15 +3,12 @@
  * rest of the training.
  */
 import { ZerofleetError } from '../../contracts/index.js';
-import type { StateName } from '../../contracts/rank-protocol.js';
+import { STATE_NAMES, type StateName } from '../../contracts/state-records.js';
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
 import { isSealed, seal } from './manifest-seal.js';
 import { checkShards } from './shard-contents.js';
 
-/** States of all optimizers, in the order in which a shard holds them. All are 32-bit floats. */
-export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'] as const;
-
-export const OPTIMIZER_TYPES = ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const;
+const OPTIMIZER_TYPES = ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const;
 export type OptimizerType = (typeof OPTIMIZER_TYPES)[number];
 
 /** Length of a chunk. A shard has one CRC32C for each chunk; the last chunk may be shorter. */

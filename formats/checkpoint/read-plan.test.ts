@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { STATE_NAMES } from '../../contracts/state-records.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import {
   ADAM_STATES,
@@ -10,7 +11,7 @@ import {
   testManifest,
   testParams,
 } from '../testing/checkpoints.js';
-import { encodeManifest, parseManifest, STATE_NAMES } from './manifest.js';
+import { encodeManifest, parseManifest } from './manifest.js';
 import { type PlannedRead, planReads, type Wanted, type WantedSlice } from './read-plan.js';
 import { statesOf } from './shard-contents.js';
 

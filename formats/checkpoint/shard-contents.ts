@@ -19,14 +19,14 @@ export interface ShardedState {
 }
 
 /** Elements `[begin, end)` of one parameter that one rank owns. */
-export interface OwnedElements {
+interface OwnedElements {
   rank: number;
   begin: number;
   end: number;
 }
 
 /** Adjacent elements `[begin, end)` of one state of one parameter. */
-export interface Stretch {
+interface Stretch {
   state: StateName;
   /** Number of the parameter. */
   param: number;
@@ -35,7 +35,7 @@ export interface Stretch {
 }
 
 /** Elements of one state of one parameter in a shard: bytes `[begin, end)` after the header. */
-export interface ShardTensor {
+interface ShardTensor {
   state: StateName;
   param: string;
   begin: number;

@@ -6,7 +6,7 @@ import { CHUNK_BYTES, crcOfChunk, hexCrc, type ManifestShard } from './manifest.
 /** A file with a CRC32C of each chunk. */
 export type ChecksummedFile = Pick<ManifestShard, 'file' | 'bytes' | 'crc32c'>;
 
-export interface VerifiedChunksOptions {
+interface VerifiedChunksOptions {
   files: readonly ChecksummedFile[];
   /** Reads bytes of a file. */
   get(file: string, range: ByteRange): Promise<Buffer>;

@@ -30,12 +30,12 @@ export interface RenderedText {
   literal: number[];
 }
 
-export interface RenderedChat extends RenderedText {
+interface RenderedChat extends RenderedText {
   /** The assistant's parts, ascending and disjoint: only these count in the loss. */
   learned: Span[];
 }
 
-export interface TemplateOptions {
+interface TemplateOptions {
   /** Special tokens by name, such as `bos_token`. */
   tokens?: Readonly<Record<string, string>>;
   /** Matches the special tokens that are plain text in messages; null: none. */

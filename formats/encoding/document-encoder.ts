@@ -25,7 +25,7 @@ export interface TextTokenizer {
   encodeCompletion(document: string | RenderedText, begin: number): CountedTokens;
 }
 
-export interface CountedTokens {
+interface CountedTokens {
   tokens: Tokens;
   counts: Uint8Array;
 }

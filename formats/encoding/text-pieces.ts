@@ -8,7 +8,7 @@ export interface TextPiece {
 }
 
 /** Sizes in bytes: after `wanted` a piece ends at the next split point, at `limit` it ends anywhere. */
-export interface PieceSize {
+interface PieceSize {
   wanted: number;
   limit: number;
 }

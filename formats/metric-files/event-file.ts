@@ -5,7 +5,7 @@
 import { crc32c } from '@node-rs/crc32';
 
 /** A part of an event file. `wall_time` in seconds since 1970. */
-export interface Event {
+interface Event {
   wall_time: number;
   step?: number;
   file_version?: string;

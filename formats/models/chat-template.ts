@@ -15,7 +15,7 @@ export const DATE_FUNCTION = 'zerofleet_strftime_now';
  */
 const OWN_DATE = `{% set strftime_now = ${DATE_FUNCTION} %}\n`;
 
-export interface ParsedTemplate {
+interface ParsedTemplate {
   template: Template;
   /**
    * True if the template marks what the assistant generates with `{% generation %}` tags, which become

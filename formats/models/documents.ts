@@ -12,7 +12,7 @@ export const ADAPTER_WEIGHTS_FILE = 'adapter_model.safetensors';
 export const CHAT_TEMPLATE_FILE = 'chat_template.jinja';
 
 /** Vocabularies from which Hugging Face programs create a `tokenizer.json`. They are kept but not read. */
-export const UNREAD_TOKENIZER_FILES = [
+const UNREAD_TOKENIZER_FILES = [
   'tokenizer.model',
   'tokenizer.model.v3',
   'spiece.model',

@@ -21,7 +21,7 @@ export interface WantedElements {
 }
 
 /** Bytes `[byte_begin, byte_end)` of a file and the elements that they hold. */
-export interface WeightRead {
+interface WeightRead {
   file: string;
   byte_begin: number;
   byte_end: number;

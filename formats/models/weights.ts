@@ -6,9 +6,11 @@
  *     models/<model>/zero/<parameter>/fp32.pt …         of a checkpoint in DeepSpeed's universal layout, as uploaded
  *     models/<model>/WEIGHTS.json                       this index; readers trust it and read no headers
  */
+
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
+import { STATE_NAMES } from '../../contracts/state-records.js';
 import { Check, type Static, Type } from '../../platform/schema.js';
-import { LossScaler, type Manifest, STATE_NAMES } from '../checkpoint/manifest.js';
+import { LossScaler, type Manifest } from '../checkpoint/manifest.js';
 import { ELEMENT_BYTES } from '../safetensors/header.js';
 
 export const WEIGHTS_FILE = 'WEIGHTS.json';

@@ -1,14 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Sharding, StateName } from '../../contracts/rank-protocol.js';
+import { STATE_NAMES } from '../../contracts/state-records.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { MANIFEST_FILE } from '../checkpoint/layout.js';
-import {
-  encodeManifest,
-  FORMAT_VERSION,
-  type Manifest,
-  type ManifestShard,
-  STATE_NAMES,
-} from '../checkpoint/manifest.js';
+import { encodeManifest, FORMAT_VERSION, type Manifest, type ManifestShard } from '../checkpoint/manifest.js';
 import { statesOf } from '../checkpoint/shard-contents.js';
 import { ChunkChecksums } from '../checkpoint/verify.js';
 

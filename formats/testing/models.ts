@@ -17,7 +17,7 @@ import { parseSafetensorsHeader } from '../safetensors/read-header.js';
 
 export type FolderFiles = Map<string, Buffer>;
 
-export interface TestFolder {
+interface TestFolder {
   /** `config.json`; `TINY_CONFIG` by default. */
   config?: Record<string, unknown>;
   dtype?: 'F32' | 'BF16' | 'F16';

@@ -33,7 +33,7 @@ export function unitsAt(text: string, at: number): number {
  * Characters that represent bytes in byte-level vocabularies: printable Latin-1 unchanged, the others from
  * U+0100 on.
  */
-export const BYTE_CHARACTERS: readonly string[] = byteCharacters();
+const BYTE_CHARACTERS: readonly string[] = byteCharacters();
 export const BYTE_OF_CHARACTER: ReadonlyMap<string, number> = new Map(
   BYTE_CHARACTERS.map((character, byte) => [character, byte]),
 );

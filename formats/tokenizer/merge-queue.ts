@@ -1,4 +1,4 @@
-export interface Merge {
+interface Merge {
   rank: number;
   /** Position of the left symbol of a pair. */
   place: number;

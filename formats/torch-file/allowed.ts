@@ -13,7 +13,7 @@ import {
 } from './values.js';
 
 /** Creates the refusal; the message continues "its pickle". */
-export type Refuse = (problem: string) => Error;
+type Refuse = (problem: string) => Error;
 
 /** Interpretation of a call; undefined for invalid arguments. */
 type Call = (args: readonly TorchValue[], refuse: Refuse) => TorchValue | undefined;

@@ -4,7 +4,7 @@ import { type TorchDtype, TorchTensor, type TorchValue } from './values.js';
 import { type NewEntry, zipArchive } from './zip-write.js';
 
 /** Elements of a tensor in pieces, little-endian and row-major. */
-export type TensorContent = () => AsyncIterable<Uint8Array>;
+type TensorContent = () => AsyncIterable<Uint8Array>;
 
 /** Default folder name of `torch.save`; any name is valid. */
 const FOLDER = 'archive';

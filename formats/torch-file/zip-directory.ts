@@ -33,7 +33,7 @@ export interface ZipEntry {
   descriptor: boolean;
 }
 
-export interface ZipDirectory {
+interface ZipDirectory {
   /** In the order of the file. */
   entries: ZipEntry[];
   /** End of the entries and begin of the directory. */

@@ -20,7 +20,7 @@ import { Source } from './settings.js';
 import { walk } from './walk.js';
 import { translateZero } from './zero.js';
 
-export interface Imported {
+interface Imported {
   /** The document without `deepspeed_config`, whose values are in its own fields. */
   spec: JobSpec;
   errors: FieldError[];

@@ -7,7 +7,7 @@ import { AUTO, ignored, isObject, type Key, type Keys, type ValueType } from './
 /** Values of a configuration by path, such as `fp16.enabled`, without absent and null ones. */
 export type Readings = Map<string, unknown>;
 
-export interface Walked {
+interface Walked {
   readings: Readings;
   errors: FieldError[];
   /** Warnings of keys without effect. */

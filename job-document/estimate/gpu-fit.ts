@@ -51,13 +51,13 @@ export function gpuMisfit(spec: ResolvedJobSpec, memories: readonly number[]): G
 }
 
 /** Host with GPUs. */
-export interface GpuHost {
+interface GpuHost {
   /** Ranks that it can run at once. */
   slots: number;
   memory_bytes: number;
 }
 
-export interface HostMisfit {
+interface HostMisfit {
   /** Number of ranks with the least memory per host. */
   world_size: number;
   /** Bytes of each of these ranks in host memory. */

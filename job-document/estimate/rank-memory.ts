@@ -14,7 +14,7 @@ export type RankMemory = ZeroMemory &
     host: number;
   };
 
-export interface WorldEstimate {
+interface WorldEstimate {
   world_size: number;
   /**
    * Bytes of the rank that needs the most. Ranks differ by a block of 4096 elements at most, in each bucket

@@ -19,7 +19,7 @@ import { readCommon } from './harmless.js';
 import { ConfigReader, type FieldFact } from './reader.js';
 import { checkShapes } from './shape-rules.js';
 
-export interface ImportedConfig {
+interface ImportedConfig {
   /** Null when a field could not be read; with other errors, the configuration of the readable fields. */
   config: ResolvedModelConfig | null;
   /** All bad fields; pointers begin at the configuration. */

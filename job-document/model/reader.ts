@@ -22,7 +22,7 @@ interface Options<T> {
   fallbackText?: string;
 }
 
-export interface Range {
+interface Range {
   min?: number;
   max?: number;
   /** Exclusive bounds. */

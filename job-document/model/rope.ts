@@ -3,7 +3,7 @@ import type { RopeScaling } from '../../contracts/index.js';
 import type { RopeScalingParams } from './architecture.js';
 import type { ConfigReader } from './reader.js';
 
-export interface RopeConfig {
+interface RopeConfig {
   rope_theta: number;
   rope_scaling: RopeScaling | null;
 }

@@ -7,7 +7,7 @@ import type { InitSource } from './init/source.js';
 
 const AT = '/model/config';
 
-export interface ReadConfig {
+interface ReadConfig {
   /** Null when it could not be read. */
   config: ResolvedModelConfig | null;
   /** Errors of the configuration itself. */

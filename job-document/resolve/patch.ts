@@ -7,7 +7,7 @@ import { checkOverrides } from './steps/loss-scale.js';
 /** Limit of the contract for a whole document. */
 const MAX_LABELS = 64;
 
-export interface PatchedSpec {
+interface PatchedSpec {
   spec: ResolvedJobSpec;
   /** Ranks that the job should run on from now on. */
   requested_ranks: number;
@@ -17,7 +17,7 @@ export interface PatchedSpec {
 }
 
 /** State of the job when its document is changed. */
-export interface PatchedAt {
+interface PatchedAt {
   /** Ranks requested so far; kept as far as the new range allows. */
   requested_ranks: number;
   steps_done: number;

@@ -1,5 +1,5 @@
 /** Published configuration with all of its fields, and the expected result. */
-export interface Published {
+interface Published {
   /** `owner/repository@commit path`: the GitHub file that it was read from. */
   source: string;
   config: Record<string, unknown>;

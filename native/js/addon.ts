@@ -38,7 +38,7 @@ export interface CudaDevice {
 export type HalfDtype = 'bf16' | 'fp16';
 
 /** The addon's exports, name by name as in native/binding/addon.cc. Only native/js sees these raw shapes. */
-export interface Addon {
+interface Addon {
   paramTable(model: object): RawParamInfo[];
   stateNames(optimizer: object): StateName[];
   fingerprint(device: DeviceKind, cpuIsa: string): string;
@@ -103,7 +103,7 @@ export interface RawSlice {
   byte_offset: number;
 }
 
-export interface RawSnapshot extends TrainingPosition {
+interface RawSnapshot extends TrainingPosition {
   slot: number;
   digest_part: string;
   buffer: ArrayBuffer;
@@ -133,7 +133,7 @@ export interface RawTrainer {
   close(): Promise<void>;
 }
 
-export interface LikelyToken {
+interface LikelyToken {
   token: number;
   /** Natural logarithm of its probability under the model, before temperature and other restrictions. */
   logprob: number;

@@ -4,7 +4,6 @@ export type {
   EvalResult,
   Gpu,
   KernelTimes,
-  LikelyToken,
   StepResult,
   ZeroMemory,
 } from './addon.js';
@@ -32,7 +31,6 @@ export {
   watchGpu,
 } from './info.js';
 export {
-  type GemmShape,
   kernelNames,
   measureBandwidth,
   measureGemm,

@@ -5,7 +5,7 @@ import { cpuIsa } from './info.js';
 import type { ModelConfig } from './model-config.js';
 import type { OptimizerConfig } from './trainer-config.js';
 
-export interface GemmShape {
+interface GemmShape {
   m: number;
   n: number;
   k: number;

@@ -1,5 +1,5 @@
 /** Scaling of rotary frequencies; each type reads its own fields. */
-export interface RopeScalingConfig {
+interface RopeScalingConfig {
   type: 'none' | 'linear' | 'llama3' | 'yarn';
   factor: number;
   /** `llama3`. */

@@ -4,7 +4,7 @@ import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
 /** A text of real documentation, deterministic for the same installed packages. */
-export interface Corpus {
+interface Corpus {
   text: Buffer;
   num_files: number;
 }

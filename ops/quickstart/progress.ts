@@ -4,7 +4,7 @@ import type { Job } from '../../contracts/index.js';
 const PLAIN_STEPS_PERCENT = 10;
 
 /** Shows the progress of a job. */
-export interface JobProgressView {
+interface JobProgressView {
   update(job: Job): void;
   /** Ends the display. Idempotent. */
   close(): void;

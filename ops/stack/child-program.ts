@@ -2,11 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
 /** Message of a program that is ready. */
-export interface ReadyMessage {
+interface ReadyMessage {
   kind: 'ready';
 }
 
-export interface ChildProgramOptions {
+interface ChildProgramOptions {
   /** Name for messages: `api`, `worker`. */
   name: string;
   /** Absolute path of a compiled module. */

@@ -9,7 +9,7 @@ export interface Part {
   stop(): Promise<void>;
 }
 
-export interface KeepAliveOptions {
+interface KeepAliveOptions {
   /** Backoff before the first restart; doubles with each consecutive one. */
   min_delay_ms?: number;
   max_delay_ms?: number;

@@ -12,7 +12,7 @@ import { ChildProgram } from './child-program.js';
 import { keepAlive } from './keep-alive.js';
 import { type StackParts, UsageError } from './options.js';
 
-export interface StackOptions {
+interface StackOptions {
   config: Config;
   parts: StackParts;
   log: Logger;

@@ -4,10 +4,10 @@ import { objectStoreUrl } from '../../platform/config/stores.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startEmbeddedRedis } from '../../platform/redis/embedded.js';
-import { type JobStorePort, openJobStore } from '../../state/index.js';
+import { type JobStore, openJobStore } from '../../state/index.js';
 
-export interface Stores {
-  store: JobStorePort;
+interface Stores {
+  store: JobStore;
   objects: ObjectStore;
 }
 

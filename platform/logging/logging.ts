@@ -27,7 +27,7 @@ const REDACTED_PATHS = [
   ...SECRET_FIELDS.map((field) => `*.*.${field}`),
 ];
 
-export interface LoggerOptions {
+interface LoggerOptions {
   level: LogLevel;
   /** Program that writes: `api`, `agent`, `rank`, … */
   name: string;

@@ -6,7 +6,7 @@ import type { ObjectStore } from './common/port.js';
 import { FileStore } from './file/store.js';
 import { s3Server } from './s3/server.js';
 
-export interface OpenObjectStoreOptions {
+interface OpenObjectStoreOptions {
   /** Endpoint of an S3-compatible server (`ZEROFLEET_S3_ENDPOINT`); ignored for directories. */
   s3Endpoint?: string | null;
   /** Creates a missing directory; ignored for S3. */

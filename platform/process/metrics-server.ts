@@ -3,14 +3,14 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ZerofleetError } from '../../contracts/index.js';
 
-export interface MetricsServer {
+interface MetricsServer {
   /** `http://host:port` */
   readonly url: string;
   /** Idempotent. */
   close(): Promise<void>;
 }
 
-export interface MetricsServerOptions {
+interface MetricsServerOptions {
   host: string;
   /** 0 picks a free port. */
   port: number;

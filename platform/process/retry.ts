@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
 
-export interface RetryOptions {
+interface RetryOptions {
   /** Returns whether an error is transient; other errors are thrown at once. */
   retryable(error: unknown): boolean;
   /** Ends the waiting; the last error is thrown. */

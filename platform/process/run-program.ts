@@ -2,11 +2,11 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { type Config, loadConfig } from '../config/config.js';
 import { createLogger, type Logger } from '../logging/logging.js';
 
-export interface Running {
+interface Running {
   close(): Promise<void>;
 }
 
-export interface ProgramInput {
+interface ProgramInput {
   config: Config;
   log: Logger;
 }

@@ -14,7 +14,7 @@ import { Sentinels } from './sentinels.js';
  * - `subscriber`: reconnects for ever, its owner renews the subscriptions;
  * - `queue`: as BullMQ needs it, commands wait until Redis is available.
  */
-export type RedisPurpose = 'commands' | 'subscriber' | 'queue';
+type RedisPurpose = 'commands' | 'subscriber' | 'queue';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const COMMAND_TIMEOUT_MS = 5_000;

@@ -20,7 +20,7 @@ const STOP_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
 const OWNER_FILE = 'owner.json';
 
-export interface EmbeddedRedisOptions {
+interface EmbeddedRedisOptions {
   /** Directory of its files; created if missing. One server at a time may use it. */
   dir: string;
   /**

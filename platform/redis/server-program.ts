@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 import { ZerofleetError } from '../../contracts/index.js';
 
 /** Program that acts as a Redis server when it is called with the name `argv0`. */
-export interface ServerProgram {
+interface ServerProgram {
   path: string;
   argv0: string;
 }

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** `up`: from the client to the server, `down`: back. */
-export type CutDirection = 'up' | 'down';
+type CutDirection = 'up' | 'down';
 
-export interface CutProxy {
+interface CutProxy {
   /** `http://127.0.0.1:PORT` */
   readonly endpoint: string;
   /**

@@ -4,7 +4,7 @@ import type { ByteRange, ObjectStore } from '../object-store/common/port.js';
 import { CREATE_ONLY_MAX_BYTES } from '../object-store/index.js';
 import { collect, cut, digest, names, pattern, pieces, rejectsWith } from './object-store-checks.js';
 
-export interface ConformanceSubject {
+interface ConformanceSubject {
   /** Opens an empty store. */
   open(): Promise<ObjectStore>;
   /** Length that the implementation does not store in one piece. */

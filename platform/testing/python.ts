@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 
 /** Python for tests that compare with other programs: ZEROFLEET_TEST_PYTHON, or the one on the PATH. */
-export interface TestPython {
+interface TestPython {
   program: string;
   /** Reason why it cannot be used; null when it has all packages. */
   missing: string | null;

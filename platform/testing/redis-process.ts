@@ -8,7 +8,7 @@ import { findRedisServer } from '../redis/server-program.js';
 import { freePort } from './free-port.js';
 
 /** Settings whose names occur once; a list has several values of one name. */
-export type RedisSettings = Readonly<Record<string, string | number | readonly string[]>>;
+type RedisSettings = Readonly<Record<string, string | number | readonly string[]>>;
 
 /** Acknowledged writes survive a kill: the kernel has them. */
 const SERVER: RedisSettings = {

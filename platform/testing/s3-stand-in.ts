@@ -15,7 +15,7 @@ import { crc32 } from '@node-rs/crc32';
  */
 export type Fate = 'served' | 'cut' | 'mute';
 
-export interface StandInServer {
+interface StandInServer {
   /** `http://127.0.0.1:PORT` */
   readonly endpoint: string;
   close(): void;

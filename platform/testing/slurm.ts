@@ -31,7 +31,7 @@ for round in 1 2; do
   done
 done`;
 
-export interface SlurmOptions {
+interface SlurmOptions {
   /** Number of nodes, named n1, n2, …, of four processors each. */
   nodes: number;
   /** Time that preempted jobs of the partition `main` have to end. */

@@ -14,7 +14,7 @@ interface Statement {
   Condition?: { StringLike: { 's3:prefix': string[] } };
 }
 
-export interface StandInSession {
+interface StandInSession {
   role: string;
   name: string;
   seconds: number;
@@ -24,7 +24,7 @@ export interface StandInSession {
   expires_at: number;
 }
 
-export type StsMood = 'well' | 'throttling' | 'refusing' | 'away';
+type StsMood = 'well' | 'throttling' | 'refusing' | 'away';
 
 export class StsStandIn {
   /** By access key id, in order of creation. */

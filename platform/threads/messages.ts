@@ -15,7 +15,7 @@ export type FromThread =
   | { kind: 'error'; error: SentError };
 
 /** Serialized error. */
-export interface SentError {
+interface SentError {
   code: string | null;
   message: string;
   fields: readonly FieldError[];

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { type FromThread, ownBuffers, receivedError, sentError, type ToThread } from './messages.js';
 import type { ReadBytes } from './serve-tasks.js';
 
-export type Limit = 'memory' | 'time';
+type Limit = 'memory' | 'time';
 
 export interface ThreadOptions {
   /** Main module of the threads, which calls serveTasks(): a path, or a URL. */

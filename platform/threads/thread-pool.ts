@@ -9,7 +9,7 @@ export interface ThreadPoolOptions extends ThreadOptions {
   threads: number;
 }
 
-export interface TaskOptions<I> {
+interface TaskOptions<I> {
   /** Owners take turns; one of them can use all threads but one. */
   owner?: string;
   /** Reads bytes for the task. */

@@ -6,7 +6,7 @@ import { place } from '../place.js';
 import type { Decision, Placement, RunningJob, SchedulerWorker, WaitingJob } from '../types.js';
 import { NOW, snapshotOf } from './pool.js';
 
-export interface WorldJob extends WaitingJob {
+interface WorldJob extends WaitingJob {
   /** Run time, independent of the number of ranks. */
   runs_ms: number;
 }

@@ -1,20 +1,35 @@
-import type { AuditEntry } from '../../contracts/index.js';
+import type { AuditEntry, Page } from '../../contracts/index.js';
 import { indexKey, redisCall, type StoreContext } from '../core/context.js';
 import { pageLimit } from '../core/listing.js';
-import type { AuditFilter, AuditLog } from './audit-port.js';
+import type { PageRequest } from '../core/paging.js';
+
+interface AuditFilter extends PageRequest {
+  principal_id?: string;
+  operation?: string;
+  resource?: string;
+  /** RFC 3339, inclusive lower bound. */
+  since?: string;
+  /** RFC 3339, inclusive upper bound. */
+  until?: string;
+}
 
 /** Approximate number of entries kept per project. */
-export const AUDIT_KEPT = 100_000;
-export const AUDIT_KEPT_DAYS = 400;
+const AUDIT_KEPT = 100_000;
+const AUDIT_KEPT_DAYS = 400;
 
 const DAY_MS = 86_400_000;
 /** Entries read per command, and per page, while filtering. */
 const SCAN_BATCH = 1000;
 const SCAN_MOST = 10_000;
 
-export function auditLog(context: StoreContext): AuditLog {
+/** The audit log: each change and its author. Kept in Redis only. */
+export function auditLog(context: StoreContext) {
   return {
-    async appendAudit(project, entry) {
+    /**
+     * Appends an entry, which is durable when the call resolves. Not deduplicated: a repeated call appends
+     * again.
+     */
+    async appendAudit(project: string, entry: Omit<AuditEntry, 'id'>): Promise<void> {
       await context.commands.run('append_audit', {
         project,
         entry: JSON.stringify(entry),
@@ -23,7 +38,11 @@ export function auditLog(context: StoreContext): AuditLog {
       });
     },
 
-    async listAudit(project, filter = {}) {
+    /**
+     * Lists entries, newest first. A call scans a bounded part of the log: a page may have fewer entries than
+     * requested and still have a next page.
+     */
+    async listAudit(project: string, filter: AuditFilter = {}): Promise<Page<AuditEntry>> {
       const limit = pageLimit(filter.limit);
       const data: AuditEntry[] = [];
       let before = filter.after === undefined ? newestOf(filter) : `(${filter.after}`;

@@ -1,9 +1,26 @@
-import type { ApiKey } from '../../contracts/index.js';
+import type { ApiKey, Scope, Share, User } from '../../contracts/index.js';
 import type { CommandReply } from '../core/command-runner.js';
 import type { StoreContext } from '../core/context.js';
 import type { CommandName } from '../core/library.js';
 import { LookUpCache } from './look-up-cache.js';
-import type { Principal } from './principals-port.js';
+
+/** Who sends a request: an API key, a share, or a user. Exactly one of `api_key`, `share` and `user` is not null. */
+export interface Principal {
+  id: string;
+  /** Name in the audit log. */
+  name: string;
+  project: string;
+  scopes: readonly Scope[];
+  /** Null: the limit of the server. */
+  requests_per_minute: number | null;
+  /** RFC 3339. */
+  expires_at: string | null;
+  api_key: ApiKey | null;
+  /** A share reads its job only. */
+  share: Share | null;
+  /** A user of the OpenID provider, whose rights are those of the last sign-in. */
+  user: User | null;
+}
 
 /** A session without its principal. */
 export interface SessionRecord {

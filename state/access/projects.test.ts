@@ -4,8 +4,7 @@ import { ulid } from 'ulid';
 import type { Job, JobSpec, ProjectQuota } from '../../contracts/index.js';
 import { testModel } from '../../formats/testing/models.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
 import { claimAllocated } from '../testing/pools.js';
 import { testWorker } from '../testing/workers.js';
@@ -20,14 +19,14 @@ const ranks = (preferred: number): Partial<JobSpec> => ({
   resources: { ranks: { min: 1, preferred, max: 4 } },
 });
 
-async function freshStore(t: Test, quota: Partial<ProjectQuota> = {}): Promise<JobStorePort> {
+async function freshStore(t: Test, quota: Partial<ProjectQuota> = {}): Promise<JobStore> {
   const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
   t.teardown(() => store.close());
   await store.putQuota(project, { ...NO_LIMITS, ...quota });
   return store;
 }
 
-const use = (store: JobStorePort) => store.getUse(project);
+const use = (store: JobStore) => store.getUse(project);
 const checkpoint = (job: Job, step: number, bytes = 100) => ({
   id: `ckpt_${ulid()}`,
   job_id: job.id,

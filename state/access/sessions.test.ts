@@ -1,11 +1,12 @@
 /** Browser sessions and the codes that begin them. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { openStores } from '../testing/stores.js';
-import { SESSION_MS, SIGN_IN_CODE_MS } from './sessions-port.js';
+import { SESSION_MS, SIGN_IN_CODE_MS } from './sessions.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());

@@ -1,19 +1,27 @@
 import type { Share } from '../../contracts/index.js';
 import { newUlid } from '../../platform/random.js';
 import { nowText, redisCall, type StoreContext } from '../core/context.js';
-import type { LookUps } from './look-ups.js';
-import type { Principal } from './principals-port.js';
+import type { LookUps, Principal } from './look-ups.js';
 import { hashOf } from './secret-hash.js';
-import type { Shares } from './shares-port.js';
+
+/** Begin of the token of a share. */
+export const SHARE_TOKEN = 'zf_share_';
+
+interface ShareInput {
+  job_id: string;
+  description: string;
+  life_ms: number;
+}
 
 const MAX_SHARES = 50;
 
-export interface ShareLookUps {
-  findShare(token: string): Promise<Principal | null>;
-  getShare(shareId: string): Promise<Principal | null>;
-}
+/**
+ * Shares: tokens that read one job until they expire. Only the SHA-256 of a token is stored, in Redis only. A
+ * share ends with its job; its browser sessions end with it.
+ */
+export type Shares = ReturnType<typeof shares>;
 
-export function shares(context: StoreContext, lookUps: LookUps): Shares & ShareLookUps {
+export function shares(context: StoreContext, lookUps: LookUps) {
   const { redis, prefix } = context;
 
   async function read(id: string): Promise<Principal | null> {
@@ -21,7 +29,8 @@ export function shares(context: StoreContext, lookUps: LookUps): Shares & ShareL
   }
 
   return {
-    async createShare(token, { job_id, description, life_ms }) {
+    /** @throws `job_not_found`, `too_many_shares` */
+    async createShare(token: string, { job_id, description, life_ms }: ShareInput): Promise<Share> {
       const id = `shr_${newUlid()}`;
       const created_at = nowText();
       const call = { share_id: id, hash: hashOf(token), job_id, description, created_at, life_ms };
@@ -29,18 +38,21 @@ export function shares(context: StoreContext, lookUps: LookUps): Shares & ShareL
       return { id, job_id, description, created_at, expires_at: timeText(ends_at) };
     },
 
-    async listShares(jobId) {
+    /** Returns the shares of a job that have not ended, newest first. */
+    async listShares(jobId: string): Promise<Share[]> {
       const ids = await redisCall(redis.zrange(`${prefix}:job:${jobId}:shares`, '0', '-1'));
       const found = await Promise.all(ids.sort().reverse().map(read));
       return found.flatMap((principal) => principal?.share ?? []);
     },
 
-    async revokeShare(job_id, share_id) {
+    /** Ends a share with its sessions. Returns false when the job has no such share. */
+    async revokeShare(job_id: string, share_id: string): Promise<boolean> {
       const [revoked] = await lookUps.change('revoke_share', { job_id, share_id });
       return revoked === '1';
     },
 
-    findShare(token) {
+    /** Returns null when the token is unknown, or the share has ended. */
+    findShare(token: string): Promise<Principal | null> {
       const hash = hashOf(token);
       lookUps.watch();
       return lookUps.shares.find(hash, async () => {
@@ -49,7 +61,8 @@ export function shares(context: StoreContext, lookUps: LookUps): Shares & ShareL
       });
     },
 
-    getShare: (shareId) => lookUps.shares.find(shareId, () => read(shareId)),
+    getShare: (shareId: string): Promise<Principal | null> =>
+      lookUps.shares.find(shareId, () => read(shareId)),
   };
 }
 

@@ -1,9 +1,10 @@
 /** Users of an OpenID provider, and their sessions. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { openStores } from '../testing/stores.js';
-import type { UserInput } from './users-port.js';
+import type { UserInput } from './users.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());

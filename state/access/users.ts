@@ -1,18 +1,25 @@
 import { createHash } from 'node:crypto';
-import type { SignedInUser } from '../../contracts/index.js';
+import type { Scope, SignedInUser } from '../../contracts/index.js';
 import { indexKey, redisCall, type StoreContext, serverTime } from '../core/context.js';
-import type { LookUps } from './look-ups.js';
-import type { Principal } from './principals-port.js';
-import type { UserInput, Users } from './users-port.js';
+import type { LookUps, Principal } from './look-ups.js';
+
+/** A user as the OpenID provider describes them, and their rights. */
+export interface UserInput {
+  issuer: string;
+  subject: string;
+  name: string;
+  email: string | null;
+  project: string;
+  scopes: readonly Scope[];
+}
 
 /** The alphabet of ids. */
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-export interface UserLookUps {
-  getUser(userId: string): Promise<Principal | null>;
-}
+/** Users of an OpenID provider, in Redis only, until the end of their last sign-in. */
+export type Users = ReturnType<typeof users>;
 
-export function users(context: StoreContext, lookUps: LookUps): Users & UserLookUps {
+export function users(context: StoreContext, lookUps: LookUps) {
   const { redis, prefix } = context;
 
   async function read(id: string): Promise<Principal | null> {
@@ -21,7 +28,8 @@ export function users(context: StoreContext, lookUps: LookUps): Users & UserLook
   }
 
   return {
-    async putUser(input, lifeMs) {
+    /** Records a user who has signed in. Rights of an earlier sign-in are replaced, also for its sessions. */
+    async putUser(input: UserInput, lifeMs: number): Promise<Principal> {
       const principal = principalOf(input, await serverTime(context), lifeMs);
       const { id: user_id, project } = principal;
       const call = { user_id, project, document: JSON.stringify(principal), life_ms: lifeMs };
@@ -29,7 +37,8 @@ export function users(context: StoreContext, lookUps: LookUps): Users & UserLook
       return principal;
     },
 
-    async listUsers(project) {
+    /** Returns the users of a project whose sign-in has not ended, the newest sign-in first. */
+    async listUsers(project: string): Promise<SignedInUser[]> {
       const now = await serverTime(context);
       const ids = await redisCall(
         redis.zrange(indexKey(context, project, 'user-ids'), now, '+inf', 'BYSCORE'),
@@ -45,7 +54,8 @@ export function users(context: StoreContext, lookUps: LookUps): Users & UserLook
       return users.flat().sort((a, b) => b.user.signed_in_at.localeCompare(a.user.signed_in_at));
     },
 
-    getUser: (userId) => lookUps.users.find(userId, () => read(userId)),
+    /** Returns null when the user is unknown, or the sign-in has ended. */
+    getUser: (userId: string): Promise<Principal | null> => lookUps.users.find(userId, () => read(userId)),
   };
 }
 

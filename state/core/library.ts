@@ -111,7 +111,7 @@ const SHARED = [
 /** Start of the names of all versions of the library. */
 export const FAMILY = 'zerofleet_';
 
-export interface CommandLibrary {
+interface CommandLibrary {
   /** The function of a command is `<name>_<command>`. */
   name: string;
   text: string;

@@ -5,8 +5,7 @@ import type { Execution } from '../../contracts/execution.js';
 import { type Job, type JobSpec, REDIS_PREFIX } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
 import { claimAllocated } from '../testing/pools.js';
 import { testWorker } from '../testing/workers.js';
@@ -17,7 +16,7 @@ const MINUTE_MS = 60_000;
 const MINUTES_59_MS = 59 * MINUTE_MS;
 
 interface Opened {
-  store: JobStorePort;
+  store: JobStore;
   /** Used to move times in Redis into the past instead of waiting. */
   redis: Redis;
 }
@@ -38,25 +37,25 @@ async function open(t: { teardown(end: () => Promise<void>): void }): Promise<Op
 /** Price at which any usage is measurable. */
 const PRICE = 3600;
 
-async function claim(store: JobStorePort, job: Job): Promise<Execution> {
+async function claim(store: JobStore, job: Job): Promise<Execution> {
   const claim = await claimAllocated(store, job, LEASE_MS, { price_per_rank_hour: PRICE });
   if (!claim) throw new Error('it waits');
   return claim.execution;
 }
 
 /** Renews the lease until the job is asked to stop. */
-async function untilAsked(store: JobStorePort, id: string, execution: Execution): Promise<Job> {
+async function untilAsked(store: JobStore, id: string, execution: Execution): Promise<Job> {
   while ((await store.renewLease(id, execution, LEASE_MS)).desired === 'run') await sleep(5);
   return current(store, id);
 }
 
-async function current(store: JobStorePort, id: string): Promise<Job> {
+async function current(store: JobStore, id: string): Promise<Job> {
   const job = await store.getJob(id);
   if (!job) throw new Error('it is gone');
   return job;
 }
 
-const create = (store: JobStorePort, limits: JobSpec['limits']) =>
+const create = (store: JobStore, limits: JobSpec['limits']) =>
   createTestJob(store, { ...(limits && { limits }), resources: { ranks: { min: 1, max: 2, preferred: 2 } } });
 
 t.test('slots cost by the server clock, while the lease is valid', async (t) => {

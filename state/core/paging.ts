@@ -5,7 +5,7 @@ export interface PageRequest {
 }
 
 /** A page of one project's records; 'default' when none is named. */
-export interface ProjectPageRequest extends PageRequest {
+interface ProjectPageRequest extends PageRequest {
   project?: string;
 }
 

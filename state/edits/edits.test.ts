@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Checkpoint, Job } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStore } from '../job-store.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { openStores } from '../testing/stores.js';
@@ -24,9 +24,7 @@ const checkpointAt = (job_id: string, step: number): Checkpoint => ({
 });
 
 /** A job with checkpoints at steps 1 and 2, held by a worker at epoch 1. */
-async function trained(
-  t: Test,
-): Promise<{ store: JobStorePort; job: Job; old: Checkpoint; newest: Checkpoint }> {
+async function trained(t: Test): Promise<{ store: JobStore; job: Job; old: Checkpoint; newest: Checkpoint }> {
   const store = noteExecutions(await openStores(t, server.url).open());
   const job = await createTestJob(store);
   await store.claimAttempt(job.id, 1, 'w', 60_000);

@@ -1,4 +1,5 @@
 /** Integrations that are due, and the claims of servers on them. */
+
 import { Redis } from 'ioredis';
 import t from 'tap';
 import type { Integration } from '../../contracts/index.js';
@@ -6,7 +7,7 @@ import { startTestRedis } from '../../platform/testing/redis.js';
 import { until } from '../../platform/testing/waiting.js';
 import { openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
-import type { ClaimedForward, ClaimTerms } from './forwards-port.js';
+import type { ClaimedForward, ClaimTerms } from './forwards.js';
 
 const server = await startTestRedis();
 const store = await openJobStore({ url: server.url });

@@ -1,6 +1,44 @@
 import { randomPiece } from '../../platform/random.js';
 import { nowText, type StoreContext } from '../core/context.js';
-import type { Forwards } from './forwards-port.js';
+import type { EventInput } from '../jobs/execution.js';
+
+/** An integration of a job by its place in the document. */
+interface ForwardRef {
+  job_id: string;
+  index: number;
+}
+
+export interface ClaimedForward extends ForwardRef {
+  /** Identifies the claim. */
+  token: string;
+  /** Last number of the job's stream at the time of the claim. */
+  seq: number;
+  /** As the last claim has saved it; null for the first one. */
+  state: unknown;
+  /** The process of the last claim died, or was slower than its lease: what it did last is unknown. */
+  interrupted: boolean;
+}
+
+export interface ClaimTerms {
+  limit: number;
+  /** Time after which the claim expires if it is not renewed. */
+  lease_ms: number;
+  /** Interval at which the stream of a job without news is looked at. */
+  idle_ms: number;
+}
+
+export type ForwardEvent = Required<Pick<EventInput, 'type' | 'data'>>;
+
+export interface ForwardSave {
+  state: object;
+  /**
+   * `lease_ms` renews the claim. The others end it: until the time `due_ms` passes, at the latest `idle_ms` after the stream is longer than
+   * `seq` if that is given, or, with `beat_ms`, after this time without news; or for good.
+   */
+  next: { lease_ms: number } | { due_ms: number; seq?: number; beat_ms?: number } | 'done';
+  /** Is written to the job's stream. */
+  event?: ForwardEvent;
+}
 
 /** Integrations that one claim looks at: it bounds the run time of the command. */
 const LOOK = 200;
@@ -8,9 +46,19 @@ const TOKEN_BYTES = 8;
 
 type RawClaim = [job_id: string, index: string, seq: string, state: string, interrupted: string];
 
-export function forwards({ commands }: Pick<StoreContext, 'commands'>): Forwards {
+/**
+ * Forwarding to experiment trackers: which integrations of jobs are due, and how far each is.
+ *
+ * At most one process has the claim of an integration. A claim that is neither renewed nor ended expires, and
+ * the next one is told that it was interrupted. The creation of a job makes its integrations due, and so does
+ * a retry.
+ *
+ * Excluded: what the state means, and forwarding itself (api/integrations).
+ */
+export function forwards({ commands }: Pick<StoreContext, 'commands'>) {
   return {
-    async claimForwards(terms) {
+    /** Claims integrations that are due. */
+    async claimForwards(terms: ClaimTerms): Promise<ClaimedForward[]> {
       const token = randomPiece(TOKEN_BYTES).toString('hex');
       const claimed = (await commands.run('claim_forwards', { ...terms, look: LOOK, token })) as RawClaim[];
       return claimed.map(([job_id, index, seq, state, interrupted]) => ({
@@ -23,7 +71,13 @@ export function forwards({ commands }: Pick<StoreContext, 'commands'>): Forwards
       }));
     },
 
-    async saveForward({ job_id, index, token }, { state, next, event }) {
+    /**
+     * Returns false when the claim has expired and another one began, or the job is gone: nothing is saved.
+     */
+    async saveForward(
+      { job_id, index, token }: Pick<ClaimedForward, 'job_id' | 'index' | 'token'>,
+      { state, next, event }: ForwardSave,
+    ): Promise<boolean> {
       const [saved] = await commands.run('save_forward', {
         job_id,
         index,

@@ -6,8 +6,7 @@ import t from 'tap';
 import { documentHash } from '../../platform/canonical-json.js';
 import { notedCommands, RECORD, refused } from '../testing/noted-commands.js';
 import { jobAttempts } from './attempts.js';
-import type { Control } from './attempts-port.js';
-import { controlOf } from './control.js';
+import { type Control, controlOf } from './control.js';
 
 const PLACES = JSON.stringify([
   { worker_id: 'a', slots: 3 },

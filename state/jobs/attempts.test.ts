@@ -1,21 +1,21 @@
 /** Leases, epochs, fencing, and a worker's changes of the state. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { JobFailure } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { testCheckpoint, workerWrites } from '../testing/worker-writes.js';
-import type { ClaimResult } from './attempts-port.js';
+import type { ClaimResult } from './attempts.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-async function freshStore(t: Test): Promise<JobStorePort> {
+async function freshStore(t: Test): Promise<JobStore> {
   const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   return store;

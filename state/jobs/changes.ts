@@ -1,14 +1,46 @@
-import type { Attempt, Generation, Page } from '../../contracts/index.js';
+import type { Attempt, Generation, Job, Page, ResolvedJobSpec } from '../../contracts/index.js';
 import { jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
 import { limitFields } from '../core/limits.js';
 import { pageLimit } from '../core/listing.js';
 import type { PageRequest } from '../core/paging.js';
-import type { DeletedCheckpoint, DeletedJob, JobChanges, JobUpdate } from './changes-port.js';
 import { HOLD_MS } from './holds.js';
 import { jobIndexes } from './job-list.js';
 import { demandFields, gpuFields, jobOf, overridesField, type RecordReply } from './record.js';
 
-export function jobChanges(context: StoreContext): JobChanges {
+export interface JobUpdate {
+  /** The job as it was read; the update is refused when the job has changed since. */
+  before: Job;
+  spec: ResolvedJobSpec;
+  requested_ranks: number;
+  /** Names of the changed parts of the document. */
+  changed: readonly string[];
+}
+
+/** A deleted job whose objects may still exist. */
+export interface DeletedJob {
+  id: string;
+  project: string;
+  /** True when its checkpoints and exports are removed as well. */
+  artifacts: boolean;
+}
+
+/** A deleted checkpoint whose objects may still exist. */
+export interface DeletedCheckpoint {
+  id: string;
+  job_id: string;
+  project: string;
+  prefix: string;
+}
+
+/** Precondition of a request: refused with `version_mismatch` unless the job's `state_version` is one of these. */
+export interface Condition {
+  if_versions?: readonly number[];
+}
+
+/** A user's changes to a job other than pause, resume and cancel: update, retry, list attempts, delete. */
+export type JobChanges = ReturnType<typeof jobChanges>;
+
+export function jobChanges(context: StoreContext) {
   const { commands, prefix, redis } = context;
   const jobs = `${prefix}:deleted-jobs`;
   const checkpoints = `${prefix}:deleted-checkpoints`;
@@ -18,7 +50,13 @@ export function jobChanges(context: StoreContext): JobChanges {
       ...(JSON.parse(text) as T),
     }));
   return {
-    async updateJob({ before, spec, requested_ranks, changed }: JobUpdate) {
+    /**
+     * Replaces the job's document. Only priority, labels, ranks, limits and overrides may differ, and steps
+     * that replace epochs with what follows from them.
+     * @throws `version_mismatch` when the job has changed since `before`; `job_final` for changes of anything
+     *   but labels
+     */
+    async updateJob({ before, spec, requested_ranks, changed }: JobUpdate): Promise<Job> {
       const { priority, ranks_min } = demandFields(spec);
       const reply = await commands.run('update_job', {
         job_id: before.id,
@@ -37,7 +75,12 @@ export function jobChanges(context: StoreContext): JobChanges {
       return jobOf(reply as RecordReply);
     },
 
-    async retryJob(jobId, condition = {}) {
+    /**
+     * Queues a failed job as its next attempt, with a fresh error budget.
+     * @throws `invalid_state` for a job in any other state (so a repeat after a lost reply is refused with
+     *   it); `dataset_not_found`, `model_not_found`, `checkpoint_not_found` when one of its inputs is gone
+     */
+    async retryJob(jobId: string, condition: Condition = {}): Promise<Job> {
       const reply = await commands.run('retry_job', {
         job_id: jobId,
         hold_ms: HOLD_MS,
@@ -47,21 +90,33 @@ export function jobChanges(context: StoreContext): JobChanges {
       return jobOf(reply as RecordReply);
     },
 
-    listAttempts: (jobId, page = {}) => listAttempts(context, jobId, page),
+    /** Lists attempts, newest first; `after` is an epoch. */
+    listAttempts: (jobId: string, page: PageRequest = {}): Promise<Page<Attempt>> =>
+      listAttempts(context, jobId, page),
 
-    async deleteJob(jobId, options) {
+    /**
+     * Deletes the record of a job that has ended. The caller removes its objects; until `forgetDeletedJob`,
+     * `listDeletedJobs` includes the job, so that another process removes them if the caller fails.
+     * @throws `invalid_state` for a job that has not ended; `checkpoint_held`; `checkpoint_pinned` with
+     *   `artifacts`
+     */
+    async deleteJob(jobId: string, options: { artifacts: boolean } & Condition): Promise<void> {
       await commands.run('delete_job', { job_id: jobId, ...options });
     },
 
-    listDeletedJobs: () => entriesOf<Omit<DeletedJob, 'id'>>(jobs),
+    listDeletedJobs: (): Promise<DeletedJob[]> => entriesOf<Omit<DeletedJob, 'id'>>(jobs),
 
-    async forgetDeletedJob(jobId) {
+    /** Idempotent. */
+    async forgetDeletedJob(jobId: string): Promise<void> {
       await redisCall(redis.hdel(jobs, jobId));
     },
 
-    listDeletedCheckpoints: () => entriesOf<Omit<DeletedCheckpoint, 'id'>>(checkpoints),
+    /** Lists deleted checkpoints whose objects may still exist, after `deleteCheckpoint`. */
+    listDeletedCheckpoints: (): Promise<DeletedCheckpoint[]> =>
+      entriesOf<Omit<DeletedCheckpoint, 'id'>>(checkpoints),
 
-    async forgetDeletedCheckpoint(checkpointId) {
+    /** Idempotent. */
+    async forgetDeletedCheckpoint(checkpointId: string): Promise<void> {
       await redisCall(redis.hdel(checkpoints, checkpointId));
     },
   };

@@ -1,7 +1,27 @@
 /** Control state of a job, from the fields of its record. */
 import type { JobState } from '../../contracts/index.js';
-import type { WorkerSlots } from '../pools/pools-port.js';
-import type { Control } from './attempts-port.js';
+import type { WorkerSlots } from '../pools/scheduling.js';
+
+/** State that the user wants; the worker that holds the job acts on it at the next step boundary. */
+export type Desired = 'run' | 'pause' | 'cancel';
+
+/** Control state of a job, small enough to read at every heartbeat. */
+export interface Control {
+  desired: Desired;
+  state: JobState;
+  /** Number of the newest checkpoint request that no checkpoint has answered; 0 for none. */
+  save_request: number;
+  /** Ranks that the job should run on when enough slots are free. */
+  requested_ranks: number;
+  /** `documentHash` of the overrides in the job's document. */
+  overrides: string;
+  /** Preemption request: ranks to shrink to for a waiting job; 0: release all. Null: no request. */
+  preemption_request: number | null;
+  /** Ranks that the job has slots for: more than its generation runs when the scheduler let it grow. */
+  held_ranks: number;
+  /** True if slots on other workers are reserved for its next generation. */
+  moves: boolean;
+}
 
 /** Fields for the control state, in the order of the reply of `renew_lease`. Some exist only after the first request. */
 export const CONTROL_FIELDS = [
@@ -15,7 +35,7 @@ export const CONTROL_FIELDS = [
   'move',
 ] as const;
 
-export type ControlFields = Partial<Record<(typeof CONTROL_FIELDS)[number], string | null>>;
+type ControlFields = Partial<Record<(typeof CONTROL_FIELDS)[number], string | null>>;
 
 /** Names the values of CONTROL_FIELDS. */
 export function controlFields(values: readonly (string | null | undefined)[]): ControlFields {

@@ -5,7 +5,7 @@ import { startTestRedis } from '../../platform/testing/redis.js';
 import { executionAt } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { TestPool } from '../testing/pools.js';
-import type { ReleaseOptions } from './attempts-port.js';
+import type { ReleaseOptions } from './attempts.js';
 
 const HOUR_MS = 3_600_000;
 const server = await startTestRedis();

@@ -1,8 +1,8 @@
 /** Arguments that a worker's writes pass to the scripts, and the handling of the replies. */
 import t from 'tap';
 import { JOB_STATES, type JobFailure } from '../../contracts/index.js';
-import { worldRendezvous } from '../pools/worlds.js';
-import type { WorldPlan } from '../pools/worlds-port.js';
+import { type WorldPlan, worldRendezvous } from '../pools/worlds.js';
+import { METRICS_PER_BLOCK } from '../streams/metric-blocks.js';
 import { AT, JOB, notedCommands, RECENT, RECORD } from '../testing/noted-commands.js';
 import { jobExecution, LOGS_KEPT, METRICS_KEPT } from './execution.js';
 import { finish, statesBefore } from './finish.js';
@@ -74,8 +74,9 @@ t.test('metrics, logs and events carry the execution and its epoch', async (t) =
       'report',
       {
         ...call,
-        metrics: [{ step: 1, text: `{"step":1,"at":"${AT}","epoch":3}` }],
+        metrics: [{ step: 1, text: `{"step":1,"at":"${AT}","epoch":3}`, values: {}, line_bytes: 4 }],
         keep: METRICS_KEPT,
+        block: METRICS_PER_BLOCK,
         at: 'now',
       },
     ],
@@ -87,6 +88,7 @@ t.test('metrics, logs and events carry the execution and its epoch', async (t) =
         progress: JSON.stringify(JOB.progress),
         batch: 5,
         keep: METRICS_KEPT,
+        block: METRICS_PER_BLOCK,
         at: 'now',
       },
     ],

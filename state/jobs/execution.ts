@@ -1,12 +1,48 @@
-import { epochOf } from '../../contracts/execution.js';
-import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
+import { type Execution, epochOf } from '../../contracts/execution.js';
+import {
+  type Checkpoint,
+  type FinalJobState,
+  isFinal,
+  type Job,
+  type JobLog,
+  type JobMetric,
+  type JobState,
+  type ReportedProgress,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { stepLine } from '../../formats/metric-files/step-lines.js';
 import { type NamedValue, valuesOf } from '../../formats/metric-files/values.js';
 import { nowText, type StoreContext } from '../core/context.js';
 import { METRICS_PER_BLOCK } from '../streams/metric-blocks.js';
-import type { JobExecution, MetricInput, TransitionPatch } from './execution-port.js';
-import { finish, statesBefore } from './finish.js';
+import { type FinishOptions, finish, statesBefore } from './finish.js';
 import { jobOf, type RecordReply } from './record.js';
+
+/** Fields that a worker may set with a transition. */
+export interface TransitionPatch {
+  world_size?: number | null;
+  lost_work_seconds?: number;
+  /** Errors since the last committed checkpoint; `commitCheckpoint` resets it to 0. */
+  error_count?: number;
+}
+
+export interface TransitionOptions {
+  reason?: string | null;
+  patch?: TransitionPatch;
+}
+
+/** A metric before the store assigns its stream position; `at` defaults to now. */
+export type MetricInput = Omit<JobMetric, 'seq' | 'position' | 'kind' | 'epoch' | 'at'> & { at?: string };
+
+/** A log line before the store assigns its stream position. */
+export type LogInput = Omit<JobLog, 'seq' | 'position' | 'kind' | 'epoch'>;
+
+export interface EventInput {
+  type: string;
+  data?: Record<string, unknown>;
+  at?: string;
+  /** The event names the cause of the attempt's failure, past or imminent; `listAttempts` shows it. */
+  root_cause?: boolean;
+}
 
 /** Approximate number of metrics kept per job; older ones are dropped. */
 export const METRICS_KEPT = 100_000;
@@ -18,10 +54,25 @@ export const LOGS_KEPT = 10_000;
 /** Working states: a transition among these yields to a pending pause or cancel. */
 const WORKING_STATES: JobState[] = ['provisioning', 'starting', 'running', 'recovering'];
 
-export function jobExecution(context: StoreContext): JobExecution {
+/** Writes of the worker that holds a job; every write is fenced. */
+export type JobExecution = ReturnType<typeof jobExecution>;
+
+export function jobExecution(context: StoreContext) {
   const { commands } = context;
   return {
-    async transition(jobId, execution, to, { reason, patch } = {}) {
+    /**
+     * Moves the job to a state that is not final. A move to the present state only sets reason and patch.
+     * While a pause or cancel is pending, moves among the working states (`provisioning` … `recovering`)
+     * leave the state unchanged: the request takes precedence.
+     * @returns the job afterwards
+     * @throws `invalid_transition`, `stale_epoch`
+     */
+    async transition(
+      jobId: string,
+      execution: Execution,
+      to: Exclude<JobState, FinalJobState>,
+      { reason, patch }: TransitionOptions = {},
+    ): Promise<Job> {
       if (isFinal(to)) throw new ZerofleetError('invalid_transition', `only finishJob may set ${to}`);
       const reply = await commands.run('transition', {
         job_id: jobId,
@@ -36,13 +87,35 @@ export function jobExecution(context: StoreContext): JobExecution {
       return jobOf(reply as RecordReply);
     },
 
-    async finishJob(jobId, execution, state, options = {}) {
+    /**
+     * Sets the final state. With `execution: null` only a job that no worker holds can be finished. Repeating
+     * it with the same state returns the job.
+     * @throws `invalid_transition` for another final state or a transition outside the state table,
+     *   `stale_epoch`
+     */
+    async finishJob(
+      jobId: string,
+      execution: Execution | null,
+      state: FinalJobState,
+      options: FinishOptions = {},
+    ): Promise<Job> {
       const job = await finish(context, jobId, execution, state, options);
       if (!job) throw new ZerofleetError('invalid_state', `a worker holds ${jobId}`);
       return job;
     },
 
-    async report(jobId, execution, metrics, progress, { batch } = {}) {
+    /**
+     * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an execution: a batch that was
+     * already written is skipped, so a repeated call adds nothing.
+     * @returns the last sequence number of the job's stream
+     */
+    async report(
+      jobId: string,
+      execution: Execution,
+      metrics: readonly MetricInput[],
+      progress: ReportedProgress | null,
+      { batch }: { batch?: number } = {},
+    ): Promise<number> {
       const at = nowText();
       const [seq] = await commands.run('report', {
         job_id: jobId,
@@ -60,7 +133,17 @@ export function jobExecution(context: StoreContext): JobExecution {
       return Number(seq);
     },
 
-    async appendLogs(jobId, execution, lines, { batch } = {}) {
+    /**
+     * Appends log lines; the oldest are dropped above the limit. `batch` as for `report`, numbered
+     * separately.
+     * @returns the last sequence number of the job's stream
+     */
+    async appendLogs(
+      jobId: string,
+      execution: Execution,
+      lines: readonly LogInput[],
+      { batch }: { batch?: number } = {},
+    ): Promise<number> {
       const [seq] = await commands.run('append_logs', {
         job_id: jobId,
         execution,
@@ -71,7 +154,12 @@ export function jobExecution(context: StoreContext): JobExecution {
       return Number(seq);
     },
 
-    async appendEvent(jobId, execution, { type, data, at, root_cause }) {
+    /** @returns the event's sequence number. Not deduplicated: a repeated call appends again. */
+    async appendEvent(
+      jobId: string,
+      execution: Execution,
+      { type, data, at, root_cause }: EventInput,
+    ): Promise<number> {
       const [seq] = await commands.run('append_event', {
         job_id: jobId,
         execution,
@@ -83,7 +171,24 @@ export function jobExecution(context: StoreContext): JobExecution {
       return Number(seq);
     },
 
-    async commitCheckpoint(jobId, execution, checkpoint, { save_request } = {}) {
+    ...checkpointWrites(context),
+  };
+}
+
+function checkpointWrites({ commands }: StoreContext) {
+  return {
+    /**
+     * Makes a committed checkpoint the job's latest. A new checkpoint gets its event and resets the error
+     * budget; one that is known by its id (a repeated call, or training falls back to an older one) only
+     * becomes the latest. It answers checkpoint requests up to number `save_request`.
+     * @throws `checkpoint_not_found` for a checkpoint that a user has deleted
+     */
+    async commitCheckpoint(
+      jobId: string,
+      execution: Execution,
+      checkpoint: Checkpoint,
+      { save_request }: { save_request?: number } = {},
+    ): Promise<void> {
       const { id, step, state_digest } = checkpoint;
       await commands.run('commit_checkpoint', {
         job_id: jobId,
@@ -96,7 +201,11 @@ export function jobExecution(context: StoreContext): JobExecution {
       });
     },
 
-    async rejectCheckpoint(jobId, execution, checkpointId) {
+    /**
+     * Marks a checkpoint as damaged: it never becomes the job's latest again. Unknown checkpoints are
+     * ignored.
+     */
+    async rejectCheckpoint(jobId: string, execution: Execution, checkpointId: string): Promise<void> {
       await commands.run('reject_checkpoint', {
         job_id: jobId,
         execution,
@@ -105,7 +214,11 @@ export function jobExecution(context: StoreContext): JobExecution {
       });
     },
 
-    async removeCheckpoint(jobId, execution, checkpointId) {
+    /**
+     * Removes a checkpoint's record. Returns false when it was unknown; throws `checkpoint_pinned`,
+     * `checkpoint_held` while it is in use.
+     */
+    async removeCheckpoint(jobId: string, execution: Execution, checkpointId: string): Promise<boolean> {
       const [removed] = await commands.run('remove_checkpoint', {
         job_id: jobId,
         execution,

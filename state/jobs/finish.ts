@@ -1,8 +1,20 @@
 import type { Execution } from '../../contracts/execution.js';
-import { canTransition, type FinalJobState, JOB_STATES, type Job } from '../../contracts/index.js';
+import {
+  canTransition,
+  type FinalJobState,
+  JOB_STATES,
+  type Job,
+  type JobExport,
+  type JobFailure,
+} from '../../contracts/index.js';
 import { nowText, type StoreContext } from '../core/context.js';
-import type { FinishOptions } from './execution-port.js';
 import { jobOf, type RecordReply } from './record.js';
+
+export interface FinishOptions {
+  reason?: string | null;
+  failure?: JobFailure | null;
+  export?: JobExport | null;
+}
 
 /** Returns the states from which the state table leads to `to`. The commands check against the result, so the table is written only once. */
 export function statesBefore(to: Job['state']): Job['state'][] {

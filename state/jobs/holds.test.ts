@@ -3,8 +3,7 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Checkpoint, Job, ResolvedJobSpec } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob, testSpec } from '../testing/jobs.js';
 
@@ -12,7 +11,7 @@ const server = await startTestRedis();
 t.teardown(() => server.stop());
 
 interface Source {
-  store: JobStorePort;
+  store: JobStore;
   job: Job;
   old: Checkpoint;
 }

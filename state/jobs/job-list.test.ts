@@ -4,15 +4,14 @@ import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
-import type { JobFilter } from './requests-port.js';
+import type { JobFilter } from './job-list.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-async function freshStore(t: Test): Promise<{ store: JobStorePort; prefix: string }> {
+async function freshStore(t: Test): Promise<{ store: JobStore; prefix: string }> {
   const prefix = `{${ulid()}}`;
   const store = await openJobStore({ url: server.url, prefix });
   t.teardown(() => store.close());

@@ -1,8 +1,19 @@
 import { encodeTime } from 'ulid';
-import { DEFAULT_PROJECT, type Job, type Page } from '../../contracts/index.js';
+import { DEFAULT_PROJECT, type Job, type JobState, type Page } from '../../contracts/index.js';
 import { indexKey, namedIndex, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
-import type { JobFilter } from './requests-port.js';
+import type { NamedPageRequest } from '../core/paging.js';
+
+export interface JobFilter extends NamedPageRequest {
+  /** Any of these states. */
+  state?: readonly JobState[];
+  /** `key=value`; all labels must match. */
+  label?: readonly string[];
+  pool?: string;
+  /** RFC 3339. */
+  created_after?: string;
+  created_before?: string;
+}
 
 /** Upper bound of the time between making a job's id and recording the job. */
 const ID_AGE_MS = 3_600_000;

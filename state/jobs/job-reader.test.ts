@@ -5,8 +5,7 @@ import type { Job } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { CommandRunner } from '../core/command-runner.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
 import { JobReader } from './job-reader.js';
 
@@ -19,7 +18,7 @@ async function open(t: Test) {
   const [store, other] = await Promise.all([1, 2].map(() => openJobStore({ url: server.url, prefix })));
   const redis = await connectRedis(server.url, 'commands');
   t.teardown(() => Promise.all([store?.close(), other?.close(), disconnectRedis(redis)]));
-  return { store: store as JobStorePort, other: other as JobStorePort, redis, prefix };
+  return { store: store as JobStore, other: other as JobStore, redis, prefix };
 }
 
 t.test('an unchanged job is the same object, a changed one is another', async (t) => {

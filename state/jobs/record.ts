@@ -13,8 +13,8 @@ import { baseOf, datasetsOf, gpuBytesBySize, leafCount, modelsOf } from '../../j
 import { documentHash } from '../../platform/canonical-json.js';
 import { randomPiece } from '../../platform/random.js';
 import { limitFields, usageOf } from '../core/limits.js';
-import type { GrantedClaim } from './attempts-port.js';
-import { CONTROL_FIELDS, controlFields, controlOf } from './control.js';
+import type { WorkerSlots } from '../pools/scheduling.js';
+import { CONTROL_FIELDS, type Control, controlFields, controlOf } from './control.js';
 import { jobIndexes } from './job-list.js';
 
 /** `overrides`: a hash of the document's overrides, by which a worker detects that its ranks run with different ones. */
@@ -196,8 +196,20 @@ export function jobOf(reply: RecordReply): Job {
   return job;
 }
 
-/** Returns the internal fields that a worker receives with its claim. */
-export function claimOf([flat]: RecordReply): Omit<GrantedClaim, 'granted' | 'job'> {
+/** Internal fields of the hash that a worker receives with its claim. */
+export interface ClaimedFields {
+  execution: Execution;
+  control: Control;
+  error_count: number;
+  /** Workers lost with the job since its newest checkpoint, or since a user last queued it. */
+  lost_workers: number;
+  /** The value of `lost_workers` at the previous claim. */
+  lost_workers_before: number;
+  /** Allocation of the job's ranks; empty for a claim without one. */
+  placements: WorkerSlots[];
+}
+
+export function claimOf([flat]: RecordReply): ClaimedFields {
   const field = fieldReader(flat);
   return {
     execution: field('execution') as Execution,

@@ -3,18 +3,17 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
-import type { CreateJobInput } from './requests-port.js';
+import type { CreateJobInput } from './requests.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
 /** Opens a separate store for each test, all on one server. */
-async function freshStore(t: Test): Promise<JobStorePort> {
+async function freshStore(t: Test): Promise<JobStore> {
   const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   return store;

@@ -1,25 +1,59 @@
 import {
   type Checkpoint,
   type Job,
+  type Page,
   parseTrace,
+  type ResolvedJobSpec,
   type TraceHeaders,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { confirmed, indexKey, jobKey, nowText, redisCall, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
-import { idempotencyEntry } from '../repeats/idempotency.js';
-import type { IdempotencyInput } from '../repeats/repeats-port.js';
-import type { Condition } from './changes-port.js';
+import type { PageRequest } from '../core/paging.js';
+import { type IdempotencyInput, idempotencyEntry } from '../repeats/idempotency.js';
+import type { Condition } from './changes.js';
 import { finish } from './finish.js';
 import { HOLD_MS } from './holds.js';
-import { listJobs } from './job-list.js';
+import { type JobFilter, listJobs } from './job-list.js';
 import { JobReader } from './job-reader.js';
 import { initialJob, jobOf, type RecordReply, toRecord } from './record.js';
-import type { CreateJobInput, CreateJobResult, FoundCheckpoint, JobRequests } from './requests-port.js';
+
+export interface CreateJobInput {
+  /** `job_<ulid>`, made by the caller so that a repeated call cannot create two jobs. */
+  id: string;
+  /** Source of name, labels, pool and the initial number of ranks. */
+  spec: ResolvedJobSpec;
+  /** Trace of the request; goes into the queue entries of all attempts. */
+  trace?: TraceHeaders;
+  idempotency?: IdempotencyInput;
+}
+
+export interface CreateJobResult {
+  /** The job in the form of the first reply. */
+  job: Job;
+  /** True when an earlier request with this idempotency key created the job. */
+  replayed: boolean;
+}
+
+/** Filter of checkpoints; all conditions must hold. A page scans a bounded number of jobs: it may end before it is full. */
+export interface CheckpointFilter extends PageRequest {
+  project: string;
+  id_prefix?: string;
+}
+
+export interface FoundCheckpoint {
+  /** The job that wrote it. */
+  job_id: string;
+  /** Null after its removal. */
+  checkpoint: Checkpoint | null;
+}
 
 const CANCEL_TRIES = 10;
 
-export function jobRequests(context: StoreContext): JobRequests {
+/** The part of the store that the API uses: requests of users. */
+export type JobRequests = ReturnType<typeof jobRequests>;
+
+export function jobRequests(context: StoreContext) {
   const { commands } = context;
 
   const reader = new JobReader(commands);
@@ -59,28 +93,47 @@ export function jobRequests(context: StoreContext): JobRequests {
   }
 
   return {
-    createJob: (input) => createJob(context, input),
+    /**
+     * Records a queued job and its first queue entry.
+     * @throws `jobs_quota_exceeded`, `ranks_quota_exceeded`, `storage_quota_exceeded`;
+     *   `idempotency_key_reused` when the key was used with another body; `dataset_not_found`,
+     *   `model_not_found`, `checkpoint_not_found`
+     */
+    createJob: (input: CreateJobInput): Promise<CreateJobResult> => createJob(context, input),
 
-    findCreated: (idempotency) => findCreated(context, idempotency),
+    /**
+     * Returns the job that an idempotency key has created, in the form of the first reply; null for none.
+     * @throws `idempotency_key_reused` when the key was used with another body
+     */
+    findCreated: (idempotency: IdempotencyInput): Promise<Job | null> => findCreated(context, idempotency),
 
-    async getTrace(jobId) {
+    /** Returns the trace of the request that created a job; null when the job or its trace does not exist. */
+    async getTrace(jobId: string): Promise<TraceHeaders | null> {
       const text = await redisCall(context.redis.hget(jobKey(context, jobId), 'trace'));
       return text === null ? null : (JSON.parse(text) as TraceHeaders);
     },
 
-    getJob: (jobId) => reader.read(jobId),
+    /**
+     * Returns the job, frozen; the same object as before while nothing has changed. Null when it does not
+     * exist.
+     */
+    getJob: (jobId: string): Promise<Job | null> => reader.read(jobId),
 
-    async projectOfJob(jobId) {
+    /** Returns the project of a job; null when the job does not exist. */
+    async projectOfJob(jobId: string): Promise<string | null> {
       return redisCall(context.redis.hget(jobKey(context, jobId), 'project'));
     },
 
-    listJobs: (filter = {}) => listJobs(context, filter, getJobs),
+    /** Lists the jobs of one project, newest first, each as `getJob` returns it. */
+    listJobs: (filter: JobFilter = {}): Promise<Page<Job>> => listJobs(context, filter, getJobs),
 
-    async requestPause(jobId, condition) {
+    /** Pauses a job that no worker holds at once; a running job becomes `pausing`. Idempotent. */
+    async requestPause(jobId: string, condition?: Condition): Promise<Job> {
       return (await request(jobId, 'pause', condition)) as Job;
     },
 
-    async requestCancel(jobId, condition) {
+    /** Cancels a job that no worker holds at once; a running job becomes `cancelling`. Idempotent. */
+    async requestCancel(jobId: string, condition?: Condition): Promise<Job> {
       // No worker holds the job, so it is finished here. A worker may claim or release it between the two commands, so both are repeated
       // until one of them succeeds.
       for (let tries = 0; tries < CANCEL_TRIES; tries += 1) {
@@ -92,24 +145,50 @@ export function jobRequests(context: StoreContext): JobRequests {
       throw new ZerofleetError('invalid_state', `${jobId} changes hands all the time; try again`);
     },
 
-    async resumeJob(jobId, options) {
+    /**
+     * Queues a paused job as its next attempt.
+     * @throws `ranks_quota_exceeded`; `invalid_state` for a job in any other state (so a repeat after a lost
+     *   reply is refused with it)
+     */
+    async resumeJob(jobId: string, options?: { ranks?: number } & Condition): Promise<Job> {
       return (await request(jobId, 'resume', options)) as Job;
     },
 
-    async requestCheckpoint(jobId, condition) {
+    /**
+     * Asks the worker that holds the job to save at the next step boundary and continue. One checkpoint
+     * answers all requests before it; the next worker handles a request that the previous one could not.
+     * @throws `invalid_state` for a job that no worker holds, or that is about to stop
+     */
+    async requestCheckpoint(jobId: string, condition?: Condition): Promise<Job> {
       return (await request(jobId, 'checkpoint', condition)) as Job;
     },
 
-    pinCheckpoint: (checkpointId, pinned) =>
+    /**
+     * Exempts a checkpoint from the retention rule, or ends the exemption. Returns null when the checkpoint
+     * does not exist.
+     */
+    pinCheckpoint: (checkpointId: string, pinned: boolean): Promise<Checkpoint | null> =>
       changeCheckpoint(context, 'pin_checkpoint', { checkpointId, pinned }),
 
-    deleteCheckpoint: (checkpointId) => changeCheckpoint(context, 'delete_checkpoint', { checkpointId }),
+    /**
+     * Deletes the record of a checkpoint. The caller deletes its objects; until `forgetDeletedCheckpoint`,
+     * `listDeletedCheckpoints` includes it. Returns null when the checkpoint does not exist.
+     * @throws `checkpoint_pinned`; `checkpoint_held`; `checkpoint_in_use` while it is the newest or the best
+     *   of a job that has not ended
+     */
+    deleteCheckpoint: (checkpointId: string): Promise<Checkpoint | null> =>
+      changeCheckpoint(context, 'delete_checkpoint', { checkpointId }),
 
-    async requestResize(jobId, ranks, condition) {
+    /**
+     * Changes the number of ranks that the job should run on. A running job changes at its next step
+     * boundary, or, to grow, when enough slots are free. Idempotent.
+     * @throws `invalid_state` while it is cancelled, `ranks_quota_exceeded`
+     */
+    async requestResize(jobId: string, ranks: number, condition?: Condition): Promise<Job> {
       return (await request(jobId, 'resize', { ...condition, ranks })) as Job;
     },
 
-    async listCheckpoints(jobId, page = {}) {
+    async listCheckpoints(jobId: string, page: PageRequest = {}): Promise<Page<Checkpoint>> {
       const key = jobKey(context, jobId);
       const load = async (entries: string[]) => {
         const ids = entries.map((entry) => entry.slice(entry.indexOf(':') + 1));
@@ -123,12 +202,17 @@ export function jobRequests(context: StoreContext): JobRequests {
       return found;
     },
 
-    listProjectCheckpoints({ project, ...page }) {
+    /** Lists the checkpoints of all jobs of a project, newest first. */
+    listProjectCheckpoints({ project, ...page }: CheckpointFilter): Promise<Page<Checkpoint>> {
       const load = (ids: string[]) =>
         Promise.all(ids.map(async (id) => (await findCheckpoint(id))?.checkpoint ?? null));
       return readPage(context, { indexes: [indexKey(context, project, 'checkpoints')], page, load });
     },
 
+    /**
+     * Returns a checkpoint of any job. Null when the id never existed, or its removal is no longer among
+     * those remembered.
+     */
     findCheckpoint,
   };
 }

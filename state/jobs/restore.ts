@@ -4,16 +4,34 @@ import type { IdempotencyEntry } from '../repeats/idempotency.js';
 import { HOLD_MS } from './holds.js';
 import { initialJob, toRecord } from './record.js';
 
+/** A job to restore after the store lost its record. */
+export interface RestoredJob {
+  /** Its epoch is one that no worker ever had, so workers that still run the job are fenced. */
+  job: Job;
+  /** Oldest first. */
+  checkpoints: Checkpoint[];
+  /** The entry that `putSpec` stored; null when there was no key or it has expired. */
+  idempotency: IdempotencyEntry | null;
+}
+
 /** Maximum duration of a restore; an interrupted one ends by then. */
 const RESTORE_MS = 3_600_000;
 
-export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestore {
+/** Restores records that Redis has lost. */
+export type JobRestore = ReturnType<typeof jobRestore>;
+
+export function jobRestore({ commands, redis, prefix }: StoreContext) {
   return {
-    async beginRestore() {
+    /** Until `endRestore`, or for an hour, no storage quota refuses a record, and nothing is swept. */
+    async beginRestore(): Promise<void> {
       await redisCall(redis.set(`${prefix}:restore`, nowText(), 'PX', RESTORE_MS));
     },
 
-    async restoreJob({ job, checkpoints, idempotency }) {
+    /**
+     * Restores a job; a queued one gets its queue entry. Returns false, without a change, when the job exists
+     * or is being deleted.
+     */
+    async restoreJob({ job, checkpoints, idempotency }: RestoredJob): Promise<boolean> {
       const [restored] = await commands.run('restore_job', {
         job_id: job.id,
         record: toRecord(job),
@@ -30,27 +48,8 @@ export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestor
       return restored === '1';
     },
 
-    async endRestore() {
+    async endRestore(): Promise<void> {
       await redisCall(redis.del(`${prefix}:restore`));
     },
   };
-}
-
-/** A job to restore after the store lost its record. */
-export interface RestoredJob {
-  /** Its epoch is one that no worker ever had, so workers that still run the job are fenced. */
-  job: Job;
-  /** Oldest first. */
-  checkpoints: Checkpoint[];
-  /** The entry that `putSpec` stored; null when there was no key or it has expired. */
-  idempotency: IdempotencyEntry | null;
-}
-
-/** Restores records that Redis has lost. */
-export interface JobRestore {
-  /** Until `endRestore`, or for an hour, no storage quota refuses a record, and nothing is swept. */
-  beginRestore(): Promise<void>;
-  /** Restores a job; a queued one gets its queue entry. Returns false, without a change, when the job exists or is being deleted. */
-  restoreJob(restored: RestoredJob): Promise<boolean>;
-  endRestore(): Promise<void>;
 }

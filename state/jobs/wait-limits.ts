@@ -4,9 +4,14 @@ import { finish } from './finish.js';
 /** Jobs expired per call, which bounds the run time of the command. */
 const EXPIRE_BATCH = 100;
 
-export function waitLimits(context: StoreContext): WaitLimits {
+export function waitLimits(context: StoreContext) {
   return {
-    async expireWaiting() {
+    /**
+     * Pauses or cancels jobs that have waited for slots longer than their `limits.max_wait`. Any process may
+     * call it at any time.
+     * @returns the ids of the jobs that it stopped
+     */
+    async expireWaiting(): Promise<string[]> {
       const [stopped, cancel] = await context.commands.run('expire_waiting', {
         limit: EXPIRE_BATCH,
         at: nowText(),
@@ -24,12 +29,4 @@ export function waitLimits(context: StoreContext): WaitLimits {
 
 function asTexts(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : [];
-}
-
-export interface WaitLimits {
-  /**
-   * Pauses or cancels jobs that have waited for slots longer than their `limits.max_wait`. Any process may call it at any time.
-   * @returns the ids of the jobs that it stopped
-   */
-  expireWaiting(): Promise<string[]>;
 }

@@ -1,10 +1,10 @@
 /** Records of workers and pools. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { testGpu, testWorker } from '../testing/workers.js';
 
 const LEASE_MS = 60_000;
@@ -12,7 +12,7 @@ const server = await startTestRedis();
 t.teardown(() => server.stop());
 
 /** Opens a store with workers, given by name and slots. */
-async function pool(t: Test, workers: Record<string, number>): Promise<JobStorePort> {
+async function pool(t: Test, workers: Record<string, number>): Promise<JobStore> {
   const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
   t.teardown(() => store.close());
   for (const [id, slots] of Object.entries(workers))

@@ -4,11 +4,32 @@ import type {
   Placement,
   RunningJob,
   SchedulerWorker,
+  Snapshot,
   WaitingJob,
 } from '../../scheduler/types.js';
 import { nowText, redisCall, type StoreContext } from '../core/context.js';
-import type { WorkerSlots } from './pools-port.js';
-import type { PoolSnapshot, Scheduling } from './scheduling-port.js';
+import type { Unsubscribe } from '../core/subscriptions.js';
+
+interface PoolSnapshot {
+  /** Version of the pool; a decision on the snapshot is applied only at this version. */
+  version: string;
+  snapshot: Snapshot;
+  /** Delayed jobs: they begin to wait at their `queued_at`, by the clock of `snapshot.now`. */
+  delayed: WaitingJob[];
+}
+
+/** Slots of one worker that one job holds. */
+export interface WorkerSlots {
+  worker_id: string;
+  slots: number;
+}
+
+interface ApplyOptions {
+  /** Timeout of an allocation's claim. An unclaimed allocation is taken back; the job keeps its turn. */
+  claim_ms: number;
+  /** Jobs whose record should state that they wait for slots (`waiting_for_capacity`). */
+  waiting: readonly string[];
+}
 
 /** Delayed jobs that begin to wait per call; the rest follow in the next call. */
 const DUE_BATCH = 1000;
@@ -56,27 +77,61 @@ type Holder = Record<(typeof HOLDER_FIELDS)[number], string>;
 type Waiting = DemandText &
   Pick<Holder, 'project' | 'priority' | 'avoided'> & { queued_at: number; delayed: boolean };
 
-export function scheduling(context: StoreContext): Scheduling {
+/**
+ * What the scheduler needs: a snapshot of a pool, and the decision made on it.
+ *
+ * A decision is applied whole or not at all. It is refused when a worker, a demand or an allocation has
+ * changed since the snapshot was read; newly queued jobs and newly free slots do not refuse it. So any number
+ * of programs may decide at once: one is enough, and a second one does no harm.
+ */
+export type Scheduling = ReturnType<typeof scheduling>;
+
+export function scheduling(context: StoreContext) {
   const { commands, redis, prefix, subscriptions } = context;
   const removed = `${prefix}:removed-workers`;
   return {
-    readSnapshot: (pool, growIntervalMs) => readSnapshot(context, pool, growIntervalMs),
+    /**
+     * Reads a pool, after everything that is due: delayed jobs begin to wait, ended allocations are taken
+     * back, expired workers are removed.
+     * @param growIntervalMs minimum time between two allocations of a job that grows
+     */
+    readSnapshot: (pool: string, growIntervalMs: number): Promise<PoolSnapshot> =>
+      readSnapshot(context, pool, growIntervalMs),
 
-    async applyDecision(pool, version, decision, { claim_ms, waiting }) {
+    /** @returns false, without a change, when the pool has changed; the decision must be computed again */
+    async applyDecision(
+      pool: string,
+      version: string,
+      decision: Omit<Decision, 'waiting'>,
+      { claim_ms, waiting }: ApplyOptions,
+    ): Promise<boolean> {
       const call = { pool, version, claim_ms, waiting, at: nowText(), ...decisionCall(decision) };
       const [done] = await commands.run('apply_decision', call);
       return done === '1';
     },
 
-    schedulerPools: () => redisCall(redis.smembers(`${prefix}:pools`)),
-    watchPools: (onChange) => subscriptions.add(`${prefix}:pools:changed`, onChange),
-    removedWorkers: () => redisCall(redis.srandmember(removed, REMOVED_BATCH)),
+    /** Lists pools that have, or had until recently, a worker or a job. */
+    schedulerPools: (): Promise<string[]> => redisCall(redis.smembers(`${prefix}:pools`)),
+    /**
+     * Calls back with each pool that needs a new decision, and with null when messages may have been missed.
+     */
+    watchPools: (onChange: (pool: string | null) => void): Promise<Unsubscribe> =>
+      subscriptions.add(`${prefix}:pools:changed`, onChange),
+    /**
+     * Lists some of the workers that are gone and whose queues must be removed; `forgetRemovedWorkers`
+     * confirms the removal.
+     */
+    removedWorkers: (): Promise<string[]> => redisCall(redis.srandmember(removed, REMOVED_BATCH)),
 
-    async forgetRemovedWorkers(ids) {
+    async forgetRemovedWorkers(ids: readonly string[]): Promise<void> {
       if (ids.length > 0) await redisCall(redis.srem(removed, ...ids));
     },
 
-    async noteDelivery(workerId) {
+    /**
+     * Records that an entry was put into a worker's queue. A worker that is already gone is listed by
+     * `removedWorkers` again.
+     */
+    async noteDelivery(workerId: string): Promise<void> {
       await commands.run('note_delivery', { worker_id: workerId });
     },
   };

@@ -2,27 +2,26 @@
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
-import type { WorldPlan } from './worlds-port.js';
+import type { WorldPlan } from './worlds.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-async function freshStore(t: Test): Promise<JobStorePort> {
+async function freshStore(t: Test): Promise<JobStore> {
   const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
   t.teardown(() => store.close());
   return store;
 }
 
-async function claimed(store: JobStorePort, worker: string, lease_ms = LEASE_MS) {
+async function claimed(store: JobStore, worker: string, lease_ms = LEASE_MS) {
   const { id } = await createTestJob(store);
   return { id, execution: await claim(store, id, worker, lease_ms) };
 }
 
-async function claim(store: JobStorePort, id: string, worker: string, lease_ms = LEASE_MS) {
+async function claim(store: JobStore, id: string, worker: string, lease_ms = LEASE_MS) {
   const reply = await store.claimAttempt(id, 1, worker, lease_ms);
   if (!reply.granted) throw new Error(`refused: ${reply.code}`);
   return reply.execution;

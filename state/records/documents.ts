@@ -15,27 +15,8 @@ interface StoredDocument {
   base?: string;
 }
 
-/** JSON records that are listed by id. */
-export interface Documents<T> {
-  /**
-   * Stores a record. Returns false when it comes from an upload that was already made a dataset.
-   * @throws `storage_quota_exceeded`; `model_not_found` if its base was deleted
-   */
-  put(document: T, more?: { upload_id?: string | undefined }): Promise<boolean>;
-  /** Returns a record; null when it does not exist. */
-  get(id: string): Promise<T | null>;
-  /** Replaces a record with the result of `change`, which may be called more than once. Returns null when it does not exist. */
-  update(id: string, change: (before: T) => T): Promise<T | null>;
-  /** Deletes a record, if it exists. @throws `dataset_in_use`, `model_in_use` */
-  remove(id: string): Promise<boolean>;
-  /** Returns the copy of a source; null when there is none. @param source as `copyOf` names it */
-  copied(project: string, source: string | undefined): Promise<T | null>;
-  /** Lists the records of one project, newest first. */
-  list(page?: NamedPageRequest): Promise<Page<T>>;
-}
-
 /**
- * Returns the access to the records of one kind.
+ * JSON records of one kind, which are listed by id.
  * @param kind prefix of their keys; see core/commands/job.lua
  * @param copyOf names the source that a record is a copy of
  */
@@ -43,7 +24,7 @@ export function documents<T extends StoredDocument>(
   context: StoreContext,
   kind: 'dataset' | 'model',
   copyOf: (document: T) => string | undefined,
-): Documents<T> {
+) {
   const { redis, prefix, commands } = context;
   const key = (id: string) => `${prefix}:${kind}:${id}`;
   const parse = (text: string | null) => (text === null ? null : (JSON.parse(text) as T));
@@ -51,7 +32,11 @@ export function documents<T extends StoredDocument>(
   const get = async (id: string) => parse(await redisCall(redis.get(key(id))));
 
   return {
-    async put(document, { upload_id } = {}) {
+    /**
+     * Stores a record. Returns false when it comes from an upload that was already made a dataset.
+     * @throws `storage_quota_exceeded`; `model_not_found` if its base was deleted
+     */
+    async put(document: T, { upload_id }: { upload_id?: string | undefined } = {}): Promise<boolean> {
       const { id, project, name, bytes, base } = document;
       const origin = { copy_of: copyOf(document), upload_id, ttl_ms: UPLOAD_KEPT_MS };
       const call = { kind, id, project, name, bytes, base, document: JSON.stringify(document), ...origin };
@@ -59,22 +44,29 @@ export function documents<T extends StoredDocument>(
       return recorded === '1';
     },
 
+    /** Returns a record; null when it does not exist. */
     get,
 
-    async remove(id) {
+    /** Deletes a record, if it exists. @throws `dataset_in_use`, `model_in_use` */
+    async remove(id: string): Promise<boolean> {
       const document = await get(id);
       const copy_of = document === null ? undefined : copyOf(document);
       const [deleted] = await commands.run('delete_document', { kind, id, copy_of });
       return deleted === '1';
     },
 
-    async copied(project, source) {
+    /** Returns the copy of a source; null when there is none. @param source as `copyOf` names it */
+    async copied(project: string, source: string | undefined): Promise<T | null> {
       if (source === undefined) return null;
       const id = await redisCall(redis.hget(indexKey(context, project, 'copies'), source));
       return id === null ? null : get(id);
     },
 
-    update(id, change) {
+    /**
+     * Replaces a record with the result of `change`, which may be called more than once. Returns null when it
+     * does not exist.
+     */
+    update(id: string, change: (before: T) => T): Promise<T | null> {
       return untilUnchanged(id, async () => {
         const from = await redisCall(redis.get(key(id)));
         const before = parse(from);
@@ -87,7 +79,8 @@ export function documents<T extends StoredDocument>(
       });
     },
 
-    list({ project = DEFAULT_PROJECT, name, ...page } = {}) {
+    /** Lists the records of one project, newest first. */
+    list({ project = DEFAULT_PROJECT, name, ...page }: NamedPageRequest = {}): Promise<Page<T>> {
       const index = indexKey(context, project, namedIndex(`${kind}s`, name));
       const load = async (ids: string[]) => (await redisCall(redis.mget(...ids.map(key)))).map(parse);
       return readPage(context, { indexes: [index], page, load });

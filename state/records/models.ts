@@ -1,20 +1,44 @@
 import type { Model } from '../../contracts/index.js';
 import type { StoreContext } from '../core/context.js';
 import { documents } from './documents.js';
-import type { ModelCopyKey, ModelRecords } from './records-port.js';
 
-export function modelRecords(context: StoreContext): ModelRecords {
+/** Version of a folder from which a model is copied; without a version copies cannot be identified. */
+export type ModelCopyKey = NonNullable<Model['source']>;
+
+export type ModelRecords = ReturnType<typeof modelRecords>;
+
+export function modelRecords(context: StoreContext) {
   const { put, get, update, list, remove, copied } = documents<Model>(context, 'model', copyOf);
   return {
-    async putModel(model) {
+    /** @throws `storage_quota_exceeded`; `model_not_found` if the base of an adapter was deleted */
+    async putModel(model: Model): Promise<void> {
       await put(model);
     },
     getModel: get,
+    /**
+     * Replaces a model with the result of `change`, which may be called more than once; id, project and bytes
+     * stay. Returns null when unknown.
+     */
     updateModel: update,
+    /** Lists the models of one project, newest first. */
     listModels: list,
+    /**
+     * Removes a model's record; the caller deletes its bytes in the object store. Returns false when it was
+     * unknown.
+     * @throws `model_in_use` while a job that has not ended uses it, or adapters are over it
+     */
     deleteModel: remove,
-    findModelCopy: (project, folder) => copied(project, fieldOf(folder)),
-    findTokenizerCopy: (project, digest) => copied(project, tokenizerField(digest)),
+    /**
+     * Returns the project's first model that was copied from this version of the folder; null for none, and
+     * for a folder without a version.
+     */
+    findModelCopy: (project: string, folder: ModelCopyKey): Promise<Model | null> =>
+      copied(project, fieldOf(folder)),
+    /**
+     * Returns the project's first tokenizer with this content that was copied without a model; null for none.
+     */
+    findTokenizerCopy: (project: string, digest: string): Promise<Model | null> =>
+      copied(project, tokenizerField(digest)),
   };
 }
 

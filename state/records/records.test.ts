@@ -4,15 +4,14 @@ import { ulid } from 'ulid';
 import { testModel } from '../../formats/testing/models.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import type { NamedPageRequest } from '../core/paging.js';
-import { openJobStore } from '../job-store.js';
-import type { JobFilter } from '../jobs/requests-port.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
+import type { JobFilter } from '../jobs/job-list.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-async function freshStore(t: Test): Promise<JobStorePort> {
+async function freshStore(t: Test): Promise<JobStore> {
   const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
   t.teardown(() => store.close());
   return store;

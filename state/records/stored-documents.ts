@@ -29,8 +29,8 @@ import { ObjectStoreError } from '../../platform/object-store/common/errors.js';
 import { getIfExists } from '../../platform/object-store/common/get-if-exists.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
-import type { Desired } from '../jobs/attempts-port.js';
-import type { JobRequests } from '../jobs/requests-port.js';
+import type { Desired } from '../jobs/control.js';
+import type { JobRequests } from '../jobs/requests.js';
 
 const Text = Type.String({ minLength: 1 });
 const Count = Type.Integer({ minimum: 0 });

@@ -1,11 +1,17 @@
 import { DEFAULT_PROJECT } from '../../contracts/index.js';
 import { indexKey, projectsKey, redisCall, type StoreContext } from '../core/context.js';
-import type { SweepGuard } from './sweep-port.js';
 
-export function sweepGuard(context: StoreContext): SweepGuard {
+/** Queries of the object store's sweep to the records. */
+export type SweepGuard = ReturnType<typeof sweepGuard>;
+
+export function sweepGuard(context: StoreContext) {
   const { redis, prefix } = context;
   return {
-    async readyForSweep() {
+    /**
+     * Returns 'ready' when the records determine which objects are unused, otherwise the reason why they do
+     * not.
+     */
+    async readyForSweep(): Promise<'ready' | 'empty' | 'restoring'> {
       const projects = [DEFAULT_PROJECT, ...(await redisCall(redis.smembers(projectsKey(context))))];
       const indexes = projects.flatMap((project) =>
         ['jobs', 'datasets', 'models'].map((name) => indexKey(context, project, name)),
@@ -18,7 +24,8 @@ export function sweepGuard(context: StoreContext): SweepGuard {
       return counts.some((count) => count > 0) ? 'ready' : 'empty';
     },
 
-    async takeSweepTurn(interval_ms) {
+    /** Returns true to one of all servers that call it within `interval_ms`. */
+    async takeSweepTurn(interval_ms: number): Promise<boolean> {
       const at = new Date().toISOString();
       return (await redisCall(redis.set(`${prefix}:sweep-lock`, at, 'PX', interval_ms, 'NX'))) === 'OK';
     },

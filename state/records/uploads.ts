@@ -1,16 +1,27 @@
 import { indexKey, redisCall, type StoreContext } from '../core/context.js';
-import type { UploadSpace } from './uploads-port.js';
 
-export function uploadSpace(context: StoreContext): UploadSpace {
+/**
+ * Storage reserved for incomplete uploads. Parts may be sent straight to the object store, where they are not
+ * counted, so an upload counts with its announced size from its beginning until it is a dataset or is gone.
+ */
+export type UploadSpace = ReturnType<typeof uploadSpace>;
+
+export function uploadSpace(context: StoreContext) {
   const { commands, redis } = context;
   const count = async (project: string, upload_id: string, bytes: number) => {
     await commands.run('reserve_upload', { project, upload_id, bytes });
   };
   return {
+    /**
+     * Reserves storage for an upload. Idempotent.
+     * @throws `storage_quota_exceeded`
+     */
     reserveUpload: count,
-    releaseUpload: (project, uploadId) => count(project, uploadId, 0),
+    /** Releases the reservation. Idempotent; `putDataset` does it for a complete upload. */
+    releaseUpload: (project: string, uploadId: string): Promise<void> => count(project, uploadId, 0),
 
-    async reservedUploads(project) {
+    /** Lists the ids of uploads with a reservation. */
+    async reservedUploads(project: string): Promise<string[]> {
       const ids = await redisCall(redis.hkeys(indexKey(context, project, 'stored')));
       return ids.filter((id) => id.startsWith('upl_'));
     },

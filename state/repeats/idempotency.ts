@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { IdempotencyInput } from './repeats-port.js';
+
+export interface IdempotencyInput {
+  /** Owner and route of the key: keys of different scopes are independent. */
+  scope: string;
+  key: string;
+  /** SHA-256 of the request body, hex. */
+  body_hash: string;
+}
 
 export const IDEMPOTENCY_TTL_MS = 7 * 24 * 3600 * 1000;
 

@@ -1,8 +1,7 @@
 /** Log lines: sequence numbers, fencing, and bounds. */
 import t, { type Test } from 'tap';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { LOGS_KEPT } from '../jobs/execution.js';
-import type { LogInput } from '../jobs/execution-port.js';
+import { LOGS_KEPT, type LogInput } from '../jobs/execution.js';
 import { executionAt } from '../testing/executions.js';
 import { runningJob } from '../testing/streams.js';
 

@@ -1,5 +1,33 @@
 import type { StoreContext } from '../core/context.js';
-import type { Extreme, JobStreams, MetricBlock } from './streams-port.js';
+
+/** Steps from `from` to `to`, both included. */
+export interface StepRange {
+  from: number;
+  to: number;
+}
+
+/** Numbers `seq` of metrics from `first` to `last`, both included. */
+export interface SeqRange {
+  first: number;
+  last: number;
+}
+
+/** A value and the metric that has it. */
+interface Extreme {
+  value: number;
+  seq: number;
+}
+
+/** A few metrics of successive steps, oldest first: one for each step of `steps`. A step back begins a block. */
+export interface MetricBlock extends SeqRange {
+  steps: StepRange;
+  /** Bytes of the lines of its steps (formats/metric-files/step-lines.ts). */
+  line_bytes: number;
+  /** The least and the greatest value of each name, except `seconds/…` and `trust_ratios/…`; of equal ones the newest. */
+  extremes: ReadonlyMap<string, readonly [least: Extreme, greatest: Extreme]>;
+  /** False for the oldest block when some of its metrics were dropped. */
+  is_whole: boolean;
+}
 
 /** Greatest number of metrics of a block. A curve reads either the extremes of a block or all of its metrics. */
 export const METRICS_PER_BLOCK = 32;
@@ -13,7 +41,7 @@ export async function readBlocks(
   { commands }: StoreContext,
   job_id: string,
   names: readonly string[],
-): ReturnType<JobStreams['readBlocks']> {
+): Promise<{ stream: string; blocks: MetricBlock[] }> {
   const all: MetricBlock[] = [];
   for (;;) {
     const after = all.at(-1)?.first ?? 0;

@@ -1,5 +1,6 @@
 import type { JobMetric } from '../../contracts/index.js';
-import type { JobStreams, StepRange } from './streams-port.js';
+import type { StepRange } from './metric-blocks.js';
+import type { JobStreams } from './streams.js';
 
 /** Entries per read of the store. */
 const BATCH_SIZE = 1000;

@@ -8,8 +8,7 @@ import { openJobStore } from '../job-store.js';
 import { createTestJob } from '../testing/jobs.js';
 import { decide } from '../testing/pools.js';
 import { testWorker } from '../testing/workers.js';
-import type { OutboxEntry } from './outbox-port.js';
-import { startOutboxRelay } from './outbox-relay.js';
+import { type OutboxEntry, startOutboxRelay } from './outbox-relay.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
 const server = await startTestRedis();

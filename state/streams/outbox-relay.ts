@@ -1,4 +1,4 @@
-import type { OutboxEntry } from './outbox-port.js';
+import type { TraceHeaders } from '../../contracts/index.js';
 import {
   BATCH,
   type RelayedStream,
@@ -6,6 +6,16 @@ import {
   type StreamRelay,
   startStreamRelay,
 } from './stream-relay.js';
+
+/** Message to the queue: a worker has to begin attempt k of job j. */
+export interface OutboxEntry {
+  job_id: string;
+  attempt: number;
+  /** Worker that leads the job's ranks. */
+  worker_id: string;
+  /** Trace of the request that created the job; null when it has none. */
+  trace: TraceHeaders | null;
+}
 
 /** Queue entries that the job store's commands write. */
 const OUTBOX: RelayedStream<OutboxEntry> = {

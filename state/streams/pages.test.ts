@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { StreamEntry } from '../../contracts/index.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStore } from '../job-store.js';
 import { executionAt } from '../testing/executions.js';
 import { metric, readAll, runningJob } from '../testing/streams.js';
 import { metricsBetween } from './metrics-between.js';
@@ -50,7 +50,7 @@ t.test(
       );
     const all = (await readAll(store, id, 1000)).filter((entry) => entry.kind === 'metric');
     let read = 0;
-    const counting: Pick<JobStorePort, 'readSteps'> = {
+    const counting: Pick<JobStore, 'readSteps'> = {
       async readSteps(...args) {
         const metrics = await store.readSteps(...args);
         read += metrics.length;

@@ -1,5 +1,5 @@
 /** A position in a job's stream: after the entry `seq` of the stream of this name. */
-export interface StreamPosition {
+interface StreamPosition {
   /** Name of the stream, unique per stream of the job: after a loss of Redis `seq` restarts at 1. */
   stream: string;
   seq: number;

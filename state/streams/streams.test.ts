@@ -1,12 +1,13 @@
 /** The job's stream, progress and checkpoints, and waiting for changes. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Checkpoint, StreamEntry } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { until } from '../../platform/testing/waiting.js';
-import type { Control } from '../jobs/attempts-port.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStore } from '../job-store.js';
+import type { Control } from '../jobs/control.js';
 import { executionAt } from '../testing/executions.js';
 import { metric, readAll, runningJob } from '../testing/streams.js';
 
@@ -16,7 +17,7 @@ t.teardown(() => server.stop());
 const running = (t: Test) => runningJob(t, server);
 
 /** Returns the positions of the newest two entries. */
-async function lastPositions(store: JobStorePort, id: string): Promise<[string, string]> {
+async function lastPositions(store: JobStore, id: string): Promise<[string, string]> {
   const [before, last] = (await store.readStream(id, null, 100)).slice(-2);
   if (!before || !last) throw new Error('it has fewer entries');
   return [before.position, last.position];

@@ -1,8 +1,14 @@
 import type { JobEvent, JobLog, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { jobKey, redisCall, type StoreContext } from '../core/context.js';
-import { readBlocks } from './metric-blocks.js';
+import { type MetricBlock, readBlocks, type SeqRange, type StepRange } from './metric-blocks.js';
 import { formatPosition, parsePosition } from './stream-position.js';
-import type { JobStreams, StreamKind, WaitOptions } from './streams-port.js';
+
+export type StreamKind = StreamEntry['kind'];
+
+interface WaitOptions {
+  timeoutMs: number;
+  signal?: AbortSignal;
+}
 
 /** `[id, [field, value, …]]`, the form of an entry in Redis' replies. */
 type RawEntry = [id: string, fields: string[]];
@@ -15,19 +21,56 @@ const ENTRY_OF: { readonly [K in StreamKind]: (place: Place, fields: string[]) =
 };
 const ALL_KINDS = Object.keys(ENTRY_OF) as StreamKind[];
 
-export function jobStreams(context: StoreContext): JobStreams {
+/**
+ * The job's stream: events, metrics and log lines in one sequence. A place in it is the `position` of an
+ * entry; null is the beginning. A loss of Redis ends the stream and invalidates its positions: the restored
+ * job has another stream. A failover that loses the end of a stream invalidates the positions in that end,
+ * also when the stream has grown beyond them since.
+ */
+export type JobStreams = ReturnType<typeof jobStreams>;
+
+export function jobStreams(context: StoreContext) {
   return {
-    readStream: async (jobId, after, limit, kinds = ALL_KINDS) =>
+    /**
+     * Returns entries after a position in order, at most `limit`; only `kinds` when given. Empty for an
+     * unknown job.
+     * @throws ZerofleetError `position_lost` when the job's stream has no such position
+     */
+    readStream: async (
+      jobId: string,
+      after: string | null,
+      limit: number,
+      kinds: readonly StreamKind[] = ALL_KINDS,
+    ): Promise<StreamEntry[]> =>
       (await read(context, { job_id: jobId, after: positionOf(after), limit, kinds }))
         .sort((a, b) => a.seq - b.seq)
         .slice(0, limit),
 
-    readNewest: async (jobId, before, limit, kinds) =>
+    /**
+     * Returns the newest entries before a position, newest first; null is the end of the stream.
+     * @throws ZerofleetError as `readStream`
+     */
+    readNewest: async (
+      jobId: string,
+      before: string | null,
+      limit: number,
+      kinds: readonly StreamKind[],
+    ): Promise<StreamEntry[]> =>
       (await read(context, { job_id: jobId, newest: true, before: positionOf(before), limit, kinds }))
         .sort((a, b) => b.seq - a.seq)
         .slice(0, limit),
 
-    async readSteps(jobId, after, limit, { from, to }) {
+    /**
+     * Returns metrics after a position in order, at most `limit`. Skips most of those outside of a range of
+     * steps, at the cost of those inside of it. Empty when no metric of the range follows.
+     * @throws ZerofleetError as `readStream`
+     */
+    async readSteps(
+      jobId: string,
+      after: string | null,
+      limit: number,
+      { from, to }: StepRange,
+    ): Promise<JobMetric[]> {
       const steps = { from, ...(Number.isFinite(to) && { to }) };
       const kinds = ['metric'] as const;
       return (await read(context, { job_id: jobId, after: positionOf(after), limit, kinds, steps })).filter(
@@ -35,15 +78,31 @@ export function jobStreams(context: StoreContext): JobStreams {
       );
     },
 
-    readBlocks: (jobId, names) => readBlocks(context, jobId, names),
+    /**
+     * Returns all blocks of the job's metrics, oldest first, with the extremes of some names. Metrics may follow
+     * the last block meanwhile.
+     */
+    readBlocks: (
+      jobId: string,
+      names: readonly string[],
+    ): Promise<{ stream: string; blocks: MetricBlock[] }> => readBlocks(context, jobId, names),
 
-    async readMetrics(job_id, stream, ranges) {
+    /**
+     * Returns metrics by their numbers, in the order of the ranges. Dropped metrics are left out.
+     * @param stream of `readBlocks`
+     * @throws ZerofleetError `position_lost` when the job has another stream
+     */
+    async readMetrics(job_id: string, stream: string, ranges: readonly SeqRange[]): Promise<JobMetric[]> {
       if (ranges.length === 0) return [];
       const [entries] = await context.commands.run('read_metrics', { job_id, stream, ranges });
       return (entries as RawEntry[]).map(([id, fields]) => metricOf(placeOf(stream, id), fields));
     },
 
-    waitStream(jobId, after, options) {
+    /**
+     * Waits until the stream has an entry after a position, or no such position.
+     * @returns false when `timeoutMs` passed or `signal` was aborted first
+     */
+    waitStream(jobId: string, after: string | null, options: WaitOptions): Promise<boolean> {
       const seen = after === null ? null : parsePosition(after);
       // A different last entry, even before the position, means new entries or a lost position.
       const hasMore = ([stream, seq, stamp]: (string | null)[]) =>
@@ -55,7 +114,12 @@ export function jobStreams(context: StoreContext): JobStreams {
       return waitFields(context, { jobId, fields, channel: 'wake' }, hasMore, options);
     },
 
-    waitVersion: (jobId, version, options) =>
+    /**
+     * Waits until the job's `state_version` differs from `version`, which may have been lost in a failover.
+     * Any number of waiters share one subscription.
+     * @returns false when `timeoutMs` passed or `signal` was aborted first
+     */
+    waitVersion: (jobId: string, version: number, options: WaitOptions): Promise<boolean> =>
       waitFields(
         context,
         { jobId, fields: ['state_version'], channel: 'control' },

@@ -1,10 +1,10 @@
 import { type Execution, epochOf, executionOf } from '../../contracts/execution.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStore } from '../job-store.js';
 
 const granted = new Map<string, Execution>();
 
 /** Wraps a store so that tests may look up its granted executions by epoch. */
-export function noteExecutions(store: JobStorePort): JobStorePort {
+export function noteExecutions(store: JobStore): JobStore {
   return {
     ...store,
     async claimAttempt(jobId, ...rest) {

@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
 import type { Dataset, Job, JobSpec, ResolvedJobSpec, TraceHeaders } from '../../contracts/index.js';
 import { resolveSpec } from '../../job-document/index.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStore } from '../job-store.js';
 
 /** Returns a dataset record without bytes in an object store. */
 export function testDataset(): Dataset {
@@ -38,7 +38,7 @@ export function testSpec(dataset: string, changes: Partial<JobSpec> = {}): Resol
 
 /** Stores a dataset and a queued job that uses it. */
 export async function createTestJob(
-  store: JobStorePort,
+  store: JobStore,
   changes: Partial<JobSpec> = {},
   trace?: TraceHeaders,
 ): Promise<Job> {

@@ -7,7 +7,7 @@ import { testSpec } from './jobs.js';
 
 export const AT = '2026-01-01T00:00:00.000Z';
 export const RECENT = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-export const SPEC = testSpec('ds_1');
+const SPEC = testSpec('ds_1');
 export const JOB = { ...initialJob('job', SPEC, AT), epoch: 3, attempt: 2 };
 export const RECORD = [
   Object.entries({

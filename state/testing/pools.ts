@@ -6,10 +6,10 @@ import type { Job, JobSpec } from '../../contracts/index.js';
 import type { TestRedis } from '../../platform/testing/redis.js';
 import { place } from '../../scheduler/place.js';
 import type { Decision } from '../../scheduler/types.js';
-import { openJobStore } from '../job-store.js';
-import type { ClaimOptions, GrantedClaim } from '../jobs/attempts-port.js';
-import type { WorkerAnnouncement, WorkerSlots } from '../pools/pools-port.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
+import type { ClaimOptions, GrantedClaim } from '../jobs/attempts.js';
+import type { WorkerAnnouncement } from '../pools/pools.js';
+import type { WorkerSlots } from '../pools/scheduling.js';
 import { executionAt, noteExecutions } from './executions.js';
 import { createTestJob } from './jobs.js';
 import { testWorker } from './workers.js';
@@ -17,7 +17,7 @@ import { testWorker } from './workers.js';
 const LEASE_MS = 60_000;
 const MINUTE_MS = 60_000;
 
-export interface PoolJobOptions {
+interface PoolJobOptions {
   min?: number;
   /** Number of requested ranks. */
   ranks?: number;
@@ -26,7 +26,7 @@ export interface PoolJobOptions {
 }
 
 /** Runs the scheduler once for a pool. Returns the jobs that began, and the reasons why the others wait. */
-export async function decide(store: JobStorePort, pool = 'default', growIntervalMs = 0): Promise<Decision> {
+export async function decide(store: JobStore, pool = 'default', growIntervalMs = 0): Promise<Decision> {
   const { version, snapshot } = await store.readSnapshot(pool, growIntervalMs);
   const decision = place(snapshot);
   const options = { claim_ms: LEASE_MS, waiting: [...decision.waiting.keys()] };
@@ -37,7 +37,7 @@ export async function decide(store: JobStorePort, pool = 'default', growInterval
 
 /** Runs the scheduler for the job's pool and claims the job's allocation, as its leader does. Returns null without an allocation. */
 export async function claimAllocated(
-  store: JobStorePort,
+  store: JobStore,
   { id }: Pick<Job, 'id'>,
   leaseMs = LEASE_MS,
   options: Pick<ClaimOptions, 'price_per_rank_hour'> = {},
@@ -56,7 +56,7 @@ export async function claimAllocated(
 
 export class TestPool {
   private constructor(
-    readonly store: JobStorePort,
+    readonly store: JobStore,
     readonly redis: Redis,
     private readonly prefix: string,
   ) {}

@@ -1,11 +1,6 @@
 /** Requests for samples, and workers that take them. */
 import { SAMPLE_TASK } from '../../platform/testing/sample-task.js';
-import type {
-  SampleRequestInput,
-  SampleRequests,
-  SampleTaking,
-  TakenSample,
-} from '../samples/samples-port.js';
+import type { SampleRequestInput, SampleRequests, SampleTaking, TakenSample } from '../samples/samples.js';
 
 const LONG_MS = 600_000;
 

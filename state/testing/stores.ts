@@ -1,10 +1,9 @@
 import type { Test } from 'tap';
 import { ulid } from 'ulid';
-import { openJobStore } from '../job-store.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
 
 /** Opens stores as several processes do: with one prefix, which no other test has. They are closed with the test. */
-export function openStores(t: Test, url: string): { prefix: string; open(): Promise<JobStorePort> } {
+export function openStores(t: Test, url: string): { prefix: string; open(): Promise<JobStore> } {
   const prefix = `{${ulid()}}`;
   const open = async () => {
     const store = await openJobStore({ url, prefix });

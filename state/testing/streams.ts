@@ -2,9 +2,8 @@
 import type { Test } from 'tap';
 import { ulid } from 'ulid';
 import type { StreamEntry } from '../../contracts/index.js';
-import { openJobStore } from '../job-store.js';
-import type { MetricInput } from '../jobs/execution-port.js';
-import type { JobStorePort } from '../port.js';
+import { type JobStore, openJobStore } from '../job-store.js';
+import type { MetricInput } from '../jobs/execution.js';
 import { noteExecutions } from './executions.js';
 import { createTestJob } from './jobs.js';
 
@@ -12,7 +11,7 @@ import { createTestJob } from './jobs.js';
 export async function runningJob(
   t: Test,
   { url }: { url: string },
-): Promise<{ store: JobStorePort; id: string }> {
+): Promise<{ store: JobStore; id: string }> {
   const store = noteExecutions(await openJobStore({ url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   const { id } = await createTestJob(store);
@@ -34,7 +33,7 @@ export function metric(step: number): MetricInput {
   };
 }
 
-export async function readAll(store: JobStorePort, id: string, page: number): Promise<StreamEntry[]> {
+export async function readAll(store: JobStore, id: string, page: number): Promise<StreamEntry[]> {
   const all: StreamEntry[] = [];
   for (;;) {
     const entries = await store.readStream(id, all.at(-1)?.position ?? null, page);

@@ -1,7 +1,7 @@
 import { ulid } from 'ulid';
 import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
-import type { JobStorePort } from '../port.js';
+import type { JobStore } from '../job-store.js';
 
 const LEASE_MS = 60_000;
 const PLAN = {
@@ -13,7 +13,7 @@ const PLAN = {
 
 /** Returns every write of a worker, to be tried with an execution that has ended. */
 export function workerWrites(
-  store: JobStorePort,
+  store: JobStore,
   id: string,
   execution: Execution,
 ): Record<string, () => Promise<unknown>> {

@@ -1,4 +1,4 @@
-import type { WorkerAnnouncement, WorkerGpu } from '../pools/pools-port.js';
+import type { WorkerAnnouncement, WorkerGpu } from '../pools/pools.js';
 
 export function testGpu(uuid: string, changes: Partial<WorkerGpu> = {}): WorkerGpu {
   return {

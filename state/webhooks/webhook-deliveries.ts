@@ -1,7 +1,32 @@
-import type { Delivery, DeliveryAttempt } from '../../contracts/index.js';
+import type { Delivery, DeliveryAttempt, Page } from '../../contracts/index.js';
 import { redisCall, type StoreContext } from '../core/context.js';
 import { readPage } from '../core/listing.js';
-import type { NewDelivery, Webhooks } from './webhooks-port.js';
+import type { PageRequest } from '../core/paging.js';
+
+/** Initial fields of a message. */
+export type NewDelivery = Pick<Delivery, 'id' | 'webhook_id' | 'message_id' | 'message' | 'created_at'>;
+
+/** Round of a message: a delivery with all its retries. */
+export interface DeliveryRound {
+  webhook_id: string;
+  delivery_id: string;
+  round: number;
+}
+
+interface CountedDelivery {
+  /** Position among the pending messages of the project, with fair turns among webhooks; 0: it must not be sent any more. */
+  turn: number;
+  /** The last attempt to send this webhook a message failed. */
+  failing: boolean;
+  /** Rounds that must not be sent any more, as `<delivery_id>-<round>`. */
+  given_up: string[];
+}
+
+interface AttemptRecord extends DeliveryRound {
+  attempt: DeliveryAttempt;
+  state: Delivery['state'];
+  next_attempt_at: string | null;
+}
 
 /** Messages that the log of one webhook keeps, delivered or not. */
 const KEEP_DELIVERIES = 1000;
@@ -10,22 +35,11 @@ const KEEP_PENDING = 5000;
 /** Attempts that the log keeps per message. */
 const KEEP_ATTEMPTS = 20;
 
-type DeliveryLog = Pick<
-  Webhooks,
-  | 'addDelivery'
-  | 'sendDelivery'
-  | 'countDelivery'
-  | 'recordAttempt'
-  | 'getDelivery'
-  | 'listDeliveries'
-  | 'requestRedelivery'
->;
-
 /** @param belongs returns whether the project has this webhook */
 export function webhookDeliveries(
   context: StoreContext,
   belongs: (project: string, webhookId: string) => Promise<boolean>,
-): DeliveryLog {
+) {
   const { redis, prefix, commands } = context;
   const indexOf = (webhookId: string) => `${prefix}:webhook:${webhookId}:deliveries`;
 
@@ -59,16 +73,39 @@ export function webhookDeliveries(
   }
 
   return {
-    addDelivery: (delivery) => add(delivery),
-    sendDelivery: (project, delivery) => add(delivery, { project, send: true }),
+    /** Puts a message into the log, once. Returns false when the webhook is gone. */
+    addDelivery: (delivery: NewDelivery): Promise<boolean> => add(delivery),
+    /** Puts a message into the log and queues it. Returns false when the project has no such webhook. */
+    sendDelivery: (project: string, delivery: NewDelivery): Promise<boolean> =>
+      add(delivery, { project, send: true }),
 
-    async countDelivery(project, { webhook_id, delivery_id, round }) {
+    /**
+     * Counts a message as pending, until an attempt leaves it in another state than `pending`. Repeating it
+     * counts the message once. Messages that have left the log, and the oldest of a project with too many
+     * pending messages, are given up: they leave the log as well.
+     */
+    async countDelivery(
+      project: string,
+      { webhook_id, delivery_id, round }: DeliveryRound,
+    ): Promise<CountedDelivery> {
       const call = { project, webhook_id, delivery_id, round, keep: KEEP_PENDING };
       const [turn, failing, ...given_up] = await commands.run('count_delivery', call);
       return { turn: Number(turn), failing: failing === 1, given_up: given_up as string[] };
     },
 
-    async recordAttempt({ webhook_id, delivery_id, round, attempt, state, next_attempt_at }) {
+    /**
+     * Records an attempt, unless the message is being sent again or has left the log.
+     * @returns the time (RFC 3339) since which the webhook's receiver has accepted no message; null when the
+     *   last message was accepted
+     */
+    async recordAttempt({
+      webhook_id,
+      delivery_id,
+      round,
+      attempt,
+      state,
+      next_attempt_at,
+    }: AttemptRecord): Promise<string | null> {
       const { at, error } = attempt;
       const [failing_since] = await commands.run('record_delivery', {
         webhook_id,
@@ -84,9 +121,15 @@ export function webhookDeliveries(
       return String(failing_since) || null;
     },
 
+    /** Returns null when the log of this webhook has no such message. */
     getDelivery,
 
-    async listDeliveries(project, webhookId, page = {}) {
+    /** Lists messages, newest first; null when the project has no such webhook. */
+    async listDeliveries(
+      project: string,
+      webhookId: string,
+      page: PageRequest = {},
+    ): Promise<Page<Delivery> | null> {
       if (!(await belongs(project, webhookId))) return null;
       return readPage(context, {
         indexes: [indexOf(webhookId)],
@@ -95,7 +138,11 @@ export function webhookDeliveries(
       });
     },
 
-    async requestRedelivery(project, webhookId, id) {
+    /**
+     * Queues a message of the log again; a pending message is left unchanged. Returns null when it does not
+     * exist.
+     */
+    async requestRedelivery(project: string, webhookId: string, id: string): Promise<Delivery | null> {
       const call = { webhook_id: webhookId, project, delivery_id: id };
       const [asked] = await commands.run('request_redelivery', call);
       return asked === '1' ? getDelivery(webhookId, id) : null;

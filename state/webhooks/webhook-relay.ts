@@ -1,3 +1,4 @@
+import type { WebhookMessage } from '../../contracts/index.js';
 import { formatPosition } from '../streams/stream-position.js';
 import {
   type RelayedStream,
@@ -5,7 +6,25 @@ import {
   type StreamRelay,
   startStreamRelay,
 } from '../streams/stream-relay.js';
-import type { WebhookOutboxEntry } from './webhooks-port.js';
+import type { DeliveryRound } from './webhook-deliveries.js';
+
+/** An event on its way to the webhooks of its project. */
+export interface WebhookEvent {
+  kind: 'event';
+  /** Id of the outbox entry, unique. */
+  entry: string;
+  project: string;
+  /** Webhooks that the job names. */
+  notify: string[];
+  message: WebhookMessage;
+}
+
+/** A message of the log that is to be sent again. */
+interface Redelivery extends DeliveryRound {
+  kind: 'redelivery';
+}
+
+export type WebhookOutboxEntry = WebhookEvent | Redelivery;
 
 /** Events for webhooks, and messages to send again. */
 const WEBHOOK_OUTBOX: RelayedStream<WebhookOutboxEntry> = {

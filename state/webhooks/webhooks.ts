@@ -1,8 +1,33 @@
 import type { Page, Webhook } from '../../contracts/index.js';
 import { redisCall, type StoreContext, untilUnchanged } from '../core/context.js';
 import { readPage } from '../core/listing.js';
+import type { PageRequest } from '../core/paging.js';
 import { webhookDeliveries } from './webhook-deliveries.js';
-import type { WebhookDocument, WebhookFilter, WebhookSecret, Webhooks } from './webhooks-port.js';
+
+/** Signing secret of messages. Stored in plain text: unlike an API key it is needed again. */
+export interface WebhookSecret {
+  /** `whsec_` and base64. */
+  secret: string;
+  created_at: string;
+  /** Null for the newest secret. */
+  expires_at: string | null;
+}
+
+/** Configuration of a webhook; the other fields result from its use. */
+type WebhookDocument = Omit<Webhook, 'secrets' | 'failing_since'>;
+
+/** A webhook in the form that the sender needs. */
+export interface WebhookTarget {
+  project: string;
+  webhook: Webhook;
+  /** Secrets that sign now, newest first. */
+  secrets: string[];
+}
+
+interface WebhookFilter extends PageRequest {
+  id_prefix?: string;
+  url?: string;
+}
 
 const MAX_WEBHOOKS = 100;
 
@@ -14,7 +39,17 @@ interface Stored {
   failing_since: string | null;
 }
 
-export function webhooks(context: StoreContext): Webhooks {
+/**
+ * Webhooks: subscriptions to events, and the log of messages.
+ *
+ * At-least-once: an event and its entry in the webhook outbox are written atomically, and so are a new round
+ * of a message and its entry. The relay (webhook-relay.ts) delivers each entry at least once.
+ *
+ * Excluded: sending. The sender records each attempt here.
+ */
+export type Webhooks = ReturnType<typeof webhooks>;
+
+export function webhooks(context: StoreContext) {
   const { redis, prefix, commands } = context;
   const key = (id: string) => `${prefix}:webhook:${id}`;
   const indexOf = (project: string) => `${prefix}:project:${project}:webhooks`;
@@ -54,7 +89,8 @@ export function webhooks(context: StoreContext): Webhooks {
   return {
     ...webhookDeliveries(context, async (project, id) => (await readOf(project, id)) !== null),
 
-    async createWebhook(project, document, secret) {
+    /** @throws `too_many_webhooks` */
+    async createWebhook(project: string, document: WebhookDocument, secret: WebhookSecret): Promise<Webhook> {
       await commands.run('create_webhook', {
         webhook_id: document.id,
         project,
@@ -65,8 +101,10 @@ export function webhooks(context: StoreContext): Webhooks {
       return shown({ project, document, secrets: [secret], failing_since: null });
     },
 
+    /** Returns null when the project has no such webhook. */
     getWebhook,
 
+    /** Newest first. */
     listWebhooks(project: string, { url, ...page }: WebhookFilter = {}): Promise<Page<Webhook>> {
       const load = (ids: string[]) => Promise.all(ids.map((id) => getWebhook(project, id)));
       // A project has too few webhooks for a separate index.
@@ -74,29 +112,48 @@ export function webhooks(context: StoreContext): Webhooks {
       return readPage(context, { indexes: [indexOf(project)], page, load, matches });
     },
 
-    async deleteWebhook(project, id) {
+    /** Deletes a webhook and its log. Returns false when the project has no such webhook. */
+    async deleteWebhook(project: string, id: string): Promise<boolean> {
       const [deleted] = await commands.run('delete_webhook', { webhook_id: id, project });
       return deleted === '1';
     },
 
-    updateWebhook: (project, id, update) =>
+    /**
+     * Replaces a webhook with the result of `update`, which may be called more than once; secrets stay.
+     * Returns null when the project has no such webhook.
+     */
+    updateWebhook: (
+      project: string,
+      id: string,
+      update: (before: Webhook) => Webhook,
+    ): Promise<Webhook | null> =>
       change(project, id, 'document', (before) => {
         const { secrets: _, failing_since: __, ...to } = update(shown(before));
         return to;
       }),
 
-    rotateWebhookSecret: (project, id, { secret, until }) =>
+    /**
+     * Adds a new secret; the previous one signs as well until `until`, older ones no longer. Returns null
+     * when the project has no such webhook.
+     */
+    rotateWebhookSecret: (
+      project: string,
+      id: string,
+      { secret, until }: { secret: WebhookSecret; until: string },
+    ): Promise<Webhook | null> =>
       change(project, id, 'secrets', ({ secrets: [newest] }) =>
         newest === undefined ? [secret] : [secret, { ...newest, expires_at: until }],
       ),
 
-    async webhooksOf(project) {
+    /** Returns all webhooks of a project. */
+    async webhooksOf(project: string): Promise<Webhook[]> {
       const ids = await redisCall(redis.zrange(indexOf(project), '0', '-1'));
       const found = await Promise.all(ids.map((id) => getWebhook(project, id)));
       return found.filter((webhook) => webhook !== null);
     },
 
-    async webhookTarget(id) {
+    /** Returns null when the webhook was deleted. */
+    async webhookTarget(id: string): Promise<WebhookTarget | null> {
       const found = await read(id);
       if (found === null) return null;
       const secrets = live(found.secrets).map(({ secret }) => secret);

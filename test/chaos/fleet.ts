@@ -13,7 +13,7 @@ import { cleanEnvironment } from '../support/stack.js';
 import { MARK, type MarkedProcess, markedProcesses } from './marked-processes.js';
 import { type ChaosRedis, type RedisKind, startChaosRedis } from './redis.js';
 
-export interface FleetOptions {
+interface FleetOptions {
   dir: string;
   agents: number;
   slots: number;

@@ -16,14 +16,14 @@ import { Random } from './random.js';
 import type { RedisKind } from './redis.js';
 import { Workload } from './workload.js';
 
-export interface ChaosOptions {
+interface ChaosOptions {
   /** Duration of fault injection; running jobs are awaited afterwards. */
   seconds: number;
   seed: number;
   redis: RedisKind;
 }
 
-export interface ChaosReport {
+interface ChaosReport {
   seed: number;
   redis: RedisKind;
   failovers: number;

@@ -17,7 +17,7 @@ const STEPS = 60;
 const MAX_ERRORS = 1000;
 
 /** A job acknowledged by the API. */
-export interface Submitted {
+interface Submitted {
   name: string;
   variant: number;
   id: string;

@@ -23,14 +23,14 @@ class Collected extends Writable {
   }
 }
 
-export interface Outcome {
+interface Outcome {
   code: number;
   out: string;
   err: string;
 }
 
 /** Runs a command in this process. */
-export type Zerofleet = (
+type Zerofleet = (
   args: string[],
   options?: { stdin?: string; signal?: AbortSignal; onOut?: (out: string) => void },
 ) => Promise<Outcome>;

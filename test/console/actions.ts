@@ -29,7 +29,7 @@ export interface Action {
   fills?: Readonly<Record<string, string>>;
 }
 
-export interface View {
+interface View {
   address: string;
   /** Selector of an element that the view has as soon as its data are read. */
   loaded: string;

@@ -9,7 +9,7 @@ import { type OpenedPage, openPage } from '../../api/testing/browser.js';
 import { ADMIN_KEY, startTestStack, type TestStack } from '../../api/testing/stack.js';
 import { until } from '../../platform/testing/waiting.js';
 
-export interface TestConsole extends OpenedPage {
+interface TestConsole extends OpenedPage {
   stack: TestStack;
   base: string;
   /** Opens a view of the console, as a new page would. */

@@ -11,7 +11,7 @@ const STEPS = 1_000_000;
 /** Longer than a stage takes on a machine under load. */
 const TIMEOUT_MS = 300_000;
 
-export interface Way {
+interface Way {
   page: Page;
   /** Address that signs in. */
   address: string;
@@ -19,7 +19,7 @@ export interface Way {
   done(stage: string): void;
 }
 
-export interface Walked {
+interface Walked {
   /** The run, which was paused and went on with three ranks. */
   run: string;
   /** The same training on one rank, without an interruption. */

@@ -25,7 +25,7 @@ export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: s
   return { client, cwd, tmp };
 }
 
-export interface Reading {
+interface Reading {
   client: Zerofleet;
   /** Folder like a clone, in which the commands run. */
   cwd: string;

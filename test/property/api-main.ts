@@ -6,7 +6,7 @@ import { ADMIN_KEY, CHATS, startTestStack, type TestStack } from '../../api/test
 import { claimAndTrain, servedCheckpoint } from '../../api/testing/training.js';
 import { type Model, type SampleReply, ZerofleetError } from '../../contracts/index.js';
 import { modelFolder, TINY_TOKENIZER, tarOf } from '../../formats/testing/models.js';
-import { S3DatasetSources } from '../../platform/dataset-sources.js';
+import { DatasetSources } from '../../platform/dataset-sources.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import { FORM } from '../openai/requests.js';
@@ -102,7 +102,7 @@ async function heldLease({ store, createJob }: TestStack): Promise<{ error: stri
 }
 
 /** A bucket with an object of each kind that a document may refer to by URI. */
-async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promise<void> }> {
+async function openBucket(): Promise<{ sources: DatasetSources; close(): Promise<void> }> {
   process.env.AWS_ACCESS_KEY_ID ??= 'test';
   process.env.AWS_SECRET_ACCESS_KEY ??= 'test';
   const { text, lines, model, tokenizer } = OPEN_KEYS;
@@ -114,7 +114,7 @@ async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promi
   for (const [name, bytes] of modelFolder()) standIn.objects.set(`${model}/${name}`, bytes);
   const door = await standIn.open();
   const allowed = [{ bucket: OPEN_BUCKET, prefix: '' }];
-  const sources = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  const sources = new DatasetSources({ allowed, s3Endpoint: door.endpoint });
   return {
     sources,
     async close() {

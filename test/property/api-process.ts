@@ -10,7 +10,7 @@ export interface Order {
   ids?: Ids;
 }
 
-export interface Watched {
+interface Watched {
   p99_ms: number;
   max_ms: number;
   lease_error: string | null;

@@ -13,7 +13,7 @@ import { HOSTILE, type HostileUpload, hostileRequest } from './hostile.js';
 import { type ApiDocument, type GeneratedRequest, requestsOf } from './requests.js';
 import { ID_TOKEN } from './values.js';
 
-export interface RunOptions {
+interface RunOptions {
   requests: number;
   seed: number;
   /** True to include hostile uploads of full size and measure memory, which takes minutes. */

@@ -209,7 +209,7 @@ export const JUNK: Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-export interface Mutation {
+interface Mutation {
   how: 'replace' | 'remove' | 'add';
   /** Selects the position. */
   at: number;

@@ -20,7 +20,7 @@ const STOP_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
 const REDIS_PORT = 6379;
 
-export interface AgentOptions {
+interface AgentOptions {
   slots: number;
   env?: Record<string, string>;
   /** Command that runs the program, e.g. on another host; the program and its arguments are appended. */
@@ -30,7 +30,7 @@ export interface AgentOptions {
 }
 
 /** Ranks of one job on one worker. */
-export interface RankPlacement {
+interface RankPlacement {
   worker_id: string;
   slots: number;
 }

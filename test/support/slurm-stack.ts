@@ -10,7 +10,7 @@ import { startSlurm, type TestSlurm } from '../../platform/testing/slurm.js';
 import { Cluster } from './cluster.js';
 import { cleanEnvironment } from './stack.js';
 
-export interface SlurmStackOptions {
+interface SlurmStackOptions {
   nodes: number;
   grace_seconds: number;
   /** ZEROFLEET_AUTOSCALE_POOLS */

@@ -1,7 +1,7 @@
 import type { JobSpec } from '../../contracts/index.js';
 
 /** A job of half a second with all relevant features: grouped-query attention, several buckets, an odd number of leaves per rank. */
-export interface SmallJobOptions {
+interface SmallJobOptions {
   name: string;
   dataset: string;
   steps: number;

@@ -18,7 +18,7 @@ export function whyNoTerminal(): string | null {
   return status === 7 ? null : 'needs script of util-linux 2.35 or later';
 }
 
-export interface TerminalOptions {
+interface TerminalOptions {
   /** Name of its record. */
   name: string;
   /** Working directory of its shell and location of the record. */

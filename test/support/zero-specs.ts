@@ -8,7 +8,7 @@ export const STEPS = 40;
 /** This scale makes gradients exceed the fp16 range, so that the first steps are skipped. */
 const HUGE_SCALE = 2 ** 24;
 
-export interface TinyJobOptions extends Sections {
+interface TinyJobOptions extends Sections {
   name: string;
   dataset: string;
   ranks?: number;

@@ -18,7 +18,7 @@ import type { RankChannel } from './channel.js';
 /** Minimum interval of lines about steps; the first, the last and evaluated steps always get one. */
 const STEP_LINE_MS = 5_000;
 
-export interface JournalOptions {
+interface JournalOptions {
   info(line: string): void;
   warn(line: string): void;
   /** Milliseconds of a monotonic clock. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Facts in NCCL's log about a connection of ranks. */
-export interface NcclFacts {
+interface NcclFacts {
   /** `IB`, `Socket`, or the name of a plugin, such as `Libfabric`; `unknown` if its log does not say. */
   network: string;
   /** Provider of the plugin aws-ofi-nccl, such as `efa`; null for other networks. */

@@ -10,7 +10,7 @@ export interface SavePace {
   saved(stall_seconds: number): void;
 }
 
-export interface PaceOptions {
+interface PaceOptions {
   checkpoint: ResolvedJobSpec['checkpoint'];
   /** Failure rate of the job, as estimated so far. */
   failures_per_second: number;

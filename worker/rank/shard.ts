@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ShardRecord } from '../../contracts/rank-protocol.js';
-import { STATE_NAMES } from '../../formats/checkpoint/manifest.js';
+import { STATE_NAMES } from '../../contracts/state-records.js';
 import { BYTES_PER_ELEMENT, type ShardContents } from '../../formats/checkpoint/shard-contents.js';
 import { ChunkChecksums } from '../../formats/checkpoint/verify.js';
 import { safetensorsHeader } from '../../formats/safetensors/header.js';

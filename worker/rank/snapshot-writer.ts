@@ -20,7 +20,7 @@ import type { RankTrainer, Snapshot } from '../shared/native/adapter.js';
 import type { Reference } from './reference.js';
 import { Shard } from './shard.js';
 
-export interface SnapshotWriterOptions {
+interface SnapshotWriterOptions {
   objects: ObjectStore;
   start: StartMessage;
   /** State that is trained. */

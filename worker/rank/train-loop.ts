@@ -14,7 +14,7 @@ import { type SavePace, savePace } from './save-pace.js';
 import { SkippedRun } from './skipped-run.js';
 import type { SnapshotWriter } from './snapshot-writer.js';
 
-export interface TrainLoopOptions {
+interface TrainLoopOptions {
   trainer: RankTrainer;
   writer: SnapshotWriter;
   start: StartMessage;
@@ -32,7 +32,7 @@ export interface TrainLoopOptions {
   onStep(step: number): void;
 }
 
-export interface TrainLoopEnd {
+interface TrainLoopEnd {
   step: number;
   /** Agreed flags that stopped the training; 0 when it is complete. */
   flags: number;

@@ -1,7 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 
 /** Tokens of a job's data, with the worker or checkpoint they belong to. */
-export interface TokensOf {
+interface TokensOf {
   owner: string;
   /** PreparedTokens.tokens_digest */
   digest: string;

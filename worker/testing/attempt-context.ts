@@ -24,7 +24,7 @@ const log = createLogger({ level: 'silent', name: 'test' });
 const LONG_MS = 60_000;
 const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 
-export interface TestAttemptOptions {
+interface TestAttemptOptions {
   store: WorkerStore;
   objects: ObjectStore;
   job_id: string;

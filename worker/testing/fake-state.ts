@@ -1,6 +1,8 @@
 /** State that the fake core trains: a function of the seed and the number of steps, owned in blocks by the ranks. */
+
 import { createHash } from 'node:crypto';
 import type { Restore, StateName } from '../../contracts/rank-protocol.js';
+import { STATE_NAMES } from '../../contracts/state-records.js';
 import { sumDigests } from '../../formats/checkpoint/digest.js';
 import { ShardContents } from '../../formats/checkpoint/shard-contents.js';
 import type { ParamInfo, Slice, TrainerConfig } from '../shared/native/adapter.js';
@@ -8,7 +10,6 @@ import type { ParamInfo, Slice, TrainerConfig } from '../shared/native/adapter.j
 const FAKE_BLOCK = 16;
 /** Small buckets, so that a rank owns several ranges of one parameter. */
 export const FAKE_SHARDING = { block_elements: FAKE_BLOCK, bucket_blocks: 4, expert_sets: 1 };
-const STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum', 'ema'];
 const ADAM: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
 const STATES_OF: Record<TrainerConfig['optimizer']['type'], readonly StateName[]> = {
   adamw: ADAM,
@@ -60,7 +61,7 @@ export function fakeInitializedDigest(seed: number, from: number, restore: Resto
 }
 
 /** Settings that determine the states of a parameter. Arrays of the other states exist without an owner. */
-export interface FakeTraining {
+interface FakeTraining {
   optimizer: Pick<TrainerConfig['optimizer'], 'type'> &
     Partial<Pick<TrainerConfig['optimizer'], 'ema_decay'>>;
   param_groups: readonly Pick<TrainerConfig['param_groups'][number], 'match' | 'frozen'>[];
@@ -86,10 +87,10 @@ export type FakeState = Map<StateName, Float32Array[]>;
 export function fakeState(seed: number, step: number): FakeState {
   const values = (state: StateName) =>
     fakeParamTable().map(({ index, numel }) => {
-      const salt = seed * 7 + STATES.indexOf(state) * 31 + index * 17;
+      const salt = seed * 7 + STATE_NAMES.indexOf(state) * 31 + index * 17;
       return Float32Array.from({ length: numel }, (_, element) => initialValue(salt, element));
     });
-  const state: FakeState = new Map(STATES.map((name) => [name, values(name)]));
+  const state: FakeState = new Map(STATE_NAMES.map((name) => [name, values(name)]));
   for (let done = 0; done < step; done++) advance(state, done + 1);
   return state;
 }

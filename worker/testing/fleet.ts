@@ -15,13 +15,7 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/i
 import { programPath } from '../../platform/process/programs.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { testProgram } from '../../platform/testing/test-program.js';
-import {
-  type JobStorePort,
-  openJobStore,
-  putAccepted,
-  putDatasetDocument,
-  putSpec,
-} from '../../state/index.js';
+import { type JobStore, openJobStore, putAccepted, putDatasetDocument, putSpec } from '../../state/index.js';
 import { noteExecutions } from '../../state/testing/executions.js';
 import { type RunningWorker, type StartWorkerOptions, startWorker } from '../agent/start.js';
 import type { Timing } from '../shared/timing.js';
@@ -90,7 +84,7 @@ export class Fleet {
   private constructor(
     readonly dir: string,
     readonly redis: TestRedis,
-    readonly store: JobStorePort,
+    readonly store: JobStore,
     readonly objects: ObjectStore,
     private readonly programs: { rank: string; task: string },
   ) {

@@ -13,8 +13,8 @@ import type { ChildProcessesOptions } from '../shared/child-processes.js';
 import { testProcesses } from './child-processes.js';
 import { startMessage, testSpec } from './start-message.js';
 
-export const SCRIPTED_RANK = fileURLToPath(new URL('scripted-rank.js', import.meta.url));
-export const silentLog = createLogger({ level: 'silent', name: 'test' });
+const SCRIPTED_RANK = fileURLToPath(new URL('scripted-rank.js', import.meta.url));
+const silentLog = createLogger({ level: 'silent', name: 'test' });
 
 export const ignoringListener: WorldListener = {
   onConnected: () => undefined,
@@ -61,7 +61,7 @@ export function scriptedHost(silence_ms = 20_000, changes: Partial<ChildProcesse
   });
 }
 
-export interface LinkedOptions {
+interface LinkedOptions {
   /** Script of each rank; see scripted-rank.ts. */
   scripts: string[];
   /** The first one is the leader's. */
@@ -72,7 +72,7 @@ export interface LinkedOptions {
   enter?(world: SealedWorld, worker_id: string): void;
 }
 
-export interface Linked {
+interface Linked {
   server: LinkServer;
   assembly: Assembly;
   /** Members in this process. */

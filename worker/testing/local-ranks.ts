@@ -25,7 +25,7 @@ const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 /** Saves that answer no request, at steps without an evaluation. */
 const NOTE = { save_request: 0, eval_losses: {}, early_stopping: null };
 
-export interface LocalWorldOptions {
+interface LocalWorldOptions {
   core: NativeCore;
   spec: ResolvedJobSpec;
   world_size: number;
@@ -44,7 +44,7 @@ interface LocalRank {
 }
 
 /** Result of a load by all ranks. */
-export interface LocalLoad {
+interface LocalLoad {
   digest: string;
   at: TrainingPosition;
   ranges: RangeChecksum[];

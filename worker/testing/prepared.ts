@@ -10,7 +10,7 @@ import { decodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-fi
 import { openObjectStore } from '../../platform/object-store/index.js';
 import type { TokenRequest } from '../tasks/data/prepare-tokens.js';
 
-export interface PreparedOptions {
+interface PreparedOptions {
   uploaded: Uint8Array;
   /** Bytes in the store; by default all of `uploaded`. */
   stored?: Uint8Array;

@@ -24,7 +24,7 @@ export const keyOf = (directory: string) => checkpointKey('job', directory);
 
 const log = createLogger({ level: 'silent', name: 'test' });
 
-export interface RecordedAttemptOptions {
+interface RecordedAttemptOptions {
   /** Records that already exist in the job store. */
   recorded?: Checkpoint[];
   /** Called before each step with its name; an error fails the step. */

@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 import { checkpointsPrefix } from '../../formats/checkpoint/layout.js';
 import { verifyShards } from '../../formats/checkpoint/verify.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import type { JobStorePort } from '../../state/index.js';
+import type { JobStore } from '../../state/index.js';
 import { JobCheckpoints } from '../agent/attempt/job-checkpoints.js';
 import { tokenRequest } from '../agent/attempt/prepare-data.js';
 import { prepareTokens } from '../tasks/data/prepare-tokens.js';
@@ -23,7 +23,7 @@ export const spec = testSpec({ steps: 20, keep: { last: 1 } });
 const STEPS = 3;
 
 export interface Stores {
-  store: JobStorePort;
+  store: JobStore;
   objects: ObjectStore;
 }
 

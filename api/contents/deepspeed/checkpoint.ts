@@ -1,6 +1,5 @@
 import { ZerofleetError } from '../../../contracts/index.js';
-import type { Moment, StateName } from '../../../contracts/state-records.js';
-import { STATE_NAMES } from '../../../formats/checkpoint/manifest.js';
+import { type Moment, STATE_NAMES, type StateName } from '../../../contracts/state-records.js';
 import type { OptimizerProgress, WeightTensor } from '../../../formats/models/weights.js';
 import type { TorchFile } from '../../../formats/torch-file/read.js';
 import { type ModelParam, type ModuleTensor, moduleTensors } from '../../../job-document/index.js';
@@ -19,7 +18,7 @@ export interface UploadedOptimizer extends OptimizerProgress {
   frozen: string[];
 }
 
-export interface CheckedCheckpoint {
+interface CheckedCheckpoint {
   /** Parameters of each file, by file name. */
   tensors: Map<string, WeightTensor[]>;
   optimizer: UploadedOptimizer | null;

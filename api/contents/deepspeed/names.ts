@@ -19,7 +19,7 @@ export const STATE_FILES: Readonly<Record<string, StateName>> = {
   sum: 'sum',
 };
 
-export type DeepSpeedFile =
+type DeepSpeedFile =
   | { kind: 'param'; param: string; content: string }
   | { kind: 'optimizer' }
   | { kind: 'model_states' | 'optim_states'; rank: number; tensor_rank: number };

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Session, type SignInCode, ZerofleetError } from '../../../contracts/index.js';
-import type { JobStorePort, SignInBy } from '../../../state/index.js';
+import type { JobStore, SignInBy } from '../../../state/index.js';
 import { findPrincipal, requireUnexpired } from '../../http/authenticate.js';
 import { requireSameOrigin } from '../../http/same-origin.js';
 import {
@@ -60,7 +60,7 @@ export const endSessions: OperationHandler<'endSessions'> = async (request, repl
 
 /** @throws ZerofleetError `unauthenticated` */
 async function signInBy(
-  store: JobStorePort,
+  store: JobStore,
   { code, token }: OperationRequest<'createSession'>['body'],
 ): Promise<SignInBy> {
   if (token === undefined) return { code: code ?? '' };

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type FieldError, type Job, ZerofleetError } from '../../../contracts/index.js';
 import { checkMultiple } from '../../../job-document/index.js';
-import { type Condition, type JobStorePort, keepDesired, putDesired } from '../../../state/index.js';
+import { type Condition, type JobStore, keepDesired, putDesired } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
 import { requireFit, withRanks } from '../../jobs/require-fit.js';
@@ -86,11 +86,7 @@ function storesOf({ server, records: store }: FastifyRequest) {
 }
 
 /** Repeats the answer for a client that retries after a lost reply. @throws `error` for any other job */
-async function cancelledBefore(
-  store: Pick<JobStorePort, 'getJob'>,
-  id: string,
-  error: unknown,
-): Promise<Job> {
+async function cancelledBefore(store: Pick<JobStore, 'getJob'>, id: string, error: unknown): Promise<Job> {
   if (error instanceof ZerofleetError && error.code === 'job_final') {
     const job = await findJob(store, id);
     if (job.state === 'cancelled') return job;

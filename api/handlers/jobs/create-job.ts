@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type JobSpec, type ResolvedJobSpec, traceHeaders } from '../../../contracts/index.js';
 import { jobWarnings } from '../../../job-document/index.js';
 import { documentHash } from '../../../platform/canonical-json.js';
-import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../../state/index.js';
+import type { CreateJobResult, IdempotencyInput, JobStore } from '../../../state/index.js';
 import { sendJob } from '../../http/etag.js';
 import { findFolder, findObject, findTokenizerObject } from '../../jobs/bucket-lookups.js';
 import type { SpecLookups } from '../../jobs/check-spec.js';
@@ -78,7 +78,7 @@ export function idempotencyOf(
 
 /** Skips a check for a repeated request: its answer does not depend on the GPUs present now. */
 function unlessCreated(
-  store: Pick<JobStorePort, 'findCreated'>,
+  store: Pick<JobStore, 'findCreated'>,
   { idempotency }: { idempotency?: IdempotencyInput },
 ): (error: unknown) => Promise<void> {
   return async (error) => {

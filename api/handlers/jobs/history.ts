@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Job, JobLog, JobMetric, Page, StreamEntry } from '../../../contracts/index.js';
-import { type JobStorePort, metricsBetween, type StepRange } from '../../../state/index.js';
+import { type JobStore, metricsBetween, type StepRange } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { choosePoints } from '../../jobs/metric-points.js';
 import { METRIC_FORMATS } from '../../metric-files/formats.js';
@@ -54,7 +54,7 @@ const rangeOf = ({ from_step = 1, to_step = Number.POSITIVE_INFINITY }: MetricsQ
 
 /** The first metrics of the range after the position; all of them without `limit`. */
 async function* metricsOf(
-  store: JobStorePort,
+  store: JobStore,
   { id }: Job,
   query: MetricsQuery,
   limit = Number.POSITIVE_INFINITY,

@@ -1,7 +1,7 @@
 /** Copies of S3 objects as data of jobs, whose client disconnects or that fail. */
 import { EventEmitter, once } from 'node:events';
 import t from 'tap';
-import { S3DatasetSources } from '../../../platform/dataset-sources.js';
+import { DatasetSources } from '../../../platform/dataset-sources.js';
 import { S3StandIn } from '../../../platform/testing/s3-stand-in.js';
 import { startWithData as start, TEXT, URI } from '../../testing/data-bucket.js';
 import { ADMIN_KEY, smallSpec, startTestStack } from '../../testing/stack.js';
@@ -14,14 +14,13 @@ t.test('a copy continues after its client disconnects, and the next request wait
   const bucket = new S3StandIn();
   bucket.objects.set('a', TEXT);
   const door = await bucket.open();
-  const real = new S3DatasetSources({
+  const real = new DatasetSources({
     allowed: [{ bucket: 'texts', prefix: '' }],
     s3Endpoint: door.endpoint,
   });
   let copies = 0;
   const stack = await startTestStack({
     sources: {
-      close: () => real.close(),
       list: (uri) => real.list(uri),
       async find(uri) {
         const object = await real.find(uri);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
 import type { Job } from '../../../contracts/index.js';
-import type { JobStorePort } from '../../../state/index.js';
+import type { JobStore } from '../../../state/index.js';
 import { openStream, type SseClient, type SseClientMessage } from '../../testing/sse-client.js';
 import { ADMIN_KEY, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain, metricOf, progressOf } from '../../testing/training.js';
@@ -259,8 +259,8 @@ t.test('a request on an open connection while the server shuts down', async (t) 
   t.match(text, /HTTP\/1.1 503 [\s\S]*"code":"shutting_down"/);
 });
 
-function countReads(store: JobStorePort, count: () => void): JobStorePort {
-  const readStream: JobStorePort['readStream'] = (...args) => {
+function countReads(store: JobStore, count: () => void): JobStore {
+  const readStream: JobStore['readStream'] = (...args) => {
     count();
     return store.readStream(...args);
   };

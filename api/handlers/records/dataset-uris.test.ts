@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { type Dataset, datasetKey, type Problem } from '../../../contracts/index.js';
-import { S3DatasetSources } from '../../../platform/dataset-sources.js';
+import { DatasetSources } from '../../../platform/dataset-sources.js';
 import { type Fate, S3StandIn } from '../../../platform/testing/s3-stand-in.js';
 import { ADMIN_KEY, smallSpec, startTestStack } from '../../testing/stack.js';
 
@@ -17,7 +17,7 @@ async function start(t: Test, fate?: (name: string) => Fate) {
   const bucket = new S3StandIn();
   const door = await bucket.open(fate);
   const allowed = [{ bucket: 'texts', prefix: 'open/' }];
-  const sources = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  const sources = new DatasetSources({ allowed, s3Endpoint: door.endpoint });
   const stack = await startTestStack({ sources, limits: { dataset_bytes: 100_000 } });
   t.teardown(async () => {
     await stack.close();
@@ -157,7 +157,7 @@ t.test('a client that disconnects leaves nothing, and a silent connection is kep
   body.objects.set('open/a', TEXT);
   const door = await body.open();
   t.teardown(() => door.close());
-  const real = new S3DatasetSources({
+  const real = new DatasetSources({
     allowed: [{ bucket: 'texts', prefix: '' }],
     s3Endpoint: door.endpoint,
   });
@@ -168,7 +168,6 @@ t.test('a client that disconnects leaves nothing, and a silent connection is kep
     // Long enough for the surrounding steps on a busy machine.
     limits: { idle_connection_ms: 1_500 },
     sources: {
-      close: async () => undefined,
       list: (uri) => real.list(uri),
       async find(uri) {
         const object = await real.find(uri);

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import type { Job, Model, Page, Problem } from '../../../contracts/index.js';
 import { modelFolder, TINY_CONFIG, tarOf } from '../../../formats/testing/models.js';
-import { S3DatasetSources } from '../../../platform/dataset-sources.js';
+import { DatasetSources } from '../../../platform/dataset-sources.js';
 import { type Fate, S3StandIn } from '../../../platform/testing/s3-stand-in.js';
 import { storedKeys, upload } from '../../testing/model-uploads.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
@@ -18,7 +18,7 @@ async function start(t: Test, options: { fate?: (name: string) => Fate; model_by
     return options.fate?.(name) ?? 'served';
   });
   const allowed = [{ bucket: 'zoo', prefix: 'open/' }];
-  const sources = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  const sources = new DatasetSources({ allowed, s3Endpoint: door.endpoint });
   const { model_bytes = 10_000_000 } = options;
   const stack = await startTestStack({ sources, limits: { model_bytes } });
   t.teardown(async () => {

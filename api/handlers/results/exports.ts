@@ -1,7 +1,7 @@
 import type { Checkpoint, CheckpointExport, ExportKind, ExportPayload } from '../../../contracts/index.js';
 import { type ExportRecord, readExportRecord } from '../../../formats/checkpoint/export-record.js';
 import { checkpointExportPrefix, exportName, exportsPrefix } from '../../../formats/checkpoint/layout.js';
-import type { JobStorePort } from '../../../state/index.js';
+import type { JobStore } from '../../../state/index.js';
 import { checkpointNotFound, found } from '../../access/found.js';
 import { findCheckpoint } from '../../jobs/init-source.js';
 import { resolveExport } from '../../jobs/resolve-export.js';
@@ -56,7 +56,7 @@ const KINDS: readonly ExportKind[] = [false, true].flatMap((tensorboard) => [
 ]);
 
 async function unwritten(
-  { store, exports }: { store: Pick<JobStorePort, 'getJob'>; exports: ExportPort },
+  { store, exports }: { store: Pick<JobStore, 'getJob'>; exports: ExportPort },
   checkpoint: Pick<Checkpoint, 'id' | 'job_id' | 'prefix' | 'step'>,
   known: readonly CheckpointExport[],
 ): Promise<CheckpointExport[]> {

@@ -2,7 +2,7 @@ import type { Test } from 'tap';
 import type { Integration, JobEvent, JobSpec, StreamEntry } from '../../../contracts/index.js';
 import type { TrackerServer } from '../../../platform/config/tracker-servers.js';
 import { createLogger } from '../../../platform/logging/logging.js';
-import type { JobStorePort } from '../../../state/index.js';
+import type { JobStore } from '../../../state/index.js';
 import { startTestStack } from '../../testing/stack.js';
 import { metricOf } from '../../testing/training.js';
 import { AddressPolicy } from '../../webhooks/addresses.js';
@@ -82,7 +82,7 @@ export async function setUp<S extends TrackerStore>(
 }
 
 /** A worker that claims a job, for one attempt. */
-export async function claimed(store: JobStorePort, jobId: string, attempt = 1) {
+export async function claimed(store: JobStore, jobId: string, attempt = 1) {
   const claim = await store.claimAttempt(jobId, attempt, `worker-${attempt}`, 600_000);
   if (!claim.granted) throw new Error(claim.code);
   const { execution } = claim;
@@ -99,7 +99,7 @@ export async function claimed(store: JobStorePort, jobId: string, attempt = 1) {
 }
 
 /** Waits for an event of a job. */
-export async function eventOf(store: JobStorePort, jobId: string, type: string): Promise<JobEvent> {
+export async function eventOf(store: JobStore, jobId: string, type: string): Promise<JobEvent> {
   for (let after: string | null = null; ; ) {
     const entries: StreamEntry[] = await store.readStream(jobId, after, 1000);
     for (const entry of entries) if (entry.kind === 'event' && entry.type === type) return entry;

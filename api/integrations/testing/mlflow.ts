@@ -2,7 +2,7 @@
 import type { MlflowBatch, MlflowMetric, MlflowText } from '../mlflow-client.js';
 import { Refusal, type SeenRun, type TrackerRequest, type TrackerStore } from './server.js';
 
-export interface StoredRun {
+interface StoredRun {
   run_id: string;
   experiment_id: string;
   run_name: string;

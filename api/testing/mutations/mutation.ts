@@ -2,7 +2,7 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { TestStack } from '../stack.js';
 
 /** A mutating request and a measure of its effects, which each effect changes by one. */
-export interface Prepared {
+interface Prepared {
   request: InjectOptions;
   /** @param answered answers to the request so far */
   effects(answered: readonly LightMyRequestResponse[]): Promise<number>;

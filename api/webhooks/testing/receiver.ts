@@ -3,13 +3,13 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { WebhookMessage } from '../../../contracts/index.js';
 
-export interface ReceivedMessage {
+interface ReceivedMessage {
   headers: IncomingHttpHeaders;
   body: string;
   message: WebhookMessage;
 }
 
-export interface Receiver {
+interface Receiver {
   url: string;
   received: readonly ReceivedMessage[];
   /** Answers with these statuses in sequence, then with 204. */

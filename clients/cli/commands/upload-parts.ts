@@ -9,7 +9,7 @@ import { bytes } from '../format.js';
 /** Minimum size of files that are sent in parts: long uploads are likely to be interrupted. */
 export const IN_PARTS_BYTES = 64 * 1024 ** 2;
 
-export interface FileToSend {
+interface FileToSend {
   file: string;
   size: number;
   name: string;

@@ -43,7 +43,7 @@ export function heightsOf(values: readonly number[]): number[] {
 export const usedDays = (days: readonly DayUsage[]) =>
   days.filter((day) => MEASURES.some(({ name }) => day[name] > 0)).reverse();
 
-export interface Share {
+interface Share {
   label: string;
   used: number;
   /** Null without a limit. */

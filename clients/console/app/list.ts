@@ -4,7 +4,7 @@ import { type Loaded, useLoaded } from './loaded.js';
 
 const PAGE = 50;
 
-export interface List<T> {
+interface List<T> {
   items: readonly T[];
   hasMore: boolean;
 }

@@ -1,6 +1,6 @@
 /** Addresses of views, by the fragment: `#/runs/job_…?tab=logs`. A fragment is never sent to a server. */
 
-export interface Place {
+interface Place {
   /** Parts of the path. */
   path: readonly string[];
   query: URLSearchParams;

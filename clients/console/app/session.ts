@@ -5,10 +5,7 @@ import { ApiError } from '../../typescript/index.js';
 import { bodyOf } from '../../typescript/transport.js';
 import { client, impatient } from './connection.js';
 
-export type Session =
-  | { state: 'unknown' }
-  | { state: 'out'; reason: string | null }
-  | { state: 'in'; me: Me };
+type Session = { state: 'unknown' } | { state: 'out'; reason: string | null } | { state: 'in'; me: Me };
 
 export const session = signal<Session>({ state: 'unknown' });
 

@@ -1,7 +1,7 @@
 /** Pools, workers and the queue in words and figures. */
 import type { Job, Pool, Worker } from '../../../contracts/types.js';
 
-export type SlotState = 'used' | 'free' | 'draining' | 'problem';
+type SlotState = 'used' | 'free' | 'draining' | 'problem';
 
 /** The slots of a worker: used ones first; the others cannot be used while it drains or has a problem. */
 export function slotsOf(worker: Pick<Worker, 'slots' | 'used_slots' | 'draining' | 'problem'>): SlotState[] {
@@ -36,7 +36,7 @@ export function waitOf(job: Pick<Job, 'state' | 'spec'>, pool: Pool | null): str
 
 const slotsText = (num: number) => (num === 1 ? '1 slot' : `${num} slots`);
 
-export interface GpuKind {
+interface GpuKind {
   name: string;
   memory_bytes: number;
   count: number;

@@ -3,7 +3,7 @@ import { type Draft, isObject } from './draft.js';
 
 export type Language = 'curl' | 'command line' | 'TypeScript' | 'Python';
 
-export interface Target {
+interface Target {
   /** Address of the API. */
   baseUrl: string;
   draft: Draft;

@@ -37,7 +37,7 @@ const isEmpty = (value: unknown) =>
 
 /** Methods of training the weights. */
 export const METHODS = ['full', 'lora', 'dora'] as const;
-export type Method = (typeof METHODS)[number];
+type Method = (typeof METHODS)[number];
 
 export function methodOf(draft: Draft): Method {
   const adapter = valueAt(draft, ['train', 'adapter']);

@@ -9,7 +9,7 @@ import { type Draft, valueAt, withValue } from './draft.js';
 import { type NumberField, numberIn } from './fields.js';
 import type { Plan } from './plan.js';
 
-export interface Form {
+interface Form {
   draft: Signal<Draft>;
   plan: Plan;
 }
@@ -150,7 +150,7 @@ export function NumberInput({ path, label }: NumberField) {
   );
 }
 
-export interface Option {
+interface Option {
   value: string;
   label: string;
 }

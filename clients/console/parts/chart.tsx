@@ -4,7 +4,7 @@ import 'uplot/dist/uPlot.min.css';
 import '../style/chart.css';
 import { bytes } from './format.js';
 
-export interface ChartProps {
+interface ChartProps {
   label: string;
   /** Of each curve. */
   names: readonly string[];

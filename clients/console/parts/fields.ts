@@ -7,7 +7,7 @@ export type Path = readonly string[];
 export const pointerOf = (path: Path) => `/${path.join('/')}`;
 
 /** An error of one field. */
-export interface FieldFault {
+interface FieldFault {
   pointer: string;
   message: string;
 }
@@ -53,11 +53,7 @@ const isAt = (pointer: string, path: Path) =>
   pointer === pointerOf(path) || pointer.startsWith(`${pointerOf(path)}/`);
 
 /** Errors of a field, and of the fields in it that have no place of their own. */
-export const errorsAt = (
-  fields: readonly FieldFault[],
-  path: Path,
-  shown: readonly Path[],
-): readonly FieldFault[] =>
+const errorsAt = (fields: readonly FieldFault[], path: Path, shown: readonly Path[]): readonly FieldFault[] =>
   fields.filter(
     ({ pointer }) =>
       isAt(pointer, path) &&

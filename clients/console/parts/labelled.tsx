@@ -5,7 +5,7 @@ import { type Fields, type Path, pointerOf } from './fields.js';
 export const FieldsContext = createContext<Fields | null>(null);
 
 /** Attributes of an input that may have errors. */
-export interface InputAttributes {
+interface InputAttributes {
   'aria-invalid': boolean;
   'aria-describedby': string | undefined;
 }

@@ -5,7 +5,7 @@ import { type Answer, growing, WAITING } from './answer.js';
 import { requestFor, type Settings } from './request.js';
 
 /** A prompt and its answer. */
-export interface Turn {
+interface Turn {
   prompt: string;
   answer: Answer;
 }

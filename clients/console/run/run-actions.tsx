@@ -9,7 +9,7 @@ import { ranks as ranksText } from '../parts/format.js';
 import type { LiveRun } from './live-run.js';
 
 /** Numbers of ranks that a run may have. */
-export function ranksOf({ spec }: Pick<Job, 'spec'>): number[] {
+function ranksOf({ spec }: Pick<Job, 'spec'>): number[] {
   const { min, max } = spec.resources.ranks;
   const step = spec.zero.expert_parallel_size;
   return Array.from({ length: Math.floor((max - min) / step) + 1 }, (_, index) => min + index * step);

@@ -1,8 +1,5 @@
 /** Documents of jobs side by side. */
 
-/** A field of a document, by its JSON pointer. */
-export type Fields = ReadonlyMap<string, unknown>;
-
 /** Returns the fields of a document that are no objects; lists count as one. */
 export function fieldsOf(document: unknown, at = ''): Map<string, unknown> {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
@@ -14,7 +11,7 @@ export function fieldsOf(document: unknown, at = ''): Map<string, unknown> {
   );
 }
 
-export interface Difference {
+interface Difference {
   pointer: string;
   /** By document; undefined where it has no such field. */
   values: unknown[];
@@ -32,12 +29,12 @@ export function differences(documents: readonly unknown[]): Difference[] {
 }
 
 /** A committed checkpoint, as far as it is compared. */
-export interface Proof {
+interface Proof {
   step: number;
   state_digest: string;
 }
 
-export interface Agreement {
+interface Agreement {
   /** Highest step at which all have the same digest; null for none. */
   equal_until: number | null;
   /** Lowest step at which digests differ; null for none. */

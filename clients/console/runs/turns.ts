@@ -1,7 +1,7 @@
 /** Which page of a list is read again next: the first one, and in turn with it one of the others that were loaded. */
 
 /** The end of a page, after which the next one begins. */
-export interface PageEnd {
+interface PageEnd {
   cursor: string;
   /** Id of the last entry of the page. */
   below: string;

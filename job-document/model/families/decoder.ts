@@ -6,7 +6,7 @@ import { readRope, scalingParams } from '../rope.js';
 import { LIMITS } from './limits.js';
 
 /** Defaults of transformers for a family's `config.json`. */
-export interface DecoderDefaults {
+interface DecoderDefaults {
   max_position_embeddings: number;
   rms_norm_eps: number;
   rope_theta: number;
@@ -17,7 +17,7 @@ export interface DecoderDefaults {
 }
 
 /** Fields of all these families. */
-export type DecoderConfig = Omit<ResolvedLlamaConfig, 'model_type' | 'attention_bias' | 'mlp_bias'>;
+type DecoderConfig = Omit<ResolvedLlamaConfig, 'model_type' | 'attention_bias' | 'mlp_bias'>;
 
 const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
 

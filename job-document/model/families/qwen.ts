@@ -3,7 +3,7 @@ import type { ResolvedQwen2Config } from '../../../contracts/index.js';
 import type { ConfigReader } from '../reader.js';
 import { LIMITS } from './limits.js';
 
-export type LayerTypes = Pick<
+type LayerTypes = Pick<
   ResolvedQwen2Config,
   'use_sliding_window' | 'sliding_window' | 'max_window_layers' | 'layer_types'
 >;

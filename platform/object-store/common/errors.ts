@@ -1,7 +1,7 @@
 import { ERROR_CATALOGUE, type ErrorCode, ZerofleetError } from '../../../contracts/index.js';
 
 /** Remedies for each code of the object store. */
-export const OBJECT_STORE_HINTS = {
+const OBJECT_STORE_HINTS = {
   object_not_found: 'Nothing is stored under this key.',
   precondition_failed: 'The key exists already and createOnly was asked for.',
   bucket_not_found: 'Create the bucket (or directory), or correct ZEROFLEET_OBJECT_STORE.',

@@ -33,7 +33,7 @@ const TEMP_MAX_AGE_MS = 24 * 3600 * 1000;
 /** Attempts of a put to create its directory, which a concurrent delete may remove. */
 const NAME_TRIES = 10;
 
-export interface FileStoreOptions {
+interface FileStoreOptions {
   /** Creates a missing root. Otherwise a missing root is `bucket_not_found`. */
   create?: boolean;
   fileSystem?: FileSystem;

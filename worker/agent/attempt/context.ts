@@ -19,7 +19,7 @@ import type {
   JobChanges,
   JobExecution,
   JobRequests,
-  JobStorePort,
+  JobStore,
   JobStreams,
   ModelRecords,
   PoolSlots,
@@ -55,7 +55,7 @@ export type WorkerStore = JobAttempts &
   SampleRequests &
   Pick<DatasetRecords, 'getDataset'> &
   Pick<ModelRecords, 'getModel'> &
-  Pick<JobStorePort, 'now'>;
+  Pick<JobStore, 'now'>;
 
 /** Dependencies that all attempts of one agent share. */
 export interface AgentDeps {

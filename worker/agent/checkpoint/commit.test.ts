@@ -58,6 +58,7 @@ t.test('the manifest has all state that determines the further training', async 
   t.strictSame(rest, {
     format_version: FORMAT_VERSION,
     job_id: 'job_1',
+    made_from: null,
     step: 7,
     optimizer_steps: 6,
     skipped_steps: 1,

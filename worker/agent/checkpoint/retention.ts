@@ -2,7 +2,7 @@ import type { Checkpoint, Job, ResolvedJobSpec } from '../../../contracts/index.
 import { checkpointsPrefix } from '../../../formats/checkpoint/layout.js';
 import { lossOf } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
-import type { JobStorePort } from '../../../state/index.js';
+import type { JobStore } from '../../../state/index.js';
 import { codeOf } from '../../shared/errors.js';
 import type { Lease } from '../lease/lease.js';
 import { listSaves, mayRemove, removeSave, type StoredSave } from './leftovers.js';
@@ -12,14 +12,14 @@ const PAGE = 100;
 
 /** Part of an attempt that reads the checkpoint records. */
 interface RecordsContext {
-  deps: { store: Pick<JobStorePort, 'listCheckpoints'> };
+  deps: { store: Pick<JobStore, 'listCheckpoints'> };
   job: Pick<Job, 'id'>;
 }
 
 /** Part of an attempt that retention uses. */
 export interface RetentionContext extends RecordsContext {
   deps: {
-    store: Pick<JobStorePort, 'listCheckpoints' | 'removeCheckpoint'>;
+    store: Pick<JobStore, 'listCheckpoints' | 'removeCheckpoint'>;
     objects: ObjectStore;
   };
   job: { id: string; spec: { checkpoint: RetentionRule } };

@@ -5,7 +5,7 @@ import { ulid } from 'ulid';
 import { checkpointsPrefix } from '../../../formats/checkpoint/layout.js';
 import { type ObjectStore, openObjectStore } from '../../../platform/object-store/index.js';
 import { startTestRedis } from '../../../platform/testing/redis.js';
-import { type JobStorePort, openJobStore } from '../../../state/index.js';
+import { type JobStore, openJobStore } from '../../../state/index.js';
 import { testDataset } from '../../../state/testing/jobs.js';
 import { claimForTest, type TestAttempt } from '../../testing/attempt-context.js';
 import { fakeCore } from '../../testing/fake-core.js';
@@ -20,7 +20,7 @@ const core = fakeCore();
 const spec = testSpec({ steps: 100 });
 
 interface Stores {
-  store: JobStorePort;
+  store: JobStore;
   objects: ObjectStore;
 }
 
@@ -99,7 +99,7 @@ class Holder {
   }
 
   /** Stops the renewals, as if the process were stopped; its lease expires at once. */
-  async stop(store: JobStorePort): Promise<void> {
+  async stop(store: JobStore): Promise<void> {
     await this.close();
     const { job_id, execution } = this.attempt.ctx.lease;
     await store.renewLease(job_id, execution, 1);

@@ -2,7 +2,7 @@ import { ZerofleetError } from '../../../contracts/index.js';
 import { AWS_METADATA_URL, type Config } from '../../../platform/config/config.js';
 import type { Logger } from '../../../platform/logging/logging.js';
 import { retry } from '../../../platform/process/retry.js';
-import type { JobStorePort } from '../../../state/index.js';
+import type { JobStore } from '../../../state/index.js';
 import { InstanceMetadata } from './instance-metadata.js';
 
 /** Retries within the time of a lifecycle hook, because a machine that is not terminated costs money. */
@@ -29,7 +29,7 @@ export async function machineId({
 
 /** Requests the termination of this machine as soon as no job runs on it. */
 export async function reportDrained(
-  store: Pick<JobStorePort, 'reportDrained'>,
+  store: Pick<JobStore, 'reportDrained'>,
   machine: string | null,
   log: Logger,
   signal: AbortSignal,

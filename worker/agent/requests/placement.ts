@@ -2,7 +2,7 @@ import type { Model, SamplePayload } from '../../../contracts/index.js';
 import { ZerofleetError } from '../../../contracts/index.js';
 import { type Architecture, modelParams } from '../../../job-document/index.js';
 import { documentHash } from '../../../platform/canonical-json.js';
-import type { JobStorePort } from '../../../state/index.js';
+import type { JobStore } from '../../../state/index.js';
 import type { ServedBase, ServedSource, StoredWeights } from '../../tasks/protocol.js';
 import { elementBytes } from '../../tasks/serve/memory.js';
 import { shapeOf } from '../../tasks/serve/served-source.js';
@@ -32,7 +32,7 @@ export interface Placement {
  * @throws ZerofleetError `checkpoint_not_found`, `model_not_found`; errors of the store
  */
 export async function placementOf(
-  store: Pick<JobStorePort, 'getJob' | 'getModel'>,
+  store: Pick<JobStore, 'getJob' | 'getModel'>,
   { source: given, request }: Pick<SamplePayload, 'source' | 'request'>,
 ): Promise<Placement> {
   const { source, key, owner, base } =
@@ -74,7 +74,7 @@ function numParams(architecture: Architecture): number {
  * @throws errors of the store
  */
 export async function goneError(
-  store: Pick<JobStorePort, 'findCheckpoint' | 'getModel'>,
+  store: Pick<JobStore, 'findCheckpoint' | 'getModel'>,
   source: SamplePayload['source'],
 ): Promise<ZerofleetError | null> {
   if ('model_id' in source) {
@@ -98,20 +98,20 @@ interface Found {
   base: StoredWeights | null;
 }
 
-async function findModel(store: Pick<JobStorePort, 'getModel'>, id: string): Promise<Found> {
+async function findModel(store: Pick<JobStore, 'getModel'>, id: string): Promise<Found> {
   const model = await modelOf(store, id);
   const base_model = model.base === undefined ? null : await modelOf(store, model.base);
   return { source: { model, base_model }, key: id, owner: model, base: { model: model.base ?? id } };
 }
 
-async function modelOf(store: Pick<JobStorePort, 'getModel'>, id: string): Promise<Model> {
+async function modelOf(store: Pick<JobStore, 'getModel'>, id: string): Promise<Model> {
   const model = await store.getModel(id);
   if (model === null) throw new ZerofleetError('model_not_found', `model ${id} is gone`);
   return model;
 }
 
 async function findCheckpoint(
-  store: Pick<JobStorePort, 'getJob'>,
+  store: Pick<JobStore, 'getJob'>,
   { job_id, checkpoint: { id, prefix } }: Exclude<SamplePayload['source'], { model_id: string }>,
   weights: SamplePayload['request']['weights'],
 ): Promise<Found> {

@@ -10,7 +10,7 @@ import { widenToFp32 } from '../../shared/widen.js';
 import { planFetches } from './chunks.js';
 import { readFetches } from './read-fetches.js';
 
-export interface LoadBaseOptions {
+interface LoadBaseOptions {
   objects: ObjectStore;
   source: BaseLoad;
   trainer: Pick<RankTrainer, 'baseSlices' | 'initializeBase' | 'load'>;

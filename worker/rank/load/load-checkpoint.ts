@@ -9,7 +9,7 @@ import { planFetches } from './chunks.js';
 import { checkFits, type TrainedState } from './fit.js';
 import { readFetches } from './read-fetches.js';
 
-export interface LoadOptions {
+interface LoadOptions {
   objects: ObjectStore;
   source: CheckpointLoad;
   trainer: RankTrainer;
@@ -18,7 +18,7 @@ export interface LoadOptions {
   retry: RetryPolicy;
 }
 
-export interface LoadedPart {
+interface LoadedPart {
   manifest: Manifest;
   /** Checksums of all bytes read. */
   ranges: RangeChecksum[];

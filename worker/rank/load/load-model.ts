@@ -16,7 +16,7 @@ import { planFetches } from './chunks.js';
 import type { TrainedState } from './fit.js';
 import { readFetches } from './read-fetches.js';
 
-export interface LoadModelOptions {
+interface LoadModelOptions {
   objects: ObjectStore;
   source: ModelLoad;
   trainer: Pick<RankTrainer, 'slices' | 'load'>;
@@ -24,7 +24,7 @@ export interface LoadModelOptions {
   retry: RetryPolicy;
 }
 
-export interface LoadedModel {
+interface LoadedModel {
   ranges: RangeChecksum[];
   /** Null if the optimizer starts fresh. */
   optimizer: OptimizerProgress | null;

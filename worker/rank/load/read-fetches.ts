@@ -6,7 +6,7 @@ import { type Fetch, rangeChecksums, type StoredRun } from './chunks.js';
 /** Concurrent requests of one rank to the object store. */
 const PARALLEL_FETCHES = 4;
 
-export interface FetchSource {
+interface FetchSource {
   objects: ObjectStore;
   /** Key of the directory of the files. */
   directory: string;

@@ -18,7 +18,7 @@ export interface SequenceCounts {
   without_targets: number;
 }
 
-export interface SequenceFilesOptions {
+interface SequenceFilesOptions {
   shape: TokenFileShape;
   /** Paths of new files. */
   training: string;

@@ -7,9 +7,9 @@ import type { TokenPiece } from '../../../formats/encoding/tokens.js';
 import { uploadedTokens } from './uploaded-tokens.js';
 
 /** Converts the bytes of a dataset to tokens. */
-export type TokenSource = (bytes: AsyncIterable<Uint8Array>) => AsyncGenerator<TokenPiece>;
+type TokenSource = (bytes: AsyncIterable<Uint8Array>) => AsyncGenerator<TokenPiece>;
 
-export interface SourceOptions extends EncoderSetup {
+interface SourceOptions extends EncoderSetup {
   format: Dataset['format'];
   num_threads: number;
   /** Path of a temporary file that must not exist. */

@@ -6,7 +6,7 @@ import { KeyedChoice } from './keyed-choice.js';
 import { type SequenceCounts, type ValidationSplit, validationCount } from './sequence-files.js';
 import { type TokenFileShape, TokenFileWriter } from './token-file-writer.js';
 
-export interface UnitFilesOptions {
+interface UnitFilesOptions {
   shape: TokenFileShape;
   /** Paths of new files. */
   training: string;
@@ -17,7 +17,7 @@ export interface UnitFilesOptions {
   num_units: number;
 }
 
-export interface UnitCounts extends SequenceCounts {
+interface UnitCounts extends SequenceCounts {
   /** Tokens of the files that count in the loss. */
   targets: number;
 }

@@ -20,7 +20,7 @@ export type ReadParam = (param: string, numel: number) => AsyncIterable<Uint8Arr
 
 type Precision = ResolvedJobSpec['train']['precision'];
 
-export interface BaseOptions {
+interface BaseOptions {
   objects: ObjectStore;
   core: Pick<NativeCore, 'castTo16Bit' | 'initialValues' | 'quantizedValues'>;
   /** Document of the job whose checkpoint has the base. */

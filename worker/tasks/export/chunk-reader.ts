@@ -6,7 +6,7 @@ import { retryTransient } from '../../shared/errors.js';
 /** Number of cached chunks: parameters are read in order, and the pieces of each file follow each other. */
 const CACHED_CHUNKS = 8;
 
-export interface ChunkReaderOptions {
+interface ChunkReaderOptions {
   objects: ObjectStore;
   /** Key of the directory of the files. */
   directory: string;

@@ -18,7 +18,7 @@ import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { newGenerationConfig } from './generation-config.js';
 
 /** File of an export that does not depend on the trained weights. */
-export interface Companion {
+interface Companion {
   name: string;
   /** May be called again. */
   content(): AsyncIterable<Uint8Array>;

@@ -16,7 +16,7 @@ export interface OpenCheckpoint {
   readWeights: ReadParam;
 }
 
-export interface CheckpointWeights {
+interface CheckpointWeights {
   /** Document of the checkpoint's job. */
   spec: ResolvedJobSpec;
   /** Key of the checkpoint's directory. */

@@ -6,7 +6,7 @@ import { ShardContents } from '../../../formats/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { ChunkReader } from './chunk-reader.js';
 
-export interface TensorReaderOptions {
+interface TensorReaderOptions {
   objects: ObjectStore;
   /** Key of the checkpoint's directory. */
   directory: string;

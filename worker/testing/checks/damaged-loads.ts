@@ -31,7 +31,7 @@ export async function store(t: Test) {
 }
 
 /** Distances in bytes between the tested positions; prime to 8, so that every bit of a byte is tested. */
-export interface Stride {
+interface Stride {
   manifest: number;
   shard: number;
 }

@@ -6,13 +6,13 @@ import { ulid } from 'ulid';
 import { nodeFileSystem } from '../../../platform/object-store/file/file-system.js';
 import { FileStore } from '../../../platform/object-store/file/store.js';
 import { startTestRedis } from '../../../platform/testing/redis.js';
-import { type JobStorePort, openJobStore } from '../../../state/index.js';
+import { type JobStore, openJobStore } from '../../../state/index.js';
 import { testDataset } from '../../../state/testing/jobs.js';
 import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '../crashing.js';
 import { checkRecovery, type Stores, spec, trainAndSave } from '../saving-process.js';
 
 /** Calls that are counted: a process may die at one of them. */
-export type Layer = 'stores' | 'file system' | 'changes of the file system';
+type Layer = 'stores' | 'file system' | 'changes of the file system';
 
 interface CrashCase {
   layer: Layer;
@@ -35,7 +35,7 @@ const isChange = (name: string, previous: string | undefined) =>
 
 export class SaveCrashes {
   private constructor(
-    private readonly store: JobStorePort,
+    private readonly store: JobStore,
     private readonly root: string,
   ) {}
 

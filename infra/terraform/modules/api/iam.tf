@@ -6,26 +6,22 @@ locals {
     [var.redis_url_secret_arn, aws_secretsmanager_secret.api_key.arn],
     distinct([for arn in values(var.service.secrets) : join(":", slice(split(":", arn), 0, 7))]),
   )
+}
 
-  # Keys that the secrets and the objects are encrypted with; none where those of AWS are used.
-  secret_key_arns = var.secrets.kms_key_arn == null ? [] : [var.secrets.kms_key_arn]
-  object_key_arns = var.storage.kms_key_arn == null ? [] : [var.storage.kms_key_arn]
+module "permissions" {
+  source = "../permissions"
 
-  trust_ecs_tasks = jsonencode({
-    Version = "2012-10-17"
-    Statement = [{
-      Effect    = "Allow"
-      Principal = { Service = "ecs-tasks.amazonaws.com" }
-      Action    = ["sts:AssumeRole"]
-    }]
-  })
+  region    = var.region
+  log_group = var.log_group
+  storage   = var.storage
+  secrets   = { arns = local.secret_arns, kms_key_arn = var.secrets.kms_key_arn }
 }
 
 # Permissions that Fargate needs to start a task: image, secrets, log.
 resource "aws_iam_role" "execution" {
   name                 = "${var.name}-api-start"
   permissions_boundary = var.permissions_boundary
-  assume_role_policy   = local.trust_ecs_tasks
+  assume_role_policy   = module.permissions.trust_ecs_tasks
   tags                 = var.tags
 }
 
@@ -34,42 +30,8 @@ resource "aws_iam_role_policy" "execution" {
   role = aws_iam_role.execution.id
 
   policy = jsonencode({
-    Version = "2012-10-17"
-    Statement = concat(
-      [
-        {
-          Sid      = "LogInToTheRegistry"
-          Effect   = "Allow"
-          Action   = ["ecr:GetAuthorizationToken"]
-          Resource = ["*"]
-        },
-        {
-          Sid    = "PullImages"
-          Effect = "Allow"
-          Action = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
-          # Images may lie in another account of the organization, whose repository policy decides.
-          Resource = ["arn:${data.aws_partition.current.partition}:ecr:${var.region}:*:repository/*"]
-        },
-        {
-          Sid      = "ReadSecrets"
-          Effect   = "Allow"
-          Action   = ["secretsmanager:GetSecretValue"]
-          Resource = local.secret_arns
-        },
-        {
-          Sid      = "WriteLogs"
-          Effect   = "Allow"
-          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
-          Resource = ["${var.log_group.arn}:*"]
-        },
-      ],
-      [for arn in local.secret_key_arns : {
-        Sid      = "DecryptSecrets"
-        Effect   = "Allow"
-        Action   = ["kms:Decrypt"]
-        Resource = [arn]
-      }],
-    )
+    Version   = "2012-10-17"
+    Statement = module.permissions.start
   })
 }
 
@@ -78,7 +40,7 @@ resource "aws_iam_role_policy" "execution" {
 resource "aws_iam_role" "task" {
   name                 = "${var.name}-api"
   permissions_boundary = var.permissions_boundary
-  assume_role_policy   = local.trust_ecs_tasks
+  assume_role_policy   = module.permissions.trust_ecs_tasks
   tags                 = var.tags
 }
 
@@ -89,32 +51,7 @@ resource "aws_iam_role_policy" "task" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = concat(
-      [
-        {
-          Sid    = "Objects"
-          Effect = "Allow"
-          Action = [
-            "s3:AbortMultipartUpload",
-            "s3:DeleteObject",
-            "s3:GetObject",
-            "s3:ListMultipartUploadParts",
-            "s3:PutObject",
-          ]
-          Resource = ["${var.storage.objects_arn}*"]
-        },
-        {
-          Sid      = "ListObjects"
-          Effect   = "Allow"
-          Action   = ["s3:ListBucket", "s3:ListBucketMultipartUploads"]
-          Resource = [var.storage.bucket_arn]
-        },
-      ],
-      [for arn in local.object_key_arns : {
-        Sid      = "UseTheKeyOfObjects"
-        Effect   = "Allow"
-        Action   = ["kms:Decrypt", "kms:GenerateDataKey"]
-        Resource = [arn]
-      }],
+      module.permissions.objects,
       length(var.dataset_buckets) == 0 ? [] : [
         {
           Sid      = "ReadDatasets"

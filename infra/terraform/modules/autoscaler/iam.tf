@@ -1,23 +1,16 @@
-data "aws_partition" "current" {}
+module "permissions" {
+  source = "../permissions"
 
-locals {
-  secret_key_arns = var.redis.kms_key_arn == null ? [] : [var.redis.kms_key_arn]
-
-  trust_ecs_tasks = jsonencode({
-    Version = "2012-10-17"
-    Statement = [{
-      Effect    = "Allow"
-      Principal = { Service = "ecs-tasks.amazonaws.com" }
-      Action    = ["sts:AssumeRole"]
-    }]
-  })
+  region    = var.region
+  log_group = var.log_group
+  secrets   = { arns = [var.redis.url_secret_arn], kms_key_arn = var.redis.kms_key_arn }
 }
 
 # Permissions that Fargate needs to start the task: image, secret, log.
 resource "aws_iam_role" "execution" {
   name                 = "${var.name}-autoscaler-start"
   permissions_boundary = var.permissions_boundary
-  assume_role_policy   = local.trust_ecs_tasks
+  assume_role_policy   = module.permissions.trust_ecs_tasks
   tags                 = var.tags
 }
 
@@ -26,41 +19,8 @@ resource "aws_iam_role_policy" "execution" {
   role = aws_iam_role.execution.id
 
   policy = jsonencode({
-    Version = "2012-10-17"
-    Statement = concat(
-      [
-        {
-          Sid      = "LogInToTheRegistry"
-          Effect   = "Allow"
-          Action   = ["ecr:GetAuthorizationToken"]
-          Resource = ["*"]
-        },
-        {
-          Sid      = "PullImages"
-          Effect   = "Allow"
-          Action   = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
-          Resource = ["arn:${data.aws_partition.current.partition}:ecr:${var.region}:*:repository/*"]
-        },
-        {
-          Sid      = "ReadTheAddressOfRedis"
-          Effect   = "Allow"
-          Action   = ["secretsmanager:GetSecretValue"]
-          Resource = [var.redis.url_secret_arn]
-        },
-        {
-          Sid      = "WriteLogs"
-          Effect   = "Allow"
-          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
-          Resource = ["${var.log_group.arn}:*"]
-        },
-      ],
-      [for arn in local.secret_key_arns : {
-        Sid      = "DecryptTheAddressOfRedis"
-        Effect   = "Allow"
-        Action   = ["kms:Decrypt"]
-        Resource = [arn]
-      }],
-    )
+    Version   = "2012-10-17"
+    Statement = module.permissions.start
   })
 }
 
@@ -69,7 +29,7 @@ resource "aws_iam_role_policy" "execution" {
 resource "aws_iam_role" "task" {
   name                 = "${var.name}-autoscaler"
   permissions_boundary = var.permissions_boundary
-  assume_role_policy   = local.trust_ecs_tasks
+  assume_role_policy   = module.permissions.trust_ecs_tasks
   tags                 = var.tags
 }
 

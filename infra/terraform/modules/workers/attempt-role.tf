@@ -55,7 +55,7 @@ resource "aws_iam_role_policy" "attempt" {
         {
           Sid      = "OwnJob"
           Effect   = "Allow"
-          Action   = local.object_actions
+          Action   = module.permissions.object_actions
           Resource = ["${var.storage.objects_arn}${local.own_job}*"]
         },
         {
@@ -75,12 +75,7 @@ resource "aws_iam_role_policy" "attempt" {
           }
         },
       ],
-      [for arn in local.object_key_arns : {
-        Sid      = "UseTheKeyOfObjects"
-        Effect   = "Allow"
-        Action   = ["kms:Decrypt", "kms:GenerateDataKey"]
-        Resource = [arn]
-      }],
+      module.permissions.object_key,
     )
   })
 }

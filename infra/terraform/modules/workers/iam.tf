@@ -1,16 +1,12 @@
 data "aws_partition" "current" {}
 
-locals {
-  object_key_arns = var.storage.kms_key_arn == null ? [] : [var.storage.kms_key_arn]
-  secret_key_arns = var.redis.kms_key_arn == null ? [] : [var.redis.kms_key_arn]
+module "permissions" {
+  source = "../permissions"
 
-  object_actions = [
-    "s3:AbortMultipartUpload",
-    "s3:DeleteObject",
-    "s3:GetObject",
-    "s3:ListMultipartUploadParts",
-    "s3:PutObject",
-  ]
+  region    = var.region
+  log_group = var.log_group
+  storage   = var.storage
+  secrets   = { arns = [var.redis.url_secret_arn], kms_key_arn = var.redis.kms_key_arn }
 }
 
 resource "aws_iam_role" "worker" {
@@ -41,43 +37,9 @@ resource "aws_iam_role_policy" "worker" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = concat(
+      module.permissions.objects,
+      module.permissions.start,
       [
-        {
-          Sid      = "Objects"
-          Effect   = "Allow"
-          Action   = local.object_actions
-          Resource = ["${var.storage.objects_arn}*"]
-        },
-        {
-          Sid      = "ListObjects"
-          Effect   = "Allow"
-          Action   = ["s3:ListBucket", "s3:ListBucketMultipartUploads"]
-          Resource = [var.storage.bucket_arn]
-        },
-        {
-          Sid      = "ReadTheAddressOfRedis"
-          Effect   = "Allow"
-          Action   = ["secretsmanager:GetSecretValue"]
-          Resource = [var.redis.url_secret_arn]
-        },
-        {
-          Sid      = "WriteLogs"
-          Effect   = "Allow"
-          Action   = ["logs:CreateLogStream", "logs:PutLogEvents"]
-          Resource = ["${var.log_group.arn}:*"]
-        },
-        {
-          Sid      = "LogInToTheRegistry"
-          Effect   = "Allow"
-          Action   = ["ecr:GetAuthorizationToken"]
-          Resource = ["*"]
-        },
-        {
-          Sid      = "PullImages"
-          Effect   = "Allow"
-          Action   = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
-          Resource = ["arn:${data.aws_partition.current.partition}:ecr:${var.region}:*:repository/*"]
-        },
         {
           Sid      = "BecomeAnAttempt"
           Effect   = "Allow"
@@ -85,18 +47,6 @@ resource "aws_iam_role_policy" "worker" {
           Resource = [local.attempt_role_arn]
         },
       ],
-      [for arn in local.object_key_arns : {
-        Sid      = "UseTheKeyOfObjects"
-        Effect   = "Allow"
-        Action   = ["kms:Decrypt", "kms:GenerateDataKey"]
-        Resource = [arn]
-      }],
-      [for arn in local.secret_key_arns : {
-        Sid      = "DecryptTheAddressOfRedis"
-        Effect   = "Allow"
-        Action   = ["kms:Decrypt"]
-        Resource = [arn]
-      }],
     )
   })
 }

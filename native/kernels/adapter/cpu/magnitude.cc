@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/device/context.h"
 #include "core/error.h"
-#include "kernels/adapter/cpu/launch.h"
 #include "kernels/adapter/simd/magnitude.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"

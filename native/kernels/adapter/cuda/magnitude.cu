@@ -1,7 +1,8 @@
 // Norms of the outputs of an adapted matrix, and the passes of their factors.
 #include <algorithm>
 
-#include "kernels/adapter/cuda/launch.h"
+#include "core/device/context.h"
+#include "kernels/adapter/magnitude.h"
 #include "kernels/common/cuda/column_sums.cuh"
 #include "kernels/common/cuda/row_team.cuh"
 

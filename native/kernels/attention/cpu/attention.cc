@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/device/context.h"
 #include "kernels/attention/cpu/attention_heads.h"
 #include "kernels/attention/cpu/attention_parts.h"
-#include "kernels/attention/cpu/launch.h"
 #include "kernels/common/cpu/row_chunks.h"
 
 // For each block of query rows, over the blocks of keys that it sees, with m the largest score so far and P = exp(S − m):

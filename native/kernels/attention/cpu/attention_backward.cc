@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/device/context.h"
 #include "core/threads/wait_for.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/cpu/attention_heads.h"
 #include "kernels/attention/cpu/attention_parts.h"
-#include "kernels/attention/cpu/launch.h"
 #include "kernels/common/cpu/row_chunks.h"
 
 // For each block of query rows, over the blocks of keys that it sees, with P made again from the scores and the forward's

@@ -6,8 +6,9 @@
 #include <limits>
 #include <vector>
 
+#include "core/device/context.h"
+#include "kernels/attention/attention.h"
 #include "kernels/attention/cpu/attention_parts.h"
-#include "kernels/attention/cpu/launch.h"
 #include "kernels/common/cpu/row_chunks.h"
 
 // The computation of attention.cc with keys and values that are packed once, when their token comes: a page holds them as

@@ -1,6 +1,6 @@
 #include "kernels/attention/rope.h"
 
-#include "kernels/attention/cpu/launch.h"
+#include "core/device/context.h"
 #include "kernels/attention/simd/rope.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"

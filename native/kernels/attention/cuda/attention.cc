@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "core/device/context.h"
 #include "kernels/attention/cuda/attention_launch.h"
 #include "kernels/attention/cuda/cudnn_attention.h"
-#include "kernels/attention/cuda/launch.h"
 #include "kernels/common/cuda/temporary.h"
 
 namespace zerofleet::cuda {

@@ -3,8 +3,9 @@
 // nothing else. A page has kPageTokens rows of all key/value heads.
 #include <cmath>
 
+#include "core/device/context.h"
+#include "kernels/attention/attention.h"
 #include "kernels/attention/paged_attention.h"
-#include "kernels/attention/cuda/launch.h"
 #include "kernels/common/cuda/block_sum.cuh"
 #include "kernels/common/cuda/dynamic_shared.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"

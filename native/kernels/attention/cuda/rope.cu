@@ -1,6 +1,6 @@
 // Rotary positions: a thread rotates the same pairs of up to four heads of a row, so that it reads the table once for
 // them. Beside the table, which stays in the caches, x is read and written once.
-#include "kernels/attention/cuda/launch.h"
+#include "core/device/context.h"
 #include "kernels/attention/rope.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"

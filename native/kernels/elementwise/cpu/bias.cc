@@ -1,12 +1,13 @@
 #include "kernels/elementwise/bias.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
 #include "kernels/common/simd/add_rows.h"
-#include "kernels/elementwise/cpu/launch.h"
 
 namespace zerofleet::cpu {
 

@@ -1,8 +1,8 @@
 #include "kernels/elementwise/dropout.h"
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
-#include "kernels/elementwise/cpu/launch.h"
 #include "kernels/elementwise/simd/dropout.h"
 
 namespace zerofleet::cpu {

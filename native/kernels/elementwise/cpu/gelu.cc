@@ -1,8 +1,8 @@
 #include "kernels/elementwise/gelu.h"
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
-#include "kernels/elementwise/cpu/launch.h"
 #include "kernels/elementwise/simd/gelu.h"
 
 namespace zerofleet::cpu {

@@ -1,7 +1,7 @@
 // The gradient of a bias: sums over columns.
+#include "core/device/context.h"
 #include "kernels/common/cuda/column_sums.cuh"
 #include "kernels/elementwise/bias.h"
-#include "kernels/elementwise/cuda/launch.h"
 
 namespace zerofleet::cuda {
 namespace {

@@ -1,9 +1,9 @@
 // Dropout: four draws are one call of Philox, for elements that lie 16 apart, so a thread has four neighbours of each
 // of them: 16 elements, read and written once.
+#include "core/device/context.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
 #include "kernels/elementwise/cuda/dropout_mask.cuh"
-#include "kernels/elementwise/cuda/launch.h"
 #include "kernels/elementwise/dropout.h"
 
 namespace zerofleet::cuda {

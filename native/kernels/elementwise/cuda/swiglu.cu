@@ -1,8 +1,8 @@
 // SwiGLU: 16 bytes of each matrix a thread, one pass over memory.
+#include "core/device/context.h"
 #include "kernels/common/cuda/arithmetic.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
-#include "kernels/elementwise/cuda/launch.h"
 #include "kernels/elementwise/formulas/swiglu.h"
 #include "kernels/elementwise/swiglu.h"
 

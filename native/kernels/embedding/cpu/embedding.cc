@@ -4,10 +4,10 @@
 #include <cstring>
 #include <vector>
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
 #include "kernels/common/simd/add_rows.h"
-#include "kernels/embedding/cpu/launch.h"
 
 namespace zerofleet::cpu {
 namespace {

@@ -1,7 +1,12 @@
 #define XXH_INLINE_ALL
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <xxhash/xxhash.h>
 
-#include "kernels/flat/cpu/launch.h"
+#include "core/device/context.h"
+#include "core/dtype.h"
+#include "kernels/flat/block_hash.h"
 
 namespace zerofleet::cpu {
 

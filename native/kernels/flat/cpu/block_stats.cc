@@ -1,9 +1,14 @@
 #include "kernels/flat/simd/block_stats.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
+#include "core/device/context.h"
+#include "core/dtype.h"
 #include "kernels/common/cpu/isa_dispatch.h"
-#include "kernels/flat/cpu/launch.h"
+#include "kernels/flat/block_stats.h"
 #include "kernels/flat/cpu/tiles.h"
 
 namespace zerofleet::cpu {

@@ -1,9 +1,14 @@
 #include "kernels/flat/simd/cast.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <span>
 
+#include "core/device/context.h"
+#include "core/dtype.h"
 #include "kernels/common/cpu/isa_dispatch.h"
-#include "kernels/flat/cpu/launch.h"
+#include "kernels/flat/cast.h"
 #include "kernels/flat/cpu/tiles.h"
 
 namespace zerofleet::cpu {

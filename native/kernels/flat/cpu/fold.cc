@@ -1,8 +1,10 @@
 #include "kernels/flat/simd/fold.h"
 
+#include "core/device/context.h"
+#include "core/dtype.h"
 #include "kernels/common/cpu/isa_dispatch.h"
-#include "kernels/flat/cpu/launch.h"
 #include "kernels/flat/cpu/tiles.h"
+#include "kernels/flat/fold.h"
 
 namespace zerofleet::cpu {
 

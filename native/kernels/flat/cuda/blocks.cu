@@ -1,12 +1,16 @@
 // Passes with a result for each block of an array: statistics and hashes, one warp a block.
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "core/device/context.h"
+#include "core/dtype.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/warp.cuh"
+#include "kernels/flat/block_hash.h"
 #include "kernels/flat/cuda/block_lanes.h"
-#include "kernels/flat/cuda/launch.h"
 #include "kernels/flat/cuda/xxh3_lanes.h"
 
 namespace zerofleet::cuda {

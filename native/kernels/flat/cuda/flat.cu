@@ -1,7 +1,9 @@
 // Casts and the fold of received pieces: four elements a thread, one pass over memory.
+#include "core/device/context.h"
+#include "core/dtype.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/flat/cuda/flat_elements.h"
-#include "kernels/flat/cuda/launch.h"
+#include "kernels/flat/fold.h"
 
 namespace zerofleet::cuda {
 namespace {

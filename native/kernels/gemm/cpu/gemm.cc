@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "core/device/context.h"
 #include "core/error.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/simd/convert.h"
 #include "kernels/gemm/cpu/gemm_tasks.h"
-#include "kernels/gemm/cpu/launch.h"
 #include "kernels/gemm/cpu/quantized_tiles.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/packed_matrix.h"
 #include "kernels/gemm/simd/pack.h"
 
 namespace zerofleet::cpu {

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <span>
 #include <vector>
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
-#include "kernels/gemm/cpu/launch.h"
+#include "kernels/gemm/packed_matrix.h"
 #include "kernels/gemm/simd/gemm.h"
 #include "kernels/gemm/simd/pack.h"
 

@@ -3,12 +3,13 @@
 #include "kernels/gemm/gemm.h"
 
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "core/device/context.h"
 #include "core/device/transfer.h"
 #include "kernels/gemm/cuda/divided_products.h"
-#include "kernels/gemm/cuda/launch.h"
 #include "kernels/gemm/cuda/matmuls.h"
 #include "kernels/gemm/cuda/plain_gemm.h"
 #include "kernels/gemm/cuda/restored_problem.h"

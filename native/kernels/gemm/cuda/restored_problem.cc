@@ -1,6 +1,6 @@
 #include "kernels/gemm/cuda/restored_problem.h"
 
-#include "kernels/quantize/cuda/launch.h"
+#include "kernels/quantize/quantized_matrix.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -21,7 +21,7 @@ RestoredProblem::RestoredProblem(const Context& ctx, const GemmProblem& quantize
   for (std::size_t index = 0; index < from.parts.size(); ++index) {
     const ConstMatrix& part = from.parts[index];
     const Matrix place{along_k ? all.at(k, 0) : all.at(0, k), all.dtype, part.rows, part.cols, cols};
-    dequantize(ctx, from.quantized[index]->blocks(), place);
+    dequantize(ctx, *from.quantized[index], place);
     k += along_k ? part.rows : part.cols;
   }
   source_.parts = {all};

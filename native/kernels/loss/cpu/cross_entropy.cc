@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
-#include "kernels/loss/cpu/launch.h"
 #include "kernels/loss/simd/cross_entropy.h"
 
 namespace zerofleet::cpu {

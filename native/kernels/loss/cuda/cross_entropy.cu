@@ -1,11 +1,11 @@
 // Softmax cross-entropy: a block per row. It reads the row twice, once for the largest logit and the sum, which are
 // gathered together, and once for the gradient, which is written once: (4 + 4 + bytes of a gradient's element) · V a
 // row.
+#include "core/device/context.h"
 #include "kernels/common/cuda/block_sum.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
 #include "kernels/loss/cross_entropy.h"
-#include "kernels/loss/cuda/launch.h"
 
 namespace zerofleet::cuda {
 namespace {

@@ -1,10 +1,12 @@
 #include "kernels/moe/moe.h"
 
+#include <cstdint>
 #include <cstring>
+#include <span>
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
-#include "kernels/moe/cpu/launch.h"
 #include "kernels/moe/simd/moe.h"
 
 // Tasks are chunks of tokens. A token's rows are its own, so no two tasks write the same one.

@@ -1,13 +1,15 @@
 #include "kernels/moe/moe_router.h"
 
+#include <cstdint>
 #include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/device/context.h"
 #include "core/error.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
-#include "kernels/moe/cpu/launch.h"
 #include "kernels/moe/simd/moe.h"
 
 namespace zerofleet::cpu {

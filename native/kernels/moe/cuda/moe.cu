@@ -1,8 +1,8 @@
 // Rows of experts: gathered, summed up by token, and the gradients of that. Each element is read and written once.
+#include "core/device/context.h"
 #include "kernels/common/cuda/copy_rows.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_team.cuh"
-#include "kernels/moe/cuda/launch.h"
 #include "kernels/moe/moe.h"
 
 namespace zerofleet::cuda {

@@ -2,10 +2,10 @@
 // block, which goes through all choices twice: for those of lower experts, behind which its rows begin, and for its own
 // in their order. The choices are 4 bytes each, the second and all further times from the L2 cache: for 8 experts of
 // 8192 tokens with two choices each 1 MB in all, for 128 experts and eight choices 64 MB.
+#include "core/device/context.h"
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/warp.cuh"
-#include "kernels/moe/cuda/launch.h"
 #include "kernels/moe/moe.h"
 
 namespace zerofleet::cuda {

@@ -1,9 +1,9 @@
 // The router of experts: a warp per token; and the terms of its auxiliary loss: a block per expert.
+#include "core/device/context.h"
 #include "kernels/common/cuda/block_sum.cuh"
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
-#include "kernels/moe/cuda/launch.h"
 #include "kernels/moe/moe_router.h"
 
 namespace zerofleet::cuda {

@@ -1,10 +1,10 @@
 // The order of rows that several leaves have for experts, computed where the rows are: the host needs to know how many
 // there are, and nothing of it has to wait for the host's numbers.
+#include "core/device/context.h"
 #include "kernels/common/cuda/copy_rows.cuh"
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/warp.cuh"
-#include "kernels/moe/cuda/launch.h"
 #include "kernels/moe/row_order.h"
 
 namespace zerofleet::cuda {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
 #include "kernels/common/simd/add_rows.h"
-#include "kernels/norm/cpu/launch.h"
 #include "kernels/norm/simd/rmsnorm.h"
 
 namespace zerofleet::cpu {

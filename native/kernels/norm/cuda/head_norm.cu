@@ -1,7 +1,7 @@
 // The RMS norm of heads: a team of threads per head of a row, a warp for the usual sizes.
+#include "core/device/context.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_team.cuh"
-#include "kernels/norm/cuda/launch.h"
 #include "kernels/norm/cuda/norm_backward.h"
 #include "kernels/norm/head_norm.h"
 

@@ -1,8 +1,8 @@
 // LayerNorm: a team of threads per row. Deviations are from the mean that was computed before, so that a large mean costs no
 // accuracy.
+#include "core/device/context.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_team.cuh"
-#include "kernels/norm/cuda/launch.h"
 #include "kernels/norm/cuda/norm_backward.h"
 #include "kernels/norm/cuda/norm_rows.cuh"
 #include "kernels/norm/layernorm.h"

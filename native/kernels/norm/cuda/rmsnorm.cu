@@ -1,7 +1,7 @@
 // RMSNorm: a team of threads per row.
+#include "core/device/context.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_team.cuh"
-#include "kernels/norm/cuda/launch.h"
 #include "kernels/norm/cuda/norm_backward.h"
 #include "kernels/norm/cuda/norm_rows.cuh"
 #include "kernels/norm/rmsnorm.h"

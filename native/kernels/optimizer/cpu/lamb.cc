@@ -1,8 +1,9 @@
 #include "kernels/optimizer/simd/lamb.h"
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
-#include "kernels/optimizer/cpu/launch.h"
 #include "kernels/optimizer/cpu/optimizer_tiles.h"
+#include "kernels/optimizer/lamb.h"
 
 namespace zerofleet::cpu {
 

@@ -1,7 +1,7 @@
 #include "kernels/optimizer/optimizer_update.h"
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
-#include "kernels/optimizer/cpu/launch.h"
 #include "kernels/optimizer/cpu/optimizer_tiles.h"
 #include "kernels/optimizer/simd/update_tile.h"
 

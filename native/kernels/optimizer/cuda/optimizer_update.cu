@@ -1,9 +1,11 @@
 // The optimizers: one pass over memory, each block of threads one tile of one segment.
+#include "core/device/context.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/warp.cuh"
 #include "kernels/optimizer/cuda/lamb_lane.h"
-#include "kernels/optimizer/cuda/launch.h"
 #include "kernels/optimizer/cuda/segment_batch.h"
+#include "kernels/optimizer/lamb.h"
+#include "kernels/optimizer/optimizer_update.h"
 
 namespace zerofleet::cuda {
 namespace {

@@ -1,8 +1,10 @@
 #include "kernels/quantize/simd/quantize.h"
 
+#include "core/device/context.h"
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/common/cpu/row_chunks.h"
-#include "kernels/quantize/cpu/launch.h"
+#include "kernels/common/matrix.h"
+#include "kernels/quantize/formulas/blocks.h"
 
 namespace zerofleet::cpu {
 

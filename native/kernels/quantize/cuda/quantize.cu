@@ -1,8 +1,10 @@
 // Quantized matrices. Quantizing happens once for a matrix: a block of threads has a group of scales, a thread one of them and its
 // elements. Dequantizing is one pass over memory: a thread has four bytes of codes.
+#include "core/device/context.h"
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
-#include "kernels/quantize/cuda/launch.h"
+#include "kernels/common/matrix.h"
+#include "kernels/quantize/formulas/blocks.h"
 
 namespace zerofleet::cuda {
 namespace {
