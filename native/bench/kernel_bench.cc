@@ -117,8 +117,8 @@ const PackedMatrix* KernelBench::random_packed(std::int64_t k, std::int64_t n) {
 
 std::vector<KernelEntry> all_kernels() {
   std::vector<KernelEntry> entries;
-  for (const auto family : {product_kernels(), attention_kernels(), rowwise_kernels(), token_kernels(), expert_kernels(),
-                            optimizer_kernels(), adapter_kernels(), quantized_kernels()}) {
+  for (const auto family : {product_kernels(), attention_kernels(), rowwise_kernels(), token_kernels(),
+                            expert_kernels(), optimizer_kernels(), adapter_kernels(), quantized_kernels()}) {
     entries.insert(entries.end(), family.begin(), family.end());
   }
   return entries;

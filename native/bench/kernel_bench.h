@@ -12,9 +12,9 @@
 #include "kernels/common/indices.h"
 #include "kernels/common/scratch.h"
 #include "kernels/gemm/packed_matrix.h"
-#include "model/config/model_config.h"
 #include "model/common/block.h"
 #include "model/common/tensor.h"
+#include "model/config/model_config.h"
 
 namespace zerofleet::bench {
 
@@ -50,7 +50,8 @@ class KernelBench {
   /// Context for the blocks of the model; it has no rotations.
   ModelContext model_context();
 
-  /// Uniform values in (-1, 1), so that nothing is trivially zero or denormal. They repeat after a quarter of a million.
+  /// Uniform values in (-1, 1), so that nothing is trivially zero or denormal. They repeat after a quarter of a
+  /// million.
   Matrix random(std::int64_t num_rows, std::int64_t cols) { return random(num_rows, cols, dtype); }
   Matrix random(std::int64_t num_rows, std::int64_t cols, DType of, Tensor::Rows spacing = Tensor::Rows::kPadded);
   /// A matrix without gaps as an array; rows may be many.

@@ -11,7 +11,8 @@ KernelCase norms_case(KernelBench& bench, bool in_first) {
   const std::int64_t in = bench.config.hidden_size, out = bench.config.intermediate_size;
   constexpr auto kContiguous = Tensor::Rows::kContiguous;
   const AdaptedMatrix matrix{in_first ? bench.random(in, out) : bench.random(out, in), in_first,
-                             bench.random(kRank, in, bench.dtype, kContiguous), bench.random(out, kRank, bench.dtype, kContiguous), 0.5F};
+                             bench.random(kRank, in, bench.dtype, kContiguous),
+                             bench.random(out, kRank, bench.dtype, kContiguous), 0.5F};
   const std::span<float> norms = bench.random_floats(out);
   KernelCase made{shape_text({out, in})};
   made.operations = 2.0 * static_cast<double>(kRank * in * out);

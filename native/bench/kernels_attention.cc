@@ -15,7 +15,8 @@ AttentionShape shape_of(const KernelBench& bench) {
 /// Operations of `products` products over head_dim for each visible pair of a query and a key.
 double operations(const KernelBench& bench, int products) {
   const auto length = static_cast<double>(bench.shape.length);
-  const double pairs = static_cast<double>(bench.shape.batch * bench.config.num_attention_heads) * length * (length + 1) / 2;
+  const double pairs =
+      static_cast<double>(bench.shape.batch * bench.config.num_attention_heads) * length * (length + 1) / 2;
   return 2.0 * products * static_cast<double>(bench.config.head_dim) * pairs;
 }
 
@@ -44,7 +45,11 @@ KernelCase backward(KernelBench& bench) {
   const AttentionForward before{shape_of(bench), bench.random(bench.rows(), c.qkv_size()),
                                 bench.random(bench.rows(), c.query_size()), lse_of(bench)};
   if (bench.has_operands()) attention(bench.ctx, bench.scratch, before);  // `lse` and `out` have to fit
-  const AttentionBackward args{before.shape, before.qkv, before.out, before.lse, bench.random(bench.rows(), c.query_size()),
+  const AttentionBackward args{before.shape,
+                               before.qkv,
+                               before.out,
+                               before.lse,
+                               bench.random(bench.rows(), c.query_size()),
                                bench.random(bench.rows(), c.qkv_size())};
   KernelCase made{text_of(bench), operations(bench, 5)};
   made.bytes = bench.element() * static_cast<double>(bench.rows() * 2 * (c.qkv_size() + c.query_size()));
@@ -71,8 +76,12 @@ KernelCase rotation(KernelBench& bench) {
 
 KernelCase head_norm_forward(KernelBench& bench) {
   const ModelConfig& c = bench.config;
-  const HeadNormForward args{bench.random(bench.rows(), c.query_size()), bench.random(1, c.head_dim).data, c.head_dim, 1e-6,
-                             bench.random(bench.rows(), c.query_size()), lse_of(bench)};
+  const HeadNormForward args{bench.random(bench.rows(), c.query_size()),
+                             bench.random(1, c.head_dim).data,
+                             c.head_dim,
+                             1e-6,
+                             bench.random(bench.rows(), c.query_size()),
+                             lse_of(bench)};
   KernelCase made{shape_text({bench.rows(), c.num_attention_heads, c.head_dim})};
   made.bytes = bench.element() * 2.0 * static_cast<double>(bench.rows() * c.query_size());
   made.run = [&bench, args] { head_norm(bench.ctx, args); };
@@ -83,7 +92,7 @@ KernelCase head_norm_forward(KernelBench& bench) {
 KernelCase head_norm_backward(KernelBench& bench) {
   const ModelConfig& c = bench.config;
   const auto matrix = [&] { return bench.random(bench.rows(), c.query_size()); };
-  const HeadNormBackward args{matrix(), matrix(), bench.random(1, c.head_dim).data, c.head_dim,
+  const HeadNormBackward args{matrix(),      matrix(), bench.random(1, c.head_dim).data, c.head_dim,
                               lse_of(bench), matrix(), bench.random_floats(c.head_dim)};
   KernelCase made{shape_text({bench.rows(), c.num_attention_heads, c.head_dim})};
   made.bytes = bench.element() * 3.0 * static_cast<double>(bench.rows() * c.query_size());

@@ -8,8 +8,12 @@ namespace zerofleet::bench {
 namespace {
 
 /// A model without experts is measured with 8, of which a token takes 2.
-std::int64_t num_experts(const KernelBench& bench) { return bench.config.num_experts > 0 ? bench.config.num_experts : 8; }
-std::int64_t chosen(const KernelBench& bench) { return bench.config.num_experts > 0 ? bench.config.experts_per_token : 2; }
+std::int64_t num_experts(const KernelBench& bench) {
+  return bench.config.num_experts > 0 ? bench.config.num_experts : 8;
+}
+std::int64_t chosen(const KernelBench& bench) {
+  return bench.config.num_experts > 0 ? bench.config.experts_per_token : 2;
+}
 
 /// A routed micro-batch.
 struct Routed {
@@ -20,7 +24,8 @@ struct Routed {
 };
 
 std::span<std::int32_t> numbers(KernelBench& bench, std::int64_t count) {
-  return bench.keep(Buffer(bench.ctx.device, static_cast<std::size_t>(count) * sizeof(std::int32_t))).as<std::int32_t>();
+  return bench.keep(Buffer(bench.ctx.device, static_cast<std::size_t>(count) * sizeof(std::int32_t)))
+      .as<std::int32_t>();
 }
 
 void group(const KernelBench& bench, Routed& routed) {
@@ -95,29 +100,32 @@ KernelCase case_over(const KernelBench& bench, std::int64_t matrices, std::funct
 KernelCase gather(KernelBench& bench) {
   const Routed& routed = routed_in(bench);
   const Matrix x = tokens(bench), rows = expert_rows(bench);
-  return case_over(bench, 1 + chosen(bench), [&bench, &routed, x, rows] { gather_rows(bench.ctx, routed.groups, x, rows); },
-                   rows);
+  return case_over(
+      bench, 1 + chosen(bench), [&bench, &routed, x, rows] { gather_rows(bench.ctx, routed.groups, x, rows); }, rows);
 }
 
 KernelCase gather_back(KernelBench& bench) {
   const Routed& routed = routed_in(bench);
   const Matrix drows = expert_rows(bench), dx = tokens(bench);
-  return case_over(bench, 1 + chosen(bench),
-                   [&bench, &routed, drows, dx] { gather_rows_backward(bench.ctx, routed.groups, drows, dx); }, dx);
+  return case_over(
+      bench, 1 + chosen(bench),
+      [&bench, &routed, drows, dx] { gather_rows_backward(bench.ctx, routed.groups, drows, dx); }, dx);
 }
 
 KernelCase combine(KernelBench& bench) {
   const Routed& routed = routed_in(bench);
   const Matrix rows = expert_rows(bench), y = tokens(bench);
-  return case_over(bench, 1 + chosen(bench),
-                   [&bench, &routed, rows, y] { combine_rows(bench.ctx, routed.groups, routed.weights, rows, y); }, y);
+  return case_over(
+      bench, 1 + chosen(bench),
+      [&bench, &routed, rows, y] { combine_rows(bench.ctx, routed.groups, routed.weights, rows, y); }, y);
 }
 
 KernelCase combine_back(KernelBench& bench) {
   const Routed& routed = routed_in(bench);
-  const CombineBackward args{&routed.groups, routed.weights, expert_rows(bench), tokens(bench), expert_rows(bench),
-                             bench.random_floats(bench.rows() * chosen(bench))};
-  return case_over(bench, 1 + 2 * chosen(bench), [&bench, args] { combine_rows_backward(bench.ctx, args); }, args.drows);
+  const CombineBackward args{&routed.groups, routed.weights,     expert_rows(bench),
+                             tokens(bench),  expert_rows(bench), bench.random_floats(bench.rows() * chosen(bench))};
+  return case_over(
+      bench, 1 + 2 * chosen(bench), [&bench, args] { combine_rows_backward(bench.ctx, args); }, args.drows);
 }
 
 constexpr KernelEntry kExpertKernels[] = {

@@ -15,7 +15,7 @@ struct Product {
   std::int64_t rows;
   std::int64_t in;
   std::vector<std::int64_t> outs;
-  bool in_first = false;     // how weights lie: (in, out)
+  bool in_first = false;  // how weights lie: (in, out)
   DType out_dtype;
 
   std::int64_t out() const { return std::accumulate(outs.begin(), outs.end(), std::int64_t{0}); }

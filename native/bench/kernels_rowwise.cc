@@ -28,9 +28,10 @@ std::span<float> per_column(KernelBench& bench) { return bench.random_floats(ben
 
 // Reads x and its addend, writes the sum and its norm.
 KernelCase rmsnorm_forward(KernelBench& bench) {
-  const RmsNormForward args{stream(bench), stream(bench), stream(bench), vector_of(bench), 1e-5, stream(bench),
-                            per_row(bench)};
-  return case_over(bench, bench.config.hidden_size, 4, [&bench, args] { rmsnorm(bench.ctx, args); }, {args.sum, args.y});
+  const RmsNormForward args{stream(bench), stream(bench), stream(bench), vector_of(bench),
+                            1e-5,          stream(bench), per_row(bench)};
+  return case_over(bench, bench.config.hidden_size, 4, [&bench, args] { rmsnorm(bench.ctx, args); },
+                   {args.sum, args.y});
 }
 
 // Reads dy, x and the stream's gradient, to which it adds in place.
@@ -42,16 +43,17 @@ KernelCase rmsnorm_back(KernelBench& bench) {
 }
 
 KernelCase layernorm_forward(KernelBench& bench) {
-  const LayerNormForward args{stream(bench), stream(bench), stream(bench),  vector_of(bench), vector_of(bench), 1e-5,
-                              stream(bench), per_row(bench), per_row(bench)};
+  const LayerNormForward args{stream(bench), stream(bench), stream(bench),  vector_of(bench), vector_of(bench),
+                              1e-5,          stream(bench), per_row(bench), per_row(bench)};
   return case_over(bench, bench.config.hidden_size, 4, [&bench, args] { layernorm(bench.ctx, args); },
                    {args.sum, args.y});
 }
 
 KernelCase layernorm_back(KernelBench& bench) {
   const Matrix dx = stream(bench);
-  const LayerNormBackward args{stream(bench),  stream(bench), vector_of(bench), per_row(bench),   per_row(bench),
-                               dx,             dx,            per_column(bench), per_column(bench)};
+  const LayerNormBackward args{
+      stream(bench),     stream(bench),    vector_of(bench), per_row(bench), per_row(bench), dx, dx,
+      per_column(bench), per_column(bench)};
   return case_over(bench, bench.config.hidden_size, 4, [&bench, args] { layernorm_backward(bench.ctx, args); },
                    {args.dx, as_row(args.dweight), as_row(args.dbias)});
 }
@@ -68,7 +70,8 @@ KernelCase swiglu_forward(KernelBench& bench) {
 KernelCase swiglu_back(KernelBench& bench) {
   const Matrix gate_up = inner(bench, 2), dact = inner(bench), dgate_up = inner(bench, 2);
   return case_over(bench, dact.cols, 5,
-                   [&bench, gate_up, dact, dgate_up] { swiglu_backward(bench.ctx, gate_up, dact, dgate_up); }, {dgate_up});
+                   [&bench, gate_up, dact, dgate_up] { swiglu_backward(bench.ctx, gate_up, dact, dgate_up); },
+                   {dgate_up});
 }
 
 template <GeluKind kKind>
@@ -105,7 +108,8 @@ KernelCase packing(KernelBench& bench, const Matrix& source, SourceRows rows) {
   PackedMatrix& packed = bench.keep(
       PackedMatrix(bench.ctx, bench.dtype, along_k ? source.rows : source.cols, along_k ? source.cols : source.rows));
   KernelCase made{shape_text({source.rows, source.cols})};
-  made.bytes = bench.element() * static_cast<double>(source.rows * source.cols) + static_cast<double>(packed.num_bytes());
+  made.bytes =
+      bench.element() * static_cast<double>(source.rows * source.cols) + static_cast<double>(packed.num_bytes());
   made.run = [&bench, &packed, source, rows] {
     const PackRequest request[] = {{source, rows, &packed}};
     pack(bench.ctx, request);

@@ -50,7 +50,8 @@ std::vector<TrainerComms> ThreadJob::comms_of(int world_size) const {
   std::vector<TrainerComms> comms;
   for (auto& world : make_thread_comms(world_size, timeout)) comms.emplace_back(on_device(std::move(world)));
   if (num_sets == 1) return comms;
-  auto same = make_thread_groups(world_size, num_sets, timeout), all = make_thread_neighbours(world_size, num_sets, timeout);
+  auto same = make_thread_groups(world_size, num_sets, timeout),
+       all = make_thread_neighbours(world_size, num_sets, timeout);
   for (int rank = 0; rank < world_size; ++rank) {
     const auto index = static_cast<std::size_t>(rank);
     comms[index].same_experts = on_device(std::move(same[index]));
@@ -61,7 +62,7 @@ std::vector<TrainerComms> ThreadJob::comms_of(int world_size) const {
 }
 
 std::vector<std::exception_ptr> ThreadJob::failures_on_ranks(int world_size, int num_threads,
-                                                           const std::function<void(Trainer&)>& body) {
+                                                             const std::function<void(Trainer&)>& body) {
   auto comms = comms_of(world_size);
   std::vector<std::thread> ranks;
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(world_size));

@@ -41,9 +41,12 @@ Napi::Object likely_to(Napi::Env env, const LikelyToken& likely) {
 
 Napi::Value finish_to(Napi::Env env, Finish finish) {
   switch (finish) {
-    case Finish::kNone: break;
-    case Finish::kEndToken: return Napi::String::New(env, "end");
-    case Finish::kLength: return Napi::String::New(env, "length");
+    case Finish::kNone:
+      break;
+    case Finish::kEndToken:
+      return Napi::String::New(env, "end");
+    case Finish::kLength:
+      return Napi::String::New(env, "length");
   }
   return env.Null();
 }
@@ -57,7 +60,8 @@ Napi::Value drawn_to(Napi::Env env, const std::vector<DrawnToken>& tokens) {
     object.Set("finish", finish_to(env, token.finish));
     object.Set("cached_tokens", static_cast<double>(token.cached_tokens));
     Napi::Array top = Napi::Array::New(env, token.top.size());
-    for (std::size_t k = 0; k < token.top.size(); ++k) top.Set(static_cast<std::uint32_t>(k), likely_to(env, token.top[k]));
+    for (std::size_t k = 0; k < token.top.size(); ++k)
+      top.Set(static_cast<std::uint32_t>(k), likely_to(env, token.top[k]));
     object.Set("top", top);
     result.Set(static_cast<std::uint32_t>(i), object);
   }
@@ -67,14 +71,15 @@ Napi::Value drawn_to(Napi::Env env, const std::vector<DrawnToken>& tokens) {
 class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
  public:
   static Napi::Function define(Napi::Env env) {
-    return DefineClass(env, "AnswerEngine",
-                       {InstanceMethod("setParam", &AnswerEngineBinding::set_param), InstanceMethod("add", &AnswerEngineBinding::add),
-                        InstanceMethod("addAdapter", &AnswerEngineBinding::add_adapter),
-                        InstanceMethod("removeAdapter", &AnswerEngineBinding::remove_adapter),
-                        InstanceMethod("cancel", &AnswerEngineBinding::cancel), InstanceMethod("step", &AnswerEngineBinding::step),
-                        InstanceAccessor("max_length", &AnswerEngineBinding::max_length, nullptr),
-                        InstanceAccessor("num_bytes", &AnswerEngineBinding::num_bytes, nullptr),
-                        InstanceMethod("close", &AnswerEngineBinding::close)});
+    return DefineClass(
+        env, "AnswerEngine",
+        {InstanceMethod("setParam", &AnswerEngineBinding::set_param), InstanceMethod("add", &AnswerEngineBinding::add),
+         InstanceMethod("addAdapter", &AnswerEngineBinding::add_adapter),
+         InstanceMethod("removeAdapter", &AnswerEngineBinding::remove_adapter),
+         InstanceMethod("cancel", &AnswerEngineBinding::cancel), InstanceMethod("step", &AnswerEngineBinding::step),
+         InstanceAccessor("max_length", &AnswerEngineBinding::max_length, nullptr),
+         InstanceAccessor("num_bytes", &AnswerEngineBinding::num_bytes, nullptr),
+         InstanceMethod("close", &AnswerEngineBinding::close)});
   }
 
   /// (model: object, {threads, dtype, device, cache_tokens, max_length, max_sequences}, cpu_isa: string)
@@ -84,11 +89,11 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
       validate(config);
       const auto options = info[1].As<Napi::Object>();
       const Device device = string_field(options, "device") == "cuda" ? Device{DeviceKind::kCuda, 0} : Device{};
-      shared_ = std::make_shared<Shared>(config, dtype_from_name(string_field(options, "dtype")), device,
-                                         static_cast<int>(int_field(options, "threads")),
-                                         cpu_isa_from_name(info[2].As<Napi::String>().Utf8Value()),
-                                         AnswerEngine::Limits{int_field(options, "max_sequences"), int_field(options, "cache_tokens"),
-                                                              int_field(options, "max_length")});
+      shared_ = std::make_shared<Shared>(
+          config, dtype_from_name(string_field(options, "dtype")), device,
+          static_cast<int>(int_field(options, "threads")), cpu_isa_from_name(info[2].As<Napi::String>().Utf8Value()),
+          AnswerEngine::Limits{int_field(options, "max_sequences"), int_field(options, "cache_tokens"),
+                               int_field(options, "max_length")});
     });
   }
 
@@ -124,13 +129,14 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
   /// (index: number, begin: number, values: Uint8Array of fp32)
   Napi::Value set_param(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
-      Turn(open())->set_param(static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value()), info[1].As<Napi::Number>().Int64Value(),
-                              floats_from(info[2]));
+      Turn(open())->set_param(static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value()),
+                              info[1].As<Napi::Number>().Int64Value(), floats_from(info[2]));
       return info.Env().Undefined();
     });
   }
 
-  /// (id: number, prompt: Int32Array, {max_tokens, temperature, top_k, top_p, num_tokens, end_tokens: Int32Array, seed, top_logprobs, adapter})
+  /// (id: number, prompt: Int32Array, {max_tokens, temperature, top_k, top_p, num_tokens, end_tokens: Int32Array, seed,
+  /// top_logprobs, adapter})
   Napi::Value add(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
       open()->engine.add(request_from(info));
@@ -156,7 +162,8 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
       }
       return PromiseWorker<AddedAdapter>::start(
           env,
-          [turn = std::move(turn), config = from_object<AdapterConfig>(info[0].As<Napi::Object>()), values = std::move(values)] {
+          [turn = std::move(turn), config = from_object<AdapterConfig>(info[0].As<Napi::Object>()),
+           values = std::move(values)] {
             const std::int32_t number = (*turn)->add_adapter(config, values);
             return AddedAdapter{number, (*turn)->num_bytes(number)};
           },
@@ -200,11 +207,13 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
   }
 
   Napi::Value max_length(const Napi::CallbackInfo& info) {
-    return guarded(info.Env(), [&] { return Napi::Number::New(info.Env(), static_cast<double>(open()->engine.max_length())); });
+    return guarded(info.Env(),
+                   [&] { return Napi::Number::New(info.Env(), static_cast<double>(open()->engine.max_length())); });
   }
 
   Napi::Value num_bytes(const Napi::CallbackInfo& info) {
-    return guarded(info.Env(), [&] { return Napi::Number::New(info.Env(), static_cast<double>(open()->engine.num_bytes())); });
+    return guarded(info.Env(),
+                   [&] { return Napi::Number::New(info.Env(), static_cast<double>(open()->engine.num_bytes())); });
   }
 
   Napi::Value close(const Napi::CallbackInfo& info) {
@@ -217,6 +226,8 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
 
 }  // namespace
 
-void export_answer_engine(Napi::Env env, Napi::Object exports) { exports.Set("AnswerEngine", AnswerEngineBinding::define(env)); }
+void export_answer_engine(Napi::Env env, Napi::Object exports) {
+  exports.Set("AnswerEngine", AnswerEngineBinding::define(env));
+}
 
 }  // namespace zerofleet::binding

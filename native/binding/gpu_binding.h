@@ -6,8 +6,8 @@ namespace zerofleet::binding {
 
 /// () → Gpu[], as the driver reports them
 Napi::Value gpus(const Napi::CallbackInfo& info);
-/// (uuid) → () → number[]: listens to that GPU's events until the function is forgotten, which returns the XIDs since its
-/// last call
+/// (uuid) → () → number[]: listens to that GPU's events until the function is forgotten, which returns the XIDs since
+/// its last call
 Napi::Value watch_gpu(const Napi::CallbackInfo& info);
 /// () → CudaDevice[] | null: those that this process sees; null in a build without CUDA
 Napi::Value cuda_devices(const Napi::CallbackInfo& info);

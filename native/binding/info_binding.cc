@@ -12,10 +12,10 @@
 #include "binding/convert/promise.h"
 #include "core/dtype.h"
 #include "kernels/backends/numerics.h"
-#include "model/transformer/transformer.h"
-#include "zero/optimizer/optimizer_rule.h"
 #include "model/config/merge_adapter.h"
 #include "model/config/quantized_values.h"
+#include "model/transformer/transformer.h"
+#include "zero/optimizer/optimizer_rule.h"
 #include "zero/partition/digest.h"
 #include "zero/partition/param_init.h"
 #include "zero/partition/shard_layout.h"
@@ -119,8 +119,9 @@ std::span<double> doubles_from(const Napi::Value& value) {
 
 AdapterFactors adapter_factors_from(const Napi::Value& value) {
   const auto given = value.As<Napi::Object>();
-  AdapterFactors factors{floats_from(given.Get("down")), floats_from(given.Get("up")), int_field(given, "rank"),    int_field(given, "in"),
-                         int_field(given, "out"),        number_field(given, "scale"), bool_field(given, "in_first")};
+  AdapterFactors factors{floats_from(given.Get("down")), floats_from(given.Get("up")), int_field(given, "rank"),
+                         int_field(given, "in"),         int_field(given, "out"),      number_field(given, "scale"),
+                         bool_field(given, "in_first")};
   if (!given.Get("output_factors").IsNull()) factors.output_factors = doubles_from(given.Get("output_factors"));
   return factors;
 }
@@ -158,7 +159,9 @@ Napi::Value quantized_values(const Napi::CallbackInfo& info) {
     const std::span<float> restored(reinterpret_cast<float*>(bytes.Data()), values.size());
     std::ranges::copy(values, restored.begin());
     ThreadPool pool(1);
-    zerofleet::quantized_values({Device{}, &pool, best_cpu_isa()}, choice<QuantFormat>(given, "format", kQuantFormatNames), dtype_from_name(string_field(given, "precision")),
+    zerofleet::quantized_values({Device{}, &pool, best_cpu_isa()},
+                                choice<QuantFormat>(given, "format", kQuantFormatNames),
+                                dtype_from_name(string_field(given, "precision")),
                                 {int_field(given, "rows"), int_field(given, "columns")}, restored);
     return bytes;
   });
@@ -193,7 +196,8 @@ Napi::Value digest_values(const Napi::CallbackInfo& info) {
     ThreadPool pool(1);
     const Context context{Device{}, &pool, best_cpu_isa()};
     const auto first_block = info[1].As<Napi::Number>().Int64Value();
-    return Napi::String::New(env, digest_blocks(context, static_cast<std::uint8_t>(state), first_block, blocks).to_hex());
+    return Napi::String::New(env,
+                             digest_blocks(context, static_cast<std::uint8_t>(state), first_block, blocks).to_hex());
   });
 }
 

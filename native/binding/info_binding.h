@@ -22,10 +22,12 @@ Napi::Value merge_adapter(const Napi::CallbackInfo& info);
 /// (adapter: object, begin: number, fp32 bytes: Uint8Array, sums: Float64Array): adds to the sums
 Napi::Value add_output_squares(const Napi::CallbackInfo& info);
 
-/// (matrix: {format, precision, rows, columns}, fp32 bytes: Uint8Array) → fp32 bytes: Uint8Array, what products read of it when it is quantized
+/// (matrix: {format, precision, rows, columns}, fp32 bytes: Uint8Array) → fp32 bytes: Uint8Array, what products read of
+/// it when it is quantized
 Napi::Value quantized_values(const Napi::CallbackInfo& info);
 
-/// (model: object, seed: number, param: number, begin: number, end: number) → fp32 bytes: Uint8Array of a fresh parameter
+/// (model: object, seed: number, param: number, begin: number, end: number) → fp32 bytes: Uint8Array of a fresh
+/// parameter
 Napi::Value initial_values(const Napi::CallbackInfo& info);
 
 /// (state: string, first block: number, fp32 bytes: Uint8Array) → their part of the state digest, 32 hexadecimal digits

@@ -8,8 +8,8 @@ namespace zerofleet::binding {
 /// stopped or busy in native code; false on systems that can't. A parent that is gone already is not noticed.
 Napi::Value end_with_parent(const Napi::CallbackInfo& info);
 
-/// (local_rank, local_ranks, threads) → boolean: whether all threads of this process stay on the CPUs of one NUMA node from
-/// now on, which cpus_of_rank() chose.
+/// (local_rank, local_ranks, threads) → boolean: whether all threads of this process stay on the CPUs of one NUMA node
+/// from now on, which cpus_of_rank() chose.
 Napi::Value stay_on_node(const Napi::CallbackInfo& info);
 
 }  // namespace zerofleet::binding

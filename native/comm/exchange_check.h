@@ -82,8 +82,9 @@ inline void copy_piece(std::span<const std::byte> from, std::span<std::byte> to)
 template <class Copy>
 void for_own_messages(std::span<const Message> sends, std::span<const Message> recvs, int rank, Copy&& copy) {
   const auto sent = messages_with(sends, rank), received = messages_with(recvs, rank);
-  require(std::ranges::equal(sent, received, {}, [](const Message& m) { return m.bytes.size(); },
-                             [](const Message& m) { return m.bytes.size(); }),
+  require(std::ranges::equal(
+              sent, received, {}, [](const Message& m) { return m.bytes.size(); },
+              [](const Message& m) { return m.bytes.size(); }),
           "invalid_argument", "the messages of a rank to itself differ");
   for (std::size_t i = 0; i < sent.size(); ++i) copy(received[i].bytes, sent[i].bytes);
 }

@@ -35,7 +35,9 @@ void ExchangeWatch::begin(Time now, std::chrono::milliseconds more) {
 
 std::optional<std::string> ExchangeWatch::reason_to_give_up(Time now) {
   if (!in_exchange_) return std::nullopt;
-  const auto for_so_long = [](std::chrono::milliseconds time) { return " for " + std::to_string(time.count()) + " ms"; };
+  const auto for_so_long = [](std::chrono::milliseconds time) {
+    return " for " + std::to_string(time.count()) + " ms";
+  };
   for (int rank = 0; rank < static_cast<int>(peers_.size()); ++rank) {
     if (rank == rank_) continue;
     const Peer& peer = peers_[static_cast<std::size_t>(rank)];

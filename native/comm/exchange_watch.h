@@ -53,7 +53,7 @@ class ExchangeWatch {
 
   int rank_;
   std::chrono::milliseconds timeout_, more_{};  // more_: of the exchange in progress
-  std::vector<Peer> peers_;  // by rank; this rank's own entry is unused
+  std::vector<Peer> peers_;                     // by rank; this rank's own entry is unused
   std::uint64_t num_begun_ = 0;
   bool in_exchange_ = false;
   Time moved_at_;

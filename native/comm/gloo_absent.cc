@@ -7,7 +7,8 @@ namespace {
 
 [[noreturn]] void refuse() {
   throw Error("comm_unavailable",
-              "this build has no Gloo, over which ranks of several processes meet: it is built where CMake finds its library and "
+              "this build has no Gloo, over which ranks of several processes meet: it is built where CMake finds its "
+              "library and "
               "headers (ZF_GLOO=auto; Debian's package is libgloo-dev)");
 }
 

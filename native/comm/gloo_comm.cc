@@ -114,8 +114,10 @@ class GlooComm final : public Communicator {
       auto source = context_->createUnboundBuffer(const_cast<std::byte*>(send.data()), send.size());
       auto target = context_->createUnboundBuffer(recv.data(), recv.size());
       Pending pending{*source, *target};
-      for_each_message(recvs, rank(), [&](const Message& m, std::uint32_t number) { pending.recv(m.peer, slot(number), m.bytes); });
-      for_each_message(sends, rank(), [&](const Message& m, std::uint32_t number) { pending.send(m.peer, slot(number), m.bytes); });
+      for_each_message(recvs, rank(),
+                       [&](const Message& m, std::uint32_t number) { pending.recv(m.peer, slot(number), m.bytes); });
+      for_each_message(sends, rank(),
+                       [&](const Message& m, std::uint32_t number) { pending.send(m.peer, slot(number), m.bytes); });
       for_own_messages(sends, recvs, rank(), [&](const Range& to, const Range& from) {
         copy_piece(piece_of(send, from), piece_of(recv, to));
       });
@@ -161,14 +163,12 @@ class GlooComm final : public Communicator {
 
     void send(int peer, std::uint64_t slot, const Range& bytes) {
       if (bytes.empty()) return;
-      source.send(peer, slot, static_cast<std::size_t>(bytes.begin),
-                  static_cast<std::size_t>(bytes.size()));
+      source.send(peer, slot, static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
       ++num_sends;
     }
     void recv(int peer, std::uint64_t slot, const Range& bytes) {
       if (bytes.empty()) return;
-      target.recv(peer, slot, static_cast<std::size_t>(bytes.begin),
-                  static_cast<std::size_t>(bytes.size()));
+      target.recv(peer, slot, static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
       ++num_recvs;
     }
   };
@@ -227,7 +227,8 @@ bool gloo_built_in() { return true; }
 
 std::unique_ptr<Communicator> connect_gloo_group(const GlooOptions& options, int num_groups, KvStore& store) {
   const GroupPlace place = group_place(options.rank, options.world_size, num_groups);
-  return connect_at(options, place, "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups), store);
+  return connect_at(options, place, "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups),
+                    store);
 }
 
 std::unique_ptr<Communicator> connect_gloo_neighbours(const GlooOptions& options, int group_size, KvStore& store) {

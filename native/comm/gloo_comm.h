@@ -13,9 +13,9 @@ namespace zerofleet {
 struct GlooOptions {
   int rank = 0;
   int world_size = 1;
-  std::string bind_address = "127.0.0.1";  // of this rank; must be reachable from the other ranks
+  std::string bind_address = "127.0.0.1";    // of this rank; must be reachable from the other ranks
   std::chrono::milliseconds timeout{60000};  // of the rendezvous, and of a silent peer (see Pulse)
-  std::string key_prefix{};  // of the keys in the store; unique per world
+  std::string key_prefix{};                  // of the keys in the store; unique per world
 };
 
 /// True if this build includes Gloo. Without Gloo, connecting throws Error{"comm_unavailable"}.

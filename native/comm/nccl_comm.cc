@@ -31,8 +31,8 @@ using nccl::Result;
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-/// Ranks connect to so many others at once, and have so much time for each of them beyond the timeout: TCP repeats the first packet of a
-/// connection after one second, should it be lost.
+/// Ranks connect to so many others at once, and have so much time for each of them beyond the timeout: TCP repeats the
+/// first packet of a connection after one second, should it be lost.
 constexpr int kPeersAtOnce = 16;
 constexpr Milliseconds kConnectTime{2000};
 
@@ -110,9 +110,11 @@ class NcclComm final : public Communicator {
     return is_possible;
   }
 
-  /// Queues an exchange, and waits until it is done unless it runs ahead; `also` is called again and again while it is queued.
+  /// Queues an exchange, and waits until it is done unless it runs ahead; `also` is called again and again while it is
+  /// queued.
   template <class Body>
-  void run_calls(const char* during, bool ahead, Milliseconds more, Body&& body, const std::function<void()>& also = [] {}) {
+  void run_calls(
+      const char* during, bool ahead, Milliseconds more, Body&& body, const std::function<void()>& also = [] {}) {
     Stream& stream = exchanges_->stream();
     QueuedExchanges::Exchange exchange(stream, std::make_unique<nccl::Watch>(handle_, pulse_, during, more));
     try {
@@ -156,16 +158,17 @@ class NcclComm final : public Communicator {
   /// Pieces of one size, and not of none.
   static bool is_equal(const Gather& gather) {
     const std::int64_t size = gather.pieces_bytes.front().size();
-    return size > 0 && std::ranges::all_of(gather.pieces_bytes, [&](const Range& piece) { return piece.size() == size; });
+    return size > 0 &&
+           std::ranges::all_of(gather.pieces_bytes, [&](const Range& piece) { return piece.size() == size; });
   }
 
-  /// NCCL connects two ranks at the first message between them, which takes long among many ranks. So a byte goes between all pairs, in
-  /// rounds whose time is bounded by their number of connections, before the messages whose time is not.
+  /// NCCL connects two ranks at the first message between them, which takes long among many ranks. So a byte goes
+  /// between all pairs, in rounds whose time is bounded by their number of connections, before the messages whose time
+  /// is not.
   void connect_peers() {
     if (std::exchange(is_connected_, true)) return;
-    ConnectProgress progress(rank(), world_size(), Clock::now(), [](const std::string& line) {
-      std::fprintf(stderr, "%s\n", line.c_str());
-    });
+    ConnectProgress progress(rank(), world_size(), Clock::now(),
+                             [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
     Buffer bytes(device_, 2 * static_cast<std::size_t>(kPeersAtOnce));
     for (int first = 1; first < world_size(); first += kPeersAtOnce) {
       const int count = std::min(kPeersAtOnce, world_size() - first);

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <string>
 
-#include "core/threads/pause.h"
 #include "core/error.h"
+#include "core/threads/pause.h"
 
 namespace zerofleet::nccl {
 
 using namespace std::chrono_literals;
 
-Handle::Handle(std::shared_ptr<const Library> library, const UniqueId& id, int rank, int world_size, Milliseconds timeout)
+Handle::Handle(std::shared_ptr<const Library> library, const UniqueId& id, int rank, int world_size,
+               Milliseconds timeout)
     : library_(std::move(library)), timeout_(timeout) {
   Config config;
   config.blocking = 0;
@@ -28,7 +29,8 @@ Handle::~Handle() {
   // A peer may still read memory of this rank that belongs to the communicator, so the ranks finalize together. A peer
   // that does not take part is abandoned after a timeout.
   const Result result = library_->comm_finalize(comm_);
-  const bool ended = (result == kSuccess || result == kInProgress) && settles_within(std::min<Milliseconds>(timeout_, 5s));
+  const bool ended =
+      (result == kSuccess || result == kInProgress) && settles_within(std::min<Milliseconds>(timeout_, 5s));
   if (ended) {
     library_->comm_destroy(comm_);
   } else {

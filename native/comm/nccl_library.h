@@ -15,10 +15,10 @@ struct CUstream_st;
 // They follow nccl.h of 2.14 and later; the entry points are stable within major version 2.
 namespace zerofleet::nccl {
 
-struct CommHandle;  // ncclComm
+struct CommHandle;   // ncclComm
 using Result = int;  // ncclResult_t
 inline constexpr Result kSuccess = 0, kInProgress = 7;
-using DataType = int;  // ncclDataType_t
+using DataType = int;                 // ncclDataType_t
 inline constexpr DataType kByte = 0;  // ncclInt8
 
 struct UniqueId {

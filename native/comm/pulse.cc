@@ -101,9 +101,11 @@ void Pulse::meet(KvStore& store) {
   for (int rank = 0; rank < options_.world_size; ++rank) {
     const KvStore::Bytes value = store.wait(key_of(options_, rank), options_.timeout);
     Contact contact;
-    require(value.size() == sizeof contact, "comm_failed", "the address of rank " + std::to_string(rank) + " has a wrong size");
+    require(value.size() == sizeof contact, "comm_failed",
+            "the address of rank " + std::to_string(rank) + " has a wrong size");
     std::memcpy(&contact, value.data(), sizeof contact);
-    require(contact.address_bytes <= sizeof contact.address, "comm_failed", "the address of rank " + std::to_string(rank) + " is none");
+    require(contact.address_bytes <= sizeof contact.address, "comm_failed",
+            "the address of rank " + std::to_string(rank) + " is none");
     contacts_.push_back(contact);
   }
 }

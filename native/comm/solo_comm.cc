@@ -14,16 +14,15 @@ class SoloComm final : public Communicator {
                   std::span<const Message> recvs) override {
     check_messages(sends, 1, send.size(), "send");
     check_messages(recvs, 1, recv.size(), "recv");
-    for_own_messages(sends, recvs, 0, [&](const Range& to, const Range& from) {
-      copy_piece(piece_of(send, from), piece_of(recv, to));
-    });
+    for_own_messages(sends, recvs, 0,
+                     [&](const Range& to, const Range& from) { copy_piece(piece_of(send, from), piece_of(recv, to)); });
   }
 
   void all_gathers(std::span<const Gather> gathers) override { check_gathers(gathers, 1); }
 
   void barrier() override {}
   bool queue_on(QueuedExchanges*) override { return true; }  // there is nothing to queue
-  void abort() override {}  // it never waits
+  void abort() override {}                                   // it never waits
 };
 
 }  // namespace

@@ -37,7 +37,8 @@ Twofold exact_sum(double a, double b) {
   return {sum, (a - (sum - of_b)) + (b - of_b)};
 }
 
-/// a · b without error, for |a|, |b| < 2^996 and a product above 2^-960 (Dekker): halves of 26 bits have exact products.
+/// a · b without error, for |a|, |b| < 2^996 and a product above 2^-960 (Dekker): halves of 26 bits have exact
+/// products.
 Twofold exact_product(double a, double b) {
   constexpr double kSplit = 0x1p27 + 1;
   const double a_high = a * kSplit - (a * kSplit - a), a_low = a - a_high;
@@ -58,10 +59,14 @@ SinCos sin_cos_of_rest(std::int64_t quarters, Twofold rest) {
   const Twofold first = exact_sum(1, 0.5 * z);
   const double cos = first.high + (first.low + (z * z * inverse_factorials(z, 4, 20, 2) - r * rest.low));
   switch (quarters & 3) {
-    case 0: return {sin, cos};
-    case 1: return {cos, -sin};
-    case 2: return {-sin, -cos};
-    default: return {-cos, sin};
+    case 0:
+      return {sin, cos};
+    case 1:
+      return {cos, -sin};
+    case 2:
+      return {-sin, -cos};
+    default:
+      return {-cos, sin};
   }
 }
 

@@ -4,8 +4,8 @@
 
 // Elementary functions in double precision, for whatever reaches a job's state. Those of the C library have variants by
 // processor (with and without fused multiplications) and change with its version, in last bits. These consist of the
-// operations that IEEE 754 defines to the bit (+, −, ·, /, and std::floor, frexp, ldexp, which are exact), so they return
-// the same bits on every machine. So does std::sqrt. Errors are in units of the result's last place (ulp).
+// operations that IEEE 754 defines to the bit (+, −, ·, /, and std::floor, frexp, ldexp, which are exact), so they
+// return the same bits on every machine. So does std::sqrt. Errors are in units of the result's last place (ulp).
 namespace zerofleet::portable {
 
 /// e^x within 1 ulp; 0 below and ∞ above the range of double precision. NaN stays NaN.

@@ -22,7 +22,7 @@ void on_fault(int /*signal*/) {
 }
 
 bool install_handler() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_fault;
   ::sigemptyset(&action.sa_mask);
   return ::sigaction(SIGBUS, &action, &action_before) == 0;

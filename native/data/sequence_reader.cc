@@ -23,8 +23,8 @@ SequenceReader::SequenceReader(const std::string& token_path, std::int64_t seque
                                std::int64_t unit_sequences)
     : file_(token_path), length_(sequence_length), vocab_size_(vocab_size) {
   require(file_.sequence_length() == length_, "token_file_invalid",
-          "the token file has sequences of " + std::to_string(file_.sequence_length()) + " tokens, the training reads " +
-              std::to_string(length_) + "; prepare the data again");
+          "the token file has sequences of " + std::to_string(file_.sequence_length()) +
+              " tokens, the training reads " + std::to_string(length_) + "; prepare the data again");
   require(num_sequences() % unit_sequences == 0, "token_file_invalid",
           "the token file has " + std::to_string(num_sequences()) + " sequences, the training reads " +
               std::to_string(unit_sequences) + " at once; prepare the data again");

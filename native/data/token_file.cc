@@ -94,7 +94,7 @@ TokenFile::TokenFile(const std::string& path) {
 void TokenFile::map(const std::string& path) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail_unreadable(path);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.get(), &info) != 0) fail_unreadable(path);
   num_bytes_ = static_cast<std::size_t>(info.st_size);
   require_valid(num_bytes_ >= sizeof(Header), "has " + std::to_string(num_bytes_) + " bytes, which is no header");
@@ -111,7 +111,8 @@ void TokenFile::lay_out(std::span<const std::byte> file) {
   require_valid(header.token_bytes == 2 || header.token_bytes == 4,
                 "has tokens of " + std::to_string(header.token_bytes) + " bytes, there are 2 and 4");
   constexpr std::uint64_t kMaxCount = std::numeric_limits<std::int64_t>::max() / 8;
-  require_valid(header.num_tokens <= kMaxCount && header.sequence_length <= kMaxCount, "is shorter than its header says");
+  require_valid(header.num_tokens <= kMaxCount && header.sequence_length <= kMaxCount,
+                "is shorter than its header says");
   num_tokens_ = static_cast<std::int64_t>(header.num_tokens);
   sequence_length_ = static_cast<std::int64_t>(header.sequence_length);
   if (header.token_bytes == 2) {

@@ -10,8 +10,8 @@
 
 namespace zerofleet {
 
-/// A read-only, memory-mapped file of tokens, cut into sequences and documents. Pages are read as they are used, so a corpus
-/// may be larger than memory. Little-endian, every table at a multiple of 8 bytes (zeros between):
+/// A read-only, memory-mapped file of tokens, cut into sequences and documents. Pages are read as they are used, so a
+/// corpus may be larger than memory. Little-endian, every table at a multiple of 8 bytes (zeros between):
 ///
 ///   char magic[8] "zftokens" · u32 version 1 · u32 token_bytes (2 or 4)
 ///   u64 num_tokens · u64 num_sequences · u64 num_documents · u64 sequence_length
@@ -20,8 +20,8 @@ namespace zerofleet {
 ///   documents       u64 (num_documents): place of the first token of each, ascending, the first one 0
 ///   loss mask       bits (num_tokens), the lowest of a byte first: 1 where the token counts as a target
 ///
-/// Throws Error{"token_file_unreadable"} with the system's reason; Error{"token_file_invalid"} for a file that is none of
-/// this version, is cut short or goes on, or whose tables are not as above.
+/// Throws Error{"token_file_unreadable"} with the system's reason; Error{"token_file_invalid"} for a file that is none
+/// of this version, is cut short or goes on, or whose tables are not as above.
 class TokenFile {
  public:
   explicit TokenFile(const std::string& path);

@@ -24,9 +24,15 @@ Decoder::Limits decoder_limits(const ModelConfig& config, const AnswerEngine::Li
 
 void convert(std::span<const float> values, DType dtype, std::byte* target) {
   switch (dtype) {
-    case DType::kF32: std::ranges::copy(values, reinterpret_cast<float*>(target)); break;
-    case DType::kBF16: std::ranges::transform(values, reinterpret_cast<bf16*>(target), to_bf16); break;
-    case DType::kF16: std::ranges::transform(values, reinterpret_cast<f16*>(target), to_f16); break;
+    case DType::kF32:
+      std::ranges::copy(values, reinterpret_cast<float*>(target));
+      break;
+    case DType::kBF16:
+      std::ranges::transform(values, reinterpret_cast<bf16*>(target), to_bf16);
+      break;
+    case DType::kF16:
+      std::ranges::transform(values, reinterpret_cast<f16*>(target), to_f16);
+      break;
   }
 }
 
@@ -305,8 +311,10 @@ std::vector<DrawnToken> AnswerEngine::step() {
     publish(sequence);
   }
   for (std::size_t i = 0; i < drawn.size(); ++i) {
-    if (drawn[i].finish != Finish::kNone) release(*drawing[i]);
-    else drawing[i]->tokens.push_back(drawn[i].drawn.token);
+    if (drawn[i].finish != Finish::kNone)
+      release(*drawing[i]);
+    else
+      drawing[i]->tokens.push_back(drawn[i].drawn.token);
   }
   const auto has_ended = [&](const Sequence& sequence) {
     return std::ranges::any_of(drawn, [&](const DrawnToken& token) {

@@ -14,8 +14,8 @@
 
 namespace zerofleet::test {
 
-/// A case that runs on devices. `-ts=devices` picks them, and with ZF_TEST_DEVICES=cuda they leave the CPU out: that is how
-/// the same cases run on a second backend.
+/// A case that runs on devices. `-ts=devices` picks them, and with ZF_TEST_DEVICES=cuda they leave the CPU out: that is
+/// how the same cases run on a second backend.
 #define DEVICE_TEST_CASE(name) TEST_CASE(name* doctest::test_suite("devices"))
 
 inline bool cpu_is_tested() {
@@ -31,7 +31,8 @@ inline std::vector<Device> cuda_devices_here() {
   static const bool said = [&] {
     if (!devices.empty()) return true;
     const std::string where = cuda::built_in() ? "on this machine" : "in this build", problem = cuda::driver_problem();
-    MESSAGE("no CUDA device " << where << (problem.empty() ? "" : " (" + problem + ")") << ": cases for every device run on the CPU only");
+    MESSAGE("no CUDA device " << where << (problem.empty() ? "" : " (" + problem + ")")
+                              << ": cases for every device run on the CPU only");
     return true;
   }();
   (void)said;

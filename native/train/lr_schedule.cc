@@ -21,7 +21,8 @@ double warmup_lr(const LrSchedule& schedule, std::int64_t steps_done) {
   if (schedule.warmup_type == WarmupType::kLog) {
     return schedule.warmup_start_lr + rise * log_warmup(steps_done, schedule.warmup_steps);
   }
-  return schedule.warmup_start_lr + rise * static_cast<double>(steps_done + 1) / static_cast<double>(schedule.warmup_steps);
+  return schedule.warmup_start_lr +
+         rise * static_cast<double>(steps_done + 1) / static_cast<double>(schedule.warmup_steps);
 }
 
 /// Progress, from 0 to 1, of the decay that begins after `first_step` steps and takes `num_steps`.
@@ -50,8 +51,10 @@ double LrSchedule::at(std::int64_t steps_done) const {
   if (steps_done < warmup_steps) return warmup_lr(*this, steps_done);
   const double progress = progress_of(steps_done, warmup_steps, total_steps - warmup_steps);
   switch (type) {
-    case LrScheduleType::kConstant: return peak_lr;
-    case LrScheduleType::kLinear: return peak_lr + (min_lr - peak_lr) * progress;
+    case LrScheduleType::kConstant:
+      return peak_lr;
+    case LrScheduleType::kLinear:
+      return peak_lr + (min_lr - peak_lr) * progress;
     case LrScheduleType::kCosine:
       return min_lr + 0.5 * (peak_lr - min_lr) * (1.0 + portable::sin_cos_of_turns(progress / 2).cos);
     case LrScheduleType::kWsd:

@@ -7,9 +7,12 @@
 namespace zerofleet {
 namespace {
 
-bool begins_as_norms(const ParamSpec& spec) { return spec.init == ParamInit::kRowNorms || spec.init == ParamInit::kColumnNorms; }
+bool begins_as_norms(const ParamSpec& spec) {
+  return spec.init == ParamInit::kRowNorms || spec.init == ParamInit::kColumnNorms;
+}
 
-std::vector<float> norms_of(const Context& ctx, const ParamSpec& matrix, const std::byte* data, DType dtype, bool of_columns) {
+std::vector<float> norms_of(const Context& ctx, const ParamSpec& matrix, const std::byte* data, DType dtype,
+                            bool of_columns) {
   const AdaptedMatrix weight{{data, dtype, matrix.shape[0], matrix.shape[1], matrix.shape[1]}, of_columns};
   std::vector<float> values(static_cast<std::size_t>(weight.out()));
   Buffer norms(ctx.device, values.size() * sizeof(float));
@@ -32,9 +35,10 @@ bool NormInit::set(const Context& ctx, DType dtype, ZeroOptimizer& optimizer) {
   for (const StateRange& range : optimizer.state_ranges()) {
     if (range.state != StateId::kMaster || !is_pending_[range.param]) continue;
     const ParamSpec& spec = specs_[range.param];
-    const std::vector<float> norms =
-        norms_of(ctx, specs_[spec.norms_of], optimizer.params()[spec.norms_of], dtype, spec.init == ParamInit::kColumnNorms);
-    const auto slice = std::span(norms).subspan(static_cast<std::size_t>(range.elements.begin), static_cast<std::size_t>(range.elements.size()));
+    const std::vector<float> norms = norms_of(ctx, specs_[spec.norms_of], optimizer.params()[spec.norms_of], dtype,
+                                              spec.init == ParamInit::kColumnNorms);
+    const auto slice = std::span(norms).subspan(static_cast<std::size_t>(range.elements.begin),
+                                                static_cast<std::size_t>(range.elements.size()));
     optimizer.load_state(StateId::kMaster, range.param, range.elements.begin, slice);
   }
   is_pending_.assign(specs_.size(), false);

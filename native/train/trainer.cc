@@ -110,9 +110,13 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
   for (const std::string& file : config.evaluation_files) {
     evaluation_.emplace_back(file, config.batch.sequence_length, config.model.vocab_size, config.unit_sequences());
   }
-  loss_ = make_training_loss(config_.preference,
-                             {model_, batches_, evaluation_, {*communicator_, config.zero.expert_parallel_size}, batch_,
-                              config_.leaf_sequences(), leaves_of_ranks(config_)});
+  loss_ = make_training_loss(config_.preference, {model_,
+                                                  batches_,
+                                                  evaluation_,
+                                                  {*communicator_, config.zero.expert_parallel_size},
+                                                  batch_,
+                                                  config_.leaf_sequences(),
+                                                  leaves_of_ranks(config_)});
   model_.bind_params(optimizer_.params(), optimizer_.quantized_params());
   // Exchanges of two NCCL communicators must not be in progress on one device at the same time: each may wait for a
   // place that the other has, on different ranks.
@@ -160,12 +164,10 @@ TrainingPosition Trainer::position() const {
   return {steps_done_, progress.optimizer_steps, progress.skipped_steps, progress.loss_scaler};
 }
 
-double Trainer::lr() const {
-  return overrides_.lr(steps_done_).value_or(config_.lr_schedule.at(steps_done_));
-}
+double Trainer::lr() const { return overrides_.lr(steps_done_).value_or(config_.lr_schedule.at(steps_done_)); }
 
-// The optimizer divides gradients by all that counts in the step; a leaf's auxiliary loss shall count the same however many there
-// are, so its gradient is multiplied by them first.
+// The optimizer divides gradients by all that counts in the step; a leaf's auxiliary loss shall count the same however
+// many there are, so its gradient is multiplied by them first.
 GradScale Trainer::grad_scale() const {
   const double scale = optimizer_.loss_scale();
   const auto of_loss = static_cast<float>(scale / config_.grad_divisor());

@@ -37,9 +37,9 @@ struct StepResult {
   std::optional<PreferenceMeans> preference;  // only with a preference objective
   // Loss of the routers times its factor, mean over leaves; not part of `loss`; none if the factor is 0.
   std::optional<double> aux_loss;
-  double grad_norm = 0;   // before clipping
+  double grad_norm = 0;  // before clipping
   double lr = 0;
-  double loss_scale = 1;  // factor of the loss in backward; `loss` and `grad_norm` do not include it
+  double loss_scale = 1;                  // factor of the loss in backward; `loss` and `grad_norm` do not include it
   std::vector<TrustRatios> trust_ratios;  // as in StepSummary
   std::int64_t num_targets = 0;
   bool finite = true;  // false: the update was skipped

@@ -11,7 +11,8 @@ namespace {
 
 void validate_batch(const TrainerConfig& config) {
   const BatchShape& batch = config.batch;
-  require(batch.micro_batch_size >= 1 && batch.global_batch_size % batch.micro_batch_size == 0, "micro_batch_not_divisor",
+  require(batch.micro_batch_size >= 1 && batch.global_batch_size % batch.micro_batch_size == 0,
+          "micro_batch_not_divisor",
           "micro_batch_size " + std::to_string(batch.micro_batch_size) + " does not divide global_batch_size " +
               std::to_string(batch.global_batch_size));
   require(batch.sequence_length >= 1 && batch.sequence_length <= config.model.max_position_embeddings,
@@ -40,8 +41,8 @@ void validate_zero(const TrainerConfig& config) {
               " spreads experts over ranks, but the model has none; it must be 1");
   if (zero.stage == 2) return;
   require(zero.lanes >= 1 && zero.lanes <= config.batch.num_leaves(), "invalid_argument",
-          "zero.lanes " + std::to_string(zero.lanes) + " must be 1 to the " + std::to_string(config.batch.num_leaves()) +
-              " micro-batches of a step");
+          "zero.lanes " + std::to_string(zero.lanes) + " must be 1 to the " +
+              std::to_string(config.batch.num_leaves()) + " micro-batches of a step");
   require(config.world_size <= zero.lanes, "too_many_ranks",
           std::to_string(config.world_size) + " ranks for " + std::to_string(zero.lanes) +
               " lanes: at least one rank would never have work");

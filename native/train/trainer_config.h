@@ -52,8 +52,8 @@ struct TrainerConfig : UpdateOptions {
   std::optional<PreferenceConfig> preference;  // none: the loss is the mean over all targets
   std::string token_file;
   std::vector<std::string> evaluation_files;  // token files to evaluate on
-  std::uint64_t seed = 1;       // of the initial parameters
-  std::uint64_t data_seed = 1;  // of the order of samples
+  std::uint64_t seed = 1;                     // of the initial parameters
+  std::uint64_t data_seed = 1;                // of the order of samples
 
   std::vector<ParamGroupRule> param_groups;
   LrSchedule lr_schedule;

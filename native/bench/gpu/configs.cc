@@ -54,7 +54,8 @@ std::vector<TrainingShape> full_trainings() {
 }
 
 std::vector<TrainingShape> tiny_trainings() {
-  return {{"gpt2-tiny", gpt2(kTiny), {2, 32}, 2, 1, 1, true}, {"llama-tiny", llama(kTinyGrouped, 32), {2, 32}, 2, 1, 1}};
+  return {{"gpt2-tiny", gpt2(kTiny), {2, 32}, 2, 1, 1, true},
+          {"llama-tiny", llama(kTinyGrouped, 32), {2, 32}, 2, 1, 1}};
 }
 
 TrainingShape training_named(const std::string& name) {

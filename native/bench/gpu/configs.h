@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/config/model_config.h"
 #include "model/common/block.h"
+#include "model/config/model_config.h"
 
 namespace zerofleet::bench {
 
@@ -22,8 +22,8 @@ struct TrainingShape {
   std::int64_t tokens_per_step() const { return leaves * micro_batch.rows(); }
 };
 
-/// "gpt2" (124M), "gpt2-xl" (1.5B), "llama-1b" (Llama 3.2's, at 1024 tokens) and "llama-1b-4096", in bf16, whose micro-batches
-/// have 16384 tokens; "gpt2-tiny" and "llama-tiny", which are there for tests.
+/// "gpt2" (124M), "gpt2-xl" (1.5B), "llama-1b" (Llama 3.2's, at 1024 tokens) and "llama-1b-4096", in bf16, whose
+/// micro-batches have 16384 tokens; "gpt2-tiny" and "llama-tiny", which are there for tests.
 std::vector<TrainingShape> full_trainings();
 std::vector<TrainingShape> tiny_trainings();
 /// Throws Error{"invalid_argument"} for another name.

@@ -73,15 +73,25 @@ bool check_digests(const GpuBenchOptions& options, const TrainingShape& family) 
     const std::vector<std::string> digests = job.digests_of_run(world_size, 1, kDigestSteps);
     if (expected.empty()) expected = digests;
     const bool equal = digests == expected && digests.front() != digests.back();
-    JsonLine("digests").add("family", family.name).add("ranks", world_size).add("digests", digests).add("equal", equal).print();
+    JsonLine("digests")
+        .add("family", family.name)
+        .add("ranks", world_size)
+        .add("digests", digests)
+        .add("equal", equal)
+        .print();
     all_equal &= equal;
   }
   SavedState state = job.run_from(nullptr, 2, 1);
   state = job.run_from(&state, 4, 1);
   state = job.run_from(&state, 1, 1);
   const bool equal = state.digest == expected.back();
-  JsonLine("resumed").add("family", family.name).add("ranks", std::vector<double>{2, 4, 1}).add("digest", state.digest)
-      .add("expected", expected.back()).add("equal", equal).print();
+  JsonLine("resumed")
+      .add("family", family.name)
+      .add("ranks", std::vector<double>{2, 4, 1})
+      .add("digest", state.digest)
+      .add("expected", expected.back())
+      .add("equal", equal)
+      .print();
   return all_equal && equal;
 }
 

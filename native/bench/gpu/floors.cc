@@ -30,8 +30,7 @@ double matrix_rate(const Context& ctx, const GpuBenchOptions& options) {
   const PackRequest request{bench.random(n, n, DType::kBF16, Tensor::Rows::kContiguous), SourceRows::kAlongK, &b};
   pack(ctx, {&request, 1});
   const GemmProblem problem{a, &b, c};
-  const auto seconds =
-      seconds_of_runs(ctx, {[&] { gemm(ctx, bench.scratch, {&problem, 1}); }}, options.patience);
+  const auto seconds = seconds_of_runs(ctx, {[&] { gemm(ctx, bench.scratch, {&problem, 1}); }}, options.patience);
   const double rate = 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n) / median(seconds);
   JsonLine("matmul")
       .add("n", n)

@@ -98,8 +98,13 @@ void print_cases(const GpuBenchOptions& options) {
   for_cases(options, [&](const TrainingShape& training, const KernelEntry& entry) {
     KernelBench bench(machine.ctx, training.model, training.micro_batch, DType::kBF16, Operands::kSizesOnly);
     const KernelCase made = entry.make(bench);
-    JsonLine("case").add("config", training.name).add("op", entry.op).add("shape", made.shape).add("bytes", made.bytes)
-        .add("operations", made.operations).print();
+    JsonLine("case")
+        .add("config", training.name)
+        .add("op", entry.op)
+        .add("shape", made.shape)
+        .add("bytes", made.bytes)
+        .add("operations", made.operations)
+        .print();
   });
 }
 
@@ -109,8 +114,12 @@ bool run_kernels(const GpuBenchOptions& options, const Floors& floors) {
     try {
       all_well &= report(training, entry.op, measure(options, training, entry), floors);
     } catch (const Error& error) {
-      JsonLine("kernel").add("config", training.name).add("op", entry.op).add("problem", error.code())
-          .add("message", error.what()).print();
+      JsonLine("kernel")
+          .add("config", training.name)
+          .add("op", entry.op)
+          .add("problem", error.code())
+          .add("message", error.what())
+          .print();
       all_well = false;
     }
   });

@@ -37,9 +37,12 @@ int run_reported(const CommandLine& line) {
   try {
     const Device& device = line.options.device;
     if (device.kind == DeviceKind::kCuda) cuda::use(device);
-    JsonLine("device").add("device", to_string(device)).add("cuda_built_in", cuda::built_in())
+    JsonLine("device")
+        .add("device", to_string(device))
+        .add("cuda_built_in", cuda::built_in())
         .add("devices", cuda::num_devices())
-        .add("numerics", numerics_fingerprint(device, best_cpu_isa())).print();
+        .add("numerics", numerics_fingerprint(device, best_cpu_isa()))
+        .print();
     return run(line) ? kAllWell : kNotWell;
   } catch (const Error& error) {
     JsonLine("error").add("problem", error.code()).add("message", error.what()).print();

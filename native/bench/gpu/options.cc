@@ -76,7 +76,8 @@ CommandLine read_command_line(std::span<const char* const> args) {
   CommandLine line;
   line.parts = std::string_view(args[0]) == "all" ? all : split(args[0]);
   for (const std::string& part : line.parts) {
-    require(part == "cases" || std::ranges::find(all, part) != all.end(), "invalid_argument", "unknown part '" + part + "'");
+    require(part == "cases" || std::ranges::find(all, part) != all.end(), "invalid_argument",
+            "unknown part '" + part + "'");
   }
   Wishes wishes;
   for (std::size_t i = 1; i < args.size(); i += 2) {

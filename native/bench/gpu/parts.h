@@ -25,7 +25,7 @@ struct GpuBenchOptions {
 
 /// Measured upper bounds of this device.
 struct Floors {
-  double copy_bytes_per_second = 0;       // of a copy within its memory, read and written bytes together
+  double copy_bytes_per_second = 0;         // of a copy within its memory, read and written bytes together
   double matrix_operations_per_second = 0;  // of a large product of random values in bf16
 };
 
@@ -33,8 +33,8 @@ struct Floors {
 Floors measure_floors(const GpuBenchOptions& options);
 /// The sizes of a training, for a line about it.
 JsonLine training_line(std::string_view part, const TrainingShape& training);
-/// A "training" line for each training and a "case" line for each operation that run_kernels() would measure: what it moves and
-/// computes. Nothing is run.
+/// A "training" line for each training and a "case" line for each operation that run_kernels() would measure: what it
+/// moves and computes. Nothing is run.
 void print_cases(const GpuBenchOptions& options);
 /// A "kernel" line for each operation in the shapes of each training; false where a result is not finite.
 bool run_kernels(const GpuBenchOptions& options, const Floors& floors);

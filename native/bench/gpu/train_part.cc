@@ -47,7 +47,8 @@ TrainerConfig config_of(const TrainingShape& training, const Device& device, con
   config.device = device;
   config.num_threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 16U));
   config.cpu_isa = best_cpu_isa();
-  config.batch = {training.leaves * training.micro_batch.batch, training.micro_batch.batch, training.micro_batch.length};
+  config.batch = {training.leaves * training.micro_batch.batch, training.micro_batch.batch,
+                  training.micro_batch.length};
   config.token_file = token_file;
   config.lr_schedule = {LrScheduleType::kConstant, 3e-4};
   return config;
@@ -76,7 +77,8 @@ TrainingResult train(const TrainingShape& training, const Device& device) {
 /// The median over the measured steps of one of a step's times.
 double median_of(const TrainingShape& training, const std::vector<StepResult>& steps, double StepSeconds::* field) {
   std::vector<double> seconds;
-  for (auto step = steps.begin() + training.warmup_steps; step != steps.end(); ++step) seconds.push_back(step->seconds.*field);
+  for (auto step = steps.begin() + training.warmup_steps; step != steps.end(); ++step)
+    seconds.push_back(step->seconds.*field);
   return median(seconds);
 }
 
@@ -130,8 +132,12 @@ bool run(TrainingShape training, const GpuBenchOptions& options, const Floors& f
     try {
       return report(training, train(training, options.device), floors);
     } catch (const Error& error) {
-      JsonLine("train").add("config", training.name).add("micro_batch", training.micro_batch.batch)
-          .add("problem", error.code()).add("message", error.what()).print();
+      JsonLine("train")
+          .add("config", training.name)
+          .add("micro_batch", training.micro_batch.batch)
+          .add("problem", error.code())
+          .add("message", error.what())
+          .print();
       if (error.code() != "out_of_memory" || !halve(training)) return false;
     }
   }

@@ -11,7 +11,8 @@ namespace zerofleet::binding {
 
 /// The value of a field with few names. Throws Error{"invalid_argument"} with the field for another.
 template <class Value>
-Value choice(const Napi::Object& object, const char* field, std::initializer_list<std::pair<const char*, Value>> choices) {
+Value choice(const Napi::Object& object, const char* field,
+             std::initializer_list<std::pair<const char*, Value>> choices) {
   const std::string name = string_field(object, field);
   for (const auto& [known, value] : choices) {
     if (name == known) return value;

@@ -5,7 +5,8 @@
 namespace zerofleet::binding {
 namespace {
 
-Napi::Value field(const Napi::Object& object, const char* name, bool (Napi::Value::*is_type)() const, const char* type) {
+Napi::Value field(const Napi::Object& object, const char* name, bool (Napi::Value::*is_type)() const,
+                  const char* type) {
   const Napi::Value value = object.Get(name);
   if (!(value.*is_type)()) {
     throw Napi::TypeError::New(object.Env(), std::string("field '") + name + "' must be a " + type);

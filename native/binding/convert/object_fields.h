@@ -18,19 +18,19 @@
 
 namespace zerofleet::binding {
 
-/// "cpu", or "cuda" for the first device that this process sees (CUDA_VISIBLE_DEVICES). Throws Error{"invalid_argument"} for
-/// anything else.
+/// "cpu", or "cuda" for the first device that this process sees (CUDA_VISIBLE_DEVICES). Throws
+/// Error{"invalid_argument"} for anything else.
 Device device_from_name(const std::string& name);
 
 class ObjectFields;
 
-/// A struct with a field table: `template <class Fields> void fields(Fields& field)` calls `field("name", member)` for each
-/// field, with the values' names for an enum, or with a function that converts the name.
+/// A struct with a field table: `template <class Fields> void fields(Fields& field)` calls `field("name", member)` for
+/// each field, with the values' names for an enum, or with a function that converts the name.
 template <class T>
 concept HasFields = requires(T& object, ObjectFields& fields) { object.fields(fields); };
 
-/// The struct that an object of native/js describes, by the struct's field table. Throws a TypeError for a missing or mistyped
-/// field and Error{"invalid_argument"} for an unknown name.
+/// The struct that an object of native/js describes, by the struct's field table. Throws a TypeError for a missing or
+/// mistyped field and Error{"invalid_argument"} for an unknown name.
 template <HasFields T>
 T from_object(const Napi::Object& object);
 
@@ -72,7 +72,8 @@ class ObjectFields {
 
   template <class T>
     requires std::is_enum_v<T>
-  void operator()(const char* name, T& member, std::initializer_list<std::pair<const char*, std::type_identity_t<T>>> names) const {
+  void operator()(const char* name, T& member,
+                  std::initializer_list<std::pair<const char*, std::type_identity_t<T>>> names) const {
     member = choice<T>(object_, name, names);
   }
   template <class T>
@@ -91,7 +92,8 @@ class ObjectFields {
     if (!object_.Get(name).IsUndefined()) (*this)(name, member, names...);
   }
   template <class T>
-  void if_present(const char* name, T& member, std::initializer_list<std::pair<const char*, std::type_identity_t<T>>> names) const {
+  void if_present(const char* name, T& member,
+                  std::initializer_list<std::pair<const char*, std::type_identity_t<T>>> names) const {
     if (!object_.Get(name).IsUndefined()) (*this)(name, member, names);
   }
 

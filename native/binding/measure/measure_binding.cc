@@ -47,8 +47,8 @@ std::vector<double> run_gemm(const GemmTask& task) {
   PackedMatrix packed(context, task.precision, task.k, task.n);
   const PackRequest request{{b.data(), task.precision, task.k, task.n, task.n}, SourceRows::kAlongK, &packed};
   pack(context, std::span(&request, 1));
-  const GemmProblem problem{{a.data(), task.precision, task.m, task.k, task.k}, &packed,
-                            {c.data(), task.precision, task.m, task.n, task.n}};
+  const GemmProblem problem{
+      {a.data(), task.precision, task.m, task.k, task.k}, &packed, {c.data(), task.precision, task.m, task.n, task.n}};
   std::vector<double> seconds;
   for (std::int64_t i = 0; i <= task.repeats; ++i) {
     const double pass = bench::seconds_of([&] { gemm(context, scratch, std::span(&problem, 1)); });

@@ -61,15 +61,19 @@ std::vector<double> run_bandwidth(const BandwidthTask& task) {
   ThreadPool pool(task.num_threads);
   const Context context{Device{}, &pool};
   const auto all = static_cast<std::size_t>(task.num_bytes), half = all / 2;
-  Buffer from(context.device, task.pass == MemoryPass::kRead ? all : half), to(context.device, task.pass == MemoryPass::kCopy ? half : 0, 1);
+  Buffer from(context.device, task.pass == MemoryPass::kRead ? all : half),
+      to(context.device, task.pass == MemoryPass::kCopy ? half : 0, 1);
   bench::update_in_place(context, from.as<float>());
   std::vector<double> seconds;
   for (std::int64_t i = 0; i <= task.repeats; ++i) {
     const double pass = bench::seconds_of([&] {
       switch (task.pass) {
-        case MemoryPass::kInPlace: return bench::update_in_place(context, from.as<float>());
-        case MemoryPass::kCopy: return bench::copy(context, from.as<float>(), to.as<float>());
-        case MemoryPass::kRead: static_cast<void>(bench::read(context, from.as<std::uint32_t>()));
+        case MemoryPass::kInPlace:
+          return bench::update_in_place(context, from.as<float>());
+        case MemoryPass::kCopy:
+          return bench::copy(context, from.as<float>(), to.as<float>());
+        case MemoryPass::kRead:
+          static_cast<void>(bench::read(context, from.as<std::uint32_t>()));
       }
     });
     if (i > 0) seconds.push_back(pass);
@@ -121,9 +125,12 @@ Napi::Value measure_bandwidth(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
     const auto options = info[0].As<Napi::Object>();
-    const BandwidthTask task{int_field(options, "bytes"), int_field(options, "repeats"),
-                             choice<MemoryPass>(options, "pass", {{"in_place", MemoryPass::kInPlace}, {"copy", MemoryPass::kCopy}, {"read", MemoryPass::kRead}}),
-                             static_cast<int>(int_field(options, "threads"))};
+    const BandwidthTask task{
+        int_field(options, "bytes"), int_field(options, "repeats"),
+        choice<MemoryPass>(
+            options, "pass",
+            {{"in_place", MemoryPass::kInPlace}, {"copy", MemoryPass::kCopy}, {"read", MemoryPass::kRead}}),
+        static_cast<int>(int_field(options, "threads"))};
     require(task.num_bytes >= 8 && task.repeats > 0, "invalid_argument", "bytes must be at least 8, repeats positive");
     return PromiseWorker<std::vector<double>>::start(
         env, [task] { return run_bandwidth(task); },

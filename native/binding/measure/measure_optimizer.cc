@@ -49,9 +49,11 @@ Napi::Value measure_optimizer(const Napi::CallbackInfo& info) {
   return guarded(env, [&]() -> Napi::Value {
     const auto options = info[0].As<Napi::Object>();
     const OptimizerTask task{optimizer_type_from_name(string_field(options, "optimizer")),
-                             int_field(options, "params"), int_field(options, "repeats"),
+                             int_field(options, "params"),
+                             int_field(options, "repeats"),
                              static_cast<int>(int_field(options, "threads")),
-                             cpu_isa_from_name(string_field(options, "cpu_isa")), number_field(options, "ema_decay")};
+                             cpu_isa_from_name(string_field(options, "cpu_isa")),
+                             number_field(options, "ema_decay")};
     require(task.params > 0 && task.params % kBlockNumel == 0 && task.repeats > 0, "invalid_argument",
             "params must be a positive multiple of 4096, and repeats positive");
     return PromiseWorker<OptimizerSeconds>::start(

@@ -27,8 +27,8 @@ inline void call_on_rendezvous(Napi::Env env, Napi::Function callback, std::null
 
 using RendezvousFunction = Napi::TypedThreadSafeFunction<std::nullptr_t, Publication, call_on_rendezvous>;
 
-/// `callback` (key: string, value: Uint8Array) as something that any thread may call, also after close(), which frees it. It
-/// does not keep the process alive.
+/// `callback` (key: string, value: Uint8Array) as something that any thread may call, also after close(), which frees
+/// it. It does not keep the process alive.
 class RendezvousPublisher {
  public:
   RendezvousPublisher(Napi::Env env, const Napi::Function& callback)

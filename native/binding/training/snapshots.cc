@@ -14,9 +14,8 @@ void prepare_snapshot(Session& session) {
   auto& buffer = session.slots[0].buffer;
   if (buffer) return;
   buffer = std::make_shared<Buffer>(Device{}, session.trainer().owned_bytes());
-  session.page_toucher = start_thread<std::jthread>([buffer](const std::stop_token& stop) {
-    touch_pages({buffer->data(), buffer->num_bytes()}, stop);
-  });
+  session.page_toucher = start_thread<std::jthread>(
+      [buffer](const std::stop_token& stop) { touch_pages({buffer->data(), buffer->num_bytes()}, stop); });
 }
 
 std::size_t free_slot(const Session& session) {
@@ -41,7 +40,9 @@ Napi::Value snapshot_object(Napi::Env env, Session& session, SnapshotResult& res
     auto keep = std::make_unique<std::shared_ptr<Buffer>>(slot.buffer);
     auto view = Napi::ArrayBuffer::New(
         env, slot.buffer->data(), slot.buffer->num_bytes(),
-        [](Napi::Env, void*, std::shared_ptr<Buffer>* kept) { const std::unique_ptr<std::shared_ptr<Buffer>> owned(kept); },
+        [](Napi::Env, void*, std::shared_ptr<Buffer>* kept) {
+          const std::unique_ptr<std::shared_ptr<Buffer>> owned(kept);
+        },
         keep.get());
     static_cast<void>(keep.release());
     slot.view = Napi::Persistent(view);

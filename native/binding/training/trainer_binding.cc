@@ -60,8 +60,10 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
       session_->gloo.bind_address = string_field(comm, "bind_address");
       session_->gloo.timeout = std::chrono::milliseconds(int_field(comm, "timeout_ms"));
       publisher_ = std::make_shared<RendezvousPublisher>(info.Env(), info[1].As<Napi::Function>());
-      session_->rendezvous = std::make_shared<KvStore>(
-          [publisher = publisher_](const std::string& key, const KvStore::Bytes& value) { publisher->publish(key, value); });
+      session_->rendezvous =
+          std::make_shared<KvStore>([publisher = publisher_](const std::string& key, const KvStore::Bytes& value) {
+            publisher->publish(key, value);
+          });
     });
   }
 
@@ -105,7 +107,8 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   Napi::Value deliver(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
       const auto value = info[1].As<Napi::Uint8Array>();
-      session_->rendezvous->deliver(info[0].As<Napi::String>().Utf8Value(), {value.Data(), value.Data() + value.ByteLength()});
+      session_->rendezvous->deliver(info[0].As<Napi::String>().Utf8Value(),
+                                    {value.Data(), value.Data() + value.ByteLength()});
       return info.Env().Undefined();
     });
   }
@@ -223,9 +226,8 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   }
 
   Napi::Value digest_part(const Napi::CallbackInfo& info) {
-    return at_once(info, [&](Trainer& trainer) {
-      return Napi::String::New(info.Env(), trainer.digest_part().to_hex());
-    });
+    return at_once(info,
+                   [&](Trainer& trainer) { return Napi::String::New(info.Env(), trainer.digest_part().to_hex()); });
   }
 
   /// () → Promise<string>

@@ -17,8 +17,8 @@
 
 namespace zerofleet::binding {
 
-/// A snapshot buffer and the one ArrayBuffer over it. The memory is shared with JavaScript, so it lives as long as either
-/// side uses it.
+/// A snapshot buffer and the one ArrayBuffer over it. The memory is shared with JavaScript, so it lives as long as
+/// either side uses it.
 struct SnapshotSlot {
   std::shared_ptr<Buffer> buffer;
   Napi::Reference<Napi::ArrayBuffer> view;

@@ -14,7 +14,8 @@ inline void check(cudaError_t status, const char* call) {
   cudaGetLastError();  // a failure that has been reported must not turn up again at the next launch
   const std::string message = std::string(call) + ": " + cudaGetErrorName(status) + ": " + cudaGetErrorString(status);
   switch (status) {
-    case cudaErrorMemoryAllocation: throw Error("out_of_memory", message);
+    case cudaErrorMemoryAllocation:
+      throw Error("out_of_memory", message);
     // The device's memory, or the contents of a page, can't be trusted any more.
     case cudaErrorECCUncorrectable:
 #if CUDART_VERSION >= 12080
@@ -28,7 +29,8 @@ inline void check(cudaError_t status, const char* call) {
     case cudaErrorDeviceUninitialized:
     case cudaErrorContextIsDestroyed:
     case cudaErrorExternalDevice:
-    case cudaErrorUnknown: throw Error("gpu_lost", message);
+    case cudaErrorUnknown:
+      throw Error("gpu_lost", message);
     // Programming errors in this library.
     case cudaErrorIllegalAddress:
     case cudaErrorIllegalInstruction:
@@ -36,13 +38,16 @@ inline void check(cudaError_t status, const char* call) {
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:
     case cudaErrorAssert:
-    case cudaErrorLaunchFailure: throw Error("gpu_fault", message);
+    case cudaErrorLaunchFailure:
+      throw Error("gpu_fault", message);
     case cudaErrorNoDevice:
     case cudaErrorInsufficientDriver:
     case cudaErrorInvalidDevice:
     case cudaErrorStubLibrary:
-    case cudaErrorSystemNotReady: throw Error("device_unavailable", message);
-    default: throw Error("device_failed", message);
+    case cudaErrorSystemNotReady:
+      throw Error("device_unavailable", message);
+    default:
+      throw Error("device_failed", message);
   }
 }
 

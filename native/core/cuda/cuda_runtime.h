@@ -21,8 +21,8 @@ namespace zerofleet::cuda {
 bool built_in();
 /// Devices that can be used now; 0 where there is no driver, or an unusable one.
 int num_devices();
-/// Returns the reason for which an installed driver has no devices: it is too old for this build. Empty: it is not, or there is no
-/// driver.
+/// Returns the reason for which an installed driver has no devices: it is too old for this build. Empty: it is not, or
+/// there is no driver.
 std::string driver_problem();
 /// Version of the CUDA runtime in this build, e.g. 13.0; empty without CUDA.
 std::string runtime_version();

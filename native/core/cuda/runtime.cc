@@ -9,7 +9,9 @@ namespace zerofleet::cuda {
 namespace {
 
 /// 13000 → 13.0
-std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 }  // namespace
 
@@ -199,7 +201,9 @@ double seconds_between(CUevent_st* begin, CUevent_st* end) {
   return static_cast<double>(milliseconds) / 1000;
 }
 
-void wait(CUstream_st* stream, CUevent_st* event) { check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent"); }
+void wait(CUstream_st* stream, CUevent_st* event) {
+  check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
+}
 
 void copy(CUstream_st* stream, void* target, const void* source, std::size_t num_bytes) {
   // The runtime determines from the addresses where each side lies.

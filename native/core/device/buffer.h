@@ -20,16 +20,16 @@ struct ReleaseBytes {
 };
 
 /// Owning, zero-initialised memory on one device. Host memory is aligned to 64 bytes (to 2 MiB and advised for huge
-/// pages when it is large, but for what would fill little of its last one: on CPUs huge pages are worth up to a factor of
-/// two for memory-bound passes), CUDA memory to 256.
-/// Move-only. Throws Error{"out_of_memory"} with the requested size, Error{"device_unavailable"} for a device that is
-/// not there or not built in. CUDA memory must not be given back while queued work uses it.
+/// pages when it is large, but for what would fill little of its last one: on CPUs huge pages are worth up to a factor
+/// of two for memory-bound passes), CUDA memory to 256. Move-only. Throws Error{"out_of_memory"} with the requested
+/// size, Error{"device_unavailable"} for a device that is not there or not built in. CUDA memory must not be given back
+/// while queued work uses it.
 class Buffer {
  public:
   Buffer() = default;
-  /// Arrays that one pass walks side by side should be given different `skew` (0 to 28): each counts for 17 pages between
-  /// the start of the huge pages and the data. With equal skews, arrays of one size lie in the same cache sets and
-  /// memory banks place by place, which halves the speed of such a pass (measured for AdamW's four arrays).
+  /// Arrays that one pass walks side by side should be given different `skew` (0 to 28): each counts for 17 pages
+  /// between the start of the huge pages and the data. With equal skews, arrays of one size lie in the same cache sets
+  /// and memory banks place by place, which halves the speed of such a pass (measured for AdamW's four arrays).
   Buffer(Device device, std::size_t num_bytes, int skew = 0);
 
   /// Host memory that `user` copies from and to: pinned where that is a CUDA device, so that copies run at full speed
@@ -45,8 +45,8 @@ class Buffer {
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }
 
-  /// The buffer as elements of T; trailing bytes that do not fill a T are left out. Those of another device than the CPU
-  /// are an address only.
+  /// The buffer as elements of T; trailing bytes that do not fill a T are left out. Those of another device than the
+  /// CPU are an address only.
   template <class T>
   std::span<T> as() {
     return {reinterpret_cast<T*>(data_.get()), num_bytes_ / sizeof(T)};

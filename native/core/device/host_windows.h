@@ -13,7 +13,8 @@
 namespace zerofleet {
 
 /// Access of the host to large arrays, wherever they lie. Arrays of a CUDA device pass through two pinned windows: the
-/// device copies one while the host works on the other. Memory is allocated at first use. For one stream and its thread.
+/// device copies one while the host works on the other. Memory is allocated at first use. For one stream and its
+/// thread.
 class HostWindows {
  public:
   static constexpr std::size_t kWindowBytes = std::size_t{16} << 20;
@@ -24,8 +25,8 @@ class HostWindows {
   HostWindows(const HostWindows&) = delete;
   HostWindows& operator=(const HostWindows&) = delete;
 
-  /// Calls consume(offset, bytes) for consecutive pieces of `source`, memory of the context's device; on a CPU for all of
-  /// it at once.
+  /// Calls consume(offset, bytes) for consecutive pieces of `source`, memory of the context's device; on a CPU for all
+  /// of it at once.
   void read(const Context& context, std::span<const std::byte> source,
             const std::function<void(std::size_t, std::span<const std::byte>)>& consume);
   /// Calls produce(offset, bytes), which writes consecutive pieces of `target`. The bytes arrive in the order of the

@@ -12,8 +12,8 @@ class Event;
 
 /// A queue of work on one device: kernels and copies of a Context run in the order in which they were called, and those
 /// of different streams side by side. A CUDA call returns before its work is done; errors of the work itself come from
-/// a later call, at the latest from synchronize(). On the CPU every call works before it returns, and a stream is empty.
-/// Errors: as core/cuda/cuda_runtime.h says.
+/// a later call, at the latest from synchronize(). On the CPU every call works before it returns, and a stream is
+/// empty. Errors: as core/cuda/cuda_runtime.h says.
 class Stream {
  public:
   /// Exchanges between ranks are urgent: others wait for them.

@@ -7,7 +7,8 @@
 namespace zerofleet {
 namespace {
 
-constexpr int kKernelVersion = 3;  // 3: rates and bias corrections by core/portable_math.h, no subnormal numbers in states
+constexpr int kKernelVersion =
+    3;  // 3: rates and bias corrections by core/portable_math.h, no subnormal numbers in states
 constexpr std::array kBuiltIn{
     CpuIsa::kGeneric,
 #ifdef ZF_HAS_AVX2
@@ -27,10 +28,14 @@ bool machine_has(CpuIsa isa) {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   switch (isa) {
-    case CpuIsa::kGeneric: return true;
-    case CpuIsa::kAvx2: return avx2;
-    case CpuIsa::kAvx512: return avx512;
-    case CpuIsa::kAvx512Bf16: return avx512 && __builtin_cpu_supports("avx512bf16");
+    case CpuIsa::kGeneric:
+      return true;
+    case CpuIsa::kAvx2:
+      return avx2;
+    case CpuIsa::kAvx512:
+      return avx512;
+    case CpuIsa::kAvx512Bf16:
+      return avx512 && __builtin_cpu_supports("avx512bf16");
   }
 #endif
   return isa == CpuIsa::kGeneric;
@@ -40,10 +45,14 @@ bool machine_has(CpuIsa isa) {
 
 const char* name_of(CpuIsa isa) {
   switch (isa) {
-    case CpuIsa::kGeneric: return "generic";
-    case CpuIsa::kAvx2: return "avx2";
-    case CpuIsa::kAvx512: return "avx512";
-    case CpuIsa::kAvx512Bf16: return "avx512bf16";
+    case CpuIsa::kGeneric:
+      return "generic";
+    case CpuIsa::kAvx2:
+      return "avx2";
+    case CpuIsa::kAvx512:
+      return "avx512";
+    case CpuIsa::kAvx512Bf16:
+      return "avx512bf16";
   }
   return "generic";
 }
@@ -66,9 +75,11 @@ CpuIsa cpu_isa_from_name(std::string_view name) {
   }
   std::string reason = "unknown";
   for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16}) {
-    if (name == name_of(isa)) reason = machine_has(isa) ? "not in this build: build with ZF_ALL_ISAS=1" : "not on this machine";
+    if (name == name_of(isa))
+      reason = machine_has(isa) ? "not in this build: build with ZF_ALL_ISAS=1" : "not on this machine";
   }
-  throw Error("isa_unavailable", "instruction-set path '" + std::string(name) + "' is " + reason + "; available: " + available);
+  throw Error("isa_unavailable",
+              "instruction-set path '" + std::string(name) + "' is " + reason + "; available: " + available);
 }
 
 std::string numerics_fingerprint(CpuIsa isa) {

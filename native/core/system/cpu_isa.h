@@ -13,7 +13,8 @@ enum class CpuIsa : std::uint8_t { kGeneric, kAvx2, kAvx512, kAvx512Bf16 };
 /// The best path that is both built in and offered by this machine.
 CpuIsa best_cpu_isa();
 
-/// "auto" or a name as in name_of(). Throws Error{"isa_unavailable"} where the machine cannot run it, with those it can.
+/// "auto" or a name as in name_of(). Throws Error{"isa_unavailable"} where the machine cannot run it, with those it
+/// can.
 CpuIsa cpu_isa_from_name(std::string_view name);
 
 const char* name_of(CpuIsa isa);

@@ -32,9 +32,10 @@ constexpr std::size_t kNearLimit = 64;
   std::size_t limit = 0;
   std::ifstream("/proc/sys/vm/max_map_count") >> limit;
   if (error == ENOMEM && limit > 0 && num_mappings() + kNearLimit >= limit) {
-    throw Error("too_many_mappings", what + ": the process has all the " + std::to_string(limit) +
-                                         " memory mappings that the system allows it; raise vm.max_map_count (sysctl), or "
-                                         "use more ranks per expert set for a model with many experts");
+    throw Error("too_many_mappings",
+                what + ": the process has all the " + std::to_string(limit) +
+                    " memory mappings that the system allows it; raise vm.max_map_count (sysctl), or "
+                    "use more ranks per expert set for a model with many experts");
   }
   throw Error("out_of_memory", what + ": " + std::strerror(error));
 }
@@ -62,7 +63,8 @@ std::byte* map_pages(std::size_t num_bytes) {
 }
 
 std::byte* map_shared(int descriptor, std::size_t offset_bytes, std::size_t num_bytes) {
-  void* begin = ::mmap(nullptr, num_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset_bytes));
+  void* begin =
+      ::mmap(nullptr, num_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset_bytes));
   if (begin == MAP_FAILED) fail(errno, "cannot map " + std::to_string(num_bytes) + " bytes of shared memory");
   // Advice only: shared memory has huge pages where the system is set so (transparent_hugepage/shmem_enabled).
   static_cast<void>(::madvise(begin, num_bytes, MADV_HUGEPAGE));

@@ -12,16 +12,16 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 /// Address space of a buffer of host memory. A large buffer is requested with slack, so that its first byte can be
 /// moved up to a huge-page boundary; the slack is returned at once. All sizes are whole pages.
 struct MappingPlan {
-  std::size_t bytes = 0;          // that stay
-  std::size_t asked_bytes = 0;    // with the slack
-  std::size_t huge_bytes = 0;     // of the first, in huge pages
+  std::size_t bytes = 0;        // that stay
+  std::size_t asked_bytes = 0;  // with the slack
+  std::size_t huge_bytes = 0;   // of the first, in huge pages
 
   /// `needed_bytes` from the start of the mapping on; `page_bytes` divides kHugePageBytes.
   static MappingPlan of(std::size_t needed_bytes, bool huge, std::size_t page_bytes);
 };
 
-/// Fresh, zeroed pages. Throws Error{"out_of_memory"}, or Error{"too_many_mappings"} where the process has as many as the system
-/// lets it have (vm.max_map_count).
+/// Fresh, zeroed pages. Throws Error{"out_of_memory"}, or Error{"too_many_mappings"} where the process has as many as
+/// the system lets it have (vm.max_map_count).
 std::byte* map_pages(std::size_t num_bytes);
 
 /// Maps whole pages of a file descriptor's shared memory, to read and write. Throws as map_pages() does.

@@ -25,16 +25,16 @@ struct NumaNode {
 /// nodes.
 std::vector<NumaNode> numa_nodes(const Cpus& allowed, const std::string& folder = kNumaFolder);
 
-/// The CPUs that rank number `local_rank` of `local_ranks` on this machine should stay on: those of one node, so that all
-/// memory that it is the first to touch is next to it, with neighbouring ranks on one node. Empty where it should stay on
-/// none: there are fewer ranks than nodes, or one node, or a node has fewer CPUs than the rank has threads.
+/// The CPUs that rank number `local_rank` of `local_ranks` on this machine should stay on: those of one node, so that
+/// all memory that it is the first to touch is next to it, with neighbouring ranks on one node. Empty where it should
+/// stay on none: there are fewer ranks than nodes, or one node, or a node has fewer CPUs than the rank has threads.
 Cpus cpus_of_rank(const std::vector<NumaNode>& nodes, int local_rank, int local_ranks, int threads);
 
 /// Keeps all threads of this process, and those that they start, on some CPUs. False where the system refuses.
 bool stay_on(const Cpus& cpus);
 
-/// Places the pages of a mapping on the nodes in turn, from their first use on (mbind, MPOL_INTERLEAVE): tasks move between the
-/// threads of a rank, so no page has a thread of its own. False where the system refuses.
+/// Places the pages of a mapping on the nodes in turn, from their first use on (mbind, MPOL_INTERLEAVE): tasks move
+/// between the threads of a rank, so no page has a thread of its own. False where the system refuses.
 bool interleave(std::byte* begin, std::size_t num_bytes, const std::vector<NumaNode>& nodes);
 
 }  // namespace zerofleet

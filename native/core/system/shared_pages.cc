@@ -21,7 +21,9 @@ namespace {
   const bool is_memory = error == ENOMEM || error == ENOSPC;
   throw Error(is_memory ? "out_of_memory" : "shared_memory_unavailable",
               what + ": " + std::strerror(error) +
-                  (is_memory ? "" : "; ranks on one host share their frozen parameters by memfd_create and /proc/<pid>/fd, which must be allowed"));
+                  (is_memory ? ""
+                             : "; ranks on one host share their frozen parameters by memfd_create and /proc/<pid>/fd, "
+                               "which must be allowed"));
 }
 
 int create_descriptor() {
@@ -35,7 +37,7 @@ int create_descriptor() {
 ProcessPlace ProcessPlace::here() {
   ProcessPlace place;
   std::ifstream("/proc/sys/kernel/random/boot_id").read(place.boot.data(), 36);  // a UUID
-  struct stat of_namespace {};
+  struct stat of_namespace{};
   if (::stat("/proc/self/ns/pid", &of_namespace) == 0) place.pid_namespace = of_namespace.st_ino;
   place.user = ::geteuid();
   place.pid = ::getpid();
@@ -60,7 +62,7 @@ SharedPages SharedPages::of(const ProcessPlace& creator, int descriptor, std::si
   const std::string path = "/proc/" + std::to_string(creator.pid) + "/fd/" + std::to_string(descriptor);
   SharedPages pages(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (pages.descriptor_ < 0) fail_to_share("cannot open " + path);
-  struct stat found {};
+  struct stat found{};
   if (::fstat(pages.descriptor_, &found) != 0) fail_to_share("cannot open " + path);
   require(static_cast<std::size_t>(found.st_size) == num_bytes, "shared_memory_unavailable",
           path + " has " + std::to_string(found.st_size) + " bytes instead of " + std::to_string(num_bytes));

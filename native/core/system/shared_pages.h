@@ -21,9 +21,9 @@ struct ProcessPlace {
   bool shares_with(const ProcessPlace& other) const;
 };
 
-/// Zeroed memory that processes of one host map together. It has no name and no file system: it is gone when the last process
-/// has unmapped it or was killed, and no limit of /dev/shm applies to it.
-/// Throws Error{"out_of_memory"}, Error{"shared_memory_unavailable"} where the system refuses it.
+/// Zeroed memory that processes of one host map together. It has no name and no file system: it is gone when the last
+/// process has unmapped it or was killed, and no limit of /dev/shm applies to it. Throws Error{"out_of_memory"},
+/// Error{"shared_memory_unavailable"} where the system refuses it.
 class SharedPages {
  public:
   /// `num_bytes` are whole pages.
@@ -35,8 +35,11 @@ class SharedPages {
   SharedPages& operator=(SharedPages&&) = delete;
 
   int descriptor() const { return descriptor_; }
-  /// Maps whole pages, to read and write. They stay when the object is gone, until unmap_pages(). Throws as map_pages() does.
-  std::byte* map(std::size_t offset_bytes, std::size_t num_bytes) const { return map_shared(descriptor_, offset_bytes, num_bytes); }
+  /// Maps whole pages, to read and write. They stay when the object is gone, until unmap_pages(). Throws as map_pages()
+  /// does.
+  std::byte* map(std::size_t offset_bytes, std::size_t num_bytes) const {
+    return map_shared(descriptor_, offset_bytes, num_bytes);
+  }
 
  private:
   explicit SharedPages(int descriptor) : descriptor_(descriptor) {}

@@ -5,7 +5,8 @@
 
 namespace zerofleet {
 
-/// Between two looks at something that the host waits for. Most exchanges are over soon, so the first looks follow one another closely.
+/// Between two looks at something that the host waits for. Most exchanges are over soon, so the first looks follow one
+/// another closely.
 class Pause {
  public:
   void operator()() {

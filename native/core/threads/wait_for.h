@@ -25,7 +25,9 @@ class WaitFor {
   /// To be called after such a value was changed, with sequential consistency too.
   void changed() {
     if (num_sleeping_ == 0) return;
-    { const std::lock_guard lock(mutex_); }  // a waiter that has checked the value, but does not sleep yet, holds it
+    {
+      const std::lock_guard lock(mutex_);
+    }  // a waiter that has checked the value, but does not sleep yet, holds it
     changed_.notify_all();
   }
 

@@ -6,14 +6,15 @@
 #include "core/device/context.h"
 #include "kernels/common/matrix.h"
 
-// Operations of weight-decomposed adapters (DoRA, Liu et al. 2024): y = g · (x Vᵀ) + bias for V = W + scale · B A, where g has a
-// factor per output, its magnitude divided by the norm of its weights in V. The norm counts as a constant in the gradient
-// (section 4.3 of the paper; PEFT does the same), so that dV = g · dy, and dmagnitude = Σ dy · (x Vᵀ) / norm.
+// Operations of weight-decomposed adapters (DoRA, Liu et al. 2024): y = g · (x Vᵀ) + bias for V = W + scale · B A,
+// where g has a factor per output, its magnitude divided by the norm of its weights in V. The norm counts as a constant
+// in the gradient (section 4.3 of the paper; PEFT does the same), so that dV = g · dy, and dmagnitude = Σ dy · (x Vᵀ) /
+// norm.
 namespace zerofleet {
 
 /// V = W + scale · B A.
 struct AdaptedMatrix {
-  ConstMatrix weight;     // W: (out, in), or (in, out) with in_first
+  ConstMatrix weight;  // W: (out, in), or (in, out) with in_first
   bool in_first = false;
   ConstMatrix down = {};  // A: (rank, in), of W's dtype, rows without gaps; no data: V = W
   ConstMatrix up = {};    // B: (out, rank), the same
@@ -36,8 +37,8 @@ struct DirectionNorms {
 /// y[m][n] = factors[n] · x[m][n] + bias[n]. x and y: (M, N) of one dtype, which may be the same.
 struct ColumnScaling {
   ConstMatrix x;
-  std::span<const float> factors;           // (N)
-  const void* bias = nullptr;               // (N) of x's dtype, or null
+  std::span<const float> factors;  // (N)
+  const void* bias = nullptr;      // (N) of x's dtype, or null
   Matrix y;
   const std::int32_t* row_range = nullptr;  // as in GemmProblem: other rows of y are left as they are
 };
@@ -50,9 +51,9 @@ struct MagnitudeGradient {
   const std::int32_t* row_range = nullptr;  // as in GemmProblem: the rows that take part
 };
 
-/// Reads W once and computes rank · in · out multiply-adds; V is nowhere in memory. Squares are summed in fp32, in an order that depends
-/// on the shape, the instruction set and the kind of device alone.
-/// All throw Error{"invalid_argument"} where shapes or types do not fit.
+/// Reads W once and computes rank · in · out multiply-adds; V is nowhere in memory. Squares are summed in fp32, in an
+/// order that depends on the shape, the instruction set and the kind of device alone. All throw
+/// Error{"invalid_argument"} where shapes or types do not fit.
 void direction_norms(const Context& ctx, const DirectionNorms& args);
 void scale_columns(const Context& ctx, const ColumnScaling& args);
 void magnitude_gradient(const Context& ctx, const MagnitudeGradient& args);

@@ -25,8 +25,9 @@ void check(const PagedAttention& args) {
               s.num_heads % s.num_kv_heads == 0,
           "invalid_argument", "paged_attention: one batch of rows, and key/value heads that divide the heads");
   const DType dtype = args.qkv.dtype;
-  require(fits(args.qkv, s.sequence_length, s.qkv_size(), dtype) && fits(args.out, s.sequence_length, s.query_size(), dtype) &&
-              args.keys != nullptr && args.values != nullptr && args.window >= 0,
+  require(fits(args.qkv, s.sequence_length, s.qkv_size(), dtype) &&
+              fits(args.out, s.sequence_length, s.query_size(), dtype) && args.keys != nullptr &&
+              args.values != nullptr && args.window >= 0,
           "invalid_argument", "paged_attention: qkv, pages and out do not fit the shape");
   const auto rows = static_cast<std::size_t>(s.sequence_length);
   require(args.rows.places.size() == rows && args.rows.tables.size() == rows, "invalid_argument",

@@ -23,7 +23,8 @@ void check(const Rope& args) {
                 std::to_string(num_positions) + " positions");
     return;
   }
-  require(std::ssize(args.positions.host()) == args.x.rows, "invalid_argument", "rope: needs one position for each row");
+  require(std::ssize(args.positions.host()) == args.x.rows, "invalid_argument",
+          "rope: needs one position for each row");
   for (const std::int32_t position : args.positions) {
     require(position >= 0 && position < num_positions, "invalid_argument",
             "rope: position " + std::to_string(position) + " is outside a table of " + std::to_string(num_positions));

@@ -38,9 +38,9 @@ struct Rope {
   Matrix x;  // (M, num_heads · head_dim): heads side by side, rotated in place
   const RopeTable* table = nullptr;
   std::int64_t num_heads = 0;
-  std::int64_t sequence_length = 0;              // without positions: a row's position is row mod sequence_length
-  bool inverse = false;                          // the transpose, which is the gradient: rotates back
-  Indices positions = {};                        // (M) of each row, or empty
+  std::int64_t sequence_length = 0;  // without positions: a row's position is row mod sequence_length
+  bool inverse = false;              // the transpose, which is the gradient: rotates back
+  Indices positions = {};            // (M) of each row, or empty
 };
 
 /// Throws Error{"invalid_argument"} where shapes do not fit or a position is outside the table.

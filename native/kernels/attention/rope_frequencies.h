@@ -19,7 +19,7 @@ struct RopeScaling {
   /// 0.1 · m · ln(factor) + 1.
   double attention_factor = 0;
   double mscale = 0, mscale_all_dim = 0;
-  bool truncate = true;                               // yarn: round the ends of the ramp to whole dimensions
+  bool truncate = true;  // yarn: round the ends of the ramp to whole dimensions
 
   template <class Fields>
   void fields(Fields& field) {

@@ -5,7 +5,8 @@
 namespace zerofleet {
 
 void refuse_operation(const char* name, const Device& device) {
-  throw Error("operation_unsupported", std::string(name) + " has no implementation for the device " + to_string(device));
+  throw Error("operation_unsupported",
+              std::string(name) + " has no implementation for the device " + to_string(device));
 }
 
 }  // namespace zerofleet

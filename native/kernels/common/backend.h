@@ -88,11 +88,12 @@ class Operation<Result(Args...)> {
 /// Operations of a kind of device, a row for each. Public entries of the families check arguments, and then call the
 /// row of the context's device; nothing else chooses by device.
 ///
-/// On a CPU every call works before it returns, on the context's pool. On a CUDA device a call queues its work in the context's stream:
-/// matrices and spans lie in the device's memory, Indices there as well as on the host, and results that are numbers of blocks (sums,
-/// magnitudes, hashes) and what is given for a segment or group on the host; a call with results on the host returns when they are
-/// there. Results depend on the arguments and the kind of device alone: work is cut by shapes, sums have one order, nothing is added
-/// atomically. Errors of devices: as core/cuda/cuda_runtime.h says.
+/// On a CPU every call works before it returns, on the context's pool. On a CUDA device a call queues its work in the
+/// context's stream: matrices and spans lie in the device's memory, Indices there as well as on the host, and results
+/// that are numbers of blocks (sums, magnitudes, hashes) and what is given for a segment or group on the host; a call
+/// with results on the host returns when they are there. Results depend on the arguments and the kind of device alone:
+/// work is cut by shapes, sums have one order, nothing is added atomically. Errors of devices: as
+/// core/cuda/cuda_runtime.h says.
 struct Backend {
   /// Returns the fingerprint of all that determines the bits of this device's results.
   std::string (*numerics)(const Device& device, CpuIsa isa) = nullptr;
@@ -103,7 +104,8 @@ struct Backend {
   Operation<void(Scratch&, std::span<const GemmProblem>)> gemm{"gemm"};
   /// A problem with an epilogue, in one product; does nothing and returns false where that cannot be.
   Operation<bool(Scratch&, const GemmProblem&)> gemm_with_epilogue{"gemm_with_epilogue"};
-  /// Products with a 16-bit C are at least as fast as those with one of fp32. A CPU's take fewer columns of C at a time.
+  /// Products with a 16-bit C are at least as fast as those with one of fp32. A CPU's take fewer columns of C at a
+  /// time.
   bool products_round_gradients = false;
 
   // attention
@@ -139,8 +141,8 @@ struct Backend {
   Operation<void(const Indices&, const PositionGroups&, const ConstMatrix&, const Matrix&, bool)> embedding_backward{
       "embedding_backward"};
   Operation<void(const CrossEntropy&)> cross_entropy{"cross_entropy"};
-  /// Bytes of logits, in fp32, and of their gradients that exist at once. Gradients have at least as many rows as logits,
-  /// whatever their limit.
+  /// Bytes of logits, in fp32, and of their gradients that exist at once. Gradients have at least as many rows as
+  /// logits, whatever their limit.
   std::int64_t max_logits_bytes = 0, max_logit_gradient_bytes = 0;
 
   // moe. A device without group_by_expert and add_token_rows has its groups made by the host.
@@ -163,7 +165,8 @@ struct Backend {
   // optimizer. The first is for every update that its formula describes fully (kernels/optimizer/formulas).
   Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, const OptimizerGroups&)> optimizer_update{
       "optimizer_update"};
-  Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, std::span<const LambScalars>, const LambSums&)>
+  Operation<void(std::span<const OptimizerSegment>, const OptimizerDTypes&, std::span<const LambScalars>,
+                 const LambSums&)>
       lamb_prepare{"lamb_prepare"};
 
   // quantize

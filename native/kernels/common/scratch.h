@@ -17,8 +17,9 @@ struct KernelState {
   virtual ~KernelState() = default;
 };
 
-/// Temporary memory of kernels: one area per worker of the context's pool, and one that all of them share. It grows to the
-/// largest request and is kept, so that steps after the first allocate nothing. Contents never outlive one kernel call.
+/// Temporary memory of kernels: one area per worker of the context's pool, and one that all of them share. It grows to
+/// the largest request and is kept, so that steps after the first allocate nothing. Contents never outlive one kernel
+/// call.
 class Scratch {
  public:
   explicit Scratch(const Context& ctx);

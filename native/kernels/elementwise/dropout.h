@@ -21,7 +21,7 @@ struct DropoutKey {
 struct DropoutRule {
   std::uint64_t stream = 0;
   std::uint32_t dropped_below = 0;
-  float scale = 1;  // 1 / (1 − p)
+  float scale = 1;    // 1 / (1 − p)
   bool adds = false;  // y += instead of y =
 };
 

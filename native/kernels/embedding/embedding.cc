@@ -38,8 +38,8 @@ SortedPositions::SortedPositions(std::span<const std::int32_t> tokens) : order(t
   starts.push_back(static_cast<std::int32_t>(order.size()));
 }
 
-void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups, const ConstMatrix& drows,
-                        const Matrix& dtable, bool accumulate) {
+void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups,
+                        const ConstMatrix& drows, const Matrix& dtable, bool accumulate) {
   check(tokens, dtable, drows);
   require(dtable.dtype == DType::kF32, "invalid_argument", "embedding_backward: the table's gradient is fp32");
   backend_of(ctx).embedding_backward(ctx, tokens, groups, drows, dtable, accumulate);

@@ -29,9 +29,10 @@ struct PositionGroups {
 
 /// dtable[t] = Σ of drows[m] over the m with tokens[m] = t, in rising m; with `accumulate` added to the contents of
 /// dtable. drows: (M, D); dtable: (V, D) fp32. groups: those of the tokens; a CPU does not need them.
-void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups, const ConstMatrix& drows,
-                        const Matrix& dtable, bool accumulate);
+void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups,
+                        const ConstMatrix& drows, const Matrix& dtable, bool accumulate);
 
-// embedding() and embedding_backward() throw Error{"token_out_of_vocab"}, and Error{"invalid_argument"} where shapes or types do not fit.
+// embedding() and embedding_backward() throw Error{"token_out_of_vocab"}, and Error{"invalid_argument"} where shapes or
+// types do not fit.
 
 }  // namespace zerofleet

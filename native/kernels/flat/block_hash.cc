@@ -7,7 +7,8 @@ namespace zerofleet {
 
 void hash_blocks(const Context& context, std::span<const std::byte> blocks, std::uint64_t first_seed,
                  std::span<Hash128> hashes) {
-  require(blocks.size() == hashes.size() * kHashedBlockBytes, "invalid_argument", "there must be one hash per whole block");
+  require(blocks.size() == hashes.size() * kHashedBlockBytes, "invalid_argument",
+          "there must be one hash per whole block");
   backend_of(context).hash_blocks(context, blocks, first_seed, hashes);
 }
 

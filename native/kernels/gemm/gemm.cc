@@ -31,8 +31,9 @@ void check_source(const SourceOperand& source, DType dtype) {
 }
 
 void check(const GemmProblem& problem) {
-  require((problem.b == nullptr) != (problem.source == nullptr) && problem.a.data != nullptr && problem.c.data != nullptr,
-          "invalid_argument", "gemm: an operand is missing, or there are two");
+  require(
+      (problem.b == nullptr) != (problem.source == nullptr) && problem.a.data != nullptr && problem.c.data != nullptr,
+      "invalid_argument", "gemm: an operand is missing, or there are two");
   require(problem.source == nullptr || !problem.a_transposed, "invalid_argument",
           "gemm: a transposed A needs a packed B");
   if (problem.source != nullptr) check_source(*problem.source, problem.a.dtype);
@@ -42,13 +43,15 @@ void check(const GemmProblem& problem) {
   const std::int64_t b_n = problem.b ? problem.b->n() : problem.source->n();
   require(k == b_k && m == problem.c.rows && b_n == problem.c.cols, "invalid_argument",
           "gemm: (" + std::to_string(m) + ", " + std::to_string(k) + ") by (" + std::to_string(b_k) + ", " +
-              std::to_string(b_n) + ") into (" + std::to_string(problem.c.rows) + ", " + std::to_string(problem.c.cols) +
-              ")");
+              std::to_string(b_n) + ") into (" + std::to_string(problem.c.rows) + ", " +
+              std::to_string(problem.c.cols) + ")");
   require(!problem.b || problem.a.dtype == problem.b->dtype(), "invalid_argument", "gemm: A and B differ in dtype");
   const bool is_one_part = problem.source == nullptr || problem.source->parts.size() == 1;
-  require(!problem.accumulate || problem.c.dtype == DType::kF32 || (k <= kMaxAddedDepth && is_one_part), "invalid_argument",
+  require(!problem.accumulate || problem.c.dtype == DType::kF32 || (k <= kMaxAddedDepth && is_one_part),
+          "invalid_argument",
           "gemm: a C of 16 bits accumulates k up to " + std::to_string(kMaxAddedDepth) + ", of one part");
-  require(problem.alpha == 1 || (!problem.accumulate && problem.bias == nullptr && problem.epilogue.kind == Epilogue::kNone),
+  require(problem.alpha == 1 ||
+              (!problem.accumulate && problem.bias == nullptr && problem.epilogue.kind == Epilogue::kNone),
           "invalid_argument", "gemm: only a product alone has a factor");
 }
 
@@ -82,9 +85,12 @@ GemmProblem without_epilogue(const GemmProblem& problem) {
 
 void apply_epilogue(const Context& ctx, const GemmEpilogue& epilogue, const Matrix& c) {
   switch (epilogue.kind) {
-    case Epilogue::kNone: return;
-    case Epilogue::kGelu: return gelu(ctx, epilogue.gelu, epilogue.inner, c);
-    case Epilogue::kGeluBackward: return gelu_backward(ctx, epilogue.gelu, epilogue.inner, c, c);
+    case Epilogue::kNone:
+      return;
+    case Epilogue::kGelu:
+      return gelu(ctx, epilogue.gelu, epilogue.inner, c);
+    case Epilogue::kGeluBackward:
+      return gelu_backward(ctx, epilogue.gelu, epilogue.inner, c, c);
   }
 }
 

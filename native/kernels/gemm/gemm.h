@@ -18,7 +18,7 @@ namespace zerofleet {
 /// hundreds of rows.
 struct SourceOperand {
   /// Parts of B with consecutive k. Each part except the last has an even number of k.
-  std::vector<ConstMatrix> parts;              // (k of the part, n) for kAlongK, (n, k of the part) for kAlongN
+  std::vector<ConstMatrix> parts;  // (k of the part, n) for kAlongK, (n, k of the part) for kAlongN
   SourceRows rows = SourceRows::kAlongK;
   /// For each part the quantized matrix that it is dequantized from, or empty. Such parts have no data. The product has
   /// the bits of one with the result of dequantize() in their dtype.

@@ -9,7 +9,8 @@ namespace zerofleet {
 
 void cross_entropy(const Context& ctx, const CrossEntropy& args) {
   const auto rows = static_cast<std::size_t>(args.logits.rows);
-  require(args.logits.dtype == DType::kF32 && args.logits.cols > 0 && args.targets.size() == rows && args.losses.size() == rows &&
+  require(args.logits.dtype == DType::kF32 && args.logits.cols > 0 && args.targets.size() == rows &&
+              args.losses.size() == rows &&
               std::ranges::all_of(args.targets, [&](std::int32_t target) { return target < args.logits.cols; }),
           "invalid_argument", "cross_entropy: logits, targets and losses do not fit each other");
   require(

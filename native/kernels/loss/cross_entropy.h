@@ -12,10 +12,10 @@ namespace zerofleet {
 /// Softmax cross-entropy of a chunk of rows: losses[r] = ln Σ exp(logits[r]) − logits[r][target], 0 where the target is
 /// negative, and the gradient of grad_scale · Σ losses.
 struct CrossEntropy {
-  Matrix logits;                          // (R, V) fp32; overwritten
-  Indices targets;                        // (R) below V
-  std::span<float> losses;                // (R)
-  Matrix dlogits;  // (R, V), or no data for the loss alone; may share the memory of logits row by row
+  Matrix logits;            // (R, V) fp32; overwritten
+  Indices targets;          // (R) below V
+  std::span<float> losses;  // (R)
+  Matrix dlogits;           // (R, V), or no data for the loss alone; may share the memory of logits row by row
   float grad_scale = 0;
 };
 

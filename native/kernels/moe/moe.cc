@@ -72,7 +72,8 @@ ExpertGroups with_token_rows(const Context& ctx, const ExpertGroups& groups, std
   all.num_tokens = groups.num_tokens;
   all.experts_per_token = groups.experts_per_token + 1;
   if (const auto& add_token_rows = backend_of(ctx).add_token_rows; add_token_rows.is_there()) {
-    require(std::ssize(memory) == all.num_rows(), "invalid_argument", "experts: the rows of tokens need memory for all");
+    require(std::ssize(memory) == all.num_rows(), "invalid_argument",
+            "experts: the rows of tokens need memory for all");
     add_token_rows(ctx, groups, memory);
     all.device_rows = memory.data();
     return all;

@@ -25,9 +25,9 @@ void check(const ConstMatrix& logits, std::int64_t chosen, std::size_t probs, st
 void check_lengths(const Indices& lengths, std::int64_t tokens) {
   if (lengths.empty()) return;
   const auto sequences = static_cast<std::int64_t>(lengths.size());
-  require(tokens % sequences == 0 && std::ranges::all_of(lengths, [&](std::int32_t length) {
-            return length >= 0 && length <= tokens / sequences;
-          }),
+  require(tokens % sequences == 0 &&
+              std::ranges::all_of(lengths,
+                                  [&](std::int32_t length) { return length >= 0 && length <= tokens / sequences; }),
           "invalid_argument", "router: the lengths do not fit " + std::to_string(tokens) + " tokens");
 }
 

@@ -50,8 +50,8 @@ struct RouterLoad {
   std::int64_t num_tokens = 0;        // that count, over all layers
 };
 
-/// E · Σ over experts of (choices / tokens) · (mean probability), as load_balancing_loss_func of transformers' Mixtral has
-/// it, where its attention mask leaves out the tokens that do not count. 0 without tokens.
+/// E · Σ over experts of (choices / tokens) · (mean probability), as load_balancing_loss_func of transformers' Mixtral
+/// has it, where its attention mask leaves out the tokens that do not count. 0 without tokens.
 double load_balancing_loss(const RouterLoad& load);
 
 /// A load where the routers run: in memory of the context's device, zeros at first.
@@ -64,7 +64,8 @@ struct RouterSums {
 void add_router_load(const Context& ctx, const RouterChoices& chosen, const RouterSums& sums);
 
 /// The gradient of scale · load_balancing_loss with respect to each probability of an expert: it is the same for all
-/// tokens that count and all layers, for RouterBackward::dprobs. choices, gradient: (E) on the context's device; zeros without tokens.
+/// tokens that count and all layers, for RouterBackward::dprobs. choices, gradient: (E) on the context's device; zeros
+/// without tokens.
 void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, std::int64_t num_tokens,
                              double scale, std::span<float> gradient);
 

@@ -6,8 +6,9 @@
 #include "core/device/context.h"
 #include "kernels/common/matrix.h"
 
-// Rows that several leaves have for the experts of a rank, on a CUDA device: they arrive leaf by leaf, each leaf's sorted by
-// expert, and are wanted expert by expert, each expert's leaf by leaf. R in all, of P leaves for E experts here.
+// Rows that several leaves have for the experts of a rank, on a CUDA device: they arrive leaf by leaf, each leaf's
+// sorted by expert, and are wanted expert by expert, each expert's leaf by leaf. R in all, of P leaves for E experts
+// here.
 namespace zerofleet {
 
 /// counts[e] = first[e + 1] - first[e]. first: of all experts, as in ExpertGroups.
@@ -24,7 +25,8 @@ struct RowOrder {
 void order_rows(const Context& ctx, std::span<const std::int32_t> counts, const RowOrder& order);
 
 /// target[r] = source[numbers[r]] for each row of target.
-void pick_rows(const Context& ctx, const ConstMatrix& source, std::span<const std::int32_t> numbers, const Matrix& target);
+void pick_rows(const Context& ctx, const ConstMatrix& source, std::span<const std::int32_t> numbers,
+               const Matrix& target);
 
 // All throw Error{"invalid_argument"} where sizes or types do not fit, and on a CPU, where the host knows the rows and
 // copies them run by run.

@@ -22,7 +22,8 @@ void head_norm(const Context& ctx, const HeadNormForward& args) {
 
 void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
   require(same_shape(args.x, args.dy) && same_shape(args.x, args.dx) && args.weight != nullptr &&
-              has_heads(args.x, args.head_dim, args.rstd) && (args.dweight.empty() || std::ssize(args.dweight) == args.head_dim),
+              has_heads(args.x, args.head_dim, args.rstd) &&
+              (args.dweight.empty() || std::ssize(args.dweight) == args.head_dim),
           "invalid_argument",
           "head_norm_backward: dy, x, dx, rstd, weight, dweight and head_dim do not fit each other");
   backend_of(ctx).head_norm_backward(ctx, args);

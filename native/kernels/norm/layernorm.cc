@@ -21,7 +21,8 @@ void check(const LayerNormForward& args) {
 void check(const LayerNormBackward& args) {
   const bool sizes = same_shape(args.x, args.dy) && same_shape(args.x, args.dx) && args.weight != nullptr &&
                      has(args.mean, args.x.rows) && has(args.rstd, args.x.rows) &&
-                     (args.dweight.empty() || has(args.dweight, args.x.cols)) && has(args.dbias, std::ssize(args.dweight));
+                     (args.dweight.empty() || has(args.dweight, args.x.cols)) &&
+                     has(args.dbias, std::ssize(args.dweight));
   const bool residual = args.residual.data == nullptr || same_shape(args.x, args.residual);
   require(sizes && residual, "invalid_argument",
           "layernorm_backward: dy, x, residual, dx, mean, rstd, weight, dweight and dbias do not fit each other");

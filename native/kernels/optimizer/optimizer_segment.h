@@ -10,19 +10,20 @@ namespace zerofleet {
 
 inline constexpr std::size_t kMaxMoments = 2;  // arrays of an optimizer besides the master
 
-/// Exponential moving average of the stored master: after each update values = flushed(values + (master - values) × weight).
+/// Exponential moving average of the stored master: after each update values = flushed(values + (master - values) ×
+/// weight).
 struct MovingAverage {
   float* values = nullptr;  // (numel); null: none is kept
   float weight = 0;
 };
 
-/// Arrays of one run of elements with equal hyper-parameters, each (numel). `master`, `grad` and `params` have the dtypes
-/// that are given with the segments; `states` are fp32, as many as the optimizer keeps. `params` is only written, and
-/// may be null where no parameters are wanted.
+/// Arrays of one run of elements with equal hyper-parameters, each (numel). `master`, `grad` and `params` have the
+/// dtypes that are given with the segments; `states` are fp32, as many as the optimizer keeps. `params` is only
+/// written, and may be null where no parameters are wanted.
 ///
-/// States hold no subnormal numbers: in the formulas of the optimizers flushed(x) is 0 where |x| < 2^-126, else x. A moment
-/// of a row without gradients would otherwise never reach zero (5 · 2^-149 times 0.9 rounds to itself), and processors take
-/// up to several times as long for arithmetic with subnormal numbers (docs/performance.md).
+/// States hold no subnormal numbers: in the formulas of the optimizers flushed(x) is 0 where |x| < 2^-126, else x. A
+/// moment of a row without gradients would otherwise never reach zero (5 · 2^-149 times 0.9 rounds to itself), and
+/// processors take up to several times as long for arithmetic with subnormal numbers (docs/performance.md).
 struct OptimizerSegment {
   std::byte* master = nullptr;
   float* states[kMaxMoments] = {};

@@ -24,9 +24,10 @@ struct OptimizerGroups {
   decltype(any_of(OptimizerUpdates{})) of;
 };
 
-/// Moves every element of the segments as Update::apply() says (kernels/optimizer/formulas), with the scalars of its segment's group, in
-/// one pass over memory; then params = round(master), and the average moves (MovingAverage). Every device and instruction-set path gives equal bits.
-/// Throws Error{"invalid_argument"} for eps <= 0 where the update has one, which it divides by, and as check_segments() does.
+/// Moves every element of the segments as Update::apply() says (kernels/optimizer/formulas), with the scalars of its
+/// segment's group, in one pass over memory; then params = round(master), and the average moves (MovingAverage). Every
+/// device and instruction-set path gives equal bits. Throws Error{"invalid_argument"} for eps <= 0 where the update has
+/// one, which it divides by, and as check_segments() does.
 template <class Update>
 void optimizer_update(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
                       std::span<const typename Update::Scalars> groups) {

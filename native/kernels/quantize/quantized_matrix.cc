@@ -10,9 +10,11 @@ namespace zerofleet {
 namespace {
 
 void check_shapes(const char* operation, const QuantizedMatrix& quantized, const ConstMatrix& matrix) {
-  require(matrix.data != nullptr && quantized.rows() == matrix.rows && quantized.cols() == matrix.cols, "invalid_argument",
-          std::string(operation) + ": a quantized (" + std::to_string(quantized.rows()) + ", " + std::to_string(quantized.cols()) +
-              ") matrix and one of (" + std::to_string(matrix.rows) + ", " + std::to_string(matrix.cols) + ")");
+  require(matrix.data != nullptr && quantized.rows() == matrix.rows && quantized.cols() == matrix.cols,
+          "invalid_argument",
+          std::string(operation) + ": a quantized (" + std::to_string(quantized.rows()) + ", " +
+              std::to_string(quantized.cols()) + ") matrix and one of (" + std::to_string(matrix.rows) + ", " +
+              std::to_string(matrix.cols) + ")");
 }
 
 /// The arrays of a matrix from its first byte on: codes, groups, codes of scales.

@@ -11,15 +11,16 @@
 
 namespace zerofleet {
 
-/// Bytes of a quantized matrix: b · (32 or 64) of codes, b of scales and 8 · ⌈b / 256⌉ of groups with b = rows · ⌈cols / 64⌉ blocks. For
-/// rows of whole blocks these are 0.516 bytes an element in nf4, and 1.016 in int8.
+/// Bytes of a quantized matrix: b · (32 or 64) of codes, b of scales and 8 · ⌈b / 256⌉ of groups with b = rows · ⌈cols
+/// / 64⌉ blocks. For rows of whole blocks these are 0.516 bytes an element in nf4, and 1.016 in int8.
 constexpr std::size_t quantized_bytes(QuantFormat format, std::int64_t rows, std::int64_t cols) {
   const std::int64_t blocks = rows * quant_blocks_of_row(cols), groups = (blocks + kQuantGroup - 1) / kQuantGroup;
-  return static_cast<std::size_t>(blocks * (code_bytes_of_block(format) + 1)) + static_cast<std::size_t>(groups) * sizeof(QuantGroup);
+  return static_cast<std::size_t>(blocks * (code_bytes_of_block(format) + 1)) +
+         static_cast<std::size_t>(groups) * sizeof(QuantGroup);
 }
 
-/// A row-major matrix (rows, cols) in 4 or 8 bits an element, with doubly quantized scales of its blocks (formulas/blocks.h). It is
-/// what dequantize() makes of it in any dtype.
+/// A row-major matrix (rows, cols) in 4 or 8 bits an element, with doubly quantized scales of its blocks
+/// (formulas/blocks.h). It is what dequantize() makes of it in any dtype.
 class QuantizedMatrix {
  public:
   QuantizedMatrix() = default;
@@ -47,13 +48,13 @@ class QuantizedMatrix {
   Buffer buffer_;
 };
 
-/// Quantizes source (rows, cols) of any dtype. Equal bits on every device and instruction-set path. A NaN or an infinity makes NaN of all
-/// elements of its group of 256 blocks, so that it is noticed.
-/// Throws Error{"invalid_argument"} where shapes differ.
+/// Quantizes source (rows, cols) of any dtype. Equal bits on every device and instruction-set path. A NaN or an
+/// infinity makes NaN of all elements of its group of 256 blocks, so that it is noticed. Throws
+/// Error{"invalid_argument"} where shapes differ.
 void quantize(const Context& ctx, const ConstMatrix& source, QuantizedMatrix& target);
 
-/// Restores all elements: level · scale in fp32, rounded to nearest even where target has another dtype. Equal bits everywhere (of a NaN
-/// only that it is one). Throws Error{"invalid_argument"} where shapes differ.
+/// Restores all elements: level · scale in fp32, rounded to nearest even where target has another dtype. Equal bits
+/// everywhere (of a NaN only that it is one). Throws Error{"invalid_argument"} where shapes differ.
 void dequantize(const Context& ctx, const QuantizedMatrix& source, const Matrix& target);
 
 }  // namespace zerofleet

@@ -12,13 +12,13 @@
 #include "kernels/common/scratch.h"
 #include "kernels/elementwise/dropout.h"
 #include "kernels/quantize/quantized_matrix.h"
-#include "model/config/model_config.h"
-#include "model/config/frozen_params.h"
-#include "model/config/param_table.h"
 #include "model/common/leaf_input.h"
 #include "model/common/tensor.h"
 #include "model/common/values.h"
 #include "model/common/weight_use.h"
+#include "model/config/frozen_params.h"
+#include "model/config/model_config.h"
+#include "model/config/param_table.h"
 
 // Types shared by all blocks of a layer (norms, attention, MLPs). A block has its parameters' places, their packed
 // copies, what it keeps from forward to backward (Kept: one per layer, or one in all with activation checkpointing) and
@@ -41,12 +41,13 @@ struct ModelContext {
   Scratch* scratch = nullptr;
   const RopeTable* rotations = nullptr;
   WeightLayout layout = WeightLayout::kOutIn;
-  RowExchange* row_exchange = nullptr;  // to experts that other ranks hold; null: all are here
+  RowExchange* row_exchange = nullptr;           // to experts that other ranks hold; null: all are here
   WeightUse weights = WeightUse::kPackedCopies;  // of the blocks that all tokens pass through
   DType weight_gradients = DType::kF32;          // that products make in one go: fp32 or `dtype`
   FrozenParams frozen = {};
-  const Tensor* dropped = nullptr;  // (M, widest input) room for an adapter's input after dropout; null: nothing is dropped there
-  bool adapters_on = true;        // off: passes leave the products of adapters out; not for a backward
+  const Tensor* dropped =
+      nullptr;  // (M, widest input) room for an adapter's input after dropout; null: nothing is dropped there
+  bool adapters_on = true;  // off: passes leave the products of adapters out; not for a backward
 
   bool trains(std::size_t param) const { return !frozen.has(param); }
   /// Gives a gradient to the sink, unless the parameter is frozen.
@@ -71,14 +72,14 @@ struct AdaptedRows;
 /// The pass in hand.
 struct Pass {
   PassShape shape;
-  Indices positions;                              // (M) of each token, or empty: its place in the sequence, and no block asks
-  Indices document_starts;                        // (M) as in LeafInput, or empty
-  const LeafKey* dropout = nullptr;               // null: nothing is dropped
-  KvCache* kv_cache = nullptr;                    // of the sequences whose new rows these are; null: whole sequences
-  std::span<const AdaptedRows> adapted = {};      // rows with adapters of their own, over a model without one
-  RouterTally* load = nullptr;                    // tally of the routers' choices, in the first forward of a layer
-  std::span<const float> dprobs = {};             // (E) for the backward of routers, from the auxiliary loss; or empty
-  Indices lengths = {};                           // (B) as in LeafInput, or empty
+  Indices positions;                 // (M) of each token, or empty: its place in the sequence, and no block asks
+  Indices document_starts;           // (M) as in LeafInput, or empty
+  const LeafKey* dropout = nullptr;  // null: nothing is dropped
+  KvCache* kv_cache = nullptr;       // of the sequences whose new rows these are; null: whole sequences
+  std::span<const AdaptedRows> adapted = {};  // rows with adapters of their own, over a model without one
+  RouterTally* load = nullptr;                // tally of the routers' choices, in the first forward of a layer
+  std::span<const float> dprobs = {};         // (E) for the backward of routers, from the auxiliary loss; or empty
+  Indices lengths = {};                       // (B) as in LeafInput, or empty
 
   std::int64_t rows() const { return shape.rows(); }
   /// Requires that dropout is not null.

@@ -21,8 +21,8 @@ struct LeafInput {
   /// (B, T) the place within its sequence where the document of this token begins, or empty: 0. A token sees its own
   /// document only, and its position counts from there. Within a sequence they never fall.
   std::span<const std::int32_t> document_starts = {};
-  /// (B) how many tokens each sequence has, or empty: T. What follows them is padding, which does not count in the auxiliary
-  /// loss of routers.
+  /// (B) how many tokens each sequence has, or empty: T. What follows them is padding, which does not count in the
+  /// auxiliary loss of routers.
   std::span<const std::int32_t> lengths = {};
 };
 

@@ -21,9 +21,10 @@ enum class AdapterInit : std::uint8_t {
   kGaussian,        // normal with the standard deviation 1/rank
 };
 
-/// Low-rank adapters of a model's matrices: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ, with A (rank, in) and B (out, rank). kDora multiplies
-/// each output by its magnitude m (out) over the norm of its weights in V = W + scale · B A, so that the norm of each is m: y = m / ‖V‖ ·
-/// x Vᵀ; m begins as ‖W‖. Modules are named by the end of their name, as `q_proj` or `mlp.c_proj`.
+/// Low-rank adapters of a model's matrices: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ, with A (rank, in) and B (out, rank).
+/// kDora multiplies each output by its magnitude m (out) over the norm of its weights in V = W + scale · B A, so that
+/// the norm of each is m: y = m / ‖V‖ · x Vᵀ; m begins as ‖W‖. Modules are named by the end of their name, as `q_proj`
+/// or `mlp.c_proj`.
 struct AdapterConfig {
   std::int64_t rank = 0;
   double scale = 1;
@@ -49,7 +50,8 @@ struct AdapterConfig {
 
  private:
   static bool names(const std::vector<std::string>& all, std::string_view module) {
-    return std::ranges::any_of(all, [&](const std::string& name) { return module == name || module.ends_with("." + name); });
+    return std::ranges::any_of(all,
+                               [&](const std::string& name) { return module == name || module.ends_with("." + name); });
   }
 };
 

@@ -12,7 +12,8 @@ namespace {
 
 void check(const AdapterFactors& adapter, std::int64_t begin, std::size_t count) {
   const auto size = [](std::int64_t rows, std::int64_t columns) { return static_cast<std::size_t>(rows * columns); };
-  require(adapter.rank > 0 && adapter.in > 0 && adapter.out > 0 && adapter.down.size() == size(adapter.rank, adapter.in) &&
+  require(adapter.rank > 0 && adapter.in > 0 && adapter.out > 0 &&
+              adapter.down.size() == size(adapter.rank, adapter.in) &&
               adapter.up.size() == size(adapter.out, adapter.rank),
           "invalid_argument", "the factors of an adapter have other sizes than its matrix");
   require(begin >= 0 && static_cast<std::size_t>(begin) + count <= size(adapter.in, adapter.out), "invalid_argument",
@@ -24,12 +25,13 @@ std::vector<float> transposed(const AdapterFactors& adapter) {
   std::vector<float> result(adapter.up.size());
   for (std::int64_t o = 0; o < adapter.out; ++o)
     for (std::int64_t r = 0; r < adapter.rank; ++r)
-      result[static_cast<std::size_t>(r * adapter.out + o)] = adapter.up[static_cast<std::size_t>(o * adapter.rank + r)];
+      result[static_cast<std::size_t>(r * adapter.out + o)] =
+          adapter.up[static_cast<std::size_t>(o * adapter.rank + r)];
   return result;
 }
 
-/// Calls take(i, output, v) for the i-th of the values and its element v of V. A row of V is that of the matrix plus Σ over the rank of a factor ·
-/// a row of the other: A's for (out, in), Bᵀ's for (in, out).
+/// Calls take(i, output, v) for the i-th of the values and its element v of V. A row of V is that of the matrix plus Σ
+/// over the rank of a factor · a row of the other: A's for (out, in), Bᵀ's for (in, out).
 template <class Take>
 void for_each_row(const AdapterFactors& adapter, std::int64_t begin, std::span<const float> values, const Take& take) {
   check(adapter, begin, values.size());
@@ -45,7 +47,8 @@ void for_each_row(const AdapterFactors& adapter, std::int64_t begin, std::span<c
       const auto of_row = static_cast<std::size_t>(adapter.in_first ? r * adapter.in + row : row * adapter.rank + r);
       const auto factor = static_cast<double>(adapter.in_first ? adapter.down[of_row] : adapter.up[of_row]);
       const float* other = rows.data() + r * columns + first;
-      for (std::int64_t i = 0; i < count; ++i) sums[static_cast<std::size_t>(i)] += factor * static_cast<double>(other[i]);
+      for (std::int64_t i = 0; i < count; ++i)
+        sums[static_cast<std::size_t>(i)] += factor * static_cast<double>(other[i]);
     }
     const float* weights = values.data() + (at - begin);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -60,13 +63,15 @@ void for_each_row(const AdapterFactors& adapter, std::int64_t begin, std::span<c
 
 void merge_adapter(const AdapterFactors& adapter, std::int64_t begin, std::span<float> values) {
   const bool has_factors = !adapter.output_factors.empty();
-  require(!has_factors || std::ssize(adapter.output_factors) == adapter.out, "invalid_argument", "an adapter has a factor for each output");
+  require(!has_factors || std::ssize(adapter.output_factors) == adapter.out, "invalid_argument",
+          "an adapter has a factor for each output");
   for_each_row(adapter, begin, values, [&](std::size_t at, std::size_t output, double v) {
     values[at] = static_cast<float>(has_factors ? v * adapter.output_factors[output] : v);
   });
 }
 
-void add_output_squares(const AdapterFactors& adapter, std::int64_t begin, std::span<const float> values, std::span<double> sums) {
+void add_output_squares(const AdapterFactors& adapter, std::int64_t begin, std::span<const float> values,
+                        std::span<double> sums) {
   require(std::ssize(sums) == adapter.out, "invalid_argument", "there is a sum of squares for each output");
   for_each_row(adapter, begin, values, [&](std::size_t, std::size_t output, double v) { sums[output] += v * v; });
 }

@@ -32,9 +32,9 @@ void check_attention(const ModelConfig& config) {
   check(config.num_attention_heads % config.num_key_value_heads == 0,
         "num_attention_heads (" + std::to_string(config.num_attention_heads) +
             ") must be a multiple of num_key_value_heads (" + std::to_string(config.num_key_value_heads) + ")");
-  check(config.layer_windows.empty() ||
-            config.layer_windows.size() == static_cast<std::size_t>(config.num_hidden_layers),
-        "layer_windows must have one window per layer, or none at all");
+  check(
+      config.layer_windows.empty() || config.layer_windows.size() == static_cast<std::size_t>(config.num_hidden_layers),
+      "layer_windows must have one window per layer, or none at all");
   for (const std::int64_t window : config.layer_windows) {
     check(window >= 0, "layer_windows: " + std::to_string(window) + "; a window is a number of tokens, or 0 for all");
   }
@@ -49,7 +49,8 @@ void check_positions(const ModelConfig& config) {
   if (scaling.type == RopeScalingType::kNone) return;
   check(scaling.factor >= 1 && scaling.factor < 1e6, "rope_scaling.factor must be from 1 to below 1000000");
   if (scaling.type == RopeScalingType::kLinear) return;
-  check(scaling.original_max_position_embeddings >= 1, "rope_scaling.original_max_position_embeddings must be at least 1");
+  check(scaling.original_max_position_embeddings >= 1,
+        "rope_scaling.original_max_position_embeddings must be at least 1");
   if (scaling.type == RopeScalingType::kLlama3) {
     check(scaling.low_freq_factor > 0 && scaling.high_freq_factor > scaling.low_freq_factor,
           "rope_scaling.high_freq_factor must be above low_freq_factor, which must be above 0");
@@ -78,7 +79,8 @@ void check_naming(const ModelConfig& config) {
     check(config.norm == NormType::kLayer && config.positions == PositionType::kLearned && !config.gated_mlp() &&
               !config.qk_norm && config.qkv_bias && config.output_bias && config.mlp_bias &&
               config.num_key_value_heads == config.num_attention_heads,
-          "naming gpt2 is for models with LayerNorm, learned positions, GELU, biases, and as many key/value as query heads");
+          "naming gpt2 is for models with LayerNorm, learned positions, GELU, biases, and as many key/value as query "
+          "heads");
     return;
   }
   check(config.norm == NormType::kRms && config.positions == PositionType::kRope && config.gated_mlp(),
@@ -97,7 +99,8 @@ constexpr const char* kExpertMatrices[] = {"block_sparse_moe.experts.0.w1", "blo
 void check_adapter(const ModelConfig& config) {
   check(!config.quantization || !config.adapter || config.adapter->type != AdapterType::kDora,
         "magnitudes of adapters need a base that is not quantized");
-  check(!config.quantization || config.adapter, "quantization needs an adapter: a matrix that is trained is not quantized");
+  check(!config.quantization || config.adapter,
+        "quantization needs an adapter: a matrix that is trained is not quantized");
   if (!config.adapter) return;
   const AdapterConfig& adapter = *config.adapter;
   check(adapter.rank >= 1 && adapter.rank <= kMaxAdapterRank,
@@ -105,9 +108,11 @@ void check_adapter(const ModelConfig& config) {
   check(adapter.scale > 0 && adapter.scale < 1e6, "adapter.scale must be above 0 and below 1000000");
   check(!adapter.target_modules.empty(), "adapter.target_modules must name a module");
   check_probability("adapter.dropout", adapter.dropout);
-  check(adapter.dropout == 0 || adapter.type == AdapterType::kLora, "adapter.dropout must be 0 for adapters with magnitudes");
+  check(adapter.dropout == 0 || adapter.type == AdapterType::kLora,
+        "adapter.dropout must be 0 for adapters with magnitudes");
   // Rows of several leaves pass through an expert together.
-  const bool in_experts = config.num_experts > 0 && std::ranges::any_of(kExpertMatrices, [&](const char* name) { return adapter.targets(name); });
+  const bool in_experts = config.num_experts > 0 &&
+                          std::ranges::any_of(kExpertMatrices, [&](const char* name) { return adapter.targets(name); });
   check(adapter.dropout == 0 || !in_experts, "adapter.dropout must be 0 where an adapter is over experts");
 }
 

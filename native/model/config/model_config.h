@@ -18,8 +18,8 @@ enum class NormType : std::uint8_t { kRms, kLayer };
 enum class PositionType : std::uint8_t { kRope, kLearned };
 enum class MlpType : std::uint8_t { kSwiglu, kGelu, kGeluTanh };
 
-inline constexpr std::initializer_list<std::pair<const char*, QuantFormat>> kQuantFormatNames = {{"nf4", QuantFormat::kNf4},
-                                                                                                 {"int8", QuantFormat::kInt8}};
+inline constexpr std::initializer_list<std::pair<const char*, QuantFormat>> kQuantFormatNames = {
+    {"nf4", QuantFormat::kNf4}, {"int8", QuantFormat::kInt8}};
 
 /// Architecture of a decoder-only transformer: the contents of a Hugging Face config.json of GPT-2, Llama, Mistral,
 /// Qwen2, Qwen3 or Mixtral, in one flat form. The defaults are Llama's.
@@ -44,7 +44,7 @@ struct ModelConfig {
   bool qk_norm = false;                     // RMSNorm of each query and key head before the rotation
   std::vector<std::int64_t> layer_windows;  // per layer: tokens that a query sees, itself included; 0: all before it
   MlpType mlp = MlpType::kSwiglu;
-  std::int64_t num_experts = 0;             // 0: one dense MLP per layer
+  std::int64_t num_experts = 0;  // 0: one dense MLP per layer
   std::int64_t experts_per_token = 0;
   double router_aux_loss_coef = 0;
   bool tie_word_embeddings = false;

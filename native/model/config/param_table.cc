@@ -87,8 +87,11 @@ class Builder {
     const double scale = is_normal ? 1.0 / static_cast<double>(adapter.rank) : 1.0 / std::sqrt(static_cast<double>(in));
     const std::size_t down = first_adapter_ + adapters_.size();
     place.adapter = {down, down + 1};
-    add_adapter({name + ".lora_A.weight", {adapter.rank, in}, ParamGroup::kDecay,
-                 is_normal ? ParamInit::kNormal : ParamInit::kUniform, static_cast<float>(scale)});
+    add_adapter({name + ".lora_A.weight",
+                 {adapter.rank, in},
+                 ParamGroup::kDecay,
+                 is_normal ? ParamInit::kNormal : ParamInit::kUniform,
+                 static_cast<float>(scale)});
     add_adapter({name + ".lora_B.weight", {place.out, adapter.rank}, ParamGroup::kDecay, ParamInit::kZeros, 0.0F});
     if (adapter.type == AdapterType::kDora) place.adapter->magnitude = add_magnitude(name, place);
     return place;
@@ -96,8 +99,11 @@ class Builder {
   /// It begins as the norms of the weights of each output.
   std::size_t add_magnitude(const std::string& name, const LinearPlace& place) {
     const bool in_first = config_.naming == ParamNaming::kGpt2;
-    ParamSpec spec{name + ".lora_magnitude_vector.weight", {place.out}, ParamGroup::kNoDecay,
-                   in_first ? ParamInit::kColumnNorms : ParamInit::kRowNorms, 0.0F};
+    ParamSpec spec{name + ".lora_magnitude_vector.weight",
+                   {place.out},
+                   ParamGroup::kNoDecay,
+                   in_first ? ParamInit::kColumnNorms : ParamInit::kRowNorms,
+                   0.0F};
     spec.norms_of = place.weight;
     add_adapter(std::move(spec));
     return first_adapter_ + adapters_.size() - 1;

@@ -16,7 +16,8 @@ struct NormPlace {
   std::optional<std::size_t> bias;
 };
 
-/// Positions of the factors of an adapter: (rank, in) and (out, rank); and of its magnitude, (out), with AdapterType::kDora.
+/// Positions of the factors of an adapter: (rank, in) and (out, rank); and of its magnitude, (out), with
+/// AdapterType::kDora.
 struct AdapterPlace {
   std::size_t down = 0, up = 0;
   std::optional<std::size_t> magnitude = {};
@@ -54,7 +55,7 @@ struct MlpPlace {
 
 struct LayerPlace {
   NormPlace input_norm;
-  LinearPlaces qkv;     // query, key, value, or all in one
+  LinearPlaces qkv;  // query, key, value, or all in one
   std::optional<QkNormPlace> qk_norm;
   LinearPlaces output;  // of attention
   NormPlace post_attention_norm;
@@ -65,7 +66,8 @@ struct LayerPlace {
 enum class WeightLayout : std::uint8_t { kOutIn, kInOut };
 
 /// The parameters of a model, with Hugging Face names and shapes, in canonical order, which is about the order of the
-/// forward; a bias follows its weight. Adapters are behind all others, so that they change no number. And where each part of the model finds its own.
+/// forward; a bias follows its weight. Adapters are behind all others, so that they change no number. And where each
+/// part of the model finds its own.
 struct ParamTable {
   /// Throws Error{"invalid_model_config"}.
   explicit ParamTable(const ModelConfig& config);

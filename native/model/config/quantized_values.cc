@@ -7,7 +7,8 @@
 
 namespace zerofleet {
 
-void quantized_values(const Context& context, QuantFormat format, DType dtype, const MatrixShape& shape, std::span<float> values) {
+void quantized_values(const Context& context, QuantFormat format, DType dtype, const MatrixShape& shape,
+                      std::span<float> values) {
   const auto [rows, cols] = shape;
   require(rows >= 1 && cols >= 1 && std::ssize(values) == rows * cols, "invalid_argument",
           "a matrix has as many values as its rows times its columns");

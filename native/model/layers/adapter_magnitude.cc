@@ -42,11 +42,13 @@ std::optional<std::size_t> AdapterMagnitudes::param(std::size_t place) const {
   return empty() ? std::nullopt : std::optional(part_of(place).param);
 }
 
-void AdapterMagnitudes::bind(const ModelContext& model, ParamPointers params, std::size_t place, const AdaptedMatrix& matrix) {
+void AdapterMagnitudes::bind(const ModelContext& model, ParamPointers params, std::size_t place,
+                             const AdaptedMatrix& matrix) {
   const auto part = std::ranges::find(parts_, place, &Part::place);
   if (part == parts_.end()) return;
   part->bias = part->bias_param ? params[*part->bias_param] : nullptr;
-  direction_norms(model.ctx, {matrix, of(norms_, *part), params[part->param], of(factors_, *part), of(inverses_, *part)});
+  direction_norms(model.ctx,
+                  {matrix, of(norms_, *part), params[part->param], of(factors_, *part), of(inverses_, *part)});
 }
 
 Matrix AdapterMagnitudes::products_of(const Matrix& rows, std::size_t place) const {
@@ -77,8 +79,8 @@ Matrix AdapterMagnitudes::scale_gradient(const ModelContext& model, const Matrix
 void AdapterMagnitudes::gradient(const ModelContext& model, std::size_t place, const Matrix& dy, const Matrix& rows,
                                  std::span<float> gradient, const std::int32_t* row_range) const {
   const Part& part = part_of(place);
-  magnitude_gradient(model.ctx, {dy.columns(part.begin, part.out), rows.columns(part.begin, part.out), of(inverses_, part), gradient,
-                                 row_range});
+  magnitude_gradient(model.ctx, {dy.columns(part.begin, part.out), rows.columns(part.begin, part.out),
+                                 of(inverses_, part), gradient, row_range});
 }
 
 }  // namespace zerofleet

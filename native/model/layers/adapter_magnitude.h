@@ -8,16 +8,16 @@
 
 #include "kernels/adapter/magnitude.h"
 #include "kernels/gemm/gemm.h"
-#include "model/config/param_table.h"
 #include "model/common/block.h"
 #include "model/common/values.h"
+#include "model/config/param_table.h"
 
 namespace zerofleet {
 
-/// The magnitudes of a Linear's adapters (AdapterType::kDora), none where they have none. An output is factor · z + bias, where z is
-/// the product with W + scale · B A and the factor is magnitude / norm (kernels/adapter/magnitude.h). The backward reads z, so the
-/// caller's rows of the adapter begin with it: (M, width()), and those of gradients with dz. Columns of matrices without an adapter are
-/// not used in z; in dz they are those of dy.
+/// The magnitudes of a Linear's adapters (AdapterType::kDora), none where they have none. An output is factor · z +
+/// bias, where z is the product with W + scale · B A and the factor is magnitude / norm (kernels/adapter/magnitude.h).
+/// The backward reads z, so the caller's rows of the adapter begin with it: (M, width()), and those of gradients with
+/// dz. Columns of matrices without an adapter are not used in z; in dz they are those of dy.
 class AdapterMagnitudes {
  public:
   AdapterMagnitudes() = default;
@@ -37,18 +37,22 @@ class AdapterMagnitudes {
   /// z of the matrix `place`.
   Matrix products_of(const Matrix& rows, std::size_t place) const;
   /// y (M, out of the matrix) = factor · z + bias.
-  void output(const ModelContext& model, std::size_t place, const Matrix& rows, const Matrix& y, const std::int32_t* row_range) const;
+  void output(const ModelContext& model, std::size_t place, const Matrix& rows, const Matrix& y,
+              const std::int32_t* row_range) const;
 
   /// Computes dz = factor · dy, (M, width()), into `drows`, and returns it.
-  Matrix scale_gradient(const ModelContext& model, const Matrix& dy, const Matrix& drows, const std::int32_t* row_range) const;
+  Matrix scale_gradient(const ModelContext& model, const Matrix& dy, const Matrix& drows,
+                        const std::int32_t* row_range) const;
   /// The gradient of z in `drows`; dy itself without magnitudes.
-  Matrix product_gradient(const Matrix& dy, const Matrix& drows) const { return empty() ? dy : drows.columns(0, width_); }
+  Matrix product_gradient(const Matrix& dy, const Matrix& drows) const {
+    return empty() ? dy : drows.columns(0, width_);
+  }
 
   /// Number of the parameter of the matrix `place`, which has an adapter.
   std::optional<std::size_t> param(std::size_t place) const;
   /// gradient (out of the matrix).
-  void gradient(const ModelContext& model, std::size_t place, const Matrix& dy, const Matrix& rows, std::span<float> gradient,
-                const std::int32_t* row_range) const;
+  void gradient(const ModelContext& model, std::size_t place, const Matrix& dy, const Matrix& rows,
+                std::span<float> gradient, const std::int32_t* row_range) const;
 
  private:
   struct Part {

@@ -67,7 +67,8 @@ void AttentionBlock::request_backward(const ModelContext& model, ParamPointers p
 }
 
 /// Queries, keys and values, normed but not rotated.
-void AttentionBlock::project(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& qkv, Kept& kept) const {
+void AttentionBlock::project(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& qkv,
+                             Kept& kept) const {
   if (!qk_norm_) return qkv_.forward(model, pass, x, qkv, kept.qkv_low);
   const std::int64_t query = model.config.query_size(), key_value = model.config.key_value_size();
   const Matrix raw = kept.qk_norm->raw.first_rows(x.rows);
@@ -113,8 +114,8 @@ void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const
   const Matrix dattended = work.dattended.view(), dqkv = work.dqkv.view();
   output_.backward(model, pass, {kept.attended.view(), args.dy, dattended}, kept.output_low, work.output, sink);
   attention_backward(model.ctx, *model.scratch,
-                     {attention_shape(model.config, pass.shape), kept.qkv.view(), kept.attended.view(), kept.lse.span(), dattended,
-                      dqkv, options(pass, model.config.attention_dropout)});
+                     {attention_shape(model.config, pass.shape), kept.qkv.view(), kept.attended.view(), kept.lse.span(),
+                      dattended, dqkv, options(pass, model.config.attention_dropout)});
   rotate(model, pass, dqkv, true);
   if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, work.qk_norm, sink);
   qkv_.backward(model, pass, {args.x, dqkv, args.dx}, kept.qkv_low, work.qkv, sink);

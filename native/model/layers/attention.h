@@ -23,9 +23,9 @@ class AttentionBlock {
     Kept(const ModelContext& model, const PassShape& shape, const AttentionBlock& block);
     std::size_t num_bytes() const;
 
-    Tensor qkv;              // (M, QKV) after rotation
-    Tensor attended;         // (M, Q)
-    Values<float> lse;       // (B, H, T)
+    Tensor qkv;         // (M, QKV) after rotation
+    Tensor attended;    // (M, Q)
+    Values<float> lse;  // (B, H, T)
     std::optional<QkNorm::Kept> qk_norm;
     Tensor qkv_low, output_low;  // (M, low_size()) of adapters, or empty
   };

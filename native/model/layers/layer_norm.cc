@@ -1,5 +1,4 @@
 #include "kernels/norm/layernorm.h"
-
 #include "model/layers/norm.h"
 
 namespace zerofleet {

@@ -23,8 +23,13 @@ bool are_quantized(const LinearPlaces& places) {
 }  // namespace
 
 Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows)
-    : places_(std::move(places)), layout_(model.layout), in_(in), use_(are_quantized(places_) ? WeightUse::kInPlace : use), rows_(rows),
-      adapter_(model, places_, in, rows == RowCount::kVaries), biases_(places_.size()) {
+    : places_(std::move(places)),
+      layout_(model.layout),
+      in_(in),
+      use_(are_quantized(places_) ? WeightUse::kInPlace : use),
+      rows_(rows),
+      adapter_(model, places_, in, rows == RowCount::kVaries),
+      biases_(places_.size()) {
   require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
   for (const LinearPlace& place : places_) {
@@ -44,9 +49,11 @@ std::size_t Linear::packed_bytes() const {
   return num_bytes;
 }
 
-void Linear::add_parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place, SourceOperand& source) const {
+void Linear::add_parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place,
+                           SourceOperand& source) const {
   if (place.quantized) return source.add(*params.quantized[place.weight], model.dtype);
-  const std::int64_t rows = layout_ == WeightLayout::kInOut ? in_ : place.out, cols = layout_ == WeightLayout::kInOut ? place.out : in_;
+  const std::int64_t rows = layout_ == WeightLayout::kInOut ? in_ : place.out,
+                     cols = layout_ == WeightLayout::kInOut ? place.out : in_;
   source.parts.push_back({params[place.weight], model.dtype, rows, cols, cols});
 }
 
@@ -130,7 +137,8 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
 }
 
 /// After the product of the base: its epilogue is applied again to rows that their adapters change.
-void Linear::adapt_rows(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue) const {
+void Linear::adapt_rows(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
+                        const GemmEpilogue& epilogue) const {
   if (pass.adapted.empty()) return;
   const std::size_t first = places_.front().weight;
   const Matrix sums = epilogue.kind == GemmEpilogue::Kind::kGelu ? epilogue.inner : y;
@@ -161,7 +169,8 @@ void Linear::forward_low(const ModelContext& model, const Pass& pass, const Matr
   if (!added.empty()) gemm(model.ctx, *model.scratch, added);
 }
 
-void Linear::forward_from_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const Tensor& low) const {
+void Linear::forward_from_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
+                              const Tensor& low) const {
   if (adapter_.is_on(model) && !adapter_.magnitudes().empty()) return adapter_.finish(model, low.first_rows(x.rows), y);
   std::vector<GemmProblem> products, added;
   add_forward(x, y, products);
@@ -235,7 +244,8 @@ void Linear::backward(const ModelContext& model, const Pass& pass, const Backwar
     gemm(model.ctx, *model.scratch, problems);
     problems.clear();
   };
-  const Matrix dlow = grads.dlow.view(), dproducts = adapter_.magnitudes().scale_gradient(model, args.dy, dlow, nullptr);
+  const Matrix dlow = grads.dlow.view(),
+               dproducts = adapter_.magnitudes().scale_gradient(model, args.dy, dlow, nullptr);
   add_input_gradient(dproducts, args.dx, problems);
   if (adapter_.empty()) problems.front().epilogue = args.epilogue;
   add_weight_gradients(model, args.x, dproducts, grads, sink, problems);
@@ -245,8 +255,8 @@ void Linear::backward(const ModelContext& model, const Pass& pass, const Backwar
   }
   adapter_.add_low_gradient(dproducts, dlow, problems);
   run();
-  adapter_.add_weight_gradients(model, {adapter_.dropped(model, pass, args.x), low.view(), args.dy, dlow}, grads.adapter,
-                                sink, problems);
+  adapter_.add_weight_gradients(model, {adapter_.dropped(model, pass, args.x), low.view(), args.dy, dlow},
+                                grads.adapter, sink, problems);
   run();
   adapter_.input_gradient(model, pass, dlow, args.dx);
   apply_epilogue(model.ctx, args.epilogue, args.dx);
@@ -259,7 +269,8 @@ void Linear::weight_gradients(const ModelContext& model, const LinearAdapter::Ba
   require(row_range == nullptr || std::ranges::none_of(places_, has_bias), "internal",
           "gradients of biases are over all rows");
   std::vector<GemmProblem> problems;
-  add_weight_gradients(model, args.x, adapter_.magnitudes().product_gradient(args.dy, args.dlow), grads, sink, problems);
+  add_weight_gradients(model, args.x, adapter_.magnitudes().product_gradient(args.dy, args.dlow), grads, sink,
+                       problems);
   adapter_.add_weight_gradients(model, args, grads.adapter, sink, problems, row_range);
   for (GemmProblem& problem : problems) problem.row_range = row_range;
   if (!problems.empty()) gemm(model.ctx, *model.scratch, problems);

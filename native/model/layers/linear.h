@@ -24,18 +24,19 @@ struct LinearGradients {
   /// Makes the operand one of another number of rows. Not with a spare.
   void resize(const ModelContext& model, std::int64_t rows);
 
-  bool any_weight = false;                 // that is trained
-  std::vector<Tensor> weights;             // shapes of the parameters, for gradients without room in the sink
-  std::vector<Matrix> targets;             // of the current pass: room in the sink, or `weights`
-  std::vector<Values<float>> biases;       // (out) of each matrix that has one
-  std::shared_ptr<PackedMatrix> operand;   // (M, in), or (M, out) for weights that are stored as (in, out)
+  bool any_weight = false;                // that is trained
+  std::vector<Tensor> weights;            // shapes of the parameters, for gradients without room in the sink
+  std::vector<Matrix> targets;            // of the current pass: room in the sink, or `weights`
+  std::vector<Values<float>> biases;      // (out) of each matrix that has one
+  std::shared_ptr<PackedMatrix> operand;  // (M, in), or (M, out) for weights that are stored as (in, out)
   bool is_spare = false;                  // belongs to another object
   AdapterGradients adapter;
-  Tensor dlow;                            // (M, low_size()) gradient of the adapter's low-rank rows
+  Tensor dlow;  // (M, low_size()) gradient of the adapter's low-rank rows
 };
 
-/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side, plus what their adapters
-/// add: its own, or those of rows (Pass::adapted). `low`: an adapter's low-rank rows, from forward to backward; empty where there is none.
+/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side, plus what their
+/// adapters add: its own, or those of rows (Pass::adapted). `low`: an adapter's low-rank rows, from forward to
+/// backward; empty where there is none.
 class Linear {
  public:
   /// Number of rows of x: the same in every call, or varying.
@@ -43,13 +44,15 @@ class Linear {
 
   /// Quantized matrices are always used in place: a packed copy would have the elements that they are to save.
   /// Throws Error{"invalid_model_config"} where some of the matrices are quantized and others are not.
-  Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows = RowCount::kFixed);
+  Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use,
+         RowCount rows = RowCount::kFixed);
 
   std::int64_t in() const { return in_; }
   std::int64_t out() const { return out_; }
   const LinearAdapter& adapter() const { return adapter_; }
 
-  /// The packed copies, where there are any: of the forward from the beginning, of the backward from the first request on.
+  /// The packed copies, where there are any: of the forward from the beginning, of the backward from the first request
+  /// on.
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   std::size_t packed_bytes() const;
@@ -59,7 +62,8 @@ class Linear {
                const GemmEpilogue& epilogue = {}) const;
   /// forward() in two steps: first what the backward reads, then y.
   void forward_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Tensor& low) const;
-  void forward_from_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const Tensor& low) const;
+  void forward_from_low(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
+                        const Tensor& low) const;
   /// Computes the outputs separately: (M, out of each matrix).
   void forward(const ModelContext& model, const Pass& pass, const Matrix& x, std::span<const Matrix> ys,
                const Tensor& low) const;
@@ -72,11 +76,11 @@ class Linear {
     Matrix dx;  // (M, in)
     GemmEpilogue epilogue = {};
   };
-  void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Tensor& low, LinearGradients& grads,
-                GradSink& sink) const;
+  void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Tensor& low,
+                LinearGradients& grads, GradSink& sink) const;
 
-  /// Appends the products of forward() and backward(), without those of adapters, so that one gemm() computes several of
-  /// these. row_range: as in GemmProblem, the rows of both matrices that take part.
+  /// Appends the products of forward() and backward(), without those of adapters, so that one gemm() computes several
+  /// of these. row_range: as in GemmProblem, the rows of both matrices that take part.
   void add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
                    const std::int32_t* row_range = nullptr) const;
   void add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,
@@ -90,13 +94,15 @@ class Linear {
  private:
   friend struct LinearGradients;
   void emit_part(const ModelContext& model, std::size_t part, LinearGradients& grads, GradSink& sink) const;
-  void adapt_rows(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue = {}) const;
+  void adapt_rows(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
+                  const GemmEpilogue& epilogue = {}) const;
   GemmProblem output(std::size_t part, const Matrix& x, const Matrix& y) const;
   void add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
                             GradSink& sink, std::vector<GemmProblem>& problems) const;
   void find_room(const ModelContext& model, LinearGradients& grads, GradSink& sink) const;
   void emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, GradSink& sink) const;
-  void add_parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place, SourceOperand& source) const;
+  void add_parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place,
+                     SourceOperand& source) const;
 
   LinearPlaces places_;
   WeightLayout layout_;
@@ -104,10 +110,10 @@ class Linear {
   WeightUse use_;
   RowCount rows_;
   LinearAdapter adapter_;
-  std::vector<const void*> biases_;             // (out) of each matrix, or null
-  std::vector<PackedMatrix> packed_forward_;    // (in, out) of each matrix
-  PackedMatrix packed_backward_;                // (out, in), one after the other in k
-  std::vector<SourceOperand> source_forward_;   // the same as they lie in memory
+  std::vector<const void*> biases_;            // (out) of each matrix, or null
+  std::vector<PackedMatrix> packed_forward_;   // (in, out) of each matrix
+  PackedMatrix packed_backward_;               // (out, in), one after the other in k
+  std::vector<SourceOperand> source_forward_;  // the same as they lie in memory
   SourceOperand source_backward_;
 };
 

@@ -7,7 +7,8 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::uint32_t kFirstSite = std::uint32_t{1} << 31;  // sites of the dropouts of adapters; dropout_site() has the others
+constexpr std::uint32_t kFirstSite = std::uint32_t{1}
+                                     << 31;  // sites of the dropouts of adapters; dropout_site() has the others
 
 /// Room in the sink for a gradient, or its own tensor.
 Matrix target_of(std::size_t param, const Tensor& own, GradSink& sink) {
@@ -17,7 +18,8 @@ Matrix target_of(std::size_t param, const Tensor& own, GradSink& sink) {
 }
 
 GradView view_of(const Matrix& gradient) {
-  return {static_cast<const std::byte*>(gradient.data), gradient.dtype, static_cast<std::size_t>(gradient.rows * gradient.cols)};
+  return {static_cast<const std::byte*>(gradient.data), gradient.dtype,
+          static_cast<std::size_t>(gradient.rows * gradient.cols)};
 }
 
 }  // namespace
@@ -31,7 +33,8 @@ LinearAdapter::LinearAdapter(const ModelContext& model, const LinearPlaces& plac
   std::int64_t begin = 0;
   for (std::size_t place = 0; place < places.size(); ++place) {
     const LinearPlace& matrix = places[place];
-    if (matrix.adapter) parts_.push_back({place, begin, matrix.out, {matrix.adapter->down, {}, {}}, {matrix.adapter->up, {}, {}}});
+    if (matrix.adapter)
+      parts_.push_back({place, begin, matrix.out, {matrix.adapter->down, {}, {}}, {matrix.adapter->up, {}, {}}});
     begin += matrix.out;
   }
   if (!parts_.empty()) site_ = kFirstSite + static_cast<std::uint32_t>(parts_.front().down.param);
@@ -51,7 +54,8 @@ void LinearAdapter::Factor::bind(const ConstMatrix& matrix) {
 
 void LinearAdapter::bind(const ModelContext& model, ParamPointers params, std::span<const SourceOperand> weights) {
   for (Part& part : parts_) {
-    const ConstMatrix down{params[part.down.param], dtype_, rank_, in_, in_}, up{params[part.up.param], dtype_, part.out, rank_, rank_};
+    const ConstMatrix down{params[part.down.param], dtype_, rank_, in_, in_},
+        up{params[part.up.param], dtype_, part.out, rank_, rank_};
     part.down.bind(down);
     part.up.bind(up);
     if (magnitudes_.empty()) continue;
@@ -81,7 +85,8 @@ void LinearAdapter::add_outputs(const Matrix& low, const Matrix& y, std::vector<
                                 const std::int32_t* row_range) const {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     const Part& mine = parts_[part];
-    const Matrix sums = magnitudes_.empty() ? y.columns(mine.begin, mine.out) : magnitudes_.products_of(low, mine.place);
+    const Matrix sums =
+        magnitudes_.empty() ? y.columns(mine.begin, mine.out) : magnitudes_.products_of(low, mine.place);
     problems.push_back(product(low_of(low, part), mine.up.along_n, sums, row_range));
     problems.back().accumulate = true;
   }
@@ -97,9 +102,11 @@ void LinearAdapter::add_outputs(const Matrix& low, std::span<const Matrix> ys, s
   }
 }
 
-void LinearAdapter::finish(const ModelContext& model, const Matrix& low, const Matrix& y, const std::int32_t* row_range) const {
+void LinearAdapter::finish(const ModelContext& model, const Matrix& low, const Matrix& y,
+                           const std::int32_t* row_range) const {
   if (magnitudes_.empty()) return;
-  for (const Part& part : parts_) magnitudes_.output(model, part.place, low, y.columns(part.begin, part.out), row_range);
+  for (const Part& part : parts_)
+    magnitudes_.output(model, part.place, low, y.columns(part.begin, part.out), row_range);
 }
 
 void LinearAdapter::finish(const ModelContext& model, const Matrix& low, std::span<const Matrix> ys) const {
@@ -122,7 +129,8 @@ void LinearAdapter::add_input_gradient(std::size_t part, const Matrix& dlow, con
   problems.back().accumulate = true;
 }
 
-void LinearAdapter::input_gradient(const ModelContext& model, const Pass& pass, const Matrix& dlow, const Matrix& dx) const {
+void LinearAdapter::input_gradient(const ModelContext& model, const Pass& pass, const Matrix& dlow,
+                                   const Matrix& dx) const {
   if (empty()) return;
   const bool drops = pass.dropout && dropout_ > 0;
   const Matrix target = drops ? model.dropped->first_rows(dx.rows).columns(0, in_) : dx;
@@ -135,9 +143,11 @@ void LinearAdapter::input_gradient(const ModelContext& model, const Pass& pass, 
   if (drops) add_dropout(model.ctx, pass.dropout_key(site_), dropout_, target, dx);
 }
 
-// dA = dlowᵀ x and dB = dyᵀ low, or dzᵀ low: room in the sink is asked for in the order in which the gradients will be taken.
+// dA = dlowᵀ x and dB = dyᵀ low, or dzᵀ low: room in the sink is asked for in the order in which the gradients will be
+// taken.
 void LinearAdapter::add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads,
-                                         GradSink& sink, std::vector<GemmProblem>& problems, const std::int32_t* row_range) const {
+                                         GradSink& sink, std::vector<GemmProblem>& problems,
+                                         const std::int32_t* row_range) const {
   const Matrix dproducts = magnitudes_.product_gradient(args.dy, args.dlow);
   std::vector<PackRequest> requests;
   std::vector<GemmProblem> products;
@@ -201,7 +211,8 @@ void AdapterGradients::resize(const ModelContext& model, std::int64_t rows) {
   for (Factors& mine : factors) mine.low = PackedMatrix(model.ctx, model.dtype, rows, mine.low.n());
 }
 
-// packed(M, in) and for each adapter g · rank · (in + out), for gradients of g bytes, packed(M, rank) and with a magnitude 4 · out
+// packed(M, in) and for each adapter g · rank · (in + out), for gradients of g bytes, packed(M, rank) and with a
+// magnitude 4 · out
 std::size_t AdapterGradients::num_bytes() const {
   std::size_t num_bytes = x.num_bytes();
   for (const Factors& mine : factors) num_bytes += bytes_of(mine.down, mine.up, mine.magnitude, mine.low);

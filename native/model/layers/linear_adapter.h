@@ -7,8 +7,8 @@
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_matrix.h"
-#include "model/layers/adapter_magnitude.h"
 #include "model/common/block.h"
+#include "model/layers/adapter_magnitude.h"
 
 namespace zerofleet {
 
@@ -32,13 +32,14 @@ struct AdapterGradients {
   PackedMatrix x;                // (M, in), after dropout
 };
 
-/// The adapters of a Linear's matrices (AdapterConfig). Their rows pass through `low` = scale · dropout(x) Aᵀ, (M, rank) for
-/// each matrix that has one, side by side: the caller keeps it for the backward. Empty where no matrix has one.
+/// The adapters of a Linear's matrices (AdapterConfig). Their rows pass through `low` = scale · dropout(x) Aᵀ, (M,
+/// rank) for each matrix that has one, side by side: the caller keeps it for the backward. Empty where no matrix has
+/// one.
 ///
 /// scale is in `low` and in its gradient, so neither the outputs nor the gradients of the factors need it.
 ///
-/// With magnitudes these rows begin with z and dz (AdapterMagnitudes), of which the outputs are made by finish(), and which take the place of
-/// dy in all products of the backward.
+/// With magnitudes these rows begin with z and dz (AdapterMagnitudes), of which the outputs are made by finish(), and
+/// which take the place of dy in all products of the backward.
 class LinearAdapter {
  public:
   LinearAdapter(const ModelContext& model, const LinearPlaces& places, std::int64_t in, bool varies);
@@ -68,7 +69,8 @@ class LinearAdapter {
   void add_outputs(const Matrix& low, std::span<const Matrix> ys, std::vector<GemmProblem>& problems,
                    const std::int32_t* row_range = nullptr) const;
   /// y from z, after all products of the forward; nothing without magnitudes.
-  void finish(const ModelContext& model, const Matrix& low, const Matrix& y, const std::int32_t* row_range = nullptr) const;
+  void finish(const ModelContext& model, const Matrix& low, const Matrix& y,
+              const std::int32_t* row_range = nullptr) const;
   void finish(const ModelContext& model, const Matrix& low, std::span<const Matrix> ys) const;
   /// dlow (M, low_size()) from the gradient of the products, (M, out).
   void add_low_gradient(const Matrix& dy, const Matrix& dlow, std::vector<GemmProblem>& problems,
@@ -111,7 +113,8 @@ class LinearAdapter {
   Matrix low_of(const Matrix& low, std::size_t part) const {
     return low.columns(magnitudes_.width() + static_cast<std::int64_t>(part) * rank_, rank_);
   }
-  GemmProblem product(const Matrix& a, const SourceOperand& source, const Matrix& c, const std::int32_t* row_range) const;
+  GemmProblem product(const Matrix& a, const SourceOperand& source, const Matrix& c,
+                      const std::int32_t* row_range) const;
 
   DType dtype_;
   std::int64_t in_ = 0, rank_ = 0;

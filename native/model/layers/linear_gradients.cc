@@ -12,7 +12,8 @@ LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear
     const std::int64_t height = in_first ? linear.in() : place.out, width = in_first ? place.out : linear.in();
     const bool has_weight = !model.frozen.has_all_like(place.weight);
     const bool has_bias = place.bias && !model.frozen.has_all_like(*place.bias);
-    weights.push_back(has_weight ? Tensor(model.ctx, model.weight_gradients, height, width, Tensor::Rows::kContiguous) : Tensor());
+    weights.push_back(has_weight ? Tensor(model.ctx, model.weight_gradients, height, width, Tensor::Rows::kContiguous)
+                                 : Tensor());
     biases.emplace_back(model.ctx, has_bias ? place.out : 0);
     any_weight = any_weight || has_weight;
   }
@@ -33,9 +34,9 @@ void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
   if (any_weight && operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
 }
 
-// g · in · out for gradients of g bytes, 4 · out where there is a bias, each unless it is frozen in all layers; and unless
-// all weights are or a spare operand serves packed(M, in) or, for weights that are stored as (in, out), packed(M, out). With
-// an adapter M · row(low_size()) and its gradients.
+// g · in · out for gradients of g bytes, 4 · out where there is a bias, each unless it is frozen in all layers; and
+// unless all weights are or a spare operand serves packed(M, in) or, for weights that are stored as (in, out),
+// packed(M, out). With an adapter M · row(low_size()) and its gradients.
 std::size_t LinearGradients::num_bytes() const {
   std::size_t num_bytes = (is_spare ? 0 : operand->num_bytes()) + bytes_of(adapter, dlow);
   for (const Tensor& weight : weights) num_bytes += weight.num_bytes();

@@ -24,7 +24,8 @@ class Norm {
     std::size_t num_bytes() const { return bytes_of(rstd, mean); }
   };
 
-  /// The gradients of one norm's parameters; shared by all norms of a model. Empty until the backward of a norm that is trained.
+  /// The gradients of one norm's parameters; shared by all norms of a model. Empty until the backward of a norm that is
+  /// trained.
   struct Work {
     Values<float> dweight;  // (D)
     Values<float> dbias;    // (D), of LayerNorm

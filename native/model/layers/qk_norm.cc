@@ -47,8 +47,8 @@ void QkNorm::forward(const ModelContext& model, Kept& kept, const Matrix& qkv) c
 void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix& dqkv, Work& work,
                       GradSink& sink) const {
   const ModelConfig& c = model.config;
-  const auto run = [&](std::int64_t begin, std::int64_t count, const void* weight, const Values<float>& rstd, std::size_t param,
-                       Values<float>& dweight) {
+  const auto run = [&](std::int64_t begin, std::int64_t count, const void* weight, const Values<float>& rstd,
+                       std::size_t param, Values<float>& dweight) {
     HeadNormBackward args;
     args.dy = dqkv.columns(begin, count);
     args.x = kept.raw.view().columns(begin, count);

@@ -16,8 +16,8 @@ class QkNorm {
     Kept(const ModelContext& model, std::int64_t rows);
     std::size_t num_bytes() const;
 
-    Tensor raw;                              // (M, Q + KV) queries and keys before the norm
-    Values<float> query_rstd, key_rstd;       // (H, M)
+    Tensor raw;                          // (M, Q + KV) queries and keys before the norm
+    Values<float> query_rstd, key_rstd;  // (H, M)
   };
 
   /// Each is empty until the backward of a norm that is trained.
@@ -31,8 +31,7 @@ class QkNorm {
   /// From kept.raw to the first columns of qkv (M, QKV).
   void forward(const ModelContext& model, Kept& kept, const Matrix& qkv) const;
   /// In place over the first columns of dqkv (M, QKV).
-  void backward(const ModelContext& model, const Kept& kept, const Matrix& dqkv, Work& work,
-                GradSink& sink) const;
+  void backward(const ModelContext& model, const Kept& kept, const Matrix& dqkv, Work& work, GradSink& sink) const;
 
  private:
   QkNormPlace place_;

@@ -1,5 +1,4 @@
 #include "kernels/norm/rmsnorm.h"
-
 #include "model/layers/norm.h"
 
 namespace zerofleet {
@@ -10,7 +9,9 @@ class RmsNorm final : public Norm {
   explicit RmsNorm(const NormPlace& place) : place_(place) {}
 
   // 4·M
-  Kept make_kept(const ModelContext& model, std::int64_t rows) const override { return {Values<float>(model.ctx, rows), {}}; }
+  Kept make_kept(const ModelContext& model, std::int64_t rows) const override {
+    return {Values<float>(model.ctx, rows), {}};
+  }
   void bind(ParamPointers params) override { weight_ = params[place_.weight]; }
 
   void forward(const ModelContext& model, const Residual& residual, const Matrix& y, Kept& kept) const override {

@@ -13,15 +13,16 @@
 
 namespace zerofleet {
 
-/// An adapter of some rows of a pass, beside others over one base. It has AdapterType::kLora, saves no modules, and has no expert's matrix
-/// among its targets: what it adds to a row is then a product of that row alone.
+/// An adapter of some rows of a pass, beside others over one base. It has AdapterType::kLora, saves no modules, and has
+/// no expert's matrix among its targets: what it adds to a row is then a product of that row alone.
 class ServedAdapter {
  public:
-  /// Its parameters, in the order of their values. Throws Error{"adapter_not_servable"} for one that cannot be beside others,
-  /// Error{"invalid_model_config"}.
+  /// Its parameters, in the order of their values. Throws Error{"adapter_not_servable"} for one that cannot be beside
+  /// others, Error{"invalid_model_config"}.
   static std::vector<ParamSpec> params(const ModelConfig& base, const AdapterConfig& adapter);
 
-  /// base: of a model without an adapter; rows: the most of a pass; values: of each of params(), converted to the compute dtype.
+  /// base: of a model without an adapter; rows: the most of a pass; values: of each of params(), converted to the
+  /// compute dtype.
   ServedAdapter(const ModelContext& base, const AdapterConfig& adapter, std::int64_t rows,
                 std::span<const std::vector<std::byte>> values);
 
@@ -41,14 +42,15 @@ class ServedAdapter {
 struct AdaptedRows {
   const ServedAdapter* adapter = nullptr;
   std::int64_t begin = 0, end = 0;
-  const std::int32_t* range = nullptr;  // begin and end in a CUDA device's memory, where products have all rows; null on a CPU
+  const std::int32_t* range =
+      nullptr;  // begin and end in a CUDA device's memory, where products have all rows; null on a CPU
 
   /// These rows of a matrix with those of the pass.
   Matrix of(const Matrix& matrix) const { return matrix.row_slice(begin, end - begin); }
 };
 
-/// Adds what their adapters add to rows of a Linear's outputs `ys`, (M, out) of each of its matrices, from its input x (M, in).
-/// `weight`: the parameter of its first matrix.
+/// Adds what their adapters add to rows of a Linear's outputs `ys`, (M, out) of each of its matrices, from its input x
+/// (M, in). `weight`: the parameter of its first matrix.
 void add_adapted_rows(const ModelContext& model, std::span<const AdaptedRows> rows, std::size_t weight, const Matrix& x,
                       std::span<const Matrix> ys);
 

@@ -33,8 +33,8 @@ Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, co
   return {tokens_part, added, input};
 }
 
-void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
-                              const Matrix& dstream, Work& work, GradSink& sink) const {
+void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, const Indices& tokens, const Matrix& dstream,
+                              Work& work, GradSink& sink) const {
   const bool trains_positions = positions_ && model.trains(*positions_);
   if (!trains_positions && !model.trains(tokens_)) return;
   dropout_.forward(model, pass, dstream);

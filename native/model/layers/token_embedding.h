@@ -4,9 +4,9 @@
 #include <optional>
 #include <span>
 
+#include "model/common/transit.h"
 #include "model/layers/dropout.h"
 #include "model/layers/norm.h"
-#include "model/common/transit.h"
 
 namespace zerofleet {
 
@@ -17,10 +17,10 @@ class TokenEmbedding {
 
   void bind(ParamPointers params) { params_ = params; }
 
-  /// `input` (M, D) is where the first layer's input belongs; the stream is there already, or is made there with the first
-  /// layer's norm from `tokens_part` and `added` (M, D).
-  Residual forward(const ModelContext& model, const Pass& pass, const Indices& tokens,
-                   const Matrix& input, const Matrix& tokens_part, const Matrix& added) const;
+  /// `input` (M, D) is where the first layer's input belongs; the stream is there already, or is made there with the
+  /// first layer's norm from `tokens_part` and `added` (M, D).
+  Residual forward(const ModelContext& model, const Pass& pass, const Indices& tokens, const Matrix& input,
+                   const Matrix& tokens_part, const Matrix& added) const;
 
   /// Work space of the backward; the gradient of the tokens' table is shared with the output projection.
   struct Work {
@@ -35,8 +35,8 @@ class TokenEmbedding {
 
   /// dstream: (M, D) gradient of the first layer's input, overwritten. With tied embeddings the gradient of the tokens'
   /// table is added to the contents of work.dtokens.
-  void backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
-                const Matrix& dstream, Work& work, GradSink& sink) const;
+  void backward(const ModelContext& model, const Pass& pass, const Indices& tokens, const Matrix& dstream, Work& work,
+                GradSink& sink) const;
 
  private:
   ConstMatrix matrix(const ModelContext& model, std::size_t param, std::int64_t rows) const;

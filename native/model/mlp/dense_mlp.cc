@@ -10,15 +10,19 @@ namespace {
 /// GELU between the two products of an MLP; none: a gate, silu(x₁) · x₂ (swiglu).
 std::optional<GeluKind> gelu_of(MlpType type) {
   switch (type) {
-    case MlpType::kSwiglu: return std::nullopt;
-    case MlpType::kGelu: return GeluKind::kExact;
-    case MlpType::kGeluTanh: return GeluKind::kTanh;
+    case MlpType::kSwiglu:
+      return std::nullopt;
+    case MlpType::kGelu:
+      return GeluKind::kExact;
+    case MlpType::kGeluTanh:
+      return GeluKind::kTanh;
   }
   throw Error("internal", "no such MLP");
 }
 
 struct DenseKept final : Mlp::Kept {
-  DenseKept(const ModelContext& model, std::int64_t rows, std::int64_t width, const Linear& to_inner, const Linear& to_hidden)
+  DenseKept(const ModelContext& model, std::int64_t rows, std::int64_t width, const Linear& to_inner,
+            const Linear& to_hidden)
       : inner(model.tensor(rows, width * model.config.intermediate_size)),
         act(model.tensor(rows, model.config.intermediate_size)),
         inner_low(to_inner.adapter().make_low(model, rows)),
@@ -26,8 +30,8 @@ struct DenseKept final : Mlp::Kept {
   // M · (row(width·I) + row(I)), with adapters M · row(low_size()) of each Linear
   std::size_t num_bytes() const override { return bytes_of(inner, act, inner_low, outer_low); }
 
-  Tensor inner;  // (M, width·I)
-  Tensor act;    // (M, I)
+  Tensor inner;                 // (M, width·I)
+  Tensor act;                   // (M, I)
   Tensor inner_low, outer_low;  // (M, low_size()) of adapters, or empty
 };
 

@@ -18,10 +18,10 @@ class ExpertExchange {
   /// The set of this rank.
   virtual int set() const = 0;
 
-  /// Sends send[send_bytes[s]] to the rank of set s and receives recv[recv_bytes[s]] from it, for all s. Ranges have one
-  /// entry per set, ascending and without gaps. Memory of a device is read after all that the model has queued there so
-  /// far, and what came is there when the call returns. To be called on all P ranks, in the same order; throws what the
-  /// transport throws.
+  /// Sends send[send_bytes[s]] to the rank of set s and receives recv[recv_bytes[s]] from it, for all s. Ranges have
+  /// one entry per set, ascending and without gaps. Memory of a device is read after all that the model has queued
+  /// there so far, and what came is there when the call returns. To be called on all P ranks, in the same order; throws
+  /// what the transport throws.
   virtual void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
                           std::span<const Range> recv_bytes) = 0;
 };

@@ -52,7 +52,8 @@ void HeldExperts::LowRows::resize(const ModelContext& model, std::int64_t rows) 
   if (outer_size > 0) grown(model.ctx, outer, model.dtype, rows, outer_size);
 }
 
-HeldExperts::Kept::Kept(const ModelContext& model, std::int64_t rows, const HeldExperts& experts) : low(experts.low_rows()) {
+HeldExperts::Kept::Kept(const ModelContext& model, std::int64_t rows, const HeldExperts& experts)
+    : low(experts.low_rows()) {
   resize(model, rows);
 }
 
@@ -80,8 +81,8 @@ void HeldExperts::Work::resize(const ModelContext& model, std::int64_t rows) {
   dlow.resize(model, rows);
 }
 
-// R · (row(2·I) + row(I)), with adapters R · row(low_size()) of each Linear, and the gradients of one expert, whose operands have as many rows as the expert that was last
-// computed.
+// R · (row(2·I) + row(I)), with adapters R · row(low_size()) of each Linear, and the gradients of one expert, whose
+// operands have as many rows as the expert that was last computed.
 std::size_t HeldExperts::Work::num_bytes() const { return bytes_of(dinner, dact, dlow, inner, outer); }
 
 void HeldExperts::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
@@ -91,7 +92,8 @@ void HeldExperts::request_forward(const ModelContext& model, ParamPointers param
   }
 }
 
-void HeldExperts::request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
+void HeldExperts::request_backward(const ModelContext& model, ParamPointers params,
+                                   std::vector<PackRequest>& requests) {
   for (Expert& expert : experts_) {
     expert.inner.request_backward(model, params, requests);
     expert.outer.request_backward(model, params, requests);
@@ -132,12 +134,16 @@ void HeldExperts::forward_of(const ModelContext& model, const ExpertRows& rows, 
   });
   if (!model.adapters_on) return;
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
-    (expert.*linear).adapter().add_outputs(rows_of(low.view(), part.rows), rows_of(y, part.rows), problems, part.row_range);
+    (expert.*linear)
+        .adapter()
+        .add_outputs(rows_of(low.view(), part.rows), rows_of(y, part.rows), problems, part.row_range);
   });
   for (std::size_t e = 0; e < experts_.size(); ++e) {
     const Part part(rows, e);
     if (!part.rows.empty())
-      (experts_[e].*linear).adapter().finish(model, rows_of(low.view(), part.rows), rows_of(y, part.rows), part.row_range);
+      (experts_[e].*linear)
+          .adapter()
+          .finish(model, rows_of(low.view(), part.rows), rows_of(y, part.rows), part.row_range);
   }
 }
 
@@ -151,8 +157,8 @@ void HeldExperts::low_gradient_of(const ModelContext& model, const ExpertRows& r
   });
 }
 
-void HeldExperts::input_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy,
-                                    const Matrix& dx, const Tensor& dlow) const {
+void HeldExperts::input_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear,
+                                    const Matrix& dy, const Matrix& dx, const Tensor& dlow) const {
   on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
     const AdapterMagnitudes& magnitudes = (expert.*linear).adapter().magnitudes();
     const Matrix mine = magnitudes.product_gradient(rows_of(dy, part.rows), rows_of(dlow.view(), part.rows));
@@ -160,13 +166,16 @@ void HeldExperts::input_gradient_of(const ModelContext& model, const ExpertRows&
   });
   for (std::size_t number = 0; number < (experts_.front().*linear).adapter().num_parts(); ++number) {
     on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
-      (expert.*linear).adapter().add_input_gradient(number, rows_of(dlow.view(), part.rows), rows_of(dx, part.rows), problems,
-                                                    part.row_range);
+      (expert.*linear)
+          .adapter()
+          .add_input_gradient(number, rows_of(dlow.view(), part.rows), rows_of(dx, part.rows), problems,
+                              part.row_range);
     });
   }
 }
 
-void HeldExperts::forward(const ModelContext& model, const ExpertRows& rows, const Kept& kept, const Matrix& out) const {
+void HeldExperts::forward(const ModelContext& model, const ExpertRows& rows, const Kept& kept,
+                          const Matrix& out) const {
   if (rows.count == 0) return;
   forward_of(model, rows, &Expert::inner, kept.gathered.view(), kept.inner.view(), kept.low.inner);
   swiglu(model.ctx, kept.inner.first_rows(rows.count), kept.act.first_rows(rows.count));
@@ -198,8 +207,10 @@ void HeldExperts::weight_gradients(const ModelContext& model, const Expert& expe
   if (!part.rows.empty()) {
     work.outer.resize(model, part.rows.size());
     work.inner.resize(model, part.rows.size());
-    const LinearAdapter::Backward outer{mine(kept.act), mine(kept.low.outer), rows_of(drows, part.rows), mine(work.dlow.outer)};
-    const LinearAdapter::Backward inner{mine(kept.gathered), mine(kept.low.inner), mine(work.dinner), mine(work.dlow.inner)};
+    const LinearAdapter::Backward outer{mine(kept.act), mine(kept.low.outer), rows_of(drows, part.rows),
+                                        mine(work.dlow.outer)};
+    const LinearAdapter::Backward inner{mine(kept.gathered), mine(kept.low.inner), mine(work.dinner),
+                                        mine(work.dlow.inner)};
     expert.outer.weight_gradients(model, outer, work.outer, held, part.row_range);
     expert.inner.weight_gradients(model, inner, work.inner, held, part.row_range);
   } else {

@@ -22,7 +22,8 @@ class HeldExperts {
  public:
   HeldExperts(const ModelContext& model, std::span<const DensePlace> places);
 
-  /// Low-rank rows of the experts' adapters, or their gradients: (R, low_size()) of each Linear, empty without adapters.
+  /// Low-rank rows of the experts' adapters, or their gradients: (R, low_size()) of each Linear, empty without
+  /// adapters.
   struct LowRows {
     void resize(const ModelContext& model, std::int64_t rows);
     std::size_t num_bytes() const { return bytes_of(inner, outer); }
@@ -88,8 +89,8 @@ class HeldExperts {
   using LinearOf = Linear Expert::*;
   void forward_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& x, const Matrix& y,
                   const Tensor& low) const;
-  void input_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy, const Matrix& dx,
-                         const Tensor& dlow) const;
+  void input_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy,
+                         const Matrix& dx, const Tensor& dlow) const;
   void low_gradient_of(const ModelContext& model, const ExpertRows& rows, LinearOf linear, const Matrix& dy,
                        const Tensor& dlow) const;
   LowRows low_rows() const;

@@ -8,10 +8,10 @@
 #include "model/mlp/router_tally.h"
 #include "model/mlp/row_exchange.h"
 
-// Each token has k rows, one per expert that its router chose, sorted by expert (see ExpertGroups): an expert is a SwiGLU
-// MLP over its rows. The token's output is the weighted sum of its rows' outputs. Router and sums are the business of the
-// rank that computes the leaf. Its rows go through the experts here, or with RowExchange to the ranks that hold them, who
-// put the rows of several leaves together, and back.
+// Each token has k rows, one per expert that its router chose, sorted by expert (see ExpertGroups): an expert is a
+// SwiGLU MLP over its rows. The token's output is the weighted sum of its rows' outputs. Router and sums are the
+// business of the rank that computes the leaf. Its rows go through the experts here, or with RowExchange to the ranks
+// that hold them, who put the rows of several leaves together, and back.
 namespace zerofleet {
 namespace {
 
@@ -19,19 +19,20 @@ struct MoeKept final : Mlp::Kept {
   MoeKept(const ModelContext& model, std::int64_t tokens, const Linear& router, const HeldExperts& experts);
   std::size_t num_bytes() const override;
 
-  Tensor logits;                      // (M, E)
-  Tensor router_low;                  // (M, low_size()) of the router's adapter, or empty
-  Values<float> probs, weights;       // (M, E), (M, k)
-  Values<std::int32_t> experts;       // (M, k)
+  Tensor logits;                 // (M, E)
+  Tensor router_low;             // (M, low_size()) of the router's adapter, or empty
+  Values<float> probs, weights;  // (M, E), (M, k)
+  Values<std::int32_t> experts;  // (M, k)
   ExpertGroups groups;
-  Values<std::int32_t> of_groups;     // their memory on a CUDA device
-  RowPlan plan;            // with RowExchange
-  HeldExperts::Kept held;  // for R = M·k rows, with RowExchange as many as come
-  Tensor out;              // (M·k, D)
+  Values<std::int32_t> of_groups;  // their memory on a CUDA device
+  RowPlan plan;                    // with RowExchange
+  HeldExperts::Kept held;          // for R = M·k rows, with RowExchange as many as come
+  Tensor out;                      // (M·k, D)
 };
 
 MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens, const Linear& router, const HeldExperts& experts_here)
-    : router_low(router.adapter().make_low(model, tokens)), held(model, tokens * model.config.experts_per_token, experts_here) {
+    : router_low(router.adapter().make_low(model, tokens)),
+      held(model, tokens * model.config.experts_per_token, experts_here) {
   const ModelConfig& c = model.config;
   const std::int64_t rows = tokens * c.experts_per_token;
   logits = model.tensor(tokens, c.num_experts);
@@ -42,8 +43,9 @@ MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens, const Linear& r
   out = model.tensor(rows, c.hidden_size);
 }
 
-// M·k·row(D) + M·row(E) + 4·M·(E + 2·k), with an adapter M·row(low_size()), what the experts keep, and from the first forward on 8·(2·M·k + E + 1) and the
-// row plan; on a CUDA device 4·(2·M·k + E + 1) from the beginning, instead of the former
+// M·k·row(D) + M·row(E) + 4·M·(E + 2·k), with an adapter M·row(low_size()), what the experts keep, and from the first
+// forward on 8·(2·M·k + E + 1) and the row plan; on a CUDA device 4·(2·M·k + E + 1) from the beginning, instead of the
+// former
 std::size_t MoeKept::num_bytes() const {
   return bytes_of(logits, router_low, held, out, plan, probs, weights, experts, of_groups) +
          (groups.first.size() + groups.tokens.size() + groups.rows.size()) * sizeof(std::int64_t);
@@ -54,9 +56,9 @@ struct MoeWork final : Mlp::Work {
           const std::shared_ptr<PackedMatrix>& spare);
   std::size_t num_bytes() const override { return bytes_of(drows, dlogits, router, held, dweights, of_groups); }
 
-  Tensor drows;                 // (M·(k + 1), D) gradients of rows; behind them those that come through the router
-  Tensor dlogits;               // (M, E)
-  Values<float> dweights;       // (M, k)
+  Tensor drows;                    // (M·(k + 1), D) gradients of rows; behind them those that come through the router
+  Tensor dlogits;                  // (M, E)
+  Values<float> dweights;          // (M, k)
   Values<std::int32_t> of_groups;  // (M·(k + 1)), with a row for the router, on a CUDA device
   LinearGradients router;
   HeldExperts::Work held;
@@ -89,7 +91,8 @@ void with_room_for(const RowPlan& plan, const Body& body) {
     body();
   } catch (const Error& error) {
     if (error.code() != "out_of_memory") throw;
-    throw Error("out_of_memory", "routers sent " + std::to_string(plan.num_rows()) + " rows to the experts of this rank, where " +
+    throw Error("out_of_memory", "routers sent " + std::to_string(plan.num_rows()) +
+                                     " rows to the experts of this rank, where " +
                                      std::to_string(plan.sent.back().end) + " are an even share: " + error.what());
   }
 }
@@ -104,7 +107,8 @@ std::span<const DensePlace> held_here(const ModelContext& model, std::span<const
 class MoeMlp final : public Mlp {
  public:
   MoeMlp(const ModelContext& model, const MlpPlace& place)
-      : router_(model, place.router, model.config.hidden_size, model.weights), experts_(model, held_here(model, place.experts)) {}
+      : router_(model, place.router, model.config.hidden_size, model.weights),
+        experts_(model, held_here(model, place.experts)) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
     return std::make_unique<MoeKept>(model, shape.rows(), router_, experts_);
@@ -207,8 +211,8 @@ void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const 
                              MoeWork& work, GradSink& sink) const {
   const std::int64_t rows = kept.groups.num_tokens * kept.groups.experts_per_token;
   const Matrix dlogits = work.dlogits.view();
-  route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs.span(), kept.experts.span(), work.dweights.span(), pass.dprobs,
-                             dlogits, pass.lengths});
+  route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs.span(), kept.experts.span(),
+                             work.dweights.span(), pass.dprobs, dlogits, pass.lengths});
   const Matrix& drows = work.drows.view();
   const Matrix behind{drows.at(rows, 0), drows.dtype, args.x.rows, drows.cols, drows.stride};
   router_.backward(model, pass, {args.x, dlogits, behind}, kept.router_low, work.router, sink);
@@ -219,7 +223,8 @@ void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backwar
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
   MoeWork& to = static_cast<MoeWork&>(work);
   const Matrix drows = to.drows.first_rows(args.x.rows * mine.groups.experts_per_token);
-  combine_rows_backward(model.ctx, {&mine.groups, mine.weights.span(), mine.out.view(), args.dy, drows, to.dweights.span()});
+  combine_rows_backward(model.ctx,
+                        {&mine.groups, mine.weights.span(), mine.out.view(), args.dy, drows, to.dweights.span()});
   experts_backward(model, mine, drows, to, sink);
   router_backward(model, pass, args, mine, to, sink);
   const ExpertGroups all = with_token_rows(model.ctx, mine.groups, to.of_groups.span());

@@ -34,7 +34,8 @@ void RouterTally::clear(const Context& ctx) {
 void RouterTally::add(const Context& ctx, const RouterChoices& chosen) {
   add_router_load(ctx, chosen, sums());
   const std::int64_t tokens = std::ssize(chosen.probs) / num_experts_;
-  num_tokens_ += chosen.lengths.empty() ? tokens : std::accumulate(chosen.lengths.begin(), chosen.lengths.end(), std::int64_t{0});
+  num_tokens_ +=
+      chosen.lengths.empty() ? tokens : std::accumulate(chosen.lengths.begin(), chosen.lengths.end(), std::int64_t{0});
 }
 
 std::span<const float> RouterTally::gradient(const Context& ctx, double scale) {

@@ -10,7 +10,9 @@
 namespace zerofleet {
 namespace {
 
-std::int64_t row_bytes(const Matrix& matrix) { return matrix.stride * static_cast<std::int64_t>(size_of(matrix.dtype)); }
+std::int64_t row_bytes(const Matrix& matrix) {
+  return matrix.stride * static_cast<std::int64_t>(size_of(matrix.dtype));
+}
 
 /// Whole rows as bytes, with the gaps between them.
 std::vector<Range> bytes_of_rows(const Matrix& matrix, std::span<const Range> rows) {
@@ -182,7 +184,8 @@ Matrix RowExchange::room(DType dtype, std::int64_t rows, std::int64_t cols) {
 
 void RowExchange::swap(const Matrix& send, std::span<const Range> send_rows, const Matrix& recv,
                        std::span<const Range> recv_rows) {
-  require(send.stride == recv.stride && send.dtype == recv.dtype, "internal", "rows that are exchanged are laid out alike");
+  require(send.stride == recv.stride && send.dtype == recv.dtype, "internal",
+          "rows that are exchanged are laid out alike");
   ranks_.all_to_all(all_bytes(send), bytes_of_rows(send, send_rows), all_bytes(recv), bytes_of_rows(recv, recv_rows));
 }
 

@@ -18,9 +18,10 @@ namespace zerofleet {
 /// ExpertGroups; an expert's rows are those of all P leaves, leaf by leaf in their order, so that its products don't
 /// depend on which ranks compute the leaves.
 struct RowPlan {
-  std::vector<Range> sent;           // (P) rows of this rank's leaf for each set
-  std::vector<Range> received;       // (P) rows of each leaf for this rank's set, as they arrive
-  std::vector<std::int64_t> first;   // (E/P + 1) the rows of own expert e, all leaves together, are [first[e], first[e + 1])
+  std::vector<Range> sent;      // (P) rows of this rank's leaf for each set
+  std::vector<Range> received;  // (P) rows of each leaf for this rank's set, as they arrive
+  std::vector<std::int64_t>
+      first;  // (E/P + 1) the rows of own expert e, all leaves together, are [first[e], first[e + 1])
   std::vector<std::int64_t> counts;  // (P, E/P) of these, by leaf
   // The same in memory of a CUDA device, as RowOrder has it:
   Values<std::int32_t> device_first;  // (E/P + 1)
@@ -35,8 +36,8 @@ struct RowPlan {
 /// forward.
 class RowExchange {
  public:
-  /// `ranks` must outlive the object. Throws Error{"invalid_argument"} where the sets don't divide the experts, or there
-  /// is one only, which needs no exchange.
+  /// `ranks` must outlive the object. Throws Error{"invalid_argument"} where the sets don't divide the experts, or
+  /// there is one only, which needs no exchange.
   RowExchange(const Context& ctx, ExpertExchange& ranks, std::int64_t num_experts);
 
   /// The experts that this rank holds.

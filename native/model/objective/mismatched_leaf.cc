@@ -21,13 +21,16 @@ struct Sequence {
   }
   bool empty() const { return first == targets.size(); }
   /// Its completion without the last token, and what counts of it with the last token.
-  std::span<const std::int32_t> completion() const { return tokens.subspan(first, end - first).subspan(empty() ? 0 : 1); }
+  std::span<const std::int32_t> completion() const {
+    return tokens.subspan(first, end - first).subspan(empty() ? 0 : 1);
+  }
   std::span<const std::int32_t> completion_targets() const { return targets.subspan(first, end - first); }
 };
 
 }  // namespace
 
-// Token i + 1 is the target of place i: the prompt is tokens 0 to `first`, the completion begins with the token behind it.
+// Token i + 1 is the target of place i: the prompt is tokens 0 to `first`, the completion begins with the token behind
+// it.
 MismatchedLeaf mismatched_leaf(const LeafInput& prompts, const LeafInput& completions, std::int64_t batch) {
   const auto rows = static_cast<std::size_t>(batch);
   const std::size_t numel = prompts.tokens.size();
@@ -43,8 +46,10 @@ MismatchedLeaf mismatched_leaf(const LeafInput& prompts, const LeafInput& comple
     const std::span targets = std::span(result.targets).subspan(row * length, length);
     std::ranges::copy(mine.tokens.first(mine.first + 1), tokens.begin());
     const std::size_t count = std::min(next.end - next.first, length - mine.first);
-    std::ranges::copy(next.targets.subspan(next.first, count), targets.begin() + static_cast<std::ptrdiff_t>(mine.first));
-    std::ranges::copy(next.tokens.subspan(next.first + 1, count - 1), tokens.begin() + static_cast<std::ptrdiff_t>(mine.first) + 1);
+    std::ranges::copy(next.targets.subspan(next.first, count),
+                      targets.begin() + static_cast<std::ptrdiff_t>(mine.first));
+    std::ranges::copy(next.tokens.subspan(next.first + 1, count - 1),
+                      tokens.begin() + static_cast<std::ptrdiff_t>(mine.first) + 1);
   }
   return result;
 }

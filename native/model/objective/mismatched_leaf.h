@@ -14,10 +14,10 @@ struct MismatchedLeaf {
   LeafInput input() const { return {tokens, targets}; }
 };
 
-/// Row i has the prompt of row i of `prompts` and the completion of row i of `completions`. A sequence's completion are its
-/// tokens from the first to the last that counts as a target; its prompt is what stands before. What exceeds T tokens is cut
-/// off. Where one of both sequences has no targets, the row has none.
-/// Throws Error{"invalid_argument"} for leaves whose tokens and targets do not fit.
+/// Row i has the prompt of row i of `prompts` and the completion of row i of `completions`. A sequence's completion are
+/// its tokens from the first to the last that counts as a target; its prompt is what stands before. What exceeds T
+/// tokens is cut off. Where one of both sequences has no targets, the row has none. Throws Error{"invalid_argument"}
+/// for leaves whose tokens and targets do not fit.
 MismatchedLeaf mismatched_leaf(const LeafInput& prompts, const LeafInput& completions, std::int64_t batch);
 
 /// Whether both rows of a leaf of two have the same completion.

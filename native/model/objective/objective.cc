@@ -48,7 +48,8 @@ class Evaluation {
     if (policy_[number].num_targets == 0) return;
     const bool desirable = leaf_.desirable[number] != 0;
     const double reward = options_.beta * (policy_[number].log_prob - leaf_.reference[number]);
-    const double sign = desirable ? 1 : -1, weight = desirable ? options_.desirable_weight : options_.undesirable_weight;
+    const double sign = desirable ? 1 : -1,
+                 weight = desirable ? options_.desirable_weight : options_.undesirable_weight;
     const double x = sign * (reward - options_.beta * leaf_.kl), rest = logistic(-x);
     result_.factors[number] = -sign * weight * options_.beta * logistic(x) * rest;
     add_unit(weight * rest, x > 0);
@@ -60,7 +61,8 @@ class Evaluation {
  private:
   ScoredSequence sequence(std::size_t number) const {
     const SequenceScore& score = policy_[number];
-    return {score.log_prob, options_.has_reference() ? leaf_.reference[number] : 0, static_cast<double>(score.num_targets)};
+    return {score.log_prob, options_.has_reference() ? leaf_.reference[number] : 0,
+            static_cast<double>(score.num_targets)};
   }
 
   void add_unit(double loss, bool is_correct) {
@@ -90,11 +92,15 @@ class Evaluation {
 void validate(const ObjectiveOptions& options) {
   const auto check = [](bool holds, const char* what) { require(holds, "invalid_argument", what); };
   check(is_positive(options.beta), "objective: beta is a number above 0");
-  check(options.label_smoothing >= 0 && options.label_smoothing < 0.5, "objective: label_smoothing is at least 0 and below 0.5");
+  check(options.label_smoothing >= 0 && options.label_smoothing < 0.5,
+        "objective: label_smoothing is at least 0 and below 0.5");
   check(std::isfinite(options.gamma) && options.gamma >= 0, "objective: gamma is at least 0");
-  check(is_positive(options.desirable_weight) && is_positive(options.undesirable_weight), "objective: weights of labels are above 0");
-  check(options.kind == ObjectiveKind::kDpo || options.label_smoothing == 0, "objective: label_smoothing is a setting of DPO; leave it 0");
-  check(options.kind == ObjectiveKind::kSimpo || options.gamma == 0, "objective: gamma is a setting of SimPO; leave it 0");
+  check(is_positive(options.desirable_weight) && is_positive(options.undesirable_weight),
+        "objective: weights of labels are above 0");
+  check(options.kind == ObjectiveKind::kDpo || options.label_smoothing == 0,
+        "objective: label_smoothing is a setting of DPO; leave it 0");
+  check(options.kind == ObjectiveKind::kSimpo || options.gamma == 0,
+        "objective: gamma is a setting of SimPO; leave it 0");
   check(options.kind == ObjectiveKind::kKto || (options.desirable_weight == 1 && options.undesirable_weight == 1),
         "objective: weights of labels are settings of KTO; leave them 1");
 }
@@ -121,7 +127,8 @@ double ObjectiveSums::margin() const {
   return reward_chosen / static_cast<double>(num_chosen) - reward_rejected / static_cast<double>(num_rejected);
 }
 
-ObjectiveResult evaluate(const ObjectiveOptions& options, std::span<const SequenceScore> policy, const ObjectiveLeaf& leaf) {
+ObjectiveResult evaluate(const ObjectiveOptions& options, std::span<const SequenceScore> policy,
+                         const ObjectiveLeaf& leaf) {
   validate(options);
   check_shapes(options, policy, leaf);
   Evaluation evaluation(options, policy, leaf);

@@ -29,7 +29,8 @@ double minus_log_logistic(double x) { return (x < 0 ? -x : 0) + log_of_one_plus(
 struct LogOdds {
   double value, slope;
 };
-// Losses of tokens are fp32, so p can be 1 and its odds infinite. Nearer to 1 than their resolution, p counts as that far away.
+// Losses of tokens are fp32, so p can be 1 and its odds infinite. Nearer to 1 than their resolution, p counts as that
+// far away.
 LogOdds log_odds(double l) {
   constexpr double kHighest = -0x1p-24;
   const double bounded = l > kHighest ? kHighest : l, rest = one_minus_exp(bounded);
@@ -53,15 +54,17 @@ PairLoss ipo(const ObjectiveOptions& options, const ScoredSequence& chosen, cons
 PairLoss orpo(const ObjectiveOptions& options, const ScoredSequence& chosen, const ScoredSequence& rejected) {
   const LogOdds of_chosen = log_odds(chosen.mean_ratio()), of_rejected = log_odds(rejected.mean_ratio());
   const double x = of_chosen.value - of_rejected.value, slope = options.beta * logistic(-x);
-  return {options.beta * minus_log_logistic(x) - chosen.mean_ratio(), (-1 - slope * of_chosen.slope) / chosen.num_targets,
-          slope * of_rejected.slope / rejected.num_targets, options.beta * chosen.mean_ratio(),
-          options.beta * rejected.mean_ratio()};
+  return {options.beta * minus_log_logistic(x) - chosen.mean_ratio(),
+          (-1 - slope * of_chosen.slope) / chosen.num_targets, slope * of_rejected.slope / rejected.num_targets,
+          options.beta * chosen.mean_ratio(), options.beta * rejected.mean_ratio()};
 }
 
 PairLoss simpo(const ObjectiveOptions& options, const ScoredSequence& chosen, const ScoredSequence& rejected) {
-  const double reward_chosen = options.beta * chosen.mean_ratio(), reward_rejected = options.beta * rejected.mean_ratio();
+  const double reward_chosen = options.beta * chosen.mean_ratio(),
+               reward_rejected = options.beta * rejected.mean_ratio();
   const double x = (reward_chosen - reward_rejected) - options.gamma, slope = options.beta * logistic(-x);
-  return {minus_log_logistic(x), -slope / chosen.num_targets, slope / rejected.num_targets, reward_chosen, reward_rejected};
+  return {minus_log_logistic(x), -slope / chosen.num_targets, slope / rejected.num_targets, reward_chosen,
+          reward_rejected};
 }
 
 }  // namespace
@@ -73,11 +76,16 @@ double logistic(double x) {
 
 PairLoss pair_loss(const ObjectiveOptions& options, const ScoredSequence& chosen, const ScoredSequence& rejected) {
   switch (options.kind) {
-    case ObjectiveKind::kDpo: return dpo(options, chosen, rejected);
-    case ObjectiveKind::kIpo: return ipo(options, chosen, rejected);
-    case ObjectiveKind::kOrpo: return orpo(options, chosen, rejected);
-    case ObjectiveKind::kSimpo: return simpo(options, chosen, rejected);
-    case ObjectiveKind::kKto: break;
+    case ObjectiveKind::kDpo:
+      return dpo(options, chosen, rejected);
+    case ObjectiveKind::kIpo:
+      return ipo(options, chosen, rejected);
+    case ObjectiveKind::kOrpo:
+      return orpo(options, chosen, rejected);
+    case ObjectiveKind::kSimpo:
+      return simpo(options, chosen, rejected);
+    case ObjectiveKind::kKto:
+      break;
   }
   throw Error("internal", "KTO has no pairs");
 }

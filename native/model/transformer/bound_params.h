@@ -12,8 +12,8 @@ namespace zerofleet {
 /// The parameters that a model was given, which it does not own.
 class BoundParams {
  public:
-  /// Throws Error{"invalid_argument"} where there is not one pointer per ParamSpec, nor one per ParamSpec to quantized matrices
-  /// if the model has any, or where such a matrix has another format or shape than its parameter.
+  /// Throws Error{"invalid_argument"} where there is not one pointer per ParamSpec, nor one per ParamSpec to quantized
+  /// matrices if the model has any, or where such a matrix has another format or shape than its parameter.
   void bind(std::span<const ParamSpec> specs, ParamPointers params);
 
   bool empty() const { return elements_.empty(); }

@@ -9,12 +9,12 @@
 
 #include "core/error.h"
 #include "kernels/embedding/embedding.h"
+#include "model/common/rotations.h"
+#include "model/common/transit.h"
 #include "model/layers/kv_cache.h"
 #include "model/layers/norm.h"
-#include "model/common/rotations.h"
 #include "model/layers/served_adapter.h"
 #include "model/layers/token_embedding.h"
-#include "model/common/transit.h"
 #include "model/transformer/bound_params.h"
 #include "model/transformer/layer_stack.h"
 #include "model/transformer/loss_head.h"
@@ -84,8 +84,8 @@ struct Decoder::State {
   std::optional<IndexUpload> pages_upload;  // of the largest size so far
   std::size_t pages_capacity = 0;
   BoundParams params;
-  Tensor added, stream, normed;  // (max_rows, D) as in Transformer
-  Tensor last;                   // (max_sequences, D) the normed rows that logits are made of
+  Tensor added, stream, normed;      // (max_rows, D) as in Transformer
+  Tensor last;                       // (max_sequences, D) the normed rows that logits are made of
   std::vector<std::int32_t> ranges;  // of rows, by adapter
   std::vector<NextToken> next;
   std::set<int> stale;  // layers, and -1, whose parameters have not been read since they were bound
@@ -109,8 +109,10 @@ struct Decoder::State {
 void Decoder::State::Rows::adapt(const SequenceRows& sequence) {
   if (sequence.adapter == nullptr) return;
   const auto begin = std::ssize(tokens), end = begin + std::ssize(sequence.tokens);
-  if (!adapted.empty() && adapted.back().adapter == sequence.adapter && adapted.back().end == begin) adapted.back().end = end;
-  else adapted.push_back({sequence.adapter, begin, end});
+  if (!adapted.empty() && adapted.back().adapter == sequence.adapter && adapted.back().end == begin)
+    adapted.back().end = end;
+  else
+    adapted.push_back({sequence.adapter, begin, end});
 }
 
 void Decoder::State::check(std::span<const SequenceRows> sequences) const {
@@ -118,13 +120,15 @@ void Decoder::State::check(std::span<const SequenceRows> sequences) const {
   for (const SequenceRows& sequence : sequences) {
     const std::int64_t count = std::ssize(sequence.tokens), end = sequence.first + count;
     require(count >= 1 && sequence.first >= 0 && end <= limits.max_length, "invalid_argument",
-            "a sequence of " + std::to_string(end) + " tokens, of which " + std::to_string(count) + " are new; the limit is " +
-                std::to_string(limits.max_length));
+            "a sequence of " + std::to_string(end) + " tokens, of which " + std::to_string(count) +
+                " are new; the limit is " + std::to_string(limits.max_length));
     require(std::ssize(sequence.page_table) * kPageTokens >= end, "invalid_argument",
             "a sequence of " + std::to_string(end) + " tokens has too few pages");
-    require(std::ranges::all_of(sequence.page_table, [&](std::int32_t page) { return page >= 0 && page < limits.num_pages; }),
+    require(std::ranges::all_of(sequence.page_table,
+                                [&](std::int32_t page) { return page >= 0 && page < limits.num_pages; }),
             "invalid_argument", "a page that does not exist");
-    require(std::ranges::all_of(sequence.tokens, [&](std::int32_t token) { return token >= 0 && token < model.config.vocab_size; }),
+    require(std::ranges::all_of(sequence.tokens,
+                                [&](std::int32_t token) { return token >= 0 && token < model.config.vocab_size; }),
             "token_out_of_vocab", "a token of the sequence is outside the vocabulary");
     rows += count;
     num_logits += sequence.needs_logits ? 1 : 0;
@@ -191,7 +195,8 @@ void Decoder::State::run(Rows& all, std::size_t num_logits) {
   upload_ranges(all.adapted);
   pass.adapted = all.adapted;
   const Matrix room = stream.first_rows(rows), delta = added.first_rows(rows);
-  Residual residual = embedding.forward(model, pass, tokens_upload.upload(model.ctx, all.tokens), layers.input(rows), room, delta);
+  Residual residual =
+      embedding.forward(model, pass, tokens_upload.upload(model.ctx, all.tokens), layers.input(rows), room, delta);
   residual = layers.forward(model, pass, residual, delta);
   if (all.last.empty()) return;
   residual.sum = room;
@@ -202,7 +207,8 @@ void Decoder::State::run(Rows& all, std::size_t num_logits) {
 }
 
 Decoder::Decoder(const Context& context, const ModelConfig& config, DType dtype, const Limits& limits)
-    : state_(std::make_unique<State>(context, checked(config, limits), dtype, limits)), copied_(copied_params(context, state_->table)) {}
+    : state_(std::make_unique<State>(context, checked(config, limits), dtype, limits)),
+      copied_(copied_params(context, state_->table)) {}
 Decoder::~Decoder() = default;
 Decoder::Decoder(Decoder&&) noexcept = default;
 Decoder& Decoder::operator=(Decoder&&) noexcept = default;
@@ -231,7 +237,8 @@ void Decoder::params_changed() {
   for (int layer = -1; layer < std::ssize(state_->table.layers); ++layer) params_changed(layer);
 }
 
-std::unique_ptr<const ServedAdapter> Decoder::make_adapter(const AdapterConfig& adapter, std::span<const std::vector<std::byte>> values) const {
+std::unique_ptr<const ServedAdapter> Decoder::make_adapter(const AdapterConfig& adapter,
+                                                           std::span<const std::vector<std::byte>> values) const {
   return std::make_unique<ServedAdapter>(state_->model, adapter, state_->limits.max_rows, values);
 }
 
@@ -243,7 +250,8 @@ std::size_t Decoder::num_bytes() const {
 
 std::span<const NextToken> Decoder::append(std::span<const SequenceRows> sequences) {
   State& s = *state_;
-  require(!s.params.empty() && s.stale.empty(), "invalid_argument", "params_changed() must be called before the first token");
+  require(!s.params.empty() && s.stale.empty(), "invalid_argument",
+          "params_changed() must be called before the first token");
   s.check(sequences);
   State::Rows rows = s.rows_of(sequences);
   const std::size_t num_logits = rows.last.size();

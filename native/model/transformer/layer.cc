@@ -64,8 +64,8 @@ void Layer::project(const ModelContext& model, const Pass& pass, const Kept& kep
   mlp_dropout_.forward(model, pass, added);
 }
 
-void Layer::backward(const ModelContext& model, const Pass& pass, const Matrix& input, const Kept& kept,
-                     Work& work, GradSink& sink) const {
+void Layer::backward(const ModelContext& model, const Pass& pass, const Matrix& input, const Kept& kept, Work& work,
+                     GradSink& sink) const {
   const Matrix stream = work.stream.view(), normed = work.normed.view();
   const Matrix dmlp = mlp_dropout_.backward(model, pass, stream, work.kept.view());
   mlp_->backward(model, pass, {kept.middle_normed.view(), dmlp, normed}, *kept.mlp, *work.mlp, sink);

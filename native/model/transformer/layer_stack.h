@@ -27,17 +27,17 @@ class LayerStack {
   /// Destination of the residual stream that enters the first layer. (M, D)
   Matrix input(std::int64_t rows) const { return inputs_.front().first_rows(rows); }
 
-  /// `stream` enters the first layer; input() is its x, or its sum where there is a delta. The result's x + delta is the
-  /// stream that leaves the last layer; delta is `added` (M, D).
+  /// `stream` enters the first layer; input() is its x, or its sum where there is a delta. The result's x + delta is
+  /// the stream that leaves the last layer; delta is `added` (M, D).
   Residual forward(const ModelContext& model, const Pass& pass, Residual stream, const Matrix& added);
 
   /// Gradients of the stream and of a norm's output, as the norm after the last layer leaves them: to be used between
   /// pack_backward() and backward().
   Layer::Work& work() { return *work_; }
 
-  /// After forward() of a whole micro-batch. On entry work().stream is the gradient of the last layer's output, on return
-  /// that of input(), unless all that comes before some layer is frozen: the backward ends there. `added` (M, D) is
-  /// overwritten.
+  /// After forward() of a whole micro-batch. On entry work().stream is the gradient of the last layer's output, on
+  /// return that of input(), unless all that comes before some layer is frozen: the backward ends there. `added` (M, D)
+  /// is overwritten.
   void backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink);
 
  private:
@@ -53,8 +53,8 @@ class LayerStack {
   PassShape shape_;
   ParamPointers params_;
   std::vector<Layer> layers_;
-  std::vector<Tensor> inputs_;      // (M, D) by place
-  std::vector<Layer::Kept> kept_;   // by place, or one for all layers in turn
+  std::vector<Tensor> inputs_;       // (M, D) by place
+  std::vector<Layer::Kept> kept_;    // by place, or one for all layers in turn
   std::optional<Layer::Work> work_;  // made by the first pack_backward()
 };
 

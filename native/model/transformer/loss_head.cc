@@ -40,7 +40,8 @@ RowFactor factor_of(const LossHead::Gradients* gradients, std::int64_t row, std:
 
 LogitRows logit_rows(const Device& device, std::int64_t vocab_size, DType dtype, std::int64_t max_rows) {
   const Backend& backend = backend_of(device);
-  const std::int64_t logits_row = vocab_size * 4, gradients_row = vocab_size * static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t logits_row = vocab_size * 4,
+                     gradients_row = vocab_size * static_cast<std::int64_t>(size_of(dtype));
   const std::int64_t gradients = std::max(chunk_rows(max_rows, gradients_row, backend.max_logit_gradient_bytes),
                                           chunk_rows(max_rows, logits_row, backend.max_logits_bytes));
   return {chunk_rows(gradients, logits_row, backend.max_logits_bytes), gradients};
@@ -63,7 +64,8 @@ void LossHead::pack(const ModelContext& model, const void* weight) {
   backward_ = {{matrix}, SourceRows::kAlongK};
 }
 
-void LossHead::run(const ModelContext& model, const Matrix& normed, const Indices& targets, const Gradients* gradients) {
+void LossHead::run(const ModelContext& model, const Matrix& normed, const Indices& targets,
+                   const Gradients* gradients) {
   backward_seconds_ = 0;
   for (std::int64_t first = 0; first < normed.rows; first += chunk_rows_) {
     const std::int64_t rows = std::min(chunk_rows_, normed.rows - first);
@@ -71,8 +73,8 @@ void LossHead::run(const ModelContext& model, const Matrix& normed, const Indice
     if (gradients != nullptr && dlogits_.num_bytes() == 0)
       dlogits_ = Tensor(model.ctx, model.dtype, chunk_rows_, model.config.vocab_size);
     const Matrix dlogits = gradients == nullptr ? Matrix{} : dlogits_.first_rows(rows);
-    chunk_forward(model, chunk, targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), first, dlogits,
-                  gradients);
+    chunk_forward(model, chunk, targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), first,
+                  dlogits, gradients);
     if (gradients == nullptr) continue;
     const auto start = std::chrono::steady_clock::now();
     chunk_backward(model, chunk, dlogits, *gradients, first);
@@ -117,9 +119,10 @@ void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, co
       const std::int64_t at = row + done;
       const RowFactor factor = factor_of(gradients, first_row + at, rows - done);
       const auto count = static_cast<std::size_t>(factor.rows);
-      cross_entropy(model.ctx, {rows_of(logits, done, factor.rows), targets.subspan(static_cast<std::size_t>(at), count),
-                                losses_.on_device().subspan(static_cast<std::size_t>(first_row + at), count),
-                                rows_of(dlogits, at, factor.rows), factor.value});
+      cross_entropy(model.ctx,
+                    {rows_of(logits, done, factor.rows), targets.subspan(static_cast<std::size_t>(at), count),
+                     losses_.on_device().subspan(static_cast<std::size_t>(first_row + at), count),
+                     rows_of(dlogits, at, factor.rows), factor.value});
       done += factor.rows;
     }
   }
@@ -141,8 +144,9 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
 
 // M is the largest number of rows, L and R those of logits and of gradients (see logit_rows), V vocab_size;
 // packed() and row() as in block.h: L · row(V) of fp32 + 4·M, and from the first backward on R · row(V), packed(R, D)
-// where M ≥ R, plus packed(M mod R, D) where that is not 0, both for the gradient of the weight. The packed weight is packed(D, V). It is for the forward,
-// which takes few rows at a time; the backward takes so many that it packs as it goes.
+// where M ≥ R, plus packed(M mod R, D) where that is not 0, both for the gradient of the weight. The packed weight is
+// packed(D, V). It is for the forward, which takes few rows at a time; the backward takes so many that it packs as it
+// goes.
 std::size_t LossHead::activation_bytes() const {
   return logits_.num_bytes() + dlogits_.num_bytes() + losses_.num_bytes() + packed_full_.num_bytes() +
          packed_rest_.num_bytes();
@@ -158,9 +162,11 @@ void LossHead::next_tokens(const ModelContext& model, const Matrix& normed, std:
   host_logits_.resize(static_cast<std::size_t>(logits_.view().rows * vocab));
   std::vector<std::int32_t> likeliest(next.size());
   const auto fetch = [&](std::size_t row) {
-    const auto here = std::span(host_logits_).subspan(row * static_cast<std::size_t>(vocab), static_cast<std::size_t>(vocab));
+    const auto here =
+        std::span(host_logits_).subspan(row * static_cast<std::size_t>(vocab), static_cast<std::size_t>(vocab));
     copy_bytes(model.ctx, std::as_writable_bytes(here), Device{},
-               {static_cast<const std::byte*>(logits.at(static_cast<std::int64_t>(row), 0)), here.size_bytes()}, model.ctx.device);
+               {static_cast<const std::byte*>(logits.at(static_cast<std::int64_t>(row), 0)), here.size_bytes()},
+               model.ctx.device);
     next[row].logits = here;
   };
   const bool is_cpu = model.ctx.device.kind == DeviceKind::kCpu;
@@ -173,7 +179,11 @@ void LossHead::next_tokens(const ModelContext& model, const Matrix& normed, std:
     next[row].largest = *largest;
   });
   if (!likeliest_) likeliest_.emplace(model.ctx, logits_.view().rows);
-  cross_entropy(model.ctx, {logits.first_rows(std::ssize(next)), likeliest_->upload(model.ctx, likeliest), losses_.on_device().first(next.size()), {}, 0});
+  cross_entropy(model.ctx, {logits.first_rows(std::ssize(next)),
+                            likeliest_->upload(model.ctx, likeliest),
+                            losses_.on_device().first(next.size()),
+                            {},
+                            0});
   losses_.fetch(model.ctx);
   for (std::size_t row = 0; row < next.size(); ++row) next[row].log_sum = losses_.on_host()[row];
 }

@@ -25,9 +25,9 @@ struct LogitRows {
 /// which max_rows divides into chunks of nearly the same length.
 LogitRows logit_rows(const Device& device, std::int64_t vocab_size, DType dtype, std::int64_t max_rows);
 
-/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time, as many as gradients of logits
-/// exist at once. What goes over the whole weight, above all its gradient, is done once per chunk. On a CPU results do not
-/// depend on the rows.
+/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time, as many as gradients of
+/// logits exist at once. What goes over the whole weight, above all its gradient, is done once per chunk. On a CPU
+/// results do not depend on the rows.
 class LossHead {
  public:
   LossHead(const ModelContext& model, std::int64_t max_rows);
@@ -63,9 +63,10 @@ class LossHead {
   double backward_seconds() const { return backward_seconds_; }
 
  private:
-  /// Losses and, unless gradients are null, dlogits (rows, V) of some rows, the first of which is first_row of the leaf.
-  void chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets,
-                     std::int64_t first_row, const Matrix& dlogits, const Gradients* gradients);
+  /// Losses and, unless gradients are null, dlogits (rows, V) of some rows, the first of which is first_row of the
+  /// leaf.
+  void chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets, std::int64_t first_row,
+                     const Matrix& dlogits, const Gradients* gradients);
   void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
                       const Gradients& gradients, std::int64_t first_row);
 

@@ -7,17 +7,17 @@
 #include <string>
 
 #include "core/error.h"
+#include "model/common/rotations.h"
+#include "model/common/transit.h"
+#include "model/layers/norm.h"
+#include "model/layers/token_embedding.h"
+#include "model/mlp/router_tally.h"
+#include "model/mlp/row_exchange.h"
 #include "model/transformer/bound_params.h"
 #include "model/transformer/callback_sink.h"
 #include "model/transformer/layer_stack.h"
 #include "model/transformer/leaf_check.h"
 #include "model/transformer/loss_head.h"
-#include "model/layers/norm.h"
-#include "model/mlp/router_tally.h"
-#include "model/mlp/row_exchange.h"
-#include "model/common/rotations.h"
-#include "model/layers/token_embedding.h"
-#include "model/common/transit.h"
 
 namespace zerofleet {
 namespace {
@@ -72,10 +72,10 @@ struct Transformer::State {
   RouterTally load;                     // of the last forward, in models with experts
   std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
   IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
-  IndexUpload lengths_upload;           // (B)
-  Tensor dropped;                       // (M, widest input) as in ModelContext, or empty
-  Tensor added;                         // (M, D) the next addend of the residual stream
-  Tensor last, last_normed;             // (M, D) the residual stream after all layers
+  IndexUpload lengths_upload;                                                     // (B)
+  Tensor dropped;                                      // (M, widest input) as in ModelContext, or empty
+  Tensor added;                                        // (M, D) the next addend of the residual stream
+  Tensor last, last_normed;                            // (M, D) the residual stream after all layers
   std::optional<TokenEmbedding::Work> embedding_work;  // made by the first backward
   bool forward_packed = false;
   bool backward_packed = false;
@@ -90,7 +90,8 @@ struct Transformer::State {
   void prepare_backward();
   void run_backward(const Pass& pass, const Indices& tokens, GradSink& sink);
   LeafResult forward(const LeafInput& leaf, Adapters adapters);
-  LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale, GradSink& sink);
+  LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
+                              GradSink& sink);
   void run_head(const Indices& targets, const SequenceObjective& objective, float scale);
 };
 
@@ -100,8 +101,17 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       scratch(context),
       rotations(rotations_of(context, config, pass_shape.length)),
       row_exchange(make_row_exchange(context, config, options)),
-      model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange), options.weights,
-            options.weight_gradients, FrozenParams(table.specs, options.frozen), &dropped},
+      model{context,
+            config,
+            dtype,
+            &scratch,
+            pointer_to(rotations),
+            table.layout,
+            pointer_to(row_exchange),
+            options.weights,
+            options.weight_gradients,
+            FrozenParams(table.specs, options.frozen),
+            &dropped},
       shape(pass_shape),
       head(model, shape.rows()),
       embedding(model, table),
@@ -176,7 +186,8 @@ Transformer::~Transformer() = default;
 Transformer::Transformer(Transformer&&) noexcept = default;
 Transformer& Transformer::operator=(Transformer&&) noexcept = default;
 
-void Transformer::bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized) {
+void Transformer::bind_params(std::span<const std::byte* const> params,
+                              std::span<const QuantizedMatrix* const> quantized) {
   state_->params.bind(state_->table.specs, {params, quantized});
   state_->forward_packed = false;
 }
@@ -193,8 +204,8 @@ void Transformer::params_changed() {
   s.backward_packed = false;
 }
 
-// An objective needs the scores of all sequences before the first gradient, and the logits of a leaf do not exist at once:
-// the head computes them again. A loss is -log p, so that its factor is that of log p with the other sign.
+// An objective needs the scores of all sequences before the first gradient, and the logits of a leaf do not exist at
+// once: the head computes them again. A loss is -log p, so that its factor is that of log p with the other sign.
 void Transformer::State::run_head(const Indices& targets, const SequenceObjective& objective, float scale) {
   const Matrix dhead = model.trains(table.head) ? embedding_work->dtokens.view() : Matrix{};
   LossHead::Gradients to{layers.work().normed.view(), dhead, scale};
@@ -209,8 +220,8 @@ void Transformer::State::run_head(const Indices& targets, const SequenceObjectiv
   head.run(model, last_normed.view(), targets, &to);
 }
 
-LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
-                                                GradSink& sink) {
+LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const SequenceObjective& objective,
+                                                const GradScale& scale, GradSink& sink) {
   check_leaf(leaf);
   const auto start = Clock::now();
   Pass pass = pass_of(leaf, &leaf.key);
@@ -248,8 +259,8 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
   return state_->forward_backward(leaf, {}, scale, sink);
 }
 
-LeafResult Transformer::forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
-                                         GradSink& sink) {
+LeafResult Transformer::forward_backward(const LeafInput& leaf, const SequenceObjective& objective,
+                                         const GradScale& scale, GradSink& sink) {
   return state_->forward_backward(leaf, objective, scale, sink);
 }
 
@@ -272,9 +283,9 @@ std::vector<SequenceScore> Transformer::scores(const LeafInput& leaf, Adapters a
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
 
 // Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) and a norm for what
-// follows the layers, 4·T·head_dim for rotations, 4·M for learned positions or documents, from the first backward on the
-// embedding's work space, with dropout before adapters M·row(max(D, I, Q)), rows in transit to experts elsewhere, and scratch memory: per thread the larger of what
-// attention_backward.cc and gemm.cc say.
+// follows the layers, 4·T·head_dim for rotations, 4·M for learned positions or documents, from the first backward on
+// the embedding's work space, with dropout before adapters M·row(max(D, I, Q)), rows in transit to experts elsewhere,
+// and scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
 std::size_t Transformer::activation_bytes() const {
   const State& s = *state_;
   return bytes_of(s.added, s.last, s.last_normed, s.dropped, s.norm_kept, s.scratch) + s.head.activation_bytes() +

@@ -11,21 +11,23 @@
 #include "core/dtype.h"
 #include "core/grad_sink.h"
 #include "kernels/quantize/quantized_matrix.h"
-#include "model/config/model_config.h"
-#include "model/config/param_specs.h"
 #include "model/common/leaf_input.h"
 #include "model/common/weight_use.h"
+#include "model/config/model_config.h"
+#include "model/config/param_specs.h"
 #include "model/mlp/expert_exchange.h"
 #include "model/objective/sequence_score.h"
 
 namespace zerofleet {
 
-/// Takes one finished gradient in fp32: index into param_specs() and its elements, which are valid during the call only.
+/// Takes one finished gradient in fp32: index into param_specs() and its elements, which are valid during the call
+/// only.
 using GradCallback = std::function<void(std::size_t param, std::span<const float> grad)>;
 
 /// Factors of the losses before their gradients are taken: sums over targets, and the leaf's auxiliary loss.
 struct GradScale {
-  GradScale(float of_loss, float of_aux_loss = 0) : loss(of_loss), aux_loss(of_aux_loss) {}  // NOLINT: mostly one number
+  GradScale(float of_loss, float of_aux_loss = 0)
+      : loss(of_loss), aux_loss(of_aux_loss) {}  // NOLINT: mostly one number
   float loss;
   float aux_loss;
 };
@@ -33,7 +35,7 @@ struct GradScale {
 struct LeafResult {
   double loss_sum = 0;           // sum of -log p(target) over the targets that count, added in token order
   std::int64_t num_targets = 0;  // targets other than -100
-  double aux_loss = 0;           // router_aux_loss_coef · the routers' load balancing loss over all layers; not in loss_sum
+  double aux_loss = 0;  // router_aux_loss_coef · the routers' load balancing loss over all layers; not in loss_sum
 };
 
 /// Execution options of a model.
@@ -59,8 +61,8 @@ struct TransformerOptions {
 /// Every result is a function of parameters, tokens and instruction-set path alone: work is cut into tiles that depend
 /// on shapes only, and no sum is split between threads. In bf16 and fp16 the activations and the residual stream, and
 /// their gradients, are stored in that type; products accumulate in fp32; norms, softmax and loss compute in fp32;
-/// parameter gradients leave in fp32, or rounded once. What overflows fp16 becomes infinite and stays visible as Inf or NaN in the
-/// gradients. Not thread-safe: one call at a time.
+/// parameter gradients leave in fp32, or rounded once. What overflows fp16 becomes infinite and stays visible as Inf or
+/// NaN in the gradients. Not thread-safe: one call at a time.
 class Transformer {
  public:
   /// Throws Error{"invalid_model_config"} or Error{"invalid_argument"} for shapes that cannot be.
@@ -72,8 +74,8 @@ class Transformer {
 
   /// Binds a pointer per ParamSpec to elements of the compute dtype, null for experts that other ranks hold. Not owned:
   /// they must outlive this object or the next bind_params(). Call params_changed() before the first pass.
-  /// `quantized`: the matrices of parameters with a ParamSpec::quantization, whose pointers are not used; null for all others, and empty
-  /// for a model without.
+  /// `quantized`: the matrices of parameters with a ParamSpec::quantization, whose pointers are not used; null for all
+  /// others, and empty for a model without.
   void bind_params(std::span<const std::byte* const> params, std::span<const QuantizedMatrix* const> quantized = {});
 
   /// Refreshes data derived from the parameters (packed copies). To be called after each change of their contents.
@@ -89,16 +91,19 @@ class Transformer {
   /// The same for gradients in fp32.
   LeafResult forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad);
 
-  /// The same with the gradients of scale.loss · the loss of an objective over the leaf's sequences, which is asked once for
-  /// its derivatives. The output projection runs twice, for the scores and for the gradients. The result is as above.
-  LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale, GradSink& sink);
+  /// The same with the gradients of scale.loss · the loss of an objective over the leaf's sequences, which is asked
+  /// once for its derivatives. The output projection runs twice, for the scores and for the gradients. The result is as
+  /// above.
+  LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
+                              GradSink& sink);
 
   /// The loss alone, without dropout.
   LeafResult forward(const LeafInput& leaf);
 
   enum class Adapters : std::uint8_t { kOn, kOff };
   /// Log-probabilities of the targets of each sequence, without dropout. With the adapters off they are those of the
-  /// base; throws Error{"invalid_argument"} where the configuration has no adapter, or trains other modules of the base, too.
+  /// base; throws Error{"invalid_argument"} where the configuration has no adapter, or trains other modules of the
+  /// base, too.
   std::vector<SequenceScore> scores(const LeafInput& leaf, Adapters adapters = Adapters::kOn);
 
   /// Bytes that this object holds now: packed copies of the weights; and activations, gradients in transit, and

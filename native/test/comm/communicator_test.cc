@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::vector<std::string> run_thread_comm(int world_size, const RankBody& body, std::chrono::milliseconds timeout = 30s) {
+std::vector<std::string> run_thread_comm(int world_size, const RankBody& body,
+                                         std::chrono::milliseconds timeout = 30s) {
   return run_thread_world(world_size, body, timeout);
 }
 
@@ -62,7 +63,8 @@ void check_messages_in_order(Communicator& comm) {
   const std::int64_t total = 6 * kRoom * comm.world_size();
   std::vector<std::byte> send(static_cast<std::size_t>(total)), recv(send.size()), expected(send.size());
   const auto fill = [&](std::vector<std::byte>& bytes, const Range& range, int from, int to, int n) {
-    for (std::int64_t i = range.begin; i < range.end; ++i) bytes[static_cast<std::size_t>(i)] = mark(from, to + 11 * n, i - range.begin);
+    for (std::int64_t i = range.begin; i < range.end; ++i)
+      bytes[static_cast<std::size_t>(i)] = mark(from, to + 11 * n, i - range.begin);
   };
   for (int peer = 0; peer < comm.world_size(); ++peer) {
     const auto begin = [&](int n) { return total - (6 * peer + n + 1) * kRoom; };
@@ -158,43 +160,52 @@ const std::vector<std::string> kAllWell2{"none", "none"};
 
 /// Rank 0 waits in an exchange for longer than the timeout, because rank 1 has not come to it yet.
 void check_slow_peer(RunWorld run) {
-  const auto codes = run(2, [](Communicator& comm) {
-    if (comm.rank() == 1) std::this_thread::sleep_for(4s);
-    comm.barrier();
-  }, 1500ms);
+  const auto codes = run(
+      2,
+      [](Communicator& comm) {
+        if (comm.rank() == 1) std::this_thread::sleep_for(4s);
+        comm.barrier();
+      },
+      1500ms);
   CHECK(codes == kAllWell2);
 }
 
 /// Rank 1 lives and comes to the exchange, but never sends the message that rank 0 waits for.
 void check_stuck_exchange(RunWorld run) {
   std::atomic<bool> over = false;
-  const auto codes = run(2, [&](Communicator& comm) {
-    std::vector<std::byte> bytes(2);
-    if (comm.rank() == 0) {
-      const auto waits = [&] { comm.all_to_all(bytes, {}, bytes, std::vector<Message>{{1, {0, 2}}}); };
-      const std::string code = code_of(waits);
-      over = true;
-      over.notify_all();
-      throw Error(code, "seen");
-    }
-    comm.all_to_all(bytes, {}, bytes, {});
-    over.wait(false);
-  }, 300ms);
+  const auto codes = run(
+      2,
+      [&](Communicator& comm) {
+        std::vector<std::byte> bytes(2);
+        if (comm.rank() == 0) {
+          const auto waits = [&] { comm.all_to_all(bytes, {}, bytes, std::vector<Message>{{1, {0, 2}}}); };
+          const std::string code = code_of(waits);
+          over = true;
+          over.notify_all();
+          throw Error(code, "seen");
+        }
+        comm.all_to_all(bytes, {}, bytes, {});
+        over.wait(false);
+      },
+      300ms);
   CHECK(codes == std::vector<std::string>{"comm_timeout", "none"});
 }
 
 /// Rank 0 gives up while it waits for rank 1.
 void check_abort(RunWorld run) {
   std::atomic<bool> over = false;
-  const auto codes = run(2, [&](Communicator& comm) {
-    if (comm.rank() == 1) return over.wait(false);
-    const std::jthread aborter([&] { comm.abort(); });  // before the call or during it
-    const std::string code = code_of([&] { comm.barrier(); });
-    CHECK(code_of([&] { comm.barrier(); }) == code);
-    over = true;
-    over.notify_all();
-    throw Error(code, "seen");
-  }, 60s);
+  const auto codes = run(
+      2,
+      [&](Communicator& comm) {
+        if (comm.rank() == 1) return over.wait(false);
+        const std::jthread aborter([&] { comm.abort(); });  // before the call or during it
+        const std::string code = code_of([&] { comm.barrier(); });
+        CHECK(code_of([&] { comm.barrier(); }) == code);
+        over = true;
+        over.notify_all();
+        throw Error(code, "seen");
+      },
+      60s);
   CHECK(codes == std::vector<std::string>{"comm_failed", "none"});
 }
 
@@ -220,11 +231,14 @@ TEST_CASE("thread_comm: a rank that leaves, a silent rank and unequal sizes are 
   });
   CHECK(left == std::vector<std::string>{"comm_failed", "none", "comm_failed"});
 
-  const auto silent = run_thread_comm(2, [](Communicator& comm) {
-    if (comm.rank() == 0) comm.barrier();
-    std::this_thread::sleep_for(comm.rank() == 0 ? 0ms : 400ms);
-    if (comm.rank() == 1) comm.barrier();
-  }, 50ms);
+  const auto silent = run_thread_comm(
+      2,
+      [](Communicator& comm) {
+        if (comm.rank() == 0) comm.barrier();
+        std::this_thread::sleep_for(comm.rank() == 0 ? 0ms : 400ms);
+        if (comm.rank() == 1) comm.barrier();
+      },
+      50ms);
   CHECK(silent == std::vector<std::string>{"comm_timeout", "comm_failed"});
 
   check_abort(run_thread_world);
@@ -307,9 +321,12 @@ TEST_CASE("nccl_comm exchanges pieces of any size, on the device and in host mem
 }
 
 TEST_CASE("nccl_comm: a rank that dies, an exchange that is stuck and an abort are typed errors, not hangs") {
-  const auto left = run_fake_nccl_world(3, [](Communicator& comm) {
-    if (comm.rank() != 1) comm.barrier();
-  }, 30s);
+  const auto left = run_fake_nccl_world(
+      3,
+      [](Communicator& comm) {
+        if (comm.rank() != 1) comm.barrier();
+      },
+      30s);
   CHECK(left == std::vector<std::string>{"comm_failed", "none", "comm_failed"});
 
   check_stuck_exchange(run_fake_nccl_world);

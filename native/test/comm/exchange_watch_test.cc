@@ -65,7 +65,9 @@ TEST_CASE("exchange_watch: an exchange to which all have come has to move") {
         "nothing moved for 100 ms, although all ranks have come to the exchange");
 }
 
-TEST_CASE("exchange_watch: an exchange that is granted more time may stand still longer, and a peer may not be silent longer") {
+TEST_CASE(
+    "exchange_watch: an exchange that is granted more time may stand still longer, and a peer may not be silent "
+    "longer") {
   ExchangeWatch watch(0, 2, kTimeout, kStart);
   watch.begin(kStart, 3 * kTimeout);
   const auto reason_at = [&](ExchangeWatch::Time now) {
@@ -91,7 +93,9 @@ TEST_CASE("exchange_watch: a number that came late takes nothing back") {
   CHECK(watch.reason_to_give_up(kStart + kTimeout).has_value());
 }
 
-TEST_CASE("exchange_watch: silence does not count between exchanges, of ranks that left, and while this process was stopped") {
+TEST_CASE(
+    "exchange_watch: silence does not count between exchanges, of ranks that left, and while this process was "
+    "stopped") {
   ExchangeWatch watch = waiting_rank();
   watch.end();
   CHECK(!watch.reason_to_give_up(kStart + 1h).has_value());

@@ -1,10 +1,11 @@
+#include "comm/kv_store.h"
+
 #include <doctest/doctest.h>
 
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "comm/kv_store.h"
 #include "core/error.h"
 
 using namespace zerofleet;

@@ -55,7 +55,8 @@ TEST_CASE("nccl_comm: a rank that never comes, an id that never comes and a bad 
     CHECK(value.size() == 128);
   });
   const auto connect = [&](int rank, int world_size, std::chrono::milliseconds timeout) {
-    return message_of([&] { connect_nccl_through(fake_backend(), {rank, world_size, Device{}, timeout, "a/"}, store); });
+    return message_of(
+        [&] { connect_nccl_through(fake_backend(), {rank, world_size, Device{}, timeout, "a/"}, store); });
   };
   CHECK(connect(1, 2, 50ms).starts_with("comm_timeout: rendezvous key 'a/nccl-unique-id'"));
   CHECK(connect(0, 2, 50ms).starts_with("comm_timeout: connecting ranks"));
@@ -82,16 +83,18 @@ TEST_CASE("nccl_comm: ranks of a world in one process are refused on two devices
 }
 
 TEST_CASE("nccl_comm: a failure carries NCCL's message, and the communicator is of no use after it") {
-  const auto codes = run_fake_nccl_world(2, [](Communicator& comm) {
-    std::vector<std::byte> data(20);
-    const std::int64_t end = comm.rank() == 0 ? 9 : 8;
-    const std::string message =
-        message_of([&] { comm.all_gather(data, std::vector<Range>{{0, 5}, {5, end}}); });
-    // Rank 1 gets its message whole; rank 0 sees one of another size.
-    if (comm.rank() == 1) return;
-    CHECK(message == "comm_failed: all_gather: NCCL: internal error (a message has another size than expected)");
-    CHECK(code_of([&] { comm.barrier(); }) == "comm_failed");
-  }, 30s);
+  const auto codes = run_fake_nccl_world(
+      2,
+      [](Communicator& comm) {
+        std::vector<std::byte> data(20);
+        const std::int64_t end = comm.rank() == 0 ? 9 : 8;
+        const std::string message = message_of([&] { comm.all_gather(data, std::vector<Range>{{0, 5}, {5, end}}); });
+        // Rank 1 gets its message whole; rank 0 sees one of another size.
+        if (comm.rank() == 1) return;
+        CHECK(message == "comm_failed: all_gather: NCCL: internal error (a message has another size than expected)");
+        CHECK(code_of([&] { comm.barrier(); }) == "comm_failed");
+      },
+      30s);
   CHECK(codes == std::vector<std::string>{"none", "none"});
 }
 
@@ -99,11 +102,14 @@ TEST_CASE("nccl_comm: ranks that connect for longer than the time-out are not ta
   void (*set_connect_ms)(int) = nullptr;
   fake_nccl()->file.find("zfFakeNcclConnectMs", set_connect_ms);
   set_connect_ms(1100);
-  const auto codes = run_fake_nccl_world(2, [](Communicator& comm) {
-    std::vector<std::byte> data(20);
-    comm.all_gather(data, std::vector<Range>{{0, 10}, {10, 20}});
-    comm.all_gather(data, std::vector<Range>{{0, 11}, {11, 20}});
-  }, 1s);
+  const auto codes = run_fake_nccl_world(
+      2,
+      [](Communicator& comm) {
+        std::vector<std::byte> data(20);
+        comm.all_gather(data, std::vector<Range>{{0, 10}, {10, 20}});
+        comm.all_gather(data, std::vector<Range>{{0, 11}, {11, 20}});
+      },
+      1s);
   set_connect_ms(0);
   CHECK(codes == std::vector<std::string>(2, "none"));
 }
@@ -114,13 +120,16 @@ TEST_CASE("nccl_comm: ranks connect to sixteen others in each direction at once"
   library->file.find("zfFakeNcclMostAtOnce", most_at_once);
   most_at_once();
   constexpr int kRanks = 36;
-  const auto codes = run_fake_nccl_world(kRanks, [](Communicator& comm) {
-    std::vector<std::byte> send(kRanks, static_cast<std::byte>(comm.rank())), recv(kRanks);
-    std::vector<Range> pieces;
-    for (std::int64_t r = 0; r < kRanks; ++r) pieces.push_back({r, r + 1});
-    comm.all_to_all(send, one_per_rank(pieces), recv, one_per_rank(pieces));
-    for (int r = 0; r < kRanks; ++r) CHECK(std::to_integer<int>(recv[static_cast<std::size_t>(r)]) == r);
-  }, 30s);
+  const auto codes = run_fake_nccl_world(
+      kRanks,
+      [](Communicator& comm) {
+        std::vector<std::byte> send(kRanks, static_cast<std::byte>(comm.rank())), recv(kRanks);
+        std::vector<Range> pieces;
+        for (std::int64_t r = 0; r < kRanks; ++r) pieces.push_back({r, r + 1});
+        comm.all_to_all(send, one_per_rank(pieces), recv, one_per_rank(pieces));
+        for (int r = 0; r < kRanks; ++r) CHECK(std::to_integer<int>(recv[static_cast<std::size_t>(r)]) == r);
+      },
+      30s);
   CHECK(codes == std::vector<std::string>(kRanks, "none"));
   CHECK(most_at_once() == 32);
 }

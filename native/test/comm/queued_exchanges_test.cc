@@ -20,7 +20,8 @@ using Events = std::vector<std::string>;
 
 class NotedWatch final : public QueuedExchanges::Watch {
  public:
-  NotedWatch(Events& events, std::string name, bool fails = false) : events_(events), name_(std::move(name)), fails_(fails) {}
+  NotedWatch(Events& events, std::string name, bool fails = false)
+      : events_(events), name_(std::move(name)), fails_(fails) {}
   ~NotedWatch() override { events_.push_back(name_ + " is over"); }
   void begin() override { events_.push_back(name_ + " begins"); }
   void check() override {
@@ -67,7 +68,8 @@ DEVICE_TEST_CASE("an exchange that fails ends all that are queued, also one that
     stream.synchronize();
     CHECK(code_of([&] { exchanges.wait(); }) == "comm_failed");
     CHECK(exchanges.is_empty());
-    CHECK(events == Events{"a begins", "a is over", "b begins", "b is aborted", "c is aborted", "b is over", "c is over"});
+    CHECK(events ==
+          Events{"a begins", "a is over", "b begins", "b is aborted", "c is aborted", "b is over", "c is over"});
   }
 }
 

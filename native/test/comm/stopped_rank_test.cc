@@ -21,12 +21,13 @@ namespace {
 /// An end of a connection over which two processes exchange the keys of their stores.
 class KeyRelay {
  public:
-  explicit KeyRelay(int fd) : fd_(fd), store_([this](const std::string& key, const KvStore::Bytes& value) {
-    const std::array<std::uint64_t, 2> sizes{key.size(), value.size()};
-    put(sizes.data(), sizeof sizes);
-    put(key.data(), key.size());
-    put(value.data(), value.size());
-  }) {
+  explicit KeyRelay(int fd)
+      : fd_(fd), store_([this](const std::string& key, const KvStore::Bytes& value) {
+          const std::array<std::uint64_t, 2> sizes{key.size(), value.size()};
+          put(sizes.data(), sizeof sizes);
+          put(key.data(), key.size());
+          put(value.data(), value.size());
+        }) {
     reader_ = std::thread([this] { read(); });
   }
   ~KeyRelay() {
@@ -37,7 +38,9 @@ class KeyRelay {
   KvStore& store() { return store_; }
 
  private:
-  void put(const void* data, std::size_t size) { REQUIRE(::send(fd_, data, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size)); }
+  void put(const void* data, std::size_t size) {
+    REQUIRE(::send(fd_, data, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
+  }
   bool get(void* data, std::size_t size) { return ::recv(fd_, data, size, MSG_WAITALL) == static_cast<ssize_t>(size); }
   void read() {
     std::array<std::uint64_t, 2> sizes{};

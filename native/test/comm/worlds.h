@@ -26,8 +26,8 @@ inline std::vector<std::string> run_threads(int world_size, const std::function<
   return codes;
 }
 
-/// Where ranks meet. Gloo takes the first client of a port for its other rank: at 127.0.0.1 that may be one of another test that
-/// looks for a server which had this port before.
+/// Where ranks meet. Gloo takes the first client of a port for its other rank: at 127.0.0.1 that may be one of another
+/// test that looks for a server which had this port before.
 inline constexpr const char* kRanksAddress = "127.0.0.2";
 
 /// A rendezvous store per rank of one process; replaces the agent: a key that one rank publishes reaches all.
@@ -51,7 +51,8 @@ using RankBody = std::function<void(Communicator&)>;
 /// Runs `body` on every rank, each in a thread; a rank that ends gives up its communicator. Returns the error codes.
 using RunWorld = std::vector<std::string> (*)(int world_size, const RankBody& body, std::chrono::milliseconds timeout);
 
-inline std::vector<std::string> run_thread_world(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
+inline std::vector<std::string> run_thread_world(int world_size, const RankBody& body,
+                                                 std::chrono::milliseconds timeout) {
   auto comms = make_thread_comms(world_size, timeout);
   return run_threads(world_size, [&](int rank) {
     const auto comm = std::move(comms[static_cast<std::size_t>(rank)]);
@@ -59,7 +60,8 @@ inline std::vector<std::string> run_thread_world(int world_size, const RankBody&
   });
 }
 
-inline std::vector<std::string> run_gloo_world(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
+inline std::vector<std::string> run_gloo_world(int world_size, const RankBody& body,
+                                               std::chrono::milliseconds timeout) {
   RelayedStores stores(world_size);
   return run_threads(world_size, [&](int rank) {
     const auto comm = connect_gloo({rank, world_size, kRanksAddress, timeout}, stores.of(rank));

@@ -121,7 +121,8 @@ TEST_CASE("an exception in a task reaches the caller after all tasks, and the po
 TEST_CASE("skewed buffers differ in their places within a huge page and stay inside their mapping") {
   for (const int skew : {0, 1, 28}) {
     Buffer buffer(Device{}, std::size_t{5} << 20, skew);
-    CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % (std::size_t{2} << 20) == static_cast<std::size_t>(skew) * 17 * 4096);
+    CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % (std::size_t{2} << 20) ==
+          static_cast<std::size_t>(skew) * 17 * 4096);
     CHECK(buffer.data()[0] == std::byte{0});
     buffer.data()[buffer.num_bytes() - 1] = std::byte{7};
   }
@@ -166,8 +167,9 @@ TEST_CASE("instruction-set paths are known by name") {
   CHECK(refusal("avx9000").starts_with("instruction-set path 'avx9000' is unknown; available: auto, generic"));
 #if defined(__x86_64__) && !defined(ZF_HAS_AVX512)
   const bool on_machine = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  CHECK(refusal("avx512").starts_with(on_machine ? "instruction-set path 'avx512' is not in this build: build with ZF_ALL_ISAS=1; "
-                                                 : "instruction-set path 'avx512' is not on this machine; "));
+  CHECK(refusal("avx512").starts_with(
+      on_machine ? "instruction-set path 'avx512' is not in this build: build with ZF_ALL_ISAS=1; "
+                 : "instruction-set path 'avx512' is not on this machine; "));
 #endif
   // Two paths are two scopes of exactness, so no two of them may share a fingerprint.
   CHECK(numerics_fingerprint(CpuIsa::kGeneric) != numerics_fingerprint(CpuIsa::kAvx2));

@@ -29,7 +29,8 @@ Counts counts();
 void set_memory_bytes(std::size_t num_bytes);
 /// From now on every call of the runtime that can fail so gives `status`, until it is cudaSuccess again.
 void fail_with(cudaError_t status);
-/// Runs only the last `count` blocks of a grid's first dimension while it lives, so that a test can reach the end of a long array.
+/// Runs only the last `count` blocks of a grid's first dimension while it lives, so that a test can reach the end of a
+/// long array.
 class LastBlocks {
  public:
   explicit LastBlocks(unsigned count);

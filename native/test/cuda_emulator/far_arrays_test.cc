@@ -1,5 +1,5 @@
-// Flat passes over arrays of more than 2^32 elements, which no index of 32 bits reaches, by grids of more than 65,535 blocks: their ends
-// have the bits that the CPU gives for the ends alone.
+// Flat passes over arrays of more than 2^32 elements, which no index of 32 bits reaches, by grids of more than 65,535
+// blocks: their ends have the bits that the CPU gives for the ends alone.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr std::size_t kTail = 4096;                                // elements that are compared; one block of hashes and statistics
+constexpr std::size_t kTail = 4096;  // elements that are compared; one block of hashes and statistics
 constexpr std::size_t kNumel = (std::size_t{1} << 32) + 2 * kTail;
-constexpr unsigned kBlocks = kTail / 1024;                         // blocks of threads that have them, at most
+constexpr unsigned kBlocks = kTail / 1024;  // blocks of threads that have them, at most
 
 /// An array of kNumel elements, whose last ones are those of a short one.
 class FarArray {
@@ -33,7 +33,8 @@ class FarArray {
   FarArray(DType dtype, std::uint64_t key, std::size_t count = 1)
       : near_(random_array(kTail * count, dtype, key)), width_(size_of(dtype)), memory_(kNumel * count * width_) {
     for (std::size_t i = 0; i < count; ++i)
-      std::memcpy(memory_.data() + ((i + 1) * kNumel - kTail) * width_, near_.data() + i * kTail * width_, kTail * width_);
+      std::memcpy(memory_.data() + ((i + 1) * kNumel - kTail) * width_, near_.data() + i * kTail * width_,
+                  kTail * width_);
   }
 
   std::byte* far() { return memory_.data(); }
@@ -47,7 +48,9 @@ class FarArray {
   FarMemory memory_;
 };
 
-std::span<float> floats(std::span<std::byte> bytes) { return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)}; }
+std::span<float> floats(std::span<std::byte> bytes) {
+  return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
 
 }  // namespace
 
@@ -94,18 +97,26 @@ DEVICE_TEST_CASE("arrays beyond 2^32 elements: hashes and statistics of blocks")
 DEVICE_TEST_CASE("arrays beyond 2^32 elements: an optimizer's update") {
   DeviceMachine machine(kFirstGpu);
   const emulator::LastBlocks end(kBlocks);
-  FarArray master(DType::kF32, 5), m(DType::kF32, 6), v(DType::kF32, 7), grad(DType::kBF16, 8), params(DType::kBF16, 9), average(DType::kF32, 10);
+  FarArray master(DType::kF32, 5), m(DType::kF32, 6), v(DType::kF32, 7), grad(DType::kBF16, 8), params(DType::kBF16, 9),
+      average(DType::kF32, 10);
   for (float& value : floats(v.near())) value = value * value;  // second moments are not negative
   std::ranges::copy(v.near(), v.whole().last(v.near().size()).begin());
   const auto segment = [&](auto at, std::size_t numel) {
     const auto as_floats = [&](FarArray& array) { return reinterpret_cast<float*>(at(array)); };
-    return std::array{OptimizerSegment{at(master), {as_floats(m), as_floats(v)}, at(grad), at(params), static_cast<std::int64_t>(numel), 0,
+    return std::array{OptimizerSegment{at(master),
+                                       {as_floats(m), as_floats(v)},
+                                       at(grad),
+                                       at(params),
+                                       static_cast<std::int64_t>(numel),
+                                       0,
                                        {as_floats(average), 0.25F}}};
   };
   const OptimizerDTypes dtypes{DType::kF32, DType::kBF16, DType::kBF16};
   const std::array scalars{AdamWScalars{0.5F, 0.1F, 0.99F, 0.01F, 1e-6F, 0.9F, 0.25F, 1.5F}};
-  optimizer_update<AdamWUpdate>(machine.ctx, segment([](FarArray& array) { return array.far(); }, kNumel), dtypes, scalars);
+  optimizer_update<AdamWUpdate>(machine.ctx, segment([](FarArray& array) { return array.far(); }, kNumel), dtypes,
+                                scalars);
   synchronize(machine.ctx);
-  optimizer_update<AdamWUpdate>(cpu_context(), segment([](FarArray& array) { return array.near().data(); }, kTail), dtypes, scalars);
+  optimizer_update<AdamWUpdate>(cpu_context(), segment([](FarArray& array) { return array.near().data(); }, kTail),
+                                dtypes, scalars);
   for (FarArray* array : {&master, &m, &v, &params, &average}) CHECK(array->end_is_near());
 }

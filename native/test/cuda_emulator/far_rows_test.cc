@@ -1,5 +1,7 @@
-// Indices beyond 2^31: matrices of a few rows that begin so far apart that those of the last ones do not fit into 32 bits.
+// Indices beyond 2^31: matrices of a few rows that begin so far apart that those of the last ones do not fit into 32
+// bits.
 #include <doctest/doctest.h>
+
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -25,7 +27,8 @@ constexpr std::int64_t kStride = (std::int64_t{1} << 30) + 8;  // elements; row 
 /// A copy of a matrix with rows kStride apart.
 class FarRows {
  public:
-  explicit FarRows(HostMatrix& near) : near_(near), memory_(static_cast<std::size_t>(near.rows() * kStride) * size_of(near.dtype())) {
+  explicit FarRows(HostMatrix& near)
+      : near_(near), memory_(static_cast<std::size_t>(near.rows() * kStride) * size_of(near.dtype())) {
     copy_rows(near.view(), view());
   }
 
@@ -73,7 +76,9 @@ constexpr std::array kTypes{DType::kF32, DType::kBF16};  // kernels in fp32, and
 DEVICE_TEST_CASE("rows beyond 2^31 elements: products") {
   for (const DType dtype : kTypes) {
     std::mt19937 random(3);
-    const auto matrix = [&](std::int64_t rows, std::int64_t cols, DType of) { return HostMatrix::random(of, rows, cols, random); };
+    const auto matrix = [&](std::int64_t rows, std::int64_t cols, DType of) {
+      return HostMatrix::random(of, rows, cols, random);
+    };
     for (const bool varies : {false, true}) {
       check_far(std::array{matrix(4, 8, dtype), matrix(4, 8, dtype), matrix(4, 4, DType::kF32)}, 2,
                 [&](const Context& ctx, Scratch& scratch, std::array<Matrix, 3> m) {
@@ -119,11 +124,12 @@ DEVICE_TEST_CASE("rows beyond 2^31 elements: attention and its backward") {
                      dout = HostMatrix::random(dtype, 5, kShape.query_size(), random);
     for (const std::size_t result : {std::size_t{1}, std::size_t{3}}) {
       SharedValues<float> lse(10);
-      check_far(std::array{qkv, HostMatrix(dtype, 5, kShape.query_size()), dout, HostMatrix(dtype, 5, kShape.qkv_size())}, result,
-                [&](const Context& ctx, Scratch& scratch, std::array<Matrix, 4> m) {
-                  attention(ctx, scratch, {kShape, m[0], m[1], lse});
-                  attention_backward(ctx, scratch, {kShape, m[0], m[1], lse, m[2], m[3]});
-                });
+      check_far(
+          std::array{qkv, HostMatrix(dtype, 5, kShape.query_size()), dout, HostMatrix(dtype, 5, kShape.qkv_size())},
+          result, [&](const Context& ctx, Scratch& scratch, std::array<Matrix, 4> m) {
+            attention(ctx, scratch, {kShape, m[0], m[1], lse});
+            attention_backward(ctx, scratch, {kShape, m[0], m[1], lse, m[2], m[3]});
+          });
     }
   }
 }

@@ -69,8 +69,8 @@ DEVICE_TEST_CASE(
   const emulator::Counts second = counts[1] - counts[0], third = counts[2] - counts[1];
   CHECK(third.launches == second.launches);
   CHECK(third.copies == second.copies);
-  // Tokens and targets of the leaf before have left, and their order for the embedding, its losses are there; a bucket is
-  // ready, and has been added.
+  // Tokens and targets of the leaf before have left, and their order for the embedding, its losses are there; a bucket
+  // is ready, and has been added.
   CHECK(second.waits == 4 + 2 * kBuckets);
   CHECK(third.waits == second.waits);
 }

@@ -32,7 +32,7 @@ struct CUstream_st {
 struct CUevent_st {
   unsigned flags = 0;
   std::mutex mutex;
-  int group = -1;  // of the stream of the last record
+  int group = -1;              // of the stream of the last record
   std::shared_ptr<Mark> mark;  // of the last record; null: none yet
 
   std::shared_ptr<Mark> last_mark() {
@@ -99,9 +99,7 @@ cudaError_t result(cudaError_t status) {
   return status;
 }
 
-Counts counts() {
-  return {tally().allocations, tally().pool_growths, tally().launches, tally().copies, tally().waits};
-}
+Counts counts() { return {tally().allocations, tally().pool_growths, tally().launches, tally().copies, tally().waits}; }
 void fail_with(cudaError_t status) { wanted_failure() = status; }
 
 namespace {

@@ -1,5 +1,5 @@
-// Gradients of weights in the compute dtype, as their products leave them: fp32 ones rounded once. Not among the cases for
-// all devices, because a library may have another algorithm for results in 16 bits.
+// Gradients of weights in the compute dtype, as their products leave them: fp32 ones rounded once. Not among the cases
+// for all devices, because a library may have another algorithm for results in 16 bits.
 #include <doctest/doctest.h>
 
 #include <cstddef>
@@ -34,7 +34,8 @@ class Collected final : public GradSink {
   }
   std::byte* room_for(std::size_t param, DType dtype) override {
     if (param % 2 == 0) return nullptr;
-    return (rooms_[param] = Buffer(ctx_.device, static_cast<std::size_t>(specs_[param].numel()) * size_of(dtype))).data();
+    return (rooms_[param] = Buffer(ctx_.device, static_cast<std::size_t>(specs_[param].numel()) * size_of(dtype)))
+        .data();
   }
 
   std::map<std::size_t, std::vector<float>> of;

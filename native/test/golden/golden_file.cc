@@ -112,8 +112,12 @@ std::optional<AdapterConfig> GoldenFile::adapter() const {
     for (std::string name; std::getline(list, name, ',');) found.push_back(name);
     return found;
   };
-  return AdapterConfig{integer("adapter.rank"), number("adapter.scale"),        0, AdapterInit::kKaimingUniform,
-                       names("adapter.target_modules"), names("adapter.modules_to_save"),
+  return AdapterConfig{integer("adapter.rank"),
+                       number("adapter.scale"),
+                       0,
+                       AdapterInit::kKaimingUniform,
+                       names("adapter.target_modules"),
+                       names("adapter.modules_to_save"),
                        word_or("adapter.type", "lora") == "dora" ? AdapterType::kDora : AdapterType::kLora};
 }
 
@@ -145,7 +149,8 @@ ModelConfig GoldenFile::model_config() const {
   const std::string mlp = word_or("mlp", "swiglu");
   if (mlp != "swiglu") config.mlp = mlp == "gelu" ? MlpType::kGelu : MlpType::kGeluTanh;
   config.adapter = adapter();
-  if (words_.contains("quantization")) config.quantization = word_or("quantization", "") == "nf4" ? QuantFormat::kNf4 : QuantFormat::kInt8;
+  if (words_.contains("quantization"))
+    config.quantization = word_or("quantization", "") == "nf4" ? QuantFormat::kNf4 : QuantFormat::kInt8;
   if (!tensors_.contains("layer_windows")) return config;
   for (const std::int32_t window : integers("layer_windows")) config.layer_windows.push_back(window);
   return config;

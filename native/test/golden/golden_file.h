@@ -10,8 +10,8 @@
 
 namespace zerofleet::test {
 
-/// A golden file as make_golden_model.py, make_golden_families.py and make_golden_adapters.py write it: NAME.txt (index) and NAME.bin (tensors). Throws
-/// std::runtime_error for a file or key that is missing.
+/// A golden file as make_golden_model.py, make_golden_families.py and make_golden_adapters.py write it: NAME.txt
+/// (index) and NAME.bin (tensors). Throws std::runtime_error for a file or key that is missing.
 class GoldenFile {
  public:
   explicit GoldenFile(const std::string& name);

@@ -16,10 +16,10 @@
 
 namespace zerofleet::test {
 
-/// Returns true if a sanitizer learns nothing new from a kernel on this path with this storage type, because another path or type makes
-/// the same accesses. The two 16-bit types differ in their conversions alone: fp16's are seen on the portable path, where they are arithmetic, and
-/// on the best one, where they are instructions. The path with AVX-512's instructions for bf16 differs from AVX-512's for bf16 alone.
-/// Threads share work in the same way for every type.
+/// Returns true if a sanitizer learns nothing new from a kernel on this path with this storage type, because another
+/// path or type makes the same accesses. The two 16-bit types differ in their conversions alone: fp16's are seen on the
+/// portable path, where they are arithmetic, and on the best one, where they are instructions. The path with AVX-512's
+/// instructions for bf16 differs from AVX-512's for bf16 alone. Threads share work in the same way for every type.
 inline bool is_repetition(CpuIsa isa, DType dtype) {
   if (kThreadSanitized) return dtype == DType::kF16;
   if (!kSanitized) return false;
@@ -27,8 +27,8 @@ inline bool is_repetition(CpuIsa isa, DType dtype) {
   return isa == CpuIsa::kAvx512Bf16 && dtype == DType::kF32;
 }
 
-/// Runs body(ctx, dtype) on every path that this machine has, for every storage type, with two threads; under a sanitizer
-/// without repetitions.
+/// Runs body(ctx, dtype) on every path that this machine has, for every storage type, with two threads; under a
+/// sanitizer without repetitions.
 template <class Body>
 void on_every_path(const Body& body) {
   for (const CpuIsa isa : available_isas()) {

@@ -15,8 +15,8 @@
 
 namespace zerofleet::test {
 
-/// A matrix that tests fill and read element by element and all devices reach, with rows `gap` elements further apart than
-/// they are long.
+/// A matrix that tests fill and read element by element and all devices reach, with rows `gap` elements further apart
+/// than they are long.
 class HostMatrix {
  public:
   HostMatrix(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t gap = 0)
@@ -38,17 +38,23 @@ class HostMatrix {
 
   double at(std::int64_t row, std::int64_t col) const {
     switch (dtype_) {
-      case DType::kF32: return static_cast<double>(element<float>(row, col));
-      case DType::kBF16: return static_cast<double>(to_float(element<bf16>(row, col)));
-      case DType::kF16: return static_cast<double>(to_float(element<f16>(row, col)));
+      case DType::kF32:
+        return static_cast<double>(element<float>(row, col));
+      case DType::kBF16:
+        return static_cast<double>(to_float(element<bf16>(row, col)));
+      case DType::kF16:
+        return static_cast<double>(to_float(element<f16>(row, col)));
     }
     return 0;
   }
   void set(std::int64_t row, std::int64_t col, float value) {
     switch (dtype_) {
-      case DType::kF32: return put(row, col, value);
-      case DType::kBF16: return put(row, col, to_bf16(value));
-      case DType::kF16: return put(row, col, to_f16(value));
+      case DType::kF32:
+        return put(row, col, value);
+      case DType::kBF16:
+        return put(row, col, to_bf16(value));
+      case DType::kF16:
+        return put(row, col, to_f16(value));
     }
   }
   Matrix view() { return {bytes_.data(), dtype_, rows_, cols_, stride_}; }
@@ -120,15 +126,19 @@ inline Table numeric_gradient(const std::function<double(const Table&)>& f, cons
 /// Tolerance of a result: rounding of the sums in fp32, or of the result to three times its unit roundoff.
 inline double tolerance(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return 2e-6;
-    case DType::kBF16: return 6e-3;
-    case DType::kF16: return 7.5e-4;
+    case DType::kF32:
+      return 2e-6;
+    case DType::kBF16:
+      return 6e-3;
+    case DType::kF16:
+      return 7.5e-4;
   }
   return 0;
 }
 
-/// The relative error that a product of k terms may have on a device. Tensor cores cut off what lies below the last bits of a sum: an error of one sign, which grows with
-/// k (H100: up to 4.9e-6 at k = 4100), where sums are not rounded to 16 bits anyway.
+/// The relative error that a product of k terms may have on a device. Tensor cores cut off what lies below the last
+/// bits of a sum: an error of one sign, which grows with k (H100: up to 4.9e-6 at k = 4100), where sums are not rounded
+/// to 16 bits anyway.
 inline double tolerance_of_product(const Device& device, DType dtype, DType c_dtype, std::int64_t k) {
   const bool cuts_off = device.kind == DeviceKind::kCuda && dtype != DType::kF32 && c_dtype == DType::kF32;
   return tolerance(c_dtype) + (cuts_off ? 1.5e-9 * static_cast<double>(k) : 0);

@@ -11,9 +11,9 @@
 #include "kernels/flat/cast.h"
 #include "test/devices_here.h"
 
-/// For tests of the code of CUDA kernels that one thread runs: compiled for the host and run thread by thread, against the CPU
-/// kernels bit for bit. A machine with a GPU is needed for the rest: the launches, the exchange between lanes of a warp,
-/// and nvcc's arithmetic. The cases for every device (test/devices_here.h) cover that.
+/// For tests of the code of CUDA kernels that one thread runs: compiled for the host and run thread by thread, against
+/// the CPU kernels bit for bit. A machine with a GPU is needed for the rest: the launches, the exchange between lanes
+/// of a warp, and nvcc's arithmetic. The cases for every device (test/devices_here.h) cover that.
 namespace zerofleet::test {
 
 using Bytes = std::vector<std::byte>;

@@ -26,10 +26,12 @@ inline std::map<std::string, std::size_t> numbers_of(const std::vector<ParamSpec
 struct Adapted {
   std::size_t weight, down, up;  // parameters
   std::int64_t rank, in, out;
-  bool in_first;                 // the weight is stored as (in, out)
+  bool in_first;  // the weight is stored as (in, out)
   std::optional<std::size_t> magnitude;
 
-  std::size_t at(std::int64_t o, std::int64_t i) const { return static_cast<std::size_t>(in_first ? i * out + o : o * in + i); }
+  std::size_t at(std::int64_t o, std::int64_t i) const {
+    return static_cast<std::size_t>(in_first ? i * out + o : o * in + i);
+  }
 };
 
 inline std::vector<Adapted> adapted_of(const ModelConfig& config, const std::vector<ParamSpec>& specs) {
@@ -40,9 +42,10 @@ inline std::vector<Adapted> adapted_of(const ModelConfig& config, const std::vec
     if (end == std::string::npos) continue;
     const std::string module = name.substr(0, end);
     const std::size_t up = numbers.at(module + ".lora_B.weight");
-    found.push_back({numbers.at(module + ".weight"), down, up, specs[down].shape[0], specs[down].shape[1], specs[up].shape[0],
-                     config.naming == ParamNaming::kGpt2, std::nullopt});
-    if (const auto of = numbers.find(module + ".lora_magnitude_vector.weight"); of != numbers.end()) found.back().magnitude = of->second;
+    found.push_back({numbers.at(module + ".weight"), down, up, specs[down].shape[0], specs[down].shape[1],
+                     specs[up].shape[0], config.naming == ParamNaming::kGpt2, std::nullopt});
+    if (const auto of = numbers.find(module + ".lora_magnitude_vector.weight"); of != numbers.end())
+      found.back().magnitude = of->second;
   }
   return found;
 }
@@ -77,19 +80,21 @@ inline void merge(const Adapted& one, double scale, AllValues& values) {
     for (std::int64_t i = 0; i < one.in; ++i) {
       double sum = 0;
       for (std::int64_t r = 0; r < one.rank; ++r)
-        sum += static_cast<double>(b[static_cast<std::size_t>(o * one.rank + r)]) * static_cast<double>(a[static_cast<std::size_t>(r * one.in + i)]);
+        sum += static_cast<double>(b[static_cast<std::size_t>(o * one.rank + r)]) *
+               static_cast<double>(a[static_cast<std::size_t>(r * one.in + i)]);
       float& weight = values[one.weight][one.at(o, i)];
       weight = static_cast<float>(static_cast<double>(weight) + scale * sum);
     }
   }
 }
 
-/// The gradients of A and B from that of the merged matrix: scale · Bᵀ dW and scale · dW Aᵀ for `values` with W + scale · B A; with a
-/// magnitude dW times the factor, and Σ dW · W / ‖W‖.
+/// The gradients of A and B from that of the merged matrix: scale · Bᵀ dW and scale · dW Aᵀ for `values` with W + scale
+/// · B A; with a magnitude dW times the factor, and Σ dW · W / ‖W‖.
 struct Expected {
   std::vector<double> down, up, magnitude;
 };
-inline Expected expected_of(const Adapted& one, double scale, const AllValues& values, const std::vector<float>& dweight) {
+inline Expected expected_of(const Adapted& one, double scale, const AllValues& values,
+                            const std::vector<float>& dweight) {
   Expected expected{std::vector<double>(values[one.down].size()), std::vector<double>(values[one.up].size()),
                     std::vector<double>(static_cast<std::size_t>(one.out))};
   for (std::int64_t o = 0; o < one.out; ++o) {

@@ -75,7 +75,8 @@ ModelConfig qwen3() {
 }  // namespace
 
 std::vector<FamilyConfig> family_configs() {
-  return {{"gpt2", gpt2()}, {"llama", llama()}, {"mistral", mistral()}, {"mixtral", mixtral()}, {"qwen2", qwen2()}, {"qwen3", qwen3()}};
+  return {{"gpt2", gpt2()},       {"llama", llama()}, {"mistral", mistral()},
+          {"mixtral", mixtral()}, {"qwen2", qwen2()}, {"qwen3", qwen3()}};
 }
 
 }  // namespace zerofleet::test

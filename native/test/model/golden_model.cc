@@ -7,7 +7,6 @@
 
 #include "kernels/attention/paged_attention.h"
 #include "model/transformer/decoder.h"
-
 #include "test/devices_here.h"
 #include "test/model/is_here.h"
 
@@ -34,9 +33,15 @@ GoldenModel::GoldenModel(const GoldenFile& golden, const Context& ctx, DType dty
 
 void GoldenModel::put(std::size_t param, std::size_t i, float value) {
   switch (dtype_) {
-    case DType::kF32: reinterpret_cast<float*>(params_[param].data())[i] = value; break;
-    case DType::kBF16: reinterpret_cast<bf16*>(params_[param].data())[i] = to_bf16(value); break;
-    case DType::kF16: reinterpret_cast<f16*>(params_[param].data())[i] = to_f16(value); break;
+    case DType::kF32:
+      reinterpret_cast<float*>(params_[param].data())[i] = value;
+      break;
+    case DType::kBF16:
+      reinterpret_cast<bf16*>(params_[param].data())[i] = to_bf16(value);
+      break;
+    case DType::kF16:
+      reinterpret_cast<f16*>(params_[param].data())[i] = to_f16(value);
+      break;
   }
 }
 
@@ -66,7 +71,8 @@ GoldenPass GoldenModel::run(float loss_scale, float grad_factor) {
   const GradScale grad_scale{scale * static_cast<float>(golden_.number("grad_scale")), scale};
   pass.loss = model_.forward_backward({golden_.integers("tokens"), golden_.integers("targets")}, grad_scale,
                                       [&](std::size_t param, std::span<const float> grad) {
-                                        for (const float value : fetched(ctx_, grad)) pass.grads[param].push_back(value / loss_scale);
+                                        for (const float value : fetched(ctx_, grad))
+                                          pass.grads[param].push_back(value / loss_scale);
                                         ++pass.times_emitted[param];
                                       });
   return pass;

@@ -15,7 +15,8 @@ class QuantizedParams {
  public:
   QuantizedParams() = default;
   /// Takes the elements of quantized parameters out of `elements`.
-  QuantizedParams(const Context& ctx, std::span<const ParamSpec> specs, DType dtype, std::vector<const std::byte*>& elements);
+  QuantizedParams(const Context& ctx, std::span<const ParamSpec> specs, DType dtype,
+                  std::vector<const std::byte*>& elements);
 
   /// Empty for a model without quantization.
   std::span<const QuantizedMatrix* const> pointers() const { return pointers_; }

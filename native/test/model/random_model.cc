@@ -38,10 +38,11 @@ RandomModel::RandomModel(const Context& ctx, const ModelConfig& config, DType dt
 RandomModel::Gradients RandomModel::gradients(LeafKey key) {
   Gradients gradients;
   gradients.of.resize(specs_.size());
-  gradients.result = model_.forward_backward(leaf(key), {1.0F, 2.0F}, [&](std::size_t param, std::span<const float> grad) {
-    gradients.of[param] = fetched(ctx_, grad);
-    gradients.order.push_back(param);
-  });
+  gradients.result =
+      model_.forward_backward(leaf(key), {1.0F, 2.0F}, [&](std::size_t param, std::span<const float> grad) {
+        gradients.of[param] = fetched(ctx_, grad);
+        gradients.order.push_back(param);
+      });
   return gradients;
 }
 
@@ -65,7 +66,8 @@ void RandomModel::move(const std::vector<std::vector<float>>& direction, double 
   for (std::size_t param = 0; param < params_.size(); ++param) {
     auto* values = reinterpret_cast<float*>(params_[param].data());
     for (std::size_t i = 0; i < direction[param].size(); ++i) {
-      values[i] = static_cast<float>(static_cast<double>(values[i]) + factor * static_cast<double>(direction[param][i]));
+      values[i] =
+          static_cast<float>(static_cast<double>(values[i]) + factor * static_cast<double>(direction[param][i]));
     }
   }
   model_.params_changed();

@@ -18,7 +18,8 @@ static_assert(kInvalidValue == CUBLAS_STATUS_INVALID_VALUE);
 static_assert(kNotSupported == CUBLAS_STATUS_NOT_SUPPORTED);
 static_assert(int{kFloat32} == CUDA_R_32F && int{kFloat16} == CUDA_R_16F && int{kBFloat16} == CUDA_R_16BF);
 static_assert(int{kCompute32F} == CUBLAS_COMPUTE_32F);
-static_assert(int{kAsItIs} == CUBLAS_OP_N && int{kTransposed} == CUBLAS_OP_T && sizeof(Operation) == sizeof(cublasOperation_t));
+static_assert(int{kAsItIs} == CUBLAS_OP_N && int{kTransposed} == CUBLAS_OP_T &&
+              sizeof(Operation) == sizeof(cublasOperation_t));
 
 static_assert(int{kTransposeA} == CUBLASLT_MATMUL_DESC_TRANSA && int{kTransposeB} == CUBLASLT_MATMUL_DESC_TRANSB);
 static_assert(int{kEpilogue} == CUBLASLT_MATMUL_DESC_EPILOGUE);
@@ -65,7 +66,8 @@ static_assert(kSameCall<decltype(Library::matmul), decltype(cublasLtMatmul)>);
 }  // namespace
 
 std::string compared_cublaslt_header() {
-  return std::to_string(CUBLAS_VER_MAJOR) + "." + std::to_string(CUBLAS_VER_MINOR) + "." + std::to_string(CUBLAS_VER_PATCH);
+  return std::to_string(CUBLAS_VER_MAJOR) + "." + std::to_string(CUBLAS_VER_MINOR) + "." +
+         std::to_string(CUBLAS_VER_PATCH);
 }
 
 }  // namespace zerofleet::test

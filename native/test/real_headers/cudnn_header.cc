@@ -11,7 +11,8 @@ namespace {
 
 namespace ours = cudnn;
 
-static_assert(CUDNN_MAJOR == 9 && ours::kSuccess == CUDNN_STATUS_SUCCESS && sizeof(ours::Status) == sizeof(cudnnStatus_t));
+static_assert(CUDNN_MAJOR == 9 && ours::kSuccess == CUDNN_STATUS_SUCCESS &&
+              sizeof(ours::Status) == sizeof(cudnnStatus_t));
 
 #define ZF_COMPARE(name, theirs) static_assert(static_cast<int>(ours::name) == static_cast<int>(theirs))
 ZF_COMPARE(kPointwise, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);

@@ -21,7 +21,8 @@ static_assert(kTextBytes >= NVML_DEVICE_NAME_V2_BUFFER_SIZE && kTextBytes >= NVM
 static_assert(kTextBytes >= NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE);
 
 static_assert(sizeof(Memory) == sizeof(nvmlMemory_t) && offsetof(Memory, total) == offsetof(nvmlMemory_t, total));
-static_assert(offsetof(Memory, free) == offsetof(nvmlMemory_t, free) && offsetof(Memory, used) == offsetof(nvmlMemory_t, used));
+static_assert(offsetof(Memory, free) == offsetof(nvmlMemory_t, free) &&
+              offsetof(Memory, used) == offsetof(nvmlMemory_t, used));
 static_assert(kUncorrected == NVML_MEMORY_ERROR_TYPE_UNCORRECTED && kVolatile == NVML_VOLATILE_ECC);
 static_assert(kEnabled == NVML_FEATURE_ENABLED);
 

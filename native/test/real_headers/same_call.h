@@ -6,10 +6,10 @@ namespace zerofleet::test {
 
 /// True if both types are passed alike: pointers, structs of one size, or integers and enumerations of one size.
 template <class Ours, class Theirs>
-inline constexpr bool kPassedAlike = sizeof(Ours) == sizeof(Theirs) &&
-                                     std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-                                     std::is_class_v<Ours> == std::is_class_v<Theirs> &&
-                                     std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>;
+inline constexpr bool kPassedAlike =
+    sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
+    std::is_class_v<Ours> == std::is_class_v<Theirs> &&
+    std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>;
 
 template <class Ours, class Theirs>
 struct SameCall : std::false_type {};

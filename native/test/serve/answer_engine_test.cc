@@ -13,7 +13,9 @@
 using namespace zerofleet;
 using namespace zerofleet::test;
 
-TEST_CASE("answer engine: an answer has the same bits alone, among other sequences, after a prefix hit, after preemption, on any threads") {
+TEST_CASE(
+    "answer engine: an answer has the same bits alone, among other sequences, after a prefix hit, after preemption, on "
+    "any threads") {
   for (const std::string family : {"llama", "mixtral", "gpt2"}) {
     CAPTURE(family);
     const ModelConfig config = config_of(family);
@@ -27,8 +29,11 @@ TEST_CASE("answer engine: an answer has the same bits alone, among other sequenc
     EngineDriver crowd(config, {32, 32 * 64});
     std::uint64_t id = 0;
     for (int i = 0; i < 32; ++i) {
-      if (i == 20) id = crowd.add(prompt, 12, 5);
-      else crowd.add(random_tokens(random, 1 + random() % 40, config.vocab_size), 1 + static_cast<std::int64_t>(random() % 20), random());
+      if (i == 20)
+        id = crowd.add(prompt, 12, 5);
+      else
+        crowd.add(random_tokens(random, 1 + random() % 40, config.vocab_size),
+                  1 + static_cast<std::int64_t>(random() % 20), random());
       if (i % 5 == 0) crowd.step();
     }
     CHECK(crowd.finish(id).same_bits(expected));
@@ -40,7 +45,9 @@ TEST_CASE("answer engine: an answer has the same bits alone, among other sequenc
     // The KV cache has room for two of eight sequences: some are preempted repeatedly.
     EngineDriver crowded(config, {8, 128});
     std::vector<std::uint64_t> ids;
-    for (int i = 0; i < 8; ++i) ids.push_back(i == 6 ? crowded.add(prompt, 12, 5) : crowded.add(random_tokens(random, 30, config.vocab_size), 20, random()));
+    for (int i = 0; i < 8; ++i)
+      ids.push_back(i == 6 ? crowded.add(prompt, 12, 5)
+                           : crowded.add(random_tokens(random, 30, config.vocab_size), 20, random()));
     for (const std::uint64_t other : ids) crowded.finish(other);
     CHECK(crowded.answers[ids[6]].same_bits(expected));
   }
@@ -148,11 +155,14 @@ TEST_CASE("answer engine: a cancelled sequence releases its pages; refused reque
   CHECK(code_with([](SequenceRequest& r) { r.prompt.clear(); }) == "invalid_argument");
   CHECK(code_with([](SequenceRequest& r) { r.max_tokens = 0; }) == "invalid_argument");
   CHECK(code_with([](SequenceRequest& r) { r.draw.top_p = 2; }) == "invalid_argument");
-  CHECK(code_with([&](SequenceRequest& r) { r.prompt[0] = static_cast<std::int32_t>(config.vocab_size); }) == "token_out_of_vocab");
+  CHECK(code_with([&](SequenceRequest& r) { r.prompt[0] = static_cast<std::int32_t>(config.vocab_size); }) ==
+        "token_out_of_vocab");
   CHECK(code_with([](SequenceRequest& r) { r.prompt.assign(64, 1); }) == "prompt_too_long");
   CHECK(driver.engine.step().empty());
-  CHECK(code_of([&] { AnswerEngine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {0, 64}); }) == "invalid_argument");
-  CHECK(code_of([&] { AnswerEngine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {129, 64}); }) == "invalid_argument");
+  CHECK(code_of([&] { AnswerEngine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {0, 64}); }) ==
+        "invalid_argument");
+  CHECK(code_of([&] { AnswerEngine(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {129, 64}); }) ==
+        "invalid_argument");
   AnswerEngine empty(config, DType::kBF16, Device{}, 1, best_cpu_isa(), {1, 64});
   CHECK(code_of([&] { empty.step(); }) == "invalid_argument");
 }

@@ -54,7 +54,8 @@ inline std::vector<std::vector<float>> weights_of(const ModelConfig& config) {
 
 /// An engine with random weights. Collects the answers.
 struct EngineDriver {
-  EngineDriver(const ModelConfig& config, const AnswerEngine::Limits& limits, DType dtype = DType::kBF16, int threads = 2, Device device = {})
+  EngineDriver(const ModelConfig& config, const AnswerEngine::Limits& limits, DType dtype = DType::kBF16,
+               int threads = 2, Device device = {})
       : engine(config, dtype, device, threads, best_cpu_isa(), limits) {
     const auto weights = weights_of(config);
     for (std::size_t param = 0; param < weights.size(); ++param) engine.set_param(param, 0, weights[param]);
@@ -105,8 +106,8 @@ inline Tokens random_tokens(std::mt19937& random, std::size_t count, std::int64_
 }
 
 /// Checks log-probabilities against the trainer's losses of the same tokens, which must have the same bits.
-inline void check_losses(const ModelConfig& config, DType dtype, const std::vector<std::vector<float>>& weights, const Tokens& prompt,
-                         const Answer& answer) {
+inline void check_losses(const ModelConfig& config, DType dtype, const std::vector<std::vector<float>>& weights,
+                         const Tokens& prompt, const Answer& answer) {
   Tokens sequence = prompt;
   sequence.insert(sequence.end(), answer.tokens.begin(), answer.tokens.end());
   Machine machine(best_cpu_isa(), 2);

@@ -28,7 +28,8 @@ std::vector<std::int32_t> write(KvCacheManager& cache, const Tokens& tokens) {
   std::vector<std::int32_t> pages = cache.take_prefix(0, tokens);
   for (std::size_t page = pages.size(); page < tokens.size() / kPageTokens; ++page) {
     const std::int32_t parent = page == 0 ? KvCacheManager::root_of(0) : pages.back();
-    pages.push_back(cache.publish(parent, std::span(tokens).subspan(page * kPageTokens, kPageTokens), cache.allocate().value()));
+    pages.push_back(
+        cache.publish(parent, std::span(tokens).subspan(page * kPageTokens, kPageTokens), cache.allocate().value()));
   }
   return pages;
 }
@@ -71,7 +72,8 @@ TEST_CASE("unused pages are evicted from the ends of sequences, the least recent
   release(cache, write(cache, old));
   release(cache, write(cache, recent));
   CHECK(cache.num_available() == 4);
-  const std::vector<std::int32_t> taken{cache.allocate().value(), cache.allocate().value()};  // a free one, and the end of the old sequence
+  const std::vector<std::int32_t> taken{cache.allocate().value(),
+                                        cache.allocate().value()};  // a free one, and the end of the old sequence
   std::vector<std::int32_t> prefix = cache.take_prefix(0, old);
   CHECK(prefix.size() == 1);
   CHECK(cache.take_prefix(0, recent).size() == 1);
@@ -94,16 +96,19 @@ TEST_CASE("random use keeps the number of pages, and allocates no page twice") {
       continue;
     }
     std::vector<std::int32_t> firsts;
-    for (std::size_t page = 0; page < 1 + random() % 4; ++page) firsts.push_back(static_cast<std::int32_t>(random() % 3) * 100);
+    for (std::size_t page = 0; page < 1 + random() % 4; ++page)
+      firsts.push_back(static_cast<std::int32_t>(random() % 3) * 100);
     const Tokens tokens = tokens_of(firsts, 1);
     const std::vector<std::int32_t> shared = cache.take_prefix(0, tokens);
     for (std::size_t page = 0; page < shared.size(); ++page) {
-      CHECK(contents.at(shared[page]) == Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>((page + 1) * kPageTokens)));
+      CHECK(contents.at(shared[page]) ==
+            Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>((page + 1) * kPageTokens)));
     }
     release(cache, shared);
     const std::vector<std::int32_t> pages = write(cache, tokens);
     for (std::size_t page = 0; page < pages.size(); ++page) {
-      contents[pages[page]] = Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>((page + 1) * kPageTokens));
+      contents[pages[page]] =
+          Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>((page + 1) * kPageTokens));
     }
     sequences.push_back(pages);
     std::vector<std::int32_t> used;

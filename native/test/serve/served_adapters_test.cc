@@ -22,8 +22,10 @@ AdapterConfig adapter_of(std::int64_t rank, double scale, std::vector<std::strin
 
 /// Adapters of several matrices, ranks and scales.
 std::vector<AdapterConfig> adapters_for(const std::string& family) {
-  if (family == "gpt2") return {adapter_of(3, 2, {"c_attn", "c_fc"}), adapter_of(8, 0.5, {"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"})};
-  if (family == "mixtral") return {adapter_of(3, 2, {"q_proj", "v_proj"}), adapter_of(8, 0.5, {"k_proj", "o_proj", "gate"})};
+  if (family == "gpt2")
+    return {adapter_of(3, 2, {"c_attn", "c_fc"}), adapter_of(8, 0.5, {"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"})};
+  if (family == "mixtral")
+    return {adapter_of(3, 2, {"q_proj", "v_proj"}), adapter_of(8, 0.5, {"k_proj", "o_proj", "gate"})};
   return {adapter_of(3, 2, {"q_proj", "v_proj", "down_proj"}),
           adapter_of(8, 0.5, {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"})};
 }
@@ -75,7 +77,8 @@ void check_side_by_side(const std::string& family, DType dtype, Device device, s
     }
     crowd.step();
   }
-  for (std::size_t i = 0; i < ids.size(); ++i) CHECK(crowd.finish(ids[i]).same_bits(alone[std::vector<std::size_t>{2, 0, 1}[i % 3]]));
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    CHECK(crowd.finish(ids[i]).same_bits(alone[std::vector<std::size_t>{2, 0, 1}[i % 3]]));
   CHECK(crowd.finish(add(crowd, 1, prompt)).cached_tokens == 32);
 }
 

@@ -70,11 +70,13 @@ TEST_CASE("top_p keeps the fewest tokens that reach it, of those that top_k kept
 TEST_CASE("a nucleus of many tokens is found in an unordered vocabulary") {
   constexpr int kTokens = 5000;
   std::vector<float> logits(kTokens);
-  for (int i = 0; i < kTokens; ++i) logits[static_cast<std::size_t>(i * 7 % kTokens)] = i < 1000 ? 0.0F : -20.0F;  // 1000 equal ones
+  for (int i = 0; i < kTokens; ++i)
+    logits[static_cast<std::size_t>(i * 7 % kTokens)] = i < 1000 ? 0.0F : -20.0F;  // 1000 equal ones
   DrawOptions options;
   options.top_p = 0.5;
   std::set<std::int32_t> drawn;
-  for (std::uint32_t place = 0; place < kDraws; ++place) drawn.insert(draw_token(best_cpu_isa(), logits, options, place));
+  for (std::uint32_t place = 0; place < kDraws; ++place)
+    drawn.insert(draw_token(best_cpu_isa(), logits, options, place));
   std::vector<std::int32_t> likely;
   for (std::int32_t token = 0; token < kTokens; ++token) {
     if (logits[static_cast<std::size_t>(token)] == 0) likely.push_back(token);
@@ -99,7 +101,9 @@ TEST_CASE("a draw depends on seed and place; ties go to the lower token") {
   int differences = 0;
   for (std::uint32_t place = 0; place < 100; ++place) {
     CHECK(draw_token(best_cpu_isa(), kLogits, options, place) == draw_token(best_cpu_isa(), kLogits, options, place));
-    differences += draw_token(best_cpu_isa(), kLogits, options, place) != draw_token(best_cpu_isa(), kLogits, other, place) ? 1 : 0;
+    differences +=
+        draw_token(best_cpu_isa(), kLogits, options, place) != draw_token(best_cpu_isa(), kLogits, other, place) ? 1
+                                                                                                                 : 0;
   }
   CHECK(differences > 20);
   options.top_k = 1;

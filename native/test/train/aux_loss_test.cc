@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::int64_t kSequences = 6, kLength = 17;
 
-/// A document per sequence, of which all but the first are `length` tokens short of being full; one of `one_in` tokens is a
-/// target.
+/// A document per sequence, of which all but the first are `length` tokens short of being full; one of `one_in` tokens
+/// is a target.
 std::string corpus(std::uint32_t one_in, std::int64_t missing) {
   TokenTables tables;
   tables.sequence_length = kLength;
@@ -69,8 +69,9 @@ struct AuxJob : TinyJob {
 
 }  // namespace
 
-// Along the gradient an objective falls by the learning rate times the square of the gradient's norm, whatever it is made
-// of. With one target in ten, a gradient whose auxiliary part is not weighed as the objective has it falls otherwise.
+// Along the gradient an objective falls by the learning rate times the square of the gradient's norm, whatever it is
+// made of. With one target in ten, a gradient whose auxiliary part is not weighed as the objective has it falls
+// otherwise.
 TEST_CASE("auxiliary loss: a step goes down the gradient of the reported loss, with few targets and with padding") {
   for (const std::uint32_t one_in : {1U, 10U}) {
     for (const std::int64_t missing : {0, 9}) {

@@ -52,7 +52,8 @@ DEVICE_TEST_CASE("CUDA devices: digests are equal after each step for 1, 2 and 3
   }
 }
 
-DEVICE_TEST_CASE("CUDA devices: models with experts have equal digests for 1 rank, and for 3 with activation checkpointing") {
+DEVICE_TEST_CASE(
+    "CUDA devices: models with experts have equal digests for 1 rank, and for 3 with activation checkpointing") {
   for (const Device device : cuda_devices_here()) {
     DeviceJob job(device, DType::kBF16);
     job.config.model.naming = ParamNaming::kMixtral;
@@ -113,7 +114,8 @@ DEVICE_TEST_CASE("CUDA devices: losses follow the CPU's, and dropout drops the s
   }
 }
 
-DEVICE_TEST_CASE("CUDA devices: steps wait for no memory: it is there after the first one, or before where it was reserved") {
+DEVICE_TEST_CASE(
+    "CUDA devices: steps wait for no memory: it is there after the first one, or before where it was reserved") {
   for (const Device device : cuda_devices_here()) {
     for (const Offload offload : {Offload::kNone, Offload::kCpu}) {
       DeviceJob job(device, DType::kBF16);

@@ -74,7 +74,8 @@ std::string code_of_rank(const std::exception_ptr& failure) {
 }
 
 /// Codes of 4 ranks of which rank 1 does `fail` in its exchange number `at`.
-std::vector<std::string> codes_with_failure(int at, std::chrono::milliseconds timeout, const std::function<void()>& fail) {
+std::vector<std::string> codes_with_failure(int at, std::chrono::milliseconds timeout,
+                                            const std::function<void()>& fail) {
   ExpertJob job(DType::kBF16);
   job.timeout = timeout;
   job.around_all_experts = [&](int rank, std::unique_ptr<Communicator> inner) -> std::unique_ptr<Communicator> {
@@ -93,7 +94,9 @@ std::vector<std::string> codes_with_failure(int at, std::chrono::milliseconds ti
 
 }  // namespace
 
-TEST_CASE("experts spread over ranks: digests are equal on 2, 4 and 6 ranks, 1 and 2 threads, with checkpointing, in both stages") {
+TEST_CASE(
+    "experts spread over ranks: digests are equal on 2, 4 and 6 ranks, 1 and 2 threads, with checkpointing, in both "
+    "stages") {
   for (const DType precision : {DType::kBF16, DType::kF32}) {
     ExpertJob job(precision);
     const auto expected = job.digests_of_run(2, 1, kExpertSteps);
@@ -117,7 +120,8 @@ TEST_CASE("experts spread over four ranks, one of them frozen: the same digests 
   CHECK(job.digests_of_run(8, 1, kExpertSteps) == job.digests_of_run(4, 2, kExpertSteps));
 }
 
-TEST_CASE("experts spread over ranks: saved on 2 ranks, loaded on 6, then on 4: the bits of a run without interruption") {
+TEST_CASE(
+    "experts spread over ranks: saved on 2 ranks, loaded on 6, then on 4: the bits of a run without interruption") {
   ExpertJob job(DType::kBF16);
   const auto expected = job.digests_of_run(4, 1, 5).back();
   SavedState state = job.run_from(nullptr, 2, 2);
@@ -126,7 +130,9 @@ TEST_CASE("experts spread over ranks: saved on 2 ranks, loaded on 6, then on 4: 
   CHECK(state.digest == expected);
 }
 
-TEST_CASE("experts spread over ranks: fresh weights, the first loss and its gradient norm are those of one set, and rows are counted") {
+TEST_CASE(
+    "experts spread over ranks: fresh weights, the first loss and its gradient norm are those of one set, and rows are "
+    "counted") {
   const auto first_step = [](int num_sets, int world_size) {
     ExpertJob job(DType::kF32, num_sets);
     job.config.batch.global_batch_size = 16;
@@ -233,7 +239,9 @@ struct DeviceExpertJob : ExpertJob {
 
 }  // namespace
 
-DEVICE_TEST_CASE("experts spread over CUDA devices: digests are equal on 2 and 4 ranks, with checkpointing, offload, in both stages") {
+DEVICE_TEST_CASE(
+    "experts spread over CUDA devices: digests are equal on 2 and 4 ranks, with checkpointing, offload, in both "
+    "stages") {
   for (const Device device : cuda_devices_here()) {
     for (const DType precision : {DType::kBF16, DType::kF32}) {
       DeviceExpertJob job(device, precision);
@@ -254,7 +262,8 @@ DEVICE_TEST_CASE("experts spread over CUDA devices: digests are equal on 2 and 4
   }
 }
 
-DEVICE_TEST_CASE("experts spread over CUDA devices: saved on 2 ranks, loaded on 4, one frozen, many buckets: the same bits") {
+DEVICE_TEST_CASE(
+    "experts spread over CUDA devices: saved on 2 ranks, loaded on 4, one frozen, many buckets: the same bits") {
   for (const Device device : cuda_devices_here()) {
     DeviceExpertJob job(device);
     job.config.model.num_hidden_layers = 2;

@@ -100,7 +100,8 @@ TEST_CASE("every optimizer trains, with the same bits on every number of ranks")
   }
 }
 
-TEST_CASE("parameter groups, a frozen part and clipping by the largest magnitude: the same bits, and the frozen part stays") {
+TEST_CASE(
+    "parameter groups, a frozen part and clipping by the largest magnitude: the same bits, and the frozen part stays") {
   TinyJob job(DType::kBF16);
   job.config.param_groups = {{"model.embed_tokens.*", 1, {}, true}, {"*_proj.weight", 0.5, 0.0, false}};
   job.config.gradient_clipping = 0.01;
@@ -119,7 +120,8 @@ TEST_CASE("a job with all of it, paused in the middle of the scaler's hysteresis
   job.config.loss_scale.initial_scale = std::exp2(30);
   job.config.loss_scale.hysteresis = 3;
   job.config.optimizer.type = OptimizerType::kLamb;
-  job.config.overrides = {{2, OverrideChange::set(3e-3), {}}, {16, {}, OverrideChange::set(64)},
+  job.config.overrides = {{2, OverrideChange::set(3e-3), {}},
+                          {16, {}, OverrideChange::set(64)},
                           {20, OverrideChange::take_back(), OverrideChange::take_back()}};
   constexpr int kLong = 24;
   const auto expected = job.digests_of_run(1, 1, kLong);
@@ -138,7 +140,8 @@ TEST_CASE("a job with all of it, paused in the middle of the scaler's hysteresis
 TEST_CASE("overrides are in force from their steps on") {
   Fp16Job job;
   job.config.loss_scale.initial_scale = 128;
-  job.config.overrides = {{1, OverrideChange::set(0.5e-3), OverrideChange::set(32)}, {3, {}, OverrideChange::take_back()}};
+  job.config.overrides = {{1, OverrideChange::set(0.5e-3), OverrideChange::set(32)},
+                          {3, {}, OverrideChange::take_back()}};
   const Seen seen = run_and_see(job, 5);
   CHECK(seen.loss_scales == std::vector<double>{128, 32, 32, 128, 128});
   CHECK(seen.lrs[0] == job.config.lr_schedule.at(0));

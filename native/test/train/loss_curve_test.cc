@@ -153,8 +153,8 @@ TEST_CASE("the bf16 loss curve stays beside the fp32 one: means of 20 steps with
     const Curve curve = run_curve(golden, DType::kBF16, isa);
     const double loss_deviation = largest_window_deviation(curve.losses, golden.floats("losses"), 20);
     MESSAGE(std::string(name_of(isa)) << ": largest deviation of a mean: " << loss_deviation);
-    // The model is so small and its batches so noisy that a rounding grows along the way: each path leads elsewhere by its own order of
-    // sums (generic 1.4 %, avx2 2.0 %, avx512bf16 0.8 %).
+    // The model is so small and its batches so noisy that a rounding grows along the way: each path leads elsewhere by
+    // its own order of sums (generic 1.4 %, avx2 2.0 %, avx512bf16 0.8 %).
     CHECK(loss_deviation < 0.04);
   }
 }

@@ -59,7 +59,8 @@ TEST_CASE("rates have the same bits on every machine") {
 TEST_CASE("linear warm-up from zero has the bits of the plain proportion") {
   for (const double peak : {3e-4, 1e-3, 0.7, 1.0 / 3}) {
     const LrSchedule schedule{LrScheduleType::kCosine, peak, 0.0, 37, 1000};
-    for (std::int64_t step = 0; step < 37; ++step) CHECK(schedule.at(step) == peak * static_cast<double>(step + 1) / 37.0);
+    for (std::int64_t step = 0; step < 37; ++step)
+      CHECK(schedule.at(step) == peak * static_cast<double>(step + 1) / 37.0);
   }
 }
 

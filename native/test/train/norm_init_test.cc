@@ -21,7 +21,12 @@ using namespace zerofleet::test;
 namespace {
 
 ModelConfig with_magnitudes(ModelConfig model) {
-  model.adapter = AdapterConfig{3, 2, 0, AdapterInit::kKaimingUniform, {"q_proj", "down_proj", "c_attn", "c_proj", "w2", "gate"}, {},
+  model.adapter = AdapterConfig{3,
+                                2,
+                                0,
+                                AdapterInit::kKaimingUniform,
+                                {"q_proj", "down_proj", "c_attn", "c_proj", "w2", "gate"},
+                                {},
                                 AdapterType::kDora};
   return model;
 }
@@ -42,7 +47,8 @@ void check_norms(const ModelConfig& model, const AllValues& values) {
     REQUIRE(one.magnitude);
     for (std::int64_t o = 0; o < one.out; ++o) {
       const auto at = static_cast<std::size_t>(o);
-      CHECK(static_cast<double>(values[*one.magnitude][at]) == doctest::Approx(norm_of(one, values[one.weight], o)).epsilon(1e-5));
+      CHECK(static_cast<double>(values[*one.magnitude][at]) ==
+            doctest::Approx(norm_of(one, values[one.weight], o)).epsilon(1e-5));
     }
   }
 }
@@ -64,7 +70,9 @@ TEST_CASE("magnitudes begin as norms, and digests are equal after each step on 1
   }
 }
 
-DEVICE_TEST_CASE("magnitudes begin as norms on CUDA devices, and digests are equal for 1 rank, and for 3 with activation checkpointing") {
+DEVICE_TEST_CASE(
+    "magnitudes begin as norms on CUDA devices, and digests are equal for 1 rank, and for 3 with activation "
+    "checkpointing") {
   for (const Device device : cuda_devices_here()) {
     TinyJob job(DType::kBF16);
     job.config.device = device;
@@ -95,8 +103,10 @@ TEST_CASE("over a loaded base magnitudes are its norms, unless they are loaded a
         if (all) std::ranges::copy(trainer.slices(), std::back_inserter(loaded));
         for (const OwnedSlice& slice : loaded) {
           if (slice.state != StateId::kMaster) continue;
-          const auto begin = static_cast<std::size_t>(slice.elements.begin), numel = static_cast<std::size_t>(slice.elements.size());
-          trainer.load(slice.state, slice.param, slice.elements.begin, std::span(values[slice.param]).subspan(begin, numel));
+          const auto begin = static_cast<std::size_t>(slice.elements.begin),
+                     numel = static_cast<std::size_t>(slice.elements.size());
+          trainer.load(slice.state, slice.param, slice.elements.begin,
+                       std::span(values[slice.param]).subspan(begin, numel));
         }
         trainer.finish_load({}, Restore::kWeights);
         std::vector<std::byte> bytes(trainer.owned_bytes());

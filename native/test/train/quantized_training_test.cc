@@ -1,4 +1,5 @@
-// A quantized base in training: the same bits on any number of ranks, of a base from a seed as from elements that come in pieces.
+// A quantized base in training: the same bits on any number of ranks, of a base from a seed as from elements that come
+// in pieces.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ using namespace zerofleet::test;
 namespace {
 
 void over_quantized_base(ModelConfig& model, QuantFormat format) {
-  model.adapter = AdapterConfig{3, 0.75, 0, AdapterInit::kKaimingUniform, {"q_proj", "down_proj", "w2", "c_attn"}, {"norm", "ln_f"}};
+  model.adapter = AdapterConfig{
+      3, 0.75, 0, AdapterInit::kKaimingUniform, {"q_proj", "down_proj", "w2", "c_attn"}, {"norm", "ln_f"}};
   model.quantization = format;
 }
 
@@ -57,7 +59,9 @@ std::size_t params_bytes(const Trainer& trainer) { return trainer.memory().front
 
 }  // namespace
 
-TEST_CASE("quantized base: digests are equal for 1, 2 and 3 ranks, 1 and 2 threads, with and without checkpointing, in every family") {
+TEST_CASE(
+    "quantized base: digests are equal for 1, 2 and 3 ranks, 1 and 2 threads, with and without checkpointing, in every "
+    "family") {
   for (const auto& [name, model] : family_configs()) {
     for (const QuantFormat format : {QuantFormat::kNf4, QuantFormat::kInt8}) {
       CAPTURE(name);
@@ -127,7 +131,8 @@ TEST_CASE("quantized base: a matrix of which a piece is missing is refused, and 
   job.on_ranks(1, 1, [&](Trainer& trainer) {
     trainer.initialize();
     const auto& params = trainer.params();
-    const auto quantized = std::ranges::find_if(params, [](const ParamSpec& spec) { return spec.quantization.has_value(); });
+    const auto quantized =
+        std::ranges::find_if(params, [](const ParamSpec& spec) { return spec.quantization.has_value(); });
     const auto param = static_cast<std::size_t>(quantized - params.begin());
     const std::vector<float> piece(100);
     CHECK(code_of([&] { trainer.load(StateId::kExpAvg, param, 0, piece); }) == "slice_not_owned");

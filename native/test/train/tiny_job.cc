@@ -7,7 +7,8 @@
 namespace zerofleet::test {
 namespace {
 
-std::string corpus(std::int64_t num_tokens, std::uint32_t vocab_size, std::uint64_t seed, std::int64_t sequence_length) {
+std::string corpus(std::int64_t num_tokens, std::uint32_t vocab_size, std::uint64_t seed,
+                   std::int64_t sequence_length) {
   std::vector<std::uint32_t> tokens;
   for (std::int64_t i = 0; i < num_tokens; ++i) {
     // Every other token repeats its predecessor, so that there is something to learn.

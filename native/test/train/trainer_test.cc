@@ -29,7 +29,8 @@ std::string code_of_config(const TrainerConfig& config) {
   return "none";
 }
 
-/// Sequences of 17 tokens and the target behind them: two good ones, and five with tokens outside of TinyJob's vocabulary.
+/// Sequences of 17 tokens and the target behind them: two good ones, and five with tokens outside of TinyJob's
+/// vocabulary.
 std::string mostly_bad_tokens() {
   std::vector<std::uint32_t> tokens(2 * 17 + 1, 1);
   tokens.resize(7 * 17 + 1, 1000);

@@ -181,7 +181,8 @@ void JobRunner::finish(ZeroOptimizer& zero) {
 void JobRunner::collect_params(const ZeroOptimizer& zero) {
   std::size_t begin = 0;
   for (std::size_t param = 0; param < job_.params.size(); ++param) {
-    const auto num_bytes = static_cast<std::size_t>(job_.params[param].spec.numel()) * size_of(job_.options.param_dtype);
+    const auto num_bytes =
+        static_cast<std::size_t>(job_.params[param].spec.numel()) * size_of(job_.options.param_dtype);
     params_.resize(std::max(params_.size(), begin + num_bytes));
     const std::byte* data = zero.params()[param];  // null: on other ranks
     if (data != nullptr) std::copy_n(data, num_bytes, params_.data() + begin);

@@ -13,9 +13,12 @@ namespace zerofleet::test {
 /// `value` rounded to `dtype` and widened again, by the scalar code of core/dtype.h.
 inline float rounded(float value, DType dtype) {
   switch (dtype) {
-    case DType::kBF16: return to_float(to_bf16(value));
-    case DType::kF16: return to_float(to_f16(value));
-    case DType::kF32: break;
+    case DType::kBF16:
+      return to_float(to_bf16(value));
+    case DType::kF16:
+      return to_float(to_f16(value));
+    case DType::kF32:
+      break;
   }
   return value;
 }

@@ -56,7 +56,8 @@ inline UpdateSegment mirrored(Mirror& there, UpdateSegment segment, const Optimi
   const auto numel = static_cast<std::size_t>(segment.numel);
   segment.master = there.inout(std::span(segment.master, numel * size_of(dtypes.master))).data();
   segment.grad = there.in(std::span(segment.grad, numel * size_of(dtypes.grad))).data();
-  if (segment.params != nullptr) segment.params = there.inout(std::span(segment.params, numel * size_of(dtypes.params))).data();
+  if (segment.params != nullptr)
+    segment.params = there.inout(std::span(segment.params, numel * size_of(dtypes.params))).data();
   for (float*& state : segment.states) {
     if (state != nullptr) state = there.inout(std::span(state, numel)).data();
   }

@@ -92,21 +92,35 @@ void lamb(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
 
 std::vector<std::uint8_t> state_ids(const OptimizerOptions& options) {
   switch (options.type) {
-    case OptimizerType::kLion: return {1};
-    case OptimizerType::kSgd: return options.momentum > 0 ? std::vector<std::uint8_t>{3} : std::vector<std::uint8_t>{};
-    case OptimizerType::kAdagrad: return {4};
-    default: return {1, 2};
+    case OptimizerType::kLion:
+      return {1};
+    case OptimizerType::kSgd:
+      return options.momentum > 0 ? std::vector<std::uint8_t>{3} : std::vector<std::uint8_t>{};
+    case OptimizerType::kAdagrad:
+      return {4};
+    default:
+      return {1, 2};
   }
 }
 
 void plain_update(const OptimizerOptions& options, const PlainUpdate& update, PlainTensor& tensor) {
   switch (options.type) {
     case OptimizerType::kAdamW:
-    case OptimizerType::kAdam: adam(options, update, tensor); break;
-    case OptimizerType::kLamb: lamb(options, update, tensor); break;
-    case OptimizerType::kLion: lion(options, update, tensor); break;
-    case OptimizerType::kAdagrad: adagrad(options, update, tensor); break;
-    case OptimizerType::kSgd: sgd(options, update, tensor); break;
+    case OptimizerType::kAdam:
+      adam(options, update, tensor);
+      break;
+    case OptimizerType::kLamb:
+      lamb(options, update, tensor);
+      break;
+    case OptimizerType::kLion:
+      lion(options, update, tensor);
+      break;
+    case OptimizerType::kAdagrad:
+      adagrad(options, update, tensor);
+      break;
+    case OptimizerType::kSgd:
+      sgd(options, update, tensor);
+      break;
   }
 }
 

@@ -163,8 +163,7 @@ std::vector<std::byte> PlainTraining::param_bytes() const {
   for (const PlainTensor& tensor : tensors_) {
     for (const float value : tensor.master) {
       std::byte raw[4];
-      const std::uint16_t half =
-          options_.param_dtype == DType::kF16 ? to_f16(value).bits : to_bf16(value).bits;
+      const std::uint16_t half = options_.param_dtype == DType::kF16 ? to_f16(value).bits : to_bf16(value).bits;
       const bool wide = options_.param_dtype == DType::kF32;
       std::memcpy(raw, wide ? static_cast<const void*>(&value) : &half, size_of(options_.param_dtype));
       bytes.insert(bytes.end(), raw, raw + size_of(options_.param_dtype));

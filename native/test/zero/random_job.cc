@@ -27,8 +27,8 @@ std::vector<float> make_noise(bool overflow) {
 }
 
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  const auto bits = philox(seed, {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b),
-                                  static_cast<std::uint32_t>(c), 0x9ad1U});
+  const auto bits = philox(
+      seed, {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(c), 0x9ad1U});
   return (std::uint64_t{bits[1]} << 32) | bits[0];
 }
 
@@ -133,8 +133,9 @@ std::string JobKind::text() const {
 
 std::string RandomJob::text() const {
   return kind.text() + ", seed " + std::to_string(seed) + ": " + std::to_string(params.size()) + " parameters, V " +
-         std::to_string(options.num_leaves) + ", L " + std::to_string(options.num_lanes) + ", groups of " + std::to_string(options.lane_group) + ", expert sets " +
-         std::to_string(options.num_expert_sets) + ", bucket " + std::to_string(bucket_bytes);
+         std::to_string(options.num_leaves) + ", L " + std::to_string(options.num_lanes) + ", groups of " +
+         std::to_string(options.lane_group) + ", expert sets " + std::to_string(options.num_expert_sets) + ", bucket " +
+         std::to_string(bucket_bytes);
 }
 
 std::span<const float> RandomJob::grad(std::int64_t step, std::int64_t leaf, std::size_t param) const {

@@ -120,7 +120,8 @@ PreferenceLoss::Sums PreferenceLoss::sum_of(LeafTable<Sums>& leaves) {
 StepReport PreferenceLoss::end_step(std::int64_t num_counted) {
   step_.exchange(parts_.ranks.world);
   const Sums sum = sum_of(step_);
-  require(sum.objective.num_units == num_counted, "internal", "the objective's units are not those that the optimizer counted");
+  require(sum.objective.num_units == num_counted, "internal",
+          "the objective's units are not those that the optimizer counted");
   return {sum.num_targets, means_of(sum.objective)};
 }
 
@@ -130,7 +131,8 @@ EvalResult PreferenceLoss::evaluate(std::size_t number) {
                                  [&](const LeafBatch& batch, std::span<Sums> sums) {
                                    const Inputs inputs = inputs_of(number + 1, batch);
                                    const std::vector<SequenceScore> scores = parts_.model.scores(input_of(batch));
-                                   sums.front() = {zerofleet::evaluate(objective_, scores, inputs.leaf()).sums, targets_of(scores)};
+                                   sums.front() = {zerofleet::evaluate(objective_, scores, inputs.leaf()).sums,
+                                                   targets_of(scores)};
                                  });
   const Sums sum = sum_of(leaves);
   require(sum.objective.num_units > 0, "no_targets", "no token of the evaluation data counts as a target");
@@ -151,14 +153,16 @@ std::vector<double> PreferenceLoss::compute_reference() {
 
 void PreferenceLoss::append_reference(std::size_t number, bool is_mismatched, std::vector<double>& log_probs) {
   const std::int64_t num_sequences = file(number).num_sequences();
-  auto leaves = map_leaves<double>(file(number), parts_.leaf_sequences, parts_.ranks, parts_.batch, parts_.leaf_sequences,
-                                   [&](const LeafBatch& batch, std::span<double> scores) {
-                                     const MismatchedLeaf other = is_mismatched ? mismatched(number, batch) : MismatchedLeaf{};
+  auto leaves = map_leaves<double>(file(number), parts_.leaf_sequences, parts_.ranks, parts_.batch,
+                                   parts_.leaf_sequences, [&](const LeafBatch& batch, std::span<double> scores) {
+                                     const MismatchedLeaf other =
+                                         is_mismatched ? mismatched(number, batch) : MismatchedLeaf{};
                                      const LeafInput input = is_mismatched ? other.input() : input_of(batch);
                                      std::ranges::copy(log_probs_of(parts_.model.scores(input)), scores.begin());
                                    });
   for (std::int64_t sequence = 0; sequence < num_sequences; ++sequence) {
-    log_probs.push_back(leaves.of(sequence / parts_.leaf_sequences)[static_cast<std::size_t>(sequence % parts_.leaf_sequences)]);
+    log_probs.push_back(
+        leaves.of(sequence / parts_.leaf_sequences)[static_cast<std::size_t>(sequence % parts_.leaf_sequences)]);
   }
 }
 

@@ -56,11 +56,11 @@ class PreferenceLoss final : public TrainingLoss {
 
   LossParts parts_;
   ObjectiveOptions objective_;
-  std::vector<OtherCompletions> others_;  // KTO only, by file
-  LeafBatch completions_;                 // KTO only: each row with the completion of another sequence
-  LeafTable<Sums> step_;                  // this rank's leaves of the current step
+  std::vector<OtherCompletions> others_;       // KTO only, by file
+  LeafBatch completions_;                      // KTO only: each row with the completion of another sequence
+  LeafTable<Sums> step_;                       // this rank's leaves of the current step
   std::unique_ptr<ReferenceModel> reference_;  // null for objectives without one
-  StoredReference* stored_ = nullptr;     // reference_ if it is that of the initial model
+  StoredReference* stored_ = nullptr;          // reference_ if it is that of the initial model
 };
 
 }  // namespace zerofleet

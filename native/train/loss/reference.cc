@@ -20,14 +20,16 @@ std::vector<double> StoredReference::log_probs(const ReferenceRows& rows) {
   require(!log_probs_.empty(), "invalid_argument", "the reference must be computed or set before it is used");
   std::vector<double> result;
   for (const std::int64_t sequence : rows.sequences) {
-    result.push_back(sequence == kNoSequence ? 0 : log_probs_.at(begins_[rows.table] + static_cast<std::size_t>(sequence)));
+    result.push_back(sequence == kNoSequence ? 0
+                                             : log_probs_.at(begins_[rows.table] + static_cast<std::size_t>(sequence)));
   }
   return result;
 }
 
 void StoredReference::set(std::vector<double> log_probs) {
   require(log_probs.size() == size(), "invalid_argument",
-          "the reference has " + std::to_string(log_probs.size()) + " log-probabilities, the data needs " + std::to_string(size()));
+          "the reference has " + std::to_string(log_probs.size()) + " log-probabilities, the data needs " +
+              std::to_string(size()));
   log_probs_ = std::move(log_probs);
 }
 

@@ -16,7 +16,8 @@ struct TargetSums {
 
 LeafLoss TargetLoss::run_leaf(const LeafBatch& batch, const LeafKey& key, const GradScale& scale, GradSink& sink) {
   const LeafResult result = parts_.model.forward_backward(input_of(batch, key), scale, sink);
-  return {result.loss_sum, result.num_targets, result.aux_loss, parts_.model.forward_seconds(), parts_.model.backward_seconds()};
+  return {result.loss_sum, result.num_targets, result.aux_loss, parts_.model.forward_seconds(),
+          parts_.model.backward_seconds()};
 }
 
 EvalResult TargetLoss::evaluate(std::size_t file) {

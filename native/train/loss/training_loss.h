@@ -39,7 +39,7 @@ struct StepReport {
 };
 
 struct EvalResult {
-  double loss = 0;               // mean over the counted items
+  double loss = 0;  // mean over the counted items
   std::int64_t num_targets = 0;
   std::int64_t num_sequences = 0;
   std::optional<PreferenceMeans> preference;
@@ -51,7 +51,7 @@ struct LossParts {
   const BatchSource& batches;
   const std::vector<SequenceReader>& evaluation;  // by evaluation file
   FileRanks ranks;
-  LeafBatch& batch;                               // scratch memory for one leaf
+  LeafBatch& batch;  // scratch memory for one leaf
   std::int64_t leaf_sequences;
   std::vector<std::vector<std::int64_t>> leaves_of_ranks;  // in a step
 };

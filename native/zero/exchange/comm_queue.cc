@@ -31,7 +31,8 @@ CommQueue::CommQueue(const Context& rank, std::vector<Communicator*> communicato
       communicators_(std::move(communicators)),
       stream_(rank.device, Stream::Priority::kUrgent),
       context_{rank.device, &pool_, rank.cpu_isa, &stream_} {
-  is_queueing_ = rank.device.kind != DeviceKind::kCpu && !communicators_.empty() && all_queue_on(exchanges_, communicators_);
+  is_queueing_ =
+      rank.device.kind != DeviceKind::kCpu && !communicators_.empty() && all_queue_on(exchanges_, communicators_);
   thread_ = start_thread([this] { loop(); });
 }
 
@@ -53,10 +54,12 @@ void CommQueue::post(Task task) { put(std::move(task), false); }
 
 void CommQueue::run(const std::function<void()>& exchange) {
   bool done = false;  // read when the queue is drained
-  put([&](bool failed) {
-    if (!failed) exchange();
-    done = !failed;
-  }, true);
+  put(
+      [&](bool failed) {
+        if (!failed) exchange();
+        done = !failed;
+      },
+      true);
   drain();
   require(done, "comm_failed", "ranks ended before an exchange of rows");
 }

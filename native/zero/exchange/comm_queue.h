@@ -58,7 +58,7 @@ class CommQueue {
  private:
   struct Posted {
     Task task;
-    Event ready;  // marks the rank's earlier work
+    Event ready;          // marks the rank's earlier work
     bool is_own = false;  // posted by run()
   };
   /// A task that was queued on the device.

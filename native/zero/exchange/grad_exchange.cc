@@ -18,7 +18,8 @@ std::unique_ptr<GradExchange> make_grad_exchange(CommQueue& queue, const ShardLa
   }
   auto lanes = std::make_unique<LaneExchange>(queue.context(), layout, schedule, communicator, reduce_dtype);
   if (group == 1) return lanes;
-  return std::make_unique<LaneGroups>(queue.context(), layout, communicator.rank(), schedule, reduce_dtype, std::move(lanes));
+  return std::make_unique<LaneGroups>(queue.context(), layout, communicator.rank(), schedule, reduce_dtype,
+                                      std::move(lanes));
 }
 
 Range bytes_in_bucket(const Range& blocks, const Range& bucket, std::size_t width) {

@@ -31,8 +31,8 @@ class SendingBuffer {
 
 }  // namespace
 
-GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule& schedule,
-                         Communicator& communicator, const GradRoute& route, const DTypes& dtypes)
+GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule& schedule, Communicator& communicator,
+                         const GradRoute& route, const DTypes& dtypes)
     : layout_(layout),
       rank_(rank),
       route_(route),
@@ -46,8 +46,8 @@ GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule
 }
 
 void GradReducer::reduce_bucket(std::int64_t round, std::int64_t bucket, Buffer contents) {
-  const auto num_bytes = static_cast<std::size_t>(layout_.bucket_blocks(bucket).size() * kBlockNumel) *
-                         size_of(dtypes_.reduce);
+  const auto num_bytes =
+      static_cast<std::size_t>(layout_.bucket_blocks(bucket).size() * kBlockNumel) * size_of(dtypes_.reduce);
   auto sending = std::make_shared<SendingBuffer>(route_, std::move(contents));
   route_.queue.post([this, round, bucket, num_bytes, sending = std::move(sending)](bool failed) {
     if (!failed) exchange_and_fold(round, bucket, sending->contents(num_bytes));

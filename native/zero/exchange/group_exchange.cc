@@ -75,11 +75,11 @@ std::span<std::byte> GroupExchange::sum_in_group(std::int64_t bucket, int num_la
   const std::span<std::byte> sent(sent_.data(), static_cast<std::size_t>(chunk_bytes));
   const std::span<float> sums = sums_.as<float>().first(sent.size() / size_of(dtype_));
   fold_pieces(queue_.context(), {.pieces = lanes,
-                         .piece_dtype = dtype_,
-                         .num_pieces = num_lanes,
-                         .sum = std::as_writable_bytes(sums),
-                         .sum_dtype = DType::kF32,
-                         .restart = true});
+                                 .piece_dtype = dtype_,
+                                 .num_pieces = num_lanes,
+                                 .sum = std::as_writable_bytes(sums),
+                                 .sum_dtype = DType::kF32,
+                                 .restart = true});
   cast_from_f32(queue_.context(), sums, dtype_, sent);
   return sent;
 }

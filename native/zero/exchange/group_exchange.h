@@ -16,8 +16,8 @@ namespace zerofleet {
 /// 1/G) + (1/G - 1/N) of a bucket.
 class GroupExchange final : public GradExchange {
  public:
-  GroupExchange(CommQueue& queue, const ShardLayout& layout, const LeafSchedule& schedule,
-                Communicator& communicator, DType reduce_dtype);
+  GroupExchange(CommQueue& queue, const ShardLayout& layout, const LeafSchedule& schedule, Communicator& communicator,
+                DType reduce_dtype);
 
   GradTerms exchange(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) override;
   std::size_t staging_bytes() const override;

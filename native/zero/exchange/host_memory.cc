@@ -22,7 +22,8 @@ std::vector<T> values_of_ranks(Communicator& communicator, const T& own) {
   values[static_cast<std::size_t>(communicator.rank())] = own;
   std::vector<Range> pieces;
   const auto width = static_cast<std::int64_t>(sizeof(T));
-  for (std::int64_t rank = 0; rank < communicator.world_size(); ++rank) pieces.push_back({rank * width, (rank + 1) * width});
+  for (std::int64_t rank = 0; rank < communicator.world_size(); ++rank)
+    pieces.push_back({rank * width, (rank + 1) * width});
   communicator.all_gather(std::as_writable_bytes(std::span(values)), pieces);
   return values;
 }
@@ -31,7 +32,8 @@ std::vector<T> values_of_ranks(Communicator& communicator, const T& own) {
 std::vector<int> first_ranks(std::span<const ProcessPlace> places) {
   std::vector<int> firsts;
   for (const ProcessPlace& place : places) {
-    const auto first = std::ranges::find_if(places, [&](const ProcessPlace& other) { return other.shares_with(place); });
+    const auto first =
+        std::ranges::find_if(places, [&](const ProcessPlace& other) { return other.shares_with(place); });
     const bool is_known = first != places.end();
     firsts.push_back(is_known ? static_cast<int>(first - places.begin()) : static_cast<int>(firsts.size()));
   }
@@ -41,7 +43,10 @@ std::vector<int> first_ranks(std::span<const ProcessPlace> places) {
 class HostMemory final : public ParamMemory {
  public:
   HostMemory(Communicator& communicator, std::vector<ProcessPlace> places, std::vector<int> firsts)
-      : ParamMemory(Device{}, communicator), places_(std::move(places)), firsts_(std::move(firsts)), rank_(communicator.rank()) {}
+      : ParamMemory(Device{}, communicator),
+        places_(std::move(places)),
+        firsts_(std::move(firsts)),
+        rank_(communicator.rank()) {}
 
   bool is_shared() const override { return std::ranges::count(firsts_, first_of(rank_)) > 1; }
   std::vector<Buffer> allocate(std::span<const std::size_t> sizes) override;
@@ -77,7 +82,8 @@ std::vector<Buffer> HostMemory::allocate(std::span<const std::size_t> sizes) {
   try {
     std::size_t offset = 0;
     for (std::size_t i = 0; i < sizes.size(); offset += mapped[i++]) {
-      arrays.push_back(pages && sizes[i] > 0 ? Buffer::of_pages(pages->map(offset, mapped[i]), sizes[i], mapped[i]) : Buffer(Device{}, sizes[i]));
+      arrays.push_back(pages && sizes[i] > 0 ? Buffer::of_pages(pages->map(offset, mapped[i]), sizes[i], mapped[i])
+                                             : Buffer(Device{}, sizes[i]));
       if (pages && sizes[i] > 0) shared_.emplace_back(arrays[i].data(), arrays[i].num_bytes());
     }
   } catch (const Error& error) {
@@ -104,7 +110,8 @@ std::optional<SharedPages> HostMemory::shared_pages(std::size_t num_bytes) {
   const std::vector<int> descriptors = values_of_ranks(communicator(), pages ? pages->descriptor() : -1);
   const auto first = static_cast<std::size_t>(first_of(rank_));
   attempt([&] {
-    if (is_shared() && !is_first() && descriptors[first] >= 0) pages.emplace(SharedPages::of(places_[first], descriptors[first], num_bytes));
+    if (is_shared() && !is_first() && descriptors[first] >= 0)
+      pages.emplace(SharedPages::of(places_[first], descriptors[first], num_bytes));
   });
   agree(failure);  // until then the first rank holds its descriptor
   return pages;
@@ -123,7 +130,8 @@ void HostMemory::agree(const std::optional<Error>& failure) {
   const std::vector<Outcome> outcomes = values_of_ranks(communicator(), own);
   if (failure) throw Error(*failure);
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
-    if (outcomes[rank].code[0] != '\0') throw Error(outcomes[rank].code, "rank " + std::to_string(rank) + ": " + outcomes[rank].message);
+    if (outcomes[rank].code[0] != '\0')
+      throw Error(outcomes[rank].code, "rank " + std::to_string(rank) + ": " + outcomes[rank].message);
   }
 }
 
@@ -160,7 +168,8 @@ void HostMemory::receive_from_other_hosts(const Gather& gather) {
 }  // namespace
 
 std::unique_ptr<ParamMemory> frozen_memory(Device device, Communicator& communicator, const ProcessPlace& here) {
-  const bool may_share = device.kind == DeviceKind::kCpu && communicator.world_size() > 1 && communicator.joins_processes();
+  const bool may_share =
+      device.kind == DeviceKind::kCpu && communicator.world_size() > 1 && communicator.joins_processes();
   if (!may_share) return std::make_unique<ParamMemory>(device, communicator);
   std::vector<ProcessPlace> places = values_of_ranks(communicator, here);
   std::vector<int> firsts = first_ranks(places);

@@ -8,7 +8,8 @@ LaneExchange::LaneExchange(const Context& context, const ShardLayout& layout, co
                            Communicator& communicator, DType reduce_dtype)
     : layout_(layout), schedule_(schedule), communicator_(communicator), width_(size_of(reduce_dtype)) {
   if (layout.world_size() == 1) return;
-  const auto piece_bytes = static_cast<std::size_t>(max_owned_blocks(layout, communicator.rank()) * kBlockNumel) * width_;
+  const auto piece_bytes =
+      static_cast<std::size_t>(max_owned_blocks(layout, communicator.rank()) * kBlockNumel) * width_;
   recv_ = Buffer(context.device, piece_bytes * static_cast<std::size_t>(layout.world_size()));
 }
 

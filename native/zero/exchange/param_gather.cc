@@ -49,7 +49,8 @@ Range ParamGather::owned_blocks(const Range& buckets) const {
 std::vector<Range> ParamGather::pieces_of(std::int64_t bucket) const {
   std::vector<Range> pieces;
   for (int rank = 0; rank < layout_.world_size(); ++rank) {
-    pieces.push_back(bytes_in_bucket(layout_.owned_blocks(bucket, rank), layout_.bucket_blocks(bucket), size_of(dtype_)));
+    pieces.push_back(
+        bytes_in_bucket(layout_.owned_blocks(bucket, rank), layout_.bucket_blocks(bucket), size_of(dtype_)));
   }
   return pieces;
 }

@@ -84,7 +84,7 @@ class ParamGather {
   StatePlacement& placement_;
   DType dtype_;
   Buffer params_;
-  std::vector<Range> groups_;    // of buckets that are gathered together; equal on all ranks
+  std::vector<Range> groups_;   // of buckets that are gathered together; equal on all ranks
   std::int64_t pass_size_ = 1;  // buckets that are written together
 };
 

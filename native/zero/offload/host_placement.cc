@@ -60,7 +60,8 @@ void HostPlacement::fold_on_device(const Fold& fold) {
 }
 
 void HostPlacement::fold_on_host(const Fold& fold) {
-  const std::size_t width = size_of(fold.piece_dtype), sum_width = size_of(fold.sum_dtype), numel = fold.sum.size() / sum_width;
+  const std::size_t width = size_of(fold.piece_dtype), sum_width = size_of(fold.sum_dtype),
+                    numel = fold.sum.size() / sum_width;
   const auto num_pieces = static_cast<std::size_t>(fold.num_pieces);
   const std::size_t part = std::max(kPartBytes / (num_pieces * width), std::size_t{1});
   const auto part_from = [&](std::size_t first) { return std::min(part, numel - first); };

@@ -78,8 +78,11 @@ void validate(const OptimizerOptions& options) {
       require_field(is_at_least_zero(options.lr_decay) && is_at_least_zero(options.initial_accumulator_value), options,
                     "lr_decay and initial_accumulator_value must not be negative");
       break;
-    case OptimizerType::kSgd: validate_sgd(options); break;
-    default: break;
+    case OptimizerType::kSgd:
+      validate_sgd(options);
+      break;
+    default:
+      break;
   }
 }
 

@@ -6,12 +6,12 @@
 namespace zerofleet {
 
 /// All optimizers: type, name in settings and functions, and the shared constants that each one uses.
-#define ZF_OPTIMIZERS(X)             \
-  X(kAdamW, adamw, kBetas | kEps)    \
-  X(kAdam, adam, kBetas | kEps)      \
-  X(kLamb, lamb, kBetas | kEps)      \
-  X(kLion, lion, kBetas)             \
-  X(kAdagrad, adagrad, kEps)         \
+#define ZF_OPTIMIZERS(X)          \
+  X(kAdamW, adamw, kBetas | kEps) \
+  X(kAdam, adam, kBetas | kEps)   \
+  X(kLamb, lamb, kBetas | kEps)   \
+  X(kLion, lion, kBetas)          \
+  X(kAdagrad, adagrad, kEps)      \
   X(kSgd, sgd, kNone)
 
 enum class OptimizerType : std::uint8_t {
@@ -39,16 +39,16 @@ struct OptimizerOptions {
   double weight_decay = 0.1;  // default for groups. adam, adagrad, sgd: L2; others: decoupled
   double beta1 = 0.9;         // adamw, adam, lamb, lion
   double beta2 = 0.95;
-  double eps = 1e-8;          // not lion and sgd
-  double momentum = 0.9;      // sgd, like the two fields below
+  double eps = 1e-8;      // not lion and sgd
+  double momentum = 0.9;  // sgd, like the two fields below
   double dampening = 0;
   bool nesterov = false;
-  double lr_decay = 0;        // adagrad, like the field below
+  double lr_decay = 0;  // adagrad, like the field below
   double initial_accumulator_value = 0;
-  double min_coeff = 0.01;    // lamb: bounds of the trust ratio
+  double min_coeff = 0.01;  // lamb: bounds of the trust ratio
   double max_coeff = 10;
   BiasCorrection bias_correction = BiasCorrection::kUpdate;  // lamb
-  double ema_decay = 0;       // of the average of the master; 0: no average
+  double ema_decay = 0;                                      // of the average of the master; 0: no average
 
   template <class Fields>
   void fields(Fields& field) {

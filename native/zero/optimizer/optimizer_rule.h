@@ -28,11 +28,11 @@ struct UpdateSegment {
   std::byte* master = nullptr;     // of OptimizerDTypes::master
   float* states[kMaxStates] = {};  // by StateId; null for the master and for states that the rule lacks
   const std::byte* grad = nullptr;
-  std::byte* params = nullptr;     // null: not written
+  std::byte* params = nullptr;  // null: not written
   std::int64_t numel = 0;
-  std::size_t group = 0;           // index into UpdateScalars::groups
-  float trust_ratio = 1;           // of the parameter, for rules that need parameter norms
-  std::int64_t first_stat = 0;     // place of the first block in the sums of prepare()
+  std::size_t group = 0;        // index into UpdateScalars::groups
+  float trust_ratio = 1;        // of the parameter, for rules that need parameter norms
+  std::int64_t first_stat = 0;  // place of the first block in the sums of prepare()
 };
 
 /// Settings of a parameter group that change from step to step.

@@ -43,8 +43,8 @@ class ShardedOptimizer {
  private:
   /// Consecutive owned blocks in one bucket and with the same hyper-parameters.
   struct Run {
-    std::size_t param = 0;          // of the first block
-    std::int64_t first_block = 0;   // of the layout
+    std::size_t param = 0;         // of the first block
+    std::int64_t first_block = 0;  // of the layout
     std::int64_t num_blocks = 0;
     std::int64_t shard_offset = 0;  // in elements
     std::size_t group = 0;

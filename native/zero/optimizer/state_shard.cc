@@ -93,24 +93,27 @@ void StateShard::store_all(StateId id, std::span<const ShardSlice> slices, Fill&
 }
 
 void StateShard::initialize_master(std::uint64_t seed, std::size_t first) {
-  const auto fresh = std::ranges::find_if(slices_, [&](const ShardSlice& slice) { return subset_.params[slice.param] >= first; });
-  store_all(StateId::kMaster, {fresh, slices_.end()}, [&](const ShardSlice& slice, std::int64_t begin, std::span<float> values) {
-    init_param(subset_.specs[slice.param], seed, subset_.params[slice.param], begin, values);
-  });
+  const auto fresh =
+      std::ranges::find_if(slices_, [&](const ShardSlice& slice) { return subset_.params[slice.param] >= first; });
+  store_all(StateId::kMaster, {fresh, slices_.end()},
+            [&](const ShardSlice& slice, std::int64_t begin, std::span<float> values) {
+              init_param(subset_.specs[slice.param], seed, subset_.params[slice.param], begin, values);
+            });
 }
 
 void StateShard::reset_moments(const InitialValue& initial_value) {
   for (const StateId id : ids_) {
     if (id == StateId::kMaster) continue;
     const float initial = initial_value(id);
-    store_all(id, slices_, [&](const ShardSlice&, std::int64_t, std::span<float> values) { std::ranges::fill(values, initial); });
+    store_all(id, slices_,
+              [&](const ShardSlice&, std::int64_t, std::span<float> values) { std::ranges::fill(values, initial); });
   }
 }
 
 const ShardSlice& StateShard::slice_of(StateId id, std::size_t param, const Range& elements) const {
-  const auto after = std::ranges::upper_bound(slices_, std::pair(param, elements.begin), {}, [](const ShardSlice& slice) {
-    return std::pair(slice.param, slice.elements.begin);
-  });
+  const auto after =
+      std::ranges::upper_bound(slices_, std::pair(param, elements.begin), {},
+                               [](const ShardSlice& slice) { return std::pair(slice.param, slice.elements.begin); });
   if (is_kept(id) && after != slices_.begin()) {
     const ShardSlice& slice = *std::prev(after);
     if (slice.param == param && elements.end <= slice.elements.end) return slice;

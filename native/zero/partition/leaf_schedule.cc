@@ -6,8 +6,7 @@
 
 namespace zerofleet {
 
-LeafSchedule::LeafSchedule(std::int64_t num_leaves, std::int64_t num_lanes, int world_size,
-                           std::int64_t lane_group)
+LeafSchedule::LeafSchedule(std::int64_t num_leaves, std::int64_t num_lanes, int world_size, std::int64_t lane_group)
     : num_leaves_(num_leaves), num_lanes_(num_lanes), world_size_(world_size), lane_group_(lane_group) {
   require(num_leaves >= 1, "invalid_argument", "a step needs at least one leaf");
   require(num_lanes >= 1 && num_lanes <= num_leaves, "invalid_argument",

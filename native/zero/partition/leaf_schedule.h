@@ -9,9 +9,9 @@ namespace zerofleet {
 /// A leaf that a rank computes in a step, and its place in its lane.
 struct LeafTurn {
   std::int64_t leaf = 0;
-  std::int64_t round = 0;      // in which the lane is exchanged
+  std::int64_t round = 0;  // in which the lane is exchanged
   bool first_of_lane = true;
-  bool last_of_lane = true;    // after it, the lane's gradients are sent to their owners
+  bool last_of_lane = true;  // after it, the lane's gradients are sent to their owners
 };
 
 /// Assignment of leaves to ranks and rounds. Pure arithmetic, the same on every rank.

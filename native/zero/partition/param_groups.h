@@ -38,7 +38,7 @@ struct GroupOptions {
 };
 
 struct ParamSettings {
-  std::size_t group = 0;        // of ParamGroups::groups
+  std::size_t group = 0;  // of ParamGroups::groups
   // By a rule, or as the base of an adapter. A frozen parameter keeps its value, rounded to the compute dtype, and has
   // no gradient or optimizer state.
   bool frozen = false;

@@ -23,8 +23,10 @@ struct Kind {
   bool frozen, base, quantized;
 };
 
-constexpr Kind kKinds[] = {
-    {"", false, false, false}, {"frozen ", true, false, false}, {"base ", true, true, false}, {"quantized base ", true, true, true}};
+constexpr Kind kKinds[] = {{"", false, false, false},
+                           {"frozen ", true, false, false},
+                           {"base ", true, true, false},
+                           {"quantized base ", true, true, true}};
 
 std::string name_of(int expert_set, const Kind& kind) {
   return kind.prefix + (expert_set < 0 ? "shared" : "expert set " + std::to_string(expert_set));

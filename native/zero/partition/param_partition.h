@@ -14,12 +14,12 @@ namespace zerofleet {
 /// Parameters that are treated alike and exchanged among the same ranks. The lists are parallel. Places in them are
 /// *local* numbers, in contrast to the canonical numbers of all parameters of the model.
 struct ParamSubset {
-  std::string name;                        // for messages and reports
-  int expert_set = -1;                     // set that the subset belongs to; -1: held by all ranks
+  std::string name;     // for messages and reports
+  int expert_set = -1;  // set that the subset belongs to; -1: held by all ranks
   bool frozen = false;
-  bool base = false;                       // frozen base of an adapter, not part of the state
-  bool quantized = false;                  // quantized matrices of the base
-  std::vector<std::size_t> params;         // canonical numbers, ascending
+  bool base = false;                // frozen base of an adapter, not part of the state
+  bool quantized = false;           // quantized matrices of the base
+  std::vector<std::size_t> params;  // canonical numbers, ascending
   std::vector<ParamSpec> specs;
   std::vector<ParamSettings> settings;
   std::vector<std::int64_t> first_blocks;  // first block of each parameter, numbered over the whole model

@@ -80,8 +80,8 @@ class GradStats {
   std::vector<Range> pieces_;                // (world_size) in doubles
   Range own_;                                // this rank's piece
   std::int64_t own_num_leaves_ = 0;
-  std::vector<double> messages_;             // of all ranks, one after another
-  std::vector<float> max_abs_;               // scratch
+  std::vector<double> messages_;  // of all ranks, one after another
+  std::vector<float> max_abs_;    // scratch
 };
 
 /// Returns the factor that clips a gradient to `max_norm`: min(1, max_norm / (norm + 1e-6)), as in

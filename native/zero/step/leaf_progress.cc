@@ -10,7 +10,8 @@ namespace zerofleet {
 LeafProgress::LeafProgress(std::vector<LeafTurn> turns) : turns_(std::move(turns)) {}
 
 const LeafTurn& LeafProgress::begin(std::int64_t leaf) {
-  require(!in_leaf_, "leaf_out_of_order", "leaf " + std::to_string(leaf) + " begins before the one before it has ended");
+  require(!in_leaf_, "leaf_out_of_order",
+          "leaf " + std::to_string(leaf) + " begins before the one before it has ended");
   require(!done(), "leaf_out_of_order", "leaf " + std::to_string(leaf) + " begins after the last of this rank's step");
   const LeafTurn& turn = turns_[records_.size()];
   require(turn.leaf == leaf, "leaf_out_of_order",

@@ -13,7 +13,8 @@ namespace {
 
 StateShard states_of(const PlannedPart& plan, int rank, const PartTools& tools, ParamGather& params) {
   if (plan.subset.frozen) return {tools.context, tools.windows, plan.layout, rank, plan.subset, params};
-  return {tools.placement, tools.windows, plan.layout, rank, plan.subset, tools.rule.states(), tools.options.master_dtype};
+  return {tools.placement,           tools.windows, plan.layout, rank, plan.subset, tools.rule.states(),
+          tools.options.master_dtype};
 }
 
 std::unique_ptr<ParamMemory> memory_of(const PlannedPart& plan, Communicator& communicator, const PartTools& tools) {
@@ -27,7 +28,8 @@ ModelPart::ModelPart(const PlannedPart& plan, Communicator& communicator, const 
     : plan_(plan),
       communicator_(communicator),
       tools_(tools),
-      params_(memory_of(plan, communicator, tools), plan.layout, tools.queue, tools.placement, tools.options.param_dtype),
+      params_(memory_of(plan, communicator, tools), plan.layout, tools.queue, tools.placement,
+              tools.options.param_dtype),
       states_(states_of(plan, communicator.rank(), tools, params_)) {}
 
 void ModelPart::write_params() {

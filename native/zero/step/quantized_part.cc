@@ -45,11 +45,16 @@ QuantizedPart::QuantizedPart(const PlannedPart& plan, Communicator& communicator
       memory_(frozen_memory(tools.context.device, communicator)) {
   const std::vector<int> owners = owners_of(subset().specs, communicator.world_size());
   std::vector<std::size_t> sizes;
-  for (const ParamSpec& spec : subset().specs) sizes.push_back(quantized_bytes(spec.quantization.value(), spec.shape[0], spec.shape[1]));
+  for (const ParamSpec& spec : subset().specs)
+    sizes.push_back(quantized_bytes(spec.quantization.value(), spec.shape[0], spec.shape[1]));
   std::vector<Buffer> arrays = memory_->allocate(sizes);
   for (std::size_t local = 0; local < owners.size(); ++local) {
     const ParamSpec& spec = subset().specs[local];
-    matrices_.push_back({{std::move(arrays[local]), spec.quantization.value(), spec.shape[0], spec.shape[1]}, owners[local], {}, {}, 0});
+    matrices_.push_back({{std::move(arrays[local]), spec.quantization.value(), spec.shape[0], spec.shape[1]},
+                         owners[local],
+                         {},
+                         {},
+                         0});
     if (owners[local] == communicator.rank()) owned_.push_back(local);
   }
 }
@@ -65,7 +70,8 @@ void QuantizedPart::load(std::size_t local, std::int64_t begin, std::span<const 
   const ParamSpec& spec = subset().specs[local];
   const auto count = static_cast<std::int64_t>(values.size());
   require(matrix.owner == communicator_.rank() && begin >= 0 && begin + count <= spec.numel(), "slice_not_owned",
-          "elements " + std::to_string(begin) + " to " + std::to_string(begin + count) + " of '" + spec.name + "' are not this rank's");
+          "elements " + std::to_string(begin) + " to " + std::to_string(begin + count) + " of '" + spec.name +
+              "' are not this rank's");
   const DType dtype = tools_.options.param_dtype;
   if (matrix.elements.empty()) {
     matrix.elements = Buffer(Device{}, static_cast<std::size_t>(spec.numel()) * size_of(dtype));
@@ -90,8 +96,8 @@ void QuantizedPart::finish(std::size_t local) {
   in_chunks(spec.numel(), [&](std::int64_t begin, std::int64_t count) {
     values.assign(static_cast<std::size_t>(num_blocks_of(count) * kBlockNumel), 0);
     const std::size_t width = size_of(dtype);
-    cast_to_f32(host_, {elements + static_cast<std::size_t>(begin) * width, static_cast<std::size_t>(count) * width}, dtype,
-                std::span(values).first(static_cast<std::size_t>(count)));
+    cast_to_f32(host_, {elements + static_cast<std::size_t>(begin) * width, static_cast<std::size_t>(count) * width},
+                dtype, std::span(values).first(static_cast<std::size_t>(count)));
     matrix.digest += digest_blocks(host_, static_cast<std::uint8_t>(StateId::kMaster),
                                    subset().first_blocks[local] + begin / kBlockNumel, values);
   });
@@ -112,7 +118,8 @@ void QuantizedPart::initialize(std::uint64_t seed, std::size_t first) {
       values.resize(static_cast<std::size_t>(count));
       host_.pool->parallel_for(num_blocks_of(count), [&](std::int64_t block, int) {
         const std::int64_t from = block * kBlockNumel, size = std::min(kBlockNumel, count - from);
-        init_param(spec, seed, param, begin + from, std::span(values).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(size)));
+        init_param(spec, seed, param, begin + from,
+                   std::span(values).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(size)));
       });
       load(local, begin, values);
     });
@@ -121,8 +128,9 @@ void QuantizedPart::initialize(std::uint64_t seed, std::size_t first) {
 
 void QuantizedPart::gather() {
   for (const std::size_t local : owned_) {
-    require(matrices_[local].elements.empty(), "invalid_argument",
-            std::to_string(matrices_[local].missing) + " elements of '" + subset().specs[local].name + "' were not loaded");
+    require(
+        matrices_[local].elements.empty(), "invalid_argument",
+        std::to_string(matrices_[local].missing) + " elements of '" + subset().specs[local].name + "' were not loaded");
   }
   if (communicator_.world_size() == 1) return;
   tools_.queue.post([this](bool failed) {

@@ -50,8 +50,8 @@ class QuantizedPart {
   struct Held {
     QuantizedMatrix codes;
     int owner = 0;
-    Digest128 digest;           // of the elements; owned matrices only
-    Buffer elements;            // in the compute dtype, until the matrix is complete
+    Digest128 digest;  // of the elements; owned matrices only
+    Buffer elements;   // in the compute dtype, until the matrix is complete
     std::int64_t missing = 0;
   };
   void finish(std::size_t local);

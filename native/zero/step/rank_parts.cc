@@ -71,9 +71,8 @@ void RankParts::add_part(const PlannedPart& plan, const ZeroComms& comms, const 
     const std::size_t index = trained_.size();
     if (plan.subset.expert_set < 0) shared_ = index;
     trained_.push_back(std::make_unique<TrainedPart>(
-        part, schedule_of(schedule_, plan.layout), tools, staging_, [this, index](std::int64_t bucket, Buffer contents) {
-          order_.add({index, bucket}, std::move(contents));
-        }));
+        part, schedule_of(schedule_, plan.layout), tools, staging_,
+        [this, index](std::int64_t bucket, Buffer contents) { order_.add({index, bucket}, std::move(contents)); }));
     trained = trained_.back().get();
   }
   for (std::size_t local = 0; local < plan.subset.params.size(); ++local) {
@@ -95,15 +94,17 @@ void RankParts::add_quantized(const PlannedPart& plan, const ZeroComms& comms, c
 }
 
 std::vector<BucketId> RankParts::buckets_in_order() const {
-  // Backward ends with the first parameters, so a bucket is full when the gradient of its first block comes. Buckets are
-  // posted in the order in which a backward in canonical order would fill them; ranks that share a part agree on it.
+  // Backward ends with the first parameters, so a bucket is full when the gradient of its first block comes. Buckets
+  // are posted in the order in which a backward in canonical order would fill them; ranks that share a part agree on
+  // it.
   std::vector<std::pair<std::int64_t, BucketId>> buckets;
   for (std::size_t index = 0; index < trained_.size(); ++index) {
     const ModelPart& part = trained_[index]->part();
     for (std::int64_t bucket = 0; bucket < part.layout().num_buckets(); ++bucket) {
       const std::int64_t block = part.layout().bucket_blocks(bucket).begin;
       const std::size_t param = part.layout().param_of_block(block);
-      const std::int64_t canonical = part.subset().first_blocks[param] + block - part.layout().param_blocks(param).begin;
+      const std::int64_t canonical =
+          part.subset().first_blocks[param] + block - part.layout().param_blocks(param).begin;
       buckets.push_back({canonical, {index, bucket}});
     }
   }

@@ -38,8 +38,8 @@ class RankParts {
 
   /// Location of a parameter.
   struct Place {
-    ModelPart* part = nullptr;       // null: quantized, or held by other ranks
-    TrainedPart* trained = nullptr;  // null: frozen, or held by other ranks
+    ModelPart* part = nullptr;           // null: quantized, or held by other ranks
+    TrainedPart* trained = nullptr;      // null: frozen, or held by other ranks
     QuantizedPart* quantized = nullptr;  // null: not quantized, or held by other ranks
     std::size_t local = 0;
   };
@@ -90,10 +90,10 @@ class RankParts {
   std::vector<std::unique_ptr<ModelPart>> parts_;
   std::vector<std::unique_ptr<TrainedPart>> trained_;
   std::vector<std::unique_ptr<QuantizedPart>> quantized_;
-  BucketOrder order_;  // its parts are places in trained_
-  std::optional<std::size_t> shared_;  // place in trained_ of the part that all ranks hold, if it is trained
-  std::vector<Place> places_;              // (parameters of the model)
-  std::vector<const std::byte*> params_;   // (parameters of the model)
+  BucketOrder order_;                     // its parts are places in trained_
+  std::optional<std::size_t> shared_;     // place in trained_ of the part that all ranks hold, if it is trained
+  std::vector<Place> places_;             // (parameters of the model)
+  std::vector<const std::byte*> params_;  // (parameters of the model)
   std::vector<const QuantizedMatrix*> quantized_params_;  // (parameters of the model), or empty
 };
 

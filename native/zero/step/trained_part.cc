@@ -11,8 +11,8 @@ TrainedPart::TrainedPart(ModelPart& part, const LeafSchedule& schedule, const Pa
       buckets_(tools.context, part.layout(),
                {tools.options.reduce_dtype, static_cast<float>(1.0 / tools.options.gradient_predivide_factor)}, staging,
                std::move(on_full)),
-      reducer_(part.layout(), part.shard(), schedule, part.communicator(),
-               {tools.queue, staging, tools.placement}, {tools.options.reduce_dtype, tools.options.grad_accum_dtype}),
+      reducer_(part.layout(), part.shard(), schedule, part.communicator(), {tools.queue, staging, tools.placement},
+               {tools.options.reduce_dtype, tools.options.grad_accum_dtype}),
       optimizer_(tools.placement, part.layout(), part.shard(), part.subset(), part.states(), tools.rule) {}
 
 void TrainedPart::begin_leaf(const LeafTurn& turn) {

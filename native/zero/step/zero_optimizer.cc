@@ -51,7 +51,8 @@ void timed(double& seconds, Call&& call) {
 
 /// The components of one rank and what passes between them in a step.
 struct ZeroOptimizer::Rank {
-  Rank(const Context& context, const ZeroComms& comms_of_rank, std::vector<ParamSpec> all_specs, const ZeroOptions& opts)
+  Rank(const Context& context, const ZeroComms& comms_of_rank, std::vector<ParamSpec> all_specs,
+       const ZeroOptions& opts)
       : comms(comms_of_rank),
         specs(std::move(all_specs)),
         options(completed(opts, specs)),
@@ -73,8 +74,8 @@ struct ZeroOptimizer::Rank {
     return global;
   }
 
-  /// The factor from the gradient sum, which is of loss_sum × grad_unit × loss_scale / predivide factor, to the gradient
-  /// of the mean over all targets.
+  /// The factor from the gradient sum, which is of loss_sum × grad_unit × loss_scale / predivide factor, to the
+  /// gradient of the mean over all targets.
   double average_factor(std::int64_t num_targets, double loss_scale) const {
     const double average = 1.0 / options.grad_unit / static_cast<double>(num_targets);
     return average / loss_scale * options.gradient_predivide_factor;
@@ -95,7 +96,8 @@ struct ZeroOptimizer::Rank {
     const double clip = clip_coefficient(summary.grad_norm, static_cast<double>(options.gradient_clipping));
     std::vector<GroupScalars> groups;
     for (const GroupOptions& group : options.param_groups.groups) {
-      const auto own = group.rule && *group.rule < request.rule_lrs.size() ? request.rule_lrs[*group.rule] : std::nullopt;
+      const auto own =
+          group.rule && *group.rule < request.rule_lrs.size() ? request.rule_lrs[*group.rule] : std::nullopt;
       groups.push_back({own.value_or(request.lr * group.lr_scale), group.weight_decay});
     }
     const double factor = average_factor(summary.num_targets, summary.loss_scale) * clip;
@@ -149,9 +151,8 @@ struct ZeroOptimizer::Rank {
       for (const std::size_t local : part->owned())
         found.push_back({StateId::kMaster, part->subset().params[local], {0, part->subset().specs[local].numel()}});
     }
-    std::ranges::sort(found, {}, [](const StateRange& range) {
-      return std::tuple(range.state, range.param, range.elements.begin);
-    });
+    std::ranges::sort(
+        found, {}, [](const StateRange& range) { return std::tuple(range.state, range.param, range.elements.begin); });
     return found;
   }
 
@@ -188,7 +189,9 @@ ZeroOptimizer::~ZeroOptimizer() = default;
 
 std::span<const std::byte* const> ZeroOptimizer::params() const { return rank_->parts.params(); }
 
-std::span<const QuantizedMatrix* const> ZeroOptimizer::quantized_params() const { return rank_->parts.quantized_params(); }
+std::span<const QuantizedMatrix* const> ZeroOptimizer::quantized_params() const {
+  return rank_->parts.quantized_params();
+}
 
 void ZeroOptimizer::initialize(std::uint64_t seed, std::size_t first) {
   for (const auto& part : rank_->parts.parts()) part->states().initialize_master(seed, first);
@@ -204,9 +207,7 @@ void ZeroOptimizer::initialize_base(std::uint64_t seed) {
   for (const auto& part : rank_->parts.quantized()) part->initialize(seed, 0);
 }
 
-std::vector<std::int64_t> ZeroOptimizer::leaves() const {
-  return rank_->schedule.leaves_of(rank_->comms.world.rank());
-}
+std::vector<std::int64_t> ZeroOptimizer::leaves() const { return rank_->schedule.leaves_of(rank_->comms.world.rank()); }
 
 double ZeroOptimizer::loss_scale() const { return rank_->scaler.scale(); }
 
@@ -247,8 +248,7 @@ StepSummary ZeroOptimizer::step(const StepRequest& request) {
   const bool goes_on = rank.scaler.update(std::isfinite(global.norm) && std::isfinite(global.loss_sum), has_targets);
   summary.finite ? rank.update(request, summary) : void(++rank.skipped_steps);
   rank.leaves.begin_step();
-  require(goes_on || has_targets, "no_targets",
-          "too many steps in a row had no token that counts as a target");
+  require(goes_on || has_targets, "no_targets", "too many steps in a row had no token that counts as a target");
   if (!goes_on) throw Error("diverged", divergence(rank.options.loss_scale.type, summary.loss_scale));
   return summary;
 }
@@ -259,14 +259,16 @@ std::vector<StateRange> ZeroOptimizer::base_ranges() const { return rank_->range
 
 void ZeroOptimizer::copy_state(StateId state, std::size_t param, std::int64_t begin, std::span<float> values) const {
   const auto& place = rank_->held(state, param);
-  require(place.part != nullptr, "slice_not_owned", "of '" + rank_->specs[param].name + "' ranks have what was quantized only");
+  require(place.part != nullptr, "slice_not_owned",
+          "of '" + rank_->specs[param].name + "' ranks have what was quantized only");
   place.part->states().copy(state, place.local, begin, values);
 }
 
 void ZeroOptimizer::load_state(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values) {
   const auto& place = rank_->held(state, param);
   if (place.quantized != nullptr && state == StateId::kMaster) return place.quantized->load(place.local, begin, values);
-  require(place.part != nullptr, "slice_not_owned", std::string(name_of(state)) + " of '" + rank_->specs[param].name + "' is not kept");
+  require(place.part != nullptr, "slice_not_owned",
+          std::string(name_of(state)) + " of '" + rank_->specs[param].name + "' is not kept");
   place.part->states().load(state, place.local, begin, values);
 }
 

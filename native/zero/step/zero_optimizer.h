@@ -36,7 +36,7 @@ struct StepSummary {
   double grad_norm = 0;   // of the averaged and unscaled gradient, before clipping
   double loss_scale = 1;  // factor of this step's gradients
   std::vector<TrustRatios> trust_ratios;  // by group of parameters; empty for rules without them, and in skipped steps
-  bool finite = true;     // false: the update was skipped, and the state is unchanged
+  bool finite = true;                     // false: the update was skipped, and the state is unchanged
   std::uint32_t flags = 0;
   std::int64_t num_targets = 0;
   double exchange_seconds = 0;       // wait for gradients and statistics

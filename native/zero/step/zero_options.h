@@ -14,14 +14,14 @@ namespace zerofleet {
 
 /// Settings of a job for the states of its parameters and the exchange of gradients.
 struct ShardingOptions {
-  DType reduce_dtype = DType::kBF16;       // of gradients in transit
-  DType grad_accum_dtype = DType::kF32;    // of sums of gradients, in lanes and on the owner
-  DType master_dtype = DType::kF32;        // fp16 only with fp16 parameters and offload
+  DType reduce_dtype = DType::kBF16;     // of gradients in transit
+  DType grad_accum_dtype = DType::kF32;  // of sums of gradients, in lanes and on the owner
+  DType master_dtype = DType::kF32;      // fp16 only with fp16 parameters and offload
   std::int64_t bucket_bytes = 16 << 20;
   std::int64_t lane_group = 1;             // G, lanes that are summed first, see LeafSchedule
   double gradient_predivide_factor = 1.0;  // divisor of gradients in transit
   Offload offload = Offload::kNone;
-  int expert_parallel_size = 1;            // P, expert sets; 1: experts are shared like other parameters
+  int expert_parallel_size = 1;  // P, expert sets; 1: experts are shared like other parameters
 
   template <class Fields>
   void fields(Fields& field) {

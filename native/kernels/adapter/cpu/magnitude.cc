@@ -21,7 +21,8 @@ using Floats = std::vector<float>;
 Floats floats_of(const Context& ctx, const ConstMatrix& matrix, float factor) {
   const auto numel = static_cast<std::size_t>(matrix.rows * matrix.cols);
   Floats values(numel);
-  if (numel > 0) cast_to_f32(ctx, {static_cast<const std::byte*>(matrix.data), numel * size_of(matrix.dtype)}, matrix.dtype, values);
+  if (numel > 0)
+    cast_to_f32(ctx, {static_cast<const std::byte*>(matrix.data), numel * size_of(matrix.dtype)}, matrix.dtype, values);
   for (float& value : values) value *= factor;
   return values;
 }
@@ -36,7 +37,8 @@ Floats transposed(const Floats& values, std::int64_t rows, std::int64_t cols) {
 }
 
 /// The arguments for rows from `row` on of V as it lies in memory.
-AdaptedSquaresArgs squares_from(const AdaptedMatrix& m, const Floats& left, const Floats& right, std::int64_t row, std::int64_t rows) {
+AdaptedSquaresArgs squares_from(const AdaptedMatrix& m, const Floats& left, const Floats& right, std::int64_t row,
+                                std::int64_t rows) {
   AdaptedSquaresArgs chunk;
   chunk.weight = rows_from(m.weight, row);
   chunk.left = left.data() + row * m.rank();
@@ -49,7 +51,8 @@ AdaptedSquaresArgs squares_from(const AdaptedMatrix& m, const Floats& left, cons
 }
 
 /// Squares of an (out, in) matrix, summed over its columns.
-void squares_of_rows(const Context& ctx, const AdaptedMatrix& m, const Floats& left, const Floats& right, std::span<float> sums) {
+void squares_of_rows(const Context& ctx, const AdaptedMatrix& m, const Floats& left, const Floats& right,
+                     std::span<float> sums) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, adapted_row_squares);
   for_row_chunks(ctx, m.weight.rows, [&](std::int64_t row, std::int64_t rows) {
     AdaptedSquaresArgs chunk = squares_from(m, left, right, row, rows);
@@ -63,7 +66,8 @@ template <class Add>
 void sum_over_rows(const Context& ctx, std::int64_t num_rows, std::span<float> sums, const Add& add) {
   const auto cols = std::ssize(sums);
   Floats partial(static_cast<std::size_t>(num_row_chunks(num_rows) * cols));
-  for_row_chunks(ctx, num_rows, [&](std::int64_t row, std::int64_t rows) { add(row, rows, partial.data() + row / kRowChunk * cols); });
+  for_row_chunks(ctx, num_rows,
+                 [&](std::int64_t row, std::int64_t rows) { add(row, rows, partial.data() + row / kRowChunk * cols); });
   std::ranges::fill(sums, 0.0F);
   const auto add_up = ZF_PICK_KERNEL(ctx.cpu_isa, add_row);
   for (std::int64_t chunk = 0; chunk < num_row_chunks(num_rows); ++chunk)
@@ -71,7 +75,8 @@ void sum_over_rows(const Context& ctx, std::int64_t num_rows, std::span<float> s
 }
 
 /// Squares of an (in, out) matrix, summed over its rows.
-void squares_of_columns(const Context& ctx, const AdaptedMatrix& m, const Floats& left, const Floats& right, std::span<float> sums) {
+void squares_of_columns(const Context& ctx, const AdaptedMatrix& m, const Floats& left, const Floats& right,
+                        std::span<float> sums) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, adapted_column_squares);
   sum_over_rows(ctx, m.weight.rows, sums, [&](std::int64_t row, std::int64_t rows, float* of_chunk) {
     AdaptedSquaresArgs chunk = squares_from(m, left, right, row, rows);
@@ -127,7 +132,8 @@ void magnitude_gradient(const Context& ctx, const MagnitudeGradient& args) {
   require(args.row_range == nullptr, "invalid_argument", "magnitude_gradient: a CPU knows how many rows there are");
   const auto add = ZF_PICK_KERNEL(ctx.cpu_isa, add_row_product);
   sum_over_rows(ctx, args.dy.rows, args.gradient, [&](std::int64_t row, std::int64_t rows, float* sums) {
-    for (std::int64_t i = row; i < row + rows; ++i) add(sums, args.dy.at(i, 0), args.z.at(i, 0), args.dy.cols, args.dy.dtype);
+    for (std::int64_t i = row; i < row + rows; ++i)
+      add(sums, args.dy.at(i, 0), args.z.at(i, 0), args.dy.cols, args.dy.dtype);
   });
   for (std::size_t n = 0; n < args.gradient.size(); ++n) args.gradient[n] *= args.inverses[n];
 }

@@ -22,7 +22,13 @@ struct Adapted {
 
 template <class T>
 Adapted<T> adapted_of(const AdaptedMatrix& m) {
-  return {rows_of<T>(m.weight), static_cast<const T*>(m.down.data), static_cast<const T*>(m.up.data), m.in(), m.out(), m.rank(), m.scale};
+  return {rows_of<T>(m.weight),
+          static_cast<const T*>(m.down.data),
+          static_cast<const T*>(m.up.data),
+          m.in(),
+          m.out(),
+          m.rank(),
+          m.scale};
 }
 
 constexpr int kTeamRows = 4;  // rows that share the loads of A
@@ -72,7 +78,8 @@ struct SquareTerm {
     SumLanes v = load(m.weight.row(row), at);
     for (std::int64_t r = 0; r < m.rank; ++r) {
       const float down = widened(m.down[r * m.in + row]);
-      v = lanes<kColumnWidth>([&](int k) { return k < at.count ? fmaf(m.up_at(at.first + k, r), down, v.v[k]) : 0.0F; });
+      v = lanes<kColumnWidth>(
+          [&](int k) { return k < at.count ? fmaf(m.up_at(at.first + k, r), down, v.v[k]) : 0.0F; });
     }
     total[0] = lanes<kColumnWidth>([&](int k) { return fmaf(v.v[k], v.v[k], total[0].v[k]); });
   }
@@ -99,8 +106,8 @@ struct RowRange {
 
 template <class T>
 __global__ void __launch_bounds__(kSweepThreads)
-    scale_columns_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x, const float* factors, const T* bias, const Rows<T> y,
-                         const RowRange range) {
+    scale_columns_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x, const float* factors, const T* bias,
+                         const Rows<T> y, const RowRange range) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     if (!range.has(row)) return;
@@ -129,7 +136,8 @@ template <class T>
 void sum_squares(const Context& ctx, const AdaptedMatrix& matrix, float* sums) {
   const Adapted<T> m = adapted_of<T>(matrix);
   if (matrix.in_first)
-    return column_sums(ctx, "direction_norms", SquareTerm<T>{m}, {m.in, m.out, rows_aligned_for<kColumnWidth>(matrix.weight)}, {sums});
+    return column_sums(ctx, "direction_norms", SquareTerm<T>{m},
+                       {m.in, m.out, rows_aligned_for<kColumnWidth>(matrix.weight)}, {sums});
   constexpr int N = kWidth<T>;
   const bool aligned = rows_aligned_for<N>(matrix.weight, matrix.down);
   with_row_team(m.in, [&]<class Team>(Team) {
@@ -145,8 +153,8 @@ void direction_norms(const Context& ctx, const DirectionNorms& args) {
   if (out == 0) return;
   with_element(args.matrix.weight.dtype, [&]<class T>(T*) {
     sum_squares<T>(ctx, args.matrix, args.norms.data());
-    launch("direction_norms", stream_of(ctx), {num_blocks_for(out, kFlatThreads), kFlatThreads}, norms_kernel<T>, out, args.norms.data(),
-           static_cast<const T*>(args.magnitude), args.factors.data(), args.inverses.data());
+    launch("direction_norms", stream_of(ctx), {num_blocks_for(out, kFlatThreads), kFlatThreads}, norms_kernel<T>, out,
+           args.norms.data(), static_cast<const T*>(args.magnitude), args.factors.data(), args.inverses.data());
   });
 }
 
@@ -157,14 +165,16 @@ void scale_columns(const Context& ctx, const ColumnScaling& args) {
                          aligned_for<N>(args.bias, args.y.dtype);
     const Sweep<N> sweep(args.y.rows, args.y.cols, aligned);
     if (sweep.empty()) return;
-    launch("scale_columns", stream_of(ctx), {sweep.num_blocks(), kSweepThreads}, scale_columns_kernel<T>, sweep, rows_of<T>(args.x),
-           args.factors.data(), static_cast<const T*>(args.bias), rows_of<T>(args.y), RowRange{args.row_range});
+    launch("scale_columns", stream_of(ctx), {sweep.num_blocks(), kSweepThreads}, scale_columns_kernel<T>, sweep,
+           rows_of<T>(args.x), args.factors.data(), static_cast<const T*>(args.bias), rows_of<T>(args.y),
+           RowRange{args.row_range});
   });
 }
 
 void magnitude_gradient(const Context& ctx, const MagnitudeGradient& args) {
   with_element(args.dy.dtype, [&]<class T>(T*) {
-    column_sums(ctx, "magnitude_gradient", MagnitudeTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.z), args.inverses.data(), {args.row_range}},
+    column_sums(ctx, "magnitude_gradient",
+                MagnitudeTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.z), args.inverses.data(), {args.row_range}},
                 {args.dy.rows, args.dy.cols, rows_aligned_for<kColumnWidth>(args.dy, args.z)}, {args.gradient.data()});
   });
 }

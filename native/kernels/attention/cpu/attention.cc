@@ -8,13 +8,14 @@
 #include "kernels/attention/cpu/attention_parts.h"
 #include "kernels/common/cpu/row_chunks.h"
 
-// For each block of query rows, over the blocks of keys that it sees, with m the largest score so far and P = exp(S − m):
+// For each block of query rows, over the blocks of keys that it sees, with m the largest score so far and P = exp(S −
+// m):
 //   S = Q Kᵀ,  sums = sums · exp(m before − m) + P V,  total = total · exp(m before − m) + Σ P;  out = sums / total.
 namespace zerofleet::cpu {
 namespace {
 
-/// In words of 4 bytes, each array rounded up to 64 bytes, with T = sequence_length, d = head_dim, steps(k) as Words::steps
-/// and panels(n) = n rounded up to 32: panels(T)·steps(d) + panels(d)·steps(T).
+/// In words of 4 bytes, each array rounded up to 64 bytes, with T = sequence_length, d = head_dim, steps(k) as
+/// Words::steps and panels(n) = n rounded up to 32: panels(T)·steps(d) + panels(d)·steps(T).
 struct ForwardHead {
   ForwardHead(Carver& carver, const AttentionShape& shape, const Words& words)
       : keys(carver.take<std::uint32_t>(words.panel_words(shape.head_dim, shape.sequence_length))),

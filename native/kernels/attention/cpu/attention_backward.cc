@@ -8,18 +8,19 @@
 #include "kernels/attention/cpu/attention_parts.h"
 #include "kernels/common/cpu/row_chunks.h"
 
-// For each block of query rows, over the blocks of keys that it sees, with P made again from the scores and the forward's
-// lse, and D = rows of Σ dO · O:
+// For each block of query rows, over the blocks of keys that it sees, with P made again from the scores and the
+// forward's lse, and D = rows of Σ dO · O:
 //   dV += drop(P)ᵀ dO,  dP = drop(dO Vᵀ),  dS = P · (dP − D) · scale,  dQ += dS K,  dK += dSᵀ Q.
-// A step of query rows goes from one block of keys to the next, and adds up its own dQ. To dK and dV of a block of keys all
-// steps that see it add, in rising order: a step computes P and dS of the block (three of the five products), and then waits
-// for its turn. So a head has work for more than one thread, and the order of additions is that of one thread.
+// A step of query rows goes from one block of keys to the next, and adds up its own dQ. To dK and dV of a block of keys
+// all steps that see it add, in rising order: a step computes P and dS of the block (three of the five products), and
+// then waits for its turn. So a head has work for more than one thread, and the order of additions is that of one
+// thread.
 namespace zerofleet::cpu {
 namespace {
 
-/// In words of 4 bytes, each array rounded up to 64 bytes, with T = sequence_length, d = head_dim, steps(k) as Words::steps
-/// and panels(n) = n rounded up to 32: 2·panels(T)·steps(d) + panels(d)·steps(T) + 2·T·d + T/256. Never less than the
-/// forward's.
+/// In words of 4 bytes, each array rounded up to 64 bytes, with T = sequence_length, d = head_dim, steps(k) as
+/// Words::steps and panels(n) = n rounded up to 32: 2·panels(T)·steps(d) + panels(d)·steps(T) + 2·T·d + T/256. Never
+/// less than the forward's.
 struct BackwardHead {
   BackwardHead(Carver& carver, const AttentionShape& shape, const Words& words) {
     const std::int64_t length = shape.sequence_length, dim = shape.head_dim;
@@ -179,8 +180,8 @@ class BackwardPass {
     add_transposed(block.dscores_by_row, block.query_by_row, head.dkeys, queries, keys);
   }
 
-  /// The number of the next step that sees the block of keys, or row_steps(). Steps that see it follow one another in every
-  /// query head, since what rows see first never falls.
+  /// The number of the next step that sees the block of keys, or row_steps(). Steps that see it follow one another in
+  /// every query head, since what rows see first never falls.
   std::int64_t next_step(const StepRows& rows, std::int64_t number, std::int64_t block) const {
     const std::int64_t each = steps_per_query_head(shape_), query_head = number / each;
     const bool last_of_head = rows.end == shape_.sequence_length;

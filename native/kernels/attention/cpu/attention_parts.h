@@ -115,8 +115,8 @@ struct KeyBlock {
   std::int64_t key, keys;
 };
 
-/// Blocks of a head's keys or values as operands, and their products with a block of query rows; a query sees the keys up
-/// to itself.
+/// Blocks of a head's keys or values as operands, and their products with a block of query rows; a query sees the keys
+/// up to itself.
 struct HeadProducts {
   const AttentionKernels& kernels;
   const AttentionShape& shape;

@@ -11,18 +11,19 @@
 #include "kernels/attention/cpu/attention_parts.h"
 #include "kernels/common/cpu/row_chunks.h"
 
-// The computation of attention.cc with keys and values that are packed once, when their token comes: a page holds them as
-// the operands of both products. A task does some new tokens of a sequence for some heads that share keys and values.
-// Blocks of keys, the order in each sum and where it begins are those of attention.cc, hence the bits, too.
+// The computation of attention.cc with keys and values that are packed once, when their token comes: a page holds them
+// as the operands of both products. A task does some new tokens of a sequence for some heads that share keys and
+// values. Blocks of keys, the order in each sum and where it begins are those of attention.cc, hence the bits, too.
 namespace zerofleet::cpu {
 namespace {
 
 static_assert(kPageTokens == kPanel && kKeyRows % kPageTokens == 0);
 
-/// Words of a page: of each key/value head a (head_dim, kPageTokens) operand of keys, and a (kPageTokens, head_dim) one of
-/// values.
+/// Words of a page: of each key/value head a (head_dim, kPageTokens) operand of keys, and a (kPageTokens, head_dim) one
+/// of values.
 struct PageLayout {
-  PageLayout(const AttentionShape& shape, const Words& of) : words(of), heads(shape.num_kv_heads), head_dim(shape.head_dim) {}
+  PageLayout(const AttentionShape& shape, const Words& of)
+      : words(of), heads(shape.num_kv_heads), head_dim(shape.head_dim) {}
 
   std::int64_t dim_steps() const { return words.steps(head_dim); }
   std::int64_t key_words() const { return dim_steps() * kPanel; }
@@ -72,23 +73,28 @@ struct Areas {
 
   static constexpr std::int64_t kStride = kKeyRows + 32;  // not a multiple of 4 KiB
 
-  std::uint32_t* query;       // (kQueryRows, head_dim)
-  float* scores;              // (kQueryRows, block of keys)
-  std::uint32_t* probs;       // (kQueryRows, block of keys) elements
-  float* sums;                // (kQueryRows, head_dim)
+  std::uint32_t* query;      // (kQueryRows, head_dim)
+  float* scores;             // (kQueryRows, block of keys)
+  std::uint32_t* probs;      // (kQueryRows, block of keys) elements
+  float* sums;               // (kQueryRows, head_dim)
   float *top, *total, *lse;  // (kQueryRows)
 };
 
 class PagedPass {
  public:
   PagedPass(const Context& ctx, const PagedAttention& args)
-      : kernels_(ctx.cpu_isa), args_(args), shape_(args.shape), layout_(args.shape, Words{packs_pairs(ctx, args.qkv.dtype)}) {}
+      : kernels_(ctx.cpu_isa),
+        args_(args),
+        shape_(args.shape),
+        layout_(args.shape, Words{packs_pairs(ctx, args.qkv.dtype)}) {}
 
   const PageLayout& layout() const { return layout_; }
 
-  /// Puts the keys and values of a run's tokens into their pages, for one key/value head. `row`: room for a token's words.
+  /// Puts the keys and values of a run's tokens into their pages, for one key/value head. `row`: room for a token's
+  /// words.
   void append(const Run& run, std::int64_t head, std::uint32_t* row) const {
-    const std::int64_t key_col = (shape_.num_heads + head) * shape_.head_dim, value_col = key_col + layout_.heads * shape_.head_dim;
+    const std::int64_t key_col = (shape_.num_heads + head) * shape_.head_dim,
+                       value_col = key_col + layout_.heads * shape_.head_dim;
     for (std::int64_t i = 0; i < run.rows; ++i) {
       const std::int64_t place = run.place + i, slot = place % kPageTokens, page = page_of(run, place);
       std::uint32_t* keys = layout_.keys(args_.keys, page, head);
@@ -105,23 +111,27 @@ class PagedPass {
       const HeadRows value{&args_.qkv, run.row + i, value_col, 1, shape_.head_dim};
       kernels_.copy_words(value.to(row, shape_.head_dim, layout_.words));
       for (std::int64_t dim = 0; dim < shape_.head_dim; dim += kPanel) {
-        std::copy_n(row + dim, std::min<std::int64_t>(kPanel, shape_.head_dim - dim), values + dim / kPanel * layout_.value_panel() + slot * kPanel);
+        std::copy_n(row + dim, std::min<std::int64_t>(kPanel, shape_.head_dim - dim),
+                    values + dim / kPanel * layout_.value_panel() + slot * kPanel);
       }
     }
   }
 
-  /// Attention of a run of at most kQueryRows / heads rows for `heads` query heads from `head` on, which share keys and values.
+  /// Attention of a run of at most kQueryRows / heads rows for `heads` query heads from `head` on, which share keys and
+  /// values.
   void attend(const Run& run, std::int64_t head, std::int64_t heads, const Areas& areas) const {
     for (std::int64_t h = 0; h < heads; ++h) {
       const HeadRows query{&args_.qkv, run.row, (head + h) * shape_.head_dim, run.rows, shape_.head_dim};
-      kernels_.copy_words(query.to(areas.query + h * run.rows * layout_.dim_steps(), layout_.dim_steps(), layout_.words));
+      kernels_.copy_words(
+          query.to(areas.query + h * run.rows * layout_.dim_steps(), layout_.dim_steps(), layout_.words));
     }
     const std::int64_t rows = heads * run.rows, kv_head = head / (shape_.num_heads / shape_.num_kv_heads);
     std::fill_n(areas.top, rows, -std::numeric_limits<float>::infinity());
     std::fill_n(areas.total, rows, 0.0F);
     std::array<std::int64_t, kQueryRows> first_keys{};
     for (std::int64_t i = 0; i < run.rows; ++i) {
-      first_keys[static_cast<std::size_t>(i)] = args_.window == 0 ? 0 : std::max<std::int64_t>(0, run.place + i + 1 - args_.window);
+      first_keys[static_cast<std::size_t>(i)] =
+          args_.window == 0 ? 0 : std::max<std::int64_t>(0, run.place + i + 1 - args_.window);
     }
     const std::int64_t lowest = first_keys[0], end = run.place + run.rows;
     bool first = true;
@@ -249,7 +259,9 @@ std::vector<Task> tasks_of(const AttentionShape& shape, const std::vector<Run>& 
 
 PageBytes page_bytes(const Context& ctx, const AttentionShape& shape, DType dtype) {
   const PageLayout layout(shape, Words{packs_pairs(ctx, dtype)});
-  const auto bytes = [&](std::int64_t words) { return static_cast<std::size_t>(layout.heads * words) * sizeof(std::uint32_t); };
+  const auto bytes = [&](std::int64_t words) {
+    return static_cast<std::size_t>(layout.heads * words) * sizeof(std::uint32_t);
+  };
   return {bytes(layout.key_words()), bytes(layout.value_words())};
 }
 
@@ -263,7 +275,8 @@ void paged_attention(const Context& ctx, Scratch& scratch, const PagedAttention&
   const std::int64_t kv_heads = args.shape.num_kv_heads;
   ctx.pool->parallel_for(std::ssize(added) * kv_heads, [&](std::int64_t index, int worker) {
     Carver carver(scratch.of(worker));
-    pass.append(added[static_cast<std::size_t>(index / kv_heads)], index % kv_heads, Areas(carver, pass.layout()).query);
+    pass.append(added[static_cast<std::size_t>(index / kv_heads)], index % kv_heads,
+                Areas(carver, pass.layout()).query);
   });
   const std::vector<Run> runs = runs_of(args.rows, kQueryRows);
   const std::vector<Task> tasks = tasks_of(args.shape, runs);

@@ -72,7 +72,8 @@ __device__ inline AttentionTile tile_of_block(std::int64_t batch, int heads, int
   const std::int64_t each = batch * heads, index = blockIdx.x;
   const int tile = static_cast<int>(index / each);
   const std::int64_t place = index % each;
-  return {static_cast<int>(place / heads), static_cast<int>(place % heads), (last_first ? num_tiles - 1 - tile : tile) * tile_rows};
+  return {static_cast<int>(place / heads), static_cast<int>(place % heads),
+          (last_first ? num_tiles - 1 - tile : tile) * tile_rows};
 }
 
 /// Rows of one head's columns from `data` on; elements beyond `rows` or `cols` count as zero.

@@ -3,7 +3,8 @@
 #include "core/device/context.h"
 #include "kernels/attention/attention.h"
 
-// The two implementations of attention on CUDA that are our own. Both support all options for all shapes that they accept.
+// The two implementations of attention on CUDA that are our own. Both support all options for all shapes that they
+// accept.
 namespace zerofleet::cuda {
 
 /// dots (B, H, T) = Σ dO · O of a row, which both backwards need.

@@ -6,15 +6,16 @@
 // they are multiplied; dS without the factor 1 / sqrt(head_dim), which dQ and dK get at the end: fp16 has no room to
 // spare below. Four of the seven products are the first kernel's, three the second's.
 //
-// A warp has 32 rows of its own where registers allow: then each piece of the other side that it reads from shared memory
-// serves two products. Bytes that it reads for a product of 16 × 8 × 16, of which a multiprocessor of an H100 makes one in a
-// cycle at best, while it reads 128 bytes: of the kernel of keys 192 at width 64 (with 16 rows: 288), 256 at 80 (320), 320 at
-// 96 and 128, where dK and dV of 32 rows have no room; of the kernel of queries 171 at 64 (299), 213 above (341). With
-// dropout warps have 16 rows: its random numbers need registers. A row's bits do not depend on that.
+// A warp has 32 rows of its own where registers allow: then each piece of the other side that it reads from shared
+// memory serves two products. Bytes that it reads for a product of 16 × 8 × 16, of which a multiprocessor of an H100
+// makes one in a cycle at best, while it reads 128 bytes: of the kernel of keys 192 at width 64 (with 16 rows: 288),
+// 256 at 80 (320), 320 at 96 and 128, where dK and dV of 32 rows have no room; of the kernel of queries 171 at 64
+// (299), 213 above (341). With dropout warps have 16 rows: its random numbers need registers. A row's bits do not
+// depend on that.
 //
 // Registers by nvcc 13.0 for sm_90 at widths 64 and 128: keys 255 and 238, queries 255 and 255; none is spilled. Shared
-// memory: 55,296 and 69,632 bytes, 73,728 and 104,448. So a multiprocessor has two blocks, an A100's one of queries at 128.
-// None of this was measured.
+// memory: 55,296 and 69,632 bytes, 73,728 and 104,448. So a multiprocessor has two blocks, an A100's one of queries at
+// 128. None of this was measured.
 #include <type_traits>
 #include <utility>
 
@@ -29,7 +30,8 @@ constexpr int kBackwardWarps = 4, kBackwardThreads = 32 * kBackwardWarps;
 /// Rows of a kernel's blocks: those of its own side, and those of the other side at once.
 template <int kTilesOfWarp, int kRowsOfOther>
 struct BlockRows {
-  static constexpr int kTiles = kTilesOfWarp, kWarp = 16 * kTilesOfWarp, kOwn = kWarp * kBackwardWarps, kOther = kRowsOfOther;
+  static constexpr int kTiles = kTilesOfWarp, kWarp = 16 * kTilesOfWarp, kOwn = kWarp * kBackwardWarps,
+                       kOther = kRowsOfOther;
 };
 template <int kWidth>
 using OneTile = BlockRows<1, kWidth <= 64 ? 64 : 32>;
@@ -157,7 +159,8 @@ __global__ void __launch_bounds__(kBackwardThreads, 2)
   const AttentionCall<T>& c = a.call;
   const AttentionSizes& s = c.sizes;
   const AttentionTile tile = tile_of_block(s.batch, s.kv_heads, Rows::kOwn, num_tiles, false);
-  const int own_row = static_cast<int>(threadIdx.x) / 32 * Rows::kWarp, key = tile.first + own_row, group = s.heads / s.kv_heads;
+  const int own_row = static_cast<int>(threadIdx.x) / 32 * Rows::kWarp, key = tile.first + own_row,
+            group = s.heads / s.kv_heads;
   const int key_col = s.heads + tile.head, value_col = key_col + s.kv_heads, end_head = (tile.head + 1) * group;
   T *own_keys = Shared::own(0) + own_row * kPitch<kWidth>, *own_values = Shared::own(1) + own_row * kPitch<kWidth>;
   const float kept_factor = kDrops ? c.dropout.scale : 1.0F;
@@ -297,8 +300,8 @@ void launch_backward(const Context& ctx, const AttentionBackward& args, const fl
   constexpr std::size_t kQueryBytes = BackwardTiles<T, kWidth, Queries>::kBytes;
   allow_dynamic_shared<mma_key_kernel<T, kWidth, kDrops>, kKeyBytes>(name);
   allow_dynamic_shared<mma_query_kernel<T, kWidth, kDrops>, kQueryBytes>(name);
-  launch(name, stream, {keys, kBackwardThreads, kKeyBytes}, mma_key_kernel<T, kWidth, kDrops>, call, static_cast<int>(key_tiles),
-         aligned);
+  launch(name, stream, {keys, kBackwardThreads, kKeyBytes}, mma_key_kernel<T, kWidth, kDrops>, call,
+         static_cast<int>(key_tiles), aligned);
   launch(name, stream, {queries, kBackwardThreads, kQueryBytes}, mma_query_kernel<T, kWidth, kDrops>, call,
          static_cast<int>(query_tiles), aligned);
 }

@@ -1,5 +1,3 @@
-#include "kernels/attention/cuda/attention_trial.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "core/portable_math.h"
+#include "kernels/attention/cuda/attention_trial.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/vec4.h"
 
@@ -165,7 +164,8 @@ AttentionTrial::AttentionTrial(const Context& ctx, const Call& given)
   call_.dout = operands_->dout.emplace(ctx, shape, query_cols(shape), shape.dout_row, 1.0F).view();
   std::vector<float> stats;
   const std::vector<float> of_row = expected_stats(shape);
-  for (std::int64_t row = 0; row < shape.batch * shape.heads; ++row) stats.insert(stats.end(), of_row.begin(), of_row.end());
+  for (std::int64_t row = 0; row < shape.batch * shape.heads; ++row)
+    stats.insert(stats.end(), of_row.begin(), of_row.end());
   call_.lse = operands_->stats.emplace(ctx, stats.size()).data();
   copy_bytes(ctx, {reinterpret_cast<std::byte*>(call_.lse), stats.size() * sizeof(float)}, ctx.device,
              std::as_bytes(std::span(stats)), Device{});
@@ -187,24 +187,25 @@ bool AttentionTrial::is_right() {
   const GraphShape& s = call_.shape;
   Results<int> differs(ctx_, 1);
   cuda::check(cudaMemsetAsync(differs.data(), 0, sizeof(int), stream_of(ctx_).handle()), "clearing memory");
-  const std::int64_t rows = s.batch * s.length, queries = query_cols(s), cols = queries + (s.is_backward ? 2 * key_cols(s) : 0);
+  const std::int64_t rows = s.batch * s.length, queries = query_cols(s),
+                     cols = queries + (s.is_backward ? 2 * key_cols(s) : 0);
   const float root = std::sqrt(static_cast<float>(s.head_dim)), group = static_cast<float>(s.heads / s.kv_heads);
-  const AttentionComparison c{static_cast<const std::byte*>(s.is_backward ? call_.dqkv.data : call_.out),
-                              s.dtype,
-                              rows * cols,
-                              cols,
-                              s.is_backward ? s.dqkv_row : s.out_row,
-                              s.length,
-                              {{queries, s.is_backward ? root : 1.0F, false},
-                               {queries + key_cols(s), group * root, true},
-                               {cols, group, true}},
-                              operands_->of_token.data(),
-                              differs.data()};
+  const AttentionComparison c{
+      static_cast<const std::byte*>(s.is_backward ? call_.dqkv.data : call_.out),
+      s.dtype,
+      rows * cols,
+      cols,
+      s.is_backward ? s.dqkv_row : s.out_row,
+      s.length,
+      {{queries, s.is_backward ? root : 1.0F, false}, {queries + key_cols(s), group * root, true}, {cols, group, true}},
+      operands_->of_token.data(),
+      differs.data()};
   const Stream& stream = stream_of(ctx_);
   launch("attention", stream, {num_blocks_for(c.numel, kFlatThreads), kFlatThreads}, attention_comparison_kernel, c);
   if (!s.is_backward) {
     const StatsComparison stats{call_.lse, rows * s.heads, s.length, operands_->of_token.data(), differs.data()};
-    launch("attention", stream, {num_blocks_for(stats.numel, kFlatThreads), kFlatThreads}, stats_comparison_kernel, stats);
+    launch("attention", stream, {num_blocks_for(stats.numel, kFlatThreads), kFlatThreads}, stats_comparison_kernel,
+           stats);
   }
   return differs.fetch().front() == 0;
 }

@@ -14,8 +14,8 @@ namespace zerofleet::cudnn {
 namespace {
 
 std::string text_of(const GraphShape& s) {
-  std::string text = std::string("attention of ") + std::to_string(s.batch) + " × " + std::to_string(s.length) + " tokens, " +
-                     std::to_string(s.heads) + " heads";
+  std::string text = std::string("attention of ") + std::to_string(s.batch) + " × " + std::to_string(s.length) +
+                     " tokens, " + std::to_string(s.heads) + " heads";
   if (s.kv_heads != s.heads) text += " (" + std::to_string(s.kv_heads) + " of keys)";
   text += " of " + std::to_string(s.head_dim) + ", " + name_of(s.dtype);
   if (s.window > 0) text += ", window " + std::to_string(s.window);
@@ -43,7 +43,8 @@ Attention::~Attention() {
 }
 
 void Attention::report(const Call& call, const std::string& reason) const {
-  const std::string who = reason.empty() ? library_->name() : "a kernel of zerofleet, not by " + library_->name() + ": " + reason;
+  const std::string who =
+      reason.empty() ? library_->name() : "a kernel of zerofleet, not by " + library_->name() + ": " + reason;
   std::fprintf(stderr, "zerofleet: %s is computed by %s\n", text_of(call.shape).c_str(), who.c_str());
 }
 

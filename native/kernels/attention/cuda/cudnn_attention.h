@@ -13,9 +13,10 @@
 
 namespace zerofleet::cudnn {
 
-/// Attention by cuDNN. The engine for a shape is chosen once: the first by the library's heuristic that is deterministic,
-/// keeps to max_workspace_bytes(), and computes a call whose results are known rightly (AttentionTrial). It depends on shapes,
-/// library and kind of device alone, so equal ranks choose alike. For one context's stream; not thread-safe.
+/// Attention by cuDNN. The engine for a shape is chosen once: the first by the library's heuristic that is
+/// deterministic, keeps to max_workspace_bytes(), and computes a call whose results are known rightly (AttentionTrial).
+/// It depends on shapes, library and kind of device alone, so equal ranks choose alike. For one context's stream; not
+/// thread-safe.
 class Attention {
  public:
   /// Scores of a backward that are in memory at once. kernelMemory() of job-document/estimate has the same.
@@ -27,11 +28,12 @@ class Attention {
   Attention(const Attention&) = delete;
   Attention& operator=(const Attention&) = delete;
 
-  /// Queues a call; does nothing and returns false where the library does not compute it. The first call for a shape waits
-  /// for the device, and allocates the operands of a trial for a while. The rank's log has a line for each shape about which
-  /// the library was asked, and for each reason not to ask it.
+  /// Queues a call; does nothing and returns false where the library does not compute it. The first call for a shape
+  /// waits for the device, and allocates the operands of a trial for a while. The rank's log has a line for each shape
+  /// about which the library was asked, and for each reason not to ask it.
   bool run(const Call& call);
-  /// Returns the reason for which the library does not compute a call; empty where it does. Like the first run(), it overwrites the call's results.
+  /// Returns the reason for which the library does not compute a call; empty where it does. Like the first run(), it
+  /// overwrites the call's results.
   std::string reason_against(const Call& call);
 
   std::size_t num_plans() const { return choices_.size(); }
@@ -58,8 +60,8 @@ class Attention {
   std::set<std::string> reported_;  // reasons not to ask the library
 };
 
-/// "-cudnn9.24.0" where cuDNN computes attention in this process, or nothing. Throws Error{"device_unavailable"} where the
-/// environment variable ZF_CUDNN names a file that can't be opened.
+/// "-cudnn9.24.0" where cuDNN computes attention in this process, or nothing. Throws Error{"device_unavailable"} where
+/// the environment variable ZF_CUDNN names a file that can't be opened.
 std::string attention_library();
 
 }  // namespace zerofleet::cudnn

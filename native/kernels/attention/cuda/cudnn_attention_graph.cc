@@ -2,9 +2,9 @@
 // multiplied; everything else between operations is fp32.
 //
 // Forward: S = Q Kᵀ · scale, hidden keys −∞; M = max S, E = exp(S − M), L = Σ E; stats = M + ln L; O = (E / L) V.
-// Backward: D = Σ dO · O; P = exp(S − stats); dV = Pᵀ dO; dS = P · (dO Vᵀ − D) · scale; dK = dSᵀ Q; dQ = dS K. dQ is the
-// product itself, not the sum of a workspace of fp32: then cuDNN keeps dS in memory, and multiplies it by K in one pass of a
-// fixed order. Gradients of shared keys and values are those of each query head, summed.
+// Backward: D = Σ dO · O; P = exp(S − stats); dV = Pᵀ dO; dS = P · (dO Vᵀ − D) · scale; dK = dSᵀ Q; dQ = dS K. dQ is
+// the product itself, not the sum of a workspace of fp32: then cuDNN keeps dS in memory, and multiplies it by K in one
+// pass of a fixed order. Gradients of shared keys and values are those of each query head, summed.
 #include "kernels/attention/cuda/cudnn_attention_graph.h"
 
 #include <cmath>
@@ -112,7 +112,8 @@ void add_backward(AttentionBuilder& b) {
 
   const Extents packed_rows{s.heads * s.length, s.length, 1, 1};
   const Tensor row_dots = g.in_memory(kRowDots, kFloat32, b.rows, packed_rows);
-  const Tensor products = g.pointwise(kMultiply, g.between(kFloat32, {s.batch, s.heads, s.length, s.head_dim}), dout, out);
+  const Tensor products =
+      g.pointwise(kMultiply, g.between(kFloat32, {s.batch, s.heads, s.length, s.head_dim}), dout, out);
   const Tensor dots = g.reduce(kSum, g.between(kFloat32, b.rows), products);
   g.pointwise(kMultiply, row_dots, dots, g.number(1));  // the factor of dropout, which cuDNN's pattern has
 
@@ -125,8 +126,9 @@ void add_backward(AttentionBuilder& b) {
   const Tensor weighted = g.pointwise(kMultiply, score_values(), centred, probs);
   const Tensor dscores = g.pointwise(kMultiply, score_values(), weighted, b.scale);
   add_key_gradient(b, dkey, dscores, query);
-  const Tensor keys = g.reshape(
-      g.between(kFloat32, {s.batch, s.kv_heads, s.length, s.head_dim}, {s.length * s.qkv_row, s.head_dim, s.qkv_row, 1}), key);
+  const Tensor keys = g.reshape(g.between(kFloat32, {s.batch, s.kv_heads, s.length, s.head_dim},
+                                          {s.length * s.qkv_row, s.head_dim, s.qkv_row, 1}),
+                                key);
   g.matmul(dquery, dscores, keys);
 }
 

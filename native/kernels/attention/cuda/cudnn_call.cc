@@ -7,15 +7,16 @@ namespace {
 
 /// Before it, −∞ in scores was not supported; 9.10.0 and 9.10.1 had wrong backwards.
 constexpr std::size_t kOldestVersion = 91002;
-/// The last whose backward is wrong for sequences that are not a multiple of kWholeTile tokens, without a mask for padding.
+/// The last whose backward is wrong for sequences that are not a multiple of kWholeTile tokens, without a mask for
+/// padding.
 constexpr std::size_t kLastWithWholeTiles = 91500;
 constexpr std::int64_t kWholeTile = 128;
 /// The only ones whose backward is documented to add up dQ in a fixed order in the graph that is used: Hopper.
 constexpr int kDeterministicMajor = 9;
 constexpr std::int64_t kMostWidth = 256, kWidthUnit = 8;
 
-GraphShape graph_shape(bool is_backward, const AttentionShape& shape, const AttentionOptions& options, const ConstMatrix& qkv,
-                       const ConstMatrix& out) {
+GraphShape graph_shape(bool is_backward, const AttentionShape& shape, const AttentionOptions& options,
+                       const ConstMatrix& qkv, const ConstMatrix& out) {
   return {is_backward,
           qkv.dtype,
           shape.batch,
@@ -47,7 +48,8 @@ std::string version_reason(const GraphShape& shape, const Facts& facts) {
   if (facts.version < kOldestVersion) return "versions before 9.10.2 are not used";
   if (!shape.is_backward) return "";
   if (facts.compute_major != kDeterministicMajor)
-    return "on a GPU of compute capability " + std::to_string(facts.compute_major) + ".x no backward of a fixed order is known";
+    return "on a GPU of compute capability " + std::to_string(facts.compute_major) +
+           ".x no backward of a fixed order is known";
   if (facts.version <= kLastWithWholeTiles && shape.length % kWholeTile != 0)
     return "its backward needs sequences of a multiple of 128 tokens up to version 9.15.0";
   return "";
@@ -60,13 +62,23 @@ void* at(const void* data, DType dtype, std::int64_t element) {
 }  // namespace
 
 Call call_of(const AttentionForward& args) {
-  return {graph_shape(false, args.shape, args.options, args.qkv, args.out), args.options, args.qkv, args.out.data,
-          args.lse.data(), {}, {}};
+  return {graph_shape(false, args.shape, args.options, args.qkv, args.out),
+          args.options,
+          args.qkv,
+          args.out.data,
+          args.lse.data(),
+          {},
+          {}};
 }
 
 Call call_of(const AttentionBackward& args) {
-  Call call{graph_shape(true, args.shape, args.options, args.qkv, args.out), args.options, args.qkv,
-            const_cast<void*>(args.out.data), const_cast<float*>(args.lse.data()), args.dout, args.dqkv};
+  Call call{graph_shape(true, args.shape, args.options, args.qkv, args.out),
+            args.options,
+            args.qkv,
+            const_cast<void*>(args.out.data),
+            const_cast<float*>(args.lse.data()),
+            args.dout,
+            args.dqkv};
   call.shape.dout_row = args.dout.stride;
   call.shape.dqkv_row = args.dqkv.stride;
   return call;

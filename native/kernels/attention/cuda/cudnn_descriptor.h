@@ -17,14 +17,18 @@ class Descriptor {
 
   void set(Attribute name, AttributeType type, std::int64_t count, const void* values);
   void set(Attribute name, std::int64_t value) { set(name, kInt64Type, 1, &value); }
-  void set(Attribute name, std::span<const std::int64_t> values) { set(name, kInt64Type, std::ssize(values), values.data()); }
+  void set(Attribute name, std::span<const std::int64_t> values) {
+    set(name, kInt64Type, std::ssize(values), values.data());
+  }
   void set(Attribute name, bool value) { set(name, kBooleanType, 1, &value); }
   void set(Attribute name, DataType value) { set(name, kDataTypeType, 1, &value); }
   void set(Attribute name, PointwiseMode value) { set(name, kPointwiseModeType, 1, &value); }
   void set(Attribute name, ReductionOperator value) { set(name, kReductionOperatorType, 1, &value); }
   void set(Attribute name, HeuristicMode value) { set(name, kHeuristicModeType, 1, &value); }
   void set(Attribute name, Handle* handle) { set(name, kHandleType, 1, static_cast<const void*>(&handle)); }
-  void set(Attribute name, std::span<void* const> values) { set(name, kPointerType, std::ssize(values), values.data()); }
+  void set(Attribute name, std::span<void* const> values) {
+    set(name, kPointerType, std::ssize(values), values.data());
+  }
   /// Finalized ones.
   void set(Attribute name, const Descriptor& value);
   void set(Attribute name, const std::vector<Descriptor>& values);

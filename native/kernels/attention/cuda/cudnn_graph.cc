@@ -5,13 +5,12 @@ namespace {
 
 constexpr Extents kOnes{1, 1, 1, 1};
 
-Extents packed(const Extents& dims) {
-  return {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1};
-}
+Extents packed(const Extents& dims) { return {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1}; }
 
 }  // namespace
 
-Tensor GraphBuilder::add_tensor(std::int64_t id, DataType type, const Extents& dims, const Extents& strides, const Place& place) {
+Tensor GraphBuilder::add_tensor(std::int64_t id, DataType type, const Extents& dims, const Extents& strides,
+                                const Place& place) {
   auto tensor = std::make_unique<Descriptor>(library_, kTensor);
   tensor->set(kTensorId, id);
   tensor->set(kTensorDataType, type);
@@ -68,7 +67,8 @@ Tensor GraphBuilder::pointwise(PointwiseMode mode, const Tensor& y, const Tensor
   return y;
 }
 
-Tensor GraphBuilder::pointwise(PointwiseMode mode, const Tensor& y, const Tensor& x, const Tensor& b, DataType compute) {
+Tensor GraphBuilder::pointwise(PointwiseMode mode, const Tensor& y, const Tensor& x, const Tensor& b,
+                               DataType compute) {
   add_pointwise(pointwise_mode(mode, compute), y, x, &b, nullptr);
   return y;
 }

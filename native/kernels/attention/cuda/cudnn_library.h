@@ -11,8 +11,8 @@
 
 struct CUstream_st;
 
-// The part of cuDNN's backend API that is used, declared here: the library is opened at run time, so that neither building
-// nor loading needs it. Types and values are as cudnn_graph.h of cuDNN 9 has them.
+// The part of cuDNN's backend API that is used, declared here: the library is opened at run time, so that neither
+// building nor loading needs it. Types and values are as cudnn_graph.h of cuDNN 9 has them.
 namespace zerofleet::cudnn {
 
 struct Handle;            // cudnnContext
@@ -112,8 +112,8 @@ enum PointwiseMode : int {                                                      
   kIndex = 501,
   kSelect = 601
 };
-enum ReductionOperator : int { kSum = 0, kMaximum = 3 };      // cudnnReduceTensorOp_t
-enum HeuristicMode : int { kModeA = 3 };                      // cudnnBackendHeurMode_t
+enum ReductionOperator : int { kSum = 0, kMaximum = 3 };             // cudnnReduceTensorOp_t
+enum HeuristicMode : int { kModeA = 3 };                             // cudnnBackendHeurMode_t
 enum NumericalNote : int { kNondeterministic = 4, kNumNotes = 10 };  // cudnnBackendNumericalNote_t
 
 /// The opened library.
@@ -147,8 +147,8 @@ struct Refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws Refusal where a status says that the library does not support what was asked for, and Error{"device_failed"} for
-/// every other failure: one that depends on this machine, which would make a rank choose unlike the others.
+/// Throws Refusal where a status says that the library does not support what was asked for, and Error{"device_failed"}
+/// for every other failure: one that depends on this machine, which would make a rank choose unlike the others.
 void check(const Library& library, Status status, const char* call);
 /// True for a message about something that this machine lacks, such as the compiler that the library needs.
 bool is_about_machine(const std::string& message);
@@ -157,10 +157,10 @@ bool is_about_machine(const std::string& message);
 /// Error{"device_unavailable"} with the name of a function that the library lacks.
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
 
-/// The file that the environment variable ZF_CUDNN names alone, or else one of the usual names on the library path of the
-/// process; null where none of these can be opened, where the variable is "off", and without a cuBLASLt of its version of
-/// CUDA, whose absence ends a process that uses cuDNN. Throws Error{"device_unavailable"} where the variable's file can't be
-/// opened, or is for another CUDA than cuBLASLt.
+/// The file that the environment variable ZF_CUDNN names alone, or else one of the usual names on the library path of
+/// the process; null where none of these can be opened, where the variable is "off", and without a cuBLASLt of its
+/// version of CUDA, whose absence ends a process that uses cuDNN. Throws Error{"device_unavailable"} where the
+/// variable's file can't be opened, or is for another CUDA than cuBLASLt.
 std::shared_ptr<const Library> open_default_library();
 
 }  // namespace zerofleet::cudnn

@@ -17,7 +17,8 @@ bool is_deterministic(const std::shared_ptr<const Library>& library, const Descr
   return std::ranges::find(notes, int{kNondeterministic}) == notes.end();
 }
 
-/// Throws why there are no candidates: for a graph that the library does not know, or because the machine lacks something.
+/// Throws why there are no candidates: for a graph that the library does not know, or because the machine lacks
+/// something.
 [[noreturn]] void refuse_without_candidates(const Library& library) {
   const std::string reason = library.last_error();
   if (is_about_machine(reason)) throw Error("device_failed", library.name() + ": " + reason);
@@ -44,8 +45,12 @@ std::vector<Descriptor> deterministic_configs(const std::shared_ptr<const Librar
   return found;
 }
 
-Plan::Plan(std::shared_ptr<const Library> library, Handle* handle, std::shared_ptr<const Graph> graph, Descriptor config)
-    : library_(std::move(library)), graph_(std::move(graph)), config_(std::move(config)), plan_(library_, kExecutionPlan) {
+Plan::Plan(std::shared_ptr<const Library> library, Handle* handle, std::shared_ptr<const Graph> graph,
+           Descriptor config)
+    : library_(std::move(library)),
+      graph_(std::move(graph)),
+      config_(std::move(config)),
+      plan_(library_, kExecutionPlan) {
   plan_.set(kPlanHandle, handle);
   plan_.set(kPlanConfig, config_);
   plan_.finalize();

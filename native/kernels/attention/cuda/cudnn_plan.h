@@ -10,8 +10,8 @@
 
 namespace zerofleet::cudnn {
 
-/// Configurations of engines for a graph, in the order of the library's heuristic, without those that the library says are not
-/// deterministic. device: of a graph without a handle. Throws Refusal where there is none.
+/// Configurations of engines for a graph, in the order of the library's heuristic, without those that the library says
+/// are not deterministic. device: of a graph without a handle. Throws Refusal where there is none.
 std::vector<Descriptor> deterministic_configs(const std::shared_ptr<const Library>& library, const Graph& graph,
                                               const Descriptor* device = nullptr);
 

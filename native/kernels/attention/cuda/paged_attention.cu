@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(kRowThreads) append_kernel(const QueryArgument
   }
 }
 
-/// The attention of one query and head: blockIdx.x: row; blockIdx.y: head. Room for 5 blocks on a multiprocessor: with 6, which the compiler
-/// would choose, registers spill.
+/// The attention of one query and head: blockIdx.x: row; blockIdx.y: head. Room for 5 blocks on a multiprocessor: with
+/// 6, which the compiler would choose, registers spill.
 template <class T>
 __global__ void __launch_bounds__(kRowThreads, 5) query_kernel(const QueryArguments<T> a) {
   __shared__ float probs[kKeyTile], parts[kQueryWarps];
@@ -86,7 +86,8 @@ __global__ void __launch_bounds__(kRowThreads, 5) query_kernel(const QueryArgume
     const int count = end - tile < kKeyTile ? static_cast<int>(end - tile) : kKeyTile;
     const int thread = static_cast<int>(threadIdx.x);
     for (int key = thread / 32; key < count; key += kQueryWarps) {
-      const float score = product(query, a.keys.row(a.slot(table, tile + key)) + key_col, a.head_dim, a.aligned) * a.scale;
+      const float score =
+          product(query, a.keys.row(a.slot(table, tile + key)) + key_col, a.head_dim, a.aligned) * a.scale;
       if (lane_of_warp() == 0) probs[key] = score;
     }
     __syncthreads();
@@ -114,7 +115,8 @@ __global__ void __launch_bounds__(kRowThreads, 5) query_kernel(const QueryArgume
 }  // namespace
 
 PageBytes page_bytes(const Context&, const AttentionShape& shape, DType dtype) {
-  const std::size_t bytes = static_cast<std::size_t>(kPageTokens * shape.num_kv_heads * shape.head_dim) * size_of(dtype);
+  const std::size_t bytes =
+      static_cast<std::size_t>(kPageTokens * shape.num_kv_heads * shape.head_dim) * size_of(dtype);
   return {bytes, bytes};
 }
 
@@ -124,7 +126,8 @@ void paged_attention(const Context& ctx, Scratch&, const PagedAttention& args) {
   const std::size_t shared_bytes = static_cast<std::size_t>(s.head_dim) * sizeof(float);
   require(shared_bytes <= (std::size_t{32} << 10), "invalid_argument", "paged_attention: at most 8192 elements a head");
   const std::int64_t cols = s.num_kv_heads * s.head_dim;
-  const Matrix keys{args.keys, args.qkv.dtype, args.num_pages * kPageTokens, cols, cols}, values{args.values, keys.dtype, keys.rows, cols, cols};
+  const Matrix keys{args.keys, args.qkv.dtype, args.num_pages * kPageTokens, cols, cols},
+      values{args.values, keys.dtype, keys.rows, cols, cols};
   with_element(args.qkv.dtype, [&]<class T>(T*) {
     const QueryArguments<T> a{rows_of<T>(args.qkv),
                               rows_of<T>(keys),

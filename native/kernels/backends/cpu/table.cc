@@ -1,20 +1,19 @@
-// The operations of the CPU. Where an instruction set counts, their launchers choose (kernels/common/cpu/isa_dispatch.h). It has no row
-// for an epilogue, which comes after its product, and none for rows of experts that a device groups and orders: the host does that.
+// The operations of the CPU. Where an instruction set counts, their launchers choose
+// (kernels/common/cpu/isa_dispatch.h). It has no row for an epilogue, which comes after its product, and none for rows
+// of experts that a device groups and orders: the host does that.
 #include "kernels/backends/tables.h"
 
 // The rows of the table. Each calls the launcher of its name in kernels/<family>/cpu/.
-#define ZF_CPU_ROWS(ROW)                                                                                           \
-  ROW(pack) ROW(gemm)                                                                                              \
-  ROW(attention) ROW(attention_backward) ROW(page_bytes) ROW(paged_attention) ROW(rope)                            \
-  ROW(rmsnorm) ROW(rmsnorm_backward) ROW(layernorm) ROW(layernorm_backward) ROW(head_norm) ROW(head_norm_backward) \
-  ROW(gelu) ROW(gelu_backward) ROW(swiglu) ROW(swiglu_backward) ROW(bias_gradient) ROW(dropout)                    \
-  ROW(direction_norms) ROW(scale_columns) ROW(magnitude_gradient)                                                  \
-  ROW(embedding) ROW(embedding_backward) ROW(cross_entropy)                                                        \
-  ROW(route) ROW(route_backward) ROW(add_router_load) ROW(load_balancing_gradient) ROW(gather_rows) ROW(sum_rows)  \
-  ROW(combine_rows_backward)                                                                                       \
-  ROW(optimizer_update) ROW(lamb_prepare)                                                                          \
-  ROW(quantize) ROW(dequantize)                                                                                    \
-  ROW(cast_from_f32) ROW(cast_to_f32) ROW(fold_pieces) ROW(block_stats) ROW(hash_blocks)
+#define ZF_CPU_ROWS(ROW)                                                                                             \
+  ROW(pack)                                                                                                          \
+  ROW(gemm) ROW(attention) ROW(attention_backward) ROW(page_bytes) ROW(paged_attention) ROW(rope) ROW(rmsnorm)       \
+      ROW(rmsnorm_backward) ROW(layernorm) ROW(layernorm_backward) ROW(head_norm) ROW(head_norm_backward) ROW(gelu)  \
+          ROW(gelu_backward) ROW(swiglu) ROW(swiglu_backward) ROW(bias_gradient) ROW(dropout) ROW(direction_norms)   \
+              ROW(scale_columns) ROW(magnitude_gradient) ROW(embedding) ROW(embedding_backward) ROW(cross_entropy)   \
+                  ROW(route) ROW(route_backward) ROW(add_router_load) ROW(load_balancing_gradient) ROW(gather_rows)  \
+                      ROW(sum_rows) ROW(combine_rows_backward) ROW(optimizer_update) ROW(lamb_prepare) ROW(quantize) \
+                          ROW(dequantize) ROW(cast_from_f32) ROW(cast_to_f32) ROW(fold_pieces) ROW(block_stats)      \
+                              ROW(hash_blocks)
 
 namespace zerofleet::cpu {
 
@@ -29,7 +28,8 @@ constexpr Backend make_table() {
   table.numerics = numerics;
   ZF_CPU_ROWS(ZF_SET_ROW)
   table.gemm_reads_packed = true;
-  table.max_logits_bytes = std::int64_t{16} << 20;  // few, so that they stay in the caches from their product to their softmax
+  table.max_logits_bytes = std::int64_t{16}
+                           << 20;  // few, so that they stay in the caches from their product to their softmax
   table.max_logit_gradient_bytes = std::int64_t{64} << 20;
   return table;
 }

@@ -34,7 +34,8 @@ std::string slug(const std::string& name) {
 }
 
 bool changes_numerics(std::string_view variable) {
-  constexpr std::array<std::string_view, 5> kBegins{"NVIDIA_TF32_OVERRIDE=", "CUBLAS", "CUDNN", "NCCL_ALGO=", "NCCL_PROTO="};
+  constexpr std::array<std::string_view, 5> kBegins{"NVIDIA_TF32_OVERRIDE=", "CUBLAS", "CUDNN",
+                                                    "NCCL_ALGO=", "NCCL_PROTO="};
   return std::ranges::any_of(kBegins, [&](std::string_view begin) { return variable.starts_with(begin); });
 }
 
@@ -55,7 +56,8 @@ std::string numerics(const Device& device, CpuIsa) {
   const Traits its = traits(device);
   const std::string kind = std::to_string(its.compute_major) + std::to_string(its.compute_minor);
   return "cuda-" + slug(its.name) + "-sm_" + kind + "x" + std::to_string(its.num_multiprocessors) + "-cudart" +
-         runtime_version() + "-" + product_library() + cudnn::attention_library() + variables() + "/" + std::to_string(kCudaKernelVersion);
+         runtime_version() + "-" + product_library() + cudnn::attention_library() + variables() + "/" +
+         std::to_string(kCudaKernelVersion);
 }
 
 }  // namespace zerofleet::cuda

@@ -12,10 +12,14 @@ template <class Function>
 Function* pick_kernel(CpuIsa isa, Function* generic, std::type_identity_t<Function>* avx2,
                       std::type_identity_t<Function>* avx512, std::type_identity_t<Function>* avx512bf16) {
   switch (isa) {
-    case CpuIsa::kGeneric: return generic;
-    case CpuIsa::kAvx2: return avx2;
-    case CpuIsa::kAvx512: return avx512;
-    case CpuIsa::kAvx512Bf16: return avx512bf16;
+    case CpuIsa::kGeneric:
+      return generic;
+    case CpuIsa::kAvx2:
+      return avx2;
+    case CpuIsa::kAvx512:
+      return avx512;
+    case CpuIsa::kAvx512Bf16:
+      return avx512bf16;
   }
   return generic;
 }

@@ -8,15 +8,15 @@
 #include "kernels/common/cuda/row_vector.cuh"
 
 // Sums over the rows of a matrix, such as the gradients of weights that multiply or are added to each row: chunks of 64
-// rows, each in rising order, then chunks of 512 of those parts, and so on until one is left. Of a chunk of parts, 16 warps
-// add up every 16th, and then their sums are added in order.
+// rows, each in rising order, then chunks of 512 of those parts, and so on until one is left. Of a chunk of parts, 16
+// warps add up every 16th, and then their sums are added in order.
 namespace zerofleet::cuda {
 
 inline constexpr std::int64_t kRowChunk = 64;
 inline constexpr std::int64_t kFoldChunk = 512;
 inline constexpr int kFoldGroups = 16;
 inline constexpr int kFoldThreads = 512;  // a warp for each group
-inline constexpr int kColumnWidth = 4;  // columns of a thread
+inline constexpr int kColumnWidth = 4;    // columns of a thread
 inline constexpr int kColumnThreads = 64;
 
 using SumColumns = Columns<kColumnWidth>;
@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(kColumnThreads)
   }
 }
 
-/// A chunk of parts (blockIdx.y) of one sum (blockIdx.z): a warp for every kFoldGroups-th part, lanes for columns; then the
-/// warps' sums in order.
+/// A chunk of parts (blockIdx.y) of one sum (blockIdx.z): a warp for every kFoldGroups-th part, lanes for columns; then
+/// the warps' sums in order.
 template <int kSums>
 __global__ void __launch_bounds__(kFoldThreads)
     fold_parts(const SumArrays<kSums> parts, std::int64_t num_parts, std::int64_t cols, const SumArrays<kSums> sums) {

@@ -17,9 +17,9 @@ __device__ T* dynamic_shared() {
 #endif
 }
 
-/// Before a launch with kNumBytes of it: without this a kernel gets up to 48 KiB, with the arrays that it declares. At most
-/// 163 KiB on an A100, 227 KiB on an H100. Cheap enough for each launch. Not inlined, because tools/gpu/kernel_resources.py
-/// reads the kernel and its bytes from the names of these functions in objects.
+/// Before a launch with kNumBytes of it: without this a kernel gets up to 48 KiB, with the arrays that it declares. At
+/// most 163 KiB on an A100, 227 KiB on an H100. Cheap enough for each launch. Not inlined, because
+/// tools/gpu/kernel_resources.py reads the kernel and its bytes from the names of these functions in objects.
 template <auto* kKernel, std::size_t kNumBytes>
 [[gnu::noinline]] void allow_dynamic_shared(const char* name) {
   check(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kNumBytes)), name);

@@ -38,7 +38,8 @@ struct Spread {
 
 /// Queues a kernel; `name` is for errors. Arguments become those of the kernel as in a call.
 template <class... Parameters, class... Arguments>
-void launch(const char* name, const Stream& stream, const Spread& spread, void (*kernel)(Parameters...), Arguments&&... arguments) {
+void launch(const char* name, const Stream& stream, const Spread& spread, void (*kernel)(Parameters...),
+            Arguments&&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = spread.blocks;
   config.blockDim = spread.threads;

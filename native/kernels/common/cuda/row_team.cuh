@@ -55,8 +55,8 @@ struct LoopedRow {
   }
 };
 
-/// The same where each thread has room for its part, kHeld accesses, in registers: body(i, columns) for the i-th. Only for rows
-/// that are aligned, of whole accesses. The order of elements is that of LoopedRow.
+/// The same where each thread has room for its part, kHeld accesses, in registers: body(i, columns) for the i-th. Only
+/// for rows that are aligned, of whole accesses. The order of elements is that of LoopedRow.
 template <class RowsTeam, int N, int kAccesses>
 struct HeldRow {
   using Team = RowsTeam;
@@ -81,8 +81,8 @@ void with_row_team(std::int64_t cols, const Body& body) {
   body(RowTeam<kRowThreads>{});
 }
 
-/// Calls body(HeldRow{}) where up to kElements elements of a row for each thread of its team are enough, else body(LoopedRow{}).
-/// A quarter of them where that is enough: it takes fewer registers.
+/// Calls body(HeldRow{}) where up to kElements elements of a row for each thread of its team are enough, else
+/// body(LoopedRow{}). A quarter of them where that is enough: it takes fewer registers.
 template <int N, int kElements, class Body>
 void with_row(std::int64_t cols, bool aligned, const Body& body) {
   with_row_team(cols, [&]<class Team>(Team) {

@@ -28,17 +28,22 @@ struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Packed {
   std::uint32_t word[kWords];
 
   __device__ T at(int k) const {
-    if constexpr (sizeof(T) == 4) return std::bit_cast<T>(word[k]);
-    else return std::bit_cast<T>(static_cast<std::uint16_t>(word[k / 2] >> (k % 2 * 16)));
+    if constexpr (sizeof(T) == 4)
+      return std::bit_cast<T>(word[k]);
+    else
+      return std::bit_cast<T>(static_cast<std::uint16_t>(word[k / 2] >> (k % 2 * 16)));
   }
   /// Elements in order, from the first on.
   __device__ void set(int k, T value) {
-    if constexpr (sizeof(T) == 4) word[k] = std::bit_cast<std::uint32_t>(value);
-    else if (k % 2 == 0) word[k / 2] = std::bit_cast<std::uint16_t>(value);
-    else word[k / 2] |= static_cast<std::uint32_t>(std::bit_cast<std::uint16_t>(value)) << 16;
+    if constexpr (sizeof(T) == 4)
+      word[k] = std::bit_cast<std::uint32_t>(value);
+    else if (k % 2 == 0)
+      word[k / 2] = std::bit_cast<std::uint16_t>(value);
+    else
+      word[k / 2] |= static_cast<std::uint32_t>(std::bit_cast<std::uint16_t>(value)) << 16;
   }
-  /// The compiler divides such an access into its elements now and then, when there are several: swiglu_backward took a quarter more time
-  /// (H100).
+  /// The compiler divides such an access into its elements now and then, when there are several: swiglu_backward took a
+  /// quarter more time (H100).
   __device__ void write(T* to) const {
 #if defined(__CUDA_ARCH__)
     if constexpr (kWords % 4 == 0) {

@@ -14,7 +14,9 @@ template <class T>
 class Temporary {
  public:
   Temporary(const Context& context, std::size_t count)
-      : stream_(stream_of(context)), count_(count), data_(reinterpret_cast<T*>(allocate(stream_.handle(), count * sizeof(T)))) {}
+      : stream_(stream_of(context)),
+        count_(count),
+        data_(reinterpret_cast<T*>(allocate(stream_.handle(), count * sizeof(T)))) {}
   ~Temporary() { release(stream_.handle(), reinterpret_cast<std::byte*>(data_)); }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;

@@ -89,9 +89,12 @@ ZF_HOST_DEVICE inline void store4_as(std::byte* array, const Place4& at, const V
 /// Elements beyond at.count are 0.
 ZF_HOST_DEVICE inline Vec4 load4(const std::byte* array, DType dtype, const Place4& at) {
   switch (dtype) {
-    case DType::kBF16: return load4_as<bf16>(array, at);
-    case DType::kF16: return load4_as<f16>(array, at);
-    case DType::kF32: break;
+    case DType::kBF16:
+      return load4_as<bf16>(array, at);
+    case DType::kF16:
+      return load4_as<f16>(array, at);
+    case DType::kF32:
+      break;
   }
   return load4_as<float>(array, at);
 }
@@ -99,9 +102,12 @@ ZF_HOST_DEVICE inline Vec4 load4(const std::byte* array, DType dtype, const Plac
 /// Rounds to nearest even, as the CPU kernels do.
 ZF_HOST_DEVICE inline void store4(std::byte* array, DType dtype, const Place4& at, const Vec4& x) {
   switch (dtype) {
-    case DType::kBF16: return store4_as<bf16>(array, at, x);
-    case DType::kF16: return store4_as<f16>(array, at, x);
-    case DType::kF32: break;
+    case DType::kBF16:
+      return store4_as<bf16>(array, at, x);
+    case DType::kF16:
+      return store4_as<f16>(array, at, x);
+    case DType::kF32:
+      break;
   }
   store4_as<float>(array, at, x);
 }
@@ -109,9 +115,12 @@ ZF_HOST_DEVICE inline void store4(std::byte* array, DType dtype, const Place4& a
 /// Returns the value as a store of `dtype` followed by a load would give it.
 ZF_HOST_DEVICE inline float rounded(float value, DType dtype) {
   switch (dtype) {
-    case DType::kBF16: return to_float(to_bf16(value));
-    case DType::kF16: return to_float(to_f16(value));
-    case DType::kF32: break;
+    case DType::kBF16:
+      return to_float(to_bf16(value));
+    case DType::kF16:
+      return to_float(to_f16(value));
+    case DType::kF32:
+      break;
   }
   return value;
 }

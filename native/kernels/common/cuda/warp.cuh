@@ -5,7 +5,8 @@
 // A warp of 32 threads that works on one block of an array.
 namespace zerofleet::cuda {
 
-/// Returns the value; what is computed from it stays where it is computed, also if it is the same in all rounds of a loop.
+/// Returns the value; what is computed from it stays where it is computed, also if it is the same in all rounds of a
+/// loop.
 __device__ inline int not_hoisted(int value) {
 #if defined(__CUDACC__)
   asm volatile("" : "+r"(value));
@@ -22,7 +23,8 @@ __device__ inline std::int64_t warp_of_grid() {
   return static_cast<std::int64_t>(blockIdx.x) * (kWarpThreads / 32) + threadIdx.x / 32;
 }
 
-/// Lane l plus lane l + 16, then l + 8, l + 4, l + 2, l + 1: on lane 0 the sum in the order of kernels/flat/block_stats.h.
+/// Lane l plus lane l + 16, then l + 8, l + 4, l + 2, l + 1: on lane 0 the sum in the order of
+/// kernels/flat/block_stats.h.
 __device__ inline double folded_by_halves(double value) {
   for (int half = 16; half >= 1; half /= 2) value = value + __shfl_down_sync(kWholeWarp, value, half);
   return value;

@@ -1,6 +1,7 @@
 #pragma once
 
-// Vectors of the native width as formulas compute with them (kernels/common/formulas/arithmetic.h). For SIMD sources only.
+// Vectors of the native width as formulas compute with them (kernels/common/formulas/arithmetic.h). For SIMD sources
+// only.
 
 #include "kernels/common/simd/math.h"
 #include "kernels/common/simd/vec.h"

@@ -2,9 +2,9 @@
 
 // bfloat16 rounding by integer operations, for the ZeRO kernels: what they write is the job's state, whose bits may not
 // depend on the instruction-set path. store() in vec.h, for the model's kernels, is another function on purpose: where
-// the AVX512-BF16 instruction exists it is that instruction, which is cheaper but takes subnormals for zero. Activations
-// may differ between paths, as their sums in fp32 do, and the numerics fingerprint names the path. binary16 needs no
-// second form (f16_bits.h): its instruction keeps subnormals.
+// the AVX512-BF16 instruction exists it is that instruction, which is cheaper but takes subnormals for zero.
+// Activations may differ between paths, as their sums in fp32 do, and the numerics fingerprint names the path. binary16
+// needs no second form (f16_bits.h): its instruction keeps subnormals.
 
 #include <stdint.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
-/// An element of bfloat16 that is rounded by these operations on every path, to tell it from the uint16_t of vec.h, whose
-/// rounding flushes subnormals where the instruction does.
+/// An element of bfloat16 that is rounded by these operations on every path, to tell it from the uint16_t of vec.h,
+/// whose rounding flushes subnormals where the instruction does.
 struct Bf16 {
   uint16_t bits;
 };

@@ -1,7 +1,8 @@
 #pragma once
 
 // Declares one function in the namespace of every instruction-set path of this build (ZF_HAS_AVX2 and so on); each SIMD
-// source is compiled once per path and defines it there. See kernels/common/cpu/isa_dispatch.h for the choice at run time.
+// source is compiled once per path and defines it there. See kernels/common/cpu/isa_dispatch.h for the choice at run
+// time.
 //
 //   ZF_DECLARE_KERNEL(void scale(float* values, std::int64_t count, float factor));
 #define ZF_DECLARE_KERNEL(...) \

@@ -15,9 +15,12 @@ namespace zerofleet::cpu::ZF_ISA_NS {
 template <class BFloat16, class Body>
 ZF_INLINE void with_element_or(DType dtype, Body body) {
   switch (dtype) {
-    case DType::kF32: return body(static_cast<float*>(nullptr));
-    case DType::kBF16: return body(static_cast<BFloat16*>(nullptr));
-    case DType::kF16: return body(static_cast<Half*>(nullptr));
+    case DType::kF32:
+      return body(static_cast<float*>(nullptr));
+    case DType::kBF16:
+      return body(static_cast<BFloat16*>(nullptr));
+    case DType::kF16:
+      return body(static_cast<Half*>(nullptr));
   }
 }
 

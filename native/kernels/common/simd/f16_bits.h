@@ -1,8 +1,8 @@
 #pragma once
 
-// Conversion between IEEE-754 binary16 and binary32. Where the path has no instruction for it (F16C), integer operations
-// do the same, NaN and subnormals included, so every path gives the same bits as core/dtype.h. The generic path must not
-// be compiled with flushing of subnormals.
+// Conversion between IEEE-754 binary16 and binary32. Where the path has no instruction for it (F16C), integer
+// operations do the same, NaN and subnormals included, so every path gives the same bits as core/dtype.h. The generic
+// path must not be compiled with flushing of subnormals.
 
 #include <stdint.h>
 #include <string.h>
@@ -57,9 +57,7 @@ ZF_INLINE vf from_f16_bits(vh halves) {
 #endif
 }
 
-ZF_INLINE vf load(const Half* p) {
-  return from_f16_bits(*reinterpret_cast<const vh_unaligned*>(p));
-}
+ZF_INLINE vf load(const Half* p) { return from_f16_bits(*reinterpret_cast<const vh_unaligned*>(p)); }
 
 ZF_INLINE void store(Half* p, vf x) { *reinterpret_cast<vh_unaligned*>(p) = f16_bits(x); }
 

@@ -5,7 +5,8 @@
 
 namespace zerofleet {
 
-/// Beyond ±15, Φ and its derivative are 0 or 1 in fp32; inside, no intermediate value leaves its range. A NaN stays one.
+/// Beyond ±15, Φ and its derivative are 0 or 1 in fp32; inside, no intermediate value leaves its range. A NaN stays
+/// one.
 template <class M>
 ZF_FORMULA typename M::Value bounded(typename M::Value x) {
   return M::min(M::set(15.0F), M::max(M::set(-15.0F), x));

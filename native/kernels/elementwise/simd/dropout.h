@@ -8,8 +8,9 @@
 
 namespace zerofleet::cpu {
 
-/// Rows of a dropout: y = x · scale, or with `adds` y + x · scale, or x · 0 where the element's draw is below the threshold (kernels/elementwise/dropout.h).
-/// The element in column c of row r has the index first_element + r · elements_per_row + c.
+/// Rows of a dropout: y = x · scale, or with `adds` y + x · scale, or x · 0 where the element's draw is below the
+/// threshold (kernels/elementwise/dropout.h). The element in column c of row r has the index first_element + r ·
+/// elements_per_row + c.
 struct DropoutArgs {
   uint64_t stream = 0;
   uint32_t dropped_below = 0;

@@ -60,8 +60,8 @@ void embedding(const Context& ctx, const ConstMatrix& table, const Indices& toke
 }
 
 // The floor: the gradients of the rows once, and the table's gradient once, where it doesn't accumulate whole.
-void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups, const ConstMatrix& drows,
-                        const Matrix& dtable, bool accumulate) {
+void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups,
+                        const ConstMatrix& drows, const Matrix& dtable, bool accumulate) {
   const Stream& stream = stream_of(ctx);
   const Sweep<kTokenWidth> sweep(dtable.rows, dtable.cols, rows_aligned_for<kTokenWidth>(dtable));
   if (sweep.empty()) return;

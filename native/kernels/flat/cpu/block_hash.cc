@@ -1,12 +1,14 @@
 #define XXH_INLINE_ALL
+#include "kernels/flat/block_hash.h"
+
+#include <xxhash/xxhash.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <xxhash/xxhash.h>
 
 #include "core/device/context.h"
 #include "core/dtype.h"
-#include "kernels/flat/block_hash.h"
 
 namespace zerofleet::cpu {
 

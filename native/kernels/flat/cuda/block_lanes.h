@@ -6,8 +6,9 @@
 
 #include "kernels/common/cuda/vec4.h"
 
-// Sums over a block: a warp of 32 lanes per block, lane l with the running sum of elements l, l + 32, l + 64 …, folded by
-// halves: lane l plus lane l + 16, then l + 8, and so on. That is the order of kernels/flat/block_stats.h, and of the CPU.
+// Sums over a block: a warp of 32 lanes per block, lane l with the running sum of elements l, l + 32, l + 64 …, folded
+// by halves: lane l plus lane l + 16, then l + 8, and so on. That is the order of kernels/flat/block_stats.h, and of
+// the CPU.
 namespace zerofleet::cuda {
 
 inline constexpr int kLanes = 32;
@@ -39,9 +40,12 @@ ZF_HOST_DEVICE inline BlockLane block_lane(const T* block, std::int64_t numel, i
 
 ZF_HOST_DEVICE inline BlockLane block_lane(const std::byte* block, DType dtype, std::int64_t numel, int lane) {
   switch (dtype) {
-    case DType::kBF16: return block_lane(reinterpret_cast<const bf16*>(block), numel, lane);
-    case DType::kF16: return block_lane(reinterpret_cast<const f16*>(block), numel, lane);
-    case DType::kF32: break;
+    case DType::kBF16:
+      return block_lane(reinterpret_cast<const bf16*>(block), numel, lane);
+    case DType::kF16:
+      return block_lane(reinterpret_cast<const f16*>(block), numel, lane);
+    case DType::kF32:
+      break;
   }
   return block_lane(reinterpret_cast<const float*>(block), numel, lane);
 }

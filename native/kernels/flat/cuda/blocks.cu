@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(kWarpThreads) stats_kernel(const StatsArrays a
   const std::int64_t block = warp_of_grid();
   if (block >= arrays.num_blocks) return;
   const std::int64_t block_bytes = arrays.block_numel * static_cast<std::int64_t>(size_of(arrays.dtype));
-  const BlockLane part = block_lane(arrays.values + block * block_bytes, arrays.dtype, arrays.block_numel, lane_of_warp());
+  const BlockLane part =
+      block_lane(arrays.values + block * block_bytes, arrays.dtype, arrays.block_numel, lane_of_warp());
   const double sum_squares = folded_by_halves(part.sum_squares);
   const std::uint32_t max_magnitude = __reduce_max_sync(kWholeWarp, part.max_magnitude);
   if (lane_of_warp() == 0) results[block] = {sum_squares, max_magnitude};
@@ -52,9 +53,11 @@ __global__ void __launch_bounds__(kWarpThreads)
   if (block >= arrays.num_blocks) return;
   const int thread = lane_of_warp(), index = thread % kAccumulators;
   std::uint64_t* secret = secrets[threadIdx.x / 32];
-  if (thread < kSecretWords) secret[thread] = secret_word(standard, arrays.first_seed + static_cast<std::uint64_t>(block), thread);
+  if (thread < kSecretWords)
+    secret[thread] = secret_word(standard, arrays.first_seed + static_cast<std::uint64_t>(block), thread);
   __syncwarp();
-  const std::uint64_t* words = arrays.words + block * static_cast<std::int64_t>(kHashedBlockBytes / sizeof(std::uint64_t));
+  const std::uint64_t* words =
+      arrays.words + block * static_cast<std::int64_t>(kHashedBlockBytes / sizeof(std::uint64_t));
   std::uint64_t accumulator = first_accumulator(index);
   for (int inner = 0; inner < kInnerBlocks; ++inner) {
     std::uint64_t part = thread_part(words, secret, inner, thread);

@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(kFlatThreads) fold_kernel(const FoldArrays arr
 void cast(const Context& context, CastArrays arrays) {
   const Stream& stream = stream_of(context);
   if (arrays.numel == 0) return;
-  arrays.aligned = aligned_for_four(arrays.source, arrays.source_dtype) &&
-                   aligned_for_four(arrays.target, arrays.target_dtype);
+  arrays.aligned =
+      aligned_for_four(arrays.source, arrays.source_dtype) && aligned_for_four(arrays.target, arrays.target_dtype);
   launch("cast", stream, {num_blocks_for(arrays.numel, 4 * kFlatThreads), kFlatThreads}, cast_kernel, arrays);
 }
 
@@ -50,8 +50,8 @@ void fold_pieces(const Context& context, const Fold& fold) {
   // Pieces lie one after another, so only a length that is a multiple of four keeps all of them aligned.
   const bool aligned = aligned_for_four(fold.pieces.data(), fold.piece_dtype) &&
                        aligned_for_four(fold.sum.data(), fold.sum_dtype) && numel % 4 == 0;
-  const FoldArrays arrays{fold.pieces.data(), fold.piece_dtype, fold.num_pieces, fold.sum.data(),
-                          fold.sum_dtype,     numel,            fold.restart,    aligned};
+  const FoldArrays arrays{fold.pieces.data(), fold.piece_dtype, fold.num_pieces, fold.sum.data(), fold.sum_dtype, numel,
+                          fold.restart,       aligned};
   launch("fold_pieces", stream, {num_blocks_for(numel, 4 * kFlatThreads), kFlatThreads}, fold_kernel, arrays);
 }
 

@@ -6,8 +6,8 @@
 #include "core/host_device.h"
 #include "kernels/flat/block_hash.h"
 
-// XXH3-128 of exactly kHashedBlockBytes bytes, in pieces that run side by side. Source: the specification of XXH3 (Collet,
-// doc/xxhash_spec.md of xxHash 0.8), "large inputs", with the secret that belongs to the seed.
+// XXH3-128 of exactly kHashedBlockBytes bytes, in pieces that run side by side. Source: the specification of XXH3
+// (Collet, doc/xxhash_spec.md of xxHash 0.8), "large inputs", with the secret that belongs to the seed.
 //
 // The input is 16 inner blocks of 1024 bytes, each 16 stripes of 64 bytes, each 8 words of 64 bits. Eight accumulators,
 // one per word of a stripe, take up each stripe by additions mod 2^64, and are scrambled between inner blocks. The
@@ -47,14 +47,22 @@ ZF_HOST_DEVICE inline std::uint64_t secret_at(const std::uint64_t* secret, int o
 
 ZF_HOST_DEVICE inline std::uint64_t first_accumulator(int index) {
   switch (index) {
-    case 0: return 0xC2B2AE3DU;
-    case 1: return 0x9E3779B185EBCA87;
-    case 2: return 0xC2B2AE3D27D4EB4F;
-    case 3: return 0x165667B19E3779F9;
-    case 4: return 0x85EBCA77C2B2AE63;
-    case 5: return 0x85EBCA77U;
-    case 6: return 0x27D4EB2F165667C5;
-    default: return 0x9E3779B1U;
+    case 0:
+      return 0xC2B2AE3DU;
+    case 1:
+      return 0x9E3779B185EBCA87;
+    case 2:
+      return 0xC2B2AE3D27D4EB4F;
+    case 3:
+      return 0x165667B19E3779F9;
+    case 4:
+      return 0x85EBCA77C2B2AE63;
+    case 5:
+      return 0x85EBCA77U;
+    case 6:
+      return 0x27D4EB2F165667C5;
+    default:
+      return 0x9E3779B1U;
   }
 }
 

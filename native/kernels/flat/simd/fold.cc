@@ -19,9 +19,8 @@ ZF_INLINE void fold(const FoldTile& tile, const Piece* pieces, Sum* sum) {
         // Adding to zero, not copying: it turns -0 into +0, as adding the piece to a cleared sum would.
         sweep(count, [&](int64_t i, auto part) { store(target + i, zero() + load(source + i, part), part); });
       } else {
-        sweep(count, [&](int64_t i, auto part) {
-          store(target + i, load(target + i, part) + load(source + i, part), part);
-        });
+        sweep(count,
+              [&](int64_t i, auto part) { store(target + i, load(target + i, part) + load(source + i, part), part); });
       }
     }
   }

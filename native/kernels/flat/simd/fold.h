@@ -11,9 +11,9 @@ namespace zerofleet::cpu {
 struct FoldTile {
   const void* pieces;  // first element of the stretch in piece 0
   DType piece_dtype;
-  int64_t stride;      // elements from one piece to the next
+  int64_t stride;  // elements from one piece to the next
   int64_t num_pieces;
-  void* sum;           // first element of the stretch
+  void* sum;  // first element of the stretch
   DType sum_dtype;
   int64_t numel;
   bool restart;

@@ -111,8 +111,12 @@ struct Target {
 Target target_of(const Task& task) {
   const GemmProblem& problem = *task.problem;
   const ConstMatrix bias{problem.bias, problem.c.dtype, 1, problem.c.cols, problem.c.cols};
-  return {problem.c.at(task.row, task.col), problem.c.stride, problem.c.dtype, problem.accumulate,
-          problem.bias == nullptr ? nullptr : bias.at(0, task.col), problem.alpha};
+  return {problem.c.at(task.row, task.col),
+          problem.c.stride,
+          problem.c.dtype,
+          problem.accumulate,
+          problem.bias == nullptr ? nullptr : bias.at(0, task.col),
+          problem.alpha};
 }
 
 /// Computes a block of C over some words of k. `b`: the task's columns, in panels of just these words or of more.
@@ -147,9 +151,10 @@ void run_block(const Kernels& kernels, const Task& task, const OperandWords& wor
   }
 }
 
-/// Packs the task's columns of the words of a pass, which may lie in several parts of the source. Quantized parts are unpacked in the
-/// area of A, which is free meanwhile.
-void pack_source(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass, const BlockAreas& areas) {
+/// Packs the task's columns of the words of a pass, which may lie in several parts of the source. Quantized parts are
+/// unpacked in the area of A, which is free meanwhile.
+void pack_source(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass,
+                 const BlockAreas& areas) {
   const SourceOperand& source = *task.problem->source;
   const bool along_k = source.rows == SourceRows::kAlongK;
   const std::int64_t begin = pass.begin * words.per_word(), end = begin + pass.count * words.per_word();
@@ -221,8 +226,8 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   for (const GemmProblem& problem : problems) {
     require(problem.row_range == nullptr, "invalid_argument", "gemm: a CPU knows how many rows there are");
   }
-  const Kernels kernels{ZF_PICK_KERNEL(ctx.cpu_isa, gemm_block), ZF_PICK_KERNEL(ctx.cpu_isa, pack_k_rows),
-                        ZF_PICK_KERNEL(ctx.cpu_isa, pack_k_cols), ZF_PICK_KERNEL(ctx.cpu_isa, copy_words),
+  const Kernels kernels{ZF_PICK_KERNEL(ctx.cpu_isa, gemm_block),   ZF_PICK_KERNEL(ctx.cpu_isa, pack_k_rows),
+                        ZF_PICK_KERNEL(ctx.cpu_isa, pack_k_cols),  ZF_PICK_KERNEL(ctx.cpu_isa, copy_words),
                         ZF_PICK_KERNEL(ctx.cpu_isa, convert_rows), ZF_PICK_KERNEL(ctx.cpu_isa, unpack_rows)};
   const std::vector<Task> tasks = tasks_of(ctx, problems);
   Carver measure;

@@ -27,11 +27,11 @@ constexpr std::int64_t kBlockCols = 512;
 constexpr std::int64_t kWideBlockCols = 4096;  // limit for a transposed A; its packing serves more columns
 constexpr std::int64_t kFewestCols = 64;       // if C has few rows, so that every worker reads a part of B
 constexpr std::int64_t kPackingCols = 32;
-constexpr std::int64_t kMaxSteps = 1024;       // words of k per pass; a panel of B has at most 128 KiB
+constexpr std::int64_t kMaxSteps = 1024;           // words of k per pass; a panel of B has at most 128 KiB
 constexpr std::int64_t kSourceWords = 128 * 1024;  // limit of what a task packs in one pass
 constexpr std::int64_t kSourceCols = 128;
-constexpr std::int64_t kMinSourceRows = 256;       // makes packing cheap relative to the product
-constexpr std::int64_t kMaxSumRows = 1024;         // limit with a source whose k takes several passes
+constexpr std::int64_t kMinSourceRows = 256;  // makes packing cheap relative to the product
+constexpr std::int64_t kMaxSumRows = 1024;    // limit with a source whose k takes several passes
 constexpr std::int64_t kTasksPerWorker = 3;
 
 struct Task {

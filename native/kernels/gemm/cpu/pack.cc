@@ -1,3 +1,5 @@
+#include "kernels/gemm/simd/pack.h"
+
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -6,7 +8,6 @@
 #include "kernels/common/cpu/isa_dispatch.h"
 #include "kernels/gemm/packed_matrix.h"
 #include "kernels/gemm/simd/gemm.h"
-#include "kernels/gemm/simd/pack.h"
 
 namespace zerofleet::cpu {
 namespace {

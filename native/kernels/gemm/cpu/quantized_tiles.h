@@ -40,8 +40,13 @@ void pack_quantized(const QuantizedTiles& tiles, void (*unpack)(const UnpackArgs
       PackArgs part = args;
       part.rows = std::min(kTileSourceRows, args.rows - row);
       part.cols = std::min(kTileSourceCols, args.cols - col);
-      unpack({tiles.source, tiles.row + row, part.rows, (tiles.col + col) / kQuantBlock, before + part.cols,
-              {tiles.tile, kTileStride}, args.source_dtype});
+      unpack({tiles.source,
+              tiles.row + row,
+              part.rows,
+              (tiles.col + col) / kQuantBlock,
+              before + part.cols,
+              {tiles.tile, kTileStride},
+              args.source_dtype});
       part.source = reinterpret_cast<const std::byte*>(tiles.tile) +
                     static_cast<std::size_t>(before) * size_of(args.source_dtype);
       part.source_stride = kTileStride;

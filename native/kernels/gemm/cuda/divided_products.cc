@@ -50,7 +50,8 @@ std::vector<Matmul> DividedProducts::into(const Matrix& c) const {
         const bool is_first = part.k.begin == 0, is_last = &part == &parts_of_k_.back();
         matmul.accumulate = problem_.accumulate || !is_first;
         if (problem_.bias != nullptr && is_last && c.data == problem_.c.data)
-          matmul.bias = static_cast<const std::byte*>(problem_.bias) + static_cast<std::size_t>(cols.begin) * size_of(c.dtype);
+          matmul.bias =
+              static_cast<const std::byte*>(problem_.bias) + static_cast<std::size_t>(cols.begin) * size_of(c.dtype);
         products.push_back(matmul);
       }
     }

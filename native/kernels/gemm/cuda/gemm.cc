@@ -1,5 +1,5 @@
-// Products by cuBLASLt; by a kernel of our own where it is not there or does not take one, and by another one where shapes
-// differ from call to call.
+// Products by cuBLASLt; by a kernel of our own where it is not there or does not take one, and by another one where
+// shapes differ from call to call.
 #include "kernels/gemm/gemm.h"
 
 #include <memory>

@@ -24,7 +24,8 @@ using namespace cublaslt;
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // NVIDIA's advice for Hopper
 constexpr int kCandidates = 8;
-/// Sums are split over k only where k is a multiple of this: a fault of some releases drops what lies behind the last one.
+/// Sums are split over k only where k is a multiple of this: a fault of some releases drops what lies behind the last
+/// one.
 constexpr std::int64_t kSplitUnit = 64;
 constexpr int kTimedRuns = 3;
 constexpr double kWorthwhile = 0.99;  // of the time before
@@ -75,7 +76,8 @@ Epilogue epilogue_of(const Matmul& p) {
 /// Algorithms that failed a trial are a fault of the library: worth a line in the rank's log.
 void report_wrong(const Library& library, const Matmul& p, std::size_t num_wrong, bool found) {
   std::fprintf(stderr,
-               "zerofleet: cuBLASLt %zu adds up a product of (%lld, %lld) by (%lld, %lld) wrongly with %zu of its algorithms; %s\n",
+               "zerofleet: cuBLASLt %zu adds up a product of (%lld, %lld) by (%lld, %lld) wrongly with %zu of its "
+               "algorithms; %s\n",
                library.get_version(), static_cast<long long>(p.c.rows), static_cast<long long>(depth_of(p)),
                static_cast<long long>(depth_of(p)), static_cast<long long>(p.c.cols), num_wrong,
                found ? "another one is used" : "a kernel of zerofleet computes it");
@@ -149,7 +151,8 @@ Algorithm Matmuls::fastest(const Plan& plan, std::span<const Algorithm> found, O
   const Matrix& c = ones.product().c;
   if (c.rows * c.cols < NoiseTrial::kMinElements) return chosen;
   std::vector<Algorithm> others;
-  std::ranges::copy_if(found.subspan(1), std::back_inserter(others), [&](const Algorithm& a) { return passes_trial(plan, a, ones); });
+  std::ranges::copy_if(found.subspan(1), std::back_inserter(others),
+                       [&](const Algorithm& a) { return passes_trial(plan, a, ones); });
   const NoiseTrial noise(ctx_, ones.product());
   double least = seconds_of(plan, chosen, noise.product());
   const std::uint64_t bits = noise.checksum();
@@ -269,9 +272,7 @@ Matmuls::Plan& Matmuls::plan_of(const Matmul& p) {
   return *plan;
 }
 
-bool Matmuls::can_run(const Matmul& p) {
-  return library_ != nullptr && takes(p) && plan_of(p).algorithm.has_value();
-}
+bool Matmuls::can_run(const Matmul& p) { return library_ != nullptr && takes(p) && plan_of(p).algorithm.has_value(); }
 
 void Matmuls::run(const Matmul& p) {
   const Plan& plan = plan_of(p);
@@ -285,8 +286,8 @@ Status Matmuls::multiply(const Plan& plan, const Algorithm& algorithm, const Mat
   if (p.bias != nullptr) set_pointer(kBiasPointer, p.bias);
   if (p.epilogue.kind != EpilogueKind::kNone) set_pointer(kAuxPointer, p.epilogue.inner.data);
   const float beta = p.accumulate ? 1 : 0;
-  return library_->matmul(handle_, plan.desc, &p.alpha, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data, plan.result,
-                          p.c.data, plan.result, &algorithm, workspace_.data(), workspace_.num_bytes(),
+  return library_->matmul(handle_, plan.desc, &p.alpha, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data,
+                          plan.result, p.c.data, plan.result, &algorithm, workspace_.data(), workspace_.num_bytes(),
                           stream_of(ctx_).handle());
 }
 

@@ -1,5 +1,3 @@
-#include "kernels/gemm/cuda/noise_trial.h"
-
 #include <bit>
 #include <numeric>
 #include <vector>
@@ -7,6 +5,7 @@
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/temporary.h"
 #include "kernels/common/cuda/vec4.h"
+#include "kernels/gemm/cuda/noise_trial.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -37,7 +36,8 @@ __global__ void __launch_bounds__(kFlatThreads) noise_kernel(const Elements m, s
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kFlatThreads + threadIdx.x;
   if (index >= m.numel) return;
   const std::uint64_t bits = mixed(static_cast<std::uint64_t>(index) + seed);
-  const float scale = 1.0F / static_cast<float>(1 << (bits >> 8) % 12), size = scale * (1.0F + static_cast<float>(bits & 127) / 128);
+  const float scale = 1.0F / static_cast<float>(1 << (bits >> 8) % 12),
+              size = scale * (1.0F + static_cast<float>(bits & 127) / 128);
   store4(m.data, m.dtype, m.place_of(index), Vec4{{(bits >> 63) != 0 ? -size : size, 0, 0, 0}});
 }
 
@@ -45,7 +45,8 @@ __global__ void __launch_bounds__(kFlatThreads) noise_kernel(const Elements m, s
 __global__ void __launch_bounds__(kFlatThreads) checksum_kernel(const Elements m, std::uint64_t* sums) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kFlatThreads + threadIdx.x;
   std::uint64_t sum = 0;
-  for (std::int64_t index = thread; index < m.numel; index += static_cast<std::int64_t>(kChecksumBlocks) * kFlatThreads) {
+  for (std::int64_t index = thread; index < m.numel;
+       index += static_cast<std::int64_t>(kChecksumBlocks) * kFlatThreads) {
     const float value = load4(m.data, m.dtype, m.place_of(index)).v[0];
     sum += mixed(static_cast<std::uint64_t>(index) << 32 | std::bit_cast<std::uint32_t>(value));
   }
@@ -53,7 +54,8 @@ __global__ void __launch_bounds__(kFlatThreads) checksum_kernel(const Elements m
 }
 
 void fill_with_noise(const Context& ctx, const Matrix& m, std::uint64_t seed) {
-  launch("gemm", stream_of(ctx), {num_blocks_for(m.rows * m.cols, kFlatThreads), kFlatThreads}, noise_kernel, Elements(m), seed);
+  launch("gemm", stream_of(ctx), {num_blocks_for(m.rows * m.cols, kFlatThreads), kFlatThreads}, noise_kernel,
+         Elements(m), seed);
 }
 
 std::uint64_t checksum_of(const Context& ctx, const Matrix& m) {
@@ -82,7 +84,8 @@ NoiseTrial::NoiseTrial(const Context& ctx, const Matmul& trial) : ctx_(ctx), pro
 
 std::uint64_t NoiseTrial::checksum() const {
   const std::uint64_t of_result = checksum_of(ctx_, product_.c);
-  return product_.epilogue.kind == EpilogueKind::kGelu ? mixed(of_result) + checksum_of(ctx_, product_.epilogue.inner) : of_result;
+  return product_.epilogue.kind == EpilogueKind::kGelu ? mixed(of_result) + checksum_of(ctx_, product_.epilogue.inner)
+                                                       : of_result;
 }
 
 }  // namespace zerofleet::cuda

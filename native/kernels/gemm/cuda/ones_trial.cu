@@ -1,17 +1,16 @@
-#include "kernels/gemm/cuda/ones_trial.h"
-
 #include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/vec4.h"
+#include "kernels/gemm/cuda/ones_trial.h"
 
 namespace zerofleet::cuda {
 namespace {
 
-constexpr std::int64_t kLastOnes = 64;      // at the end of k
-constexpr std::int64_t kOtherOnes = 128;    // spread over k; bf16 has whole numbers up to 256
+constexpr std::int64_t kLastOnes = 64;        // at the end of k
+constexpr std::int64_t kOtherOnes = 128;      // spread over k; bf16 has whole numbers up to 256
 constexpr std::int64_t kFloatOnes = 1 << 22;  // fp32 up to 2^24
 /// GELU by tanh of it is itself, and the slope there 1, in every type: tanh is 1.
 constexpr float kLinearInput = 8;
@@ -24,8 +23,8 @@ struct Fill {
   DType dtype;
   std::int64_t numel, cols, stride;  // numel: with what lies between rows
   float value;
-  bool between_rows;                         // becomes NaNs, or stays
-  bool has_ones, k_is_row;                   // has_ones: `value` at some k alone, else zero
+  bool between_rows;        // becomes NaNs, or stays
+  bool has_ones, k_is_row;  // has_ones: `value` at some k alone, else zero
   std::int64_t k, step;
 };
 
@@ -40,11 +39,22 @@ __global__ void __launch_bounds__(kFlatThreads) fill_kernel(const Fill f) {
 }
 
 void fill(const Context& ctx, Fill f) {
-  if (f.numel > 0) launch("gemm", stream_of(ctx), {num_blocks_for(f.numel, kFlatThreads), kFlatThreads}, fill_kernel, f);
+  if (f.numel > 0)
+    launch("gemm", stream_of(ctx), {num_blocks_for(f.numel, kFlatThreads), kFlatThreads}, fill_kernel, f);
 }
 
 Fill filled_with(float value, const Matrix& m, bool between_rows) {
-  return {static_cast<std::byte*>(m.data), m.dtype, m.rows * m.stride, m.cols, m.stride, value, between_rows, false, false, 0, 1};
+  return {static_cast<std::byte*>(m.data),
+          m.dtype,
+          m.rows * m.stride,
+          m.cols,
+          m.stride,
+          value,
+          between_rows,
+          false,
+          false,
+          0,
+          1};
 }
 
 struct Comparison {
@@ -64,7 +74,8 @@ __global__ void __launch_bounds__(kFlatThreads) comparison_kernel(const Comparis
 }
 
 void compare(const Context& ctx, const Matrix& m, float expected, int* differs) {
-  const Comparison c{static_cast<const std::byte*>(m.data), m.dtype, m.rows * m.cols, m.cols, m.stride, expected, differs};
+  const Comparison c{
+      static_cast<const std::byte*>(m.data), m.dtype, m.rows * m.cols, m.cols, m.stride, expected, differs};
   launch("gemm", stream_of(ctx), {num_blocks_for(c.numel, kFlatThreads), kFlatThreads}, comparison_kernel, c);
 }
 
@@ -82,7 +93,8 @@ std::int64_t num_ones(std::int64_t k, std::int64_t step) {
 }  // namespace
 
 struct OnesTrial::Operands {
-  /// Memory for a matrix of the shape, stride and alignment of another one. The runtime's memory begins at multiples of 256.
+  /// Memory for a matrix of the shape, stride and alignment of another one. The runtime's memory begins at multiples of
+  /// 256.
   class Twin {
    public:
     Twin(const Context& ctx, const ConstMatrix& of)

@@ -9,7 +9,7 @@ namespace zerofleet::cuda {
 namespace {
 
 constexpr int kProductTile = 64;  // rows and columns of C
-constexpr int kDepth = 16;  // k at once
+constexpr int kDepth = 16;        // k at once
 constexpr int kGemmThreads = 256;
 constexpr int kMaxParts = 4;  // of B
 
@@ -104,7 +104,8 @@ __device__ void store_plain_sums(const Product<T>& p, const Part& mine, std::int
 template <class T>
 __global__ void __launch_bounds__(kGemmThreads) gemm_kernel(const __grid_constant__ Product<T> p) {
   __shared__ PlainTiles tiles;
-  const unsigned down = static_cast<unsigned>((p.m + kProductTile - 1) / kProductTile);  // blocks go down the rows first
+  const unsigned down =
+      static_cast<unsigned>((p.m + kProductTile - 1) / kProductTile);  // blocks go down the rows first
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x % down) * kProductTile,
                      col = static_cast<std::int64_t>(blockIdx.x / down) * kProductTile;
   const Part mine = part_of(p);
@@ -181,7 +182,8 @@ __global__ void __launch_bounds__(kGemmThreads) rounding_kernel(const Rounding a
 void plain_gemm(const Context& ctx, const GemmProblem& problem, const RightOperand& right) {
   const Stream& stream = stream_of(ctx);
   if (problem.c.rows == 0 || problem.c.cols == 0) return;
-  const std::int64_t down = num_blocks_for(problem.c.rows, kProductTile), across = num_blocks_for(problem.c.cols, kProductTile);
+  const std::int64_t down = num_blocks_for(problem.c.rows, kProductTile),
+                     across = num_blocks_for(problem.c.cols, kProductTile);
   const unsigned blocks = num_blocks_for(down * across, 1);
   with_element(problem.a.dtype, [&]<class T>(T*) {
     launch("gemm", stream, {blocks, kGemmThreads}, gemm_kernel<T>, product_of<T>(problem, right));

@@ -1,12 +1,12 @@
 // Matrix products on tensor cores for shapes that are not known before, such as those of experts: 128 × 128 elements of
 // C a block, 64 × 32 a warp, over k in steps of 32 of which four are in flight. Several products share a launch, so
-// that small ones fill the device together. Where only the device knows how many rows a product has, there are blocks for
-// all that it could have; those beyond leave at once.
+// that small ones fill the device together. Where only the device knows how many rows a product has, there are blocks
+// for all that it could have; those beyond leave at once.
 //
 // A block multiplies 2 · 128 · 128 · 32 operations for 16 KiB that it reads, 64 per byte; an H100 makes about 250 per
 // byte of its memory, so tiles must mostly come from the L2 cache: neighbouring blocks have the same columns of B.
-// Shared memory: 80 KiB at most, two blocks on a multiprocessor. Registers by nvcc 13.0, sm_80 and sm_90: 122 to 128, none
-// spilled. Nothing of this was measured.
+// Shared memory: 80 KiB at most, two blocks on a multiprocessor. Registers by nvcc 13.0, sm_80 and sm_90: 122 to 128,
+// none spilled. Nothing of this was measured.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -188,7 +188,8 @@ class BlockCount {
  public:
   void add(const GemmProblem& problem) {
     const Matrix& c = problem.c;
-    const int down = tiles_of(static_cast<int>(c.rows), kTileRows), across = tiles_of(static_cast<int>(c.cols), kTileCols);
+    const int down = tiles_of(static_cast<int>(c.rows), kTileRows),
+              across = tiles_of(static_cast<int>(c.cols), kTileCols);
     if (problem.row_range == nullptr || problem.a_transposed) {
       blocks_ += std::int64_t{down} * across;
       return;

@@ -24,7 +24,7 @@ struct TileCall {
   const T* a;
   const T* b[kMaxTileParts];
   std::byte* c;
-  const std::byte* bias;  // (n) of c's dtype, or null
+  const std::byte* bias;          // (n) of c's dtype, or null
   const std::int32_t* row_range;  // as in GemmProblem
   int a_stride, b_stride[kMaxTileParts], c_stride;
   int m, n, k_of[kMaxTileParts];

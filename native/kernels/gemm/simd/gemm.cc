@@ -64,13 +64,12 @@ ZF_INLINE void unroll(const Body& body) {
 /// body(row, vector) for every vector of a tile.
 template <int kRows, class Body>
 ZF_INLINE void for_sums(const Body& body) {
-  unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA {
-    unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA { body(r, v); });
-  });
+  unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA { unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA { body(r, v); }); });
 }
 
-// A tile with fewer than kTileRows rows or kTileCols columns passes its sums through memory to load_rows() and store_rows(). Such
-// tiles are rare. Unrolled copies of that code for every number of rows and type would take most of the time to compile the kernels.
+// A tile with fewer than kTileRows rows or kTileCols columns passes its sums through memory to load_rows() and
+// store_rows(). Such tiles are rare. Unrolled copies of that code for every number of rows and type would take most of
+// the time to compile the kernels.
 
 [[gnu::noinline]] void load_rows(const GemmBlock& block, const Tile& tile, int rows, vf (*sums)[kTileVectors]) {
   with_model_element(block.c_dtype, [&]<class T>(T*) {
@@ -111,9 +110,8 @@ ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows>& 
   }
   with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
     const T* c = static_cast<const T*>(block.c) + tile.row * stride + tile.col;
-    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
-      sum[r.value][v.value] = load(c + r.value * stride + v.value * kLanes);
-    });
+    for_sums<kRows>([&](auto r, auto v)
+                        ZF_INLINE_LAMBDA { sum[r.value][v.value] = load(c + r.value * stride + v.value * kLanes); });
   });
 }
 
@@ -128,9 +126,8 @@ ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, const Sums<k
   }
   with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
     T* c = static_cast<T*>(block.c) + tile.row * stride + tile.col;
-    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
-      store(c + r.value * stride + v.value * kLanes, sum[r.value][v.value]);
-    });
+    for_sums<kRows>([&](auto r, auto v)
+                        ZF_INLINE_LAMBDA { store(c + r.value * stride + v.value * kLanes, sum[r.value][v.value]); });
   });
 }
 

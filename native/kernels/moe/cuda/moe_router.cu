@@ -141,8 +141,7 @@ struct Load {
 };
 
 // The sum has one order: a thread's tokens, the lanes of a warp by halves, the warps.
-__global__ void __launch_bounds__(kWarpThreads)
-    load_kernel(const Load a, std::int64_t* choices, double* sums) {
+__global__ void __launch_bounds__(kWarpThreads) load_kernel(const Load a, std::int64_t* choices, double* sums) {
   __shared__ double parts[kWarpThreads / 32], counts[kWarpThreads / 32];
   const unsigned expert = blockIdx.x;
   double sum = 0, count = 0;  // counts are exact
@@ -172,8 +171,9 @@ __global__ void __launch_bounds__(kWarpThreads)
 }
 
 /// In the order of the CPU's arithmetic.
-__global__ void __launch_bounds__(kWarpThreads) load_gradient_kernel(const std::int64_t* choices, int num_experts,
-                                                                     double factor, double num_tokens, float* gradient) {
+__global__ void __launch_bounds__(kWarpThreads)
+    load_gradient_kernel(const std::int64_t* choices, int num_experts, double factor, double num_tokens,
+                         float* gradient) {
   const int expert = static_cast<int>(blockIdx.x) * kWarpThreads + static_cast<int>(threadIdx.x);
   if (expert >= num_experts) return;
   gradient[expert] = static_cast<float>(factor * static_cast<double>(choices[expert]) / num_tokens / num_tokens);
@@ -205,10 +205,15 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.dlogits.rows == 0) return;
   with_element(args.dlogits.dtype, [&]<class T>(T*) {
-    const RouteBackward<T> a{
-        args.probs.data(),        args.experts.data(), args.dweights.data(),   args.dprobs.data(),
-        rows_of<T>(args.dlogits), args.dlogits.rows,   args.experts_per_token, static_cast<int>(args.dlogits.cols),
-        counted_of(args.lengths, args.dlogits.rows)};
+    const RouteBackward<T> a{args.probs.data(),
+                             args.experts.data(),
+                             args.dweights.data(),
+                             args.dprobs.data(),
+                             rows_of<T>(args.dlogits),
+                             args.dlogits.rows,
+                             args.experts_per_token,
+                             static_cast<int>(args.dlogits.cols),
+                             counted_of(args.lengths, args.dlogits.rows)};
     launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, route_backward_kernel<T>,
            a);
   });
@@ -219,7 +224,8 @@ void add_router_load(const Context& ctx, const RouterChoices& chosen, const Rout
   const auto num_tokens = static_cast<std::int64_t>(chosen.probs.size() / sums.probs.size());
   if (num_tokens == 0) return;
   const Load load{chosen.probs.data(), chosen.experts.data(), num_tokens,
-                  static_cast<std::int64_t>(chosen.experts.size()) / num_tokens, counted_of(chosen.lengths, num_tokens)};
+                  static_cast<std::int64_t>(chosen.experts.size()) / num_tokens,
+                  counted_of(chosen.lengths, num_tokens)};
   const unsigned num_experts = num_blocks_for(static_cast<std::int64_t>(sums.probs.size()), 1);
   launch("add_router_load", stream, {num_experts, kWarpThreads}, load_kernel, load, sums.choices.data(),
          sums.probs.data());

@@ -10,7 +10,8 @@
 namespace zerofleet::cuda {
 namespace {
 
-__global__ void __launch_bounds__(kFlatThreads) count_kernel(const std::int32_t* first, int num_experts, std::int32_t* counts) {
+__global__ void __launch_bounds__(kFlatThreads)
+    count_kernel(const std::int32_t* first, int num_experts, std::int32_t* counts) {
   const int expert = static_cast<int>(blockIdx.x) * kFlatThreads + static_cast<int>(threadIdx.x);
   if (expert < num_experts) counts[expert] = first[expert + 1] - first[expert];
 }
@@ -63,7 +64,8 @@ void order_rows(const Context& ctx, std::span<const std::int32_t> counts, const 
          Order{order.first.data(), order.arrived.data(), order.wanted.data(), static_cast<int>(order.wanted.size())});
 }
 
-void pick_rows(const Context& ctx, const ConstMatrix& source, std::span<const std::int32_t> numbers, const Matrix& target) {
+void pick_rows(const Context& ctx, const ConstMatrix& source, std::span<const std::int32_t> numbers,
+               const Matrix& target) {
   copy_rows(ctx, "pick_rows", source, numbers.data(), target);
 }
 

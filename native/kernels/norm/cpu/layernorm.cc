@@ -35,7 +35,8 @@ void layernorm_backward(const Context& ctx, const LayerNormBackward& args) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, layernorm_backward_rows);
   const auto add = ZF_PICK_KERNEL(ctx.cpu_isa, add_row);
   const std::int64_t cols = args.x.cols;
-  std::vector<float> partial(args.dweight.empty() ? 0 : static_cast<std::size_t>(num_row_chunks(args.x.rows) * 2 * cols));
+  std::vector<float> partial(args.dweight.empty() ? 0
+                                                  : static_cast<std::size_t>(num_row_chunks(args.x.rows) * 2 * cols));
   for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
     LayerNormBackwardArgs chunk;
     chunk.dy = rows_from(args.dy, row);

@@ -1,5 +1,5 @@
-// LayerNorm: a team of threads per row. Deviations are from the mean that was computed before, so that a large mean costs no
-// accuracy.
+// LayerNorm: a team of threads per row. Deviations are from the mean that was computed before, so that a large mean
+// costs no accuracy.
 #include "core/device/context.h"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_team.cuh"

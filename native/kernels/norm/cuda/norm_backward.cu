@@ -1,28 +1,29 @@
-// The backward of norms in one pass over dy and x: a block takes some consecutive rows, a team of its threads one row at a
-// time. A thread has the same columns of each, so that it adds up their parts of dweight and dbias in registers; it holds
-// its part of a row until the sums over that are known, and while they are made, the next row is on its way. A block's
-// sums are a part, and parts are added up by fold_columns(). Their number depends on the shape alone.
+// The backward of norms in one pass over dy and x: a block takes some consecutive rows, a team of its threads one row
+// at a time. A thread has the same columns of each, so that it adds up their parts of dweight and dbias in registers;
+// it holds its part of a row until the sums over that are known, and while they are made, the next row is on its way. A
+// block's sums are a part, and parts are added up by fold_columns(). Their number depends on the shape alone.
 //
-// Rows that are wider than 8192 elements, not aligned, or of parts of accesses take three passes: sums over columns, then a team
-// per row, twice over it.
-#include "kernels/norm/cuda/norm_backward.h"
-
+// Rows that are wider than 8192 elements, not aligned, or of parts of accesses take three passes: sums over columns,
+// then a team per row, twice over it.
 #include <algorithm>
 
 #include "kernels/common/cuda/column_sums.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_team.cuh"
+#include "kernels/norm/cuda/norm_backward.h"
 #include "kernels/norm/cuda/norm_pass.cuh"
 
 namespace zerofleet::cuda {
 namespace {
 
 constexpr std::int64_t kPartsOfBlock = 128;  // of all rows at most, for each block that a multiprocessor has room for
-constexpr std::int64_t kMinRowsOfTeam = 4;  // else sums of parts would cost more than they are worth
+constexpr std::int64_t kMinRowsOfTeam = 4;   // else sums of parts would cost more than they are worth
 
 /// Blocks of kPassThreads on a multiprocessor.
 template <class T, bool kCentred>
-constexpr int kBlocksAtOnce = sizeof(T) == 4 ? 2 : kCentred ? 3 : 4;
+constexpr int kBlocksAtOnce = sizeof(T) == 4 ? 2
+                              : kCentred     ? 3
+                                             : 4;
 
 template <class T, bool kCentred, class Shape>
 __global__ void __launch_bounds__(kPassThreads, kBlocksAtOnce<T, kCentred>)
@@ -32,7 +33,8 @@ __global__ void __launch_bounds__(kPassThreads, kBlocksAtOnce<T, kCentred>)
 
 template <class T, bool kCentred, class Shape>
 __global__ void __launch_bounds__(kWidePassThreads, 1)
-    wide_norm_backward_kernel(const BackwardRows<T> a, std::int64_t rows_of_part, const SumArrays<kCentred ? 2 : 1> parts) {
+    wide_norm_backward_kernel(const BackwardRows<T> a, std::int64_t rows_of_part,
+                              const SumArrays<kCentred ? 2 : 1> parts) {
   OnePass<T, kCentred, Shape>{a}.run(rows_of_part, parts);
 }
 
@@ -63,7 +65,8 @@ __global__ void __launch_bounds__(kRowThreads) looped_norm_backward_kernel(const
   Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
     const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
     Lanes<N> grad = lanes<N>([&](int k) {
-      return gradient<kCentred>(d.v[k] * weight.v[k], normed<kCentred>(s.v[k], mean, rstd), rstd, mean_grad, mean_product);
+      return gradient<kCentred>(d.v[k] * weight.v[k], normed<kCentred>(s.v[k], mean, rstd), rstd, mean_grad,
+                                mean_product);
     });
     if (residual != nullptr) {
       const Lanes<N> before = load(residual, at);
@@ -148,9 +151,11 @@ class Launch {
     if (fits.template operator()<64, N, kAccesses>()) return start<PassShape<kPassThreads, 64, N, kAccesses>>();
     if (fits.template operator()<128, N, kAccesses>()) return start<PassShape<kPassThreads, 128, N, kAccesses>>();
     if (fits.template operator()<256, N, kAccesses>()) return start<PassShape<kPassThreads, 256, N, kAccesses>>();
-    if (fits.template operator()<1024, kHalf, kAccesses>()) return start<PassShape<kWidePassThreads, 1024, kHalf, kAccesses>>();
+    if (fits.template operator()<1024, kHalf, kAccesses>())
+      return start<PassShape<kWidePassThreads, 1024, kHalf, kAccesses>>();
     if constexpr (!kCentred || sizeof(T) < 4) {  // else 1024 threads have too few registers
-      if (fits.template operator()<1024, N, kAccesses>()) return start<PassShape<kWidePassThreads, 1024, N, kAccesses>>();
+      if (fits.template operator()<1024, N, kAccesses>())
+        return start<PassShape<kWidePassThreads, 1024, N, kAccesses>>();
     }
     return false;
   }
@@ -163,8 +168,10 @@ class Launch {
     const unsigned num_parts = num_blocks_for(rows_.rows, rows_of_part);
     const auto launch_pass = [&](const SumArrays<kSums>& parts) {
       const auto kernel = [] {
-        if constexpr (Shape::kBlock == kPassThreads) return norm_backward_kernel<T, kCentred, Shape>;
-        else return wide_norm_backward_kernel<T, kCentred, Shape>;
+        if constexpr (Shape::kBlock == kPassThreads)
+          return norm_backward_kernel<T, kCentred, Shape>;
+        else
+          return wide_norm_backward_kernel<T, kCentred, Shape>;
       }();
       launch(name_, stream_of(ctx_), {num_parts, Shape::kBlock}, kernel, rows_, rows_of_part, parts);
     };
@@ -180,11 +187,13 @@ class Launch {
   }
 
   void sum_columns() const {
-    const bool aligned = rows_aligned_for<kColumnWidth>(args_.dy, args_.x) && (rows_.heads <= 1 || rows_.cols % kColumnWidth == 0);
+    const bool aligned =
+        rows_aligned_for<kColumnWidth>(args_.dy, args_.x) && (rows_.heads <= 1 || rows_.cols % kColumnWidth == 0);
     std::array<float*, kSums> sums;
     std::copy_n(sums_.array, kSums, sums.begin());
     column_sums(ctx_, name_, WeightTerms<T, kCentred>{rows_.dy, rows_.x, rows_.mean, rows_.rstd, rows_.matrix_rows},
-                {rows_.heads == 0 ? 0 : rows_.matrix_rows, rows_.cols, aligned, std::max<std::int64_t>(1, rows_.heads)}, sums);
+                {rows_.heads == 0 ? 0 : rows_.matrix_rows, rows_.cols, aligned, std::max<std::int64_t>(1, rows_.heads)},
+                sums);
   }
 
   const Context& ctx_;

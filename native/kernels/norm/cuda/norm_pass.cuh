@@ -87,9 +87,7 @@ struct PassShape {
   static constexpr int kBlock = kThreads, kTeam = kTeamThreads, N = kWidthOfAccess, kAccesses = kAccessesOfThread;
   static constexpr int kTeams = kBlock / kTeam, kElements = N * kAccesses;
   __device__ static int team() { return static_cast<int>(threadIdx.x) / kTeam; }
-  __device__ static int column(int access) {
-    return (access * kTeam + static_cast<int>(threadIdx.x) % kTeam) * N;
-  }
+  __device__ static int column(int access) { return (access * kTeam + static_cast<int>(threadIdx.x) % kTeam) * N; }
 };
 
 template <class T, bool kCentred, class Shape>

@@ -87,7 +87,8 @@ void layernorm_rows(const LayerNormArgs& args) {
 }
 
 void layernorm_backward_rows(const LayerNormBackwardArgs& args) {
-  with_model_element(args.dtype, [&]<class T>(T*) { args.dweight != nullptr ? backward<T, true>(args) : backward<T, false>(args); });
+  with_model_element(
+      args.dtype, [&]<class T>(T*) { args.dweight != nullptr ? backward<T, true>(args) : backward<T, false>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

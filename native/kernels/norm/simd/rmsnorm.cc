@@ -67,7 +67,8 @@ void rmsnorm_rows(const RmsNormArgs& args) {
 }
 
 void rmsnorm_backward_rows(const RmsNormBackwardArgs& args) {
-  with_model_element(args.dtype, [&]<class T>(T*) { args.dweight != nullptr ? backward<T, true>(args) : backward<T, false>(args); });
+  with_model_element(
+      args.dtype, [&]<class T>(T*) { args.dweight != nullptr ? backward<T, true>(args) : backward<T, false>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -27,13 +27,13 @@ struct TileAccess {
   std::int64_t tile_numel = 0;  // at most kMaxTileNumel; 0: the best size for the storage
 };
 
-/// Elements of one parallel task, a multiple of every tile size. Tasks are fixed by the segments alone and every element
-/// (or block) is computed alone, so results don't depend on how many threads share them; the size keeps a task's arrays
-/// within a few huge pages.
+/// Elements of one parallel task, a multiple of every tile size. Tasks are fixed by the segments alone and every
+/// element (or block) is computed alone, so results don't depend on how many threads share them; the size keeps a
+/// task's arrays within a few huge pages.
 inline constexpr std::int64_t kTaskNumel = 32768;
 
-/// Shows runs of elements as fp32 tiles, whatever their storage is: arrays that are fp32 are used where they are, others
-/// pass through scratch memory that stays in the first-level cache. So each optimizer is written once, for fp32.
+/// Shows runs of elements as fp32 tiles, whatever their storage is: arrays that are fp32 are used where they are,
+/// others pass through scratch memory that stays in the first-level cache. So each optimizer is written once, for fp32.
 class TileStorage {
  public:
   TileStorage(const Context& context, const OptimizerDTypes& dtypes, const TileAccess& access);
@@ -47,8 +47,8 @@ class TileStorage {
   };
 
   OptimizerTile open(const OptimizerSegment& segment, std::int64_t begin, std::int64_t numel, Scratch& scratch) const;
-  /// Writes back the values that did not stay in place: a rounded master, and parameters that the tile did not have. Moves
-  /// the average while the master is in the cache.
+  /// Writes back the values that did not stay in place: a rounded master, and parameters that the tile did not have.
+  /// Moves the average while the master is in the cache.
   void close(const OptimizerSegment& segment, std::int64_t begin, const OptimizerTile& tile) const;
   /// After the last tile of a task: makes its writes visible to other threads.
   void end_task() const { finish_(); }
@@ -72,8 +72,8 @@ class TileStorage {
 };
 
 /// Calls body(tile, origin) for all elements of all segments, on the threads of the context; tiles of one task come in
-/// ascending order on one thread. Tasks of all segments are numbered through, so that many short segments still make one
-/// parallel pass.
+/// ascending order on one thread. Tasks of all segments are numbered through, so that many short segments still make
+/// one parallel pass.
 template <class Body>
 void for_each_optimizer_tile(const Context& context, std::span<const OptimizerSegment> segments,
                              const OptimizerDTypes& dtypes, const TileAccess& access, const Body& body) {

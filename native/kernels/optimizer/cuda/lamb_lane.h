@@ -24,8 +24,8 @@ ZF_HOST_DEVICE inline LambLane lamb_lane(const SegmentBatch<LambScalars>& batch,
   for (std::int64_t i = begin + lane; i < begin + block_numel; i += kLanes) {
     const Place4 at{i, 1, false};
     Element<FloatArithmetic> element{load4(arrays.master, batch.dtypes.master, at).v[0],
-                    {arrays.states[0][i], arrays.states[1][i]},
-                    load4(arrays.grad, batch.dtypes.grad, at).v[0]};
+                                     {arrays.states[0][i], arrays.states[1][i]},
+                                     load4(arrays.grad, batch.dtypes.grad, at).v[0]};
     move_lamb_moments<FloatArithmetic>(element, batch.scalars[index]);
     arrays.states[0][i] = element.states[0];
     arrays.states[1][i] = element.states[1];

@@ -19,12 +19,14 @@ __global__ void __launch_bounds__(kUpdateThreads)
 }
 
 template <class Update>
-void update_all(const Context& context, Segments segments, const OptimizerDTypes& dtypes, const UpdateGroups<Update>& groups) {
+void update_all(const Context& context, Segments segments, const OptimizerDTypes& dtypes,
+                const UpdateGroups<Update>& groups) {
   using Scalars = typename Update::Scalars;
   static_assert(sizeof(SegmentBatch<Scalars>) <= 4000, "a kernel's arguments have room for 4 KiB");
   const Stream& stream = stream_of(context);
   for_each_batch<Scalars>(segments, dtypes, kUpdateTile, groups.scalars, [&](const SegmentBatch<Scalars>& batch) {
-    launch("optimizer_update", stream, {num_blocks_for(batch.num_tiles(), 1), kUpdateThreads}, update_kernel<Update>, batch);
+    launch("optimizer_update", stream, {num_blocks_for(batch.num_tiles(), 1), kUpdateThreads}, update_kernel<Update>,
+           batch);
   });
 }
 
@@ -40,7 +42,8 @@ __global__ void __launch_bounds__(kWarpThreads)
 
 }  // namespace
 
-void optimizer_update(const Context& context, Segments segments, const OptimizerDTypes& dtypes, const OptimizerGroups& groups) {
+void optimizer_update(const Context& context, Segments segments, const OptimizerDTypes& dtypes,
+                      const OptimizerGroups& groups) {
   std::visit([&](const auto& of) { update_all(context, segments, dtypes, of); }, groups.of);
 }
 
@@ -53,8 +56,8 @@ void lamb_prepare(const Context& context, Segments segments, const OptimizerDTyp
   Results<LambLane> results(context, static_cast<std::size_t>(total_blocks));
   for_each_batch<LambScalars>(segments, dtypes, sums.block_numel, groups, [&](const SegmentBatch<LambScalars>& batch) {
     const std::int64_t num_blocks = batch.num_tiles();
-    launch("lamb_prepare", stream, {num_blocks_for(num_blocks, kWarpThreads / 32), kWarpThreads}, lamb_prepare_kernel, batch,
-           num_blocks, sums.block_numel, results.data() + first_block);
+    launch("lamb_prepare", stream, {num_blocks_for(num_blocks, kWarpThreads / 32), kWarpThreads}, lamb_prepare_kernel,
+           batch, num_blocks, sums.block_numel, results.data() + first_block);
     first_block += num_blocks;
   });
   // The results lie in the order of the segments.

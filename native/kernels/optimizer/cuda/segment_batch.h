@@ -34,7 +34,8 @@ struct SegmentBatch {
 
   void add(const OptimizerSegment& segment, const Scalars& its_scalars, std::int64_t tile_numel) {
     bool aligned = aligned_for_four(segment.master, dtypes.master) && aligned_for_four(segment.grad, dtypes.grad) &&
-                   aligned_for_four(segment.params, dtypes.params) && aligned_for_four(segment.average.values, DType::kF32);
+                   aligned_for_four(segment.params, dtypes.params) &&
+                   aligned_for_four(segment.average.values, DType::kF32);
     for (const float* state : segment.states) aligned = aligned && aligned_for_four(state, DType::kF32);
     segments[num_segments] = {segment, aligned};
     scalars[num_segments] = its_scalars;
@@ -78,7 +79,8 @@ inline constexpr std::int64_t kUpdateTile = 4 * kUpdateThreads;
 
 /// Thread `thread` of the block that updates tile `tile`.
 template <class Update>
-ZF_HOST_DEVICE inline void update_tile(const SegmentBatch<typename Update::Scalars>& batch, std::int64_t tile, int thread) {
+ZF_HOST_DEVICE inline void update_tile(const SegmentBatch<typename Update::Scalars>& batch, std::int64_t tile,
+                                       int thread) {
   const int index = batch.segment_of(tile);
   const OptimizerSegment& arrays = batch.segments[index].arrays;
   const std::int64_t first = (tile - batch.first_tiles[index]) * kUpdateTile + 4 * thread;
@@ -111,7 +113,8 @@ ZF_HOST_DEVICE inline void update_tile(const SegmentBatch<typename Update::Scala
   auto* values = reinterpret_cast<std::byte*>(arrays.average.values);
   Vec4 average = load4_as<float>(values, at);
   ZF_DEVICE_UNROLL(4)
-  for (int k = 0; k < 4; ++k) average.v[k] = moved_average<FloatArithmetic>(average.v[k], master.v[k], arrays.average.weight);
+  for (int k = 0; k < 4; ++k)
+    average.v[k] = moved_average<FloatArithmetic>(average.v[k], master.v[k], arrays.average.weight);
   store4_as<float>(values, at, average);
 }
 

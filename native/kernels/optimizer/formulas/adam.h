@@ -6,9 +6,9 @@ namespace zerofleet {
 
 /// Constants that include the bias corrections.
 struct AdamScalars {
-  float grad_factor = 1;           // applied to every gradient element
-  float weight_decay = 0;          // L2: weight_decay × master is added to the gradient
-  float one_minus_beta1 = 0;       // 1 - beta1
+  float grad_factor = 1;      // applied to every gradient element
+  float weight_decay = 0;     // L2: weight_decay × master is added to the gradient
+  float one_minus_beta1 = 0;  // 1 - beta1
   float beta2 = 0;
   float one_minus_beta2 = 0;       // 1 - beta2
   float eps = 0;                   // > 0
@@ -16,8 +16,8 @@ struct AdamScalars {
   float inv_sqrt_correction2 = 1;  // 1 / sqrt(1 - beta2^step)
 };
 
-/// Adam with L2 regularisation (Kingma and Ba, "Adam: a method for stochastic optimization", 2015), with m and v in states[0] and
-/// states[1] (move_moments()):
+/// Adam with L2 regularisation (Kingma and Ba, "Adam: a method for stochastic optimization", 2015), with m and v in
+/// states[0] and states[1] (move_moments()):
 ///   g = grad × grad_factor + master × weight_decay
 ///   master -= step_size × m / (sqrt(v) × inv_sqrt_correction2 + eps)
 struct AdamUpdate : ElementUpdate<2> {

@@ -6,8 +6,8 @@ namespace zerofleet {
 
 /// Constants that include the bias corrections.
 struct AdamWScalars {
-  float grad_factor = 1;           // applied to every gradient element
-  float one_minus_beta1 = 0;       // 1 - beta1
+  float grad_factor = 1;      // applied to every gradient element
+  float one_minus_beta1 = 0;  // 1 - beta1
   float beta2 = 0;
   float one_minus_beta2 = 0;       // 1 - beta2
   float eps = 0;                   // > 0
@@ -16,8 +16,8 @@ struct AdamWScalars {
   float inv_sqrt_correction2 = 1;  // 1 / sqrt(1 - beta2^step)
 };
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019), with m and v in states[0]
-/// and states[1] (move_moments()):
+/// Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019), with m and
+/// v in states[0] and states[1] (move_moments()):
 ///   g = grad × grad_factor
 ///   master = master × decay_factor - step_size × m / (sqrt(v) × inv_sqrt_correction2 + eps)
 struct AdamWUpdate : ElementUpdate<2> {

@@ -13,8 +13,8 @@ template <class... Updates>
 struct UpdateList {};
 
 /// The updates that every device has.
-using OptimizerUpdates = UpdateList<AdamWUpdate, AdamUpdate, LambUpdate, LionUpdate, AdagradUpdate, SgdUpdate, SgdMomentumUpdate,
-                                    SgdNesterovUpdate>;
+using OptimizerUpdates = UpdateList<AdamWUpdate, AdamUpdate, LambUpdate, LionUpdate, AdagradUpdate, SgdUpdate,
+                                    SgdMomentumUpdate, SgdNesterovUpdate>;
 
 /// The place of an update in a list.
 template <class Update, class List>

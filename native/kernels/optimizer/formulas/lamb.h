@@ -6,8 +6,8 @@ namespace zerofleet {
 
 /// Constants that include the bias corrections.
 struct LambScalars {
-  float grad_factor = 1;           // applied to every gradient element
-  float one_minus_beta1 = 0;       // 1 - beta1
+  float grad_factor = 1;      // applied to every gradient element
+  float one_minus_beta1 = 0;  // 1 - beta1
   float beta2 = 0;
   float one_minus_beta2 = 0;       // 1 - beta2
   float eps = 0;                   // > 0

@@ -5,15 +5,15 @@
 namespace zerofleet {
 
 struct SgdScalars {
-  float grad_factor = 1;          // applied to every gradient element
-  float weight_decay = 0;         // L2: weight_decay × master is added to the gradient
+  float grad_factor = 1;   // applied to every gradient element
+  float weight_decay = 0;  // L2: weight_decay × master is added to the gradient
   float lr = 0;
   float momentum = 0;             // with a momentum buffer
   float one_minus_dampening = 1;  // 1 in the first step, whatever the dampening
 };
 
-// Stochastic gradient descent, as torch.optim has it (Sutskever et al., "On the importance of initialization and momentum in deep
-// learning", 2013):
+// Stochastic gradient descent, as torch.optim has it (Sutskever et al., "On the importance of initialization and
+// momentum in deep learning", 2013):
 //   g = grad × grad_factor + master × weight_decay;  master -= lr × g
 template <class M>
 ZF_FORMULA typename M::Value decayed_grad(const Element<M>& e, const SgdScalars& k) {

@@ -42,7 +42,8 @@ struct StreamedParams {
 };
 
 template <class Update, class Params, class Part>
-ZF_INLINE void update_elements(const OptimizerTile& tile, int64_t i, const typename Update::Scalars& k, Params params, Part part) {
+ZF_INLINE void update_elements(const OptimizerTile& tile, int64_t i, const typename Update::Scalars& k, Params params,
+                               Part part) {
   Elements e;
   e.master = load(tile.master + i, part);
   if constexpr (Update::kReadsGrad) e.grad = load(tile.grad + i, part);
@@ -67,8 +68,8 @@ ZF_INLINE void sweep_arrays(const OptimizerTile& tile, const typename Update::Sc
 }
 
 /// Loads every vector of the tile, applies the update, stores master and states. Memory is the limit.
-/// Two measures speed it up: prefetching a few lines of every array, because the hardware follows so many streams badly,
-/// and non-temporal stores of the parameters, because they are not read here.
+/// Two measures speed it up: prefetching a few lines of every array, because the hardware follows so many streams
+/// badly, and non-temporal stores of the parameters, because they are not read here.
 template <class Update>
 ZF_INLINE void sweep_tile(const OptimizerTile& of, const typename Update::Scalars& scalars) {
   // Copies, so that no store can change them.

@@ -5,7 +5,8 @@
 
 namespace zerofleet::cpu {
 
-/// Runs an update over a tile: that which is number `update` of OptimizerUpdates, with its `scalars`, a pointer to its Scalars.
+/// Runs an update over a tile: that which is number `update` of OptimizerUpdates, with its `scalars`, a pointer to its
+/// Scalars.
 ZF_DECLARE_KERNEL(void update_tile(int update, const OptimizerTile& tile, const void* scalars))
 
 }  // namespace zerofleet::cpu

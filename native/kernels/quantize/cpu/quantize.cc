@@ -11,9 +11,8 @@ namespace zerofleet::cpu {
 void quantize(const Context& ctx, const ConstMatrix& source, const QuantBlocks& target) {
   const auto run = ZF_PICK_KERNEL(ctx.cpu_isa, quantize_group);
   const std::int64_t blocks = target.rows * quant_blocks_of_row(target.cols);
-  ctx.pool->parallel_for((blocks + kQuantGroup - 1) / kQuantGroup, [&](std::int64_t group, int) {
-    run(rows_from(source, 0), source.dtype, target, group);
-  });
+  ctx.pool->parallel_for((blocks + kQuantGroup - 1) / kQuantGroup,
+                         [&](std::int64_t group, int) { run(rows_from(source, 0), source.dtype, target, group); });
 }
 
 void dequantize(const Context& ctx, const ConstQuantBlocks& source, const Matrix& target) {

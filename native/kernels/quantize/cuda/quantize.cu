@@ -1,5 +1,5 @@
-// Quantized matrices. Quantizing happens once for a matrix: a block of threads has a group of scales, a thread one of them and its
-// elements. Dequantizing is one pass over memory: a thread has four bytes of codes.
+// Quantized matrices. Quantizing happens once for a matrix: a block of threads has a group of scales, a thread one of
+// them and its elements. Dequantizing is one pass over memory: a thread has four bytes of codes.
 #include "core/device/context.h"
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"
@@ -50,7 +50,8 @@ __device__ void write_codes(QuantFormat format, const BlockOfRow<T>& values, flo
 }
 
 template <class T>
-__global__ void __launch_bounds__(kQuantizeThreads) quantize_kernel(const Rows<const T> source, const QuantBlocks target) {
+__global__ void __launch_bounds__(kQuantizeThreads)
+    quantize_kernel(const Rows<const T> source, const QuantBlocks target) {
   __shared__ float scales[kQuantGroup];
   __shared__ QuantGroup group;
   const std::int64_t blocks = target.rows * quant_blocks_of_row(target.cols);
@@ -88,7 +89,8 @@ struct Restored {
 };
 
 template <class T>
-__global__ void __launch_bounds__(kUnpackThreads) dequantize_kernel(const ConstQuantBlocks source, const Restored<T> target) {
+__global__ void __launch_bounds__(kUnpackThreads)
+    dequantize_kernel(const ConstQuantBlocks source, const Restored<T> target) {
   __shared__ float levels[16];
   ZF_DEVICE_UNROLL(16)
   for (int code = 0; code < 16; ++code) {

@@ -5,19 +5,24 @@
 #include "core/host_device.h"
 #include "core/quant_format.h"
 
-// The arithmetic of quantized matrices (Dettmers et al., "QLoRA: Efficient Finetuning of Quantized LLMs", 2023): one text for every
-// instruction-set path and for CUDA devices. V is a float, or a vector of floats. Every operation is rounded correctly and none is fused,
-// so all of them give equal bits.
+// The arithmetic of quantized matrices (Dettmers et al., "QLoRA: Efficient Finetuning of Quantized LLMs", 2023): one
+// text for every instruction-set path and for CUDA devices. V is a float, or a vector of floats. Every operation is
+// rounded correctly and none is fused, so all of them give equal bits.
 //
-//   1. Each row is cut into blocks of 64 elements; the last block of a row may be shorter. So a row begins with a block whatever its
-//      length is, and a tile is unpacked without a look at other rows. Where the length is a multiple of 64, these are the blocks of the
-//      flat array.
+//   1. Each row is cut into blocks of 64 elements; the last block of a row may be shorter. So a row begins with a block
+//   whatever its
+//      length is, and a tile is unpacked without a look at other rows. Where the length is a multiple of 64, these are
+//      the blocks of the flat array.
 //   2. The scale c of a block is its largest magnitude for nf4, and that over 127 for int8.
-//   3. Scales are quantized, too, in groups of 256 blocks in row-major order: c ≈ offset + code · step with the mean of the group as the
-//      offset (summed in fp64, block by block), step = max |c - offset| / 127 and a code from -127 to 127. A sum below 0 counts as 0.
-//   4. An element x becomes the code whose level is nearest to x / c, with the c that step 3 restores. It is restored as level · c.
+//   3. Scales are quantized, too, in groups of 256 blocks in row-major order: c ≈ offset + code · step with the mean of
+//   the group as the
+//      offset (summed in fp64, block by block), step = max |c - offset| / 127 and a code from -127 to 127. A sum below
+//      0 counts as 0.
+//   4. An element x becomes the code whose level is nearest to x / c, with the c that step 3 restores. It is restored
+//   as level · c.
 //
-// Ties: to the lower level in nf4, to the even code in int8 and among the codes of scales. A block whose restored c is 0 has zeros.
+// Ties: to the lower level in nf4, to the even code in int8 and among the codes of scales. A block whose restored c is
+// 0 has zeros.
 namespace zerofleet {
 
 constexpr int kQuantBlock = 64;   // elements with one scale
@@ -29,8 +34,9 @@ struct QuantGroup {
   float step;
 };
 
-/// Arrays of a quantized matrix (rows, cols), of blocks in row-major order. A block has 64 bytes of codes in int8 and 32 in nf4, whose
-/// byte j has the codes of elements j (low half) and j + 32. Elements beyond the end of a row have the code of zero.
+/// Arrays of a quantized matrix (rows, cols), of blocks in row-major order. A block has 64 bytes of codes in int8 and
+/// 32 in nf4, whose byte j has the codes of elements j (low half) and j + 32. Elements beyond the end of a row have the
+/// code of zero.
 struct ConstQuantBlocks {
   QuantFormat format;
   int64_t rows, cols;
@@ -46,7 +52,9 @@ struct QuantBlocks {
   QuantGroup* groups;
   int8_t* scale_codes;
 
-  ZF_FORMULA operator ConstQuantBlocks() const { return {format, rows, cols, codes, groups, scale_codes}; }  // NOLINT: a view
+  ZF_FORMULA operator ConstQuantBlocks() const {
+    return {format, rows, cols, codes, groups, scale_codes};
+  }  // NOLINT: a view
 };
 
 ZF_FORMULA constexpr int64_t quant_blocks_of_row(int64_t cols) { return (cols + kQuantBlock - 1) / kQuantBlock; }
@@ -59,7 +67,8 @@ ZF_FORMULA int elements_of_block(int64_t cols, int64_t block_of_row) {
   return static_cast<int>(left < kQuantBlock ? left : kQuantBlock);
 }
 
-/// Level of an nf4 code: quantiles of the normal distribution, 8 above zero and 7 below, and zero (appendix E of the paper).
+/// Level of an nf4 code: quantiles of the normal distribution, 8 above zero and 7 below, and zero (appendix E of the
+/// paper).
 ZF_FORMULA constexpr float nf4_level(int code) {
   constexpr float levels[16] = {-1.0F,
                                 -0.6961928009986877F,

@@ -15,9 +15,8 @@ ZF_INLINE BlockValues values_of(const ConstRows& source, int64_t cols, int64_t b
   const int64_t of_row = quant_blocks_of_row(cols);
   const T* first = row_of<T>(source, block / of_row) + block % of_row * kQuantBlock;
   BlockValues values{};
-  sweep(elements_of_block(cols, block % of_row), [&](int64_t i, auto part) ZF_INLINE_LAMBDA {
-    store(values.v + i, load(first + i, part), part);
-  });
+  sweep(elements_of_block(cols, block % of_row),
+        [&](int64_t i, auto part) ZF_INLINE_LAMBDA { store(values.v + i, load(first + i, part), part); });
   return values;
 }
 

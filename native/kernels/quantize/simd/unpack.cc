@@ -3,8 +3,8 @@
 #include "kernels/common/simd/elements.h"
 #include "kernels/quantize/simd/quantize.h"
 
-// A block of nf4 has no more than 16 different elements. They are restored and rounded once, as a table in the registers, in which the
-// 64 codes are then looked up.
+// A block of nf4 has no more than 16 different elements. They are restored and rounded once, as a table in the
+// registers, in which the 64 codes are then looked up.
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
 
@@ -105,8 +105,8 @@ struct Int8Blocks {
 template <class Blocks, class T>
 void unpack_rows_of(const UnpackArgs& args) {
   const int64_t blocks_of_row = quant_blocks_of_row(args.source.cols), bytes = code_bytes_of_block(args.source.format);
-  // A tile has little of each row, and rows are too far apart for the hardware to see the next ones coming. An address beyond the matrix
-  // does no harm.
+  // A tile has little of each row, and rows are too far apart for the hardware to see the next ones coming. An address
+  // beyond the matrix does no harm.
   const int64_t ahead = args.cols < args.source.cols ? 8 * blocks_of_row * bytes : 0;
   for (int64_t row = 0; row < args.num_rows; ++row) {
     int64_t block = (args.row + row) * blocks_of_row + args.block;

@@ -1,7 +1,8 @@
 // A libnccl for tests: the entry points of NCCL that comm/nccl_library.h names, for ranks that are threads of one
-// process. It behaves like NCCL's non-blocking mode: calls are only recorded. ncclCommGetAsyncError() queues them on their stream of
-// the emulated device, or, without a stream, executes them in host memory as far as the peers allow. A peer that has left is
-// ncclRemoteError, one that is silent leaves things in progress for ever. Ranks connect at their first message, for as long as zfFakeNcclConnectMs() says.
+// process. It behaves like NCCL's non-blocking mode: calls are only recorded. ncclCommGetAsyncError() queues them on
+// their stream of the emulated device, or, without a stream, executes them in host memory as far as the peers allow. A
+// peer that has left is ncclRemoteError, one that is silent leaves things in progress for ever. Ranks connect at their
+// first message, for as long as zfFakeNcclConnectMs() says.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -27,7 +28,8 @@
 namespace {
 
 using Result = int;
-constexpr Result kSuccess = 0, kUnhandledCudaError = 1, kInternalError = 3, kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6, kInProgress = 7;
+constexpr Result kSuccess = 0, kUnhandledCudaError = 1, kInternalError = 3, kInvalidArgument = 4, kInvalidUsage = 5,
+                 kRemoteError = 6, kInProgress = 7;
 
 struct UniqueId {
   char bytes[128];
@@ -136,8 +138,8 @@ namespace {
 
 std::map<ncclComm*, std::shared_ptr<ncclComm>> comms;  // that the program has
 
-/// A function of the emulated device, which is part of the program, or of a library that the program has opened for itself. Null: it
-/// has none.
+/// A function of the emulated device, which is part of the program, or of a library that the program has opened for
+/// itself. Null: it has none.
 template <class Function>
 Function* of_device(const char* mangled) {
   struct Search {
@@ -170,7 +172,8 @@ struct Launch {
     const std::unique_ptr<Launch> launch(static_cast<Launch*>(data));
     std::unique_lock lock(mutex);
     ncclComm& comm = *launch->comm;
-    while (!comm.is_aborted && comm.failure == kSuccess && comm.progress(*launch->batch) == kInProgress) changed.wait(lock);
+    while (!comm.is_aborted && comm.failure == kSuccess && comm.progress(*launch->batch) == kInProgress)
+      changed.wait(lock);
   }
 };
 
@@ -206,14 +209,16 @@ void log_network() {
   if (level == nullptr || name == nullptr || std::strcmp(level, "INFO") != 0) return;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name, "a"), &std::fclose);
   if (!file) return;
-  std::fputs("host:1:1 [0] NCCL INFO NCCL version 2.99.0+fake\nhost:1:1 [0] NCCL INFO Using network Memory\n", file.get());
+  std::fputs("host:1:1 [0] NCCL INFO NCCL version 2.99.0+fake\nhost:1:1 [0] NCCL INFO Using network Memory\n",
+             file.get());
 }
 
 /// Group calls of one thread.
 thread_local int group_depth = 0;
 
 Result check(const ncclComm* comm, int peer, int data_type) {
-  const bool valid = comm != nullptr && group_depth > 0 && peer >= 0 && peer < comm->world->world_size && data_type == 0;
+  const bool valid =
+      comm != nullptr && group_depth > 0 && peer >= 0 && peer < comm->world->world_size && data_type == 0;
   return valid ? kSuccess : kInvalidArgument;
 }
 
@@ -239,14 +244,22 @@ ZF_EXPORT int zfFakeNcclMostAtOnce() { return most_at_once.exchange(0); }
 
 ZF_EXPORT const char* ncclGetErrorString(Result result) {
   switch (result) {
-    case kSuccess: return "no error";
-    case kUnhandledCudaError: return "unhandled cuda error";
-    case kInternalError: return "internal error";
-    case kInvalidArgument: return "invalid argument";
-    case kInvalidUsage: return "invalid usage";
-    case kRemoteError: return "remote process exited or there was a network error";
-    case kInProgress: return "in progress";
-    default: return "unknown result";
+    case kSuccess:
+      return "no error";
+    case kUnhandledCudaError:
+      return "unhandled cuda error";
+    case kInternalError:
+      return "internal error";
+    case kInvalidArgument:
+      return "invalid argument";
+    case kInvalidUsage:
+      return "invalid usage";
+    case kRemoteError:
+      return "remote process exited or there was a network error";
+    case kInProgress:
+      return "in progress";
+    default:
+      return "unknown result";
   }
 }
 
@@ -261,7 +274,8 @@ ZF_EXPORT Result ncclGetUniqueId(UniqueId* id) {
 }
 
 ZF_EXPORT Result ncclCommInitRankConfig(ncclComm** comm, int world_size, UniqueId id, int rank, Config* config) {
-  const bool valid = config->size == 24 && config->magic == 0xcafebeef && config->version == 21400 && config->blocking == 0;
+  const bool valid =
+      config->size == 24 && config->magic == 0xcafebeef && config->version == 21400 && config->blocking == 0;
   if (!valid || rank < 0 || rank >= world_size) return kInvalidArgument;
   const std::lock_guard lock(mutex);
   auto& world = worlds[std::string(id.bytes + 100)];
@@ -309,7 +323,8 @@ ZF_EXPORT Result ncclGroupEnd() {
   return kInProgress;
 }
 
-ZF_EXPORT Result ncclSend(const void* source, std::size_t count, int data_type, int peer, ncclComm* comm, void* stream) {
+ZF_EXPORT Result ncclSend(const void* source, std::size_t count, int data_type, int peer, ncclComm* comm,
+                          void* stream) {
   const std::lock_guard lock(mutex);
   const Result result = check(comm, peer, data_type);
   if (result != kSuccess) return result;
@@ -327,7 +342,8 @@ ZF_EXPORT Result ncclRecv(void* target, std::size_t count, int data_type, int pe
   return result;
 }
 
-ZF_EXPORT Result ncclAllGather(const void* source, void* target, std::size_t count, int data_type, ncclComm* comm, void* stream) {
+ZF_EXPORT Result ncclAllGather(const void* source, void* target, std::size_t count, int data_type, ncclComm* comm,
+                               void* stream) {
   const std::lock_guard lock(mutex);
   const Result result = check(comm, 0, data_type);
   if (result != kSuccess) return result;

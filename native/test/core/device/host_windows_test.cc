@@ -1,4 +1,6 @@
 // Large arrays of every device, read and written by the host piece by piece.
+#include "core/device/host_windows.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include "core/device/buffer.h"
-#include "core/device/host_windows.h"
 #include "core/device/transfer.h"
 #include "test/devices_here.h"
 
@@ -25,7 +26,8 @@ DEVICE_TEST_CASE("windows carry all bytes in order, whatever their number") {
   for (const Device device : devices_here()) {
     DeviceMachine machine(device);
     HostWindows windows(kWindow);
-    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, kWindow - 1, kWindow, kWindow + 1, 3 * kWindow + 7}) {
+    for (const std::size_t count :
+         {std::size_t{0}, std::size_t{1}, kWindow - 1, kWindow, kWindow + 1, 3 * kWindow + 7}) {
       CAPTURE(count);
       Buffer first(device, count + 1), second(device, count + 1);
       windows.write(machine.ctx, {first.data(), count}, [&](std::size_t offset, std::span<std::byte> bytes) {
@@ -55,9 +57,10 @@ DEVICE_TEST_CASE("writes in a row do not overwrite a window before its copy is d
     {
       HostWindows windows(kWindow);
       for (std::size_t write = 0; write < kWrites; ++write) {
-        windows.write(machine.ctx, {target.data() + write * kWindow, kWindow}, [&](std::size_t, std::span<std::byte> bytes) {
-          std::ranges::fill(bytes, static_cast<std::byte>(write + 1));
-        });
+        windows.write(machine.ctx, {target.data() + write * kWindow, kWindow},
+                      [&](std::size_t, std::span<std::byte> bytes) {
+                        std::ranges::fill(bytes, static_cast<std::byte>(write + 1));
+                      });
       }
     }  // the windows wait for their last copies before their memory goes
     std::vector<std::byte> back(kWrites * kWindow);

@@ -17,8 +17,9 @@ using namespace zerofleet::test;
 TEST_CASE("a mapping is whole pages, whatever their size, and large enough from any page on") {
   for (const std::size_t page : {std::size_t{4096}, std::size_t{16384}, std::size_t{65536}}) {
     CAPTURE(page);
-    for (const std::size_t needed : {std::size_t{1}, page, page + 1, kHugePageBytes, kHugePageBytes + 17 * 4096 + 3,
-                                     kHugePageBytes * 15 / 8, kHugePageBytes * 19 / 10, 5 * kHugePageBytes + page - 1}) {
+    for (const std::size_t needed :
+         {std::size_t{1}, page, page + 1, kHugePageBytes, kHugePageBytes + 17 * 4096 + 3, kHugePageBytes * 15 / 8,
+          kHugePageBytes * 19 / 10, 5 * kHugePageBytes + page - 1}) {
       CAPTURE(needed);
       const bool huge = needed >= kHugePageBytes;
       const MappingPlan plan = MappingPlan::of(needed, huge, page);

@@ -1,10 +1,9 @@
 #include "core/system/numa.h"
 
-#include "core/system/mapping.h"
-
 #include <doctest/doctest.h>
-
 #include <unistd.h>
+
+#include "core/system/mapping.h"
 
 #if defined(__linux__)
 #include <linux/mempolicy.h>
@@ -60,8 +59,8 @@ TEST_CASE("neighbouring ranks stay on one node where that has room for their thr
   for (const int rank : {2, 3}) CHECK(cpus_of_rank(nodes, rank, 4, 3) == kSecond);
   CHECK(cpus_of_rank(nodes, 1, 3, 2) == kFirst);
   CHECK(cpus_of_rank(nodes, 0, 2, 6) == kFirst);
-  CHECK(cpus_of_rank(nodes, 1, 2, 6).empty());      // five CPUs
-  CHECK(cpus_of_rank(nodes, 0, 1, 2).empty());      // a rank alone has both
+  CHECK(cpus_of_rank(nodes, 1, 2, 6).empty());  // five CPUs
+  CHECK(cpus_of_rank(nodes, 0, 1, 2).empty());  // a rank alone has both
   CHECK(cpus_of_rank({{0, kFirst}}, 1, 2, 2).empty());
   CHECK(cpus_of_rank({}, 0, 2, 1).empty());
 }

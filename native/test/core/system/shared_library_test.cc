@@ -49,7 +49,8 @@ TEST_CASE("if no library can be opened the error lists the files tried, the reas
   CHECK(!library.is_open());
   CHECK(library.file_name().empty());
   const std::string message = message_of([&] { library.require_open(); });
-  CHECK(message.starts_with("device_unavailable: The maths library cannot be opened; tried libzf-is-not-there.so (libzf"));
+  CHECK(message.starts_with(
+      "device_unavailable: The maths library cannot be opened; tried libzf-is-not-there.so (libzf"));
   CHECK(message.find("; libzf-nor-is-this.so (libzf-nor-is-this.so: ") != std::string::npos);
   CHECK(message.ends_with("). Install libc"));
 }

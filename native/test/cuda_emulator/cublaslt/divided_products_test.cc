@@ -32,13 +32,20 @@ struct HeadProduct {
 };
 
 HeadProduct logits() {
-  return {{DType::kBF16, kRows, kHidden}, {DType::kBF16, kVocab, kHidden}, SourceRows::kAlongN, {DType::kF32, kRows, kVocab}};
+  return {{DType::kBF16, kRows, kHidden},
+          {DType::kBF16, kVocab, kHidden},
+          SourceRows::kAlongN,
+          {DType::kF32, kRows, kVocab}};
 }
 HeadProduct input_gradient(DType dtype) {
   return {{DType::kBF16, kRows, kVocab}, {DType::kBF16, kVocab, kHidden}, SourceRows::kAlongK, {dtype, kRows, kHidden}};
 }
 HeadProduct weight_gradient() {
-  return {{DType::kBF16, kRows, kVocab}, {DType::kBF16, kRows, kHidden}, SourceRows::kAlongK, {DType::kF32, kVocab, kHidden}, true};
+  return {{DType::kBF16, kRows, kVocab},
+          {DType::kBF16, kRows, kHidden},
+          SourceRows::kAlongK,
+          {DType::kF32, kVocab, kHidden},
+          true};
 }
 
 }  // namespace
@@ -46,11 +53,13 @@ HeadProduct weight_gradient() {
 DEVICE_TEST_CASE("a product is divided in the dimension that is contiguous and not a multiple of 8") {
   const auto shapes = [](const std::vector<cuda::Matmul>& products) {
     std::vector<std::int64_t> found;
-    for (const cuda::Matmul& p : products) found.insert(found.end(), {p.c.rows, p.a_transposed ? p.a.rows : p.a.cols, p.c.cols});
+    for (const cuda::Matmul& p : products)
+      found.insert(found.end(), {p.c.rows, p.a_transposed ? p.a.rows : p.a.cols, p.c.cols});
     return found;
   };
   CHECK(shapes(logits().products()) == std::vector<std::int64_t>{kRows, kHidden, 1024, kRows, kHidden, 7});
-  CHECK(shapes(input_gradient(DType::kF32).products()) == std::vector<std::int64_t>{kRows, 1024, kHidden, kRows, 7, kHidden});
+  CHECK(shapes(input_gradient(DType::kF32).products()) ==
+        std::vector<std::int64_t>{kRows, 1024, kHidden, kRows, 7, kHidden});
   CHECK(shapes(weight_gradient().products()) == std::vector<std::int64_t>{1024, kRows, kHidden, 7, kRows, kHidden});
 }
 

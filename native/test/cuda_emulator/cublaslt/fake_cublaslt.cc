@@ -1,6 +1,7 @@
-// A libcublasLt for tests: the entry points that kernels/gemm/cuda/cublaslt_library.h names, over the memory of the emulated
-// device and in the order of its streams. It refuses what the real one refuses, as far as it is documented, and counts
-// the choices of algorithms. GELU is computed from the sum, and from what it was rounded to for its gradient.
+// A libcublasLt for tests: the entry points that kernels/gemm/cuda/cublaslt_library.h names, over the memory of the
+// emulated device and in the order of its streams. It refuses what the real one refuses, as far as it is documented,
+// and counts the choices of algorithms. GELU is computed from the sum, and from what it was rounded to for its
+// gradient.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -30,9 +31,9 @@ std::atomic<bool> has_gelu{true};
 /// Faults that an algorithm may have; the last two are none: sums from the end of k, and in their order with a pause.
 enum Fault : std::uint64_t { kNoFault, kDropsEndOfK, kLeavesLastElement, kAddsBackwards, kTakesItsTime };
 std::atomic<int> num_slow{0};
-std::atomic<bool> has_choice{false};        // of a slow one, one that adds backwards, and the usual one
-std::atomic<Fault> fault{kNoFault};         // of an algorithm that is offered before a right one
-std::atomic<bool> only_faulty{false};       // no right one is offered
+std::atomic<bool> has_choice{false};   // of a slow one, one that adds backwards, and the usual one
+std::atomic<Fault> fault{kNoFault};    // of an algorithm that is offered before a right one
+std::atomic<bool> only_faulty{false};  // no right one is offered
 
 DType dtype_of(int type) { return type == 0 ? DType::kF32 : type == 2 ? DType::kF16 : DType::kBF16; }
 
@@ -283,8 +284,8 @@ ZF_EXPORT int cublasLtMatmulPreferenceSetAttribute(Preference* preference, int a
 
 // An algorithm remembers the alignment that it was chosen for, and that of the second matrix, whose address the
 // heuristic looks at. Those for operands at odd places are missing, as they are for some shapes in the real library.
-// The first candidate cannot be used: who takes it without a look fails. Sums that are split over k drop their end, unless k
-// is a multiple of 64.
+// The first candidate cannot be used: who takes it without a look fails. Sums that are split over k drop their end,
+// unless k is a multiple of 64.
 ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, const Layout* a, const Layout* b,
                                              const Layout* c, const Layout* d, const Preference* preference,
                                              int requested, Heuristic* results, int* returned) {
@@ -321,8 +322,7 @@ ZF_EXPORT int cublasLtMatmul(void*, const MatmulDesc* desc, const float* alpha, 
   const auto aligned = [&](const void* data, std::size_t which) {
     return reinterpret_cast<std::uintptr_t>(data) % algorithm->data[which] == 0;
   };
-  if (algorithm->data[0] != 2 || c != d || workspace == nullptr || workspace_bytes < 1024)
-    return kInvalidValue;
+  if (algorithm->data[0] != 2 || c != d || workspace == nullptr || workspace_bytes < 1024) return kInvalidValue;
   if (!aligned(a, 1) || !aligned(b, 2) || !aligned(c, 3) || !aligned(d, 4) ||
       !fits(*desc, *a_layout, *b_layout, *d_layout))
     return kInvalidValue;

@@ -1,12 +1,12 @@
-// GELU in the products of a GPT-2's MLP, on a cuBLASLt that has it and on one that does not: what is started, and whether the
-// promise is kept.
+// GELU in the products of a GPT-2's MLP, on a cuBLASLt that has it and on one that does not: what is started, and
+// whether the promise is kept.
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "test/cuda_emulator/emulator.h"
 #include "test/cuda_emulator/cublaslt/fake_cublaslt.h"
+#include "test/cuda_emulator/emulator.h"
 #include "test/devices_here.h"
 #include "test/sanitized.h"
 #include "test/train/tiny_job.h"

@@ -94,7 +94,8 @@ DEVICE_TEST_CASE("an algorithm that drops the end of k, or leaves an element, is
   }
 }
 
-DEVICE_TEST_CASE("products for which a library has wrong algorithms alone go to other kernels, and are not asked for again") {
+DEVICE_TEST_CASE(
+    "products for which a library has wrong algorithms alone go to other kernels, and are not asked for again") {
   DeviceMachine machine(kFirstGpu);
   const FakeCublaslt fake(ZF_FAKE_CUBLASLT);
   for (const Form& form : kForms) {
@@ -109,7 +110,8 @@ DEVICE_TEST_CASE("products for which a library has wrong algorithms alone go to 
 }
 
 // The faulty algorithm would be found out by its trial as well, at the cost of a run.
-DEVICE_TEST_CASE("sums are split only where k is a multiple of 64: elsewhere the library is not asked for such an algorithm") {
+DEVICE_TEST_CASE(
+    "sums are split only where k is a multiple of 64: elsewhere the library is not asked for such an algorithm") {
   DeviceMachine machine(kFirstGpu);
   const FakeCublaslt fake(ZF_FAKE_CUBLASLT);
   cuda::Matmuls matmuls(machine.ctx, cublaslt::open_library(kLibrary));
@@ -163,14 +165,16 @@ DEVICE_TEST_CASE("of a large product's algorithms the fastest with the bits of t
   DeviceMachine machine(kFirstGpu);
   const FakeCublaslt fake(ZF_FAKE_CUBLASLT);
   std::mt19937 random(3);
-  HostMatrix a = HostMatrix::random(DType::kBF16, 256, 40, random), b = HostMatrix::random(DType::kBF16, 40, 256, random);
+  HostMatrix a = HostMatrix::random(DType::kBF16, 256, 40, random),
+             b = HostMatrix::random(DType::kBF16, 40, 256, random);
   const HostMatrix bias = HostMatrix::random(DType::kBF16, 1, 256, random);
   for (const Kind kind : {Kind::kNone, Kind::kGelu}) {
     const auto result = [&](bool has_choice) {
       fake.have_choice(has_choice);
       HostMatrix c(DType::kBF16, 256, 256), inner(DType::kBF16, 256, 256), added = bias;
       cuda::Matmuls matmuls(machine.ctx, cublaslt::open_library(kLibrary));
-      const cuda::Matmul matmul{a.view(), false, b.view(), false, c.view(), added.view().data, false, {kind, GeluKind::kTanh, inner.view()}};
+      const cuda::Matmul matmul{
+          a.view(), false, b.view(), false, c.view(), added.view().data, false, {kind, GeluKind::kTanh, inner.view()}};
       REQUIRE(matmuls.can_run(matmul));
       const int slow = fake.num_slow();
       matmuls.run(matmul);
@@ -187,7 +191,8 @@ DEVICE_TEST_CASE("an algorithm with other bits is not used, however fast it is")
   DeviceMachine machine(kFirstGpu);
   const FakeCublaslt fake(ZF_FAKE_CUBLASLT);
   std::mt19937 random(3);
-  HostMatrix a = HostMatrix::random(DType::kBF16, 256, 40, random), b = HostMatrix::random(DType::kBF16, 40, 256, random);
+  HostMatrix a = HostMatrix::random(DType::kBF16, 256, 40, random),
+             b = HostMatrix::random(DType::kBF16, 40, 256, random);
   HostMatrix c(DType::kF32, 256, 256);
   fake.have_choice(true);
   fake.have_fault(ProductFault::kDropsEndOfK, true);  // nor the usual one

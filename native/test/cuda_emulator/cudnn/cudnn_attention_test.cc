@@ -1,4 +1,5 @@
-// The host's side of cuDNN: which calls of attention it computes, by which engine, and the names of those that it does not.
+// The host's side of cuDNN: which calls of attention it computes, by which engine, and the names of those that it does
+// not.
 #include "kernels/attention/cuda/cudnn_attention.h"
 
 #include <doctest/doctest.h>
@@ -12,9 +13,9 @@
 #include "kernels/backends/numerics.h"
 #include "kernels/gemm/cuda/cublaslt_library.h"
 #include "test/built_files.h"
-#include "test/cuda_emulator/emulator.h"
 #include "test/cuda_emulator/cublaslt/fake_cublaslt.h"
 #include "test/cuda_emulator/cudnn/fake_cudnn.h"
+#include "test/cuda_emulator/emulator.h"
 #include "test/devices_here.h"
 #include "test/error_code.h"
 #include "test/kernels/host_matrix.h"
@@ -69,7 +70,8 @@ cudnn::Attention attention_of(const Context& ctx, std::int64_t max_score_bytes =
 
 }  // namespace
 
-DEVICE_TEST_CASE("attention by cuDNN: an engine is chosen once for a shape, its rows, window and type, after one trial") {
+DEVICE_TEST_CASE(
+    "attention by cuDNN: an engine is chosen once for a shape, its rows, window and type, after one trial") {
   Machine9 m;
   cudnn::Attention attention = attention_of(m.ctx);
   const FakeCudnn fake(ZF_FAKE_CUDNN);
@@ -94,7 +96,8 @@ DEVICE_TEST_CASE("attention by cuDNN: an engine is chosen once for a shape, its 
 }
 
 // Against float64 the cases of attention_test.cc, which run once more with this library (CMakeLists.txt).
-DEVICE_TEST_CASE("attention by cuDNN: results are those of our own kernels, for shared keys, windows and broken tiles") {
+DEVICE_TEST_CASE(
+    "attention by cuDNN: results are those of our own kernels, for shared keys, windows and broken tiles") {
   Machine9 m;
   const EnvironmentVariable off("ZF_CUDNN", "off");
   Scratch scratch(m.ctx);
@@ -107,8 +110,9 @@ DEVICE_TEST_CASE("attention by cuDNN: results are those of our own kernels, for 
       REQUIRE(attention.run(calls.forward()));
       REQUIRE(attention.run(calls.backward()));
       zerofleet::attention(m.ctx, scratch, {shape, own.qkv.view(), own.out.view(), own.lse, own.options});
-      attention_backward(m.ctx, scratch, {shape, own.qkv.view(), own.out.view(), own.lse, own.dout.view(), own.dqkv.view(),
-                                          own.options});
+      attention_backward(
+          m.ctx, scratch,
+          {shape, own.qkv.view(), own.out.view(), own.lse, own.dout.view(), own.dqkv.view(), own.options});
       synchronize(m.ctx);
       CHECK(relative_error(calls.out, table_of(own.out)) < tolerance(dtype));
       CHECK(relative_error(calls.dqkv, table_of(own.dqkv)) < 2 * tolerance(dtype));
@@ -144,7 +148,8 @@ DEVICE_TEST_CASE("attention by cuDNN: calls that it is not asked about, by name"
   CHECK(fake.num_heuristics() == before);
 }
 
-DEVICE_TEST_CASE("attention by cuDNN: versions and devices whose results are wrong, or differ from run to run, by name") {
+DEVICE_TEST_CASE(
+    "attention by cuDNN: versions and devices whose results are wrong, or differ from run to run, by name") {
   const FakeCudnn fake(ZF_FAKE_CUDNN);
   Machine9 m;
   const auto reasons = [&](const AttentionShape& shape) {
@@ -165,7 +170,8 @@ DEVICE_TEST_CASE("attention by cuDNN: versions and devices whose results are wro
   CHECK(reasons(kShape)[1] == "on a GPU of compute capability 8.x no backward of a fixed order is known");
 }
 
-DEVICE_TEST_CASE("attention by cuDNN: graphs without an engine, or without a deterministic one, go to our kernels by name") {
+DEVICE_TEST_CASE(
+    "attention by cuDNN: graphs without an engine, or without a deterministic one, go to our kernels by name") {
   Machine9 m;
   const FakeCudnn fake(ZF_FAKE_CUDNN);
   Calls calls(kShape);
@@ -190,7 +196,8 @@ DEVICE_TEST_CASE("attention by cuDNN: graphs without an engine, or without a det
   fake.offer(Offer::kAll);
 }
 
-DEVICE_TEST_CASE("attention by cuDNN: engines that leave out a key or a row are passed over, or leave a call to our kernels") {
+DEVICE_TEST_CASE(
+    "attention by cuDNN: engines that leave out a key or a row are passed over, or leave a call to our kernels") {
   Machine9 m;
   const FakeCudnn fake(ZF_FAKE_CUDNN);
   for (const AttentionOptions& options : {AttentionOptions{}, AttentionOptions{7}}) {
@@ -261,7 +268,8 @@ DEVICE_TEST_CASE("attention by cuDNN: a backward in parts has the bits of one in
   CHECK(halved.reason_against(odd.backward()) == "parts of a call need sequences of a multiple of 4 tokens");
 }
 
-DEVICE_TEST_CASE("cuDNN is in the fingerprint where it computes attention: with cuBLASLt, and unless it is switched off") {
+DEVICE_TEST_CASE(
+    "cuDNN is in the fingerprint where it computes attention: with cuBLASLt, and unless it is switched off") {
   const auto fingerprint = [] { return numerics_fingerprint(kFirstGpu, CpuIsa::kGeneric); };
   const EnvironmentVariable cudnn("ZF_CUDNN", ZF_FAKE_CUDNN);
   {
@@ -273,7 +281,8 @@ DEVICE_TEST_CASE("cuDNN is in the fingerprint where it computes attention: with 
   if (cublaslt::open_default_library() == nullptr) CHECK(fingerprint().find("cudnn") == std::string::npos);
 }
 
-DEVICE_TEST_CASE("a file in ZF_CUDNN that cannot be opened is an error with its name; so is a library that lacks a function") {
+DEVICE_TEST_CASE(
+    "a file in ZF_CUDNN that cannot be opened is an error with its name; so is a library that lacks a function") {
   const EnvironmentVariable cublaslt("ZF_CUBLASLT", ZF_FAKE_CUBLASLT), wrong("ZF_CUDNN", "/nowhere/libcudnn.so.9");
   std::string message;
   try {

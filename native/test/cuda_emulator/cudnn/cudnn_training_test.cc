@@ -1,4 +1,5 @@
-// Whole trainings whose attention cuDNN computes: the promise of exactness_test.cc, and losses that follow our own kernels'.
+// Whole trainings whose attention cuDNN computes: the promise of exactness_test.cc, and losses that follow our own
+// kernels'.
 #include <doctest/doctest.h>
 
 #include <string>

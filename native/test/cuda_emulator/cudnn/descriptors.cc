@@ -12,9 +12,9 @@ namespace {
 // Types of attributes, and bytes of a value.
 constexpr int kHandle = 0, kDataType = 1, kBool = 2, kInt64 = 3, kPointer = 6, kHeuristicMode = 8, kPointwiseMode = 14,
               kDescriptor = 15, kReductionOperator = 18;
-const std::map<int, std::size_t> kSizes{{kHandle, 8},        {kDataType, 4},       {kBool, 1},
-                                        {kInt64, 8},         {kPointer, 8},        {kHeuristicMode, 4},
-                                        {kPointwiseMode, 4}, {kDescriptor, 8},     {kReductionOperator, 4}};
+const std::map<int, std::size_t> kSizes{{kHandle, 8},        {kDataType, 4},   {kBool, 1},
+                                        {kInt64, 8},         {kPointer, 8},    {kHeuristicMode, 4},
+                                        {kPointwiseMode, 4}, {kDescriptor, 8}, {kReductionOperator, 4}};
 
 struct Attribute {
   int type;
@@ -51,7 +51,8 @@ const std::map<int, std::map<int, Attribute>>& schema() {
       {kMatmulOp, {{1520, one_of(kTensor)}, {1521, one_of(kTensor)}, {1522, one_of(kTensor)}, {1523, one_of(kMatmul)}}},
       {kReductionOp, {{1610, one_of(kTensor)}, {1611, one_of(kTensor)}, {1612, one_of(kReduction)}}},
       {kReshapeOp, {{2200, one_of(kTensor)}, {2201, one_of(kTensor)}}},
-      {kGraph, {{800, one(kHandle)}, {801, {kDescriptor, 1, 1000, true, {kPointwiseOp, kMatmulOp, kReductionOp, kReshapeOp}}}}},
+      {kGraph,
+       {{800, one(kHandle)}, {801, {kDescriptor, 1, 1000, true, {kPointwiseOp, kMatmulOp, kReductionOp, kReshapeOp}}}}},
       {kHeuristics, {{200, one(kHeuristicMode)}, {201, one_of(kGraph)}}},
       {kEngine, {}},
       {kEngineConfig, {}},
@@ -62,7 +63,8 @@ const std::map<int, std::map<int, Attribute>>& schema() {
 
 Status check_tensor(const Node& node) {
   const auto dims = node.all<std::int64_t>(902), strides = node.all<std::int64_t>(903);
-  if (std::ranges::min(dims) < 1 || std::ranges::min(strides) < 1 || node.get<std::int64_t>(900) < 1) return kBadParameter;
+  if (std::ranges::min(dims) < 1 || std::ranges::min(strides) < 1 || node.get<std::int64_t>(900) < 1)
+    return kBadParameter;
   return node.get<bool>(907) && node.get<bool>(908) ? kBadParameter : kSuccess;
 }
 
@@ -96,7 +98,8 @@ Status set(Descriptor& descriptor, int attribute, int type, std::int64_t count, 
   if (count < about.min_count || count > about.max_count || values == nullptr) return kBadParameter;
   Value value;
   if (type == kDescriptor) {
-    for (const Descriptor* other : std::span(static_cast<Descriptor* const*>(values), static_cast<std::size_t>(count))) {
+    for (const Descriptor* other :
+         std::span(static_cast<Descriptor* const*>(values), static_cast<std::size_t>(count))) {
       if (!other->node->is_final) return kNotFinalized;
       if (!about.kinds.contains(other->node->kind)) return kWrongDescriptorType;
       value.nodes.push_back(other->node);

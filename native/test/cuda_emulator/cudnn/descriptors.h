@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-// Descriptors of the cuDNN of tests. Numbers are those of cudnn_graph.h, written down once more, so that a wrong one in the
-// core is found.
+// Descriptors of the cuDNN of tests. Numbers are those of cudnn_graph.h, written down once more, so that a wrong one in
+// the core is found.
 namespace zerofleet::fake_cudnn {
 
 enum Status : int {
@@ -78,8 +78,8 @@ struct Descriptor {
   std::shared_ptr<Node> node;
 };
 
-/// Checks type and count of an attribute that the descriptor has, and that descriptors in it are finalized and of the kind that
-/// is expected.
+/// Checks type and count of an attribute that the descriptor has, and that descriptors in it are finalized and of the
+/// kind that is expected.
 Status set(Descriptor& descriptor, int attribute, int type, std::int64_t count, const void* values);
 /// Checks that the required attributes are there, and what they say.
 Status finalize(Descriptor& descriptor);

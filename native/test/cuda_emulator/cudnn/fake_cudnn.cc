@@ -1,6 +1,7 @@
-// A libcudnn for tests: the entry points that kernels/attention/cuda/cudnn_library.h names, over the memory of the emulated
-// device and in the order of its streams. It refuses descriptors, graphs and variant packs that the real one refuses, as far as
-// it is documented, and computes a graph operation by operation, so that it is the graph that is tested.
+// A libcudnn for tests: the entry points that kernels/attention/cuda/cudnn_library.h names, over the memory of the
+// emulated device and in the order of its streams. It refuses descriptors, graphs and variant packs that the real one
+// refuses, as far as it is documented, and computes a graph operation by operation, so that it is the graph that is
+// tested.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -118,11 +119,13 @@ ZF_EXPORT int cudnnBackendDestroyDescriptor(Descriptor* descriptor) {
   const std::unique_ptr<Descriptor> owner(descriptor);
   return kSuccess;
 }
-ZF_EXPORT int cudnnBackendSetAttribute(Descriptor* descriptor, int attribute, int type, std::int64_t count, const void* values) {
+ZF_EXPORT int cudnnBackendSetAttribute(Descriptor* descriptor, int attribute, int type, std::int64_t count,
+                                       const void* values) {
   return fail(set(*descriptor, attribute, type, count, values), "an attribute that does not fit");
 }
 ZF_EXPORT int cudnnBackendFinalize(Descriptor* descriptor) {
-  if (const int status = finalize(*descriptor); status != kSuccess) return fail(status, "a descriptor that is not complete");
+  if (const int status = finalize(*descriptor); status != kSuccess)
+    return fail(status, "a descriptor that is not complete");
   Node& node = *descriptor->node;
   if (node.kind != kPlan) return kSuccess;
   const Node& of = node.node(401).node(kEngineOfConfig);
@@ -140,7 +143,8 @@ ZF_EXPORT int cudnnBackendGetAttribute(const Descriptor* descriptor, int attribu
     *count = std::min<std::int64_t>(std::ssize(found), requested);
     for (std::int64_t i = 0; i < *count; ++i) {
       Node& config = *static_cast<Descriptor**>(values)[i]->node;
-      if (config.kind != kEngineConfig || config.is_final) return fail(kWrongDescriptorType, "results are engine configs");
+      if (config.kind != kEngineConfig || config.is_final)
+        return fail(kWrongDescriptorType, "results are engine configs");
       config.values[kEngineOfConfig].nodes = {std::make_shared<const Node>(found[static_cast<std::size_t>(i)])};
       config.is_final = true;
     }
@@ -152,7 +156,8 @@ ZF_EXPORT int cudnnBackendGetAttribute(const Descriptor* descriptor, int attribu
     return kSuccess;
   }
   const bool is_number = type == 3 && (attribute == kWorkspaceOfPlan || attribute == kIndexOfEngine);
-  if (!node.has(attribute) || !(is_number || (type == 11 && attribute == kNotes))) return fail(kBadParameter, "no such attribute");
+  if (!node.has(attribute) || !(is_number || (type == 11 && attribute == kNotes)))
+    return fail(kBadParameter, "no such attribute");
   const std::vector<std::byte>& bytes = node.values.at(attribute).bytes;
   *count = static_cast<std::int64_t>(bytes.size() / (is_number ? 8 : 4));
   if (*count > requested) return fail(kBadParameter, "too few places");
@@ -167,12 +172,16 @@ ZF_EXPORT int cudnnBackendExecute(Handle* handle, Descriptor* plan, Descriptor* 
   const auto notes = engine_node.all<int>(kNotes);
   if (std::ranges::find(notes, kNondeterministic) != notes.end())
     return fail(kBadParameter, "this project wants the same bits");
-  Job job{engine_node.values.at(kGraphOfEngine).nodes.front(), {}, static_cast<std::byte*>(pack->node->get<void*>(1003)),
-          static_cast<std::size_t>(engine_node.get<std::int64_t>(kBytesOfEngine)), engine_node.get<Fault>(kFaultOfEngine)};
+  Job job{engine_node.values.at(kGraphOfEngine).nodes.front(),
+          {},
+          static_cast<std::byte*>(pack->node->get<void*>(1003)),
+          static_cast<std::size_t>(engine_node.get<std::int64_t>(kBytesOfEngine)),
+          engine_node.get<Fault>(kFaultOfEngine)};
   const auto ids = pack->node->all<std::int64_t>(1000);
   const auto pointers = pack->node->all<void*>(1001);
   const auto tensors = bound_tensors(*job.graph);
-  if (ids.size() != tensors.size() || job.workspace == nullptr) return fail(kBadParameter, "a variant pack that lacks something");
+  if (ids.size() != tensors.size() || job.workspace == nullptr)
+    return fail(kBadParameter, "a variant pack that lacks something");
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto tensor = tensors.find(ids[i]);
     if (tensor == tensors.end() || pointers[i] == nullptr) return fail(kBadParameter, "a pointer for no tensor");

@@ -72,7 +72,8 @@ Status check_graph(const Node& graph) {
       if (is_virtual(input) && !known.contains(id_of(input))) return kUnknownGraph;
     }
     const Node& output = op->node(ends.output);
-    if (tensors.try_emplace(id_of(output), &output).first->second != &output || output.get<bool>(908)) return kBadParameter;
+    if (tensors.try_emplace(id_of(output), &output).first->second != &output || output.get<bool>(908))
+      return kBadParameter;
     if (!known.insert(id_of(output)).second) return kBadParameter;
     if (!shapes_fit(*op) || !types_fit(*op)) return kBadParameter;
   }
@@ -99,7 +100,8 @@ std::int64_t workspace_bytes(const Node& graph) {
       const Extents c = dims_of(op->node(1522));
       ++num_products;
       if (c[2] == c[3]) scores = c[0] * c[1] * ((c[2] + 63) / 64 * 64) * ((c[3] + 63) / 64 * 64) * 2;
-      if (is_virtual(op->node(1522)) && op->node(1522).get<int>(901) != kFloat) of_heads += c[0] * c[1] * c[2] * c[3] * 2;
+      if (is_virtual(op->node(1522)) && op->node(1522).get<int>(901) != kFloat)
+        of_heads += c[0] * c[1] * c[2] * c[3] * 2;
     }
   }
   return num_products > 2 ? scores + of_heads + 256 : 256;

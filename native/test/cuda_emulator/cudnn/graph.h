@@ -31,13 +31,15 @@ struct Ends {
 /// Attributes with the tensors of an operation.
 Ends ends_of(const Node& op);
 
-inline const std::vector<std::shared_ptr<const Node>>& operations(const Node& graph) { return graph.values.at(801).nodes; }
+inline const std::vector<std::shared_ptr<const Node>>& operations(const Node& graph) {
+  return graph.values.at(801).nodes;
+}
 
 /// Faults of an engine.
 enum class Fault : int { kNone, kHidesLastKey, kLeavesLastRow };
 
-/// Each virtual tensor is the result of one earlier operation, tensors in memory are read or written, ids are those of one
-/// tensor, and shapes fit.
+/// Each virtual tensor is the result of one earlier operation, tensors in memory are read or written, ids are those of
+/// one tensor, and shapes fit.
 Status check_graph(const Node& graph);
 
 /// Memory behind a tensor, or for a number the number itself.

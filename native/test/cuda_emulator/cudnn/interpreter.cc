@@ -166,7 +166,8 @@ class Interpreter {
     const Extents x_strides = extents(op.node(2200), 903), y_strides = extents(op.node(2201), 903);
     std::map<std::size_t, double> memory;
     for_each(x.dims, [&](const Extents& at, std::size_t index) { memory[offset_of(x_strides, at)] = x.values[index]; });
-    for_each(y.dims, [&](const Extents& at, std::size_t index) { y.values[index] = memory.at(offset_of(y_strides, at)); });
+    for_each(y.dims,
+             [&](const Extents& at, std::size_t index) { y.values[index] = memory.at(offset_of(y_strides, at)); });
   }
 
   void combine(const Node& op, Array& y) {

@@ -1,6 +1,6 @@
-// The graphs of attention beside the real cuDNN, where one is there: since 9.8 it says for a described device which engines it
-// has for a graph, without a GPU. ZF_TEST_CUDNN names its file; libcublasLt and libnvrtc must lie where NVIDIA's packages put
-// them, or on LD_LIBRARY_PATH.
+// The graphs of attention beside the real cuDNN, where one is there: since 9.8 it says for a described device which
+// engines it has for a graph, without a GPU. ZF_TEST_CUDNN names its file; libcublasLt and libnvrtc must lie where
+// NVIDIA's packages put them, or on LD_LIBRARY_PATH.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
@@ -30,8 +30,18 @@ std::string described(int compute, int multiprocessors, int shared_bytes) {
 
 cudnn::GraphShape whole(bool is_backward, const AttentionShape& s, std::int64_t window, DType dtype) {
   const std::int64_t gradient_row = is_backward ? 1 : 0;
-  return {is_backward,     dtype,           s.batch,  s.num_heads,   s.num_kv_heads,  s.sequence_length,
-          s.head_dim,      window,          s.num_heads, s.qkv_size(), s.query_size(), gradient_row * s.query_size(),
+  return {is_backward,
+          dtype,
+          s.batch,
+          s.num_heads,
+          s.num_kv_heads,
+          s.sequence_length,
+          s.head_dim,
+          window,
+          s.num_heads,
+          s.qkv_size(),
+          s.query_size(),
+          gradient_row * s.query_size(),
           gradient_row * s.qkv_size()};
 }
 
@@ -40,11 +50,12 @@ struct Shape {
   std::int64_t window = 0;
 };
 
-// GPT-2 124M and 1.5B, Llamas of 1B and 8B, Mistral; lengths that are no multiple of a tile, and widths between 64 and 256.
-const std::vector<Shape> kShapes{{{16, 1024, 12, 12, 64}}, {{4, 1024, 25, 25, 64}}, {{4, 4096, 32, 8, 64}},
-                                 {{2, 4096, 32, 8, 128}},  {{1, 8192, 32, 8, 128}, 4096}, {{3, 1000, 12, 4, 80}},
-                                 {{2, 333, 8, 8, 96}, 100}, {{8, 65, 4, 2, 8}},  {{1, 2048, 8, 4, 256}},
-                                 {{1, 16384, 16, 8, 128}}};
+// GPT-2 124M and 1.5B, Llamas of 1B and 8B, Mistral; lengths that are no multiple of a tile, and widths between 64 and
+// 256.
+const std::vector<Shape> kShapes{
+    {{16, 1024, 12, 12, 64}},      {{4, 1024, 25, 25, 64}}, {{4, 4096, 32, 8, 64}},    {{2, 4096, 32, 8, 128}},
+    {{1, 8192, 32, 8, 128}, 4096}, {{3, 1000, 12, 4, 80}},  {{2, 333, 8, 8, 96}, 100}, {{8, 65, 4, 2, 8}},
+    {{1, 2048, 8, 4, 256}},        {{1, 16384, 16, 8, 128}}};
 
 }  // namespace
 
@@ -75,7 +86,8 @@ TEST_CASE("the real cuDNN has deterministic engines for the graphs of attention"
       for (const bool is_backward : {false, true}) {
         if (is_backward && compute != 90) continue;  // is not used
         for (const DType dtype : {DType::kBF16, DType::kF16}) {
-          const cudnn::GraphShape part = cudnn::part_of(whole(is_backward, s.shape, s.window, dtype), std::int64_t{1} << 30);
+          const cudnn::GraphShape part =
+              cudnn::part_of(whole(is_backward, s.shape, s.window, dtype), std::int64_t{1} << 30);
           CAPTURE(compute);
           CAPTURE(is_backward);
           CAPTURE(part.length);

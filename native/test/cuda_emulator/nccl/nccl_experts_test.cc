@@ -87,9 +87,9 @@ DEVICE_TEST_CASE("experts over NCCL: one exchange at a time, too, where it is ev
 }
 
 // The thread of the model waits as for other leaves (see launches_test.cc), and once a layer for numbers of rows. The
-// communication thread waits twice for an exchange of rows, of which there are three forward and two backward in each layer: until it is
-// ready, and for its own stream. It does not wait for the two exchanges of buckets. Here each token has a row for each expert, so that
-// memory does not grow meanwhile.
+// communication thread waits twice for an exchange of rows, of which there are three forward and two backward in each
+// layer: until it is ready, and for its own stream. It does not wait for the two exchanges of buckets. Here each token
+// has a row for each expert, so that memory does not grow meanwhile.
 DEVICE_TEST_CASE("experts over NCCL: each leaf starts the same work, and waits for numbers of rows once a layer") {
   NcclJob job;
   job.config.model.num_experts = job.config.model.experts_per_token = 2;
@@ -146,5 +146,6 @@ DEVICE_TEST_CASE("experts on other ranks: rows without memory are a typed error,
   emulator::set_memory_bytes(std::size_t{4} << 30);
   CHECK(std::ranges::count(codes, "out_of_memory") == 1);
   CHECK(std::ranges::count(codes, "comm_failed") == 1);
-  CHECK(message.starts_with("routers sent 128 rows to the experts of this rank, where 64 are an even share: cannot allocate"));
+  CHECK(message.starts_with(
+      "routers sent 128 rows to the experts of this rank, where 64 are an even share: cannot allocate"));
 }

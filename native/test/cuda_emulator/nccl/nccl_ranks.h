@@ -19,8 +19,8 @@
 
 namespace zerofleet::test {
 
-/// A communicator that fails a call on which real NCCL may hang: an exchange beside one of another communicator of its rank. Those that
-/// are queued on one stream follow each other there.
+/// A communicator that fails a call on which real NCCL may hang: an exchange beside one of another communicator of its
+/// rank. Those that are queued on one stream follow each other there.
 class OneAtATime final : public Communicator {
  public:
   /// Counts over all communicators of a rank.
@@ -56,7 +56,8 @@ class OneAtATime final : public Communicator {
  private:
   struct Turn {
     explicit Turn(OneAtATime& comm) : num_calls(comm.of_rank_->num_calls) {
-      const bool beside_queued = !comm.is_queued_ && comm.of_rank_->queued != nullptr && !comm.of_rank_->queued->is_empty();
+      const bool beside_queued =
+          !comm.is_queued_ && comm.of_rank_->queued != nullptr && !comm.of_rank_->queued->is_empty();
       if (num_calls.fetch_add(1) != 0 || beside_queued) throw Error("test", "two exchanges of a rank are under way");
     }
     ~Turn() { --num_calls; }
@@ -72,8 +73,10 @@ inline NcclBackend fake_nccl_on_device() {
   return {fake_nccl(), [](const std::byte* data) { return cuda::is_device_memory(data); }};
 }
 
-/// Runs `body` on ranks that share the device and meet as ranks on GPUs of their own do, one alone without NCCL; the error code of each.
-inline std::vector<std::string> on_nccl_ranks(const TrainerConfig& job, int world_size, const std::function<void(Trainer&)>& body,
+/// Runs `body` on ranks that share the device and meet as ranks on GPUs of their own do, one alone without NCCL; the
+/// error code of each.
+inline std::vector<std::string> on_nccl_ranks(const TrainerConfig& job, int world_size,
+                                              const std::function<void(Trainer&)>& body,
                                               std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
   const NcclBackend backend = fake_nccl_on_device();
   const int num_sets = job.zero.expert_parallel_size;

@@ -49,15 +49,17 @@ std::vector<std::string> digests_over_nccl(const QueuedJob& job, int world_size,
 
 /// A rank's device, its communicator and the queue of its exchanges.
 struct QueuedRank {
-  QueuedRank(Communicator& communicator) : machine(kFirstGpu), comm(communicator), queue(machine.ctx, {&communicator}) {}
+  QueuedRank(Communicator& communicator)
+      : machine(kFirstGpu), comm(communicator), queue(machine.ctx, {&communicator}) {}
 
   /// Keeps the rank's stream busy.
   void block_for(std::chrono::milliseconds time) {
     static std::atomic<std::int64_t> milliseconds;
     milliseconds = time.count();
-    REQUIRE(cudaLaunchHostFunc(machine.stream.handle(), [](void*) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-    }, nullptr) == cudaSuccess);
+    REQUIRE(cudaLaunchHostFunc(
+                machine.stream.handle(),
+                [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); },
+                nullptr) == cudaSuccess);
   }
   /// Queues that the rank writes its piece, and posts the gathering.
   void gather(Buffer& buffer, std::byte value, std::atomic<int>* num_run = nullptr) {
@@ -67,7 +69,8 @@ struct QueuedRank {
     const std::vector<std::byte> piece(static_cast<std::size_t>(half), value);
     Buffer pinned = Buffer::on_host_for(kFirstGpu, piece.size());
     std::memcpy(pinned.data(), piece.data(), piece.size());
-    queue_copy(machine.stream, all.subspan(static_cast<std::size_t>(comm.rank() * half), piece.size()), {pinned.data(), piece.size()});
+    queue_copy(machine.stream, all.subspan(static_cast<std::size_t>(comm.rank() * half), piece.size()),
+               {pinned.data(), piece.size()});
     kept.push_back(std::move(pinned));
     queue.post([=, this](bool failed) {
       if (failed) return;
@@ -94,7 +97,8 @@ std::vector<Buffer> some_buffers() {
   return buffers;
 }
 
-std::vector<std::string> on_queued_ranks(std::chrono::milliseconds timeout, const std::function<void(QueuedRank&)>& body) {
+std::vector<std::string> on_queued_ranks(std::chrono::milliseconds timeout,
+                                         const std::function<void(QueuedRank&)>& body) {
   const NcclBackend backend = fake_nccl_on_device();
   RelayedStores stores(2);
   return run_threads(2, [&](int rank) {
@@ -156,7 +160,8 @@ DEVICE_TEST_CASE("queued exchanges: a rank whose device is busy for longer than 
   CHECK(codes == std::vector<std::string>(2, "none"));
 }
 
-DEVICE_TEST_CASE("queued exchanges: the host runs ahead of the device by four of them, and their time is the device's") {
+DEVICE_TEST_CASE(
+    "queued exchanges: the host runs ahead of the device by four of them, and their time is the device's") {
   const auto codes = on_queued_ranks(30s, [](QueuedRank& rank) {
     std::vector<Buffer> buffers = some_buffers();
     rank.gather(buffers[0], std::byte{1});  // ranks connect
@@ -177,7 +182,8 @@ DEVICE_TEST_CASE("queued exchanges: the host runs ahead of the device by four of
   CHECK(codes == std::vector<std::string>(2, "none"));
 }
 
-DEVICE_TEST_CASE("queued exchanges: where nothing moves, ranks time out with all that is behind it, and wait for nothing more") {
+DEVICE_TEST_CASE(
+    "queued exchanges: where nothing moves, ranks time out with all that is behind it, and wait for nothing more") {
   std::atomic<int> num_timeouts{0};
   const auto codes = on_queued_ranks(500ms, [&](QueuedRank& rank) {
     std::vector<Buffer> buffers = some_buffers();
@@ -224,10 +230,13 @@ DEVICE_TEST_CASE("queued exchanges: trainings whose rank dies, or whose messages
     trainer.step(0);
   });
   CHECK(dies == std::vector<std::string>{"comm_failed", "test", "comm_failed"});
-  const auto lost = on_nccl_ranks(job.config, 2, [](Trainer& trainer) {
-    trainer.step(0);
-    const LostMessages messages;
-    trainer.step(0);
-  }, 1s);
+  const auto lost = on_nccl_ranks(
+      job.config, 2,
+      [](Trainer& trainer) {
+        trainer.step(0);
+        const LostMessages messages;
+        trainer.step(0);
+      },
+      1s);
   for (const auto& code : lost) CHECK((code == "comm_timeout" || code == "comm_failed"));
 }

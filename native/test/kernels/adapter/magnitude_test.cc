@@ -42,7 +42,9 @@ struct RandomAdapted {
 
 struct Norms {
   explicit Norms(std::int64_t out)
-      : norms(static_cast<std::size_t>(out)), factors(static_cast<std::size_t>(out)), inverses(static_cast<std::size_t>(out)) {}
+      : norms(static_cast<std::size_t>(out)),
+        factors(static_cast<std::size_t>(out)),
+        inverses(static_cast<std::size_t>(out)) {}
   void find(const Context& ctx, RandomAdapted& of) {
     direction_norms(ctx, {of.view(), norms, of.magnitude.view().data, factors, inverses});
     synchronize(ctx);
@@ -86,7 +88,8 @@ DEVICE_TEST_CASE("direction_norms are those of W + scale · B A, rounded, and fa
   });
 }
 
-DEVICE_TEST_CASE("direction_norms: norms alone, those of W without factors or with B of zeros, and an output of zeros") {
+DEVICE_TEST_CASE(
+    "direction_norms: norms alone, those of W without factors or with B of zeros, and an output of zeros") {
   on_every_device([](const Context& ctx, DType dtype) {
     for (const bool in_first : {false, true}) {
       std::mt19937 random(5);
@@ -113,18 +116,21 @@ DEVICE_TEST_CASE("scale_columns and magnitude_gradient, over all rows or a range
   on_every_device([](const Context& ctx, DType dtype) {
     for (const auto& [cols, rows] : kShapes) {
       std::mt19937 random(7);
-      HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 2), y = HostMatrix::random(dtype, rows, cols, random), before = y;
+      HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 2),
+                 y = HostMatrix::random(dtype, rows, cols, random), before = y;
       HostMatrix bias = HostMatrix::random(dtype, 1, cols, random);
       SharedValues<float> factors(static_cast<std::size_t>(cols)), gradient(static_cast<std::size_t>(cols));
       for (float& factor : factors) factor = std::normal_distribution<float>()(random);
       const bool is_device = ctx.device.kind == DeviceKind::kCuda;
-      const SharedValues<std::int32_t> range({static_cast<std::int32_t>(rows / 3), static_cast<std::int32_t>(rows - rows / 4)});
+      const SharedValues<std::int32_t> range(
+          {static_cast<std::int32_t>(rows / 3), static_cast<std::int32_t>(rows - rows / 4)});
       for (const bool in_part : {false, true}) {
         if (in_part && !is_device) continue;
         const std::int64_t begin = in_part ? range[0] : 0, end = in_part ? range[1] : rows;
         y = before;
         magnitude_gradient(ctx, {x.view(), y.view(), factors, gradient, in_part ? range.data() : nullptr});
-        scale_columns(ctx, {x.view(), factors, in_part ? nullptr : bias.view().data, y.view(), in_part ? range.data() : nullptr});
+        scale_columns(
+            ctx, {x.view(), factors, in_part ? nullptr : bias.view().data, y.view(), in_part ? range.data() : nullptr});
         synchronize(ctx);
         Table expected = table_of(before), sums(1, std::vector<double>(static_cast<std::size_t>(cols)));
         for (std::int64_t m = begin; m < end; ++m) {
@@ -159,10 +165,15 @@ TEST_CASE("operations of magnitudes refuse what does not fit") {
   AdaptedMatrix swapped = one.view();
   std::swap(swapped.down, swapped.up);
   CHECK(code([&] { direction_norms(machine.ctx, {swapped, three}); }) == "invalid_argument");
-  CHECK(code([&] { direction_norms(machine.ctx, {one.view(), three, one.magnitude.view().data, four, three}); }) == "invalid_argument");
-  CHECK(code([&] { scale_columns(machine.ctx, {one.weight.view(), three, nullptr, one.weight.view()}); }) == "invalid_argument");
-  CHECK(code([&] { magnitude_gradient(machine.ctx, {one.weight.view(), one.down.view(), four, four}); }) == "invalid_argument");
+  CHECK(code([&] { direction_norms(machine.ctx, {one.view(), three, one.magnitude.view().data, four, three}); }) ==
+        "invalid_argument");
+  CHECK(code([&] { scale_columns(machine.ctx, {one.weight.view(), three, nullptr, one.weight.view()}); }) ==
+        "invalid_argument");
+  CHECK(code([&] { magnitude_gradient(machine.ctx, {one.weight.view(), one.down.view(), four, four}); }) ==
+        "invalid_argument");
   const std::int32_t range[2] = {};
-  CHECK(code([&] { scale_columns(machine.ctx, {one.weight.view(), four, nullptr, one.weight.view(), range}); }) == "invalid_argument");
-  CHECK(code([&] { magnitude_gradient(machine.ctx, {one.weight.view(), one.weight.view(), four, four, range}); }) == "invalid_argument");
+  CHECK(code([&] { scale_columns(machine.ctx, {one.weight.view(), four, nullptr, one.weight.view(), range}); }) ==
+        "invalid_argument");
+  CHECK(code([&] { magnitude_gradient(machine.ctx, {one.weight.view(), one.weight.view(), four, four, range}); }) ==
+        "invalid_argument");
 }

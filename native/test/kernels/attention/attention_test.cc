@@ -45,8 +45,8 @@ AttentionResults attention_results(const Context& ctx, const AttentionCase& c, H
 }
 
 // Broken and whole blocks of 64 query rows and of 256 keys, heads narrower, as wide and wider than a panel, odd widths,
-// shared heads; windows shorter and longer than a block; documents that begin within and at the edge of blocks; the widths
-// that models have, and wider ones.
+// shared heads; windows shorter and longer than a block; documents that begin within and at the edge of blocks; the
+// widths that models have, and wider ones.
 std::vector<AttentionCase> cases() {
   return {{{1, 1, 1, 1, 2}},
           {{2, 5, 2, 1, 8}},
@@ -129,7 +129,8 @@ TEST_CASE("the float64 gradient that attention is tested with agrees with centra
   }
 }
 
-DEVICE_TEST_CASE("attention: documents beside each other give the bits of each alone where they begin at the same place") {
+DEVICE_TEST_CASE(
+    "attention: documents beside each other give the bits of each alone where they begin at the same place") {
   on_every_device([](const Context& ctx, DType dtype) {
     const AttentionShape shape{1, 256, 2, 1, 10};
     std::mt19937 random(37);
@@ -213,7 +214,8 @@ TEST_CASE("attention holds scores of one block only, and the operands of a head 
     attention_backward(machine.ctx, scratch, {shape, qkv.view(), out.view(), lse, out.view(), dqkv.view()});
     return scratch.num_bytes();
   };
-  // Per token: keys, values and their gradients, of which the packed ones are padded to panels; and a turn for 256 tokens.
+  // Per token: keys, values and their gradients, of which the packed ones are padded to panels; and a turn for 256
+  // tokens.
   CHECK(scratch_of(1024, 1) - scratch_of(512, 1) <= 512 * 4 * (2 * 2 + 32 + 2 * 2) + 64);
   CHECK(scratch_of(1024, 8) - scratch_of(1024, 1) == scratch_of(512, 8) - scratch_of(512, 1));
 }

@@ -32,7 +32,10 @@ struct Text {
 /// Pages in an order of their own, with what an earlier text left in them.
 struct Pages {
   Pages(const Context& ctx, DType dtype)
-      : bytes(page_bytes(ctx, shape_of(1), dtype)), keys(kNumPages * bytes.keys), values(kNumPages * bytes.values), free(kNumPages) {
+      : bytes(page_bytes(ctx, shape_of(1), dtype)),
+        keys(kNumPages * bytes.keys),
+        values(kNumPages * bytes.values),
+        free(kNumPages) {
     std::iota(free.begin(), free.end(), 0);
     std::ranges::shuffle(free, random);
   }
@@ -49,7 +52,8 @@ struct Pages {
 };
 
 /// The attention of several texts at once, whose tokens come in calls of `step` of each.
-std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts, DType dtype, std::int64_t step, std::int64_t window) {
+std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts, DType dtype, std::int64_t step,
+                                 std::int64_t window) {
   Scratch scratch(ctx);
   Pages pages(ctx, dtype);
   std::vector<HostMatrix> outs;
@@ -75,7 +79,8 @@ std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts
     HostMatrix qkv(dtype, count, shape_of(1).qkv_size()), out(dtype, count, 120);
     for (std::int64_t row = 0; row < count; ++row) {
       const auto [text, of] = rows[static_cast<std::size_t>(row)];
-      for (std::int64_t i = 0; i < shape_of(1).qkv_size(); ++i) qkv.set(row, i, static_cast<float>(texts[text].qkv.at(of, i)));
+      for (std::int64_t i = 0; i < shape_of(1).qkv_size(); ++i)
+        qkv.set(row, i, static_cast<float>(texts[text].qkv.at(of, i)));
     }
     const auto shared = [](const std::vector<std::int32_t>& numbers, SharedValues<std::int32_t>& room) {
       room = SharedValues<std::int32_t>(numbers.size());
@@ -83,7 +88,9 @@ std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts
       return Indices(room, room.data());
     };
     const PagedRows paged{shared(place, places), shared(table, of_rows), shared(page, all_pages)};
-    paged_attention(ctx, scratch, {shape_of(count), qkv.view(), pages.keys.data(), pages.values.data(), kNumPages, paged, window, out.view()});
+    paged_attention(
+        ctx, scratch,
+        {shape_of(count), qkv.view(), pages.keys.data(), pages.values.data(), kNumPages, paged, window, out.view()});
     synchronize(ctx);
     for (std::int64_t row = 0; row < count; ++row) {
       const auto [text, of] = rows[static_cast<std::size_t>(row)];
@@ -153,7 +160,8 @@ TEST_CASE("paged attention refuses what does not fit") {
   HostMatrix qkv(DType::kF32, 2, shape_of(2).qkv_size()), out(DType::kF32, 2, 120);
   const std::vector<std::int32_t> places{31, 32}, tables{0, 0}, two{3, 1}, outside{3, kNumPages};
   const auto code_with = [&](const auto& change) {
-    PagedAttention args{shape_of(2), qkv.view(), pages.keys.data(), pages.values.data(), kNumPages, {places, tables, two}, 0, out.view()};
+    PagedAttention args{shape_of(2),           qkv.view(), pages.keys.data(), pages.values.data(), kNumPages,
+                        {places, tables, two}, 0,          out.view()};
     change(args);
     return code_of([&] { paged_attention(machine.ctx, scratch, args); });
   };

@@ -39,5 +39,6 @@ TEST_CASE("backend: a null row does nothing but refuse, others run") {
 }
 
 TEST_CASE("backend: a device that is not there has no table, or none that works") {
-  CHECK(code_of([] { backend_of(absent_device()).numerics(absent_device(), CpuIsa::kGeneric); }) == "device_unavailable");
+  CHECK(code_of([] { backend_of(absent_device()).numerics(absent_device(), CpuIsa::kGeneric); }) ==
+        "device_unavailable");
 }

@@ -12,7 +12,8 @@ using namespace zerofleet::test;
 
 DEVICE_TEST_CASE("bias_gradient sums the rows, to the same bits with one, two and three threads") {
   on_every_device([](const Context& ctx, DType dtype) {
-    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{1, 3}, {64, 40}, {331, 37}, {64 * 256 + 1, 4}}) {
+    for (const auto& [rows, cols] :
+         {std::pair<std::int64_t, std::int64_t>{1, 3}, {64, 40}, {331, 37}, {64 * 256 + 1, 4}}) {
       std::mt19937 random(83);
       HostMatrix dy = HostMatrix::random(dtype, rows, cols, random, 2);
       SharedValues<float> dbias(std::vector<float>(static_cast<std::size_t>(cols), -7.0F));

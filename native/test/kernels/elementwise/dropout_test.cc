@@ -38,7 +38,8 @@ std::vector<bool> mask(const Context& ctx, const DropoutKey& key, double p) {
 DEVICE_TEST_CASE("dropout scales what it keeps; an element's mask depends on its index alone, on every path") {
   on_every_device([](const Context& ctx, DType dtype) {
     const DropoutRule rule = dropout_rule(kKey, 0.25);
-    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{70, 37}, {3, 64}, {2, 200}, {130, 1}, {5, 84}}) {
+    for (const auto& [rows, cols] :
+         {std::pair<std::int64_t, std::int64_t>{70, 37}, {3, 64}, {2, 200}, {130, 1}, {5, 84}}) {
       std::mt19937 random(103);
       const std::int64_t gap = cols % 4 == 0 ? 4 : 1;
       HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 2 * gap), y(dtype, rows, cols, gap), over = x;

@@ -16,7 +16,8 @@ inline double gelu_of(GeluKind kind, double x) {
 }
 
 inline double gelu_slope_of(GeluKind kind, double x) {
-  if (kind == GeluKind::kExact) return std::erfc(-x / std::sqrt(2.0)) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * kPi);
+  if (kind == GeluKind::kExact)
+    return std::erfc(-x / std::sqrt(2.0)) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * kPi);
   const double t = std::tanh(std::sqrt(2 / kPi) * (x + 0.044715 * x * x * x));
   return (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / kPi) * (1 + 3 * 0.044715 * x * x);
 }

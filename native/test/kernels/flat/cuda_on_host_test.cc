@@ -31,8 +31,8 @@ TEST_CASE("a device thread's cast gives the CPU kernel's bits") {
         Bytes expected(source.size() * width), target(source.size() * width);
         cast_from_f32(cpu_context(), source, dtype, expected, factor);
         const auto numel = static_cast<std::int64_t>(source.size());
-        const cuda::CastArrays narrow{std::as_bytes(std::span(source)).data(), DType::kF32, target.data(), dtype, numel,
-                                      factor, aligned};
+        const cuda::CastArrays narrow{
+            std::as_bytes(std::span(source)).data(), DType::kF32, target.data(), dtype, numel, factor, aligned};
         for (std::int64_t first = 0; first < numel; first += 4) cuda::cast4(narrow, first);
         if (factor == 1.0F) {
           CHECK(target == expected);
@@ -49,8 +49,8 @@ TEST_CASE("a device thread's cast gives the CPU kernel's bits") {
         }
         std::vector<float> back(source.size()), back_expected(source.size());
         cast_to_f32(cpu_context(), expected, dtype, back_expected);
-        const cuda::CastArrays widen{expected.data(), dtype, std::as_writable_bytes(std::span(back)).data(), DType::kF32,
-                                     numel, 1.0F, aligned};
+        const cuda::CastArrays widen{
+            expected.data(), dtype, std::as_writable_bytes(std::span(back)).data(), DType::kF32, numel, 1.0F, aligned};
         for (std::int64_t first = 0; first < numel; first += 4) cuda::cast4(widen, first);
         CHECK(std::memcmp(back.data(), back_expected.data(), back.size() * sizeof(float)) == 0);
       }
@@ -67,8 +67,8 @@ TEST_CASE("a device thread's fold gives the CPU kernel's bits") {
           Bytes expected = random_array(numel, sum_dtype, 3), sum = expected;
           fold_pieces(cpu_context(), {pieces, piece_dtype, 3, expected, sum_dtype, restart});
           const auto count = static_cast<std::int64_t>(numel);
-          const cuda::FoldArrays arrays{pieces.data(), piece_dtype, 3, sum.data(), sum_dtype, count, restart,
-                                        numel % 4 == 0};
+          const cuda::FoldArrays arrays{pieces.data(), piece_dtype, 3,       sum.data(),
+                                        sum_dtype,     count,       restart, numel % 4 == 0};
           for (std::int64_t first = 0; first < count; first += 4) cuda::fold4(arrays, first);
           CHECK(sum == expected);
         }
@@ -105,7 +105,9 @@ TEST_CASE("a warp's hash of a block is XXH3-128 as the xxhash library has it") {
   constexpr std::size_t kBlocks = 9;
   Bytes blocks(kBlocks * kHashedBlockBytes);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    blocks[i] = i < 2 * kHashedBlockBytes ? std::byte{0} : static_cast<std::byte>(philox(5, {static_cast<std::uint32_t>(i), 0, 0, 0})[0]);
+    blocks[i] = i < 2 * kHashedBlockBytes
+                    ? std::byte{0}
+                    : static_cast<std::byte>(philox(5, {static_cast<std::uint32_t>(i), 0, 0, 0})[0]);
   }
   for (const std::uint64_t first_seed : {std::uint64_t{0}, std::uint64_t{1} << 56 | 12345, ~std::uint64_t{0} - 3}) {
     std::vector<Hash128> expected(kBlocks);
@@ -120,7 +122,8 @@ TEST_CASE("a warp's hash of a block is XXH3-128 as the xxhash library has it") {
       for (int i = 0; i < cuda::xxh3::kAccumulators; ++i) accumulators[i] = cuda::xxh3::first_accumulator(i);
       for (int inner = 0; inner < cuda::xxh3::kInnerBlocks; ++inner) {
         for (int thread = 0; thread < 32; ++thread) {
-          accumulators[thread % cuda::xxh3::kAccumulators] += cuda::xxh3::thread_part(words.data(), secret, inner, thread);
+          accumulators[thread % cuda::xxh3::kAccumulators] +=
+              cuda::xxh3::thread_part(words.data(), secret, inner, thread);
         }
         if (inner + 1 == cuda::xxh3::kInnerBlocks) break;
         for (int i = 0; i < cuda::xxh3::kAccumulators; ++i) {

@@ -95,7 +95,8 @@ Table expected_of(const GemmCase& shape, const GemmOperands& operands) {
   for (std::size_t i = 0; i < product.size(); ++i) {
     for (std::size_t j = 0; j < product[i].size(); ++j) {
       double sum = shape.accumulate ? product[i][j] : 0.0;
-      for (std::size_t k = 0; k < b.size(); ++k) sum += static_cast<double>(shape.alpha) * (shape.a_transposed ? a[k][i] : a[i][k]) * b[k][j];
+      for (std::size_t k = 0; k < b.size(); ++k)
+        sum += static_cast<double>(shape.alpha) * (shape.a_transposed ? a[k][i] : a[i][k]) * b[k][j];
       product[i][j] = sum;
     }
   }
@@ -182,8 +183,10 @@ DEVICE_TEST_CASE("gemm matches float64 for every device, path, type and shape, p
           const double allowed = tolerance_of_product(ctx.device, dtype, c_dtype, shape.k);
           CHECK(relative_error(run(ctx, scratch, shape, operands, dtype), expected) < allowed);
           if (shape.a_transposed) continue;
-          CHECK(relative_error(run_source(ctx, scratch, shape, operands, SourceRows::kAlongK, nullptr), expected) < allowed);
-          CHECK(relative_error(run_source(ctx, scratch, shape, operands, SourceRows::kAlongN, nullptr), expected) < allowed);
+          CHECK(relative_error(run_source(ctx, scratch, shape, operands, SourceRows::kAlongK, nullptr), expected) <
+                allowed);
+          CHECK(relative_error(run_source(ctx, scratch, shape, operands, SourceRows::kAlongN, nullptr), expected) <
+                allowed);
         }
       }
     }
@@ -245,8 +248,9 @@ DEVICE_TEST_CASE("gemm: 50257 rows, columns or k; what lies between the rows is 
   };
   on_every_device([&](const Context& ctx, DType dtype) {
     Scratch scratch(ctx);
-    for (const GemmCase& shape : {GemmCase{3, 8, kVocab, false, false, kGap}, GemmCase{3, kVocab, 8, false, false, kGap},
-                                  GemmCase{kVocab, 3, 8, true, false, kGap}}) {
+    for (const GemmCase& shape :
+         {GemmCase{3, 8, kVocab, false, false, kGap}, GemmCase{3, kVocab, 8, false, false, kGap},
+          GemmCase{kVocab, 3, 8, true, false, kGap}}) {
       const DType c_dtype = shape.k == kVocab ? dtype : DType::kF32;
       CAPTURE(shape.k);
       GemmOperands operands = operands_of(shape, dtype, c_dtype);

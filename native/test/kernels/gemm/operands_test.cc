@@ -1,6 +1,4 @@
 // Operands of products: packed copies, and what is refused.
-#include "kernels/gemm/gemm.h"
-
 #include <doctest/doctest.h>
 
 #include <array>
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "kernels/gemm/gemm.h"
 #include "test/error_code.h"
 #include "test/kernels/every_path.h"
 #include "test/kernels/test_machine.h"
@@ -88,7 +87,8 @@ TEST_CASE("gemm refuses a factor beside something else, and long or divided sums
   Machine machine(best_cpu_isa(), 1);
   Scratch scratch(machine.ctx);
   constexpr std::int64_t kDepth = kMaxAddedDepth + 2;
-  HostMatrix a(DType::kF32, 2, kDepth), b(DType::kF32, kDepth, 3), c(DType::kF32, 2, 3), c16(DType::kBF16, 2, 3), bias(DType::kF32, 1, 3);
+  HostMatrix a(DType::kF32, 2, kDepth), b(DType::kF32, kDepth, 3), c(DType::kF32, 2, 3), c16(DType::kBF16, 2, 3),
+      bias(DType::kF32, 1, 3);
   const auto code = [&](std::int64_t k, bool in_parts, const Matrix& target, const auto& change) {
     SourceOperand source{{b.view().first_rows(k)}, SourceRows::kAlongK};
     if (in_parts) source.parts = {b.view().first_rows(2), {b.view().at(2, 0), DType::kF32, k - 2, 3, b.view().stride}};
@@ -104,7 +104,8 @@ TEST_CASE("gemm refuses a factor beside something else, and long or divided sums
   CHECK(code(8, true, c16.view(), adds) == "invalid_argument");
   CHECK(code(8, true, c.view(), adds) == "none");
   CHECK(code(8, false, c.view(), [](GemmProblem& problem) { problem.alpha = 2; }) == "none");
-  CHECK(code(8, false, c.view(), [&](GemmProblem& problem) { adds(problem), problem.alpha = 2; }) == "invalid_argument");
+  CHECK(code(8, false, c.view(), [&](GemmProblem& problem) { adds(problem), problem.alpha = 2; }) ==
+        "invalid_argument");
   CHECK(code(8, false, c.view(), [&](GemmProblem& problem) {
           problem.alpha = 2;
           problem.bias = bias.view().data;

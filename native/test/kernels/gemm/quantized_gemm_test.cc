@@ -22,10 +22,11 @@ struct QuantizedCase {
 };
 
 // Whole and broken blocks, panels and tiles; parts that end within a block; rows in several tasks; k in several passes.
-constexpr QuantizedCase kQuantizedCases[] = {{1, 1, 1},           {3, 5, 7},        {33, 64, 64},          {65, 130, 33, 30},
-                                             {64, 256, 192},      {70, 33, 300, 2}, {17, 640, 515, 320},   {300, 66, 131, 0, true},
-                                             {20, 600, 70, 130},  {66, 4100, 48},   {5, 3000, 20, 0, true}, {600, 20, 260},
-                                             {40, 8200, 35, 4098}};
+constexpr QuantizedCase kQuantizedCases[] = {
+    {1, 1, 1},           {3, 5, 7},        {33, 64, 64},           {65, 130, 33, 30},
+    {64, 256, 192},      {70, 33, 300, 2}, {17, 640, 515, 320},    {300, 66, 131, 0, true},
+    {20, 600, 70, 130},  {66, 4100, 48},   {5, 3000, 20, 0, true}, {600, 20, 260},
+    {40, 8200, 35, 4098}};
 
 struct QuantizedOperands {
   QuantizedOperands(const Context& ctx, QuantFormat format, DType dtype, SourceRows rows, const QuantizedCase& shape) {
@@ -35,14 +36,16 @@ struct QuantizedOperands {
     for (const std::int64_t k : {shape.first_k, shape.k - shape.first_k}) {
       if (k == 0) continue;
       std::mt19937 random(static_cast<unsigned>(41 + k));
-      parts.push_back(quantized(ctx, format, HostMatrix::random(DType::kF32, along_k ? k : shape.n, along_k ? shape.n : k, random)));
+      parts.push_back(quantized(ctx, format,
+                                HostMatrix::random(DType::kF32, along_k ? k : shape.n, along_k ? shape.n : k, random)));
       unpacked.add(parts.back(), dtype);
     }
     // As one matrix, which is how a device restores it.
     HostMatrix all(dtype, along_k ? shape.k : shape.n, along_k ? shape.n : shape.k);
     std::int64_t begin = 0;
     for (const QuantizedMatrix& part : parts) {
-      const Matrix place{along_k ? all.view().at(begin, 0) : all.view().at(0, begin), dtype, part.rows(), part.cols(), all.view().stride};
+      const Matrix place{along_k ? all.view().at(begin, 0) : all.view().at(0, begin), dtype, part.rows(), part.cols(),
+                         all.view().stride};
       dequantize(ctx, part, place);
       begin += along_k ? part.rows() : part.cols();
     }
@@ -56,8 +59,8 @@ struct QuantizedOperands {
   SourceOperand unpacked, restored;
 };
 
-HostMatrix product(const Context& ctx, Scratch& scratch, HostMatrix a, const SourceOperand& b, HostMatrix c, bool accumulate,
-                   bool varies = false) {
+HostMatrix product(const Context& ctx, Scratch& scratch, HostMatrix a, const SourceOperand& b, HostMatrix c,
+                   bool accumulate, bool varies = false) {
   GemmProblem problem{a.view(), nullptr, c.view(), false, accumulate, nullptr, &b};
   problem.varies = varies;
   gemm(ctx, scratch, {&problem, 1});
@@ -72,8 +75,8 @@ void on_quantized_cases(bool is_slow, const Body& body) {
     for (const SourceRows rows : {SourceRows::kAlongK, SourceRows::kAlongN}) {
       for (const QuantizedCase& shape : kQuantizedCases) {
         if (is_slow && shape.m * shape.k * shape.n > 3'000'000) continue;
-        CAPTURE(std::string(name_of(format)) + (rows == SourceRows::kAlongK ? " along k " : " along n ") + std::to_string(shape.m) + "x" +
-                std::to_string(shape.k) + "x" + std::to_string(shape.n));
+        CAPTURE(std::string(name_of(format)) + (rows == SourceRows::kAlongK ? " along k " : " along n ") +
+                std::to_string(shape.m) + "x" + std::to_string(shape.k) + "x" + std::to_string(shape.n));
         body(format, rows, shape);
       }
     }
@@ -85,19 +88,20 @@ void on_quantized_cases(bool is_slow, const Body& body) {
 DEVICE_TEST_CASE("gemm: a quantized source gives the bits of the product with the dequantized matrix") {
   on_every_device([](const Context& ctx, DType dtype) {
     Scratch scratch(ctx);
-    on_quantized_cases(kSanitized || ctx.device.kind == DeviceKind::kCuda, [&](QuantFormat format, SourceRows rows, const QuantizedCase& shape) {
-      std::mt19937 random(43);
-      const QuantizedOperands b(ctx, format, dtype, rows, shape);
-      const HostMatrix a = HostMatrix::random(dtype, shape.m, shape.k, random, 1);
-      for (const DType c_dtype : {DType::kF32, dtype}) {
-        if (shape.accumulate && c_dtype != DType::kF32) continue;
-        const HostMatrix c = HostMatrix::random(c_dtype, shape.m, shape.n, random, 2);
-        const HostMatrix expected = product(ctx, scratch, a, b.restored, c, shape.accumulate);
-        CHECK(product(ctx, scratch, a, b.unpacked, c, shape.accumulate) == expected);
-        CHECK(product(ctx, scratch, a, b.unpacked, c, shape.accumulate, true) ==
-              product(ctx, scratch, a, b.restored, c, shape.accumulate, true));
-      }
-    });
+    on_quantized_cases(kSanitized || ctx.device.kind == DeviceKind::kCuda,
+                       [&](QuantFormat format, SourceRows rows, const QuantizedCase& shape) {
+                         std::mt19937 random(43);
+                         const QuantizedOperands b(ctx, format, dtype, rows, shape);
+                         const HostMatrix a = HostMatrix::random(dtype, shape.m, shape.k, random, 1);
+                         for (const DType c_dtype : {DType::kF32, dtype}) {
+                           if (shape.accumulate && c_dtype != DType::kF32) continue;
+                           const HostMatrix c = HostMatrix::random(c_dtype, shape.m, shape.n, random, 2);
+                           const HostMatrix expected = product(ctx, scratch, a, b.restored, c, shape.accumulate);
+                           CHECK(product(ctx, scratch, a, b.unpacked, c, shape.accumulate) == expected);
+                           CHECK(product(ctx, scratch, a, b.unpacked, c, shape.accumulate, true) ==
+                                 product(ctx, scratch, a, b.restored, c, shape.accumulate, true));
+                         }
+                       });
   });
 }
 
@@ -126,14 +130,16 @@ DEVICE_TEST_CASE("gemm: several quantized problems in one call, and gelu behind 
     std::mt19937 random(53);
     const QuantizedCase shape{48, 64, 96};
     for (const SourceRows rows : {SourceRows::kAlongK, SourceRows::kAlongN}) {
-      const QuantizedOperands b(ctx, QuantFormat::kNf4, dtype, rows, shape), other(ctx, QuantFormat::kInt8, dtype, rows, shape);
+      const QuantizedOperands b(ctx, QuantFormat::kNf4, dtype, rows, shape),
+          other(ctx, QuantFormat::kInt8, dtype, rows, shape);
       HostMatrix a = HostMatrix::random(dtype, shape.m, shape.k, random);
       std::vector<HostMatrix> results;
       for (const bool is_quantized : {false, true}) {
         HostMatrix c(dtype, shape.m, shape.n), second(dtype, shape.m, shape.n), inner(dtype, shape.m, shape.n);
-        std::array problems{GemmProblem{a.view(), nullptr, c.view(), false, false, nullptr, is_quantized ? &b.unpacked : &b.restored},
-                            GemmProblem{a.view(), nullptr, second.view(), false, false, nullptr,
-                                        is_quantized ? &other.unpacked : &other.restored}};
+        std::array problems{
+            GemmProblem{a.view(), nullptr, c.view(), false, false, nullptr, is_quantized ? &b.unpacked : &b.restored},
+            GemmProblem{a.view(), nullptr, second.view(), false, false, nullptr,
+                        is_quantized ? &other.unpacked : &other.restored}};
         problems[1].epilogue = {GemmEpilogue::Kind::kGelu, GeluKind::kTanh, inner.view()};
         gemm(ctx, scratch, problems);
         synchronize(ctx);

@@ -210,7 +210,8 @@ class Parts {
     std::mt19937 random(131);
     const std::int64_t k = way == Way::kWeightGradient ? cols : 40;
     a_ = HostMatrix::random(dtype, rows_, k, random);
-    b_ = HostMatrix::random(dtype, way == Way::kWeightGradient ? rows_ : cols, way == Way::kWeightGradient ? 24 : k, random);
+    b_ = HostMatrix::random(dtype, way == Way::kWeightGradient ? rows_ : cols, way == Way::kWeightGradient ? 24 : k,
+                            random);
     if (way == Way::kInputGradient) b_ = HostMatrix::random(dtype, k, cols, random);
     const bool transposed = way == Way::kWeightGradient;
     for (std::size_t part = 0; part + 1 < first_.size(); ++part) {
@@ -225,7 +226,8 @@ class Parts {
     const SourceOperand source{{b_.view()}, way_ == Way::kForward ? SourceRows::kAlongN : SourceRows::kAlongK};
     std::vector<GemmProblem> problems;
     for (std::size_t part = 0; part + 1 < first_.size(); ++part) {
-      const std::int64_t begin = only_device_knows ? 0 : first_[part], end = only_device_knows ? rows_ : first_[part + 1];
+      const std::int64_t begin = only_device_knows ? 0 : first_[part],
+                         end = only_device_knows ? rows_ : first_[part + 1];
       const auto cut = [&](HostMatrix& matrix) {
         const Matrix all = matrix.view();
         return Matrix{all.at(begin, 0), all.dtype, end - begin, all.cols, all.stride};
@@ -282,9 +284,8 @@ void check_parts(const Context& ctx, DType dtype, Way way, std::int64_t cols, co
   const bool same_kernel = (dtype != DType::kF32 && cols % 8 == 0) || has_no_library(ctx);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const Table table = table_of(expected[i]);
-    const bool is_zero = std::ranges::all_of(table, [](const auto& row) {
-      return std::ranges::all_of(row, [](double value) { return value == 0.0; });
-    });
+    const bool is_zero = std::ranges::all_of(
+        table, [](const auto& row) { return std::ranges::all_of(row, [](double value) { return value == 0.0; }); });
     if (same_kernel || is_zero) {
       CHECK(results[i] == expected[i]);
     } else {
@@ -295,7 +296,8 @@ void check_parts(const Context& ctx, DType dtype, Way way, std::int64_t cols, co
 
 }  // namespace
 
-DEVICE_TEST_CASE("gemm: parts of rows that only the device knows give the bits that they give when the host knows them") {
+DEVICE_TEST_CASE(
+    "gemm: parts of rows that only the device knows give the bits that they give when the host knows them") {
   const std::vector<std::int32_t> few{0, 0, 1, 130, 130, 133, 133};
   std::vector<std::int32_t> many{0};  // more than share a launch
   for (int part = 0; part < 50; ++part) many.push_back(many.back() + part % 4);

@@ -81,7 +81,8 @@ DEVICE_TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient ap
       CHECK(again == losses);
       bool same = true;
       for (std::int64_t i = 0; i < rows; ++i) {
-        same = same && std::memcmp(over.at(i, 0), dlogits.view().at(i, 0), static_cast<std::size_t>(vocab) * size_of(dtype)) == 0;
+        same = same && std::memcmp(over.at(i, 0), dlogits.view().at(i, 0),
+                                   static_cast<std::size_t>(vocab) * size_of(dtype)) == 0;
       }
       CHECK(same);
     }
@@ -149,7 +150,8 @@ struct Embedded {
 
 /// `gap`: between the rows of the table's gradient.
 Embedded embedded(const Context& ctx, HostMatrix& table, const Indices& tokens, HostMatrix& drows, std::int64_t gap) {
-  Embedded r{HostMatrix(drows.view().dtype, drows.rows(), drows.cols(), 2), HostMatrix(DType::kF32, table.rows(), table.cols(), gap),
+  Embedded r{HostMatrix(drows.view().dtype, drows.rows(), drows.cols(), 2),
+             HostMatrix(DType::kF32, table.rows(), table.cols(), gap),
              HostMatrix(DType::kF32, table.rows(), table.cols(), gap)};
   r.dtable.set(5, 5, 99.0F);  // previous contents are overwritten
   embedding(ctx, table.view(), tokens, r.rows.view());
@@ -169,7 +171,8 @@ DEVICE_TEST_CASE("embedding gathers rows, and its backward adds them up in risin
   on_every_device([](const Context& ctx, DType dtype) {
     for (const auto& [cols, gap] : {std::array<std::int64_t, 2>{19, 0}, {24, 4}}) {
       std::mt19937 random(41);
-      HostMatrix table = HostMatrix::random(dtype, 600, cols, random), drows = HostMatrix::random(dtype, 200, cols, random, gap == 0 ? 1 : 0);
+      HostMatrix table = HostMatrix::random(dtype, 600, cols, random),
+                 drows = HostMatrix::random(dtype, 200, cols, random, gap == 0 ? 1 : 0);
       SharedValues<std::int32_t> values(200);
       for (auto& token : values) token = static_cast<std::int32_t>(random() % 9U) * 74;
       const Indices tokens{values, values.data()};

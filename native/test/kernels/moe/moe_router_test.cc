@@ -77,8 +77,10 @@ DEVICE_TEST_CASE("router, auxiliary loss and its gradient are those of transform
                  num_experts = static_cast<std::int64_t>(sizes[2]), k = static_cast<std::int64_t>(sizes[3]);
       const std::vector<std::int32_t> lengths = lengths_of(facts, layers);
       const SharedValues<std::int32_t> uploaded(lengths);
-      const Indices counting{uploaded, uploaded.data()}, of_layer = counting.first(lengths.size() / static_cast<std::size_t>(layers));
-      const auto counted = lengths.empty() ? layers * tokens : std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+      const Indices counting{uploaded, uploaded.data()},
+          of_layer = counting.first(lengths.size() / static_cast<std::size_t>(layers));
+      const auto counted =
+          lengths.empty() ? layers * tokens : std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
       HostMatrix all(DType::kF32, layers * tokens, num_experts), dlogits(DType::kF32, layers * tokens, num_experts);
       for (std::size_t i = 0; i < logits.size(); ++i) {
         const auto at = static_cast<std::int64_t>(i);
@@ -116,7 +118,8 @@ DEVICE_TEST_CASE("router, auxiliary loss and its gradient are those of transform
 
 DEVICE_TEST_CASE("router and its backward match float64, to the same bits with one, two and three threads") {
   on_every_device([](const Context& ctx, DType dtype) {
-    for (const auto& [rows, num_experts, k] : {std::array<std::int64_t, 3>{130, 8, 2}, {3, 37, 5}, {70, 3, 1}, {9, 70, 40}}) {
+    for (const auto& [rows, num_experts, k] :
+         {std::array<std::int64_t, 3>{130, 8, 2}, {3, 37, 5}, {70, 3, 1}, {9, 70, 40}}) {
       std::mt19937 random(107);
       const HostMatrix logits = HostMatrix::random(dtype, rows, num_experts, random, 3);
       const Routes routes = routes_of(ctx, logits, k);
@@ -141,7 +144,7 @@ DEVICE_TEST_CASE("router and its backward match float64, to the same bits with o
       CHECK(relative_error(row_of(routes.probs), from_probs) < 2e-6);
 
       const SharedValues<float> dweights = random_values(routes.weights.size(), random),
-                               dprobs = random_values(n, random);
+                                dprobs = random_values(n, random);
       HostMatrix dlogits(dtype, rows, num_experts, 1);
       route_backward(ctx, {k, routes.probs, routes.experts, dweights, dprobs, dlogits.view()});
       synchronize(ctx);

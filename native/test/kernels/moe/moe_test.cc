@@ -44,16 +44,23 @@ DEVICE_TEST_CASE("choices of experts are grouped alike on every device: of no to
   };
   for (const Device device : devices_here()) {
     DeviceMachine machine(device);
-    for (const auto& [tokens, chosen, num_experts, used] : {Shape{1, 1, 1, 1}, {3, 2, 70, 70}, {700, 8, 9, 9}, {2049, 1, 5, 4},
-                                                            {1024, 2, 4, 1}, {37, 8, 16, 3}, {0, 2, 3, 3}}) {
+    for (const auto& [tokens, chosen, num_experts, used] : {Shape{1, 1, 1, 1},
+                                                            {3, 2, 70, 70},
+                                                            {700, 8, 9, 9},
+                                                            {2049, 1, 5, 4},
+                                                            {1024, 2, 4, 1},
+                                                            {37, 8, 16, 3},
+                                                            {0, 2, 3, 3}}) {
       CAPTURE(tokens);
       std::mt19937 random(113);
       SharedValues<std::int32_t> experts(static_cast<std::size_t>(tokens * chosen));
       // The last ones of those in use: the first have no rows.
       for (auto& expert : experts)
-        expert = static_cast<std::int32_t>(num_experts - 1 - static_cast<std::int64_t>(random() % static_cast<unsigned>(used)));
+        expert = static_cast<std::int32_t>(num_experts - 1 -
+                                           static_cast<std::int64_t>(random() % static_cast<unsigned>(used)));
       const ExpertGroups groups = grouped(machine.ctx, experts, chosen, num_experts);
-      std::vector<std::int64_t> first(static_cast<std::size_t>(num_experts) + 1), at_tokens(experts.size()), rows(experts.size());
+      std::vector<std::int64_t> first(static_cast<std::size_t>(num_experts) + 1), at_tokens(experts.size()),
+          rows(experts.size());
       std::int64_t row = 0;
       for (std::int64_t expert = 0; expert < num_experts; ++expert) {
         first[static_cast<std::size_t>(expert)] = row;
@@ -78,7 +85,8 @@ struct ExpectedRows {
   Table sums, plain, row_gradients, weight_gradients;
 };
 
-ExpectedRows expected_rows(const Routes& routes, const ExpertGroups& groups, const HostMatrix& rows, const HostMatrix& dy) {
+ExpectedRows expected_rows(const Routes& routes, const ExpertGroups& groups, const HostMatrix& rows,
+                           const HostMatrix& dy) {
   const auto m = static_cast<std::size_t>(dy.rows()), d = static_cast<std::size_t>(dy.cols());
   const Table zeros(m, std::vector<double>(d));
   ExpectedRows expected{zeros, zeros, Table(routes.experts.size(), std::vector<double>(d)), Table(1)};
@@ -100,7 +108,8 @@ ExpectedRows expected_rows(const Routes& routes, const ExpertGroups& groups, con
   return expected;
 }
 
-void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tokens, std::int64_t cols, std::int64_t gap) {
+void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tokens, std::int64_t cols,
+                           std::int64_t gap) {
   constexpr std::int64_t kExperts = 6, kChosen = 3;
   std::mt19937 random(109);
   const Routes routes = routes_of(ctx, HostMatrix::random(DType::kF32, num_tokens, kExperts, random), kChosen);
@@ -110,7 +119,8 @@ void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tok
     const ExpertGroups here = group_by_expert(routes.experts, kChosen, kExperts);
     std::tie(groups.first, groups.rows) = std::tie(here.first, here.rows);
   }
-  HostMatrix x = HostMatrix::random(dtype, num_tokens, cols, random, 2 * gap), rows(dtype, num_tokens * kChosen, cols, gap);
+  HostMatrix x = HostMatrix::random(dtype, num_tokens, cols, random, 2 * gap),
+             rows(dtype, num_tokens * kChosen, cols, gap);
   gather_rows(ctx, groups, x.view(), rows.view());
   synchronize(ctx);
   for (std::size_t pair = 0; pair < routes.experts.size(); ++pair) {
@@ -120,9 +130,10 @@ void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tok
     for (std::int64_t j = 0; j < cols; ++j) REQUIRE(rows.at(row, j) == x.at(token, j));
   }
 
-  HostMatrix results = HostMatrix::random(dtype, num_tokens * kChosen, cols, random, 3 * gap), y(dtype, num_tokens, cols);
-  HostMatrix dy = HostMatrix::random(dtype, num_tokens, cols, random), drows(dtype, num_tokens * kChosen, cols, 2 * gap),
-             dx(dtype, num_tokens, cols);
+  HostMatrix results = HostMatrix::random(dtype, num_tokens * kChosen, cols, random, 3 * gap),
+             y(dtype, num_tokens, cols);
+  HostMatrix dy = HostMatrix::random(dtype, num_tokens, cols, random),
+             drows(dtype, num_tokens * kChosen, cols, 2 * gap), dx(dtype, num_tokens, cols);
   SharedValues<float> dweights(routes.weights.size());
   combine_rows(ctx, groups, routes.weights, results.view(), y.view());
   combine_rows_backward(ctx, {&groups, routes.weights, results.view(), dy.view(), drows.view(), dweights});
@@ -134,8 +145,10 @@ void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tok
   CHECK(relative_error(drows, expected.row_gradients) < tolerance(dtype));
   CHECK(relative_error(row_of(dweights), expected.weight_gradients) < 2e-6);
 
-  HostMatrix all_rows = HostMatrix::random(dtype, num_tokens * (kChosen + 1), cols, random), all_dx(dtype, num_tokens, cols);
-  SharedValues<std::int32_t> memory(ctx.device.kind == DeviceKind::kCpu ? 0 : static_cast<std::size_t>(all_rows.rows()));
+  HostMatrix all_rows = HostMatrix::random(dtype, num_tokens * (kChosen + 1), cols, random),
+             all_dx(dtype, num_tokens, cols);
+  SharedValues<std::int32_t> memory(ctx.device.kind == DeviceKind::kCpu ? 0
+                                                                        : static_cast<std::size_t>(all_rows.rows()));
   gather_rows_backward(ctx, with_token_rows(ctx, groups, memory), all_rows.view(), all_dx.view());
   synchronize(ctx);
   Table with_tokens = expected_rows(routes, groups, all_rows, dy).plain;
@@ -169,7 +182,8 @@ void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tok
 
 }  // namespace
 
-DEVICE_TEST_CASE("gathering and combining rows of experts, and their backward, match float64 with any number of threads") {
+DEVICE_TEST_CASE(
+    "gathering and combining rows of experts, and their backward, match float64 with any number of threads") {
   on_every_device([](const Context& ctx, DType dtype) {
     check_rows_of_experts(ctx, dtype, 150, 37, 1);
     check_rows_of_experts(ctx, dtype, 5, 40, 8);
@@ -189,5 +203,6 @@ TEST_CASE("rows of experts refuse shapes that do not fit") {
   CHECK_THROWS_AS(gather_rows(machine.ctx, groups, x.view(), other.view()), Error);
   CHECK_THROWS_AS(gather_rows(machine.ctx, groups, x.view(), rows.view().first_rows(3)), Error);
   CHECK_THROWS_AS(combine_rows(machine.ctx, groups, few, rows.view(), x.view()), Error);
-  CHECK_THROWS_AS(combine_rows_backward(machine.ctx, {&groups, weights, rows.view(), x.view(), rows.view(), {}}), Error);
+  CHECK_THROWS_AS(combine_rows_backward(machine.ctx, {&groups, weights, rows.view(), x.view(), rows.view(), {}}),
+                  Error);
 }

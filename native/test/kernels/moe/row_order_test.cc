@@ -35,7 +35,8 @@ struct ExpectedOrder {
     std::int32_t row = 0;
     for (std::size_t leaf = 0; leaf < leaves.num_leaves; ++leaf) {
       for (std::size_t expert = 0; expert < leaves.num_experts; ++expert) {
-        for (std::int32_t i = 0; i < counts[leaf * leaves.num_experts + expert]; ++i) of_experts[expert].push_back(row++);
+        for (std::int32_t i = 0; i < counts[leaf * leaves.num_experts + expert]; ++i)
+          of_experts[expert].push_back(row++);
       }
     }
     wanted.resize(static_cast<std::size_t>(row));
@@ -51,7 +52,9 @@ struct ExpectedOrder {
   std::vector<std::int32_t> first, arrived, wanted;
 };
 
-std::vector<std::int32_t> values_of(const SharedValues<std::int32_t>& numbers) { return {numbers.begin(), numbers.end()}; }
+std::vector<std::int32_t> values_of(const SharedValues<std::int32_t>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
 
 }  // namespace
 
@@ -63,7 +66,8 @@ DEVICE_TEST_CASE("rows of leaves are put in the order of experts, and back") {
       CAPTURE(leaves.num_experts);
       const SharedValues<std::int32_t> counts = counts_of(leaves, random);
       const ExpectedOrder expected(leaves, counts);
-      SharedValues<std::int32_t> first(leaves.num_experts + 1), arrived(expected.arrived.size()), wanted(arrived.size());
+      SharedValues<std::int32_t> first(leaves.num_experts + 1), arrived(expected.arrived.size()),
+          wanted(arrived.size());
       order_rows(machine.ctx, counts, {first, arrived, wanted});
       synchronize(machine.ctx);
       CHECK(values_of(first) == expected.first);
@@ -73,7 +77,8 @@ DEVICE_TEST_CASE("rows of leaves are put in the order of experts, and back") {
       count_rows(machine.ctx, first, per_expert);
       synchronize(machine.ctx);
       CHECK(std::accumulate(per_expert.begin(), per_expert.end(), 0) == expected.first.back());
-      for (std::size_t e = 0; e < per_expert.size(); ++e) CHECK(per_expert[e] == expected.first[e + 1] - expected.first[e]);
+      for (std::size_t e = 0; e < per_expert.size(); ++e)
+        CHECK(per_expert[e] == expected.first[e + 1] - expected.first[e]);
     }
   }
 }

@@ -20,12 +20,15 @@ struct NormShape {
   std::int64_t rows, heads, cols, gap;
 };
 
-/// Rows of teams from part of a warp to a block, and of one part or many; wider than is held; unaligned; of parts of accesses.
-constexpr NormShape kNormShapes[] = {{3, 1, 8, 0},     {1100, 1, 40, 0},  {2100, 1, 128, 8}, {261, 1, 256, 0}, {700, 1, 320, 8},
-                                     {67, 1, 512, 0},  {95, 1, 768, 0},   {9, 1, 1024, 0},   {43, 1, 1600, 0}, {70, 1, 2048, 8},
-                                     {9, 1, 2056, 0},  {13, 1, 4096, 64}, {7, 1, 5120, 0},   {5, 1, 8192, 0},  {3, 1, 8200, 0},
-                                     {11, 1, 2047, 1}, {70, 1, 44, 0},    {66, 1, 48, 1},    {1, 1, 4095, 3}};
-constexpr NormShape kHeads[] = {{70, 3, 16, 0}, {600, 5, 64, 8}, {131, 16, 128, 0}, {33, 2, 256, 8}, {9, 3, 132, 0}, {20, 2, 33, 1}};
+/// Rows of teams from part of a warp to a block, and of one part or many; wider than is held; unaligned; of parts of
+/// accesses.
+constexpr NormShape kNormShapes[] = {{3, 1, 8, 0},     {1100, 1, 40, 0}, {2100, 1, 128, 8}, {261, 1, 256, 0},
+                                     {700, 1, 320, 8}, {67, 1, 512, 0},  {95, 1, 768, 0},   {9, 1, 1024, 0},
+                                     {43, 1, 1600, 0}, {70, 1, 2048, 8}, {9, 1, 2056, 0},   {13, 1, 4096, 64},
+                                     {7, 1, 5120, 0},  {5, 1, 8192, 0},  {3, 1, 8200, 0},   {11, 1, 2047, 1},
+                                     {70, 1, 44, 0},   {66, 1, 48, 1},   {1, 1, 4095, 3}};
+constexpr NormShape kHeads[] = {{70, 3, 16, 0},  {600, 5, 64, 8}, {131, 16, 128, 0},
+                                {33, 2, 256, 8}, {9, 3, 132, 0},  {20, 2, 33, 1}};
 
 struct Result {
   HostMatrix y, sum, dx;
@@ -35,7 +38,13 @@ struct Result {
 Result result_for(const NormShape& s, DType dtype) {
   const auto stats = static_cast<std::size_t>(s.rows * s.heads), d = static_cast<std::size_t>(s.cols);
   const HostMatrix like(dtype, s.rows, s.heads * s.cols, s.gap);
-  return {like, like, like, SharedValues<float>(stats), SharedValues<float>(stats), SharedValues<float>(d), SharedValues<float>(d)};
+  return {like,
+          like,
+          like,
+          SharedValues<float>(stats),
+          SharedValues<float>(stats),
+          SharedValues<float>(d),
+          SharedValues<float>(d)};
 }
 
 struct Inputs {

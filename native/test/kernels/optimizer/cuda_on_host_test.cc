@@ -82,13 +82,16 @@ using Segments = std::span<const OptimizerSegment>;
 
 /// All tiles and threads of an update, one after another.
 template <class Update>
-void update_on_host(Segments segments, const OptimizerDTypes& dtypes, std::span<const typename Update::Scalars> groups) {
+void update_on_host(Segments segments, const OptimizerDTypes& dtypes,
+                    std::span<const typename Update::Scalars> groups) {
   using Scalars = typename Update::Scalars;
-  cuda::for_each_batch<Scalars>(segments, dtypes, cuda::kUpdateTile, groups, [](const cuda::SegmentBatch<Scalars>& batch) {
-    for (std::int64_t tile = 0; tile < batch.num_tiles(); ++tile) {
-      for (int thread = 0; thread < cuda::kUpdateThreads; ++thread) cuda::update_tile<Update>(batch, tile, thread);
-    }
-  });
+  cuda::for_each_batch<Scalars>(segments, dtypes, cuda::kUpdateTile, groups,
+                                [](const cuda::SegmentBatch<Scalars>& batch) {
+                                  for (std::int64_t tile = 0; tile < batch.num_tiles(); ++tile) {
+                                    for (int thread = 0; thread < cuda::kUpdateThreads; ++thread)
+                                      cuda::update_tile<Update>(batch, tile, thread);
+                                  }
+                                });
 }
 
 /// `expected` runs the CPU kernel, `actual` the device's code.
@@ -122,8 +125,8 @@ const std::vector<LambScalars> kLambGroups{{0.37F, 0.1F, 0.95F, 0.05F, 1e-6F, 0.
 TEST_CASE("a device thread's optimizer updates give the CPU kernels' bits") {
   check_update<AdamWUpdate>({{0.37F, 0.1F, 0.95F, 0.05F, 1e-8F, 0.9997F, 2e-3F, 1.7F},
                              {0.37F, 0.1F, 0.95F, 0.05F, 1e-8F, 1.0F, 1e-3F, 1.7F}});
-  check_update<AdamUpdate>({{0.37F, 0.1F, 0.1F, 0.95F, 0.05F, 1e-8F, 2e-3F, 1.7F},
-                            {0.37F, 0.0F, 0.1F, 0.95F, 0.05F, 1e-8F, 1e-3F, 1.7F}});
+  check_update<AdamUpdate>(
+      {{0.37F, 0.1F, 0.1F, 0.95F, 0.05F, 1e-8F, 2e-3F, 1.7F}, {0.37F, 0.0F, 0.1F, 0.95F, 0.05F, 1e-8F, 1e-3F, 1.7F}});
   check_update<LionUpdate>({{0.37F, 0.1F, 0.01F, 0.9997F, 2e-3F}, {0.0F, 0.1F, 0.01F, 1.0F, 1e-3F}});
   check_update<AdagradUpdate>({{0.37F, 0.1F, 1e-10F, 2e-3F}, {0.37F, 0.0F, 1e-10F, 1e-3F}});
   const std::vector<SgdScalars> sgd{{0.37F, 0.1F, 0.02F, 0.9F, 0.5F}, {0.37F, 0.0F, 0.01F, 0.8F, 1}};

@@ -1,4 +1,5 @@
-// Quantized matrices: bit for bit what the reference in test/golden/make_golden_quantize.py makes, on every device and path.
+// Quantized matrices: bit for bit what the reference in test/golden/make_golden_quantize.py makes, on every device and
+// path.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -32,16 +33,19 @@ HostMatrix generated(std::uint32_t seed, std::int64_t rows, std::int64_t cols) {
 }
 
 HostMatrix values_of(const GoldenFacts& facts, std::int64_t rows, std::int64_t cols) {
-  if (facts.words.count("generated") > 0) return generated(static_cast<std::uint32_t>(facts.numbers("generated")[0]), rows, cols);
+  if (facts.words.count("generated") > 0)
+    return generated(static_cast<std::uint32_t>(facts.numbers("generated")[0]), rows, cols);
   const std::vector<double> numbers = facts.numbers("values");
   HostMatrix values(DType::kF32, rows, cols);
-  for (std::int64_t i = 0; i < rows * cols; ++i) values.set(i / cols, i % cols, static_cast<float>(numbers[static_cast<std::size_t>(i)]));
+  for (std::int64_t i = 0; i < rows * cols; ++i)
+    values.set(i / cols, i % cols, static_cast<float>(numbers[static_cast<std::size_t>(i)]));
   return values;
 }
 
 std::vector<int> codes_of(const QuantizedMatrix& matrix) {
   std::vector<int> codes;
-  for (std::int64_t i = 0; i < matrix.rows() * matrix.cols(); ++i) codes.push_back(code_at(matrix, i / matrix.cols(), i % matrix.cols()));
+  for (std::int64_t i = 0; i < matrix.rows() * matrix.cols(); ++i)
+    codes.push_back(code_at(matrix, i / matrix.cols(), i % matrix.cols()));
   return codes;
 }
 
@@ -101,7 +105,8 @@ void check_elements(const Context& ctx, const GoldenFacts& facts, const Quantize
 TEST_CASE("quantize: the levels of nf4 are those of the reference, which derives them from quantiles") {
   const std::vector<double> levels = read_golden_facts("quantize.txt").front().numbers("levels");
   REQUIRE(levels.size() == 16);
-  for (int code = 0; code < 16; ++code) CHECK(static_cast<double>(nf4_level(code)) == levels[static_cast<std::size_t>(code)]);
+  for (int code = 0; code < 16; ++code)
+    CHECK(static_cast<double>(nf4_level(code)) == levels[static_cast<std::size_t>(code)]);
 }
 
 DEVICE_TEST_CASE("quantize: codes, scales and what is restored of them match the reference bit for bit") {
@@ -112,19 +117,22 @@ DEVICE_TEST_CASE("quantize: codes, scales and what is restored of them match the
       CAPTURE(facts.name);
       const std::vector<std::string>& matrix = facts.words.at("matrix");
       const QuantFormat format = matrix[0] == "nf4" ? QuantFormat::kNf4 : QuantFormat::kInt8;
-      const QuantizedMatrix made = quantized(ctx, format, values_of(facts, std::stoll(matrix[1]), std::stoll(matrix[2])));
+      const QuantizedMatrix made =
+          quantized(ctx, format, values_of(facts, std::stoll(matrix[1]), std::stoll(matrix[2])));
       check_scales(facts, fetched(ctx, made));
       check_elements(ctx, facts, made);
     }
   });
 }
 
-DEVICE_TEST_CASE("quantize: all source types and row strides, equal bytes on every path and device with any number of threads") {
+DEVICE_TEST_CASE(
+    "quantize: all source types and row strides, equal bytes on every path and device with any number of threads") {
   struct Shape {
     std::int64_t rows, cols, gap;
   };
   Machine reference(CpuIsa::kGeneric, 1);
-  for (const Shape& shape : {Shape{1, 1, 0}, Shape{3, 63, 1}, Shape{70, 65, 0}, Shape{5, 64, 3}, Shape{130, 128, 0}, Shape{2, 20'011, 5}}) {
+  for (const Shape& shape :
+       {Shape{1, 1, 0}, Shape{3, 63, 1}, Shape{70, 65, 0}, Shape{5, 64, 3}, Shape{130, 128, 0}, Shape{2, 20'011, 5}}) {
     for (const DType dtype : kAllDTypes) {
       std::mt19937 random(17);
       const HostMatrix source = HostMatrix::random(dtype, shape.rows, shape.cols, random, shape.gap, 0.02F);
@@ -133,7 +141,8 @@ DEVICE_TEST_CASE("quantize: all source types and row strides, equal bytes on eve
         for (std::int64_t j = 0; j < shape.cols; ++j) wide.set(i, j, static_cast<float>(source.at(i, j)));
       }
       for (const QuantFormat format : kQuantFormats) {
-        CAPTURE(std::string(name_of(format)) + " " + name_of(dtype) + " " + std::to_string(shape.rows) + "x" + std::to_string(shape.cols));
+        CAPTURE(std::string(name_of(format)) + " " + name_of(dtype) + " " + std::to_string(shape.rows) + "x" +
+                std::to_string(shape.cols));
         const std::vector<std::byte> expected = bytes_of(reference.ctx, quantized(reference.ctx, format, wide));
         on_every_context([&](const Context& ctx) { CHECK(bytes_of(ctx, quantized(ctx, format, source)) == expected); });
         for (int threads = 1; threads <= 4; ++threads) {
@@ -145,7 +154,8 @@ DEVICE_TEST_CASE("quantize: all source types and row strides, equal bytes on eve
   }
 }
 
-DEVICE_TEST_CASE("dequantize: equal bits on every path and device, an error below half a level, and gaps between rows stay") {
+DEVICE_TEST_CASE(
+    "dequantize: equal bits on every path and device, an error below half a level, and gaps between rows stay") {
   constexpr float kUntouched = -5;
   Machine reference(CpuIsa::kGeneric, 1);
   for (const std::int64_t cols : {1, 31, 33, 64, 100, 257}) {
@@ -179,7 +189,8 @@ DEVICE_TEST_CASE("quantize: a NaN or an infinity makes NaN of its group of block
         const HostMatrix restored = dequantized(ctx, quantized(ctx, format, source), DType::kF32);
         std::int64_t wrong_ones[3] = {};
         for (std::int64_t row = 0; row < 3; ++row) {
-          for (std::int64_t col = 0; col < restored.cols(); ++col) wrong_ones[row] += std::isnan(restored.at(row, col)) ? 1 : 0;
+          for (std::int64_t col = 0; col < restored.cols(); ++col)
+            wrong_ones[row] += std::isnan(restored.at(row, col)) ? 1 : 0;
         }
         CHECK(wrong_ones[0] == 0);
         CHECK(wrong_ones[1] == restored.cols());

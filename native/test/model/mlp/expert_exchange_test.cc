@@ -36,7 +36,8 @@ ModelConfig mixtral_with(std::int64_t num_experts, std::int64_t experts_per_toke
 /// Leaves are different where `leaf` is.
 void choose_tokens(RandomModel& model, int leaf) {
   for (std::size_t i = 0; i < model.tokens.size(); ++i) {
-    model.tokens[i] = static_cast<std::int32_t>((static_cast<std::size_t>(model.tokens[i]) + 7U * static_cast<std::size_t>(leaf)) % 90U);
+    model.tokens[i] = static_cast<std::int32_t>(
+        (static_cast<std::size_t>(model.tokens[i]) + 7U * static_cast<std::size_t>(leaf)) % 90U);
   }
 }
 
@@ -101,7 +102,8 @@ void check_gradients(const Job& job, int num_sets, double tolerance) {
 
 }  // namespace
 
-DEVICE_TEST_CASE("experts on five ranks, each with a copy of one leaf: loss and gradients match transformers within 1e-5") {
+DEVICE_TEST_CASE(
+    "experts on five ranks, each with a copy of one leaf: loss and gradients match transformers within 1e-5") {
   const GoldenFile golden("mixtral");
   constexpr int kSets = 5;
   const SetBody body = [&](ExpertExchange& ranks, const Context& ctx) {
@@ -122,7 +124,8 @@ DEVICE_TEST_CASE("experts on five ranks, each with a copy of one leaf: loss and 
   for (const Device device : devices_here()) CHECK(on_sets(kSets, body, device) == all_well(kSets));
 }
 
-TEST_CASE("experts on other ranks: gradients are those of one rank with all experts, summed over the leaves of a round") {
+TEST_CASE(
+    "experts on other ranks: gradients are those of one rank with all experts, summed over the leaves of a round") {
   check_gradients({mixtral_with(4, 2)}, 2, 1e-5);
   check_gradients({mixtral_with(4, 2)}, 4, 1e-5);
   check_gradients({mixtral_with(6, 3)}, 3, 1e-5);
@@ -134,7 +137,8 @@ TEST_CASE("experts on other ranks: gradients are those of one rank with all expe
   check_gradients(wide, 2, 1e-5);
 }
 
-DEVICE_TEST_CASE("experts on other ranks: CUDA devices give the gradients of one with all experts, and the same bits again") {
+DEVICE_TEST_CASE(
+    "experts on other ranks: CUDA devices give the gradients of one with all experts, and the same bits again") {
   for (const Device device : cuda_devices_here()) {
     Job job{mixtral_with(4, 2)};
     job.device = device;
@@ -200,14 +204,18 @@ TEST_CASE("experts on other ranks: a rank that leaves or stays silent on the way
     int left;
     std::function<void()> stop;
   };
-  const auto codes = [](RunWorld run, std::chrono::milliseconds timeout, int number, const std::function<void()>& stop) {
-    return run(2, [&](Communicator& comm) {
-      Machine machine(best_cpu_isa(), 1);
-      ExpertRowsComm ranks(comm, machine.ctx);
-      StopsAt stopping(ranks, number, stop);
-      ExpertExchange& mine = comm.rank() == 1 ? static_cast<ExpertExchange&>(stopping) : ranks;
-      RandomModel(machine.ctx, mixtral_with(4, 2), DType::kF32, {.experts = &mine}).gradients();
-    }, timeout);
+  const auto codes = [](RunWorld run, std::chrono::milliseconds timeout, int number,
+                        const std::function<void()>& stop) {
+    return run(
+        2,
+        [&](Communicator& comm) {
+          Machine machine(best_cpu_isa(), 1);
+          ExpertRowsComm ranks(comm, machine.ctx);
+          StopsAt stopping(ranks, number, stop);
+          ExpertExchange& mine = comm.rank() == 1 ? static_cast<ExpertExchange&>(stopping) : ranks;
+          RandomModel(machine.ctx, mixtral_with(4, 2), DType::kF32, {.experts = &mine}).gradients();
+        },
+        timeout);
   };
   for (const RunWorld run : built_in({run_thread_world, run_gloo_world})) {
     for (const int number : {0, 1, 2, 7}) {  // counts, rows there, rows back, backward

@@ -105,19 +105,23 @@ ModelConfig config_with_experts() {
 
 }  // namespace
 
-DEVICE_TEST_CASE("row_exchange: an expert's rows stand leaf by leaf, and find their way back, in a plan that was used before") {
+DEVICE_TEST_CASE(
+    "row_exchange: an expert's rows stand leaf by leaf, and find their way back, in a plan that was used before") {
   for (const Device device : devices_here()) {
     for (const std::int64_t cols : {5, 512}) {  // of 512, rows are padded
       CAPTURE(to_string(device));
-      const auto codes = on_sets(Rows::kSets, [&](ExpertExchange& ranks, const Context& ctx) {
-        RowExchange exchange(ctx, ranks, Rows::kExperts);
-        RowPlan plan;
-        for (const std::int64_t more : {0, 40, 7}) {
-          check_rows(exchange, plan, {cols, more}, ranks.set(), ctx);
-          if (ctx.device.kind == DeviceKind::kCpu) continue;
-          CHECK(fetched_numbers(ctx, plan.device_first.span()) == plan.first);
-        }
-      }, device);
+      const auto codes = on_sets(
+          Rows::kSets,
+          [&](ExpertExchange& ranks, const Context& ctx) {
+            RowExchange exchange(ctx, ranks, Rows::kExperts);
+            RowPlan plan;
+            for (const std::int64_t more : {0, 40, 7}) {
+              check_rows(exchange, plan, {cols, more}, ranks.set(), ctx);
+              if (ctx.device.kind == DeviceKind::kCpu) continue;
+              CHECK(fetched_numbers(ctx, plan.device_first.span()) == plan.first);
+            }
+          },
+          device);
       CHECK(codes == all_well(Rows::kSets));
     }
   }

@@ -29,19 +29,17 @@ MismatchedLeaf with_next(const Tokens& tokens, const Tokens& targets, std::int64
 }  // namespace
 
 TEST_CASE("objectives: KTO's mismatched leaf has each prompt before the completion of another sequence") {
-  const Tokens tokens = {1,  2,  3,  4,  0,     // 1 2 | 3 4 5
-                         11, 12, 13, 14, 15,    // 11 | 12 13 (14) 15 16, of which 14 is no target
-                         21, 22, 23, 24, 0};    // 21 22 23 24 | 25
+  const Tokens tokens = {1,  2,  3,  4,  0,            // 1 2 | 3 4 5
+                         11, 12, 13, 14, 15,           // 11 | 12 13 (14) 15 16, of which 14 is no target
+                         21, 22, 23, 24, 0};           // 21 22 23 24 | 25
   const Tokens targets = {-100, 3,    4,    5,  -100,  //
                           12,   13,   -100, 15, 16,    //
                           -100, -100, -100, 25, -100};
   const MismatchedLeaf leaf = with_next(tokens, targets, 3, 5);
-  CHECK(leaf.tokens == Tokens{1,  2,  12, 13, 14,  // cut off
-                              11, 0,  0,  0,  0,
-                              21, 22, 23, 24, 3});
-  CHECK(leaf.targets == Tokens{-100, 12,   13,   -100, 15,  //
-                               25,   -100, -100, -100, -100,
-                               -100, -100, -100, 3,    4});
+  CHECK(leaf.tokens == Tokens{1, 2, 12, 13, 14,  // cut off
+                              11, 0, 0, 0, 0, 21, 22, 23, 24, 3});
+  CHECK(leaf.targets == Tokens{-100, 12, 13, -100, 15,  //
+                               25, -100, -100, -100, -100, -100, -100, -100, 3, 4});
 }
 
 TEST_CASE("objectives: rows of KTO's mismatched leaf have no targets where one of both sequences has none") {

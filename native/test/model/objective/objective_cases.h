@@ -44,11 +44,14 @@ struct ObjectivePass {
   std::vector<std::vector<float>> grads;  // of each parameter
 };
 
-inline ObjectivePass objective_pass(Transformer& model, const Context& ctx, std::size_t num_params, const LeafInput& input,
-                                    const ObjectiveOptions& options, const ObjectiveLeaf& leaf) {
+inline ObjectivePass objective_pass(Transformer& model, const Context& ctx, std::size_t num_params,
+                                    const LeafInput& input, const ObjectiveOptions& options,
+                                    const ObjectiveLeaf& leaf) {
   ObjectivePass pass;
   pass.grads.resize(num_params);
-  const GradCallback on_grad = [&](std::size_t param, std::span<const float> grad) { pass.grads[param] = fetched(ctx, grad); };
+  const GradCallback on_grad = [&](std::size_t param, std::span<const float> grad) {
+    pass.grads[param] = fetched(ctx, grad);
+  };
   CallbackSink sink(on_grad);
   const auto objective = [&](std::span<const SequenceScore> scores) {
     pass.scores.assign(scores.begin(), scores.end());

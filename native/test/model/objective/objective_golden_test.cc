@@ -16,7 +16,8 @@ namespace {
 
 std::vector<double> numbers(const GoldenFile& golden, const std::string& key) {
   std::vector<double> values;
-  for (std::int64_t row = 0; row < golden.integer("batch"); ++row) values.push_back(golden.number(key + std::to_string(row)));
+  for (std::int64_t row = 0; row < golden.integer("batch"); ++row)
+    values.push_back(golden.number(key + std::to_string(row)));
   return values;
 }
 
@@ -45,7 +46,8 @@ struct Inputs {
     if (!golden.model_config().adapter) return;
     const auto without_adapters = [&](const LeafInput& leaf, std::vector<double>& expected) {
       const std::vector<double> values = log_probs_of(model.scores(leaf, Transformer::Adapters::kOff));
-      for (std::size_t row = 0; row < values.size(); ++row) CHECK(values[row] == doctest::Approx(expected[row]).epsilon(1e-6));
+      for (std::size_t row = 0; row < values.size(); ++row)
+        CHECK(values[row] == doctest::Approx(expected[row]).epsilon(1e-6));
       expected = values;
     };
     without_adapters(leaf(), reference);
@@ -92,7 +94,8 @@ void check_all(const GoldenFile& golden, const Context& ctx) {
 
 }  // namespace
 
-DEVICE_TEST_CASE("objectives: fp32 losses, metrics and every gradient match torch's within 1e-5, with references of both kinds") {
+DEVICE_TEST_CASE(
+    "objectives: fp32 losses, metrics and every gradient match torch's within 1e-5, with references of both kinds") {
   for (const char* name : {"objectives_full", "objectives_lora"}) {
     const GoldenFile golden(name);
     for (const Device device : cuda_devices_here()) {

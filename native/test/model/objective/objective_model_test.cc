@@ -21,7 +21,8 @@ constexpr LeafKey kKey{7, 3, 1};
 const std::vector<double> kReference{-31, -24, -40, -22};
 constexpr double kKl = 0.7;
 
-RandomModel model_of(const Context& ctx, const ModelConfig& config, DType dtype, const TransformerOptions& options = {}) {
+RandomModel model_of(const Context& ctx, const ModelConfig& config, DType dtype,
+                     const TransformerOptions& options = {}) {
   RandomModel model(ctx, config, dtype, options, kShape);
   for (std::size_t row = 0; row < model.targets.size(); ++row) {
     const std::size_t sequence = row / 11, place = row % 11;
@@ -31,12 +32,19 @@ RandomModel model_of(const Context& ctx, const ModelConfig& config, DType dtype,
 }
 
 ModelConfig with_adapter(ModelConfig config) {
-  config.adapter = AdapterConfig{3, 0.75, 0, AdapterInit::kKaimingUniform, {"q_proj", "v_proj", "o_proj", "down_proj", "gate", "w1", "w2", "c_attn", "c_proj", "c_fc"}, {}};
+  config.adapter =
+      AdapterConfig{3,
+                    0.75,
+                    0,
+                    AdapterInit::kKaimingUniform,
+                    {"q_proj", "v_proj", "o_proj", "down_proj", "gate", "w1", "w2", "c_attn", "c_proj", "c_fc"},
+                    {}};
   return config;
 }
 
 ObjectivePass pass_of(RandomModel& model, const Context& ctx, const ObjectiveOptions& options) {
-  return objective_pass(model.model(), ctx, model.specs().size(), model.leaf(kKey), options, leaf_for(options, kReference, kKl));
+  return objective_pass(model.model(), ctx, model.specs().size(), model.leaf(kKey), options,
+                        leaf_for(options, kReference, kKl));
 }
 
 bool same(const ObjectivePass& a, const ObjectivePass& b) {
@@ -89,7 +97,8 @@ TEST_CASE("objectives: in every family the gradients are those of the sequences'
           CAPTURE(model.specs()[param].name);
           std::vector<double> expected(pass.grads[param].size());
           for (std::size_t sequence = 0; sequence < 4; ++sequence) {
-            for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += pass.objective.factors[sequence] * of[sequence][param][i];
+            for (std::size_t i = 0; i < expected.size(); ++i)
+              expected[i] += pass.objective.factors[sequence] * of[sequence][param][i];
           }
           CHECK(apart(pass.grads[param], expected, 1e-4) < 2e-5);
         }
@@ -152,7 +161,9 @@ TEST_CASE("objectives: factors of -1 give the bits of a plain pass") {
       RandomModel model = model_of(machine.ctx, config, DType::kF32);
       const RandomModel::Gradients plain = model.gradients(kKey);
       std::vector<std::vector<float>> grads(model.specs().size());
-      const GradCallback on_grad = [&](std::size_t param, std::span<const float> grad) { grads[param] = fetched(machine.ctx, grad); };
+      const GradCallback on_grad = [&](std::size_t param, std::span<const float> grad) {
+        grads[param] = fetched(machine.ctx, grad);
+      };
       CallbackSink sink(on_grad);
       double sum = 0;
       const auto objective = [&](std::span<const SequenceScore> scores) {
@@ -174,7 +185,8 @@ TEST_CASE("objectives: the order of a leaf's pairs changes no bit of a pair's sc
     CAPTURE(name);
     ModelConfig config = family;
     config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;  // masks belong to places
-    RandomModel model = model_of(machine.ctx, config, DType::kBF16), turned = model_of(machine.ctx, config, DType::kBF16);
+    RandomModel model = model_of(machine.ctx, config, DType::kBF16),
+                turned = model_of(machine.ctx, config, DType::kBF16);
     std::ranges::rotate(turned.tokens, turned.tokens.begin() + 22);
     std::ranges::rotate(turned.targets, turned.targets.begin() + 22);
     std::vector<double> reference = kReference;
@@ -223,11 +235,13 @@ TEST_CASE("objectives: at the first step, with B of zeros, policy and reference 
       RandomModel model = model_of(machine.ctx, with_adapter(base), DType::kF32);
       std::vector<std::vector<float>> values = model.values();
       for (std::size_t param = 0; param < values.size(); ++param) {
-        if (!model.specs()[param].base && model.specs()[param].init == ParamInit::kZeros) std::ranges::fill(values[param], 0.0F);
+        if (!model.specs()[param].base && model.specs()[param].init == ParamInit::kZeros)
+          std::ranges::fill(values[param], 0.0F);
       }
       model.set(values);
       const LeafInput leaf = model.leaf(kKey);
-      CHECK(log_probs_of(model.model().scores(leaf)) == log_probs_of(model.model().scores(leaf, Transformer::Adapters::kOff)));
+      CHECK(log_probs_of(model.model().scores(leaf)) ==
+            log_probs_of(model.model().scores(leaf, Transformer::Adapters::kOff)));
     }
   }
 }

@@ -53,7 +53,8 @@ TEST_CASE("objectives: factors are the slopes of the loss") {
         Scored above = scored, below = scored;
         above.policy[sequence].log_prob += kStep;
         below.policy[sequence].log_prob -= kStep;
-        const double slope = (evaluated(of.options, above).sums.loss - evaluated(of.options, below).sums.loss) / (2 * kStep);
+        const double slope =
+            (evaluated(of.options, above).sums.loss - evaluated(of.options, below).sums.loss) / (2 * kStep);
         CHECK(std::abs(at.factors[sequence] - slope) < 1e-8 + 1e-6 * std::abs(slope));
       }
     }
@@ -104,7 +105,8 @@ TEST_CASE("objectives: a unit's factors do not depend on the other units, nor on
     std::rotate(turned.policy.begin(), turned.policy.begin() + 2, turned.policy.end());
     std::rotate(turned.reference.begin(), turned.reference.begin() + 2, turned.reference.end());
     const ObjectiveResult back = evaluated(of.options, turned);
-    for (std::size_t sequence = 0; sequence < 4; ++sequence) CHECK(back.factors[(sequence + 2) % 4] == at.factors[sequence]);
+    for (std::size_t sequence = 0; sequence < 4; ++sequence)
+      CHECK(back.factors[(sequence + 2) % 4] == at.factors[sequence]);
   }
 }
 
@@ -126,7 +128,8 @@ TEST_CASE("objectives: units without targets are none, half a pair is refused") 
 TEST_CASE("objectives: metrics of leaves add up") {
   for (const ObjectiveCase& of : objective_cases()) {
     CAPTURE(of.name);
-    const ObjectiveSums one = evaluated(of.options, random_scores(5)).sums, two = evaluated(of.options, random_scores(6)).sums;
+    const ObjectiveSums one = evaluated(of.options, random_scores(5)).sums,
+                        two = evaluated(of.options, random_scores(6)).sums;
     ObjectiveSums both = one;
     both += two;
     CHECK(both.num_units == one.num_units + two.num_units);

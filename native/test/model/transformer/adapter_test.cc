@@ -30,7 +30,8 @@ namespace {
 
 const std::vector<std::vector<std::string>> kTargets = {
     {"q_proj", "v_proj", "c_attn", "w2"},
-    {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "gate", "w1", "w2", "w3", "c_attn", "c_proj", "c_fc"},
+    {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "gate", "w1", "w2", "w3", "c_attn",
+     "c_proj", "c_fc"},
     {"down_proj", "o_proj", "w1", "c_proj"},
 };
 
@@ -104,7 +105,8 @@ std::vector<bool> frozen_of(const std::vector<ParamSpec>& specs) {
 
 }  // namespace
 
-TEST_CASE("an adapter computes what the model with merged matrices does, in every family, whichever matrices have one") {
+TEST_CASE(
+    "an adapter computes what the model with merged matrices does, in every family, whichever matrices have one") {
   for (const Device& device : devices_here()) {
     const DeviceMachine machine(device, best_cpu_isa(), 2);
     for (const auto& [name, config] : family_configs()) {
@@ -148,10 +150,14 @@ TEST_CASE("an adapter whose B is zeros changes no bit of the loss, and the base'
   }
 }
 
-TEST_CASE("an adapter's gradients have the same bits with any number of threads, with recomputed activations, over a frozen base") {
+TEST_CASE(
+    "an adapter's gradients have the same bits with any number of threads, with recomputed activations, over a frozen "
+    "base") {
   for (const auto& [name, config] : family_configs()) {
-    for (const auto& [type, dtype] : {std::pair(AdapterType::kLora, DType::kF32), {AdapterType::kLora, DType::kBF16},
-                                      {AdapterType::kDora, DType::kF32}, {AdapterType::kDora, DType::kBF16}}) {
+    for (const auto& [type, dtype] : {std::pair(AdapterType::kLora, DType::kF32),
+                                      {AdapterType::kLora, DType::kBF16},
+                                      {AdapterType::kDora, DType::kF32},
+                                      {AdapterType::kDora, DType::kBF16}}) {
       ModelConfig with = with_adapter(config, kTargets[1], 8, type);
       if (config.num_experts == 0 && type == AdapterType::kLora) with.adapter->dropout = 0.3;
       CAPTURE(name);

@@ -24,11 +24,13 @@ constexpr std::int64_t kNumPages = 12;
 
 /// A text in pages of its own.
 struct Growing {
-  Growing(std::span<const std::int32_t> of, std::int32_t first_page) : tokens(of), pages((of.size() + kPageTokens - 1) / kPageTokens) {
+  Growing(std::span<const std::int32_t> of, std::int32_t first_page)
+      : tokens(of), pages((of.size() + kPageTokens - 1) / kPageTokens) {
     std::iota(pages.rbegin(), pages.rend(), first_page);
   }
   SequenceRows take(std::int64_t count, bool needs_logits = true) {
-    const SequenceRows rows{tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)), done, pages, needs_logits};
+    const SequenceRows rows{tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)), done,
+                            pages, needs_logits};
     done += count;
     return rows;
   }
@@ -69,8 +71,10 @@ DEVICE_TEST_CASE("decoder: the log-probability of every token is the trainer's, 
         const SequenceRows rows[] = {text.take(i - text.done)};
         const float log_prob = decoder.append(rows).front().log_prob(model.tokens[static_cast<std::size_t>(i)]);
         const double expected = trainer_loss(model, static_cast<std::size_t>(i));
-        if (is_cpu) CHECK(-static_cast<double>(log_prob) == expected);
-        else CHECK(-log_prob == doctest::Approx(expected).epsilon(1e-4));
+        if (is_cpu)
+          CHECK(-static_cast<double>(log_prob) == expected);
+        else
+          CHECK(-log_prob == doctest::Approx(expected).epsilon(1e-4));
       }
     }
   });
@@ -101,7 +105,9 @@ DEVICE_TEST_CASE("decoder: a text has the same bits alone and beside others, how
       CAPTURE(name);
       RandomModel model(ctx, config, DType::kBF16, {}, {2, 40});
       const std::span<const std::int32_t> all = model.tokens, text = all.first(40), other = all.last(40);
-      const auto logits_of = [](const NextToken& next) { return std::vector<float>(next.logits.begin(), next.logits.end()); };
+      const auto logits_of = [](const NextToken& next) {
+        return std::vector<float>(next.logits.begin(), next.logits.end());
+      };
       Decoder decoder = decoder_of(ctx, model, config, DType::kBF16);
       Growing alone(text, 0);
       const SequenceRows whole[] = {alone.take(40)};
@@ -109,7 +115,8 @@ DEVICE_TEST_CASE("decoder: a text has the same bits alone and beside others, how
       CHECK(std::ranges::all_of(expected, [](float logit) { return std::isfinite(logit); }));
       Growing first(text, 4), second(other, 2), third(text, 0);
       for (const std::int64_t count : {1, 20, 19}) {
-        const SequenceRows rows[] = {second.take(count == 20 ? 2 : 7, false), first.take(count), third.take(count == 1 ? 2 : count - (count == 19 ? 1 : 0))};
+        const SequenceRows rows[] = {second.take(count == 20 ? 2 : 7, false), first.take(count),
+                                     third.take(count == 1 ? 2 : count - (count == 19 ? 1 : 0))};
         const std::span<const NextToken> next = decoder.append(rows);
         CHECK(next.size() == 2);
         if (first.done == 40) {
@@ -153,7 +160,8 @@ TEST_CASE("decoder: invalid calls are refused by code, and append nothing") {
   CHECK(code_of_limits({64, 0, 64, 1}) == "invalid_argument");
   CHECK(code_of_limits({64, 4, 64, 0}) == "invalid_argument");
   Decoder unbound(machine.ctx, config, DType::kBF16, {64, 4, 64, kNumPages});
-  const std::vector<std::int32_t> pages{0, 1, 2, 3}, outside{kNumPages}, tokens(65, 1), unknown{1, static_cast<std::int32_t>(config.vocab_size)};
+  const std::vector<std::int32_t> pages{0, 1, 2, 3}, outside{kNumPages}, tokens(65, 1),
+      unknown{1, static_cast<std::int32_t>(config.vocab_size)};
   const auto code_of_rows = [&](Decoder& decoder, const SequenceRows& text) {
     const SequenceRows rows[] = {text};
     return code_of([&] { decoder.append(rows); });

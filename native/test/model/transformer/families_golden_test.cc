@@ -11,8 +11,8 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr const char* kFamilies[] = {"gpt2_tied", "gpt2_exact_gelu", "llama_linear",  "llama_llama3", "llama_yarn",
-                                     "mistral",   "mixtral",         "qwen2",         "qwen2_windows", "qwen3"};
+constexpr const char* kFamilies[] = {"gpt2_tied", "gpt2_exact_gelu", "llama_linear", "llama_llama3",  "llama_yarn",
+                                     "mistral",   "mixtral",         "qwen2",        "qwen2_windows", "qwen3"};
 
 template <class Body>
 void on_every_family(DType dtype, const Body& body) {

@@ -36,13 +36,20 @@ std::vector<Choice> choices() {
       {"everything", [](const std::string&) { return true; }},
       {"the last layer", [](const std::string& name) { return is_in_layer(name, 1); }},
       {"the first layer", [](const std::string& name) { return is_in_layer(name, 0); }},
-      {"vectors", [](const std::string& name) { return contains(name, "norm") || contains(name, "ln_") || contains(name, "bias"); }},
+      {"vectors",
+       [](const std::string& name) {
+         return contains(name, "norm") || contains(name, "ln_") || contains(name, "bias");
+       }},
       {"all but vectors",
-       [](const std::string& name) { return !contains(name, "norm") && !contains(name, "ln_") && !contains(name, "bias"); }},
-      {"the first parameter", [](const std::string& name) { return contains(name, "embed_tokens") || contains(name, "wte"); }},
+       [](const std::string& name) {
+         return !contains(name, "norm") && !contains(name, "ln_") && !contains(name, "bias");
+       }},
+      {"the first parameter",
+       [](const std::string& name) { return contains(name, "embed_tokens") || contains(name, "wte"); }},
       {"all but embeddings and head",
        [](const std::string& name) {
-         return !contains(name, "embed_tokens") && !contains(name, "wte") && !contains(name, "wpe") && !contains(name, "lm_head");
+         return !contains(name, "embed_tokens") && !contains(name, "wte") && !contains(name, "wpe") &&
+                !contains(name, "lm_head");
        }},
       {"every other name", [](const std::string& name) { return std::hash<std::string>{}(name) % 2 == 0; }},
   };
@@ -95,7 +102,8 @@ TEST_CASE("frozen layers below the lowest that is trained keep nothing for a bac
     std::vector<std::size_t> num_bytes;
     for (const int lowest : {0, 1, 2, 3, 4}) {
       const Choice choice{"layers", [&](const std::string& param) {
-                            const bool is_last = contains(param, "lm_head") || contains(param, "model.norm") || contains(param, "ln_f");
+                            const bool is_last =
+                                contains(param, "lm_head") || contains(param, "model.norm") || contains(param, "ln_f");
                             for (int layer = lowest; layer < 4; ++layer)
                               if (is_in_layer(param, layer)) return true;
                             return is_last;

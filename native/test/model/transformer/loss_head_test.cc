@@ -25,7 +25,8 @@ struct Results {
 constexpr std::int64_t kRows = 150, kLength = 25;
 const std::vector<float> kFactors{0.5F, -0.25F, 0.01F, 0, 3, -1};  // of sequences
 
-Results run(const Context& ctx, DType dtype, const LogitRows& at_once, float grad_scale, std::span<const float> factors = {}) {
+Results run(const Context& ctx, DType dtype, const LogitRows& at_once, float grad_scale,
+            std::span<const float> factors = {}) {
   constexpr std::int64_t kHidden = 20, kVocab = 70;
   Scratch scratch(ctx);
   ModelConfig config;
@@ -57,7 +58,8 @@ TEST_CASE("the loss head gives the same bits in one chunk of rows or in several,
     for (const DType dtype : kAllDTypes) {
       CAPTURE(name_of(isa));
       const Machine machine(isa, 2);
-      const Results whole = run(machine.ctx, dtype, {kRows, kRows}, 0.01F), chunks = run(machine.ctx, dtype, {64, 128}, 0.01F);
+      const Results whole = run(machine.ctx, dtype, {kRows, kRows}, 0.01F),
+                    chunks = run(machine.ctx, dtype, {64, 128}, 0.01F);
       CHECK(whole.loss.num_targets == 149);
       CHECK(whole.loss.loss_sum == chunks.loss.loss_sum);
       CHECK(whole.dnormed == chunks.dnormed);
@@ -84,7 +86,8 @@ DEVICE_TEST_CASE("the loss head with a factor for each sequence: rows have the b
         }
       }
       for (std::int64_t token = 0; token < 70; ++token) {
-        for (std::int64_t k = 0; k < 20; ++k) dweight[static_cast<std::size_t>(token)][static_cast<std::size_t>(k)] += only.dweight.at(token, k);
+        for (std::int64_t k = 0; k < 20; ++k)
+          dweight[static_cast<std::size_t>(token)][static_cast<std::size_t>(k)] += only.dweight.at(token, k);
       }
       CHECK(got.scores[sequence].num_targets == (sequence == 4 ? kLength - 1 : kLength));
       loss_sum -= got.scores[sequence].log_prob;
@@ -99,7 +102,9 @@ DEVICE_TEST_CASE("the loss head with a factor for each sequence: rows have the b
 }
 
 TEST_CASE("rows of logits: those of a CPU stay in its caches, chunks of gradients are alike") {
-  const auto rows = [](std::int64_t vocab, DType dtype, std::int64_t max_rows) { return logit_rows({}, vocab, dtype, max_rows); };
+  const auto rows = [](std::int64_t vocab, DType dtype, std::int64_t max_rows) {
+    return logit_rows({}, vocab, dtype, max_rows);
+  };
   CHECK(rows(50'257, DType::kBF16, 16'384) == LogitRows{64, 640});
   CHECK(rows(50'257, DType::kF32, 16'384) == LogitRows{64, 320});
   CHECK(rows(128'256, DType::kBF16, 16'384) == LogitRows{64, 256});

@@ -66,29 +66,32 @@ struct Formulas {
   /// Bytes of one key/value head in attention's backward pass.
   std::int64_t attention_head(const ModelConfig& c, std::int64_t length) const {
     const std::int64_t d = c.head_dim;
-    return 2 * line(rounded_up(length, 32) * steps(d)) + line(rounded_up(d, 32) * steps(length)) + 2 * line(length * d) +
-           line((length + 255) / 256);
+    return 2 * line(rounded_up(length, 32) * steps(d)) + line(rounded_up(d, 32) * steps(length)) +
+           2 * line(length * d) + line((length + 255) / 256);
   }
 
   std::int64_t scratch(const ModelConfig& c, std::int64_t batch, std::int64_t length, std::int64_t threads) const {
     const std::int64_t d = c.head_dim, narrow = rounded_up(d, 32),
                        block = rounded_up(std::min<std::int64_t>(length, 256), 32);
-    const std::int64_t rows = 2 * line(64 * steps(d)) + 2 * line(narrow * steps(64)) + 2 * line(block * steps(64)) +
-                              line(64 * d) + line(64);
+    const std::int64_t rows =
+        2 * line(64 * steps(d)) + 2 * line(narrow * steps(64)) + 2 * line(block * steps(64)) + line(64 * d) + line(64);
     const std::int64_t attention = 2 * rows + 4 * line(64 * (block + 32));
-    const std::int64_t heads = std::min({batch * c.num_key_value_heads, threads, (1024 * threads + length - 1) / length + 1});
+    const std::int64_t heads =
+        std::min({batch * c.num_key_value_heads, threads, (1024 * threads + length - 1) / length + 1});
     return threads * std::max<std::int64_t>(attention, 1'454'080) + heads * attention_head(c, length);
   }
 
   std::int64_t head(const ModelConfig& c, std::int64_t m) const {
     const std::int64_t v = c.vocab_size;
     const auto chunk = [&](std::int64_t count, std::int64_t bytes, std::int64_t size) {
-      const std::int64_t most = std::max<std::int64_t>(64, bytes / (v * size) / 64 * 64), chunks = (count + most - 1) / most;
+      const std::int64_t most = std::max<std::int64_t>(64, bytes / (v * size) / 64 * 64),
+                         chunks = (count + most - 1) / most;
       return std::min(count, rounded_up((count + chunks - 1) / chunks, 64));
     };
-    const std::int64_t rows = chunk(m, std::int64_t{64} << 20, element), logits = chunk(rows, std::int64_t{16} << 20, 4);
-    return logits * row(v, 4) + 4 * m + rows * row(v) +
-           packed(rows, c.hidden_size) + (m % rows == 0 ? 0 : packed(m % rows, c.hidden_size));
+    const std::int64_t rows = chunk(m, std::int64_t{64} << 20, element),
+                       logits = chunk(rows, std::int64_t{16} << 20, 4);
+    return logits * row(v, 4) + 4 * m + rows * row(v) + packed(rows, c.hidden_size) +
+           (m % rows == 0 ? 0 : packed(m % rows, c.hidden_size));
   }
 
   /// Values per row or column of a norm: rstd and weight, with LayerNorm mean and bias too.
@@ -115,9 +118,10 @@ struct Formulas {
 
   std::int64_t work(const ModelConfig& c, std::int64_t m) const {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size(), width = c.gated_mlp() ? 2 : 1;
-    const std::int64_t biases = (c.qkv_bias ? c.qkv_size() : 0) + (c.output_bias ? d : 0) + (c.mlp_bias ? width * i + d : 0);
-    const std::int64_t params = d * c.qkv_size() + q * d + (width + 1) * d * i + biases + norm_values(c) * d +
-                                (c.qk_norm ? 2 * c.head_dim : 0);
+    const std::int64_t biases =
+        (c.qkv_bias ? c.qkv_size() : 0) + (c.output_bias ? d : 0) + (c.mlp_bias ? width * i + d : 0);
+    const std::int64_t params =
+        d * c.qkv_size() + q * d + (width + 1) * d * i + biases + norm_values(c) * d + (c.qk_norm ? 2 * c.head_dim : 0);
     const std::int64_t gradients = wide_rows(c) - (c.gated_mlp() ? 0 : row(i));  // GELU's is in place
     return m * ((c.residual_dropout > 0 ? 3 : 2) * row(d) + gradients) + operands(c, m) + 4 * params;
   }
@@ -125,10 +129,11 @@ struct Formulas {
   std::int64_t activations(const Shape& shape, bool checkpointing) const {
     const ModelConfig& c = shape.config;
     const std::int64_t m = shape.batch * shape.length, d = c.hidden_size, layers = c.num_hidden_layers;
-    const std::int64_t positions = c.positions == PositionType::kRope ? 4 * shape.length * c.head_dim
-                                                                      : 4 * m + 4 * c.max_position_embeddings * d;
+    const std::int64_t positions =
+        c.positions == PositionType::kRope ? 4 * shape.length * c.head_dim : 4 * m + 4 * c.max_position_embeddings * d;
     return layers * m * row(d) + (checkpointing ? 1 : layers) * kept(c, m) + work(c, m) + head(c, m) + 3 * m * row(d) +
-           4 * m * norm_values(c) + positions + 4 * c.vocab_size * d + scratch(c, shape.batch, shape.length, shape.threads);
+           4 * m * norm_values(c) + positions + 4 * c.vocab_size * d +
+           scratch(c, shape.batch, shape.length, shape.threads);
   }
 };
 
@@ -158,8 +163,7 @@ void check_bytes(const Shape& shape, CpuIsa isa, DType dtype, const Formulas& fo
 
 TEST_CASE("a model's bytes are those of the formulas, from its first backward on") {
   std::vector<Shape> shapes{
-      {config_of(24, 40, 4, 2, 6, 50), 2, 9, 1},
-      {config_of(128, 352, 4, 4, 32, 512), 2, 65, 2},  // rows of 2 KiB
+      {config_of(24, 40, 4, 2, 6, 50), 2, 9, 1},      {config_of(128, 352, 4, 4, 32, 512), 2, 65, 2},  // rows of 2 KiB
       {config_of(8, 16, 2, 1, 4, 280'000), 2, 35, 1},  // gradients of logits in two chunks, the second shorter
       {config_of(32, 64, 1, 1, 32, 100), 1, 700, 3},   // one head for three threads
       {config_of(16, 32, 4, 2, 160, 100), 2, 700, 2},  // the work space of attention is the larger one
@@ -174,7 +178,8 @@ TEST_CASE("a model's bytes are those of the formulas, from its first backward on
       for (const DType dtype : kAllDTypes) {
         const bool is_large = shape.config.vocab_size > 100'000;
         // Other tests make the accesses of the paths and of fp16; of these shapes one path's are enough.
-        if (kSanitized && (isa != best_cpu_isa() || dtype == DType::kF16 || (is_large && dtype == DType::kF32))) continue;
+        if (kSanitized && (isa != best_cpu_isa() || dtype == DType::kF16 || (is_large && dtype == DType::kF32)))
+          continue;
         CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " V " + std::to_string(shape.config.vocab_size));
         const Formulas formulas{static_cast<std::int64_t>(size_of(dtype)),
                                 dtype == DType::kBF16 && isa == CpuIsa::kAvx512Bf16};

@@ -23,7 +23,8 @@ namespace {
 
 ModelConfig with_quantized_base(ModelConfig config, QuantFormat format) {
   config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
-  config.adapter = AdapterConfig{3, 0.75, 0, AdapterInit::kKaimingUniform, {"q_proj", "down_proj", "w1", "w2", "c_attn", "c_fc"}, {}};
+  config.adapter = AdapterConfig{
+      3, 0.75, 0, AdapterInit::kKaimingUniform, {"q_proj", "down_proj", "w1", "w2", "c_attn", "c_fc"}, {}};
   config.quantization = format;
   return config;
 }
@@ -47,7 +48,8 @@ TransformerOptions over_frozen_base(const std::vector<ParamSpec>& specs, WeightU
 
 }  // namespace
 
-DEVICE_TEST_CASE("quantized base: losses and gradients of every family have the bits of the model over the restored matrices") {
+DEVICE_TEST_CASE(
+    "quantized base: losses and gradients of every family have the bits of the model over the restored matrices") {
   for (const auto& [name, plain] : family_configs()) {
     for (const QuantFormat format : {QuantFormat::kNf4, QuantFormat::kInt8}) {
       const ModelConfig config = with_quantized_base(plain, format);
@@ -64,7 +66,8 @@ DEVICE_TEST_CASE("quantized base: losses and gradients of every family have the 
           if (specs[param].quantization) values[param] = restored(format, specs[param], values[param]);
         over_restored.set(values);
         CHECK(quantized.gradients() == over_restored.gradients());
-        CHECK(quantized.model().forward(quantized.leaf({})).loss_sum == over_restored.model().forward(over_restored.leaf({})).loss_sum);
+        CHECK(quantized.model().forward(quantized.leaf({})).loss_sum ==
+              over_restored.model().forward(over_restored.leaf({})).loss_sum);
       }
     }
   }
@@ -78,7 +81,8 @@ TEST_CASE("quantized base: the frozen matrices of layers are quantized, and noth
     int num_quantized = 0;
     for (const ParamSpec& spec : param_specs(config)) {
       CAPTURE(spec.name);
-      const bool is_router = spec.name.ends_with(".gate.weight"), is_adapter = spec.name.find(".lora_") != std::string::npos;
+      const bool is_router = spec.name.ends_with(".gate.weight"),
+                 is_adapter = spec.name.find(".lora_") != std::string::npos;
       CHECK(spec.quantization.has_value() == (spec.layer >= 0 && spec.shape.size() == 2 && !is_router && !is_adapter));
       num_quantized += spec.quantization ? 1 : 0;
     }

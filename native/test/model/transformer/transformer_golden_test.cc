@@ -16,8 +16,8 @@ std::int64_t counted_targets(const GoldenFile& golden) {
   return count;
 }
 
-/// The largest allowed error of fp16 gradients, as a multiple of that of PyTorch on a CPU. Attention on a GPU rounds probabilities before they are
-/// multiplied, and its tensor cores cut sums off (H100: up to 1.02).
+/// The largest allowed error of fp16 gradients, as a multiple of that of PyTorch on a CPU. Attention on a GPU rounds
+/// probabilities before they are multiplied, and its tensor cores cut sums off (H100: up to 1.02).
 double allowed_share(const Device& device) { return device.kind == DeviceKind::kCpu ? 1 : 1.1; }
 
 /// Every gradient of a pass is closer to PyTorch's fp32 gradient than a share of the file's number `bound` + name.

@@ -112,18 +112,9 @@ TEST_CASE("validate names the invalid field of a configuration") {
       {"residual_initializer_range", [](ModelConfig& c) { c.residual_initializer_range = 0; }},
       {"attention_dropout", [](ModelConfig& c) { c.attention_dropout = 1; }},
       {"layer_windows", [](ModelConfig& c) { c.layer_windows = {0}; }},
-      {"layer_windows",
-       [](ModelConfig& c) {
-         c.layer_windows = {0, -1};
-       }},
-      {"rope_scaling.factor",
-       [](ModelConfig& c) {
-         c.rope_scaling = {RopeScalingType::kLinear, 0.5};
-       }},
-      {"original_max_position_embeddings",
-       [](ModelConfig& c) {
-         c.rope_scaling = {RopeScalingType::kYarn, 2};
-       }},
+      {"layer_windows", [](ModelConfig& c) { c.layer_windows = {0, -1}; }},
+      {"rope_scaling.factor", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kLinear, 0.5}; }},
+      {"original_max_position_embeddings", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kYarn, 2}; }},
       {"naming", [](ModelConfig& c) { c.mlp = MlpType::kGelu; }},
       {"naming", [](ModelConfig& c) { c.naming = ParamNaming::kGpt2; }},
       {"num_experts", [](ModelConfig& c) { c.num_experts = 4; }},
@@ -168,8 +159,8 @@ DEVICE_TEST_CASE("activation checkpointing, and weights that stay in place: the 
     };
     const auto expected = gradients_of(fixture.model);
     for (const TransformerOptions& options : {TransformerOptions{true, WeightUse::kPackedCopies},
-                                             {false, WeightUse::kInPlace},
-                                             {true, WeightUse::kInPlace}}) {
+                                              {false, WeightUse::kInPlace},
+                                              {true, WeightUse::kInPlace}}) {
       Transformer thrifty(fixture.machine.ctx, config, DType::kBF16, 2, 9, options);
       thrifty.bind_params(fixture.pointers);
       thrifty.params_changed();

@@ -19,7 +19,8 @@ constexpr std::int64_t kCompletionLength = 8;
 
 /// A file of one sequence for each letter: prompts of different lengths, and the completions that the letters name.
 struct CompletionsFile {
-  explicit CompletionsFile(const std::string& letters) : file(bytes_of(tables(letters))), sequences(file.path(), kCompletionLength, 300) {}
+  explicit CompletionsFile(const std::string& letters)
+      : file(bytes_of(tables(letters))), sequences(file.path(), kCompletionLength, 300) {}
 
   static TokenTables tables(const std::string& letters) {
     TokenTables tables;
@@ -57,7 +58,8 @@ std::int64_t expected_other(const std::string& letters, std::size_t sequence) {
 }  // namespace
 
 TEST_CASE("preferences: KTO's other completion is never equal to that of the sequence, whatever rows are equal") {
-  for (const std::string letters : {"abcdefgh", "abababab", "aaaaaaab", "aabbaacc", "aaaaaaaa", "baaaaaaaaaab", "ab", "aa", "a"}) {
+  for (const std::string letters :
+       {"abcdefgh", "abababab", "aaaaaaab", "aabbaacc", "aaaaaaaa", "baaaaaaaaaab", "ab", "aa", "a"}) {
     CAPTURE(letters);
     const CompletionsFile file(letters);
     OtherCompletions others(file.sequences);

@@ -22,7 +22,8 @@ TokenTables golden_preferences(const GoldenFile& golden) {
   TokenTables tables;
   tables.sequence_length = golden.integer("length");
   tables.documents.clear();
-  const auto prompts = golden.integers("prompts"), completions = golden.integers("completions"), labels = golden.integers("labels");
+  const auto prompts = golden.integers("prompts"), completions = golden.integers("completions"),
+             labels = golden.integers("labels");
   for (const std::int32_t token : golden.integers("tokens")) tables.tokens.push_back(static_cast<std::uint32_t>(token));
   for (std::size_t sequence = 0; sequence < prompts.size(); ++sequence) {
     tables.sequences.push_back(tables.counts.size());
@@ -34,7 +35,8 @@ TokenTables golden_preferences(const GoldenFile& golden) {
   return tables;
 }
 
-TrainerConfig golden_training(const GoldenFile& golden, const ObjectiveOptions& objective, const std::string& token_file) {
+TrainerConfig golden_training(const GoldenFile& golden, const ObjectiveOptions& objective,
+                              const std::string& token_file) {
   TrainerConfig config;
   config.model = golden.model_config();
   config.cpu_isa = best_cpu_isa();
@@ -57,7 +59,8 @@ void load_golden(const GoldenFile& golden, Trainer& trainer) {
     if (slice.state != StateId::kMaster) continue;
     const auto values = golden.floats("param." + trainer.params()[slice.param].name);
     trainer.load(slice.state, slice.param, slice.elements.begin,
-                 std::span(values).subspan(static_cast<std::size_t>(slice.elements.begin), static_cast<std::size_t>(slice.elements.size())));
+                 std::span(values).subspan(static_cast<std::size_t>(slice.elements.begin),
+                                           static_cast<std::size_t>(slice.elements.size())));
   }
   trainer.finish_load(trainer.position(), Restore::kWeights);
 }
@@ -80,12 +83,17 @@ void check_step(const GoldenFile& golden, const std::string& step, const StepRes
 
 }  // namespace
 
-TEST_CASE("preferences: losses, rewards and gradient norms of DPO and KTO follow torch's within 1e-5 in each step of AdamW") {
+TEST_CASE(
+    "preferences: losses, rewards and gradient norms of DPO and KTO follow torch's within 1e-5 in each step of AdamW") {
   const GoldenFile golden("preference_training");
   const TemporaryFile tokens(bytes_of(golden_preferences(golden)));
   const ObjectiveOptions dpo{ObjectiveKind::kDpo, golden.number("dpo.beta"), golden.number("dpo.label_smoothing")};
-  const ObjectiveOptions kto{
-      ObjectiveKind::kKto, golden.number("kto.beta"), 0, 0, golden.number("kto.desirable_weight"), golden.number("kto.undesirable_weight")};
+  const ObjectiveOptions kto{ObjectiveKind::kKto,
+                             golden.number("kto.beta"),
+                             0,
+                             0,
+                             golden.number("kto.desirable_weight"),
+                             golden.number("kto.undesirable_weight")};
   for (const ObjectiveOptions& objective : {dpo, kto}) {
     const std::string name = objective.has_pairs() ? "dpo." : "kto.";
     CAPTURE(name);

@@ -11,9 +11,10 @@
 
 namespace zerofleet::test {
 
-/// Prompts and completions of random tokens and lengths, one document each; sequences 2i and 2i + 1 have a prompt in common. The
-/// label of a sequence is the bit of its first token.
-inline TokenTables preferences(std::uint32_t num_sequences, std::int64_t length, std::uint32_t vocab_size, std::uint64_t seed) {
+/// Prompts and completions of random tokens and lengths, one document each; sequences 2i and 2i + 1 have a prompt in
+/// common. The label of a sequence is the bit of its first token.
+inline TokenTables preferences(std::uint32_t num_sequences, std::int64_t length, std::uint32_t vocab_size,
+                               std::uint64_t seed) {
   TokenTables tables;
   tables.sequence_length = length;
   tables.documents.clear();
@@ -27,7 +28,8 @@ inline TokenTables preferences(std::uint32_t num_sequences, std::int64_t length,
     const std::uint32_t prompt = 1 + random(0, sequence / 2, 0, 5), completion = 1 + random(1, sequence, 0, places - 5);
     for (std::uint32_t place = 0; place < prompt + completion; ++place) {
       const bool of_prompt = place < prompt;
-      tables.tokens.push_back(of_prompt ? random(2, sequence / 2, place, vocab_size) : random(3, sequence, place, vocab_size));
+      tables.tokens.push_back(of_prompt ? random(2, sequence / 2, place, vocab_size)
+                                        : random(3, sequence, place, vocab_size));
       tables.counts.push_back(of_prompt ? place == 0 && random(4, sequence, 0, 2) == 1 : true);
     }
   }
@@ -38,7 +40,9 @@ inline TokenTables preferences(std::uint32_t num_sequences, std::int64_t length,
 class PreferenceJob : public TinyJob {
  public:
   PreferenceJob(const ObjectiveOptions& objective, ReferenceKind reference, DType precision)
-      : TinyJob(precision), training_(bytes_of(preferences(34, 17, 101, 21))), validation_(bytes_of(preferences(10, 17, 101, 22))) {
+      : TinyJob(precision),
+        training_(bytes_of(preferences(34, 17, 101, 21))),
+        validation_(bytes_of(preferences(10, 17, 101, 22))) {
     config.preference = PreferenceConfig{objective, objective.has_reference() ? reference : ReferenceKind::kNone};
     config.token_file = training_.path();
     config.evaluation_files = {validation_.path()};
@@ -46,7 +50,8 @@ class PreferenceJob : public TinyJob {
   }
 
   void add_adapter() {
-    config.model.adapter = AdapterConfig{3, 2.0, 0, AdapterInit::kKaimingUniform, {"q_proj", "v_proj", "down_proj"}, {}};
+    config.model.adapter =
+        AdapterConfig{3, 2.0, 0, AdapterInit::kKaimingUniform, {"q_proj", "v_proj", "down_proj"}, {}};
   }
 
  private:

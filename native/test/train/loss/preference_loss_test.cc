@@ -30,8 +30,9 @@ struct Reported {
   std::string digest;
 
   bool operator==(const Reported& other) const {
-    return losses == other.losses && num_targets == other.num_targets && means == other.means && digest == other.digest &&
-           evaluation.loss == other.evaluation.loss && evaluation.preference == other.evaluation.preference &&
+    return losses == other.losses && num_targets == other.num_targets && means == other.means &&
+           digest == other.digest && evaluation.loss == other.evaluation.loss &&
+           evaluation.preference == other.evaluation.preference &&
            evaluation.num_targets == other.evaluation.num_targets;
   }
 };
@@ -87,13 +88,15 @@ TEST_CASE("preferences: digests, metrics and evaluations are equal for 1, 2, 3 a
   }
 }
 
-// With B of zeros the adapted model has the bits of its base, and a sequence's score does not depend on the leaf it is in.
+// With B of zeros the adapted model has the bits of its base, and a sequence's score does not depend on the leaf it is
+// in.
 TEST_CASE("preferences: with a new adapter the initial model and the base are the same reference, bit by bit") {
   for (const ObjectiveCase& objective : objective_cases()) {
     if (!objective.options.has_reference()) continue;
     for (const DType precision : {DType::kBF16, DType::kF32}) {
       CAPTURE(objective.name);
-      PreferenceJob base(objective.options, ReferenceKind::kBase, precision), initial(objective.options, ReferenceKind::kInitial, precision);
+      PreferenceJob base(objective.options, ReferenceKind::kBase, precision),
+          initial(objective.options, ReferenceKind::kInitial, precision);
       initial.add_adapter();
       CHECK(reported(initial, 2, 1).front() == reported(base, 1, 1).front());
     }
@@ -206,8 +209,10 @@ TEST_CASE("preferences: what cannot be is refused with a typed error") {
   };
   const TemporaryFile odd(bytes_of(preferences(15, 17, 101, 3)));
   CHECK(code_with([](TrainerConfig&) {}) == "none");
-  CHECK(code_with([](TrainerConfig& config) { config.preference->reference = ReferenceKind::kBase; }) == "invalid_argument");
-  CHECK(code_with([](TrainerConfig& config) { config.preference->reference = ReferenceKind::kNone; }) == "invalid_argument");
+  CHECK(code_with([](TrainerConfig& config) { config.preference->reference = ReferenceKind::kBase; }) ==
+        "invalid_argument");
+  CHECK(code_with([](TrainerConfig& config) { config.preference->reference = ReferenceKind::kNone; }) ==
+        "invalid_argument");
   CHECK(code_with([](TrainerConfig& config) { config.preference->objective.beta = 0; }) == "invalid_argument");
   CHECK(code_with([&](TrainerConfig& config) {
           config.preference->objective.kind = ObjectiveKind::kDpo;
@@ -215,7 +220,8 @@ TEST_CASE("preferences: what cannot be is refused with a typed error") {
         }) == "token_file_invalid");
 }
 
-TEST_CASE("preferences: experts in two sets, with their auxiliary loss, give equal digests and metrics on 2 and 4 ranks") {
+TEST_CASE(
+    "preferences: experts in two sets, with their auxiliary loss, give equal digests and metrics on 2 and 4 ranks") {
   for (const ObjectiveKind kind : {ObjectiveKind::kDpo, ObjectiveKind::kKto}) {
     PreferenceJob job({kind, 0.3}, ReferenceKind::kInitial, DType::kBF16);
     for (const auto& [name, model] : family_configs()) {
@@ -231,10 +237,12 @@ TEST_CASE("preferences: experts in two sets, with their auxiliary loss, give equ
   }
 }
 
-DEVICE_TEST_CASE("CUDA devices: preference objectives report the same on 1 and 3 ranks, and losses that follow the CPU's") {
+DEVICE_TEST_CASE(
+    "CUDA devices: preference objectives report the same on 1 and 3 ranks, and losses that follow the CPU's") {
   for (const Device device : cuda_devices_here()) {
     for (const ObjectiveKind kind : {ObjectiveKind::kDpo, ObjectiveKind::kKto}) {
-      PreferenceJob there({kind, 0.3}, ReferenceKind::kBase, DType::kF32), here({kind, 0.3}, ReferenceKind::kBase, DType::kF32);
+      PreferenceJob there({kind, 0.3}, ReferenceKind::kBase, DType::kF32),
+          here({kind, 0.3}, ReferenceKind::kBase, DType::kF32);
       there.config.device = device;
       for (PreferenceJob* job : {&there, &here}) job->config.batch.global_batch_size = 6;
       const Reported actual = reported(there, 1, 1).front(), expected = reported(here, 1, 1).front();

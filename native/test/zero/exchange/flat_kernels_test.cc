@@ -1,5 +1,5 @@
-// Casts, the leaf-order fold and block sums: on every path, with one and three threads, and on every CUDA device, against
-// plain scalar code.
+// Casts, the leaf-order fold and block sums: on every path, with one and three threads, and on every CUDA device,
+// against plain scalar code.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -150,7 +150,8 @@ TEST_CASE("fold adds pieces one after another in fp32 and rounds a narrow sum af
         const auto expected = stored(sums, sum_dtype);
         on_every_path([&](const Context& context) {
           auto sum = start;
-          run_fold_pieces(context, {pieces, piece_dtype, static_cast<std::int64_t>(num_pieces), sum, sum_dtype, restart});
+          run_fold_pieces(context,
+                          {pieces, piece_dtype, static_cast<std::int64_t>(num_pieces), sum, sum_dtype, restart});
           CHECK(sum == expected);
         });
       }

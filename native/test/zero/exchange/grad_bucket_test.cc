@@ -1,3 +1,5 @@
+#include "zero/exchange/grad_bucket.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "test/zero/fake_job.h"
 #include "test/zero/narrow_values.h"
 #include "zero/exchange/bucket_order.h"
-#include "zero/exchange/grad_bucket.h"
 #include "zero/exchange/leaf_arrivals.h"
 
 using namespace zerofleet;
@@ -18,7 +19,8 @@ using namespace zerofleet::test;
 
 namespace {
 
-/// Three parameters over six blocks and three buckets of two: c fills bucket 0, b and the end of a bucket 1, a bucket 2.
+/// Three parameters over six blocks and three buckets of two: c fills bucket 0, b and the end of a bucket 1, a
+/// bucket 2.
 struct Fixture {
   std::vector<ParamSpec> specs{{"a", {3 * kBlockNumel}}, {"b", {100}}, {"c", {kBlockNumel + 1}}};
   ShardLayout layout{specs, 1, 2};
@@ -31,10 +33,11 @@ struct Fixture {
                          staging.announce_sending();
                          staging.give_back(std::move(contents), Context{});
                        }};
-  GradBuckets buckets{{Device{}, &pool, best_cpu_isa()}, layout, {DType::kF32, 1.0F}, staging,
-                      [this](std::int64_t bucket, Buffer contents) {
-                        in_order.add({0, bucket}, std::move(contents));
-                      }};
+  GradBuckets buckets{{Device{}, &pool, best_cpu_isa()},
+                      layout,
+                      {DType::kF32, 1.0F},
+                      staging,
+                      [this](std::int64_t bucket, Buffer contents) { in_order.add({0, bucket}, std::move(contents)); }};
 
   void begin() {
     in_order.begin();
@@ -97,7 +100,9 @@ TEST_CASE("a bucket holds the gradients at their places and zeros as padding, in
   }
 }
 
-TEST_CASE("a gradient has room in the bucket where it lies in one, enters it as it is, and no second bucket is opened for it") {
+TEST_CASE(
+    "a gradient has room in the bucket where it lies in one, enters it as it is, and no second bucket is opened for "
+    "it") {
   Fixture f;
   f.begin();
   CHECK(f.buckets.room_for(2, DType::kBF16) == nullptr);
@@ -115,7 +120,8 @@ TEST_CASE("a gradient has room in the bucket where it lies in one, enters it as 
   CHECK(halved.room_for(2, DType::kF32) == nullptr);
 }
 
-TEST_CASE("gradients that were computed in the bucket's type, in their room or elsewhere, make the buckets of rounded ones") {
+TEST_CASE(
+    "gradients that were computed in the bucket's type, in their room or elsewhere, make the buckets of rounded ones") {
   Fixture f;
   const GradBuckets::Format format{DType::kBF16, 1.0F};
   std::vector<std::vector<bf16>> contents;

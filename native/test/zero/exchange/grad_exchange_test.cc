@@ -1,4 +1,6 @@
 // Gradients on their way to their owners: the terms of a sum on any number of ranks, and the bytes between nodes.
+#include "zero/exchange/grad_exchange.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "test/zero/fake_job.h"
 #include "test/zero/narrow_values.h"
 #include "test/zero/random_job.h"
-#include "zero/exchange/grad_exchange.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -61,7 +62,8 @@ struct Lanes {
     // One number in eight is drawn, the others follow from it: drawing is slow.
     float drawn = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (i % 8 == 0) drawn = std::ldexp(static_cast<float>(draws.below(1 << 20)) - 0x1p19F, -static_cast<int>(draws.below(24)));
+      if (i % 8 == 0)
+        drawn = std::ldexp(static_cast<float>(draws.below(1 << 20)) - 0x1p19F, -static_cast<int>(draws.below(24)));
       values[i] = rounded(drawn * static_cast<float>(i % 8 + 1), reduce_dtype);
     }
     return values;
@@ -107,11 +109,14 @@ Outcome exchanged(const Lanes& lanes, int world_size, int node_size) {
       for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
         const Range all = scaled(layout.bucket_blocks(bucket), kBlockNumel * static_cast<std::int64_t>(width));
         std::span<std::byte> contents;
-        if (sends) contents = std::span(values).subspan(static_cast<std::size_t>(all.begin), static_cast<std::size_t>(all.size()));
+        if (sends)
+          contents =
+              std::span(values).subspan(static_cast<std::size_t>(all.begin), static_cast<std::size_t>(all.size()));
         const GradTerms terms = exchange->exchange(round, bucket, contents);
         if (terms.count == 0) continue;
         const Range owned = scaled(layout.owned_blocks(bucket, comm.rank()), kBlockNumel);
-        const auto sum = std::span(outcome.sum).subspan(static_cast<std::size_t>(owned.begin), static_cast<std::size_t>(owned.size()));
+        const auto sum = std::span(outcome.sum)
+                             .subspan(static_cast<std::size_t>(owned.begin), static_cast<std::size_t>(owned.size()));
         fold_pieces(context, {.pieces = terms.bytes,
                               .piece_dtype = lanes.reduce_dtype,
                               .num_pieces = terms.count,
@@ -153,7 +158,8 @@ TEST_CASE("property: terms of groups of lanes add up to the same bits on any num
     const auto most = static_cast<int>(std::min<std::int64_t>(lanes.num_lanes, 25));
     // Whole groups, which are exchanged in two steps, where there can be some, and two other numbers.
     const int whole = std::max(1, most / static_cast<int>(lanes.group)) * static_cast<int>(lanes.group);
-    for (const int world_size : {std::min(whole, most), 1 + static_cast<int>(draws.below(most)), 1 + static_cast<int>(draws.below(most))}) {
+    for (const int world_size :
+         {std::min(whole, most), 1 + static_cast<int>(draws.below(most)), 1 + static_cast<int>(draws.below(most))}) {
       CAPTURE(number);
       CAPTURE(num_blocks);
       CAPTURE(lanes.bucket_blocks);

@@ -21,7 +21,9 @@ namespace {
 constexpr std::chrono::seconds kTimeout{60};
 constexpr std::array<std::size_t, 3> kSizes{5000, 0, 70000};
 
-std::byte value_of(int rank, std::size_t array) { return static_cast<std::byte>(1 + 10 * static_cast<std::size_t>(rank) + array); }
+std::byte value_of(int rank, std::size_t array) {
+  return static_cast<std::byte>(1 + 10 * static_cast<std::size_t>(rank) + array);
+}
 
 /// Pieces of an array, of about the same size; rank 1 has none.
 std::vector<Range> pieces_of(std::size_t num_bytes, int world_size) {
@@ -37,7 +39,8 @@ struct Filled {
   std::unique_ptr<ParamMemory> memory;
   std::vector<Buffer> arrays;
 
-  Filled(Communicator& comm, const ProcessPlace& place) : memory(frozen_memory(Device{}, comm, place)), arrays(memory->allocate(kSizes)) {
+  Filled(Communicator& comm, const ProcessPlace& place)
+      : memory(frozen_memory(Device{}, comm, place)), arrays(memory->allocate(kSizes)) {
     fill(0);
   }
 
@@ -88,11 +91,14 @@ ProcessPlace place_on(char host) {
 
 /// Runs `body` on ranks that count as those of the given hosts.
 void on_hosts(const std::string& hosts, const std::function<void(Communicator&, Filled&)>& body) {
-  const auto codes = run_gloo_world(static_cast<int>(hosts.size()), [&](Communicator& comm) {
-    Filled filled(comm, place_on(hosts[static_cast<std::size_t>(comm.rank())]));
-    body(comm, filled);
-    comm.barrier();
-  }, kTimeout);
+  const auto codes = run_gloo_world(
+      static_cast<int>(hosts.size()),
+      [&](Communicator& comm) {
+        Filled filled(comm, place_on(hosts[static_cast<std::size_t>(comm.rank())]));
+        body(comm, filled);
+        comm.barrier();
+      },
+      kTimeout);
   for (const std::string& code : codes) CHECK(code == "none");
 }
 
@@ -141,17 +147,20 @@ GLOO_TEST_CASE("ranks on one host have one copy, and other hosts have another") 
 GLOO_TEST_CASE("memory that one rank cannot map is an error on every rank") {
   std::mutex mutex;
   std::vector<std::string> messages;
-  const auto codes = run_gloo_world(3, [&](Communicator& comm) {
-    ProcessPlace place = ProcessPlace::here();
-    if (comm.rank() == 0) place.pid = 1LL << 40;  // of no process
-    try {
-      const Filled filled(comm, place);
-    } catch (const Error& error) {
-      const std::lock_guard lock(mutex);
-      messages.emplace_back(error.what());
-      throw;
-    }
-  }, kTimeout);
+  const auto codes = run_gloo_world(
+      3,
+      [&](Communicator& comm) {
+        ProcessPlace place = ProcessPlace::here();
+        if (comm.rank() == 0) place.pid = 1LL << 40;  // of no process
+        try {
+          const Filled filled(comm, place);
+        } catch (const Error& error) {
+          const std::lock_guard lock(mutex);
+          messages.emplace_back(error.what());
+          throw;
+        }
+      },
+      kTimeout);
   for (const std::string& code : codes) CHECK(code == "shared_memory_unavailable");
   REQUIRE(messages.size() == 3);
   for (const std::string& message : messages) CHECK(message.find("memfd_create") != std::string::npos);
@@ -160,13 +169,16 @@ GLOO_TEST_CASE("memory that one rank cannot map is an error on every rank") {
 
 TEST_CASE("ranks that are threads, and a rank alone, have memory of their own") {
   for (const int world_size : {1, 3}) {
-    const auto codes = run_thread_world(world_size, [&](Communicator& comm) {
-      Filled filled(comm, ProcessPlace::here());
-      CHECK(filled.has_all(0));
-      CHECK_FALSE(filled.memory->is_shared());
-      CHECK_FALSE(filled.is_read_only());
-      comm.barrier();
-    }, kTimeout);
+    const auto codes = run_thread_world(
+        world_size,
+        [&](Communicator& comm) {
+          Filled filled(comm, ProcessPlace::here());
+          CHECK(filled.has_all(0));
+          CHECK_FALSE(filled.memory->is_shared());
+          CHECK_FALSE(filled.is_read_only());
+          comm.barrier();
+        },
+        kTimeout);
     for (const std::string& code : codes) CHECK(code == "none");
   }
 }
@@ -178,8 +190,8 @@ TEST_CASE("processes share memory on one host, in one container, of one user") {
   other.pid += 1;
   CHECK(here.shares_with(other));
   for (const auto& change : std::vector<void (*)(ProcessPlace&)>{[](ProcessPlace& place) { place.boot[3] = '!'; },
-                                                                [](ProcessPlace& place) { place.pid_namespace += 1; },
-                                                                [](ProcessPlace& place) { place.user += 1; }}) {
+                                                                 [](ProcessPlace& place) { place.pid_namespace += 1; },
+                                                                 [](ProcessPlace& place) { place.user += 1; }}) {
     other = here;
     change(other);
     CHECK_FALSE(here.shares_with(other));

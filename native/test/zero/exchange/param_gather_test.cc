@@ -50,8 +50,8 @@ TEST_CASE("parameters are gathered by groups of buckets within a limit of bytes,
     std::size_t gather_bytes;
     int buckets_together;
   };
-  for (const auto& [gather_bytes, together] :
-       {Case{1, 1}, Case{kBucketBytes, 1}, Case{3 * kBucketBytes + 1, 3}, Case{ParamGather::kGatherBytes, num_buckets}}) {
+  for (const auto& [gather_bytes, together] : {Case{1, 1}, Case{kBucketBytes, 1}, Case{3 * kBucketBytes + 1, 3},
+                                               Case{ParamGather::kGatherBytes, num_buckets}}) {
     CAPTURE(gather_bytes);
     rethrow_first(run_ranks(2, [&](Communicator& comm) {
       ThreadPool pool(1);
@@ -59,7 +59,8 @@ TEST_CASE("parameters are gathered by groups of buckets within a limit of bytes,
       CallCounter counter(comm);
       CommQueue queue(context);
       const auto placement = make_state_placement(context, queue.context(), Offload::kNone);
-      ParamGather params(std::make_unique<ParamMemory>(Device{}, counter), layout, queue, *placement, DType::kBF16, gather_bytes);
+      ParamGather params(std::make_unique<ParamMemory>(Device{}, counter), layout, queue, *placement, DType::kBF16,
+                         gather_bytes);
       params.write([&](const Range& buckets, const ParamWindow& window) {
         CHECK(buckets.size() == 1);
         for (std::size_t i = 0; i < window.bytes.size(); ++i) {

@@ -1,3 +1,5 @@
+#include "zero/exchange/param_norms.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "test/zero/fake_job.h"
-#include "zero/exchange/param_norms.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;

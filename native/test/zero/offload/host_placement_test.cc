@@ -1,13 +1,14 @@
 // Windows of parameters in transit from host memory to each device.
+#include "zero/offload/host_placement.h"
+
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "test/devices_here.h"
 #include "kernels/flat/cast.h"
 #include "kernels/flat/fold.h"
-#include "zero/offload/host_placement.h"
+#include "test/devices_here.h"
 #include "zero/partition/shard_layout.h"
 
 using namespace zerofleet;
@@ -44,14 +45,20 @@ DEVICE_TEST_CASE("pieces of gradients come to host memory in parts, while those 
     constexpr std::size_t kWindowsBytes = std::size_t{16} << 20;
     for (const std::int64_t num_pieces : {1, 2}) {
       CAPTURE(num_pieces);
-      const std::size_t numel = (kWindowsBytes / static_cast<std::size_t>(num_pieces) + 4098) / 2;  // of more than two windows
+      const std::size_t numel =
+          (kWindowsBytes / static_cast<std::size_t>(num_pieces) + 4098) / 2;  // of more than two windows
       HostPlacement placement(rank.ctx, comm_thread.ctx);
       std::vector<std::byte> pieces(numel * 2 * static_cast<std::size_t>(num_pieces));
-      for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i] = static_cast<std::byte>(i % 251 % 64);  // finite, of both bytes
+      for (std::size_t i = 0; i < pieces.size(); ++i)
+        pieces[i] = static_cast<std::byte>(i % 251 % 64);  // finite, of both bytes
       DeviceArray there(comm_thread.ctx, pieces);
       std::vector<std::byte> sum(numel * sizeof(float)), expected = sum;
       for (const bool restart : {true, false}) {
-        Fold fold{.pieces = there.bytes(), .piece_dtype = DType::kBF16, .num_pieces = num_pieces, .sum = sum, .restart = restart};
+        Fold fold{.pieces = there.bytes(),
+                  .piece_dtype = DType::kBF16,
+                  .num_pieces = num_pieces,
+                  .sum = sum,
+                  .restart = restart};
         placement.fold(fold);
         fold.pieces = pieces;
         fold.sum = expected;
@@ -80,8 +87,11 @@ DEVICE_TEST_CASE("sums of gradients in host memory have the bits of sums beside 
       CHECK(state.device() == Device{});
       std::vector<std::byte> expected(state.num_bytes());
       for (const bool restart : {true, false, false}) {
-        Fold fold{.pieces = there.bytes(), .piece_dtype = DType::kBF16, .num_pieces = num_pieces,
-                  .sum = {state.data(), state.num_bytes()}, .restart = restart};
+        Fold fold{.pieces = there.bytes(),
+                  .piece_dtype = DType::kBF16,
+                  .num_pieces = num_pieces,
+                  .sum = {state.data(), state.num_bytes()},
+                  .restart = restart};
         placement.fold(fold);
         synchronize(comm_thread.ctx);
         fold.pieces = pieces;
@@ -91,7 +101,8 @@ DEVICE_TEST_CASE("sums of gradients in host memory have the bits of sums beside 
       }
       // Sums of fp32 go one way in the first round and both ways later, pieces of bf16 one way.
       const bool is_ever_on_host = num_pieces <= 4, is_ever_on_device = num_pieces > 2;
-      CHECK(placement.staging_bytes() == (is_ever_on_host ? pieces.size() : 0) + (is_ever_on_device ? expected.size() : 0));
+      CHECK(placement.staging_bytes() ==
+            (is_ever_on_host ? pieces.size() : 0) + (is_ever_on_device ? expected.size() : 0));
     }
     CHECK(HostPlacement(rank.ctx, comm_thread.ctx).context().device == Device{});
   }

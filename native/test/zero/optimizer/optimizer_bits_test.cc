@@ -59,7 +59,8 @@ std::vector<float> numbers(std::uint64_t key) {
   std::vector<float> values(kNumel);
   for (std::uint32_t i = 0; i < values.size(); ++i) {
     const auto bits = philox(key, {i, 0, 0, 0});
-    const double exponent = i % 16 == 0 ? -static_cast<double>(bits[2] % 100) - 50 : static_cast<double>(bits[1] % 16) - 12;
+    const double exponent =
+        i % 16 == 0 ? -static_cast<double>(bits[2] % 100) - 50 : static_cast<double>(bits[1] % 16) - 12;
     values[i] = static_cast<float>((uniform_open(bits[0]) - 0.5) * std::exp2(exponent));
   }
   return values;
@@ -154,8 +155,8 @@ std::vector<Storage> storages_of(std::size_t form) {
 
 TEST_CASE("every optimizer equals its plain form bit for bit: all dtypes, paths, numbers of threads and devices") {
   // Several tasks, segments of whole blocks (LAMB needs those).
-  const Range cuts[] = {{0, kBlockNumel}, {kBlockNumel, kBlockNumel}, {kBlockNumel, 17 * kBlockNumel},
-                        {17 * kBlockNumel, kPadded}};
+  const Range cuts[] = {
+      {0, kBlockNumel}, {kBlockNumel, kBlockNumel}, {kBlockNumel, 17 * kBlockNumel}, {17 * kBlockNumel, kPadded}};
   ThreadPool one(1), three(3);
   std::size_t form = 0;
   for (const OptimizerOptions& options : all_forms()) {

@@ -32,9 +32,13 @@ struct Kernels {
   ThreadPool pool{1};
   Context context{Device{}, &pool, best_cpu_isa()};
   OptimizerDTypes dtypes{.params = DType::kF32};
-  OptimizerSegment segment{reinterpret_cast<std::byte*>(master.data()), {first.data(), second.data()},
+  OptimizerSegment segment{reinterpret_cast<std::byte*>(master.data()),
+                           {first.data(), second.data()},
                            reinterpret_cast<const std::byte*>(grad.data()),
-                           reinterpret_cast<std::byte*>(params.data()), 4096, 0, {}};
+                           reinterpret_cast<std::byte*>(params.data()),
+                           4096,
+                           0,
+                           {}};
 
   template <class Update>
   std::string code(const typename Update::Scalars& scalars) {
@@ -221,7 +225,8 @@ TEST_CASE("optimizer options out of their range are refused by the field's name"
 
 TEST_CASE("optimizers and their states have names, and keep the states that they should") {
   using enum StateId;
-  const auto states_of = [](const char* name, const std::function<void(OptimizerOptions&)>& change = [](auto&) {}) {
+  const auto states_of = [](
+                             const char* name, const std::function<void(OptimizerOptions&)>& change = [](auto&) {}) {
     OptimizerOptions options;
     options.type = optimizer_type_from_name(name);
     CHECK(std::string(name_of(options.type)) == name);
@@ -240,7 +245,8 @@ TEST_CASE("optimizers and their states have names, and keep the states that they
   CHECK(states_of("adamw", with_ema) == std::vector{kMaster, kExpAvg, kExpAvgSq, kEma});
   CHECK(states_of("sgd", with_ema) == std::vector{kMaster, kMomentumBuffer, kEma});
   CHECK(code_of([] { optimizer_type_from_name("adafactor"); }) == "invalid_argument");
-  for (const auto id : {kMaster, kExpAvg, kExpAvgSq, kMomentumBuffer, kSum, kEma}) CHECK(state_from_name(name_of(id)) == id);
+  for (const auto id : {kMaster, kExpAvg, kExpAvgSq, kMomentumBuffer, kSum, kEma})
+    CHECK(state_from_name(name_of(id)) == id);
   CHECK(std::string(name_of(kMomentumBuffer)) == "momentum_buffer");
   CHECK(code_of([] { state_from_name("exp_avg_cube"); }) == "invalid_argument");
 }

@@ -113,8 +113,9 @@ void follow(const Case& of, CpuIsa isa) {
 
 TEST_CASE("every optimizer follows PyTorch, or where it has none a reference in fp64") {
   const auto golden = read_golden_optimizers();
-  for (const char* name : {"adamw", "adam", "adagrad", "sgd", "sgd_momentum", "sgd_nesterov", "lion", "lamb",
-                           "lamb_bounded", "lamb_from_zero", "lamb_step_size", "lamb_uncorrected", "adamw_ema", "sgd_ema", "lamb_ema"}) {
+  for (const char* name :
+       {"adamw", "adam", "adagrad", "sgd", "sgd_momentum", "sgd_nesterov", "lion", "lamb", "lamb_bounded",
+        "lamb_from_zero", "lamb_step_size", "lamb_uncorrected", "adamw_ema", "sgd_ema", "lamb_ema"}) {
     CAPTURE(name);
     for (const CpuIsa isa : available_isas()) follow({golden, name}, isa);
   }

@@ -1,9 +1,10 @@
+#include "zero/partition/leaf_schedule.h"
+
 #include <doctest/doctest.h>
 
 #include <vector>
 
 #include "test/zero/fake_job.h"
-#include "zero/partition/leaf_schedule.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;

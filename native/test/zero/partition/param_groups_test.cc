@@ -1,9 +1,10 @@
+#include "zero/partition/param_groups.h"
+
 #include <doctest/doctest.h>
 
 #include <vector>
 
 #include "test/zero/fake_job.h"
-#include "zero/partition/param_groups.h"
 #include "zero/partition/param_partition.h"
 #include "zero/step/model_plan.h"
 
@@ -86,7 +87,8 @@ TEST_CASE("partition: every parameter in one subset, in canonical order, with ca
         CHECK(subset.frozen == settings[param].frozen);
         CHECK(subset.settings[local].frozen == settings[param].frozen);
         CHECK(subset.first_blocks[local] == first_blocks[param]);
-        CHECK(subset.expert_set == (num_sets > 1 && specs[param].expert >= 0 ? specs[param].expert * num_sets / 4 : -1));
+        CHECK(subset.expert_set ==
+              (num_sets > 1 && specs[param].expert >= 0 ? specs[param].expert * num_sets / 4 : -1));
       }
     }
     CHECK(seen == std::vector<int>(specs.size(), 1));

@@ -1,3 +1,5 @@
+#include "zero/partition/param_init.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "test/zero/fake_job.h"
 #include "test/zero/full_state.h"
 #include "zero/partition/digest.h"
-#include "zero/partition/param_init.h"
 #include "zero/partition/shard_layout.h"
 
 using namespace zerofleet;

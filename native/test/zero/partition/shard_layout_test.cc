@@ -1,3 +1,5 @@
+#include "zero/partition/shard_layout.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "zero/partition/shard_layout.h"
 
 using namespace zerofleet;
 

@@ -75,7 +75,9 @@ TEST_CASE("every optimizer gives on every device the digests that it gives on th
   }
 }
 
-TEST_CASE("lanes, groups of them, fp16 with loss scaling, an average, narrow sums and offload give on every device the CPU's digests") {
+TEST_CASE(
+    "lanes, groups of them, fp16 with loss scaling, an average, narrow sums and offload give on every device the CPU's "
+    "digests") {
   FakeJob lanes;
   lanes.options.num_lanes = 4;
   lanes.options.reduce_dtype = DType::kF32;

@@ -86,7 +86,8 @@ TEST_CASE("experts: a gradient of another set is refused, and one of the own set
     for (std::size_t param = 0; param < job.specs.size(); ++param) {
       const std::vector<float> grad(static_cast<std::size_t>(job.specs[param].numel()));
       const int expert = job.specs[param].expert;
-      if (expert >= 0 && expert != comm.rank()) CHECK(code_of([&] { zero.add_grad(param, grad); }) == "invalid_argument");
+      if (expert >= 0 && expert != comm.rank())
+        CHECK(code_of([&] { zero.add_grad(param, grad); }) == "invalid_argument");
       if (expert < 0) zero.add_grad(param, grad);
     }
     CHECK(code_of([&] { zero.end_leaf(0, 1); }) == "gradient_missing");

@@ -1,3 +1,5 @@
+#include "zero/step/grad_norm.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "test/error_code.h"
-#include "zero/step/grad_norm.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;

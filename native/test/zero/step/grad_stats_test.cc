@@ -1,3 +1,5 @@
+#include "zero/step/grad_stats.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,7 +11,6 @@
 #include "core/dtype.h"
 #include "test/zero/fake_job.h"
 #include "zero/partition/block_order.h"
-#include "zero/step/grad_stats.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;

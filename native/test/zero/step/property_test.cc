@@ -69,7 +69,8 @@ TEST_CASE("property: a job has the same digests on any two numbers of ranks, tho
   }
 }
 
-TEST_CASE("property: a job that goes on from its saved state on other numbers of ranks ends as if it had never stopped") {
+TEST_CASE(
+    "property: a job that goes on from its saved state on other numbers of ranks ends as if it had never stopped") {
   std::uint64_t seed = 5000;
   for (const JobKind& kind : all_kinds(5)) {
     const RandomJob job = random_job(kind, seed++);

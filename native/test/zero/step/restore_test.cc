@@ -184,8 +184,10 @@ TEST_CASE("a load outside of a rank's shard, and invalid progress, are refused")
     const auto ranges = zero.state_ranges();
     const StateRange& range = ranges.front();
     std::vector<float> values(static_cast<std::size_t>(range.elements.size()) + 1);
-    CHECK(code_of([&] { zero.load_state(range.state, range.param, range.elements.begin, values); }) == "slice_not_owned");
-    CHECK(code_of([&] { zero.copy_state(range.state, range.param, range.elements.begin, values); }) == "slice_not_owned");
+    CHECK(code_of([&] { zero.load_state(range.state, range.param, range.elements.begin, values); }) ==
+          "slice_not_owned");
+    CHECK(code_of([&] { zero.copy_state(range.state, range.param, range.elements.begin, values); }) ==
+          "slice_not_owned");
     CHECK(code_of([&] { zero.copy_state(StateId::kSum, range.param, range.elements.begin, {}); }) == "slice_not_owned");
     CHECK(code_of([&] { zero.copy_state(StateId::kMaster, 99, 0, {}); }) == "invalid_argument");
     ZeroProgress progress = zero.progress();

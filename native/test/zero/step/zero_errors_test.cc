@@ -129,18 +129,21 @@ TEST_CASE("a rank that dies in mid-step ends the others with comm_failed") {
 TEST_CASE("a rank that stays silent ends the others with an error in time") {
   FakeJob job;
   std::atomic<bool> over{false};
-  const auto failures = run_ranks(2, [&](Communicator& comm) {
-    ThreadPool pool(1);
-    ZeroOptimizer zero({Device{}, &pool, job.isa}, comm, job.specs, job.options);
-    zero.initialize(1);
-    if (comm.rank() == 1) {
-      while (!over) std::this_thread::yield();
-      return;
-    }
-    const std::string code = code_of([&] { job.run_step(zero, 0); });
-    over = true;
-    CHECK(code == "comm_timeout");
-  }, std::chrono::milliseconds(200));
+  const auto failures = run_ranks(
+      2,
+      [&](Communicator& comm) {
+        ThreadPool pool(1);
+        ZeroOptimizer zero({Device{}, &pool, job.isa}, comm, job.specs, job.options);
+        zero.initialize(1);
+        if (comm.rank() == 1) {
+          while (!over) std::this_thread::yield();
+          return;
+        }
+        const std::string code = code_of([&] { job.run_step(zero, 0); });
+        over = true;
+        CHECK(code == "comm_timeout");
+      },
+      std::chrono::milliseconds(200));
   rethrow_first(failures);
 }
 

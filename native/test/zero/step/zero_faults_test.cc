@@ -40,12 +40,15 @@ std::vector<std::string> all_ranks(const std::string& code) { return std::vector
 /// Runs `body` on every rank with an optimizer of its own; the error codes of the ranks.
 std::vector<std::string> run_job(const Transport& transport, const FakeJob& job, std::chrono::milliseconds timeout,
                                  const std::function<void(ZeroOptimizer&, Communicator&)>& body) {
-  return transport.run(kWorldSize, [&](Communicator& comm) {
-    ThreadPool pool(1);
-    ZeroOptimizer zero({Device{}, &pool, job.isa}, ZeroComms(comm), job.specs, job.options);
-    zero.initialize(5);
-    body(zero, comm);
-  }, timeout);
+  return transport.run(
+      kWorldSize,
+      [&](Communicator& comm) {
+        ThreadPool pool(1);
+        ZeroOptimizer zero({Device{}, &pool, job.isa}, ZeroComms(comm), job.specs, job.options);
+        zero.initialize(5);
+        body(zero, comm);
+      },
+      timeout);
 }
 
 /// A job whose leaf 1, which rank 1 computes, has `value` in the middle of one gradient in step `bad_step`.
@@ -142,7 +145,8 @@ TEST_CASE("diverged is thrown on all ranks alike, in the same step") {
 
 TEST_CASE("diverged names the loss scale of the step that failed, not of the one before") {
   FakeJob job;
-  job.options.loss_scale = {.type = LossScaleType::kDynamic, .initial_scale = 8, .hysteresis = 1, .max_skipped_steps = 3};
+  job.options.loss_scale = {
+      .type = LossScaleType::kDynamic, .initial_scale = 8, .hysteresis = 1, .max_skipped_steps = 3};
   job.change = [](std::int64_t, std::int64_t, std::size_t, std::vector<float>& grad) {
     grad[0] = std::numeric_limits<float>::infinity();
     return true;

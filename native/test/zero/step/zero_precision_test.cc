@@ -84,7 +84,8 @@ TEST_CASE("a loss scale that is a power of two changes no bit where nothing over
   CHECK(job.digests(2, 3) == expected);
 }
 
-TEST_CASE("dynamic loss scale: steps that overflow fp16 are skipped on all ranks and the scale is halved until they fit") {
+TEST_CASE(
+    "dynamic loss scale: steps that overflow fp16 are skipped on all ranks and the scale is halved until they fit") {
   const FakeJob job = scaled_job();
   const auto expected = job.digests(1, 8);
   for (const int world_size : {2, 3, 8}) CHECK(job.digests(world_size, 8) == expected);

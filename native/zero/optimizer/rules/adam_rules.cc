@@ -38,7 +38,8 @@ class AdamRule final : public OptimizerRule {
       k.step_size = static_cast<float>(group.lr / correction1);
       return k;
     });
-    optimizer_update<Update>(context, kernel_segments(segments, scalars, {StateId::kExpAvg, StateId::kExpAvgSq}), dtypes, groups);
+    optimizer_update<Update>(context, kernel_segments(segments, scalars, {StateId::kExpAvg, StateId::kExpAvgSq}),
+                             dtypes, groups);
   }
 
  private:

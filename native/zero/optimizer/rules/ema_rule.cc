@@ -5,9 +5,9 @@
 namespace zerofleet {
 namespace {
 
-/// Adds the state kEma to a rule: ema += (1 - decay)(master - ema) after each update. The state begins with zeros, and the
-/// first update has the weight 1, so ema is then exactly the master: as in torch.optim.swa_utils.AveragedModel, whose
-/// first call copies. No load has to make the average from a master that may still change.
+/// Adds the state kEma to a rule: ema += (1 - decay)(master - ema) after each update. The state begins with zeros, and
+/// the first update has the weight 1, so ema is then exactly the master: as in torch.optim.swa_utils.AveragedModel,
+/// whose first call copies. No load has to make the average from a master that may still change.
 class EmaRule final : public OptimizerRule {
  public:
   EmaRule(std::unique_ptr<OptimizerRule> rule, double decay)

@@ -41,7 +41,8 @@ class LambRule final : public OptimizerRule {
   }
 
  private:
-  static std::vector<OptimizerSegment> arrays_of(std::span<const UpdateSegment> segments, const UpdateScalars& scalars) {
+  static std::vector<OptimizerSegment> arrays_of(std::span<const UpdateSegment> segments,
+                                                 const UpdateScalars& scalars) {
     return kernel_segments(segments, scalars, {StateId::kExpAvg, StateId::kExpAvgSq});
   }
 

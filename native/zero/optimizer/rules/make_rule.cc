@@ -9,7 +9,8 @@ namespace {
 std::unique_ptr<OptimizerRule> make_rule_of_type(const OptimizerOptions& options) {
   switch (options.type) {
 #define ZF_CASE(type, name, constants) \
-  case OptimizerType::type: return make_##name##_rule(options);
+  case OptimizerType::type:            \
+    return make_##name##_rule(options);
     ZF_OPTIMIZERS(ZF_CASE)
 #undef ZF_CASE
   }

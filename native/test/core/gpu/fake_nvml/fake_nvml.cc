@@ -72,8 +72,10 @@ Return read_file(std::vector<Gpu>& found) {
     if (!(words >> gpu.uuid >> gpu.memory_bytes)) continue;
     gpu.memory_bytes <<= 20;
     for (std::string word; words >> word;) {
-      if (is_event(word)) gpu.events.push_back(word);
-      else gpu.faults.insert(word);
+      if (is_event(word))
+        gpu.events.push_back(word);
+      else
+        gpu.faults.insert(word);
     }
     found.push_back(gpu);
   }
