@@ -4,16 +4,48 @@
 #include "kernels/backends/tables.h"
 
 // The rows of the table. Each calls the launcher of its name in kernels/<family>/cpu/.
-#define ZF_CPU_ROWS(ROW)                                                                                             \
-  ROW(pack)                                                                                                          \
-  ROW(gemm) ROW(attention) ROW(attention_backward) ROW(page_bytes) ROW(paged_attention) ROW(rope) ROW(rmsnorm)       \
-      ROW(rmsnorm_backward) ROW(layernorm) ROW(layernorm_backward) ROW(head_norm) ROW(head_norm_backward) ROW(gelu)  \
-          ROW(gelu_backward) ROW(swiglu) ROW(swiglu_backward) ROW(bias_gradient) ROW(dropout) ROW(direction_norms)   \
-              ROW(scale_columns) ROW(magnitude_gradient) ROW(embedding) ROW(embedding_backward) ROW(cross_entropy)   \
-                  ROW(route) ROW(route_backward) ROW(add_router_load) ROW(load_balancing_gradient) ROW(gather_rows)  \
-                      ROW(sum_rows) ROW(combine_rows_backward) ROW(optimizer_update) ROW(lamb_prepare) ROW(quantize) \
-                          ROW(dequantize) ROW(cast_from_f32) ROW(cast_to_f32) ROW(fold_pieces) ROW(block_stats)      \
-                              ROW(hash_blocks)
+#define ZF_CPU_ROWS(ROW)       \
+  ROW(pack)                    \
+  ROW(gemm)                    \
+  ROW(attention)               \
+  ROW(attention_backward)      \
+  ROW(page_bytes)              \
+  ROW(paged_attention)         \
+  ROW(rope)                    \
+  ROW(rmsnorm)                 \
+  ROW(rmsnorm_backward)        \
+  ROW(layernorm)               \
+  ROW(layernorm_backward)      \
+  ROW(head_norm)               \
+  ROW(head_norm_backward)      \
+  ROW(gelu)                    \
+  ROW(gelu_backward)           \
+  ROW(swiglu)                  \
+  ROW(swiglu_backward)         \
+  ROW(bias_gradient)           \
+  ROW(dropout)                 \
+  ROW(direction_norms)         \
+  ROW(scale_columns)           \
+  ROW(magnitude_gradient)      \
+  ROW(embedding)               \
+  ROW(embedding_backward)      \
+  ROW(cross_entropy)           \
+  ROW(route)                   \
+  ROW(route_backward)          \
+  ROW(add_router_load)         \
+  ROW(load_balancing_gradient) \
+  ROW(gather_rows)             \
+  ROW(sum_rows)                \
+  ROW(combine_rows_backward)   \
+  ROW(optimizer_update)        \
+  ROW(lamb_prepare)            \
+  ROW(quantize)                \
+  ROW(dequantize)              \
+  ROW(cast_from_f32)           \
+  ROW(cast_to_f32)             \
+  ROW(fold_pieces)             \
+  ROW(block_stats)             \
+  ROW(hash_blocks)
 
 namespace zerofleet::cpu {
 
