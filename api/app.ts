@@ -33,7 +33,10 @@ interface AppOptions extends Pick<ApiServices, Parts> {
   draining?: AbortSignal;
   /** OpenID provider; none by default. */
   oidc?: OidcProvider | null;
-  /** Number of proxies between clients and the server: the address of a client is in their `X-Forwarded-For`. Default: none. */
+  /**
+   * Number of proxies between clients and the server: the address of a client is in their `X-Forwarded-For`. Default:
+   * none.
+   */
   trustedProxies?: number;
   /** Request log; without it nothing is logged. */
   log?: FastifyBaseLogger;

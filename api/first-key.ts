@@ -24,7 +24,10 @@ export async function readFirstKey(config: Config): Promise<FirstKey> {
   return config.api_key === null ? storedKey(config.data_dir) : fromConfig(config.api_key);
 }
 
-/** Makes the job store accept the key. Resolves after the first attempt; if Redis is away, attempts go on in the background. */
+/**
+ * Makes the job store accept the key. Resolves after the first attempt; if Redis is away, attempts go on in the
+ * background.
+ */
 export async function acceptFirstKey(
   keys: Pick<ApiKeys, 'putApiKey'>,
   { secret }: FirstKey,

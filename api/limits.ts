@@ -12,9 +12,13 @@ export interface ApiLimits {
   requests_per_minute: number;
   /** Interval of comments on an idle stream, so that proxies and clients keep the connection. */
   heartbeat_ms: number;
-  /** Idle timeout of a connection without traffic in both directions, such as after a client has vanished in mid-upload. */
+  /**
+   * Idle timeout of a connection without traffic in both directions, such as after a client has vanished in mid-upload.
+   */
   idle_connection_ms: number;
-  /** Time for the headers of a request to arrive, and then for the JSON body. Uploads have no limit while data arrives. */
+  /**
+   * Time for the headers of a request to arrive, and then for the JSON body. Uploads have no limit while data arrives.
+   */
   headers_timeout_ms: number;
   json_body_timeout_ms: number;
   /** Time for which a sample waits without a worker that works on it. */

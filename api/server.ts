@@ -37,8 +37,8 @@ export interface ApiServer {
   /** The admin key that is accepted from the start. */
   readonly firstKey: FirstKey;
   /**
-   * Reports not ready, continues for `ZEROFLEET_DRAIN_SECONDS`, then ends streams, waits for open requests and closes everything
-   * that was opened. Idempotent.
+   * Reports not ready, continues for `ZEROFLEET_DRAIN_SECONDS`, then ends streams, waits for open requests and closes
+   * everything that was opened. Idempotent.
    */
   close(): Promise<void>;
 }

@@ -44,8 +44,8 @@ export interface SampleCall {
 export interface SamplePort {
   /**
    * Calls a pool and waits for its answer.
-   * @throws ZerofleetError `sample_timeout`, `model_loading`, `sample_queue_full`, `pool_not_found`, `workers_lost`, `rank_lost`,
-   *   `job_store_unavailable`; the signal's reason
+   * @throws ZerofleetError `sample_timeout`, `model_loading`, `sample_queue_full`, `pool_not_found`, `workers_lost`,
+   *   `rank_lost`, `job_store_unavailable`; the signal's reason
    */
   sample(pool: string, payload: SamplePayload, call: SampleCall): Promise<SampleReply>;
 }
@@ -58,7 +58,9 @@ export type ExportProgress =
 /** Progress of the change of a tensor. */
 export type EditProgress = ExportProgress | { state: 'succeeded'; checkpoint_id: string };
 
-/** Requests exports of checkpoints from workers. Finished exports are not known here: their record is beside the files. */
+/**
+ * Requests exports of checkpoints from workers. Finished exports are not known here: their record is beside the files.
+ */
 export interface ExportPort {
   /**
    * Requests an export from a pool, unless it is in progress; a failed export is requested again.

@@ -179,7 +179,10 @@ export class Autoscaler {
     this.options.metrics.leading(leads);
   }
 
-  /** Lists the machines of all pools. Leaves out a pool whose machines cannot be listed, or for which calls are still in progress. */
+  /**
+   * Lists the machines of all pools. Leaves out a pool whose machines cannot be listed, or for which calls are still in
+   * progress.
+   */
   private async views(): Promise<Map<string, CapacityView>> {
     const { capacity, pools, metrics, log } = this.options;
     const views = new Map<string, CapacityView>();
@@ -214,8 +217,8 @@ export class Autoscaler {
   }
 
   /**
-   * Waits for calls about one pool, but not longer than `POOL_MS`: a call without an answer delays no other pool. Until they end, the pool
-   * is left out.
+   * Waits for calls about one pool, but not longer than `POOL_MS`: a call without an answer delays no other pool. Until
+   * they end, the pool is left out.
    */
   private async inTime(pool: string, calls: () => Promise<void>): Promise<void> {
     const running = calls().finally(() => this.busy.delete(pool));
@@ -255,7 +258,9 @@ export class Autoscaler {
     }
   }
 
-  /** Tells people what machines there are, and jobs why they get none. A lost message is not repeated: it only informs. */
+  /**
+   * Tells people what machines there are, and jobs why they get none. A lost message is not repeated: it only informs.
+   */
   private async tell(pool: string, { explain, report }: Decision): Promise<void> {
     const { store, metrics, log } = this.options;
     const types = Object.entries(report.machines).map(([type, counts]) => ({ type, ...counts }));

@@ -1,10 +1,11 @@
 /**
- * API throughput: `npm run bench -- api --connections 32 --seconds 5 --rounds 3 --watchers 1000`. Redis syncs every write. Measurements
- * with a baseline alternate with it after one uncounted round of each; figures are medians. Output, one line each:
+ * API throughput: `npm run bench -- api --connections 32 --seconds 5 --rounds 3 --watchers 1000`. Redis syncs every
+ * write. Measurements with a baseline alternate with it after one uncounted round of each; figures are medians. Output,
+ * one line each:
  * - `get`: requests/s and latency of GET /v1/jobs/{id}, compared with a bare Fastify route that returns the same body;
  * - `list`: GET /v1/jobs?limit=20;
- * - `post`: POST /v1/jobs, compared with a bare BullMQ `add` of a job's queue entry in the client's own process, and `post_http`
- *   compared with a bare Fastify route that calls such an `add`;
+ * - `post`: POST /v1/jobs, compared with a bare BullMQ `add` of a job's queue entry in the client's own process, and
+ *   `post_http` compared with a bare Fastify route that calls such an `add`;
  * - `watch`: messages/s received by the streams of one job, and their latency;
  * - `start`: from POST until an idle worker has claimed the job, and until its ranks run.
  */

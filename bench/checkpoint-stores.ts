@@ -85,7 +85,9 @@ async function removeAll(objects: ObjectStore): Promise<void> {
 /** Reserve of the storage daemon, pieces that exist twice during garbage collection, and its own records. */
 const SPACE_FACTOR = 2;
 
-/** Ceph's radosgw on loopback, all in memory; or the reason why it is missing. @param bytes bytes written before a clear */
+/**
+ * Ceph's radosgw on loopback, all in memory; or the reason why it is missing. @param bytes bytes written before a clear
+ */
 export async function s3Store(bytes: number): Promise<MeasuredStore | string> {
   const missing = await whyNoRadosgw();
   if (missing !== null) return missing;

@@ -1,8 +1,9 @@
 /**
  * Cost of checkpoints: `npm run bench -- checkpoint --config gpt2 --interval 20`. One run prints, one line each:
  * - `stall`: training stall of a save to a directory, and its share of the steps between two saves;
- * - `throughput`: MB/s of saving and of loading the whole state, to a directory and to S3 (Ceph's radosgw on loopback, all in memory),
- *   compared with a client that transfers as many bytes in pieces of 8 MiB, four at once, without hashing or verification;
+ * - `throughput`: MB/s of saving and of loading the whole state, to a directory and to S3 (Ceph's radosgw on loopback,
+ *   all in memory), compared with a client that transfers as many bytes in pieces of 8 MiB, four at once, without
+ *   hashing or verification;
  * - `recovery` (not with `--no-recovery`): from SIGKILL of a rank of a running job to the end of its first new step.
  */
 import { randomFillSync } from 'node:crypto';
@@ -122,9 +123,9 @@ interface Turn {
 }
 
 /**
- * Writes and reads everything once with both clients, in either order. Each starts with an empty store: pages that a virtual
- * machine has never used cost several times the write, and only the second client would get them. Both read from the disk: a save
- * leaves nothing in the page cache.
+ * Writes and reads everything once with both clients, in either order. Each starts with an empty store: pages that a
+ * virtual machine has never used cost several times the write, and only the second client would get them. Both read
+ * from the disk: a save leaves nothing in the page cache.
  */
 async function measureTurn(
   world: LocalWorld,

@@ -1,10 +1,11 @@
 /**
- * Cost of writes that survive a failover, and its duration: `npm run bench -- failover --redis sentinel --jobs 2000 --rounds 3`.
- * A primary with two replicas on loopback.
+ * Cost of writes that survive a failover, and its duration: `npm run bench -- failover --redis sentinel --jobs 2000
+ * --rounds 3`. A primary with two replicas on loopback.
  *
- * - `create`: jobs are created by 32 callers of one connection, then one at a time. `replicas` 0 is the reference, 1 waits for a replica.
- *   The two alternate, and the ratio is that of the medians.
- * - `failover`: the primary is killed, or stopped; time until the next acknowledged write of a connection that had been in use.
+ * - `create`: jobs are created by 32 callers of one connection, then one at a time. `replicas` 0 is the reference, 1
+ *   waits for a replica. The two alternate, and the ratio is that of the medians.
+ * - `failover`: the primary is killed, or stopped; time until the next acknowledged write of a connection that had been
+ *   in use.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';

@@ -1,7 +1,7 @@
 /**
- * Cost of many waiting jobs: `npm run bench -- jobs --jobs 10000 --connections 32`. Creates, lists page by page and cancels all
- * of them. One line for each of the three with requests/s, the memory of the API server's process (resident set, peak) and Redis'
- * used memory.
+ * Cost of many waiting jobs: `npm run bench -- jobs --jobs 10000 --connections 32`. Creates, lists page by page and
+ * cancels all of them. One line for each of the three with requests/s, the memory of the API server's process (resident
+ * set, peak) and Redis' used memory.
  */
 import type { Job, Page } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';

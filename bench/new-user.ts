@@ -1,8 +1,9 @@
 /**
  * A new user's way, in seconds since `npm start`: `npm run bench -- new-user`.
  *
- * It starts a stack with an empty data directory and walks through the console in Chromium (test/console/new-user.ts), as fast as the pages
- * allow. What was installed and built is there already; `tools/dev/fresh-machine.sh` measures that.
+ * It starts a stack with an empty data directory and walks through the console in Chromium (test/console/new-user.ts),
+ * as fast as the pages allow. What was installed and built is there already; `tools/dev/fresh-machine.sh` measures
+ * that.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,7 +1,8 @@
 /**
- * One optimizer step over fp32 master, states and gradient with the bf16 write: `npm run bench -- optimizer --optimizer adamw
- * --threads 1,2`. Each line is one optimizer (of a comma-separated list, or `all`) with one number of threads. The bound is an
- * in-place update of as many bytes in the same run. With `--ema` the optimizer also keeps an average of the weights.
+ * One optimizer step over fp32 master, states and gradient with the bf16 write: `npm run bench -- optimizer --optimizer
+ * adamw --threads 1,2`. Each line is one optimizer (of a comma-separated list, or `all`) with one number of threads.
+ * The bound is an in-place update of as many bytes in the same run. With `--ema` the optimizer also keeps an average of
+ * the weights.
  */
 import { measureOptimizer } from '../native/js/index.js';
 import { benchOptions, count, counts, onOff, someOf } from './options.js';

@@ -70,8 +70,8 @@ function known<Name extends string>(names: readonly Name[], text: string): Name 
 const dashed = (name: string) => name.replaceAll('_', '-');
 
 /**
- * Parses `--name value` for each of `options`, `some-name` as its field some_name. Throws an Error with the valid options for
- * anything else.
+ * Parses `--name value` for each of `options`, `some-name` as its field some_name. Throws an Error with the valid
+ * options for anything else.
  */
 export function readOptions<Options extends Record<string, Option<unknown>>>(
   options: Options,

@@ -15,8 +15,8 @@ interface PeerReport {
 }
 
 /**
- * The same training with PyTorch in one process with the threads of all ranks. `python` must have torch; rejects with the end of
- * its output if it fails.
+ * The same training with PyTorch in one process with the threads of all ranks. `python` must have torch; rejects with
+ * the end of its output if it fails.
  */
 export async function runPytorch(python: string, training: Training, steps: number): Promise<PeerReport> {
   const { config, ranks, threads } = training;

@@ -1,12 +1,13 @@
 /**
- * Cost of waiting jobs: `npm run bench -- scheduler --workers 500 --waiting 10000 --projects 20 --seconds 10`. A private Redis
- * has a pool of machines with eight slots, all allocated, and the waiting jobs. The loop decides as in the API.
+ * Cost of waiting jobs: `npm run bench -- scheduler --workers 500 --waiting 10000 --projects 20 --seconds 10`. A
+ * private Redis has a pool of machines with eight slots, all allocated, and the waiting jobs. The loop decides as in
+ * the API.
  *
  * - `idle`: only time passes, and workers send heartbeats.
  * - `churn`: every 20 ms a job ends, and the job that gets its slots is claimed: 50 per second.
  *
- * Output: CPU seconds of Redis per second (`redis_cpu`) and of this process, which does the work of the scheduler, the workers
- * and the jobs; the number of decisions, their duration and that of the scripts.
+ * Output: CPU seconds of Redis per second (`redis_cpu`) and of this process, which does the work of the scheduler, the
+ * workers and the jobs; the number of decisions, their duration and that of the scripts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Execution } from '../contracts/execution.js';

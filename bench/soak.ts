@@ -1,12 +1,14 @@
 /**
- * Leaks after many small jobs: `npm run bench -- soak --jobs 20000 --workers 20 --attempts 10 --marks 10`. An API server in its
- * own process accepts the jobs over HTTP, its scheduler places them, and simulated workers write to the job store like agents
- * (bench/soak/simulated-worker.ts). Each simulated worker leaves after a number of attempts, every fourth as if it was killed,
- * and is replaced. One job in eight runs two attempts, one in 25 is cancelled. At the end all jobs are deleted.
+ * Leaks after many small jobs: `npm run bench -- soak --jobs 20000 --workers 20 --attempts 10 --marks 10`. An API
+ * server in its own process accepts the jobs over HTTP, its scheduler places them, and simulated workers write to the
+ * job store like agents (bench/soak/simulated-worker.ts). Each simulated worker leaves after a number of attempts,
+ * every fourth as if it was killed, and is replaced. One job in eight runs two attempts, one in 25 is cancelled. At the
+ * end all jobs are deleted.
  *
- * Output: a line per mark with Redis' memory beyond that of an empty store, its keys and connections, and the API server's
- * memory. `ended`: after the last worker has left; `deleted`: without any job. These two list the keys by family, with their
- * bytes. It fails if more memory is used than docs/faults.md states, or if keys of a worker or, at the end, of a job are left.
+ * Output: a line per mark with Redis' memory beyond that of an empty store, its keys and connections, and the API
+ * server's memory. `ended`: after the last worker has left; `deleted`: without any job. These two list the keys by
+ * family, with their bytes. It fails if more memory is used than docs/faults.md states, or if keys of a worker or, at
+ * the end, of a job are left.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

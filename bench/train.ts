@@ -1,18 +1,21 @@
 /**
- * Tokens per second and memory of whole optimizer steps: `npm run bench -- train --config llama-tiny --ranks 1 --threads 2`.
+ * Tokens per second and memory of whole optimizer steps: `npm run bench -- train --config llama-tiny --ranks 1
+ * --threads 2`.
  *
- * Ranks are processes connected by Gloo on loopback, as in a job; tokens are random. The bound is this machine's GEMM rate in the
- * same run: `gemm_peak_share` = 6 · N · tokens/s ÷ the GEMM rate of all threads, where N are the parameters of matrix products:
- * an input embedding is looked up, and norms only scale.
+ * Ranks are processes connected by Gloo on loopback, as in a job; tokens are random. The bound is this machine's GEMM
+ * rate in the same run: `gemm_peak_share` = 6 · N · tokens/s ÷ the GEMM rate of all threads, where N are the parameters
+ * of matrix products: an input embedding is looked up, and norms only scale.
  *
- * `--frozen 'model.layers.*'` does not train the parameters that match; the share then counts the work of a training of all.
+ * `--frozen 'model.layers.*'` does not train the parameters that match; the share then counts the work of a training of
+ * all.
  *
- * `--adapter 16` trains adapters of this rank over all matrices of the layers, and the base is frozen; with `--quantization nf4` or
- * `int8` its matrices are quantized, and with `--dora` the adapters have magnitudes. The peer has neither.
+ * `--adapter 16` trains adapters of this rank over all matrices of the layers, and the base is frozen; with
+ * `--quantization nf4` or `int8` its matrices are quantized, and with `--dora` the adapters have magnitudes. The peer
+ * has neither.
  *
- * With `--peer PYTHON`, a Python with torch, the same training also runs with PyTorch. The peak resident set is that of the
- * process, Node.js included, of which `start_rss_bytes` existed before the trainer. `pss_bytes_of_all` is the memory of all ranks
- * together after the last step, in which memory that they share counts once.
+ * With `--peer PYTHON`, a Python with torch, the same training also runs with PyTorch. The peak resident set is that of
+ * the process, Node.js included, of which `start_rss_bytes` existed before the trainer. `pss_bytes_of_all` is the
+ * memory of all ranks together after the last step, in which memory that they share counts once.
  */
 import { measureGemm } from '../native/js/index.js';
 import { benchOptions, count, oneOf, onOff, optionalCount, path, text } from './options.js';

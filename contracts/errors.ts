@@ -234,7 +234,10 @@ export interface ZerofleetErrorOptions {
   cause?: unknown;
 }
 
-/** Error that crosses module and process boundaries: its `code` is in the catalogue, its `message` may be shown to the client. */
+/**
+ * Error that crosses module and process boundaries: its `code` is in the catalogue, its `message` may be shown to the
+ * client.
+ */
 export class ZerofleetError extends Error {
   override readonly name = 'ZerofleetError';
   readonly pointer: string | undefined;

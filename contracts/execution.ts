@@ -1,7 +1,7 @@
 /**
- * One claim of a job by a worker, `<epoch>-<token>`: the epoch grows with every claim of the job, the token is random. Every
- * write of the claim's holder carries it. An epoch may repeat when Redis fails over to a replica that missed a claim; an
- * execution never does.
+ * One claim of a job by a worker, `<epoch>-<token>`: the epoch grows with every claim of the job, the token is random.
+ * Every write of the claim's holder carries it. An epoch may repeat when Redis fails over to a replica that missed a
+ * claim; an execution never does.
  */
 export type Execution = `${number}-${string}`;
 
@@ -15,8 +15,8 @@ export function epochOf(execution: Execution): number {
 }
 
 /**
- * True if `execution` precedes `other`. For two with the same epoch it is false both ways: only one of them has the job, and the
- * names do not tell which.
+ * True if `execution` precedes `other`. For two with the same epoch it is false both ways: only one of them has the
+ * job, and the names do not tell which.
  */
 export function isBefore(execution: Execution, other: Execution): boolean {
   return epochOf(execution) < epochOf(other);

@@ -1,6 +1,6 @@
 /**
- * Types and rules shared by the API, the workers and the platform. Every JSON shape is generated from `openapi.yaml` and has its
- * name in types.ts. This module does no I/O and imports no other module.
+ * Types and rules shared by the API, the workers and the platform. Every JSON shape is generated from `openapi.yaml`
+ * and has its name in types.ts. This module does no I/O and imports no other module.
  */
 import type { Scope } from './types.js';
 

@@ -1,8 +1,8 @@
 import type { JobState } from './types.js';
 
 /**
- * Allowed transitions of each state. `recovering` follows every state in which a worker holds the job: the next worker claims it
- * in this state after the previous one died. `starting` follows `running` when the number of ranks changes.
+ * Allowed transitions of each state. `recovering` follows every state in which a worker holds the job: the next worker
+ * claims it in this state after the previous one died. `starting` follows `running` when the number of ranks changes.
  */
 export const JOB_TRANSITIONS: Readonly<Record<JobState, readonly JobState[]>> = {
   queued: ['provisioning', 'recovering', 'paused', 'cancelled', 'failed'],

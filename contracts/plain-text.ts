@@ -1,6 +1,6 @@
 /**
- * Sanitizes untrusted text for a terminal and for line-based readers: escape sequences are removed, and every other character
- * that moves the cursor, ends a line or changes the direction of writing becomes U+FFFD. Tabs stay.
+ * Sanitizes untrusted text for a terminal and for line-based readers: escape sequences are removed, and every other
+ * character that moves the cursor, ends a line or changes the direction of writing becomes U+FFFD. Tabs stay.
  */
 const ESC = String.fromCharCode(0x1b);
 const BELL = String.fromCharCode(0x07);

@@ -1,10 +1,10 @@
 /**
- * Messages between the agent and the rank processes of one machine over the IPC channel. Both ends come from one build, so the
- * messages are types without schemas; `kind` distinguishes them. The channel uses structured clone ("advanced" serialization): a
- * `Uint8Array` arrives as one.
+ * Messages between the agent and the rank processes of one machine over the IPC channel. Both ends come from one build,
+ * so the messages are types without schemas; `kind` distinguishes them. The channel uses structured clone ("advanced"
+ * serialization): a `Uint8Array` arrives as one.
  *
- * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → stepped … shard … →
- * stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
+ * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → stepped … shard …
+ * → stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
  */
 import type { Execution } from './execution.js';
 import type {
@@ -25,8 +25,8 @@ import type { PreferenceMetrics, StepSeconds, TrainableJobSpec, TrustRatios } fr
 export type * from './state-records.js';
 
 /**
- * Flags that a rank may pass to a step. The step's exchange ORs them over all ranks, so that all ranks see the same flags after
- * the same step and decide alike.
+ * Flags that a rank may pass to a step. The step's exchange ORs them over all ranks, so that all ranks see the same
+ * flags after the same step and decide alike.
  */
 export const STEP_FLAGS = {
   /** Save and stop. */
@@ -86,7 +86,10 @@ export interface StartMessage {
   agent_silence_ms: number;
   /** Measured failure rate of the job, used by `checkpoint.auto`. */
   failures_per_second: number;
-  /** Retries of periodic saves, and of those that the job needs: the final one before the rank stops, and that of an improved evaluation. */
+  /**
+   * Retries of periodic saves, and of those that the job needs: the final one before the rank stops, and that of an
+   * improved evaluation.
+   */
   save: { periodic: RetryPolicy; final: RetryPolicy };
 }
 
@@ -138,8 +141,8 @@ export interface SessionCredentials {
 }
 
 /**
- * Credentials from the agent of this machine, which renews them: the first ones before `start`, or none; later ones replace those
- * in use. They never leave the machine.
+ * Credentials from the agent of this machine, which renews them: the first ones before `start`, or none; later ones
+ * replace those in use. They never leave the machine.
  */
 export interface CredentialsMessage {
   kind: 'credentials';
@@ -209,7 +212,8 @@ export interface SteppedMessage {
 export interface Evaluation {
   name: string;
   /**
-   * Mean over all targets, in nats per token, or over the units of a preference objective; bit-identical on any number of ranks.
+   * Mean over all targets, in nats per token, or over the units of a preference objective; bit-identical on any number
+   * of ranks.
    */
   loss: number;
   /** Only with a preference objective. */
@@ -256,7 +260,10 @@ export interface StoppedMessage {
 export interface HeartbeatMessage {
   kind: 'heartbeat';
   step: number;
-  /** On the CPU, the resident set of this rank's process; on a GPU, what its trainer has allocated, 0 before the first step. */
+  /**
+   * On the CPU, the resident set of this rank's process; on a GPU, what its trainer has allocated, 0 before the first
+   * step.
+   */
   memory_bytes: number;
 }
 

@@ -16,8 +16,9 @@ export function isBucketName(text: string): boolean {
 }
 
 /**
- * Reason why a text is not a usable key, as the rest of a sentence; null for a valid key. The rules are stricter than S3's: a
- * segment of dots, or one that a proxy decodes to dots, would leave the bucket where the bucket is part of the path.
+ * Reason why a text is not a usable key, as the rest of a sentence; null for a valid key. The rules are stricter than
+ * S3's: a segment of dots, or one that a proxy decodes to dots, would leave the bucket where the bucket is part of the
+ * path.
  */
 export function keyFault(key: string): string | null {
   if (key === '') return 'has no key behind the bucket';

@@ -1,6 +1,6 @@
 /**
- * Ownership of parameter blocks by rank: the arithmetic of native/zero/partition/shard_layout in closed form, so that estimates, shards and
- * checkpoint readers need no list of blocks.
+ * Ownership of parameter blocks by rank: the arithmetic of native/zero/partition/shard_layout in closed form, so that
+ * estimates, shards and checkpoint readers need no list of blocks.
  */
 
 import type { Sharding } from './state-records.js';
@@ -34,9 +34,9 @@ export interface OwnedRun {
 }
 
 /**
- * Parameters laid out contiguously in blocks and cut into buckets from the end; bucket 0 is the last one. In each bucket every
- * rank owns one run of blocks, in rank order. The remainder of a bucket is assigned to ranks in turn, continuing where the
- * previous bucket ended.
+ * Parameters laid out contiguously in blocks and cut into buckets from the end; bucket 0 is the last one. In each
+ * bucket every rank owns one run of blocks, in rank order. The remainder of a bucket is assigned to ranks in turn,
+ * continuing where the previous bucket ended.
  */
 export class ShardLayout {
   /** Blocks of each bucket but the last, which has the rest. */

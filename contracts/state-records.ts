@@ -24,7 +24,10 @@ export interface ParamRecord {
   expert_set: number | null;
 }
 
-/** Determines, with the parameters and the number of ranks, which rank owns which block (native/zero/partition/shard_layout). */
+/**
+ * Determines, with the parameters and the number of ranks, which rank owns which block
+ * (native/zero/partition/shard_layout).
+ */
 export interface Sharding {
   /** Elements of a block. */
   block_elements: number;
@@ -66,8 +69,9 @@ export interface LossScalerState {
 }
 
 /**
- * File of a checkpoint with the log-probabilities of its job's initial model, float64, little-endian: those of each sequence of the
- * training file, and of each evaluation file; for `kto` behind those of each file those of its mismatched sequences.
+ * File of a checkpoint with the log-probabilities of its job's initial model, float64, little-endian: those of each
+ * sequence of the training file, and of each evaluation file; for `kto` behind those of each file those of its
+ * mismatched sequences.
  */
 export interface ReferenceRecord {
   bytes: number;
@@ -113,8 +117,8 @@ export interface CheckpointLoad {
   /** Key of its directory. */
   directory: string;
   /**
-   * `full`: continue the training. `weights_16bit`: the same with weights rounded to 16 bits. `weights`: only the weights are loaded, and a
-   * new training starts.
+   * `full`: continue the training. `weights_16bit`: the same with weights rounded to 16 bits. `weights`: only the
+   * weights are loaded, and a new training starts.
    */
   restore: Restore;
   /** True if the job continues its own training: its position must not change then. */
@@ -132,7 +136,10 @@ export interface ModelLoad {
   directory: string;
 }
 
-/** Source of the frozen base under adapters: the initial values of a seed, or the files in a directory of the object store. */
+/**
+ * Source of the frozen base under adapters: the initial values of a seed, or the files in a directory of the object
+ * store.
+ */
 export type BaseLoad =
   | { kind: 'seed'; seed: number }
   | {

@@ -1,8 +1,9 @@
 /**
- * Layout of a token file, as in `native/data/token_file.h`: prepared by the workers for the ranks, and, without sequences,
- * uploaded as a dataset of `format=tokens`.
+ * Layout of a token file, as in `native/data/token_file.h`: prepared by the workers for the ranks, and, without
+ * sequences, uploaded as a dataset of `format=tokens`.
  *
- * Header, tokens, sequences, documents, loss mask; little-endian, each table padded with zeros to a multiple of 8 bytes.
+ * Header, tokens, sequences, documents, loss mask; little-endian, each table padded with zeros to a multiple of 8
+ * bytes.
  */
 
 export const TOKEN_FILE_HEADER_BYTES = 48;
@@ -51,7 +52,10 @@ export function encodeTokenFileHeader(header: TokenFileHeader): Uint8Array {
   return bytes;
 }
 
-/** Null if the bytes are not a header of this version. Counts are not validated: compare `tokenFileLayout().end` with the size. */
+/**
+ * Null if the bytes are not a header of this version. Counts are not validated: compare `tokenFileLayout().end` with
+ * the size.
+ */
 export function decodeTokenFileHeader(bytes: Uint8Array): TokenFileHeader | null {
   if (bytes.length < TOKEN_FILE_HEADER_BYTES) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,6 +1,6 @@
 /**
- * W3C Trace Context (https://www.w3.org/TR/trace-context/): propagates the trace from a request through the queue to the ranks
- * of a job. It is only propagated and logged here; trace collectors join their spans by it.
+ * W3C Trace Context (https://www.w3.org/TR/trace-context/): propagates the trace from a request through the queue to
+ * the ranks of a job. It is only propagated and logged here; trace collectors join their spans by it.
  */
 
 /** A span of a trace. */
@@ -32,8 +32,8 @@ const STATE_MEMBER =
   /^(?:[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /**
- * Parses the headers as the standard requires: a malformed `traceparent` counts as absent, a malformed `tracestate` is dropped
- * alone, a later version is parsed as far as it is known.
+ * Parses the headers as the standard requires: a malformed `traceparent` counts as absent, a malformed `tracestate` is
+ * dropped alone, a later version is parsed as far as it is known.
  * @returns null if there is no trace to continue
  */
 export function parseTrace(traceparent: string | undefined, tracestate?: string | null): TraceContext | null {

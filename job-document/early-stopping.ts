@@ -1,6 +1,7 @@
 /**
- * Early stopping: a pure function of the losses of the evaluations, which are bit-identical on any number of ranks and follow fixed
- * steps. Its state is saved in each checkpoint, so an interruption does not change the step at which the training ends.
+ * Early stopping: a pure function of the losses of the evaluations, which are bit-identical on any number of ranks and
+ * follow fixed steps. Its state is saved in each checkpoint, so an interruption does not change the step at which the
+ * training ends.
  */
 import type { EarlyStoppingState } from '../contracts/rank-protocol.js';
 import type { ResolvedJobSpec } from '../contracts/types.js';

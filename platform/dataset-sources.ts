@@ -28,8 +28,8 @@ export class DatasetSources {
 
   /**
    * Finds an object.
-   * @throws ZerofleetError `invalid_parameter`, `dataset_uri_refused`, `dataset_source_missing`, `dataset_source_denied`;
-   *   ObjectStoreError when the server does not answer
+   * @throws ZerofleetError `invalid_parameter`, `dataset_uri_refused`, `dataset_source_missing`,
+   *   `dataset_source_denied`; ObjectStoreError when the server does not answer
    */
   async find(text: string): Promise<SourceObject> {
     return (await this.open()).find(this.allowed(text, (uri) => uri.key));

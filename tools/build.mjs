@@ -1,5 +1,5 @@
-// npm run build: builds the native addon, the programs and the console, and compiles the TypeScript for tests where the packages for
-// development are; installs nothing.
+// npm run build: builds the native addon, the programs and the console, and compiles the TypeScript for tests where the
+// packages for development are; installs nothing.
 import { runMain } from './bootstrap/errors.mjs';
 import { npmPackagesAreCurrent } from './bootstrap/npm-packages.mjs';
 import { allDone, ensureNative, ensurePrograms, ensureTypescript, ensureWeb } from './bootstrap/setup.mjs';

@@ -1,4 +1,5 @@
-// npm run dev: the embedded stack, rebuilt and restarted as its sources change; see dev/watch.mjs. Arguments are those of `npm start`.
+// npm run dev: the embedded stack, rebuilt and restarted as its sources change; see dev/watch.mjs. Arguments are those
+// of `npm start`.
 import { runMain } from './bootstrap/errors.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 import { developmentLoop } from './dev/watch.mjs';

@@ -1,6 +1,7 @@
-// npm run test:mutation -- lease autoscaler: mutation testing of safety-critical code. Injects faults one at a time and reports
-// which ones the tests detect. Without names it covers all areas of tools/mutation/areas.mjs. docs/mutation.md lists known
-// survivors with the reason why they are equivalent. npm downloads StrykerJS on demand, because nothing else needs it.
+// npm run test:mutation -- lease autoscaler: mutation testing of safety-critical code. Injects faults one at a time and
+// reports which ones the tests detect. Without names it covers all areas of tools/mutation/areas.mjs. docs/mutation.md
+// lists known survivors with the reason why they are equivalent. npm downloads StrykerJS on demand, because nothing
+// else needs it.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,7 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { requireMatch } from '../http/etag.js';
 
-/** Applies a merge patch to the changeable `fields` of a record. @throws ZerofleetError `version_mismatch`, from the function */
+/**
+ * Applies a merge patch to the changeable `fields` of a record. @throws ZerofleetError `version_mismatch`, from the
+ * function
+ */
 export function patched<T extends object>(
   { headers, body }: Pick<FastifyRequest, 'headers'> & { body: Partial<T> },
   fields: readonly (keyof T)[],
@@ -13,8 +16,8 @@ export function patched<T extends object>(
 }
 
 /**
- * Stores the document of a changed record in the object store. Concurrent changes may write in any order, so each writer repeats
- * its write until it has stored the latest version. The document of a deleted record is removed.
+ * Stores the document of a changed record in the object store. Concurrent changes may write in any order, so each
+ * writer repeats its write until it has stored the latest version. The document of a deleted record is removed.
  */
 export async function keepRecord<T extends object>(
   changed: T,

@@ -1,6 +1,7 @@
 /**
- * Access matrix: calls every operation of the contract without a key, with unacceptable keys, with a key that lacks the scope,
- * and with an admin key of another project. A new operation does not compile until it has a row in every-operation.ts.
+ * Access matrix: calls every operation of the contract without a key, with unacceptable keys, with a key that lacks the
+ * scope, and with an admin key of another project. A new operation does not compile until it has a row in
+ * every-operation.ts.
  */
 import t from 'tap';
 import { type OperationId, type Problem, SCOPES, type Scope } from '../../contracts/index.js';

@@ -11,7 +11,10 @@ interface Asking {
   records: { project: string };
 }
 
-/** Returns the project of a list: that of the sender, or another one for operators. @throws ZerofleetError `insufficient_scope` */
+/**
+ * Returns the project of a list: that of the sender, or another one for operators. @throws ZerofleetError
+ * `insufficient_scope`
+ */
 export function projectAsked(asked: string | undefined, { principal, records }: Asking): string {
   const { project } = records;
   if (asked === undefined || asked === project || isOperator(principal)) return asked ?? project;

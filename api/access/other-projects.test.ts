@@ -1,4 +1,7 @@
-/** Project checks of every record method: calls for the own project are passed on, records of other projects are not found. */
+/**
+ * Project checks of every record method: calls for the own project are passed on, records of other projects are not
+ * found.
+ */
 import t from 'tap';
 import { ProjectRecords } from './project-records.js';
 

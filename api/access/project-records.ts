@@ -66,10 +66,11 @@ type Guarded = Pick<
 type CopyFinders = 'findDatasetCopy' | 'findModelCopy' | 'findTokenizerCopy';
 
 /**
- * Project-scoped view of the job store: records of other projects are not found. Handlers use it through `request.records`, so no
- * handler can omit the ownership check.
+ * Project-scoped view of the job store: records of other projects are not found. Handlers use it through
+ * `request.records`, so no handler can omit the ownership check.
  *
- * A record never changes its project and an id is never reused, so an ownership check stays valid until the following change.
+ * A record never changes its project and an id is never reused, so an ownership check stays valid until the following
+ * change.
  */
 export class ProjectRecords implements Omit<Guarded, CopyFinders> {
   constructor(

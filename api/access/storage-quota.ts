@@ -2,8 +2,8 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { type Projects, storedBytes } from '../../state/index.js';
 
 /**
- * Refuses an upload that exceeds the storage quota before its body is sent; otherwise only recording it would fail. An upload of
- * unknown length is refused if no storage is left.
+ * Refuses an upload that exceeds the storage quota before its body is sent; otherwise only recording it would fail. An
+ * upload of unknown length is refused if no storage is left.
  * @throws ZerofleetError `storage_quota_exceeded`
  */
 export async function requireStorage(

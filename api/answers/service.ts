@@ -44,7 +44,10 @@ export interface AnswerForm {
   end(sample: Sample): Iterable<string>;
   /** Message of an error behind the beginning of a stream. */
   error(error: unknown): string;
-  /** True if a stream begins with the first delta, or after the interval of heartbeats. Otherwise it begins with the worker. */
+  /**
+   * True if a stream begins with the first delta, or after the interval of heartbeats. Otherwise it begins with the
+   * worker.
+   */
   beginsWithText: boolean;
 }
 
@@ -57,7 +60,8 @@ interface Asking {
 }
 
 /**
- * Sends the answer of a model. It ends when the client leaves, or its key is revoked. An error before a stream begins is thrown.
+ * Sends the answer of a model. It ends when the client leaves, or its key is revoked. An error before a stream begins
+ * is thrown.
  * @throws ZerofleetError
  */
 export async function sendAnswer(

@@ -45,8 +45,8 @@ const WITHOUT_EFFECT = new Set([
 const CHANGES_BASE = /^(pissa|olora|corda|loftq|lora_ga)/;
 
 /**
- * Returns whether a field changes what an adapter computes in a way that has no equivalent. Numbers and names of a method have no
- * effect while its switch, or what it is about, is off.
+ * Returns whether a field changes what an adapter computes in a way that has no equivalent. Numbers and names of a
+ * method have no effect while its switch, or what it is about, is off.
  */
 function isForeign(field: string, value: unknown): boolean {
   if (field === 'bias') return value !== 'none';
@@ -65,8 +65,8 @@ interface PeftAdapter {
 }
 
 /**
- * Reads an adapter over the model of `config`. Its modules follow from the tensors: the configuration may name them by a pattern, and
- * means by `norm` every module whose name ends so.
+ * Reads an adapter over the model of `config`. Its modules follow from the tensors: the configuration may name them by
+ * a pattern, and means by `norm` every module whose name ends so.
  * @param document `adapter_config.json`
  * @param header that of `adapter_model.safetensors`
  * @throws ZerofleetError `model_config_invalid`
@@ -114,8 +114,9 @@ export function readAdapter(
 }
 
 /**
- * Returns the tensors with the shared matrix of a tied model under the name of its parameter. PEFT copies each module of `modules_to_save`:
- * it keeps the model tied where both are equal, which `checkTied` checks, or where the configuration says so.
+ * Returns the tensors with the shared matrix of a tied model under the name of its parameter. PEFT copies each module
+ * of `modules_to_save`: it keeps the model tied where both are equal, which `checkTied` checks, or where the
+ * configuration says so.
  */
 function tiedTensors(
   tensors: HeaderTensor[],

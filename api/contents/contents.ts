@@ -36,8 +36,8 @@ export interface CheckedModel {
 }
 
 /**
- * Checks the files of a model against each other in any order of arrival, each as soon as the files it depends on are present: an
- * invalid shard ends an upload before the following shards are sent.
+ * Checks the files of a model against each other in any order of arrival, each as soon as the files it depends on are
+ * present: an invalid shard ends an upload before the following shards are sent.
  */
 export class ModelContents {
   private config: Record<string, unknown> | null = null;
@@ -52,8 +52,8 @@ export class ModelContents {
   private readonly checkpoint = new DeepSpeedCheckpoint();
 
   /**
-   * @throws ZerofleetError `model_config_invalid`, `model_index_mismatch`, `tokenizer_invalid`, `model_archive_invalid` and
-   *   those of the tensors
+   * @throws ZerofleetError `model_config_invalid`, `model_index_mismatch`, `tokenizer_invalid`, `model_archive_invalid`
+   *   and those of the tensors
    */
   document(name: string, bytes: Uint8Array): void {
     if (name === CONFIG_FILE) {
@@ -94,8 +94,8 @@ export class ModelContents {
   }
 
   /**
-   * @throws ZerofleetError `model_file_missing`, `model_config_invalid`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid`;
-   *   checkpoint errors
+   * @throws ZerofleetError `model_file_missing`, `model_config_invalid`, `model_tensor_…`, `model_index_mismatch`,
+   *   `tokenizer_invalid`; checkpoint errors
    */
   finish(): CheckedModel {
     const { config, shape, tensors } = this;

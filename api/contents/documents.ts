@@ -19,7 +19,10 @@ interface DocumentLimits extends JsonLimits {
 
 const SMALL: DocumentLimits = { bytes: MIB, depth: 32, values: 50_000 };
 
-/** Several times the size of the largest public models: 33 MB and two million values in a tokenizer, some 90,000 tensors in an index. */
+/**
+ * Several times the size of the largest public models: 33 MB and two million values in a tokenizer, some 90,000 tensors
+ * in an index.
+ */
 const LIMITS: Readonly<Record<string, DocumentLimits>> = {
   [CONFIG_FILE]: SMALL,
   [INDEX_FILE]: { bytes: 32 * MIB, depth: 8, values: 500_000 },

@@ -43,7 +43,10 @@ export type InspectedModel = Pick<
 /** Checkpoint files that are kept although they hold no tensor. */
 const KEPT = /^zero\//;
 
-/** Checks a single file as far as possible without the others; returns its bytes. @throws ZerofleetError as `ModelContents.document` */
+/**
+ * Checks a single file as far as possible without the others; returns its bytes. @throws ZerofleetError as
+ * `ModelContents.document`
+ */
 export function checkDocument({ name, bytes }: Document): { bytes: Uint8Array } {
   new ModelContents().document(name, bytes);
   return { bytes };

@@ -47,8 +47,8 @@ export function parameterTensors(
 }
 
 /**
- * Canonical parameter name of a tensor; null for a tensor that is not a parameter and may be ignored. Files of a model without
- * output projection (`GPT2Model` instead of `GPT2LMHeadModel`) lack the first part of all names.
+ * Canonical parameter name of a tensor; null for a tensor that is not a parameter and may be ignored. Files of a model
+ * without output projection (`GPT2Model` instead of `GPT2LMHeadModel`) lack the first part of all names.
  */
 function parameterName(
   name: string,

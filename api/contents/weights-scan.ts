@@ -10,22 +10,28 @@ export interface WatchedTensor {
   end: number;
 }
 
-/** Reads a safetensors file on its way to the object store: extracts its header and digests of the tensors that may be tied. */
+/**
+ * Reads a safetensors file on its way to the object store: extracts its header and digests of the tensors that may be
+ * tied.
+ */
 export class WeightsScan {
   private watched: (WatchedTensor & { hash: Hash })[] = [];
   /** File offset of the next piece. */
   private position = 0;
 
   /**
-   *  @param onHeader receives the first bytes of the file including the whole header, or the whole of a shorter file, before any
-   * piece is passed on; an error that it throws ends the file. It owns the bytes.
+   * @param onHeader receives the first bytes of the file including the whole header, or the whole of a shorter file,
+   * before any piece is passed on; an error that it throws ends the file. It owns the bytes.
    */
   constructor(
     private readonly file: Required<SafetensorsFile>,
     private readonly onHeader: (start: Uint8Array) => Promise<readonly WatchedTensor[]>,
   ) {}
 
-  /** Yields the same bytes, once the header is checked. @throws ZerofleetError `safetensors_invalid`; errors of `onHeader` */
+  /**
+   * Yields the same bytes, once the header is checked. @throws ZerofleetError `safetensors_invalid`; errors of
+   * `onHeader`
+   */
   async *pieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const held: Uint8Array[] = [];
     let start = new Uint8Array(Math.min(LENGTH_BYTES, this.file.bytes));

@@ -26,8 +26,9 @@ const POLL_MS = 250;
 const MAX_NAME = 100;
 
 /**
- * Copies of URIs that jobs refer to. Each source version is copied once, however many requests on any number of servers need it:
- * one request copies, the others wait. A copy continues when its client disconnects, because the client will retry.
+ * Copies of URIs that jobs refer to. Each source version is copied once, however many requests on any number of servers
+ * need it: one request copies, the others wait. A copy continues when its client disconnects, because the client will
+ * retry.
  */
 export class Copies {
   private readonly running = new Set<Promise<unknown>>();

@@ -4,7 +4,10 @@ import type { LineCounts } from '../contents/check-lines.js';
 /** Summary of a dataset's content. */
 export type ContentSummary = LineCounts & Pick<Dataset, 'num_tokens' | 'max_token'>;
 
-/** Checks a dataset's content while it arrives. Both methods throw a ZerofleetError for content that violates the format. */
+/**
+ * Checks a dataset's content while it arrives. Both methods throw a ZerofleetError for content that violates the
+ * format.
+ */
 export interface ContentCheck {
   /** Checks the next piece; it is consumed or copied before the call returns. */
   push(piece: Uint8Array): void | Promise<void>;

@@ -53,7 +53,8 @@ export async function storeDataset(
 
 /**
  * Copies an object of a bucket: later changes of the object affect no job.
- * @throws ZerofleetError `dataset_too_large`, `storage_quota_exceeded`, errors of storeDataset() and of reading the bucket
+ * @throws ZerofleetError `dataset_too_large`, `storage_quota_exceeded`, errors of storeDataset() and of reading the
+ *   bucket
  */
 export async function copyDataset(
   deps: CopyDatasetDeps,

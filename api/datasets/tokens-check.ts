@@ -15,8 +15,8 @@ const ALIGNMENT = 8;
 const MAX_TOKEN = 2 ** 31 - 1;
 
 /**
- * Checks a token file without sequences (contracts/token-file.ts) while it arrives: its length matches the header, its documents
- * lie within its tokens. Determines the largest token. Memory does not depend on the file's size.
+ * Checks a token file without sequences (contracts/token-file.ts) while it arrives: its length matches the header, its
+ * documents lie within its tokens. Determines the largest token. Memory does not depend on the file's size.
  */
 export class TokensCheck implements ContentCheck {
   private header: TokenFileHeader | null = null;

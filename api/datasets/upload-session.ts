@@ -78,14 +78,17 @@ export class UploadSession {
     try {
       await putDocument(objects, session.documentKey, session.announced);
     } catch (error) {
-      // The write may have succeeded anyway. Its storage is then not counted until the sweep, a day later, or until completion.
+      // The write may have succeeded anyway. Its storage is then not counted until the sweep, a day later, or until
+      // completion.
       await store.releaseUpload(project, id).catch(() => undefined);
       throw error;
     }
     return session;
   }
 
-  /** @throws ZerofleetError `upload_not_found`, also for an upload of another project: the project is part of the key */
+  /**
+   * @throws ZerofleetError `upload_not_found`, also for an upload of another project: the project is part of the key
+   */
   static async open(objects: ObjectStore, project: string, id: string): Promise<UploadSession> {
     const document = found(await getIfExists(objects, uploadDocumentKey(project, id)), 'upload', id);
     return new UploadSession(objects, parse(document));
@@ -115,7 +118,10 @@ export class UploadSession {
     };
   }
 
-  /** How it ended: with the winning dataset, which may not be recorded yet or already be deleted, or cancelled. Null before. */
+  /**
+   * How it ended: with the winning dataset, which may not be recorded yet or already be deleted, or cancelled. Null
+   * before.
+   */
   async end(): Promise<Dataset | 'cancelled' | null> {
     const outcome = await getIfExists(this.objects, this.outcomeKey);
     return outcome && (parseOutcome(outcome).dataset ?? 'cancelled');

@@ -44,8 +44,8 @@ interface ContentRules {
  * Stores a dataset while it arrives and checks it on the way: the object appears only if all of it is valid.
  *
  * @param body the content in pieces; it is read no faster than the store writes
- * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `upload_digest_mismatch`, and errors of the format's check;
- *   ObjectStoreError; errors of the body
+ * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `upload_digest_mismatch`, and errors of the format's
+ *   check; ObjectStoreError; errors of the body
  */
 export async function storeContent(
   { objects, inspector }: StoreContentDeps,

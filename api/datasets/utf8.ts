@@ -4,8 +4,8 @@ import { isUtf8 } from 'node:buffer';
 const MAX_SEQUENCE = 4;
 
 /**
- * Checks that text arriving in pieces is UTF-8. A character may be split between two pieces: up to three bytes of an incomplete
- * character are kept and prepended to the next piece.
+ * Checks that text arriving in pieces is UTF-8. A character may be split between two pieces: up to three bytes of an
+ * incomplete character are kept and prepended to the next piece.
  */
 export class Utf8Validator {
   #unfinished: Uint8Array = new Uint8Array(0);

@@ -47,8 +47,8 @@ type OptionalKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? K : never
 type Equal<A, B> = [A, B] extends [B, A] ? true : false;
 
 /**
- * Fields that a resolved document has only if other settings make them meaningful. The dataset replaces the object, and steps
- * replace epochs when they are known.
+ * Fields that a resolved document has only if other settings make them meaningful. The dataset replaces the object, and
+ * steps replace epochs when they are known.
  */
 interface Conditional {
   model: 'base' | 'quantization';

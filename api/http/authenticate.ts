@@ -40,10 +40,11 @@ interface Caller {
 }
 
 /**
- * Finds the principal of a request, counts the request for it, or for its address if there is none, and checks that the principal may do the
- * operation of the route. A translated request without an operation becomes others, which have their own. A request of a browser session
- * must come from the console.
- * @throws ZerofleetError `unauthenticated`, `rate_limited`, `csrf_rejected`, `outside_share`, `job_not_found`, `insufficient_scope`
+ * Finds the principal of a request, counts the request for it, or for its address if there is none, and checks that the
+ * principal may do the operation of the route. A translated request without an operation becomes others, which have
+ * their own. A request of a browser session must come from the console.
+ * @throws ZerofleetError `unauthenticated`, `rate_limited`, `csrf_rejected`, `outside_share`, `job_not_found`,
+ *   `insufficient_scope`
  */
 export async function admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { server } = request;
@@ -84,7 +85,8 @@ function requireRights({ principal }: FastifyRequest, operation: Operation, para
 }
 
 /**
- * Finds the principal of a request. The job store looks keys, shares and sessions up by their SHA-256 and never stores the secrets themselves.
+ * Finds the principal of a request. The job store looks keys, shares and sessions up by their SHA-256 and never stores
+ * the secrets themselves.
  * @throws ZerofleetError `unauthenticated`
  */
 export async function authenticate(credentials: Credentials, request: FastifyRequest): Promise<Caller> {
@@ -100,7 +102,10 @@ export async function authenticate(credentials: Credentials, request: FastifyReq
   return caller;
 }
 
-/** A request with an `Authorization` header is one of that token, whatever its cookies. The translated API takes keys only. */
+/**
+ * A request with an `Authorization` header is one of that token, whatever its cookies. The translated API takes keys
+ * only.
+ */
 async function findCaller(credentials: Credentials, request: FastifyRequest): Promise<Caller> {
   const { authorization } = request.headers;
   const { isTranslated = false } = request.routeOptions.config;

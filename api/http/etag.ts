@@ -49,7 +49,9 @@ function changeableTag<T extends object>(record: T, fields: readonly (keyof T)[]
   return entityTag(JSON.stringify(fields.map((field) => record[field]))).slice(1, -1);
 }
 
-/** Sends a record with its entity tag. The tag begins with a tag of the changeable fields, which `If-Match` compares. */
+/**
+ * Sends a record with its entity tag. The tag begins with a tag of the changeable fields, which `If-Match` compares.
+ */
 export function sendRecord<T extends object>(
   reply: FastifyReply,
   record: T,
@@ -73,8 +75,8 @@ export function requireMatch<T extends object>(
 }
 
 /**
- * Versions of a job that `If-Match` allows. A tag identifies one body, but requests depend only on the job's settings and state:
- * so only the version in the tag is compared, and training progress does not invalidate it.
+ * Versions of a job that `If-Match` allows. A tag identifies one body, but requests depend only on the job's settings
+ * and state: so only the version in the tag is compared, and training progress does not invalidate it.
  * @throws ZerofleetError `version_mismatch` when the header contains no version at all
  */
 export function conditionOf(header: string | undefined): Condition {

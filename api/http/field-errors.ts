@@ -83,7 +83,9 @@ function unknownField(error: ErrorObject, at: string): FieldError {
   };
 }
 
-/** Field names of other programs, each with the candidate fields here; the first one that the object has is suggested. */
+/**
+ * Field names of other programs, each with the candidate fields here; the first one that the object has is suggested.
+ */
 const USUAL_NAMES: Readonly<Record<string, readonly string[]>> = {
   learning_rate: ['lr', 'optimizer.lr'],
   lr: ['optimizer.lr'],

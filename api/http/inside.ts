@@ -11,8 +11,8 @@ export function isInside({ raw }: Pick<FastifyRequest, 'raw'>): boolean {
 }
 
 /**
- * Sends a request to this server, and resolves when its answer begins. An aborted signal closes the response at any time, as a client
- * that leaves does, and so does who destroys the answer's stream.
+ * Sends a request to this server, and resolves when its answer begins. An aborted signal closes the response at any
+ * time, as a client that leaves does, and so does who destroys the answer's stream.
  * @throws Error if the response was closed before
  */
 export async function sendInside(

@@ -6,7 +6,9 @@ import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 /** Far more than any document has. Within these limits recursive traversal is safe and fast. */
 export const BODY_LIMITS: JsonLimits = { depth: 100, values: 5000 };
 
-/** Decodes the text of a JSON body. @throws ZerofleetError `malformed_json` when it is not UTF-8 or exceeds the limits */
+/**
+ * Decodes the text of a JSON body. @throws ZerofleetError `malformed_json` when it is not UTF-8 or exceeds the limits
+ */
 export function bodyText(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new ZerofleetError('malformed_json', 'the body is not UTF-8');
   const excess = jsonExcess(bytes, BODY_LIMITS);

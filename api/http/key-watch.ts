@@ -13,8 +13,8 @@ interface Watched {
 }
 
 /**
- * Ends long-lived requests, such as streams, when their key or share becomes invalid, their session ends, or its user has signed in with
- * other rights. One look-up per key, share or session serves all its requests.
+ * Ends long-lived requests, such as streams, when their key or share becomes invalid, their session ends, or its user
+ * has signed in with other rights. One look-up per key, share or session serves all its requests.
  */
 export class KeyWatch {
   private readonly watched = new Map<string, Set<Watched>>();
@@ -32,7 +32,10 @@ export class KeyWatch {
     return [...this.watched.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** Returns a signal that is aborted when the request's key or session becomes invalid. Watches until `closed` is aborted. */
+  /**
+   * Returns a signal that is aborted when the request's key or session becomes invalid. Watches until `closed` is
+   * aborted.
+   */
   watch(request: FastifyRequest, closed: AbortSignal): AbortSignal {
     const ended = new AbortController();
     if (closed.aborted) return ended.signal;

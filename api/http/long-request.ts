@@ -14,8 +14,9 @@ function clientLeft(): ZerofleetError {
 }
 
 /**
- * Runs work during which the connection may stay silent for any time; otherwise it would be closed as idle. The signal is aborted
- * when the client disconnects, the server shuts down, or the work has ended, so that nothing waits for its abort for ever.
+ * Runs work during which the connection may stay silent for any time; otherwise it would be closed as idle. The signal
+ * is aborted when the client disconnects, the server shuts down, or the work has ended, so that nothing waits for its
+ * abort for ever.
  */
 export async function whileSilent<T>(
   request: FastifyRequest,

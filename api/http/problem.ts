@@ -16,8 +16,8 @@ export interface ProblemSource {
 }
 
 /**
- * Problem document (RFC 9457) of an error. With a 5xx status, `detail` is the catalogue's title: the error's message may contain
- * addresses, paths or keys and goes to the log only.
+ * Problem document (RFC 9457) of an error. With a 5xx status, `detail` is the catalogue's title: the error's message
+ * may contain addresses, paths or keys and goes to the log only.
  */
 export function toProblem({ code, detail, errors }: ProblemSource, requestId: string): Problem {
   const { status, title, retryable } = ERROR_CATALOGUE[code];

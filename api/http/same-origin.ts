@@ -1,12 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 
-/** A page of another site cannot send this header: it would need the permission of this server (CORS), which gives none. */
+/**
+ * A page of another site cannot send this header: it would need the permission of this server (CORS), which gives none.
+ */
 const CONSOLE_HEADER = 'x-zerofleet-console';
 
 /**
- * Refuses a request that a page of another site caused, by what the browser itself says of it. Without `Sec-Fetch-Site`, which browsers
- * send over HTTPS and on loopback, the `Origin` must have this server's host.
+ * Refuses a request that a page of another site caused, by what the browser itself says of it. Without
+ * `Sec-Fetch-Site`, which browsers send over HTTPS and on loopback, the `Origin` must have this server's host.
  *
  * @throws ZerofleetError `csrf_rejected`
  */

@@ -29,8 +29,8 @@ function setCookie(reply: FastifyReply, cookie: { value: string; secure: boolean
 }
 
 /**
- * True if the browser reached this server over HTTPS. TLS ends in front of this process, but a page names its scheme in the `Origin` of
- * each request that is not GET.
+ * True if the browser reached this server over HTTPS. TLS ends in front of this process, but a page names its scheme in
+ * the `Origin` of each request that is not GET.
  */
 export function cameOverHttps({ headers, protocol }: FastifyRequest): boolean {
   return protocol === 'https' || headers.origin?.startsWith('https://') === true;

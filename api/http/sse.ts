@@ -1,4 +1,6 @@
-/** Server-sent events, as the HTML standard defines them: https://html.spec.whatwg.org/multipage/server-sent-events.html */
+/**
+ * Server-sent events, as the HTML standard defines them: https://html.spec.whatwg.org/multipage/server-sent-events.html
+ */
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 
@@ -19,8 +21,9 @@ export function sseMessage({ id, event, data }: SseMessage): string {
 export const SSE_HEARTBEAT = ': heartbeat\n\n';
 
 /**
- * Yields messages, and a heartbeat whenever none came for some time. It begins with one, so that the headers are sent at once. The
- * consumer's `return()` waits for the next message or heartbeat: a client that leaves must end the source of the messages.
+ * Yields messages, and a heartbeat whenever none came for some time. It begins with one, so that the headers are sent
+ * at once. The consumer's `return()` waits for the next message or heartbeat: a client that leaves must end the source
+ * of the messages.
  */
 export async function* withHeartbeats(
   messages: AsyncIterator<string>,
@@ -58,8 +61,8 @@ export function sendEvents(reply: FastifyReply, messages: AsyncIterable<string>)
 }
 
 /**
- * Sends texts as an answer. The next text is requested only when the socket has taken the previous one: a slow client slows the
- * reading of its own answer, and memory stays bounded.
+ * Sends texts as an answer. The next text is requested only when the socket has taken the previous one: a slow client
+ * slows the reading of its own answer, and memory stays bounded.
  */
 export function sendTexts(reply: FastifyReply, texts: AsyncIterable<string>): FastifyReply {
   return reply.send(Readable.from(texts, { objectMode: false, highWaterMark: 16 * 1024 }));

@@ -29,9 +29,9 @@ export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
 }
 
 /**
- * Closes the connection for writing after refusing a request whose body has not arrived, because gigabytes may follow. Every answer that
- * is an error does so. The rest is dropped until the client closes, for five seconds at most. An immediate close would reset the
- * connection, and the client's system would drop the answer (RFC 9112, 9.6).
+ * Closes the connection for writing after refusing a request whose body has not arrived, because gigabytes may follow.
+ * Every answer that is an error does so. The rest is dropped until the client closes, for five seconds at most. An
+ * immediate close would reset the connection, and the client's system would drop the answer (RFC 9112, 9.6).
  */
 export function leaveRestUnread(reply: FastifyReply): void {
   const { request } = reply;

@@ -13,8 +13,8 @@ const OPTIONS: Options = {
 };
 
 /**
- * JSON Schema 2020-12, as in OpenAPI 3.1. Bodies are validated without coercion; parameters are text and are converted. A schema that was
- * compiled before is not compiled again.
+ * JSON Schema 2020-12, as in OpenAPI 3.1. Bodies are validated without coercion; parameters are text and are converted.
+ * A schema that was compiled before is not compiled again.
  */
 export class RequestValidators {
   readonly #compiled: Readonly<Record<HttpPart, WeakMap<object, ValidateFunction>>> = {
@@ -54,7 +54,10 @@ export function compileComponent(document: object, name: string): ValidateFuncti
   return ajv.addSchema(document, 'openapi').compile({ $ref: `openapi#/components/schemas/${name}` });
 }
 
-/** Lower-cases header names in a schema: Node reports them in lower case, and Fastify does not convert them for a custom validator. */
+/**
+ * Lower-cases header names in a schema: Node reports them in lower case, and Fastify does not convert them for a custom
+ * validator.
+ */
 function withLowerCaseNames(schema: { properties?: object; required?: string[] }): object {
   const properties = Object.entries(schema.properties ?? {}).map(([name, value]) => [
     name.toLowerCase(),

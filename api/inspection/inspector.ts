@@ -6,8 +6,8 @@ import type { ApiLimits } from '../limits.js';
 import type { InspectionTasks } from './tasks.js';
 
 /**
- * Parses client content in threads, so that the event loop stays free. Tasks are scheduled fairly between projects. A task that
- * exceeds its CPU time or memory fails with `content_too_complex` and affects no other task.
+ * Parses client content in threads, so that the event loop stays free. Tasks are scheduled fairly between projects. A
+ * task that exceeds its CPU time or memory fails with `content_too_complex` and affects no other task.
  */
 export type Inspector = ThreadPool<InspectionTasks>;
 

@@ -1,4 +1,6 @@
-/** Parsers of client content, and of manifests, that may block the event loop, by name. They run in threads with limits. */
+/**
+ * Parsers of client content, and of manifests, that may block the event loop, by name. They run in threads with limits.
+ */
 import { parseChatTemplate } from '../../formats/models/chat-template.js';
 import { checkLines } from '../contents/check-lines.js';
 import * as models from '../contents/inspect.js';

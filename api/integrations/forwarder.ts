@@ -1,6 +1,7 @@
 /**
- * Forwards the metrics of jobs to their experiment trackers. Every API process runs a forwarder; the job store gives each integration to
- * one of them at a time (state/integrations). It only reads what the job has written, so that no job waits for a tracker.
+ * Forwards the metrics of jobs to their experiment trackers. Every API process runs a forwarder; the job store gives
+ * each integration to one of them at a time (state/integrations). It only reads what the job has written, so that no
+ * job waits for a tracker.
  */
 import type { Integration } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
@@ -152,7 +153,9 @@ export class Forwarder {
     await this.#save(claim, { state, next: this.#nextAfter(result, claim, tracker) });
   }
 
-  /** Anybody can name many addresses of one host, and many names of one machine: hosts and projects have limits as well. */
+  /**
+   * Anybody can name many addresses of one host, and many names of one machine: hosts and projects have limits as well.
+   */
   #enter(server: Tracker | null, project: string): ((succeeded: boolean) => void) | null {
     const url = server?.url ?? '';
     const leaveProject = this.#projects.enter(project);

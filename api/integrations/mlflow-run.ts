@@ -1,6 +1,7 @@
 /**
- * The run of a job in MLflow. Each batch of metrics sets the tag `zerofleet.step`, which tells after an interruption what was logged. The
- * run is found by its tag `zerofleet.integration`, so that not even a loss of the state begins a second one.
+ * The run of a job in MLflow. Each batch of metrics sets the tag `zerofleet.step`, which tells after an interruption
+ * what was logged. The run is found by its tag `zerofleet.integration`, so that not even a loss of the state begins a
+ * second one.
  */
 import type { Integration, Job } from '../../contracts/index.js';
 import { MAX_METRICS, MAX_PARAMS, MlflowClient, type MlflowRun as StoredRun } from './mlflow-client.js';

@@ -67,8 +67,8 @@ interface MetricBatch {
 }
 
 /**
- * Divides metrics into batches of at most `limit`, in order. A step is in one batch, unless it alone has too many values. Values that are
- * not finite are left out.
+ * Divides metrics into batches of at most `limit`, in order. A step is in one batch, unless it alone has too many
+ * values. Values that are not finite are left out.
  */
 export function batchesOf(items: readonly JobMetric[], limit: number): MetricBatch[] {
   const batches: MetricBatch[] = [];

@@ -1,8 +1,9 @@
 /**
  * Forwards one job to its run in a tracker.
  *
- * Each step is logged once: steps are logged in order, and a step up to the newest one that is known to be logged is left out. The state
- * is saved after each request; what is unknown after an interruption, the tracker tells, or a repeated request has no further effect.
+ * Each step is logged once: steps are logged in order, and a step up to the newest one that is known to be logged is
+ * left out. The state is saved after each request; what is unknown after an interruption, the tracker tells, or a
+ * repeated request has no further effect.
  */
 import type { Job, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { Check, type Static, Type } from '../../platform/schema.js';
@@ -64,7 +65,10 @@ export interface TrackerRun {
   begin(job: Job): Promise<BegunRun>;
   /** Prepares a run that has ended for further metrics. @returns `own` */
   reopen(job: Job, run: KnownRun): Promise<unknown>;
-  /** Newest step that the run has. It is asked when the effect of the last request is unknown; absent if a repeated request has no effect. */
+  /**
+   * Newest step that the run has. It is asked when the effect of the last request is unknown; absent if a repeated
+   * request has no effect.
+   */
   newestStep?(run: KnownRun): Promise<number>;
   /** Logs metrics; yields after each request that completes a step. */
   log(request: LogRequest): AsyncIterable<Pick<RunState, 'step' | 'own'>>;
@@ -171,7 +175,10 @@ async function logMetrics(
   return run;
 }
 
-/** Metrics after a position. If the position was lost with the data of Redis, those from the beginning; steps that are known are left out. */
+/**
+ * Metrics after a position. If the position was lost with the data of Redis, those from the beginning; steps that are
+ * known are left out.
+ */
 async function readMetrics(store: RunDeps['store'], jobId: string, after: string | null) {
   const entries = await store
     .readStream(jobId, after, ITEMS, ['metric'])
@@ -190,7 +197,10 @@ async function finish(job: EndedJob, before: KnownRun, { tracker, save }: RunDep
   return run;
 }
 
-/** The items whose steps are above all before. A job that continues from a checkpoint repeats steps, with the same losses. */
+/**
+ * The items whose steps are above all before. A job that continues from a checkpoint repeats steps, with the same
+ * losses.
+ */
 function increasing(items: readonly JobMetric[], after: number): JobMetric[] {
   let last = after;
   return items.filter(({ step }) => {

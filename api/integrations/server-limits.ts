@@ -8,7 +8,9 @@ export class ServerLimits {
   /** @param limit of one whose work succeeds */
   constructor(private readonly limit: number) {}
 
-  /** Returns a function that ends the work and tells whether it succeeded; null when there is enough work of this name. */
+  /**
+   * Returns a function that ends the work and tells whether it succeeded; null when there is enough work of this name.
+   */
   enter(name: string): ((succeeded: boolean) => void) | null {
     const entry = this.#entries.get(name) ?? { active: 0, failing: false };
     if (entry.active >= (entry.failing ? 1 : this.limit)) return null;

@@ -18,7 +18,10 @@ export function runNameOf({ id, name }: Job, { run_name }: Integration): string 
   return run_name ?? (name || id);
 }
 
-/** The sections of the document on which the training depends. `train.overrides` may change later, and a param of MLflow may not. */
+/**
+ * The sections of the document on which the training depends. `train.overrides` may change later, and a param of MLflow
+ * may not.
+ */
 export function sectionsOf({ model, data, train, zero }: ResolvedJobSpec) {
   const { overrides: _, ...fixed } = train;
   return { model, data, train: fixed, zero };

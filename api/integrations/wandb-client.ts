@@ -1,6 +1,6 @@
 /**
- * The protocol of W&B's client, as far as forwarding needs it: GraphQL for what a run is, and `file_stream` for the lines of its files.
- * golden/wandb.json has what the client itself sends.
+ * The protocol of W&B's client, as far as forwarding needs it: GraphQL for what a run is, and `file_stream` for the
+ * lines of its files. golden/wandb.json has what the client itself sends.
  */
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
 import { ERROR_CODE, Identifier, type TrackerClient, TrackerError } from './tracker-client.js';
@@ -71,7 +71,9 @@ interface WandbRunFields {
   tags: readonly string[];
 }
 
-/** A request to `file_stream`. Lines replace those that are at their places, so that a repeated request has no effect. */
+/**
+ * A request to `file_stream`. Lines replace those that are at their places, so that a repeated request has no effect.
+ */
 export interface WandbStream {
   files?: Record<string, { offset: number; content: readonly string[] }>;
   /** The run has ended with this exit code. */

@@ -40,7 +40,10 @@ const TOKENIZER: Faults = {
   tokenizer_invalid: 'tokenizer_invalid',
 };
 
-/** Field error of an object used as data, whose URI is at `pointer`. @throws the error itself when it concerns something else */
+/**
+ * Field error of an object used as data, whose URI is at `pointer`. @throws the error itself when it concerns something
+ * else
+ */
 export const objectFault = (error: unknown, pointer: string): FieldError => faultOf(error, pointer, OBJECT);
 
 /** Field error of the folder used as initial model. @throws the error itself when it concerns something else */

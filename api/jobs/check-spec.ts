@@ -62,8 +62,8 @@ const NOTHING_TO_COPY: RequiredCopies = { object: null, evaluation: [], tokenize
 /**
  * Resolves a document or throws one error with all bad fields.
  *
- * Rules between fields are also checked despite schema errors that cannot mislead them: unknown fields and bad names. A bad
- * number would cause misleading errors at other fields.
+ * Rules between fields are also checked despite schema errors that cannot mislead them: unknown fields and bad names. A
+ * bad number would cause misleading errors at other fields.
  *
  * @param body the document as sent
  * @param schemaErrors errors found by the schema

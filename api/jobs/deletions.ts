@@ -19,8 +19,8 @@ interface DeletionStores {
 }
 
 /**
- * Deletes a finished job: its record first, then its objects. An interrupted deletion is completed by `finishDeletions` or by
- * repeating the request.
+ * Deletes a finished job: its record first, then its objects. An interrupted deletion is completed by `finishDeletions`
+ * or by repeating the request.
  * @param records the job store, scoped to the request's project
  * @throws ZerofleetError `job_not_found`, `invalid_state`, `version_mismatch`, `checkpoint_held`, `checkpoint_pinned`
  */

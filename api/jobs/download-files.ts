@@ -36,8 +36,8 @@ export interface FileSet {
 }
 
 /**
- * Files of a checkpoint, or with `format` the files of one of its exports, which may outlive it. Retention keeps the checkpoint
- * for `hold_ms`.
+ * Files of a checkpoint, or with `format` the files of one of its exports, which may outlive it. Retention keeps the
+ * checkpoint for `hold_ms`.
  * @throws ZerofleetError `checkpoint_not_found`, `export_not_found`, `validation_failed`; errors of the object store
  */
 export async function findFiles(

@@ -25,8 +25,8 @@ type Entry = Job<Payload, Reply>;
 type Entries = Queue<Payload, Reply>;
 
 /**
- * Exports and changes of tensors as BullMQ entries, one for each; they survive the API and every worker. All queues share a connection, and
- * none is kept between calls. A queue that is only read leaves no key.
+ * Exports and changes of tensors as BullMQ entries, one for each; they survive the API and every worker. All queues
+ * share a connection, and none is kept between calls. A queue that is only read leaves no key.
  */
 export class ExportQueue implements ExportPort, EditPort {
   readonly #redis: Redis;
@@ -138,7 +138,8 @@ async function progressOf(entry: Entry): Promise<ExportProgress | null> {
   if (entry.finishedOn !== undefined) return failureOf(entry);
   const state = await entry.getState();
   if (state === 'unknown') return null;
-  // `entry` was read before the state and has no result yet, so an export that has ended meanwhile is reported as running.
+  // `entry` was read before the state and has no result yet, so an export that has ended meanwhile is reported as
+  // running.
   const isTaken = state === 'active' || state === 'completed' || state === 'failed';
   return { state: isTaken ? 'running' : 'queued' };
 }

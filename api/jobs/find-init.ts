@@ -9,7 +9,10 @@ type FoundFolder = { model: Model } | { folder: BucketModel; preview: Model };
 
 export interface InitLookups {
   source?(from: InitFrom): Promise<InitLookup>;
-  /** Looks a folder up without reading its weights. @throws ZerofleetError when it does not exist, may not be read, or is not a model */
+  /**
+   * Looks a folder up without reading its weights. @throws ZerofleetError when it does not exist, may not be read, or
+   * is not a model
+   */
   folder?(uri: string): Promise<FoundFolder>;
 }
 

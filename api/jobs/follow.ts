@@ -5,8 +5,8 @@ import type { JobStore, StreamKind } from '../../state/index.js';
 const BATCH_SIZE = 500;
 
 /**
- * Message to a follower: a batch of entries; a reset (its entries were lost, the stream restarts from the beginning); quiet (no
- * entries for a while); or the end of the job.
+ * Message to a follower: a batch of entries; a reset (its entries were lost, the stream restarts from the beginning);
+ * quiet (no entries for a while); or the end of the job.
  */
 export type Followed =
   | { kind: 'entries'; entries: StreamEntry[] }
@@ -28,8 +28,8 @@ interface FollowOptions {
 /**
  * Yields all entries of a job after a position, in order, each once, until the job has ended.
  *
- * The job is read before its stream: a job seen in a final state appends nothing more, so the following read is complete. The
- * consumer sets the pace; nothing is read ahead.
+ * The job is read before its stream: a job seen in a final state appends nothing more, so the following read is
+ * complete. The consumer sets the pace; nothing is read ahead.
  */
 export async function* followJob(
   store: Pick<JobStore, 'getJob' | 'readStream' | 'waitStream'>,

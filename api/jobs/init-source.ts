@@ -33,8 +33,8 @@ async function findModel({ store }: Stores, id: string): Promise<InitLookup> {
 }
 
 /**
- * Finds a checkpoint and the document of its job. Its manifest must exist: a deletion in the object store removes the manifest
- * first.
+ * Finds a checkpoint and the document of its job. Its manifest must exist: a deletion in the object store removes the
+ * manifest first.
  * @throws errors of the stores
  */
 export async function findCheckpoint(

@@ -18,7 +18,9 @@ export function isWhole({ block, steps }: Part): boolean {
   return block.is_whole && steps.from === block.steps.from && steps.to === block.steps.to;
 }
 
-/** Divides the steps of a range by the blocks that have their newest metrics. @returns parts in the order of their steps */
+/**
+ * Divides the steps of a range by the blocks that have their newest metrics. @returns parts in the order of their steps
+ */
 export function newestParts(blocks: readonly MetricBlock[], { from, to }: StepRange): Part[] {
   let later: StepRange[] = [];
   const parts: Part[] = [];

@@ -13,9 +13,9 @@ import type { RequiredObject } from './find-data.js';
 import { isUri } from './find-tokenizer.js';
 
 /**
- * Returns a document that can be recorded. Contents that it refers to by URI are copied first, after all other checks have
- * passed: smaller ones first, the initial model last. If the job is refused afterwards because of the content or a quota, the
- * copies stay as ordinary datasets and models: they were expensive, and the following request needs them.
+ * Returns a document that can be recorded. Contents that it refers to by URI are copied first, after all other checks
+ * have passed: smaller ones first, the initial model last. If the job is refused afterwards because of the content or a
+ * quota, the copies stay as ordinary datasets and models: they were expensive, and the following request needs them.
  * @throws ZerofleetError `validation_failed` with all bad fields; `storage_quota_exceeded`, `dataset_source_changed`
  */
 export async function readySpec(
@@ -125,7 +125,9 @@ function notCopied<T extends { dataset: string }>(entry: T, required: RequiredOb
   return { ...rest, uri, format };
 }
 
-/** True if a document refers to anything by URI. A repetition of such a request is answered without checking it again. */
+/**
+ * True if a document refers to anything by URI. A repetition of such a request is answered without checking it again.
+ */
 export function namesUri(document: unknown): boolean {
   const data = member(document, 'data');
   const init_from = member(member(document, 'model'), 'init_from');

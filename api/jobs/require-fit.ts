@@ -3,7 +3,10 @@ import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { budgetOf, misfitOf } from '../../control/scheduling/gpu-fit.js';
 import type { SpecLookups } from './check-spec.js';
 
-/** Refuses a job that fits on none of the GPUs that workers of its pool report. @throws ZerofleetError `insufficient_memory` */
+/**
+ * Refuses a job that fits on none of the GPUs that workers of its pool report. @throws ZerofleetError
+ * `insufficient_memory`
+ */
 export async function requireFit(
   { server }: Pick<FastifyRequest, 'server'>,
   spec: ResolvedJobSpec,

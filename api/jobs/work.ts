@@ -57,8 +57,8 @@ async function preparedSequences(
 }
 
 /**
- * Duration estimated from the newest of the jobs with the most similar model cost. A rank is assumed to perform as many FLOPs per
- * second as in that job.
+ * Duration estimated from the newest of the jobs with the most similar model cost. A rank is assumed to perform as many
+ * FLOPs per second as in that job.
  */
 async function durationOf(
   spec: ResolvedJobSpec,

@@ -6,8 +6,8 @@ import { valuesOf } from '../../formats/metric-files/values.js';
 const FIXED = ['seq', 'position', 'at', 'step', 'epoch'] as const;
 
 /**
- * A table after RFC 4180: a line of names, a line per item. The items are read twice, first for the names of the values that some
- * of them has. No field needs quotes: names and positions have neither commas nor quotes nor line breaks.
+ * A table after RFC 4180: a line of names, a line per item. The items are read twice, first for the names of the values
+ * that some of them has. No field needs quotes: names and positions have neither commas nor quotes nor line breaks.
  */
 export async function* csvLines(read: ReadMetrics): AsyncGenerator<string> {
   const names = new Set<string>();

@@ -8,8 +8,9 @@ import type { MetricFormat } from './format.js';
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * Sends metrics as a file. The client sets the pace: memory is bounded by one chunk and one read of the store. The connection is
- * broken, so that the file is not taken for a complete one, when the store fails, the key is revoked or the server shuts down.
+ * Sends metrics as a file. The client sets the pace: memory is bounded by one chunk and one read of the store. The
+ * connection is broken, so that the file is not taken for a complete one, when the store fails, the key is revoked or
+ * the server shuts down.
  */
 export async function sendMetrics(
   request: FastifyRequest,

@@ -97,8 +97,8 @@ async function* counted(content: AsyncIterable<Uint8Array>, account: Account): A
 }
 
 /**
- * Compares received bytes with content bytes. The parser collects long names of any declared length in memory: too many bytes
- * without content end the upload.
+ * Compares received bytes with content bytes. The parser collects long names of any declared length in memory: too many
+ * bytes without content end the upload.
  */
 class Account {
   private total = 0;

@@ -17,7 +17,10 @@ interface Found {
   object: SourceObject;
 }
 
-/** Snapshot of a model's folder: each file is read only if it is unchanged since the listing, so a copy never mixes two versions. */
+/**
+ * Snapshot of a model's folder: each file is read only if it is unchanged since the listing, so a copy never mixes two
+ * versions.
+ */
 export class BucketModel {
   private constructor(
     /** Without a version if the server reports no changes of files. */
@@ -66,10 +69,10 @@ export class BucketModel {
   }
 
   /**
-   * Model properties from `config.json` and the file names; nothing else is read. The preview has no tokenizer, and its URI
-   * instead of an id.
-   * @throws ZerofleetError `model_file_missing`, `model_too_large`, `model_config_invalid`, `content_too_complex`; errors of
-   *   reading the bucket
+   * Model properties from `config.json` and the file names; nothing else is read. The preview has no tokenizer, and its
+   * URI instead of an id.
+   * @throws ZerofleetError `model_file_missing`, `model_too_large`, `model_config_invalid`, `content_too_complex`;
+   *   errors of reading the bucket
    */
   async preview(project: string, inspector: Inspector): Promise<Model> {
     if (!this.found.some(({ kind }) => kind === 'weights')) throw missing('model.safetensors without shards');

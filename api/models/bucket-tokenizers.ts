@@ -26,8 +26,8 @@ export interface BucketTokenizer extends Content {
 const MAX_CACHED = 1000;
 
 /**
- * Cache of tokenizers that documents refer to by URI. Parsing a large vocabulary takes half a second, so each object version is
- * read once.
+ * Cache of tokenizers that documents refer to by URI. Parsing a large vocabulary takes half a second, so each object
+ * version is read once.
  */
 export class BucketTokenizers {
   /** By URI and version. */

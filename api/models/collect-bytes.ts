@@ -1,8 +1,8 @@
 import type { Hash } from 'node:crypto';
 
 /**
- * Collects all pieces in their own memory, which a thread can take over. Each piece is copied as it arrives: joining tens of
- * megabytes at the end would block the event loop.
+ * Collects all pieces in their own memory, which a thread can take over. Each piece is copied as it arrives: joining
+ * tens of megabytes at the end would block the event loop.
  * @param bytes expected number of bytes, or more
  */
 export async function collectBytes(

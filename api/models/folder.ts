@@ -56,8 +56,8 @@ export interface FolderFile extends Omit<ArchiveFile, 'path'> {
 }
 
 /**
- * Selects the files of a model from an archive. The first file that could belong to a model determines its folder; files
- * elsewhere or with other names are ignored.
+ * Selects the files of a model from an archive. The first file that could belong to a model determines its folder;
+ * files elsewhere or with other names are ignored.
  */
 export class ModelFolder {
   readonly ignored: string[] = [];
@@ -109,8 +109,8 @@ const MAX_TAG_BYTES = 4096;
 const MAX_TAGS = 16;
 
 /**
- * Chooses the folder of a DeepSpeed checkpoint: the first one, or the first one that `latest` names. Files are stored as they arrive, so
- * `latest` decides among several folders only if it is before them.
+ * Chooses the folder of a DeepSpeed checkpoint: the first one, or the first one that `latest` names. Files are stored
+ * as they arrive, so `latest` decides among several folders only if it is before them.
  */
 class CheckpointFolders {
   private readonly named = new Set<string>();

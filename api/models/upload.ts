@@ -48,8 +48,8 @@ export interface ModelUploadDeps {
 }
 
 /**
- * One upload: stores the files of a model under its id while they arrive. Files are parsed in threads; the findings about each
- * file are kept as bytes until all files are present.
+ * One upload: stores the files of a model under its id while they arrive. Files are parsed in threads; the findings
+ * about each file are kept as bytes until all files are present.
  */
 export class ModelUpload {
   /** Files that are read whole, by name. */
@@ -70,8 +70,8 @@ export class ModelUpload {
   /**
    *  @param body a tar archive
    * @param limit its maximum size, in bytes
-   * @throws ZerofleetError `model_…`, `safetensors_invalid`, `tokenizer_invalid`, `content_too_complex`; ObjectStoreError; errors
-   *   of the body. The caller then calls `discard` to remove stored files.
+   * @throws ZerofleetError `model_…`, `safetensors_invalid`, `tokenizer_invalid`, `content_too_complex`;
+   *   ObjectStoreError; errors of the body. The caller then calls `discard` to remove stored files.
    */
   async receive(body: AsyncIterable<Uint8Array>, limit: number): Promise<StoredModel> {
     const folder = new ModelFolder(namesOf(this.base));

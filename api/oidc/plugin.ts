@@ -12,8 +12,9 @@ const COOKIE = 'zf_sign_in';
 const SIGN_IN_SECONDS = 600;
 
 /**
- * Signs browsers in by an OpenID provider. The secrets of a sign-in are in a cookie of the browser that has begun it, which no script reads,
- * so that another browser cannot end it. What fails leads to the console, which names the problem and offers the key.
+ * Signs browsers in by an OpenID provider. The secrets of a sign-in are in a cookie of the browser that has begun it,
+ * which no script reads, so that another browser cannot end it. What fails leads to the console, which names the
+ * problem and offers the key.
  */
 export default fp(
   async (app: FastifyInstance) => {

@@ -68,7 +68,9 @@ export async function fileRoutes(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Stores the file while it arrives. A wrong purpose is refused before it, or, if it comes behind the file, removes it. */
+/**
+ * Stores the file while it arrives. A wrong purpose is refused before it, or, if it comes behind the file, removes it.
+ */
 async function receive(request: FastifyRequest): Promise<Dataset> {
   const { datasets } = ownApi(request);
   let hasPurpose = false;

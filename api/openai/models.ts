@@ -48,7 +48,10 @@ function isCheckpoint(trained: string): boolean {
 
 type Named = { uploaded: Model } | { trained: string };
 
-/** Finds the model with a name: an uploaded one by its id or name, or what a job trained. @throws Refusal; ZerofleetError */
+/**
+ * Finds the model with a name: an uploaded one by its id or name, or what a job trained. @throws Refusal;
+ * ZerofleetError
+ */
 async function find(request: FastifyRequest, name: string): Promise<Named> {
   const trained = FINE_TUNED.exec(name)?.[1];
   if (trained !== undefined) return { trained };
@@ -111,7 +114,10 @@ function lengthOf({ config }: Model): number {
   return Math.min(length, MAX_LENGTH);
 }
 
-/** Finds what a name of a trained model ends with: a job, which answers by its last checkpoint, or one of its checkpoints. */
+/**
+ * Finds what a name of a trained model ends with: a job, which answers by its last checkpoint, or one of its
+ * checkpoints.
+ */
 async function findTrained(request: FastifyRequest, id: string): Promise<{ job: Job; checkpoint: string }> {
   const { records } = request;
   if (isCheckpoint(id)) requireOperation(request, 'getCheckpoint');

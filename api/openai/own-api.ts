@@ -9,8 +9,8 @@ import { sendInside } from '../http/inside.js';
 const INSIDE = 'http://inside.invalid';
 
 /**
- * Returns the client of this server's own API with the key of a request. Each of its calls is a request to this server, so keys, projects,
- * quotas, limits and the audit log apply as to any other.
+ * Returns the client of this server's own API with the key of a request. Each of its calls is a request to this server,
+ * so keys, projects, quotas, limits and the audit log apply as to any other.
  */
 export function ownApi(request: FastifyRequest): Zerofleet {
   return new Zerofleet({

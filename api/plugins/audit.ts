@@ -3,8 +3,9 @@ import fp from 'fastify-plugin';
 import type { AuditEntry, OperationId } from '../../contracts/index.js';
 
 /**
- * Writes every mutating request to the audit log of the principal's project, executed or refused, before its answer is sent. If Redis
- * fails at that moment, the server's own log has the entry. An entry has names and ids only, no content of bodies or headers.
+ * Writes every mutating request to the audit log of the principal's project, executed or refused, before its answer is
+ * sent. If Redis fails at that moment, the server's own log has the entry. An entry has names and ids only, no content
+ * of bodies or headers.
  *
  * A request of the translated API that changes something itself is in the log as the operation that its route names.
  *

@@ -13,8 +13,8 @@ const STREAMED = [
 ];
 
 /**
- * Body parsers: JSON is read whole and parsed, uploads stay streams. The contract determines which media types an operation
- * accepts; `contract` refuses others before a byte is read.
+ * Body parsers: JSON is read whole and parsed, uploads stay streams. The contract determines which media types an
+ * operation accepts; `contract` refuses others before a byte is read.
  */
 export default fp(
   async (app: FastifyInstance) => {

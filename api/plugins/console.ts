@@ -8,7 +8,10 @@ import { registerStatic } from './protection.js';
 /** Names of these files have a hash of their content. */
 const HASHED = '/assets/';
 
-/** The console: the files that Vite made of `clients/console/`, with `index.html` at `/`. It uses the HTTP API like any other client. */
+/**
+ * The console: the files that Vite made of `clients/console/`, with `index.html` at `/`. It uses the HTTP API like any
+ * other client.
+ */
 export default fp(
   async (app: FastifyInstance) => {
     await registerStatic(app, async (scope) => {

@@ -14,8 +14,8 @@ import { type HttpPart, RequestValidators } from '../http/validators.js';
 import type { Contract, Operation } from '../operations.js';
 
 /**
- * Binds every operation of `openapi.yaml` to the handler of the same name, with checks in this order: key and scopes (`protection`),
- * media type, body, schema, handler. A request is refused before its body is read if possible.
+ * Binds every operation of `openapi.yaml` to the handler of the same name, with checks in this order: key and scopes
+ * (`protection`), media type, body, schema, handler. A request is refused before its body is read if possible.
  */
 export default fp(
   async (app: FastifyInstance) => {
@@ -23,8 +23,8 @@ export default fp(
     app.setValidatorCompiler(({ schema, httpPart }) =>
       validators.compile(schema as object, httpPart as HttpPart),
     );
-    // Replies are written by one serializer and tests check them against the contract: a serializer generated from the schema
-    // would silently drop fields that the contract lacks.
+    // Replies are written by one serializer and tests check them against the contract: a serializer generated from the
+    // schema would silently drop fields that the contract lacks.
     app.setSerializerCompiler(() => (data) => JSON.stringify(data));
     await app.register(
       async (scope: FastifyInstance) => {
@@ -71,8 +71,8 @@ async function readRoutes(contract: Contract): Promise<ContractRoutes> {
 }
 
 /**
- * The contract without its replies. The OpenAPI glue would treat a reply's media types as bodies that the server must parse, and
- * warn about each.
+ * The contract without its replies. The OpenAPI glue would treat a reply's media types as bodies that the server must
+ * parse, and warn about each.
  */
 function withoutReplies(document: Contract['document']): Contract['document'] {
   const copy = structuredClone(document);
@@ -107,7 +107,9 @@ function routeOptions({ operations }: Contract, operationId: OperationId): Route
   return options as RouteOptions;
 }
 
-/** Refuses malformed escapes in the query, which would otherwise be taken literally. The router refuses those of paths. */
+/**
+ * Refuses malformed escapes in the query, which would otherwise be taken literally. The router refuses those of paths.
+ */
 function refuseEscapes({ raw }: FastifyRequest): void {
   const [, query = ''] = raw.url?.split('?', 2) ?? [];
   try {

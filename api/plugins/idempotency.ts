@@ -31,8 +31,8 @@ interface Keyed {
 }
 
 /**
- * Executes a mutating request with an `Idempotency-Key` once: repetitions get the same answer, or are told to retry while it
- * runs. Refused and failed requests are not remembered.
+ * Executes a mutating request with an `Idempotency-Key` once: repetitions get the same answer, or are told to retry
+ * while it runs. Refused and failed requests are not remembered.
  */
 export default fp(
   async (app: FastifyInstance) => {

@@ -6,8 +6,8 @@ import { admit } from '../http/authenticate.js';
 import { isInside } from '../http/inside.js';
 
 /**
- * Security headers for pages. They do not mention TLS: it ends in front of this process, which cannot know whether all subdomains
- * use it.
+ * Security headers for pages. They do not mention TLS: it ends in front of this process, which cannot know whether all
+ * subdomains use it.
  */
 const OF_PAGES = {
   'content-security-policy':
@@ -27,16 +27,17 @@ const OF_DATA = {
 };
 
 /**
- * Sets security headers and the request id, then checks the key and the scopes that a route needs, and the rate limit. All of it comes
- * before the body is read. The limit is that of a principal (an API key or a share), or of the address of a request without one. Sign-ins
- * have a count of their own for each address: a broken program that sends many refused requests locks nobody out.
+ * Sets security headers and the request id, then checks the key and the scopes that a route needs, and the rate limit.
+ * All of it comes before the body is read. The limit is that of a principal (an API key or a share), or of the address
+ * of a request without one. Sign-ins have a count of their own for each address: a broken program that sends many
+ * refused requests locks nobody out.
  *
- * A translated request counts as one. So does each request that it becomes, which is not refused for its number, because the translated
- * one was admitted.
+ * A translated request counts as one. So does each request that it becomes, which is not refused for its number,
+ * because the translated one was admitted.
  *
- * Each server counts in its own memory. Counting in Redis (which `@fastify/rate-limit` can do) would cost a durable write for
- * every GET, because Redis syncs each write to disk here. So n servers together allow up to n times the limit, and the limit is
- * independent of Redis. A server that cannot reach Redis accepts no key.
+ * Each server counts in its own memory. Counting in Redis (which `@fastify/rate-limit` can do) would cost a durable
+ * write for every GET, because Redis syncs each write to disk here. So n servers together allow up to n times the
+ * limit, and the limit is independent of Redis. A server that cannot reach Redis accepts no key.
  */
 export default fp(
   async (app: FastifyInstance) => {
@@ -70,7 +71,9 @@ export default fp(
   { name: 'protection', dependencies: ['services'] },
 );
 
-/** Count of requests without a principal, where it is not that of their address. Monitoring calls often and has no key. */
+/**
+ * Count of requests without a principal, where it is not that of their address. Monitoring calls often and has no key.
+ */
 type CountedAs = 'never' | 'sign-in';
 
 const COUNTED_AS: { readonly [Id in OperationId]?: CountedAs } = {

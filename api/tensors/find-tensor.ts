@@ -1,4 +1,7 @@
-/** Tasks that find tensors in a manifest. A manifest may have megabytes and the plan of a tensor many reads, so they run in threads. */
+/**
+ * Tasks that find tensors in a manifest. A manifest may have megabytes and the plan of a tensor many reads, so they run
+ * in threads.
+ */
 import { ZerofleetError } from '../../contracts/index.js';
 import { nearestName } from '../../contracts/nearest-name.js';
 import type { StateName } from '../../contracts/rank-protocol.js';

@@ -29,8 +29,8 @@ const LIMITS = { fp32: Number.POSITIVE_INFINITY, bf16: 2 ** 128 - 2 ** 119, fp16
 /**
  * Stores the values of a safetensors file with one tensor, which are checked while they arrive.
  * @returns SHA-256 of the values
- * @throws ZerofleetError `safetensors_invalid`, `tensor_invalid`; errors of the object store and of the body. The caller then removes
- *   the object.
+ * @throws ZerofleetError `safetensors_invalid`, `tensor_invalid`; errors of the object store and of the body. The
+ *   caller then removes the object.
  */
 export async function receiveTensor(
   objects: ObjectStore,

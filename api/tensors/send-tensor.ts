@@ -49,8 +49,8 @@ export class TensorAnswers {
 }
 
 /**
- * Sends a tensor as a safetensors file, assembled from the shards. The first bytes are read before the answer begins, so that a damaged
- * checkpoint is answered with an error. A HEAD reads nothing.
+ * Sends a tensor as a safetensors file, assembled from the shards. The first bytes are read before the answer begins,
+ * so that a damaged checkpoint is answered with an error. A HEAD reads nothing.
  * @throws ZerofleetError `shard_corrupt`, `rate_limited`; errors of the object store
  */
 export async function sendTensor(

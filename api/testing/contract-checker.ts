@@ -13,8 +13,8 @@ type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'bod
 const known = new WeakMap<Contract, ContractChecker>();
 
 /**
- * Checks replies against the contract: the operation documents the status, the body matches its schema, and of all headers in the
- * contract the reply has exactly those of its response.
+ * Checks replies against the contract: the operation documents the status, the body matches its schema, and of all
+ * headers in the contract the reply has exactly those of its response.
  */
 export class ContractChecker {
   readonly #reader: ContractReader;

@@ -119,8 +119,8 @@ export class ContractReader {
   }
 
   /**
-   * Examples of a media type: its own, else those of the schema, else one combined from the examples of its parts, as tools do.
-   * None if a part has no example.
+   * Examples of a media type: its own, else those of the schema, else one combined from the examples of its parts, as
+   * tools do. None if a part has no example.
    */
   examplesOf({ examples, schema = {} }: MediaType): unknown[] {
     if (examples) return Object.values(examples).map(({ value }) => value);

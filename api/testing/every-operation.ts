@@ -28,10 +28,10 @@ export interface Ids {
 
 /**
  * One operation.
- * - `own`: the status for a key of the project with exactly the scope that the contract requires. It shows that the request is
- *   valid, so the other refusals are caused by the key.
- * - `foreign`: the status for an admin key of another project. Without it, the operation must take an id from the path and answer
- *   exactly as for an unknown id. In both cases the answer contains nothing of the project.
+ * - `own`: the status for a key of the project with exactly the scope that the contract requires. It shows that the
+ *   request is valid, so the other refusals are caused by the key.
+ * - `foreign`: the status for an admin key of another project. Without it, the operation must take an id from the path
+ *   and answer exactly as for an unknown id. In both cases the answer contains nothing of the project.
  */
 interface Row {
   own: number;

@@ -1,6 +1,7 @@
 /**
- * One request to a URL that a client has chosen. Its name is resolved once, all its addresses must be allowed, and the connection
- * goes to one of them, so DNS rebinding has no effect. Redirects are not followed. Time and the length of the answer are bounded.
+ * One request to a URL that a client has chosen. Its name is resolved once, all its addresses must be allowed, and the
+ * connection goes to one of them, so DNS rebinding has no effect. Redirects are not followed. Time and the length of
+ * the answer are bounded.
  */
 import { Resolver } from 'node:dns/promises';
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';

@@ -1,7 +1,8 @@
 /**
- * Sends messages to webhooks: entries of the webhook outbox become entries of a BullMQ queue, whose workers POST them and retry
- * for about three days. Every API process runs one; Redis distributes the work. A message is stored only in its webhook's log, so
- * a message that the log has dropped is not sent, and the logs bound the memory of pending messages.
+ * Sends messages to webhooks: entries of the webhook outbox become entries of a BullMQ queue, whose workers POST them
+ * and retry for about three days. Every API process runs one; Redis distributes the work. A message is stored only in
+ * its webhook's log, so a message that the log has dropped is not sent, and the logs bound the memory of pending
+ * messages.
  */
 import { type ConnectionOptions, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -50,9 +51,10 @@ const DEFAULT_TIMING: SenderTiming = {
 /** Concurrent messages per queue and process: an unresponsive receiver delays no other. */
 const CONCURRENCY = 100;
 /**
- * Maximum number of pending messages of a project in the first queue, where its webhooks alternate. Further messages, and those
- * of a webhook whose last delivery failed, wait in the second queue. There the n-th message of one project precedes the n+1st of
- * another: an unresponsive receiver occupies few places and delays neither other projects nor other webhooks.
+ * Maximum number of pending messages of a project in the first queue, where its webhooks alternate. Further messages,
+ * and those of a webhook whose last delivery failed, wait in the second queue. There the n-th message of one project
+ * precedes the n+1st of another: an unresponsive receiver occupies few places and delays neither other projects nor
+ * other webhooks.
  */
 const FIRST_OF_PROJECT = 20;
 /** Each backoff is randomly extended by up to this fraction, so that messages that failed together are spread out. */

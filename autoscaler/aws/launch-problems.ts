@@ -1,6 +1,6 @@
 /**
- * Reasons for which a group launches no instance: its recent scaling activities. EC2's answers stand in texts without a code of their own,
- * so they are recognized by their words.
+ * Reasons for which a group launches no instance: its recent scaling activities. EC2's answers stand in texts without a
+ * code of their own, so they are recognized by their words.
  */
 import type { LaunchProblem } from '../capacity/port.js';
 

@@ -1,13 +1,13 @@
 /**
  * Controller of one pool: computes actions from a snapshot without side effects and with no clock but `now`.
  *
- * 1. Retires machines that have drained, whose agent was missing too long twice, or that an earlier decision chose; all that
- *    cost something if the budget of the day is spent.
+ * 1. Retires machines that have drained, whose agent was missing too long twice, or that an earlier decision chose; all
+ *   that cost something if the budget of the day is spent.
  * 2. Compares the ranks of present and requested machines with the ranks that jobs should have (demand.ts), and with
  *    those that give one group of equal numerics enough ranks for a job (groups.ts).
  * 3. Requests what is missing at once, of the cheapest types that limits and budget allow.
- * 4. Releases the surplus: requests at once, machines after their idle timeout. The caller first asks the job store,
- *    in the atomic step that closes the machine to new work, whether it is idle; so a machine with a lease is never taken.
+ * 4. Releases the surplus: requests at once, machines after their idle timeout. The caller first asks the job store, in
+ *   the atomic step that closes the machine to new work, whether it is idle; so a machine with a lease is never taken.
  * 5. Gives up the machines of gangs that were not complete in time (gangs.ts).
  * 6. Vacates machines of the remaining surplus whose jobs fit on others, when that pays (consolidate.ts).
  */
@@ -213,7 +213,8 @@ function actionsOf({ snapshot, observation, types, retired }: Plan): Action[] {
       (machine) => machine.type === type && retired.has(machine.id),
     ).length;
     const wanted = Math.max(0, (snapshot.wanted[type] ?? 0) - gone);
-    // More machines than requested: the source has launched successors of some that it will end. The size is not raised for these.
+    // More machines than requested: the source has launched successors of some that it will end. The size is not raised
+    // for these.
     const machines = machinesOf(plan) - Math.max(0, plan.staying.length - wanted);
     if (machines !== wanted) actions.push({ kind: 'set_size', type, machines });
   }

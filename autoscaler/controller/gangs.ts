@@ -15,8 +15,8 @@ export interface Gangs {
 }
 
 /**
- * Advances the deadlines. A gang has `gang_seconds` after the last machine of the pool that came, then a pause of twice that time, and
- * twice as long after each further try.
+ * Advances the deadlines. A gang has `gang_seconds` after the last machine of the pool that came, then a pause of twice
+ * that time, and twice as long after each further try.
  * @param stored states of the jobs that were granted ranks by the last decision, or are paused
  * @param clock `gap`: nothing is known of the time since the last decision
  */

@@ -113,8 +113,8 @@ export type Action =
   | { kind: 'retire'; machine: string; reason: RetireReason };
 
 /**
- * Reason for which a waiting job gets no machines. `gang`: only a part of its machines came in time; they are tried again later.
- * `launch_failed`: machines cannot be launched.
+ * Reason for which a waiting job gets no machines. `gang`: only a part of its machines came in time; they are tried
+ * again later. `launch_failed`: machines cannot be launched.
  */
 export type WaitReason = 'too_large' | 'quota' | 'capacity' | 'budget' | 'gang' | 'launch_failed';
 

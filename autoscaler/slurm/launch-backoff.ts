@@ -19,8 +19,8 @@ interface Launches {
 const NONE: Launches = { failures: 0, failed_at: 0, paused_until: 0, wanted: 0, problem: null };
 
 /**
- * Exponential backoff of the launches of each machine type. Slurm starts nothing again by itself, so what a failing type should
- * have is remembered until an allocation runs.
+ * Exponential backoff of the launches of each machine type. Slurm starts nothing again by itself, so what a failing
+ * type should have is remembered until an allocation runs.
  */
 export class LaunchBackoff {
   private readonly types = new Map<string, Launches>();

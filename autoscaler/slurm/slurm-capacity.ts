@@ -31,13 +31,13 @@ const LAUNCH_MS = 60_000;
 const SIGNAL_MARGIN_MS = 60_000;
 
 /**
- * Machines as allocations of Slurm: one job, one node, one agent each. The queue itself is the record of what was requested: a
- * job's name contains its installation, pool, type and number, so another autoscaler finds all of them. Two jobs of the
- * same name never run at once (`--dependency=singleton`), so an autoscaler that was replaced while it submitted has
- * started nothing twice.
+ * Machines as allocations of Slurm: one job, one node, one agent each. The queue itself is the record of what was
+ * requested: a job's name contains its installation, pool, type and number, so another autoscaler finds all of them.
+ * Two jobs of the same name never run at once (`--dependency=singleton`), so an autoscaler that was replaced while it
+ * submitted has started nothing twice.
  *
- * A pending allocation is a request, a running one a machine. Slurm ends an allocation at its time limit, for a job of higher
- * priority, or with its node. Its agent saves first, and the controller requests as many as are still needed.
+ * A pending allocation is a request, a running one a machine. Slurm ends an allocation at its time limit, for a job of
+ * higher priority, or with its node. Its agent saves first, and the controller requests as many as are still needed.
  */
 export class SlurmCapacity implements Capacity {
   private readonly allocations: Allocations;

@@ -1,4 +1,6 @@
-/** Main module of the thread that parses output of Slurm's commands: the queue of a large cluster has tens of megabytes. */
+/**
+ * Main module of the thread that parses output of Slurm's commands: the queue of a large cluster has tens of megabytes.
+ */
 import { serveTasks } from '../../platform/threads/serve-tasks.js';
 import { type JobRecord, parseQueue, parseRecords, type SlurmJob } from './job.js';
 import { parseName } from './names.js';

@@ -115,7 +115,10 @@ export class AutoScalingStandIn {
     return true;
   }
 
-  /** Launches the successor of an instance that a rebalancing will terminate: the group is larger than desired meanwhile. */
+  /**
+   * Launches the successor of an instance that a rebalancing will terminate: the group is larger than desired
+   * meanwhile.
+   */
   rebalance(id: string): void {
     this.launch(this.instance(id).group);
     this.remember();

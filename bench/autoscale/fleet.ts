@@ -1,6 +1,6 @@
 /**
- * Machines and jobs on a virtual clock, shared by both scalers. The product's scheduler starts, grows, preempts and moves jobs; a
- * job changes its ranks at the next step, loses no work, and trains again after a restart.
+ * Machines and jobs on a virtual clock, shared by both scalers. The product's scheduler starts, grows, preempts and
+ * moves jobs; a job changes its ranks at the next step, loses no work, and trains again after a restart.
  */
 import { place } from '../../scheduler/place.js';
 import type { Decision, Placement, RunningJob, Snapshot } from '../../scheduler/types.js';

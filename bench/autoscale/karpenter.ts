@@ -1,11 +1,12 @@
 /**
  * Autoscaling as of KEDA and Karpenter on Kubernetes, by their documentation:
  *
- * - KEDA polls the queue every 30 s (`pollingInterval`) and creates the pods of each waiting job; a job's pods start together.
- * - Karpenter waits until no further pod has come for a second (`batchIdleDuration`) and launches nodes for all pods that fit on none. Here
- *   that is the next step of the simulation.
- * - A node that has been empty for `consolidateAfter` is ended. Pods of training jobs are not moved (`karpenter.sh/do-not-disrupt`), so nodes
- *   that are used in part stay.
+ * - KEDA polls the queue every 30 s (`pollingInterval`) and creates the pods of each waiting job; a job's pods start
+ *   together.
+ * - Karpenter waits until no further pod has come for a second (`batchIdleDuration`) and launches nodes for all pods
+ *   that fit on none. Here that is the next step of the simulation.
+ * - A node that has been empty for `consolidateAfter` is ended. Pods of training jobs are not moved
+ *   (`karpenter.sh/do-not-disrupt`), so nodes that are used in part stay.
  */
 import type { Fleet, Scaler } from './fleet.js';
 

@@ -6,7 +6,10 @@ import type { Trace } from './traces.js';
 
 export interface Outcome {
   jobs: number;
-  /** Jobs that did not start, or did not end within three days of the last arrival. Their waiting time until then counts. */
+  /**
+   * Jobs that did not start, or did not end within three days of the last arrival. Their waiting time until then
+   * counts.
+   */
   unfinished: number;
   /** Queue time of a job, summed over all its times in the queue. */
   mean_wait_seconds: number;
@@ -53,8 +56,8 @@ export const playController = (trace: Trace, options: ControllerOptions): Outcom
   play(trace, (fleet) => new ControllerScaler(fleet, options));
 
 /**
- * The controller with knowledge of jobs one boot time before they arrive: no job waits for a machine that could have been
- * started, and the remaining waiting is between jobs. No prediction does better at the same cost.
+ * The controller with knowledge of jobs one boot time before they arrive: no job waits for a machine that could have
+ * been started, and the remaining waiting is between jobs. No prediction does better at the same cost.
  */
 export const runWithForesight = (trace: Trace, options: ControllerOptions): Outcome =>
   playController(trace, { ...options, foresight_seconds: trace.boot_seconds + 2 * STEP_SECONDS });

@@ -1,16 +1,16 @@
 /**
  * EC2 Auto Scaling's target tracking on a custom metric, backlog per instance, as in Amazon's documentation for queues:
  *
- * - The metric is the queue length divided by the number of instances in service, once a minute. A backlog without instances
- *   counts as if there were one, because the group would never leave zero otherwise. In its favour, the backlog is counted in
- *   machine-loads, not in jobs.
+ * - The metric is the queue length divided by the number of instances in service, once a minute. A backlog without
+ *   instances counts as if there were one, because the group would never leave zero otherwise. In its favour, the
+ *   backlog is counted in machine-loads, not in jobs.
  * - The target is the acceptable backlog per instance: the acceptable latency divided by the average time of a job.
- * - The high alarm fires after 3 of 3 datapoints above the target, the low one after 15 of 15 below 90 % of it. Each is evaluated
- *   every minute while it lasts.
- * - The new size is proportional, rounded up: ceil(instances x metric / target). The group only grows beyond pending launches, and
- *   shrinks only when no instance is warming up (300 s by default), and not below the proportional size.
- * - Busy instances are protected from scale-in, as recommended for such workloads: if the group shrinks, idle instances end
- *   immediately and the others as soon as they are idle. Without protection the oldest instances end first.
+ * - The high alarm fires after 3 of 3 datapoints above the target, the low one after 15 of 15 below 90 % of it. Each is
+ *   evaluated every minute while it lasts.
+ * - The new size is proportional, rounded up: ceil(instances x metric / target). The group only grows beyond pending
+ *   launches, and shrinks only when no instance is warming up (300 s by default), and not below the proportional size.
+ * - Busy instances are protected from scale-in, as recommended for such workloads: if the group shrinks, idle instances
+ *   end immediately and the others as soon as they are idle. Without protection the oldest instances end first.
  */
 import type { Fleet, Scaler } from './fleet.js';
 

@@ -1,6 +1,7 @@
 /**
- * A connection that repeats prepared requests with minimal CPU time: on two cores the client's work slows the server that it
- * measures. It supports only the answers of the benchmarked servers: HTTP/1.1 with Content-Length, one answer at a time.
+ * A connection that repeats prepared requests with minimal CPU time: on two cores the client's work slows the server
+ * that it measures. It supports only the answers of the benchmarked servers: HTTP/1.1 with Content-Length, one answer
+ * at a time.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

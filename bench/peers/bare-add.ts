@@ -1,6 +1,6 @@
 /**
- * Baseline of handing jobs to BullMQ over HTTP, for `npm run bench -- api`: a Fastify route that parses a JSON body and answers
- * once the queue has an entry. It validates and stores nothing else.
+ * Baseline of handing jobs to BullMQ over HTTP, for `npm run bench -- api`: a Fastify route that parses a JSON body and
+ * answers once the queue has an entry. It validates and stores nothing else.
  */
 import { Queue } from 'bullmq';
 import Fastify from 'fastify';

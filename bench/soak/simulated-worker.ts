@@ -1,6 +1,6 @@
 /**
- * A simulated worker: accesses the job store like an agent, with a queue and a lease, without training. It runs a number of
- * attempts and then leaves, properly or as if it was killed.
+ * A simulated worker: accesses the job store like an agent, with a queue and a lease, without training. It runs a
+ * number of attempts and then leaves, properly or as if it was killed.
  */
 import { type ConnectionOptions, Worker } from 'bullmq';
 import { ulid } from 'ulid';

@@ -1,7 +1,10 @@
 import { SingleBar } from 'cli-progress';
 import type { Context } from './context.js';
 
-/** A progress bar drawn in place, followed by `text`. `text` must not contain `eta`: the bar replaces it with its own estimate. */
+/**
+ * A progress bar drawn in place, followed by `text`. `text` must not contain `eta`: the bar replaces it with its own
+ * estimate.
+ */
 export function progressBar({ environment }: Context, text: string): SingleBar {
   return new SingleBar({
     format: `{bar} {percentage} %  ${text}`,

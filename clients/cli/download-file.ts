@@ -27,8 +27,8 @@ const PAUSE_MS = 500;
 const SEGMENT = /^[A-Za-z0-9_=-][A-Za-z0-9._=-]*$/;
 
 /**
- * Downloads one file. It gets its name when it is complete and its SHA-256 matches; until then it is `<name>.part`, which the
- * next call continues.
+ * Downloads one file. It gets its name when it is complete and its SHA-256 matches; until then it is `<name>.part`,
+ * which the next call continues.
  * @returns the name
  * @throws CliError for wrong content
  */

@@ -13,8 +13,8 @@ interface FolderFile {
 }
 
 /**
- * Tar archive of a model's folder, created while it is read. Links are followed, because folders of a download cache contain
- * them; dotfiles are ignored.
+ * Tar archive of a model's folder, created while it is read. Links are followed, because folders of a download cache
+ * contain them; dotfiles are ignored.
  * @throws CliError for a folder without files
  */
 export async function archiveOf(dir: string): Promise<ReadableStream<Uint8Array>> {

@@ -3,8 +3,8 @@ import { mergePatch } from '../../contracts/index.js';
 import { CliError, EXIT } from './context.js';
 
 /**
- * JSON merge patch of all `--set path=value`; later ones override earlier ones. A dot in a name is written `\.`; the value is
- * YAML, and so JSON; `null` removes a field.
+ * JSON merge patch of all `--set path=value`; later ones override earlier ones. A dot in a name is written `\.`; the
+ * value is YAML, and so JSON; `null` removes a field.
  * @throws CliError for a malformed setting
  */
 export function patchOf(settings: readonly string[]): Record<string, unknown> {

@@ -4,8 +4,8 @@ import type { JobSpec } from '../../contracts/index.js';
 import { CliError, type Environment, EXIT } from './context.js';
 
 /**
- * Reads a job document from a YAML or JSON file, or from standard input for `-`. Only its syntax is checked: the API validates
- * the content and reports all errors together.
+ * Reads a job document from a YAML or JSON file, or from standard input for `-`. Only its syntax is checked: the API
+ * validates the content and reports all errors together.
  * @throws CliError with the position of the error
  */
 export async function readSpec(file: string, environment: Environment): Promise<JobSpec> {

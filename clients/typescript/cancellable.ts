@@ -1,7 +1,7 @@
 /**
- * An async generator that its consumer can leave at any time. A plain async generator queues `return()` and `throw()` behind a
- * pending `next()`, which may wait for the server for hours. Here both first abort the generator's signal. A pending `next()`
- * then ends with the value given to `return()`, or rejects with the error given to `throw()`.
+ * An async generator that its consumer can leave at any time. A plain async generator queues `return()` and `throw()`
+ * behind a pending `next()`, which may wait for the server for hours. Here both first abort the generator's signal. A
+ * pending `next()` then ends with the value given to `return()`, or rejects with the error given to `throw()`.
  * @param generate rejects with the signal's reason when the signal is aborted, and frees its resources in `finally`
  * @param signal ends the generator, which then rejects with the signal's reason
  */

@@ -73,7 +73,8 @@ export class Checkpoints {
 
   /**
    * Bytes of a listed file, from an offset on.
-   * @throws ApiError, ConnectionError when it cannot be opened; a connection that breaks later is an error of the stream
+   * @throws ApiError, ConnectionError when it cannot be opened; a connection that breaks later is an error of the
+   *   stream
    */
   openFile(
     file: DownloadFile,
@@ -97,7 +98,8 @@ export class Checkpoints {
 
   /**
    * One state of a parameter, by default its fp32 weights, as a safetensors file.
-   * @throws ApiError, ConnectionError when it cannot be opened; a connection that breaks later is an error of the stream
+   * @throws ApiError, ConnectionError when it cannot be opened; a connection that breaks later is an error of the
+   *   stream
    */
   async openTensor(
     checkpoint_id: string,

@@ -2,8 +2,8 @@ import { mergePatch } from '../../contracts/merge-patch.js';
 import type { Checkpoint, ResolvedJobSpec } from '../../contracts/types.js';
 
 /**
- * Document of a fork: the document of the checkpoint's job, changed by a JSON merge patch (RFC 7396) and starting from the
- * checkpoint. It is checked like any other document.
+ * Document of a fork: the document of the checkpoint's job, changed by a JSON merge patch (RFC 7396) and starting from
+ * the checkpoint. It is checked like any other document.
  */
 export function forkDocument(spec: ResolvedJobSpec, checkpoint: Checkpoint, overrides: object): unknown {
   const { preset, config } = spec.model;

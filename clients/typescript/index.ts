@@ -50,7 +50,9 @@ export class Zerofleet {
     this.projects = new Projects(this.http);
   }
 
-  /** Memory per rank of a job, by part, for each number of ranks. @param device device of the ranks; the CPU by default */
+  /**
+   * Memory per rank of a job, by part, for each number of ranks. @param device device of the ranks; the CPU by default
+   */
   estimate(spec: JobSpec, worldSizes?: number[], device?: Estimate['device']): Promise<Estimate> {
     return estimate(this.http, spec, worldSizes, device);
   }

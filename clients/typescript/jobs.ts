@@ -83,7 +83,9 @@ export class Jobs {
     return bodyOf(`wait for ${job_id}`, this.http.GET('/v1/jobs/{job_id}', { params }));
   }
 
-  /** Downsampled metrics for a curve: at most `max_points` measured points with the extremes of `names` and both ends. */
+  /**
+   * Downsampled metrics for a curve: at most `max_points` measured points with the extremes of `names` and both ends.
+   */
   async curve(job_id: string, max_points: number, query: CurveOptions = {}): Promise<JobMetric[]> {
     return (await metricsPage(this.http, job_id, { ...query, max_points })).data;
   }

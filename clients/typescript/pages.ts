@@ -13,8 +13,8 @@ type ListOperation = {
 }[keyof operations];
 
 /**
- * All entries of a list, fetched page by page on demand. If a loss of Redis between two pages invalidates the position, the list
- * continues from the beginning of the recovered entries.
+ * All entries of a list, fetched page by page on demand. If a loss of Redis between two pages invalidates the position,
+ * the list continues from the beginning of the recovered entries.
  * @param begin position of the first page; the beginning of the list when absent
  * @throws ApiError `position_lost` when `begin` itself is invalidated
  */

@@ -17,9 +17,10 @@ export const defaultRetry: RetryPolicy = { tries: 5, first_ms: 200, max_ms: 5_00
 const RETRIED_STATUSES = new Set([429, 502, 503, 504]);
 
 /**
- * A fetch that retries a request without an answer or with a retryable one. Only idempotent requests are retried: GET, HEAD, PUT
- * and DELETE, and others with an `Idempotency-Key`. Of the others, those with a JSON body are retried when the server asks for it
- * (`Retry-After`): it has done nothing then. Pauses are random between half and all of their length, to spread clients.
+ * A fetch that retries a request without an answer or with a retryable one. Only idempotent requests are retried: GET,
+ * HEAD, PUT and DELETE, and others with an `Idempotency-Key`. Of the others, those with a JSON body are retried when
+ * the server asks for it (`Retry-After`): it has done nothing then. Pauses are random between half and all of their
+ * length, to spread clients.
  * @throws ConnectionError when no attempt got an answer
  */
 export function retryingFetch(
@@ -53,7 +54,10 @@ function noAnswer({ method, url }: Request, cause: unknown): ConnectionError {
   return new ConnectionError(`${method} ${new URL(url).pathname}`, cause);
 }
 
-/** A temporary conflict, such as a request still in progress, has `Retry-After`. A proxy's status without it does not say what was done. */
+/**
+ * A temporary conflict, such as a request still in progress, has `Retry-After`. A proxy's status without it does not
+ * say what was done.
+ */
 function isRetryable({ status, headers }: Response, isSafe: boolean): boolean {
   const isAsked = headers.has('retry-after');
   return status === 409 ? isAsked : RETRIED_STATUSES.has(status) && (isSafe || isAsked);

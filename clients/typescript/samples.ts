@@ -23,7 +23,8 @@ export class Samples {
   }
 
   /**
-   * Generates text, and yields it as it grows. The connection is closed when the consumer leaves, which ends the generation.
+   * Generates text, and yields it as it grows. The connection is closed when the consumer leaves, which ends the
+   * generation.
    * @returns the whole sample
    * @throws ApiError, also for an error behind the first text; ConnectionError when the connection breaks
    */

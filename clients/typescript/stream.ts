@@ -16,10 +16,10 @@ export interface FollowOptions {
 }
 
 /**
- * Yields events, metrics and log lines of a job live, each once and in order, until the job has ended. A broken stream resumes
- * after the last entry. After a loss of Redis it restarts from the beginning of the recovered entries, and `seq` counts from 1
- * again. The connection is closed when the consumer leaves: by `break`, by an error or by `return()`, also during a pending
- * `next()`.
+ * Yields events, metrics and log lines of a job live, each once and in order, until the job has ended. A broken stream
+ * resumes after the last entry. After a loss of Redis it restarts from the beginning of the recovered entries, and
+ * `seq` counts from 1 again. The connection is closed when the consumer leaves: by `break`, by an error or by
+ * `return()`, also during a pending `next()`.
  * @param wants selects the entries to yield
  * @returns the job's final state
  * @throws ApiError, ConnectionError when the stream cannot be opened (again)
@@ -53,7 +53,8 @@ async function* entriesOf<T extends StreamEntry>(
         if (message === null) break;
         if (message.event === 'end') return (JSON.parse(message.data) as { state: JobState }).state;
         after = message.id ?? after;
-        // The entries were lost with the server's Redis; the recovered ones follow from their beginning, and the id is empty.
+        // The entries were lost with the server's Redis; the recovered ones follow from their beginning, and the id is
+        // empty.
         if (message.event === 'reset') continue;
         const entry = JSON.parse(message.data) as StreamEntry;
         if (wants(entry)) yield entry;

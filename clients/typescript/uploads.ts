@@ -24,7 +24,10 @@ const CONTENT_TYPES: Record<Dataset['format'], string> = {
   tokens: 'application/octet-stream',
 };
 
-/** Request options for raw content. The Fetch standard requires `duplex` for streams; the contract's body types are of JSON. */
+/**
+ * Request options for raw content. The Fetch standard requires `duplex` for streams; the contract's body types are of
+ * JSON.
+ */
 export function raw(content: Content, type: string) {
   return {
     body: content as never,
@@ -102,7 +105,10 @@ export class DatasetUploads {
     );
   }
 
-  /** Sends the missing parts of an upload in order and completes it. @param read returns the bytes [begin, end) of the content */
+  /**
+   * Sends the missing parts of an upload in order and completes it. @param read returns the bytes [begin, end) of the
+   * content
+   */
   async resume(
     upload_id: string,
     read: (begin: number, end: number) => Uint8Array | Promise<Uint8Array>,
@@ -161,7 +167,10 @@ export class Datasets {
     );
   }
 
-  /** Creates a dataset from an object `s3://bucket/key` in an allowed bucket. It is copied: later changes of the object have no effect. */
+  /**
+   * Creates a dataset from an object `s3://bucket/key` in an allowed bucket. It is copied: later changes of the object
+   * have no effect.
+   */
   register(name: string, uri: string, format: Dataset['format'] = 'text'): Promise<Dataset> {
     const params = { query: { name, format, uri } };
     return bodyOf(`copy of ${uri}`, this.http.POST('/v1/datasets', { params }));
@@ -213,7 +222,8 @@ export class Models {
   constructor(private readonly http: Http) {}
 
   /**
-   * Uploads the tar archive of a Hugging Face model folder or of a DeepSpeed universal checkpoint; with `base`, of a PEFT folder.
+   * Uploads the tar archive of a Hugging Face model folder or of a DeepSpeed universal checkpoint; with `base`, of a
+   * PEFT folder.
    * @param options base: the uploaded model that the adapter was trained over
    */
   create(name: string, archive: Content, options: { base?: string } = {}): Promise<Model> {
@@ -224,7 +234,10 @@ export class Models {
     );
   }
 
-  /** Creates a model from a folder `s3://bucket/folder` in an allowed bucket. It is copied: later changes of the folder have no effect. */
+  /**
+   * Creates a model from a folder `s3://bucket/folder` in an allowed bucket. It is copied: later changes of the folder
+   * have no effect.
+   */
   register(name: string, uri: string, options: { base?: string } = {}): Promise<Model> {
     const params = { query: { name, uri, ...options } };
     return bodyOf(`copy of ${uri}`, this.http.POST('/v1/models', { params }));

@@ -1,10 +1,14 @@
 /**
- * JSON whose meaning JavaScript's own values change: they have one number type of 53 bits, where Python distinguishes 1.0 from 1 and has
- * integers of any size; names such as "2" move to the front of an object; and strings may have surrogates without their other half.
+ * JSON whose meaning JavaScript's own values change: they have one number type of 53 bits, where Python distinguishes
+ * 1.0 from 1 and has integers of any size; names such as "2" move to the front of an object; and strings may have
+ * surrogates without their other half.
  */
 import { randomUUID } from 'node:crypto';
 
-/** Prefixes of a string that represents a number, and of a name that would move; random, so that no document contains them. */
+/**
+ * Prefixes of a string that represents a number, and of a name that would move; random, so that no document contains
+ * them.
+ */
 const NUMBER = `number ${randomUUID()} `;
 const NAME = `name ${randomUUID()} `;
 
@@ -23,8 +27,8 @@ export class NumberText {
 }
 
 /**
- * Parses like `JSON.parse`, with a `NumberText` for each number whose format would change, and with a prefix before each name that would
- * move, which `nameOf` removes.
+ * Parses like `JSON.parse`, with a `NumberText` for each number whose format would change, and with a prefix before
+ * each name that would move, which `nameOf` removes.
  */
 export function parseExactly(json: string): unknown {
   // Also checks the text: the tokens below are those of valid JSON.
@@ -86,7 +90,9 @@ export function stringifyExactly(value: unknown): string {
     .replaceAll(`"${NAME}`, '"');
 }
 
-/** An unpaired surrogate as `JSON.stringify` writes it. An even number of preceding backslashes are escaped backslashes. */
+/**
+ * An unpaired surrogate as `JSON.stringify` writes it. An even number of preceding backslashes are escaped backslashes.
+ */
 const UNPAIRED_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 const MAYBE_UNPAIRED_SURROGATE = /\\u[dD][89a-fA-F]/;
 

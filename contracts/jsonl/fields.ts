@@ -54,7 +54,10 @@ function parseMessage(message: unknown, place: string): JsonlMessage {
   };
 }
 
-/** Returns a message in which a `function_call` is one of `tool_calls`, and its result a message of the role `tool`. @throws BadLine */
+/**
+ * Returns a message in which a `function_call` is one of `tool_calls`, and its result a message of the role `tool`.
+ * @throws BadLine
+ */
 function currentFields({ function_call: called, ...fields }: Fields, place: string): Fields {
   const role = fields.role === 'function' ? 'tool' : fields.role;
   if (called === undefined || called === null) return { ...fields, role };

@@ -33,8 +33,8 @@ export function misfitOf(spec: ResolvedJobSpec, workers: PoolWorkers): Zerofleet
 const CPU_RESERVE_BYTES = 2 ** 28;
 
 /**
- * Returns the memory that a rank has on any of the workers, if ranks use all slots. Ranks compute on GPUs only where all workers have some.
- * Null without workers that take jobs.
+ * Returns the memory that a rank has on any of the workers, if ranks use all slots. Ranks compute on GPUs only where
+ * all workers have some. Null without workers that take jobs.
  */
 export function budgetOf(workers: PoolWorkers): RankBudget | null {
   const staying = workers.filter(({ draining }) => !draining);

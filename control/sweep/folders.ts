@@ -36,7 +36,10 @@ export async function sameFolder(objects: ObjectStore, { key }: Folder): Promise
   return now.objects.length === 0 ? null : now;
 }
 
-/** `datasets/<id>`, `models/<id>`, `uploads/<project>/<id>`, `jobs/<id>/checkpoints/<save>`, `jobs/<id>/exports/<export>`; else the document itself. */
+/**
+ * `datasets/<id>`, `models/<id>`, `uploads/<project>/<id>`, `jobs/<id>/checkpoints/<save>`,
+ * `jobs/<id>/exports/<export>`; else the document itself.
+ */
 function folderKey(key: string): string {
   const parts = key.split('/');
   if (parts[0] === 'uploads') return parts.slice(0, 3).join('/');

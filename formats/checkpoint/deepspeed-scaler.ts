@@ -1,4 +1,6 @@
-/** Loss scaler among the optimizer states of a DeepSpeed checkpoint: an object that it pickles by class and attributes. */
+/**
+ * Loss scaler among the optimizer states of a DeepSpeed checkpoint: an object that it pickles by class and attributes.
+ */
 import { ZerofleetError } from '../../contracts/index.js';
 import {
   Global,

@@ -82,8 +82,8 @@ export interface SaveOrder extends Pick<SaveId, 'execution' | 'step'> {
 }
 
 /**
- * Orders saves from the oldest on. Of two checkpoints of one step and epoch one was made from the other, and has the later id. A save that
- * the job store does not know is the last of its step and epoch.
+ * Orders saves from the oldest on. Of two checkpoints of one step and epoch one was made from the other, and has the
+ * later id. A save that the job store does not know is the last of its step and epoch.
  */
 export function compareSaves(a: SaveOrder, b: SaveOrder): number {
   const LAST = '~';

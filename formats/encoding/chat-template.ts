@@ -26,7 +26,10 @@ export interface Span {
 
 export interface RenderedText {
   text: string;
-  /** Positions inside the texts of special tokens that come from the chat and are to be encoded as plain text; ascending. */
+  /**
+   * Positions inside the texts of special tokens that come from the chat and are to be encoded as plain text;
+   * ascending.
+   */
   literal: number[];
 }
 
@@ -45,8 +48,9 @@ interface TemplateOptions {
 }
 
 /**
- * Chat template of a Hugging Face tokenizer (Jinja). The parts inside its `{% generation %}` tags are learned. Without tags the learned
- * part of each assistant turn is the text that the turn adds to the chat before it with the generation prompt.
+ * Chat template of a Hugging Face tokenizer (Jinja). The parts inside its `{% generation %}` tags are learned. Without
+ * tags the learned part of each assistant turn is the text that the turn adds to the chat before it with the generation
+ * prompt.
  */
 export class ChatTemplate {
   private readonly template: Template;
@@ -70,7 +74,8 @@ export class ChatTemplate {
 
   /**
    * Renders a chat.
-   * @throws ZerofleetError `chat_template_invalid` when the template fails, ignores tools or leaves the learned parts undetermined
+   * @throws ZerofleetError `chat_template_invalid` when the template fails, ignores tools or leaves the learned parts
+   *   undetermined
    */
   render(chat: JsonlChat): RenderedChat {
     const filled = this.fill(chat, false);
@@ -82,7 +87,8 @@ export class ChatTemplate {
   }
 
   /**
-   * Renders a prompt with a completion, which begins at `begin`: with what it adds to the prompt for it. Generation tags have no effect.
+   * Renders a prompt with a completion, which begins at `begin`: with what it adds to the prompt for it. Generation
+   * tags have no effect.
    * @throws ZerofleetError as `render`
    */
   renderCompletion(prompt: JsonlChat, completion: readonly JsonlMessage[]): RenderedText & { begin: number } {
@@ -119,8 +125,8 @@ export class ChatTemplate {
   }
 
   /**
-   * Splits a rendered text by its marks, and leaves out the learned parts of turns of weight 0. To find the parts of such a turn, it renders
-   * the chat twice: up to the turn, and up to the turn before.
+   * Splits a rendered text by its marks, and leaves out the learned parts of turns of weight 0. To find the parts of
+   * such a turn, it renders the chat twice: up to the turn, and up to the turn before.
    */
   private splitSpans({ messages, tools }: JsonlChat, filled: string): MarkedChat {
     const { text, learned } = splitMarks(filled);
@@ -156,7 +162,9 @@ export class ChatTemplate {
     return { text, learned };
   }
 
-  /** Returns whether the template renders a reduced chat to the same text. A template that fails uses the removed part. */
+  /**
+   * Returns whether the template renders a reduced chat to the same text. A template that fails uses the removed part.
+   */
   private isFilledAs(chat: JsonlChat, text: string): boolean {
     try {
       return this.fill(chat, false) === text;
@@ -207,7 +215,10 @@ const KNOWN_ROLES: readonly string[] = ['user', LEARNED_ROLE];
 /** Text that is certainly no part of another one by chance. */
 const LONG_TEXT = 16;
 
-/** Returns the chat without one of its parts that a template may not know, each under its name, unless the rendered text has that. */
+/**
+ * Returns the chat without one of its parts that a template may not know, each under its name, unless the rendered text
+ * has that.
+ */
 function* withoutParts(
   { messages, tools }: JsonlChat,
   text: string,

@@ -18,9 +18,9 @@ export interface TextTokenizer {
   /** Encodes a rendered chat without adding special tokens; `counts` is 1 for tokens that overlap a span. */
   encodeSpans(text: RenderedText, spans: readonly Span[]): CountedTokens;
   /**
-   * Encodes a prompt and its completion, which begins at `begin` (UTF-16 units): a text like a document, a rendered chat without adding
-   * special tokens. `counts` is 1 from the first token on that the prompt alone does not have at this place: where a token crosses the
-   * border, it belongs to the completion.
+   * Encodes a prompt and its completion, which begins at `begin` (UTF-16 units): a text like a document, a rendered
+   * chat without adding special tokens. `counts` is 1 from the first token on that the prompt alone does not have at
+   * this place: where a token crosses the border, it belongs to the completion.
    */
   encodeCompletion(document: string | RenderedText, begin: number): CountedTokens;
 }
@@ -48,8 +48,8 @@ export class DocumentEncoder {
   ) {}
 
   /**
-   * Returns the document, or the completions of preferences, each with its prompt. The first token of these never is a target; its
-   * count is the label where completions have one, otherwise 0.
+   * Returns the document, or the completions of preferences, each with its prompt. The first token of these never is a
+   * target; its count is the label where completions have one, otherwise 0.
    * @throws ZerofleetError `chat_template_invalid`
    */
   encode(document: JsonlDocument): EncodedDocument[] {

@@ -33,8 +33,8 @@ export class EncoderPool {
   }
 
   /**
-   * Returns the tokens of each batch, in order. The number of batches in progress is bounded, so that memory use does not depend on their
-   * total.
+   * Returns the tokens of each batch, in order. The number of batches in progress is bounded, so that memory use does
+   * not depend on their total.
    * @throws ZerofleetError of the first batch that cannot be encoded; errors of `batches`
    */
   async *encode(batches: AsyncIterable<Batch>): AsyncGenerator<EncodedBatch> {

@@ -17,7 +17,8 @@ const MONTHS = [
 const DAY_MS = 24 * 3600 * 1000;
 
 /**
- * Formats a date as Python's `strftime` does at midnight in the C locale, independent of the machine's clock, time zone and language.
+ * Formats a date as Python's `strftime` does at midnight in the C locale, independent of the machine's clock, time zone
+ * and language.
  * @param day `YYYY-MM-DD`
  * @throws RangeError for an unknown directive
  */

@@ -1,6 +1,6 @@
 /**
- * Values of a template as the library's own, which keep what JavaScript's lose: the text of numbers, and the order of names such as "2". The
- * library does not export their classes.
+ * Values of a template as the library's own, which keep what JavaScript's lose: the text of numbers, and the order of
+ * names such as "2". The library does not export their classes.
  */
 import { Environment } from '@huggingface/jinja';
 import { NumberText, nameOf } from '../../contracts/jsonl/exact-json.js';

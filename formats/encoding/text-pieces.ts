@@ -43,8 +43,9 @@ function withoutReturns(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * Splits a UTF-8 text at positions across which tokenizers do not look: after a line end with non-whitespace on either side. A text without
- * such a position is split between any two characters at the limit. The positions depend only on the text.
+ * Splits a UTF-8 text at positions across which tokenizers do not look: after a line end with non-whitespace on either
+ * side. A text without such a position is split between any two characters at the limit. The positions depend only on
+ * the text.
  */
 export async function* textPieces(
   text: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

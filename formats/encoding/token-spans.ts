@@ -14,7 +14,9 @@ export interface Piece {
   special: boolean;
 }
 
-/** Returns the text of a token. @param content its entry in the vocabulary; special tokens are spelled as in the text */
+/**
+ * Returns the text of a token. @param content its entry in the vocabulary; special tokens are spelled as in the text
+ */
 export function pieceOf(content: string, special: boolean, surface: Surface): Piece {
   return { bytes: special ? utf8(content) : spelled(content, surface), special };
 }

@@ -12,7 +12,10 @@ export interface TokenizerBytes {
   special_tokens_map: Uint8Array | null;
 }
 
-/** Reads the tokenizer of an uploaded model. @throws ZerofleetError `model_not_found`; as `tokenizerTexts`; errors of the object store */
+/**
+ * Reads the tokenizer of an uploaded model. @throws ZerofleetError `model_not_found`; as `tokenizerTexts`; errors of
+ * the object store
+ */
 export async function readTokenizer(objects: ObjectStore, model: string): Promise<TokenizerFiles> {
   return tokenizerTexts(await readTokenizerBytes(objects, model));
 }
@@ -42,7 +45,10 @@ export function tokenizerTexts({ tokenizer, config, special_tokens_map }: Tokeni
   };
 }
 
-/** Reads a text file of a tokenizer; null if it does not exist. @throws ZerofleetError `tokenizer_invalid`; errors of the object store */
+/**
+ * Reads a text file of a tokenizer; null if it does not exist. @throws ZerofleetError `tokenizer_invalid`; errors of
+ * the object store
+ */
 export async function readText(objects: ObjectStore, folder: string, name: string): Promise<string | null> {
   const bytes = await getIfExists(objects, `${folder}/${name}`);
   return bytes && textOf(name, bytes);

@@ -1,6 +1,6 @@
 /**
- * Event files of TensorBoard: records of TFRecord files with protobuf messages `Event` of tensorboard/compat/proto/event.proto.
- * The fields of a message are written in the order of their numbers.
+ * Event files of TensorBoard: records of TFRecord files with protobuf messages `Event` of
+ * tensorboard/compat/proto/event.proto. The fields of a message are written in the order of their numbers.
  */
 import { crc32c } from '@node-rs/crc32';
 

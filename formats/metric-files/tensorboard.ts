@@ -12,7 +12,10 @@ export function eventFileName(job: MeasuredJob): string {
   return `events.out.tfevents.${Math.floor(createdSeconds(job))}.${job.id}`;
 }
 
-/** An event file with the values of each item as scalars. A repeated step begins a session, so that the newest item counts. */
+/**
+ * An event file with the values of each item as scalars. A repeated step begins a session, so that the newest item
+ * counts.
+ */
 export async function* eventRecords(read: ReadMetrics, job: MeasuredJob): AsyncGenerator<Uint8Array> {
   const created = createdSeconds(job);
   yield eventRecord({ wall_time: created, file_version: FILE_VERSION });

@@ -1,4 +1,6 @@
-/** Reads event files of TensorBoard: records of TFRecord, and the fields of protobuf messages, without their checksums. */
+/**
+ * Reads event files of TensorBoard: records of TFRecord, and the fields of protobuf messages, without their checksums.
+ */
 
 /** A field of a protobuf message: a number of a varint, or the bytes of another type. */
 type Field = [number: number, value: number | Buffer];

@@ -18,8 +18,8 @@ interface Used {
 }
 
 /**
- * Returns a decoder whose time and memory are linear in the texts of the tokens: it has no regular expression, which may backtrack, few
- * parts, and little growth, which multiplies from part to part.
+ * Returns a decoder whose time and memory are linear in the texts of the tokens: it has no regular expression, which
+ * may backtrack, few parts, and little growth, which multiplies from part to part.
  * @throws ZerofleetError `tokenizer_invalid`
  */
 export function decoderOf(component: Component, used: Used = { decoders: 0, growth: 1 }): Decoder {

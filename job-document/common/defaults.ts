@@ -1,4 +1,7 @@
-/** Defaults of the job document. They are declared in its schema: `default`, or `x-defaults` by the `type` of the section. */
+/**
+ * Defaults of the job document. They are declared in its schema: `default`, or `x-defaults` by the `type` of the
+ * section.
+ */
 import { DEFAULTS, DEFAULTS_BY_TYPE } from '../../contracts/generated/job-defaults.js';
 
 type Defaults = typeof DEFAULTS;

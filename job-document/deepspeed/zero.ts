@@ -56,8 +56,9 @@ function offload(source: Source): Translated {
 }
 
 /**
- * Translates the factors. With prescaling DeepSpeed divides by the number of GPUs before the exchange and ignores others. Without, it does the
- * same unless a factor is given; it matters in fp16, where it decides which gradients overflow.
+ * Translates the factors. With prescaling DeepSpeed divides by the number of GPUs before the exchange and ignores
+ * others. Without, it does the same unless a factor is given; it matters in fp16, where it decides which gradients
+ * overflow.
  */
 function predivide(source: Source): Translated {
   const [prescale, factor] = ['prescale_gradients', 'gradient_predivide_factor'];
@@ -92,8 +93,8 @@ function clipping(source: Source): Setting[] {
 }
 
 /**
- * Translates the choice between the fp32 weights of a checkpoint, which every restore loads, and its 16-bit weights. The key has no meaning
- * without a checkpoint.
+ * Translates the choice between the fp32 weights of a checkpoint, which every restore loads, and its 16-bit weights.
+ * The key has no meaning without a checkpoint.
  */
 function restore(source: Source): Setting[] {
   const from = `${AT}.load_from_fp32_weights`;

@@ -32,15 +32,18 @@ export function kernelMemory(sizes: Sizes): number {
   return WORKSPACE_BYTES + sumsOfProducts(sizes) + temporaryBytes + restored(sizes) + indices(sizes);
 }
 
-/** Returns the largest right operand of a product that is restored from a quantized one: all matrices with one input (restored_problem.cc). */
+/**
+ * Returns the largest right operand of a product that is restored from a quantized one: all matrices with one input
+ * (restored_problem.cc).
+ */
 function restored({ hidden, inner, widened, qkv, query, element, model }: Sizes): number {
   if (model.quantization === null) return 0;
   return element * Math.max(qkv * hidden, query * hidden, widened * hidden, hidden * inner);
 }
 
 /**
- * Returns the fp32 sums of a product in parts, which is rounded once (gemm.cc): with several adjacent parameters, or of a
- * vocabulary that is divided.
+ * Returns the fp32 sums of a product in parts, which is rounded once (gemm.cc): with several adjacent parameters, or of
+ * a vocabulary that is divided.
  */
 function sumsOfProducts(sizes: Sizes): number {
   const { rows, hidden, element, inFirst, model, expertSets } = sizes;

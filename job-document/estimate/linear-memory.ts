@@ -13,8 +13,8 @@ export interface Linear {
 /** Memory of a part of a layer. */
 export interface PartMemory {
   /**
-   * Packed copies of weights, forward and backward; only experts have them, for products of few rows. And the factors of adapters with
-   * magnitudes.
+   * Packed copies of weights, forward and backward; only experts have them, for products of few rows. And the factors
+   * of adapters with magnitudes.
    */
   weights: number;
   /** Tensors kept for the backward pass. */
@@ -40,7 +40,8 @@ export function weightGradients(sizes: Sizes, { from, to, names }: Linear): numb
 }
 
 /**
- * Returns the packed operand of the weight gradient: the input, or for (in, out) weights the output gradient; 0 if all are frozen.
+ * Returns the packed operand of the weight gradient: the input, or for (in, out) weights the output gradient; 0 if all
+ * are frozen.
  */
 export function gradientOperand(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
   return trainsWeights(sizes, linear) ? sizes.packed(rows, operandColumns(sizes, linear)) : 0;
@@ -58,8 +59,8 @@ export function sharedOperand(sizes: Sizes, linear: Linear, earlier: Linear): nu
 }
 
 /**
- * Returns the tensors of a Linear's adapters: the low-rank rows, and in the backward pass their gradients; with magnitudes behind the rows of
- * products.
+ * Returns the tensors of a Linear's adapters: the low-rank rows, and in the backward pass their gradients; with
+ * magnitudes behind the rows of products.
  */
 export function lowRankRows(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
   const columns = adaptedOutputs(sizes, linear).length * sizes.rank;

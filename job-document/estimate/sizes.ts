@@ -28,15 +28,18 @@ const ROW_PERIOD = 2048;
 export const roundUp = (value: number, to: number) => Math.ceil(value / to) * to;
 
 /**
- * Returns whether nothing but rounding to the training precision happens to a gradient before it is exchanged (weight_gradients()
- * of native/train/trainer.cc).
+ * Returns whether nothing but rounding to the training precision happens to a gradient before it is exchanged
+ * (weight_gradients() of native/train/trainer.cc).
  */
 function gradientsAreOnlyRounded(spec: ResolvedJobSpec): boolean {
   const { train, zero } = spec;
   return zero.reduce_dtype === train.precision && zero.gradient_predivide_factor === 1 && !addsLeaves(spec);
 }
 
-/** Returns the lowest layer in which a parameter of a kind is trained; null for a kind outside of the layers, and if all are frozen. */
+/**
+ * Returns the lowest layer in which a parameter of a kind is trained; null for a kind outside of the layers, and if all
+ * are frozen.
+ */
 function lowestTrained({ kind, frozen, numFrozen }: SplitKind): number | null {
   if (!kind.name.includes('{}') || numFrozen === countOf(kind)) return null;
   const experts = Array.from({ length: kind.experts ?? 1 }, (_, expert) => expert);
@@ -107,7 +110,10 @@ export class Sizes {
     this.expertRows = this.onGpu && this.expertSets > 1 ? share + Math.floor(share / 8) : share;
   }
 
-  /** Returns whether a parameter is trained, in one layer or one expert at least. @param name the end of its name, behind a dot */
+  /**
+   * Returns whether a parameter is trained, in one layer or one expert at least. @param name the end of its name,
+   * behind a dot
+   */
   trains(name: string): boolean {
     return splitParams(this.spec).some(
       ({ kind, numFrozen }) => `.${kind.name}`.endsWith(`.${name}`) && numFrozen < countOf(kind),

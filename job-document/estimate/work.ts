@@ -5,7 +5,10 @@ import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 
 /** Forward pass, plus the backward pass: for scores and weighted values twice the same. */
 const ATTENTION_PASSES = 3;
-/** Products with a weight: forward pass and gradient of the input. The gradient of the weight costs the same, unless it is frozen. */
+/**
+ * Products with a weight: forward pass and gradient of the input. The gradient of the weight costs the same, unless it
+ * is frozen.
+ */
 const PRODUCTS = 2;
 
 /** Returns the FLOPs of training for each token. */
@@ -32,7 +35,10 @@ export function flopsPerToken(spec: ResolvedJobSpec): number {
   return 2 * (PRODUCTS * multiplied + trained) + ATTENTION_PASSES * attention + scoring;
 }
 
-/** Returns the forward passes of an objective besides the training: under the reference, and those of KTO's mismatched sequences. */
+/**
+ * Returns the forward passes of an objective besides the training: under the reference, and those of KTO's mismatched
+ * sequences.
+ */
 function scoringPasses({ objective }: ResolvedJobSpec['train']): number {
   const under_reference = objective?.reference === 'base' ? 1 : 0;
   return objective?.type === 'kto' ? 2 * under_reference + 1 : under_reference;

@@ -36,8 +36,8 @@ export interface ZeroMemory {
 const PIECE_WINDOWS_BYTES = 1 << 24;
 
 /**
- * Returns the host memory of a GPU rank with `zero.offload: cpu`: its owned state, and the windows through which gradient pieces come and
- * parameters return.
+ * Returns the host memory of a GPU rank with `zero.offload: cpu`: its owned state, and the windows through which
+ * gradient pieces come and parameters return.
  */
 export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: number): number {
   const { train, zero } = spec;
@@ -221,7 +221,9 @@ function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
   }, sent);
 }
 
-/** Sums of gradients that the device adds up for states in host memory: if they are smaller than the received pieces. */
+/**
+ * Sums of gradients that the device adds up for states in host memory: if they are smaller than the received pieces.
+ */
 function sumsInTransit({ zero }: ResolvedJobSpec, parts: readonly Part[]): number {
   const width = BYTES_OF_ELEMENT[zero.grad_accum_dtype];
   const sums = parts.map((part) =>

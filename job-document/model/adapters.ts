@@ -42,8 +42,8 @@ function isFrozenBase({ adapter }: Architecture, param: string): boolean {
 }
 
 /**
- * Returns a parameter of the model as it is under an adapter. The rounding of a router would change which experts a token has, so it is
- * never quantized.
+ * Returns a parameter of the model as it is under an adapter. The rounding of a router would change which experts a
+ * token has, so it is never quantized.
  */
 export function underAdapter(architecture: Architecture, shape: ParamShape): ParamShape {
   const frozen = isFrozenBase(architecture, shape.name);

@@ -15,8 +15,9 @@ const ROUTER = /block_sparse_moe\.gate\.weight$/;
 const EXPERT = /block_sparse_moe\.experts\.\d+\.w([123])\.weight$/;
 
 /**
- * Returns the tensors that hold the parameters, each at the place of its first one. Most hold one parameter under its own name. A mixture
- * of experts has two tensors for the E experts of a layer: (E, 2 × inner, hidden) with w1 above w3, and (E, hidden, inner) with w2.
+ * Returns the tensors that hold the parameters, each at the place of its first one. Most hold one parameter under its
+ * own name. A mixture of experts has two tensors for the E experts of a layer: (E, 2 × inner, hidden) with w1 above w3,
+ * and (E, hidden, inner) with w2.
  * @param params in canonical order
  */
 export function moduleTensors<P extends Param>(params: readonly P[]): ModuleTensor<P>[] {

@@ -72,8 +72,8 @@ export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expe
 }
 
 /**
- * Returns all parameters of a model in canonical order, about that of the forward pass, with adapters behind all others: the
- * table of native/model/config/param_table.cc.
+ * Returns all parameters of a model in canonical order, about that of the forward pass, with adapters behind all
+ * others: the table of native/model/config/param_table.cc.
  */
 export function modelParams(architecture: Architecture): ModelParam[] {
   const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);

@@ -80,8 +80,8 @@ export function sequencesOf(
 }
 
 /**
- * Returns the samples of an epoch, which batches count, if the document and the record of the dataset determine them; null if they
- * depend on the tokens. Preferences that are left out for lack of targets are included.
+ * Returns the samples of an epoch, which batches count, if the document and the record of the dataset determine them;
+ * null if they depend on the tokens. Preferences that are left out for lack of targets are included.
  */
 export function samplesPerEpoch(
   dataset: Dataset | null,
@@ -106,8 +106,8 @@ export interface SizedData {
 const BYTES_OF_TOKEN = 4;
 
 /**
- * Returns the samples of an epoch, estimated by the size of the data where they depend on the tokens; null if nothing is known about the
- * data.
+ * Returns the samples of an epoch, estimated by the size of the data where they depend on the tokens; null if nothing
+ * is known about the data.
  */
 export function estimatedSamples(
   { dataset, bytes }: SizedData,

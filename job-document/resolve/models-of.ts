@@ -1,7 +1,10 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { tokenizerModel } from './tokenizer.js';
 
-/** Returns the uploaded models that a job needs until it has ended, and that of its base (`baseOf`), until it is deleted. */
+/**
+ * Returns the uploaded models that a job needs until it has ended, and that of its base (`baseOf`), until it is
+ * deleted.
+ */
 export function modelsOf({ model, data }: ResolvedJobSpec): string[] {
   const { init_from, base } = model;
   const ids = [init_from, base].flatMap((from) => (from && 'model' in from ? [from.model] : []));

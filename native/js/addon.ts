@@ -144,7 +144,10 @@ export interface DrawnToken extends LikelyToken {
   id: number;
   /** The most likely one first. */
   top: LikelyToken[];
-  /** `end`: the token is one of end_tokens; `length`: max_tokens or the engine's max_length is reached. Null: the text goes on. */
+  /**
+   * `end`: the token is one of end_tokens; `length`: max_tokens or the engine's max_length is reached. Null: the text
+   * goes on.
+   */
   finish: 'end' | 'length' | null;
   /** Tokens of the prompt that did not have to be computed. */
   cached_tokens: number;
@@ -174,7 +177,10 @@ export interface RawAnswerEngine {
 export interface StepResult {
   /** Steps done so far, this one included. */
   step: number;
-  /** Mean over the targets, or the units of a preference objective, of the global batch, before the update, without `aux_loss`. */
+  /**
+   * Mean over the targets, or the units of a preference objective, of the global batch, before the update, without
+   * `aux_loss`.
+   */
   loss: number;
   /** Null without a preference objective. */
   preference: PreferenceMetrics | null;
@@ -225,7 +231,9 @@ export interface EvalResult {
   preference: PreferenceMetrics | null;
 }
 
-/** The repository's root: the directory of zerofleet's package.json, whether this file runs from source or from dist/. */
+/**
+ * The repository's root: the directory of zerofleet's package.json, whether this file runs from source or from dist/.
+ */
 function projectRoot(): string {
   let directory = dirname(fileURLToPath(import.meta.url));
   for (;;) {

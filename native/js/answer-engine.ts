@@ -96,7 +96,8 @@ export class AnswerEngine {
 
   /**
    * Adds a sequence. `id`: used once.
-   * @throws NativeError `prompt_too_long` for a prompt of `max_length` or more tokens; `token_out_of_vocab`; `invalid_argument`
+   * @throws NativeError `prompt_too_long` for a prompt of `max_length` or more tokens; `token_out_of_vocab`;
+   *   `invalid_argument`
    */
   add(id: number, prompt: readonly number[], options: SequenceOptions): void {
     const end_tokens = Int32Array.from(options.end_tokens);

@@ -23,8 +23,8 @@ export function stateNames(optimizer: OptimizerConfig): StateName[] {
 }
 
 /**
- * The scope of bit-exactness of a rank on this machine, e.g. `cpu-avx512bf16/2` or `cuda-nvidia-h200-sm_90x132-cudart13.0-cublaslt13.1.0-cudnn9.24.0/7`.
- * Throws `isa_unavailable`, `device_unavailable`.
+ * The scope of bit-exactness of a rank on this machine, e.g. `cpu-avx512bf16/2` or
+ * `cuda-nvidia-h200-sm_90x132-cudart13.0-cublaslt13.1.0-cudnn9.24.0/7`. Throws `isa_unavailable`, `device_unavailable`.
  */
 export function fingerprint(device: DeviceKind = 'cpu'): string {
   return native(() => addon().fingerprint(device, cpuIsa()));
@@ -53,8 +53,8 @@ export function cudaDevices(): CudaDevice[] | null {
 }
 
 /**
- * Returns the reason for which an installed driver shows no GPU to CUDA: it is too old for the addon's runtime. Null: it is not, or there
- * is no driver.
+ * Returns the reason for which an installed driver shows no GPU to CUDA: it is too old for the addon's runtime. Null:
+ * it is not, or there is no driver.
  */
 export function cudaProblem(): string | null {
   return native(() => addon().cudaProblem());
@@ -82,8 +82,8 @@ export interface AdapterFactors {
 }
 
 /**
- * Returns the elements of W + scale · B A from `begin` on, times the factors of their outputs. They are rounded once, so the bits do not
- * depend on how the matrix is cut. Throws `invalid_argument` where sizes do not fit.
+ * Returns the elements of W + scale · B A from `begin` on, times the factors of their outputs. They are rounded once,
+ * so the bits do not depend on how the matrix is cut. Throws `invalid_argument` where sizes do not fit.
  */
 export function mergeAdapter(adapter: AdapterFactors, begin: number, fp32: Uint8Array): Uint8Array {
   return native(() => addon().mergeAdapter(withAligned(adapter), begin, aligned(fp32)));
@@ -111,7 +111,10 @@ export interface QuantizedShape {
   columns: number;
 }
 
-/** Returns what products read of a matrix that is quantized, in fp32. `fp32` has all its elements, in the order of its rows. */
+/**
+ * Returns what products read of a matrix that is quantized, in fp32. `fp32` has all its elements, in the order of its
+ * rows.
+ */
 export function quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8Array {
   return native(() => addon().quantizedValues(matrix, aligned(fp32)));
 }
@@ -128,7 +131,8 @@ export function initialValues(
 }
 
 /**
- * Returns the part of the state digest of a parameter's values from a block on; 32 hexadecimal digits. The last block is padded with zeros.
+ * Returns the part of the state digest of a parameter's values from a block on; 32 hexadecimal digits. The last block
+ * is padded with zeros.
  * @param first_block number of that block among all blocks of the model
  */
 export function digestValues(state: StateName, first_block: number, fp32: Uint8Array): string {
@@ -140,8 +144,8 @@ function aligned(fp32: Uint8Array): Uint8Array {
 }
 
 /**
- * From now on the kernel ends this process as soon as its parent is gone, also while it is stopped or busy in native code.
- * False on systems that can't.
+ * From now on the kernel ends this process as soon as its parent is gone, also while it is stopped or busy in native
+ * code. False on systems that can't.
  */
 export function endWithParent(): boolean {
   return native(() => addon().endWithParent());

@@ -37,7 +37,9 @@ export function kernelNames(): string[] {
   return native(() => addon().kernelNames());
 }
 
-/** Seconds of each run of one operation, in the shapes of a model's pass; a model need not have the operation itself. */
+/**
+ * Seconds of each run of one operation, in the shapes of a model's pass; a model need not have the operation itself.
+ */
 export function measureKernel(options: {
   op: string;
   model: ModelConfig;
@@ -50,7 +52,10 @@ export function measureKernel(options: {
   return nativeAsync(() => addon().measureKernel({ ...options, cpu_isa: cpuIsa() }));
 }
 
-/** Seconds of passes over memory that move `bytes`: read, or half of them read and half written by an update in place or a copy. */
+/**
+ * Seconds of passes over memory that move `bytes`: read, or half of them read and half written by an update in place or
+ * a copy.
+ */
 export function measureBandwidth(options: {
   bytes: number;
   pass: 'in_place' | 'copy' | 'read';

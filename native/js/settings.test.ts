@@ -29,7 +29,10 @@ interface Fields {
   [name: string]: unknown;
 }
 
-/** The results of all steps and the digest of a training, as text; instead of the rest the code of an error that ends it. */
+/**
+ * The results of all steps and the digest of a training, as text; instead of the rest the code of an error that ends
+ * it.
+ */
 async function seen(config: TrainerConfig): Promise<string> {
   const steps: unknown[] = [];
   let trainer: Trainer | undefined;

@@ -6,8 +6,8 @@ import { Trainer } from './trainer.js';
 import { plainSettings, type TrainerConfig } from './trainer-config.js';
 
 /**
- * Where ranks of tests meet. Gloo takes the first client of a port for its other rank: at 127.0.0.1 that may be a client of another test
- * that looks for a server which had this port before.
+ * Where ranks of tests meet. Gloo takes the first client of a port for its other rank: at 127.0.0.1 that may be a
+ * client of another test that looks for a server which had this port before.
  */
 export const RANKS_ADDRESS = '127.0.0.2';
 
@@ -81,8 +81,8 @@ export function tokenFile(tokens: readonly number[], length: number): Buffer {
 export { useAddon } from './addon.js';
 
 /**
- * Connects a world of ranks inside this process, over Gloo or on GPUs over NCCL, each key relayed to every rank. Each rank blocks a thread
- * of the pool meanwhile. When one fails, none is left that does: the next world needs all threads.
+ * Connects a world of ranks inside this process, over Gloo or on GPUs over NCCL, each key relayed to every rank. Each
+ * rank blocks a thread of the pool meanwhile. When one fails, none is left that does: the next world needs all threads.
  */
 export async function connectWorld(config: TrainerConfig, worldSize: number): Promise<Trainer[]> {
   const world: Trainer[] = [];

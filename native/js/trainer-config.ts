@@ -29,8 +29,9 @@ type OtherFields =
   | 'objective';
 
 /**
- * Training configuration of a rank: the fields of a resolved job document, and those of the rank. All but rank, world size, threads and
- * paths is the same on every rank. The field tables in native/train/trainer_config.h and the headers that it includes read it.
+ * Training configuration of a rank: the fields of a resolved job document, and those of the rank. All but rank, world
+ * size, threads and paths is the same on every rank. The field tables in native/train/trainer_config.h and the headers
+ * that it includes read it.
  */
 export interface TrainerConfig extends Omit<Train, OtherFields> {
   model: ModelConfig;
@@ -44,7 +45,9 @@ export interface TrainerConfig extends Omit<Train, OtherFields> {
   rank: number;
   world_size: number;
   threads: number;
-  /** Null: the mean loss of all targets. Otherwise batch sizes count units: pairs of sequences, or in `kto` sequences. */
+  /**
+   * Null: the mean loss of all targets. Otherwise batch sizes count units: pairs of sequences, or in `kto` sequences.
+   */
   preference: NonNullable<Train['objective']> | null;
   /** Total steps of the job: the end of the learning-rate schedule. */
   steps: number;
@@ -56,7 +59,10 @@ export interface TrainerConfig extends Omit<Train, OtherFields> {
   token_file: string;
   /** Paths of the tokens to evaluate on, in the same format. */
   evaluation_files: string[];
-  /** `solo` is for a world of one, else `gloo` on CPUs, where `bind_address` is this host's as the other ranks reach it, and `nccl` on GPUs. */
+  /**
+   * `solo` is for a world of one, else `gloo` on CPUs, where `bind_address` is this host's as the other ranks reach it,
+   * and `nccl` on GPUs.
+   */
   comm: { backend: 'solo' | 'gloo' | 'nccl'; bind_address: string; timeout_ms: number };
 }
 

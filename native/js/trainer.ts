@@ -88,19 +88,24 @@ export class Trainer {
   }
 
   /**
-   * Computes the log-probabilities under the initial model that some preference objectives need before the first step or evaluation, with
-   * the parameters as they are, on every rank together: those of all sequences of all files; none for other trainings.
+   * Computes the log-probabilities under the initial model that some preference objectives need before the first step
+   * or evaluation, with the parameters as they are, on every rank together: those of all sequences of all files; none
+   * for other trainings.
    */
   computeReference(): Promise<Float64Array> {
     return nativeAsync(() => this.raw.computeReference());
   }
 
-  /** Takes those that a trainer of the same training has computed. Throws `invalid_argument` for another number of them. */
+  /**
+   * Takes those that a trainer of the same training has computed. Throws `invalid_argument` for another number of them.
+   */
   setReference(logProbs: Float64Array): void {
     native(() => this.raw.setReference(logProbs));
   }
 
-  /** Bytes that this rank has allocated, by part. Buffers of gradients and activations have their size after one step. */
+  /**
+   * Bytes that this rank has allocated, by part. Buffers of gradients and activations have their size after one step.
+   */
   memory(): RankMemory {
     return native(() => this.raw.memory());
   }
@@ -119,8 +124,8 @@ export class Trainer {
   }
 
   /**
-   * The loss, and with a preference objective its means, of one of `evaluation_files` with the parameters as they are, on every rank together; changes nothing. Rejects with
-   * `no_evaluation_data` when the configuration has no such file.
+   * The loss, and with a preference objective its means, of one of `evaluation_files` with the parameters as they are,
+   * on every rank together; changes nothing. Rejects with `no_evaluation_data` when the configuration has no such file.
    */
   evaluate(file: number): Promise<EvalResult> {
     return nativeAsync(() => this.raw.evaluate(file));

@@ -25,8 +25,8 @@ function markdownFiles(dir: string): string[] {
 /**
  * Joins the Markdown files of the installed packages into one text.
  *
- * Changelogs, licences (repetitive) and duplicate files are skipped. Files are ordered by the hash of their path: any limit then
- * samples all packages instead of the alphabetically first ones.
+ * Changelogs, licences (repetitive) and duplicate files are skipped. Files are ordered by the hash of their path: any
+ * limit then samples all packages instead of the alphabetically first ones.
  * @param packagesDir the node_modules directory
  * @param maxBytes upper bound of the text; a file that does not fit is skipped
  */

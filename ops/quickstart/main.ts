@@ -1,4 +1,7 @@
-/** `npm run quickstart`: one job from upload to weights on the embedded stack, and the proof that its interruption changed no bit. */
+/**
+ * `npm run quickstart`: one job from upload to weights on the embedded stack, and the proof that its interruption
+ * changed no bit.
+ */
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -8,8 +8,8 @@ const [MIN_STEPS, MAX_STEPS] = [20, 2_000];
 const WARMUP_STEPS = 2;
 
 /**
- * Chooses the number of steps by which the quickstart takes about a minute on this machine. The job is trained twice, once with a
- * pause and once without, so twice the steps run. The number is even, because the pause comes half-way.
+ * Chooses the number of steps by which the quickstart takes about a minute on this machine. The job is trained twice,
+ * once with a pause and once without, so twice the steps run. The number is even, because the pause comes half-way.
  * @param metrics of the steps of a short run of the same job
  */
 export function chooseSteps(metrics: readonly Pick<JobMetric, 'step' | 'seconds'>[]): number {

@@ -21,8 +21,8 @@ const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 60_000;
 
 /**
- * A program of the stack as a child process in its own process group: Ctrl-C in a terminal reaches only the parent, which then
- * stops its children in order. If the parent dies without doing so, the closed channel tells them to exit.
+ * A program of the stack as a child process in its own process group: Ctrl-C in a terminal reaches only the parent,
+ * which then stops its children in order. If the parent dies without doing so, the closed channel tells them to exit.
  */
 export class ChildProgram {
   /** Resolves when the process has exited. */

@@ -18,8 +18,8 @@ interface KeepAliveOptions {
 }
 
 /**
- * Starts a part and restarts it whenever it exits by itself. Jobs are stored in Redis and in the object store, so a restarted
- * part continues. `stop` of the result ends it permanently, also during a restart.
+ * Starts a part and restarts it whenever it exits by itself. Jobs are stored in Redis and in the object store, so a
+ * restarted part continues. `stop` of the result ends it permanently, also during a restart.
  * @throws the error of the first `start`; later failures are logged and retried
  */
 export async function keepAlive(

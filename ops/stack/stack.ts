@@ -87,8 +87,8 @@ async function startChild(
 }
 
 /**
- * Starts the parts: a private Redis (unless one is configured), the API in this process, the worker agent or the autoscaler as a
- * child.
+ * Starts the parts: a private Redis (unless one is configured), the API in this process, the worker agent or the
+ * autoscaler as a child.
  * @throws the error of a part that cannot start; started parts are stopped then
  */
 export async function startStack(options: StackOptions): Promise<Stack> {

@@ -11,7 +11,9 @@ interface Stores {
   objects: ObjectStore;
 }
 
-/** Runs a function on the configured stores; without a configured Redis, on the stack's own, which must not be running. */
+/**
+ * Runs a function on the configured stores; without a configured Redis, on the stack's own, which must not be running.
+ */
 export async function withStores<T>(
   config: Config,
   log: Logger,

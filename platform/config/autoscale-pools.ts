@@ -47,15 +47,15 @@ const Pool = Type.Object(
     /** Time for requested machines to appear before another type is tried. */
     launch_timeout_seconds: Type.Number({ exclusiveMinimum: 0, default: 180 }),
     /**
-     * Time that a job which needs several machines keeps those that have come, after the last one. It then gives them up, and
-     * tries again after twice that time.
+     * Time that a job which needs several machines keeps those that have come, after the last one. It then gives them
+     * up, and tries again after twice that time.
      */
     gang_seconds: Type.Number({ exclusiveMinimum: 0, default: 900 }),
     /** Maximum cost of machines in a day (UTC). */
     budget_per_day: Type.Optional(Type.Number({ minimum: 0 })),
     /**
-     * When the budget of the day is spent: machines are ended and their jobs continue from a checkpoint the next day, or running jobs
-     * finish.
+     * When the budget of the day is spent: machines are ended and their jobs continue from a checkpoint the next day,
+     * or running jobs finish.
      */
     on_budget: Type.Union([Type.Literal('pause'), Type.Literal('finish')], { default: 'pause' }),
   },

@@ -1,6 +1,6 @@
 /**
- * Variables that change which sums the libraries on a GPU compute. Ranks get them only by ZEROFLEET_GPU_ENV, never from the agent's
- * environment; the native core puts them into the numerics fingerprint (kernels/backends/cuda/numerics.cc).
+ * Variables that change which sums the libraries on a GPU compute. Ranks get them only by ZEROFLEET_GPU_ENV, never from
+ * the agent's environment; the native core puts them into the numerics fingerprint (kernels/backends/cuda/numerics.cc).
  */
 const GPU_VARIABLE = /^(NVIDIA_TF32_OVERRIDE|NCCL_(ALGO|PROTO)|(CUBLAS|CUDNN)\w*)$/;
 const ENTRY = /^(\w+)=([\w.:,;^+/-]{1,100})$/;

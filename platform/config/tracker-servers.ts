@@ -1,4 +1,7 @@
-/** Parser of `ZEROFLEET_MLFLOW_CREDENTIALS` and `ZEROFLEET_WANDB_CREDENTIALS`: servers that jobs name, with their credentials. */
+/**
+ * Parser of `ZEROFLEET_MLFLOW_CREDENTIALS` and `ZEROFLEET_WANDB_CREDENTIALS`: servers that jobs name, with their
+ * credentials.
+ */
 import { Check, type Static, Type } from '../schema.js';
 
 const strict = { additionalProperties: false };

@@ -13,8 +13,9 @@ const [RETRY_MS, MAX_RETRY_MS] = [50, 1_000];
 type ErrorEmitter = Parameters<AbstractConnector['connect']>[0];
 
 /**
- * Makes ioredis connect to the primary of one slot of a Redis Cluster, anew after each loss of the connection. All keys of the programs have
- * the hash tag of `REDIS_PREFIX`, so that slot has all of them, and a command may use any of them together.
+ * Makes ioredis connect to the primary of one slot of a Redis Cluster, anew after each loss of the connection. All keys
+ * of the programs have the hash tag of `REDIS_PREFIX`, so that slot has all of them, and a command may use any of them
+ * together.
  * @param seeds nodes of the cluster; the others become known
  * @param login options with which every node accepts this program
  */
@@ -73,7 +74,10 @@ export function clusterConnector(
   };
 }
 
-/** Asks a node for the nodes that have the slot of `REDIS_PREFIX`, and for all others. @returns the primary first; none: the slot is not served */
+/**
+ * Asks a node for the nodes that have the slot of `REDIS_PREFIX`, and for all others. @returns the primary first; none:
+ * the slot is not served
+ */
 async function nodesOfSlot(node: RedisNode, login: RedisOptions): Promise<RedisNode[]> {
   const redis = new Redis({
     ...node,

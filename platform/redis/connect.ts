@@ -9,8 +9,8 @@ import { Sentinels } from './sentinels.js';
 
 /**
  * Purpose of a connection, which decides its behaviour while Redis is unavailable:
- * - `commands`: each command fails within seconds, so that its caller can answer or retry; writes are acknowledged once the replicas have
- *   them that the URL asks for;
+ * - `commands`: each command fails within seconds, so that its caller can answer or retry; writes are acknowledged once
+ *   the replicas have them that the URL asks for;
  * - `subscriber`: reconnects for ever, its owner renews the subscriptions;
  * - `queue`: as BullMQ needs it, commands wait until Redis is available.
  */
@@ -18,7 +18,9 @@ type RedisPurpose = 'commands' | 'subscriber' | 'queue';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const COMMAND_TIMEOUT_MS = 5_000;
-/** A connection without an answer for this time is opened again: its server may be cut off, and another one the primary. */
+/**
+ * A connection without an answer for this time is opened again: its server may be cut off, and another one the primary.
+ */
 const SILENCE_MS = 5_000;
 /** Longer than any blocking read. */
 const BLOCKED_SILENCE_MS = 30_000;

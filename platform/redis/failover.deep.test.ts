@@ -87,7 +87,10 @@ const LAGGING = 5_000;
 /** Time in which no write is acknowledged that waits for a replica. */
 const CUT_OFF_MS = 600;
 
-/** Writes while the replicas are cut off and the primary is then killed. @returns the number of acknowledged writes, and of lost ones */
+/**
+ * Writes while the replicas are cut off and the primary is then killed. @returns the number of acknowledged writes, and
+ * of lost ones
+ */
 async function loseLaggingReplicas(servers: FailoverRedis, replicas: number) {
   const redis = await connectRedis(`${servers.url}?replicas=${replicas}`, 'commands');
   const acknowledged: number[] = [];

@@ -1,4 +1,7 @@
-/** Redis with replicas: real servers under sentinels, and in a cluster. failover.deep.test.ts loses primaries under load. */
+/**
+ * Redis with replicas: real servers under sentinels, and in a cluster. failover.deep.test.ts loses primaries under
+ * load.
+ */
 import { type ConnectionOptions, Queue } from 'bullmq';
 import t, { type Test } from 'tap';
 import { REDIS_PREFIX } from '../../contracts/index.js';

@@ -17,9 +17,9 @@ const CONNECTION: RedisOptions = {
 };
 
 /**
- * The sentinels of a primary. They promote one replica, and lead the others to it up to seconds later. A primary that was only stopped or cut
- * off and comes back meanwhile has these others still: they confirm its writes, and drop them once they follow the new primary.
- * The sentinel that leads the failover knows of it before the promotion.
+ * The sentinels of a primary. They promote one replica, and lead the others to it up to seconds later. A primary that
+ * was only stopped or cut off and comes back meanwhile has these others still: they confirm its writes, and drop them
+ * once they follow the new primary. The sentinel that leads the failover knows of it before the promotion.
  */
 export class Sentinels {
   private readonly connections: Redis[];

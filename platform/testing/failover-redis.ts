@@ -16,7 +16,10 @@ const REPLICAS = 2;
 const SLOTS = 16_384;
 const SHARDS = 3;
 
-/** A primary with two replicas, of which one takes over: under sentinels, or as a shard of a cluster. Servers do not restart by themselves. */
+/**
+ * A primary with two replicas, of which one takes over: under sentinels, or as a shard of a cluster. Servers do not
+ * restart by themselves.
+ */
 export class FailoverRedis {
   private constructor(
     readonly url: string,

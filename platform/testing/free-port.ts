@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ports that Linux and macOS give to outgoing connections and to servers that ask for any port: none of these takes one. */
+/**
+ * Below the ports that Linux and macOS give to outgoing connections and to servers that ask for any port: none of these
+ * takes one.
+ */
 const FIRST = 10_000;
 const COUNT = 22_000;
 

@@ -7,7 +7,10 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const INSTALL_TIMEOUT_MS = 480_000;
 
-/** APT refuses a second process instead of waiting, and test files that run at the same time need packages at the same time. */
+/**
+ * APT refuses a second process instead of waiting, and test files that run at the same time need packages at the same
+ * time.
+ */
 const LOCK = join(tmpdir(), 'zerofleet-apt.lock');
 const INSTALL = 'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"';
 

@@ -1,6 +1,6 @@
 /**
- * Real Slurm cluster for tests: munged, slurmctld and one slurmd for each made-up node. All of it runs as the current user in one
- * temporary directory, on loopback. Needs no accounting database, cgroups or systemd.
+ * Real Slurm cluster for tests: munged, slurmctld and one slurmd for each made-up node. All of it runs as the current
+ * user in one temporary directory, on loopback. Needs no accounting database, cgroups or systemd.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,8 +20,8 @@ const PACKAGES = ['munge', 'slurmctld', 'slurmd', 'slurm-client'];
 const COMMAND_TIMEOUT_MS = 30_000;
 
 /**
- * Waits for the end of its input, which only this process holds open, then kills every process whose environment has a line:
- * daemons, and jobs with all that they have started. Daemons may start others meanwhile.
+ * Waits for the end of its input, which only this process holds open, then kills every process whose environment has a
+ * line: daemons, and jobs with all that they have started. Daemons may start others meanwhile.
  */
 const KILLER = `read -r _
 for round in 1 2; do

@@ -25,7 +25,9 @@ export interface ThreadOptions {
 /** Task with its promise. */
 export interface Task {
   name: string;
-  /** Returns the input, or reads it: called when the thread begins with the task, so that waiting tasks hold no memory. */
+  /**
+   * Returns the input, or reads it: called when the thread begins with the task, so that waiting tasks hold no memory.
+   */
   input(): unknown;
   /** Memory of the input that is transferred to the thread. */
   transferOf(input: unknown): ArrayBuffer[];

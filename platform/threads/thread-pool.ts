@@ -39,7 +39,8 @@ export class ThreadPool<Tasks extends TaskTable> {
    * Runs a task. Typed arrays among the fields of the input that fill their memory are transferred to the
    * thread and unusable afterwards.
    * @param input or a function that reads it once a thread is free: what waits then holds no memory
-   * @throws errors of the task and of the function; `options.limited` for a limit; ZerofleetError `shutting_down`; the signal's reason
+   * @throws errors of the task and of the function; `options.limited` for a limit; ZerofleetError `shutting_down`; the
+   *   signal's reason
    */
   run<Name extends keyof Tasks & string>(
     name: Name,

@@ -1,4 +1,6 @@
-/** Cache of API keys: a change takes effect at once on the server that makes it, and shortly afterwards on all others. */
+/**
+ * Cache of API keys: a change takes effect at once on the server that makes it, and shortly afterwards on all others.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';

@@ -3,8 +3,9 @@ export const LOOK_UP_BELIEVED_MS = 1_000;
 const KEPT_MOST = 1_000;
 
 /**
- * Cache of look-ups by the hash of a secret. Every change of a key or session, by any server, clears the caches of all servers (the owner
- * calls `forget`). If that message is lost with a connection, a cached value is used for at most `LOOK_UP_BELIEVED_MS`.
+ * Cache of look-ups by the hash of a secret. Every change of a key or session, by any server, clears the caches of all
+ * servers (the owner calls `forget`). If that message is lost with a connection, a cached value is used for at most
+ * `LOOK_UP_BELIEVED_MS`.
  */
 export class LookUpCache<T> {
   private readonly kept = new Map<string, { value: T; until: number }>();

@@ -31,7 +31,10 @@ export function storedBytes({
 
 const DAY_MS = 86_400_000;
 
-/** Quotas, current use and daily usage of projects. Daily usage is in Redis only; quotas are in the object store as well. */
+/**
+ * Quotas, current use and daily usage of projects. Daily usage is in Redis only; quotas are in the object store as
+ * well.
+ */
 export type Projects = ReturnType<typeof projects>;
 
 export function projects(context: StoreContext) {

@@ -23,7 +23,8 @@ export class CommandRunner {
   /**
    * Runs one command.
    * @param call the named arguments; undefined fields are absent in Lua
-   * @throws ZerofleetError the command's own code, `job_store_unavailable`, or `invalid_configuration` (a Redis without functions)
+   * @throws ZerofleetError the command's own code, `job_store_unavailable`, or `invalid_configuration` (a Redis without
+   *   functions)
    */
   async run(name: CommandName, call: Record<string, unknown>): Promise<CommandReply> {
     const reply = await this.callFunction(name, JSON.stringify(call));
@@ -57,7 +58,10 @@ export class CommandRunner {
     }
   }
 
-  /** Loads the library. Deletes those of other versions when there are too many: a program that still uses one loads it again. */
+  /**
+   * Loads the library. Deletes those of other versions when there are too many: a program that still uses one loads it
+   * again.
+   */
   private async load(): Promise<void> {
     await this.redis.function('LOAD', 'REPLACE', this.library.text);
     const listed = (await this.redis.function('LIST', 'LIBRARYNAME', `${FAMILY}*`)) as string[][];

@@ -1,6 +1,6 @@
 /**
- * The Lua commands as one Redis function library, named by the digest of its text: programs of two versions use their own libraries beside
- * each other, and a library in use never changes.
+ * The Lua commands as one Redis function library, named by the digest of its text: programs of two versions use their
+ * own libraries beside each other, and a library in use never changes.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

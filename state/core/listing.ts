@@ -72,7 +72,7 @@ async function idsAfter(
   const lists = await Promise.all(
     indexes.map((index) => redisCall(redis.zrevrangebylex(index, from, down_to, 'LIMIT', 0, count))),
   );
-  // Each index returns its first `count`, so the first `count` of the union are among them. An id that moves between indexes may be in
-  // both.
+  // Each index returns its first `count`, so the first `count` of the union are among them. An id that moves between
+  // indexes may be in both.
   return [...new Set(lists.flat())].sort().reverse().slice(0, count);
 }

@@ -5,8 +5,8 @@ import { redisError } from '../../platform/redis/connect.js';
 type Wake = (message: string | null) => void;
 
 /**
- * Multiplexes any number of listeners on one subscriber connection. A message is only a hint to read again: after a reconnect every
- * listener is called as soon as its channel is subscribed again, so a lost message does no harm.
+ * Multiplexes any number of listeners on one subscriber connection. A message is only a hint to read again: after a
+ * reconnect every listener is called as soon as its channel is subscribed again, so a lost message does no harm.
  */
 export class Subscriptions {
   private readonly listeners = new Map<string, Set<Wake>>();
@@ -35,8 +35,8 @@ export class Subscriptions {
     const listeners = this.listeners.get(channel);
     if (!listeners?.delete(wake) || listeners.size > 0) return;
     this.listeners.delete(channel);
-    // Redis keeps the order of commands, so a later subscribe to the same channel is not undone. A broken connection has no subscription
-    // to end.
+    // Redis keeps the order of commands, so a later subscribe to the same channel is not undone. A broken connection
+    // has no subscription to end.
     await this.redis.unsubscribe(channel).catch(() => undefined);
   }
 

@@ -32,8 +32,8 @@ export type ForwardEvent = Required<Pick<EventInput, 'type' | 'data'>>;
 export interface ForwardSave {
   state: object;
   /**
-   * `lease_ms` renews the claim. The others end it: until the time `due_ms` passes, at the latest `idle_ms` after the stream is longer than
-   * `seq` if that is given, or, with `beat_ms`, after this time without news; or for good.
+   * `lease_ms` renews the claim. The others end it: until the time `due_ms` passes, at the latest `idle_ms` after the
+   * stream is longer than `seq` if that is given, or, with `beat_ms`, after this time without news; or for good.
    */
   next: { lease_ms: number } | { due_ms: number; seq?: number; beat_ms?: number } | 'done';
   /** Is written to the job's stream. */

@@ -1,6 +1,6 @@
 /**
- * Arguments that a worker's calls about its attempt pass to the scripts, and the handling of the replies. attempts.test.ts tests the
- * scripts themselves, with a server.
+ * Arguments that a worker's calls about its attempt pass to the scripts, and the handling of the replies.
+ * attempts.test.ts tests the scripts themselves, with a server.
  */
 import t from 'tap';
 import { documentHash } from '../../platform/canonical-json.js';

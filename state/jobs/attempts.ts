@@ -28,8 +28,8 @@ export interface ReleaseOptions {
   /** Delay until the next attempt is due. Until then the job waits without a position in the queue. */
   delay_ms?: number;
   /**
-   * The job was preempted, or its machine is about to end: counts against `retry.preemptions`. A job that was preempted more often is
-   * paused (`preemption_limit`).
+   * The job was preempted, or its machine is about to end: counts against `retry.preemptions`. A job that was preempted
+   * more often is paused (`preemption_limit`).
    */
   preempted?: boolean;
   /** Two workers that could not connect to each other: the job is not placed on both for `ms`. */
@@ -37,7 +37,10 @@ export interface ReleaseOptions {
 }
 
 export interface ClaimOptions {
-  /** Claims the slots that the scheduler allocated to the job on this worker; otherwise the claim is a lease without slots. */
+  /**
+   * Claims the slots that the scheduler allocated to the job on this worker; otherwise the claim is a lease without
+   * slots.
+   */
   allocated?: boolean;
   /** Price of one rank per hour; 0 when absent. */
   price_per_rank_hour?: number;
@@ -175,7 +178,8 @@ async function watchControl(
     if (!ended && fields.state) onControl(controlOf(fields));
   }
 
-  // A read that fails while Redis is unavailable is repeated after resubscription; the heartbeat reads the value as well.
+  // A read that fails while Redis is unavailable is repeated after resubscription; the heartbeat reads the value as
+  // well.
   const unsubscribe = await context.subscriptions.add(
     `${key}:control`,
     () => void look().catch(() => undefined),

@@ -23,7 +23,9 @@ export interface Control {
   moves: boolean;
 }
 
-/** Fields for the control state, in the order of the reply of `renew_lease`. Some exist only after the first request. */
+/**
+ * Fields for the control state, in the order of the reply of `renew_lease`. Some exist only after the first request.
+ */
 export const CONTROL_FIELDS = [
   'state',
   'save_requested',
@@ -43,8 +45,8 @@ export function controlFields(values: readonly (string | null | undefined)[]): C
 }
 
 /**
- * Returns the control state. The job's state encodes the user's request: a request moves a job that a worker holds to `pausing` or
- * `cancelling`.
+ * Returns the control state. The job's state encodes the user's request: a request moves a job that a worker holds to
+ * `pausing` or `cancelling`.
  */
 export function controlOf(fields: ControlFields): Control {
   const {

@@ -16,7 +16,10 @@ export interface FinishOptions {
   export?: JobExport | null;
 }
 
-/** Returns the states from which the state table leads to `to`. The commands check against the result, so the table is written only once. */
+/**
+ * Returns the states from which the state table leads to `to`. The commands check against the result, so the table is
+ * written only once.
+ */
 export function statesBefore(to: Job['state']): Job['state'][] {
   return JOB_STATES.filter((from) => canTransition(from, to));
 }

@@ -3,7 +3,10 @@ import { redisCall, type StoreContext } from '../core/context.js';
 /** Holder name of downloads. The end of a download is unknown, so these holds only expire. */
 export const DOWNLOAD_HOLDER = 'download';
 
-/** Default duration of a hold, longer than any wait and read should take. Holds expire, so a crash never keeps a checkpoint for ever. */
+/**
+ * Default duration of a hold, longer than any wait and read should take. Holds expire, so a crash never keeps a
+ * checkpoint for ever.
+ */
 export const HOLD_MS = 24 * 3_600_000;
 
 /**

@@ -1,4 +1,7 @@
-/** Representation of a job in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty text. */
+/**
+ * Representation of a job in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty
+ * text.
+ */
 import type { Execution } from '../../contracts/execution.js';
 import {
   isFinal,
@@ -17,7 +20,9 @@ import type { WorkerSlots } from '../pools/scheduling.js';
 import { CONTROL_FIELDS, type Control, controlFields, controlOf } from './control.js';
 import { jobIndexes } from './job-list.js';
 
-/** `overrides`: a hash of the document's overrides, by which a worker detects that its ranks run with different ones. */
+/**
+ * `overrides`: a hash of the document's overrides, by which a worker detects that its ranks run with different ones.
+ */
 export function overridesField({ train }: ResolvedJobSpec) {
   return { overrides: documentHash(train.overrides) };
 }

@@ -35,7 +35,9 @@ export interface CreateJobResult {
   replayed: boolean;
 }
 
-/** Filter of checkpoints; all conditions must hold. A page scans a bounded number of jobs: it may end before it is full. */
+/**
+ * Filter of checkpoints; all conditions must hold. A page scans a bounded number of jobs: it may end before it is full.
+ */
 export interface CheckpointFilter extends PageRequest {
   project: string;
   id_prefix?: string;
@@ -134,8 +136,8 @@ export function jobRequests(context: StoreContext) {
 
     /** Cancels a job that no worker holds at once; a running job becomes `cancelling`. Idempotent. */
     async requestCancel(jobId: string, condition?: Condition): Promise<Job> {
-      // No worker holds the job, so it is finished here. A worker may claim or release it between the two commands, so both are repeated
-      // until one of them succeeds.
+      // No worker holds the job, so it is finished here. A worker may claim or release it between the two commands, so
+      // both are repeated until one of them succeeds.
       for (let tries = 0; tries < CANCEL_TRIES; tries += 1) {
         const asked = await request(jobId, 'cancel', condition);
         if (asked) return asked;
@@ -217,7 +219,10 @@ export function jobRequests(context: StoreContext) {
   };
 }
 
-/** Returns the position of a checkpoint in the list of its job, as `checkpoint_order` in core/commands/checkpoint.lua does. */
+/**
+ * Returns the position of a checkpoint in the list of its job, as `checkpoint_order` in core/commands/checkpoint.lua
+ * does.
+ */
 export function checkpointPosition({ step, id }: Pick<Checkpoint, 'step' | 'id'>): string {
   return `${String(step).padStart(12, '0')}:${id}`;
 }

@@ -232,7 +232,9 @@ function waitingOf(id: string, job: Waiting, now: number): WaitingJob {
   };
 }
 
-/** Returns the demand: `requested` ranks, or fewer, but not below the document's minimum; always whole sets of experts. */
+/**
+ * Returns the demand: `requested` ranks, or fewer, but not below the document's minimum; always whole sets of experts.
+ */
 function demandOf({ ranks_min, ranks_max, ranks_multiple, requested_ranks, gpu_bytes }: DemandText): Demand {
   const multiple = Number(ranks_multiple);
   const most = Math.min(Number(requested_ranks), Number(ranks_max));

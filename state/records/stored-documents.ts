@@ -157,8 +157,8 @@ interface RecordAndDocuments {
 }
 
 /**
- * Stores a document of a changed job. Concurrent writers may write in the wrong order, so each one compares what it wrote with the job
- * store and writes again until both agree.
+ * Stores a document of a changed job. Concurrent writers may write in the wrong order, so each one compares what it
+ * wrote with the job store and writes again until both agree.
  */
 async function keep(
   { store }: RecordAndDocuments,

@@ -23,7 +23,9 @@ export interface MetricBlock extends SeqRange {
   steps: StepRange;
   /** Bytes of the lines of its steps (formats/metric-files/step-lines.ts). */
   line_bytes: number;
-  /** The least and the greatest value of each name, except `seconds/…` and `trust_ratios/…`; of equal ones the newest. */
+  /**
+   * The least and the greatest value of each name, except `seconds/…` and `trust_ratios/…`; of equal ones the newest.
+   */
   extremes: ReadonlyMap<string, readonly [least: Extreme, greatest: Extreme]>;
   /** False for the oldest block when some of its metrics were dropped. */
   is_whole: boolean;

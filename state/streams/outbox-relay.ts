@@ -30,8 +30,8 @@ const OUTBOX: RelayedStream<OutboxEntry> = {
 };
 
 /**
- * Starts a relay of queue entries on its own connections. Redis may be away, also at the start. `deliver` may be called twice for the same
- * entry, so it must name the queue job `${job_id}-${attempt}`, which makes the second add a no-op.
+ * Starts a relay of queue entries on its own connections. Redis may be away, also at the start. `deliver` may be called
+ * twice for the same entry, so it must name the queue job `${job_id}-${attempt}`, which makes the second add a no-op.
  */
 export function startOutboxRelay(options: RelayOptions<OutboxEntry>): StreamRelay {
   return startStreamRelay(OUTBOX, options);

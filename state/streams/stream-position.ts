@@ -3,7 +3,10 @@ interface StreamPosition {
   /** Name of the stream, unique per stream of the job: after a loss of Redis `seq` restarts at 1. */
   stream: string;
   seq: number;
-  /** Stamp of the entry. After a failover that lost the end of the stream another entry has this `seq`, but not this stamp. */
+  /**
+   * Stamp of the entry. After a failover that lost the end of the stream another entry has this `seq`, but not this
+   * stamp.
+   */
   stamp: number;
 }
 

@@ -1,7 +1,8 @@
 /**
- * Delivers the entries of a stream that the job store's commands write. The stream has a consumer group: an entry stays pending from the
- * read until it is delivered and acknowledged. An entry that stays pending too long (its relay died, or the delivery failed) is claimed
- * by the next relay that reads. So any number of relays deliver every entry at least once; `deliver` discards duplicates.
+ * Delivers the entries of a stream that the job store's commands write. The stream has a consumer group: an entry stays
+ * pending from the read until it is delivered and acknowledged. An entry that stays pending too long (its relay died,
+ * or the delivery failed) is claimed by the next relay that reads. So any number of relays deliver every entry at least
+ * once; `deliver` discards duplicates.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -127,7 +128,10 @@ class Relay<T> {
     return reply?.[0]?.[1] ?? [];
   }
 
-  /** Delivers entries concurrently and acknowledges them together: each command costs Redis a sync of its disk, which they share. */
+  /**
+   * Delivers entries concurrently and acknowledges them together: each command costs Redis a sync of its disk, which
+   * they share.
+   */
   private async handOver(entries: readonly RawEntry[]): Promise<void> {
     const ends = await Promise.all(
       entries.map(async (entry) => ((await this.deliver(entry)) ? [entry[0]] : [])),

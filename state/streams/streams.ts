@@ -135,7 +135,9 @@ interface ReadCall extends Record<string, unknown> {
   kinds: readonly StreamKind[];
 }
 
-/** Runs read_stream. Each of its lists holds the first `limit` of its kind, so the first `limit` of all are among them. */
+/**
+ * Runs read_stream. Each of its lists holds the first `limit` of its kind, so the first `limit` of all are among them.
+ */
 async function read({ commands }: StoreContext, call: ReadCall): Promise<StreamEntry[]> {
   const [stream, ...lists] = await commands.run('read_stream', call);
   return call.kinds.flatMap((kind, i) =>

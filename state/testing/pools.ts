@@ -35,7 +35,10 @@ export async function decide(store: JobStore, pool = 'default', growIntervalMs =
   return decision;
 }
 
-/** Runs the scheduler for the job's pool and claims the job's allocation, as its leader does. Returns null without an allocation. */
+/**
+ * Runs the scheduler for the job's pool and claims the job's allocation, as its leader does. Returns null without an
+ * allocation.
+ */
 export async function claimAllocated(
   store: JobStore,
   { id }: Pick<Job, 'id'>,
@@ -61,7 +64,10 @@ export class TestPool {
     private readonly prefix: string,
   ) {}
 
-  /** Opens a pool whose workers have the given numbers of slots. @param numerics fingerprints of the workers that have one */
+  /**
+   * Opens a pool whose workers have the given numbers of slots. @param numerics fingerprints of the workers that have
+   * one
+   */
   static async open(
     t: Test,
     server: TestRedis,

@@ -14,7 +14,10 @@ export interface DeliveryRound {
 }
 
 interface CountedDelivery {
-  /** Position among the pending messages of the project, with fair turns among webhooks; 0: it must not be sent any more. */
+  /**
+   * Position among the pending messages of the project, with fair turns among webhooks; 0: it must not be sent any
+   * more.
+   */
   turn: number;
   /** The last attempt to send this webhook a message failed. */
   failing: boolean;

@@ -1,4 +1,7 @@
-/** A worker agent with short intervals, so that many leases expire in a minute of chaos. Everything else is the production agent. */
+/**
+ * A worker agent with short intervals, so that many leases expire in a minute of chaos. Everything else is the
+ * production agent.
+ */
 import { objectStoreUrl, requireRedis } from '../../platform/config/stores.js';
 import { runProgram } from '../../platform/process/run-program.js';
 import { startWorker } from '../../worker/agent/start.js';

@@ -83,7 +83,10 @@ class ReplicatedRedis implements ChaosRedis {
     return this.servers.url;
   }
 
-  /** With both replicas there, one of them has every acknowledged write: the loss of one server at a time is what they are for. */
+  /**
+   * With both replicas there, one of them has every acknowledged write: the loss of one server at a time is what they
+   * are for.
+   */
   async victim(): Promise<number | undefined> {
     const primary = await this.servers.wholePrimary();
     if (primary) this.note(primary);

@@ -1,4 +1,6 @@
-/** Commands that follow a job across a loss of Redis: each line is shown once, those before the loss and those after it. */
+/**
+ * Commands that follow a job across a loss of Redis: each line is shown once, those before the loss and those after it.
+ */
 import t, { type Test } from 'tap';
 import type { TestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
@@ -17,7 +19,10 @@ async function jobReads({ app }: TestStack): Promise<number> {
   );
 }
 
-/** Follows a job with a command until it has shown `last`, clears Redis, and lets the job end. @returns the command's output */
+/**
+ * Follows a job with a command until it has shown `last`, clears Redis, and lets the job end. @returns the command's
+ * output
+ */
 async function followed(t: Test, command: string[], last: RegExp): Promise<string[]> {
   const [name = '', ...options] = command;
   const { stack, zerofleet } = await start(t);

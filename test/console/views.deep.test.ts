@@ -65,7 +65,10 @@ t.test('views', { skip: await ensureBrowser() }, async (t) => {
   const { page: first, base } = await openConsole(t, stack, way.url);
   await stack.store.announceWorker(testWorker('a', 2, { pool: 'default' }), 3_600_000);
   const views = viewsOf(stack.ids);
-  /** A page for each view: all of them see the same outage. Pages of one context would share its connections, which streams hold. */
+  /**
+   * A page for each view: all of them see the same outage. Pages of one context would share its connections, which
+   * streams hold.
+   */
   const pages = new Map<View, Page>();
   const newPage = () =>
     first

@@ -1,5 +1,6 @@
 /**
- * Takes the pictures of README.md from a real stack: node compiled/test/docs/pictures.js (after npm run build). It needs chromium.
+ * Takes the pictures of README.md from a real stack: node compiled/test/docs/pictures.js (after npm run build). It
+ * needs chromium.
  */
 import { join } from 'node:path';
 import t from 'tap';

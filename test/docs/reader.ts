@@ -13,7 +13,10 @@ const ADDRESS = 'http://127.0.0.1:8080';
 /** Reason why the commands of a page cannot run here, or false. */
 export const cannotRead = (await ensurePrograms(['curl'], ['curl', 'ca-certificates'])) ?? false;
 
-/** A folder like a clone in which `npm start` runs: the key in the data directory, the command line, and the README as training text. */
+/**
+ * A folder like a clone in which `npm start` runs: the key in the data directory, the command line, and the README as
+ * training text.
+ */
 export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: string; tmp: string }> {
   const { client, data_dir } = await startStack(t);
   const dir = t.testdir({ clone: {}, tmp: {} });

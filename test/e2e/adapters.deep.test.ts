@@ -28,7 +28,10 @@ t.test('adapters', async (t) => {
     return job;
   };
   const run = async (t: Test, spec: JobSpec) => finished(t, await client.jobs.create(spec));
-  /** Pauses a job in the middle, and continues it on three ranks. A busy machine may end it first; then another one is tried. */
+  /**
+   * Pauses a job in the middle, and continues it on three ranks. A busy machine may end it first; then another one is
+   * tried.
+   */
   const interrupted = async (t: Test, spec: JobSpec): Promise<Job> => {
     for (let attempt = 1; attempt <= 20; attempt++) {
       const { id } = await client.jobs.create(spec);

@@ -117,7 +117,7 @@ t.test('one job, and it runs once', { timeout: 180_000 }, async (t) => {
     await queue.close();
     connection.disconnect();
   });
-  // A delivered entry leaves the queue when it is done; a duplicate entry would be refused and leave it as well, without an
-  // execution.
+  // A delivered entry leaves the queue when it is done; a duplicate entry would be refused and leave it as well,
+  // without an execution.
   while ((await queue.getJobs()).length > 0) await sleep(50);
 });

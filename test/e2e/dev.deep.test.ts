@@ -1,4 +1,7 @@
-/** `npm run dev` on a copy of this checkout: changes are compiled and the stack is restarted; compile errors leave the stack unchanged. */
+/**
+ * `npm run dev` on a copy of this checkout: changes are compiled and the stack is restarted; compile errors leave the
+ * stack unchanged.
+ */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -59,7 +62,10 @@ class DevelopmentStack {
     return stack;
   }
 
-  /** Waits for output after the first `printed` characters. @returns the first group of the pattern, and the end of the output */
+  /**
+   * Waits for output after the first `printed` characters. @returns the first group of the pattern, and the end of the
+   * output
+   */
   async see(pattern: RegExp, printed = 0): Promise<{ found: string; printed: number }> {
     for (;;) {
       const match = pattern.exec(this.output.slice(printed));

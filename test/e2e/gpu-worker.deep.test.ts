@@ -1,6 +1,6 @@
 /**
- * A worker with GPUs, from their discovery to the weights, without a GPU: the driver's library is a stand-in, and ranks compute
- * on an emulated CUDA device. Agent, ranks, trainer and kernels are those of a GPU machine.
+ * A worker with GPUs, from their discovery to the weights, without a GPU: the driver's library is a stand-in, and ranks
+ * compute on an emulated CUDA device. Agent, ranks, trainer and kernels are those of a GPU machine.
  */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

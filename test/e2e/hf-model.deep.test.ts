@@ -1,4 +1,7 @@
-/** A Hugging Face checkpoint created by transformers is uploaded, trained and exported, and transformers loads the result. */
+/**
+ * A Hugging Face checkpoint created by transformers is uploaded, trained and exported, and transformers loads the
+ * result.
+ */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,4 +1,6 @@
-/** Log lines of real ranks of two agents, read over HTTP: during training, after a kill of one rank, and after the end. */
+/**
+ * Log lines of real ranks of two agents, read over HTTP: during training, after a kill of one rank, and after the end.
+ */
 import t from 'tap';
 import type { JobLog } from '../../contracts/index.js';
 import { Cluster } from '../support/cluster.js';

@@ -1,4 +1,7 @@
-/** The main job with everything in an S3 bucket: paused on 2 ranks, continued on 3, with the same digest as without a pause. */
+/**
+ * The main job with everything in an S3 bucket: paused on 2 ranks, continued on 3, with the same digest as without a
+ * pause.
+ */
 import { createHash } from 'node:crypto';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import t from 'tap';

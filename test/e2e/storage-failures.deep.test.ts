@@ -40,7 +40,10 @@ t.test('the bucket is missing for a while', async (t) => {
   t.equal(job.export?.state_digest, digest);
 });
 
-/** A file system of a few megabytes. @returns its directory, and a function that removes it; null if this user may not mount one */
+/**
+ * A file system of a few megabytes. @returns its directory, and a function that removes it; null if this user may not
+ * mount one
+ */
 function mountSmallDisk(): { disk: string; unmount(): void } | null {
   const disk = mkdtempSync(join(tmpdir(), 'zf-small-disk-'));
   const options = `size=${SMALL_DISK_BYTES}`;
@@ -68,7 +71,8 @@ t.test('the disk is full', { skip }, async (t) => {
     'disk_full',
   );
 
-  // The remaining space does not hold a checkpoint: saving fails, training continues, and the job succeeds once there is space.
+  // The remaining space does not hold a checkpoint: saving fails, training continues, and the job succeeds once there
+  // is space.
   const id = await runningJob(stack, dataset, 5);
   const filler = join(disk, 'filler');
   let size = SMALL_DISK_BYTES;

@@ -1,6 +1,6 @@
 /**
- * A tokenizer in a bucket tokenizes a job's data independently of later changes in the bucket, and is part of the export and the
- * samples.
+ * A tokenizer in a bucket tokenizes a job's data independently of later changes in the bucket, and is part of the
+ * export and the samples.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Ranks on emulated GPUs that own sets of experts and communicate over a library with NCCL's entry points, all in one process. */
+/**
+ * Ranks on emulated GPUs that own sets of experts and communicate over a library with NCCL's entry points, all in one
+ * process.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

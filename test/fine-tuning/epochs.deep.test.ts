@@ -1,4 +1,7 @@
-/** Jobs over chats with `train.epochs` on the whole stack: the number of steps becomes known on the way, and the bits are those of that number. */
+/**
+ * Jobs over chats with `train.epochs` on the whole stack: the number of steps becomes known on the way, and the bits
+ * are those of that number.
+ */
 import t, { type Test } from 'tap';
 import { collect } from '../../clients/typescript/index.js';
 import type { Checkpoint, Job, JobSpec } from '../../contracts/index.js';

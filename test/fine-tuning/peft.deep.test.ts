@@ -1,4 +1,7 @@
-/** Adapters that peft wrote, over a model of transformers: they are uploaded, compute what they did there, and are trained on. */
+/**
+ * Adapters that peft wrote, over a model of transformers: they are uploaded, compute what they did there, and are
+ * trained on.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,4 +1,7 @@
-/** Preference objectives on the whole stack: exactness under pauses and resizes, references that forks continue with, and reports. */
+/**
+ * Preference objectives on the whole stack: exactness under pauses and resizes, references that forks continue with,
+ * and reports.
+ */
 import t, { type Test } from 'tap';
 import { collect } from '../../clients/typescript/index.js';
 import type { Checkpoint, Job, JobSpec } from '../../contracts/index.js';

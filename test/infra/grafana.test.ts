@@ -57,7 +57,10 @@ const Panel = Type.Object(
   closed,
 );
 
-/** Fields of Grafana's classic dashboard model that the file uses: schema version 39 (Grafana 11), which later versions convert. */
+/**
+ * Fields of Grafana's classic dashboard model that the file uses: schema version 39 (Grafana 11), which later versions
+ * convert.
+ */
 const Dashboard = Type.Object(
   {
     title: text,

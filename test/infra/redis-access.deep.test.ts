@@ -1,6 +1,6 @@
 /**
- * Redis with the settings of Terraform's MemoryDB: cluster mode with one shard, and a user with the rights of modules/queue. A
- * job is trained, paused and resumed there; no command may be refused or redirected.
+ * Redis with the settings of Terraform's MemoryDB: cluster mode with one shard, and a user with the rights of
+ * modules/queue. A job is trained, paused and resumed there; no command may be refused or redirected.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,6 @@
-/** Other versions of Node.js for tests, from npm's binary packages. Each is downloaded once, to `.build/node/VERSION`. */
+/**
+ * Other versions of Node.js for tests, from npm's binary packages. Each is downloaded once, to `.build/node/VERSION`.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

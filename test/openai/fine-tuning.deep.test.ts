@@ -1,4 +1,7 @@
-/** A program as it is written for OpenAI's fine-tuning API, with the official client; its URL and its key are those of a stack. */
+/**
+ * A program as it is written for OpenAI's fine-tuning API, with the official client; its URL and its key are those of a
+ * stack.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import OpenAI, { toFile } from 'openai';
 import type { FineTuningJob } from 'openai/resources/fine-tuning/jobs/jobs';

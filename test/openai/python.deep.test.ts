@@ -1,4 +1,7 @@
-/** A program as it is written for OpenAI's fine-tuning API, with their package for Python; its URL and its key are those of a stack. */
+/**
+ * A program as it is written for OpenAI's fine-tuning API, with their package for Python; its URL and its key are those
+ * of a stack.
+ */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,4 +1,7 @@
-/** Generates requests to OpenAI's routes, valid ones and ones that are wrong somewhere. Ids are tokens, which the run replaces. */
+/**
+ * Generates requests to OpenAI's routes, valid ones and ones that are wrong somewhere. Ids are tokens, which the run
+ * replaces.
+ */
 import fc, { type Arbitrary } from 'fast-check';
 import type { GeneratedRequest } from '../property/requests.js';
 import { idToken } from '../property/values.js';

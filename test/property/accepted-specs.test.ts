@@ -1,4 +1,7 @@
-/** A rank starts with every document that the API accepts: every rule of the native core is also a rule of the job document. */
+/**
+ * A rank starts with every document that the API accepts: every rule of the native core is also a rule of the job
+ * document.
+ */
 import fc, { type Arbitrary } from 'fast-check';
 import t from 'tap';
 import { loadContract } from '../../api/operations.js';
@@ -22,7 +25,9 @@ const contract = loadContract();
 const document = contract.document as unknown as ApiDocument;
 const values = new Values(document);
 
-/** An object of a schema with its `type`, if it has one, and at most three other fields: more are rarely valid together. */
+/**
+ * An object of a schema with its `type`, if it has one, and at most three other fields: more are rarely valid together.
+ */
 function someOf(name: string, fields?: readonly string[]): Arbitrary<Record<string, unknown>> {
   const schema = document.components.schemas[name] as Schema;
   const chosen = fields ?? Object.keys(schema.properties ?? {});

@@ -256,7 +256,8 @@ class Run {
       timeout: ANSWER_TIMEOUT_MS,
     });
     request.on('timeout', () => request.destroy(new Error('timeout')));
-    // A server that refuses an upload closes the connection after its answer, while the rest of the body is still being written.
+    // A server that refuses an upload closes the connection after its answer, while the rest of the body is still being
+    // written.
     request.on('error', () => {});
     request.end(body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];

@@ -1,6 +1,6 @@
 /**
- * Adapters of one base are answered by one process, each with the text that it has alone; uploaded ones as the checkpoints
- * that they are from.
+ * Adapters of one base are answered by one process, each with the text that it has alone; uploaded ones as the
+ * checkpoints that they are from.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

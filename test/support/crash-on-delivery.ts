@@ -1,6 +1,6 @@
 /**
- * Imported before the API server, also into its threads: the process dies when it is about to deliver an attempt to the queue.
- * For crash-before-queue.test.ts.
+ * Imported before the API server, also into its threads: the process dies when it is about to deliver an attempt to the
+ * queue. For crash-before-queue.test.ts.
  */
 import { Socket } from 'node:net';
 

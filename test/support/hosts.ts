@@ -1,7 +1,7 @@
 /**
- * Machines with their own network, as Linux network namespaces: a bridge for the test, the API and Redis, and hosts connected to
- * it by cables that can be cut. All of it lives in unnamed namespaces below one process, so that the kernel removes it when that
- * process ends for any reason.
+ * Machines with their own network, as Linux network namespaces: a bridge for the test, the API and Redis, and hosts
+ * connected to it by cables that can be cut. All of it lives in unnamed namespaces below one process, so that the
+ * kernel removes it when that process ends for any reason.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,10 @@ const PROBE = `ip link add name ${BRIDGE} type bridge && ip link add zfa type ve
 /** Address of the bridge. */
 export const BRIDGE_ADDRESS = `${PREFIX}.1`;
 
-/** Command prefix that runs a program in a new network and process namespace: when it or its parent ends, all its processes are killed. */
+/**
+ * Command prefix that runs a program in a new network and process namespace: when it or its parent ends, all its
+ * processes are killed.
+ */
 export const OWN_NETWORK = [
   ...['setpriv', '--pdeathsig', 'KILL'],
   ...['unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'],

@@ -1,5 +1,6 @@
 // An OpenID provider for tests, as a child process: node oidc-provider.mjs REDIRECT_URI
-// It sends its issuer, and accepts any login: those that begin with "ml" are in the group ml, with "admin" in the group admins.
+// It sends its issuer, and accepts any login: those that begin with "ml" are in the group ml, with "admin" in the group
+// admins.
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 

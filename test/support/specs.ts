@@ -1,6 +1,9 @@
 import type { JobSpec } from '../../contracts/index.js';
 
-/** A job of half a second with all relevant features: grouped-query attention, several buckets, an odd number of leaves per rank. */
+/**
+ * A job of half a second with all relevant features: grouped-query attention, several buckets, an odd number of leaves
+ * per rank.
+ */
 interface SmallJobOptions {
   name: string;
   dataset: string;

@@ -10,8 +10,9 @@ const STEPS = 20;
 type Digests = Map<number, string>;
 
 /**
- * Digests of a job that requests a checkpoint of every step, for each number of ranks. A step whose save would have to wait for
- * earlier ones has none; the last step always has one. (native/js/trainer.test.ts compares every step without gaps.)
+ * Digests of a job that requests a checkpoint of every step, for each number of ranks. A step whose save would have to
+ * wait for earlier ones has none; the last step always has one. (native/js/trainer.test.ts compares every step without
+ * gaps.)
  */
 export async function digestsByStep(t: Test, threads: number, worlds: readonly number[]): Promise<Digests[]> {
   const stack = await startStack(t, { env: { ZEROFLEET_THREADS_PER_RANK: String(threads) } });

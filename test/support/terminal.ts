@@ -32,7 +32,9 @@ export class Terminal {
   /** End of the record at the last command. */
   private mark = 0;
 
-  /** Opens a terminal with a prompt; it ends with the test. With `ZF_TEST_RECORDS` its record is kept in that directory. */
+  /**
+   * Opens a terminal with a prompt; it ends with the test. With `ZF_TEST_RECORDS` its record is kept in that directory.
+   */
   static async open(t: Test, options: TerminalOptions): Promise<Terminal> {
     const terminal = new Terminal(t, options);
     await terminal.see(new RegExp(`${PROMPT} $`));

@@ -1,4 +1,7 @@
-/** Tensors of checkpoints are read and changed; training continues with the changed ones, bit for bit on any number of ranks. */
+/**
+ * Tensors of checkpoints are read and changed; training continues with the changed ones, bit for bit on any number of
+ * ranks.
+ */
 import { join } from 'node:path';
 import t from 'tap';
 import { collect, type Zerofleet } from '../../clients/typescript/index.js';

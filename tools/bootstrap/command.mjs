@@ -35,8 +35,8 @@ function removeRunning(child) {
 /**
  * Runs a command and resolves with its exit code and its whole output.
  * @param {string[]} argv program and arguments, without a shell
- * @param {{cwd?: string, env?: Record<string, string>, timeout_ms?: number, onLine?: (line: string) => void}} [options] `cwd`:
- *   the project's root when absent; after `timeout_ms` the command is killed
+ * @param {{cwd?: string, env?: Record<string, string>, timeout_ms?: number, onLine?: (line: string) => void}} [options]
+ *   `cwd`: the project's root when absent; after `timeout_ms` the command is killed
  * @returns {Promise<{code: number, output: string}>} code is 127 for a missing program, 128 when a signal ended it
  */
 export function capture(argv, { cwd = root, env = {}, timeout_ms, onLine } = {}) {

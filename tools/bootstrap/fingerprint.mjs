@@ -25,7 +25,9 @@ export function listFiles(paths, accept) {
   return found.sort();
 }
 
-/** SHA-256 over names and contents: unlike modification times, it survives a fresh checkout and detects removed files. */
+/**
+ * SHA-256 over names and contents: unlike modification times, it survives a fresh checkout and detects removed files.
+ */
 export function fingerprint(files) {
   const hash = createHash('sha256');
   for (const file of files) {

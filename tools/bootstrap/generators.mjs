@@ -1,5 +1,5 @@
-// Generated files of this repository. They are committed, so that readers need no tools; the lint step regenerates them and fails
-// if they differ.
+// Generated files of this repository. They are committed, so that readers need no tools; the lint step regenerates them
+// and fails if they differ.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -4,8 +4,9 @@ import { connect, createServer } from 'node:net';
 import { root } from './paths.mjs';
 
 /**
- * Runs `work` with a lock: one process per name in this checkout at a time, others wait. The lock is a listening socket without a
- * file (Linux), which the kernel closes with its process, so it cannot become stale. Other systems have no lock.
+ * Runs `work` with a lock: one process per name in this checkout at a time, others wait. The lock is a listening socket
+ * without a file (Linux), which the kernel closes with its process, so it cannot become stale. Other systems have no
+ * lock.
  * @param {string} name
  * @param {() => Promise<T>} work
  * @param {() => void} [onWait] called once if another process has the lock

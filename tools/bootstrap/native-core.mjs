@@ -10,7 +10,9 @@ const presets = JSON.parse(readFileSync(inRoot('native', 'CMakePresets.json'), '
 /** Builds without the sources below native/test/. */
 const WITHOUT_TESTS = ['core', 'release'];
 
-/** The native builds, by their build presets in native/CMakePresets.json. `dir`: the build folder, relative to the root. */
+/**
+ * The native builds, by their build presets in native/CMakePresets.json. `dir`: the build folder, relative to the root.
+ */
 export const nativeBuilds = Object.fromEntries(
   presets.buildPresets.map(({ name, configurePreset }) => {
     const { binaryDir } = presets.configurePresets.find((preset) => preset.name === configurePreset);
@@ -34,8 +36,8 @@ const ALL_ISAS = 'all';
 const wantsAllIsas = () => process.env.ZF_ALL_ISAS === '1';
 
 /**
- * Names the instruction-set paths of a build: all of them, or the processor's flags from which native/cmake/isas.cmake chooses. A build
- * from a machine of another kind is therefore not current.
+ * Names the instruction-set paths of a build: all of them, or the processor's flags from which native/cmake/isas.cmake
+ * chooses. A build from a machine of another kind is therefore not current.
  * @param {string} cpuInfo
  */
 export function isaStamp(cpuInfo, all = wantsAllIsas()) {
@@ -45,7 +47,10 @@ export function isaStamp(cpuInfo, all = wantsAllIsas()) {
 
 const stampFile = (name) => inRoot(nativeBuilds[name].dir, `.stamp-${name}`);
 
-/** Stamps that a build may have. The first is what a build gets now; one with all instruction-set paths serves every machine. */
+/**
+ * Stamps that a build may have. The first is what a build gets now; one with all instruction-set paths serves every
+ * machine.
+ */
 function currentStamps(name) {
   const made = fingerprint(sources(nativeBuilds[name].withTests));
   const cpuInfo = existsSync('/proc/cpuinfo') ? readFileSync('/proc/cpuinfo', 'utf8') : '';
@@ -59,8 +64,8 @@ export function nativeBuildIsCurrent(name) {
 }
 
 /**
- * Progress of a build in percent, from a line of make (`[ 37%] …`) or ninja (`[3/8] …`); null for other lines, such as those of
- * targets that an earlier build made.
+ * Progress of a build in percent, from a line of make (`[ 37%] …`) or ninja (`[3/8] …`); null for other lines, such as
+ * those of targets that an earlier build made.
  */
 export function buildPercent(line) {
   const make = /^\[\s*(\d+)%\] (?!Built target)/.exec(line);
@@ -70,8 +75,8 @@ export function buildPercent(line) {
 }
 
 /**
- * Removes a build folder that was configured for other sources: CMake refuses the folder of a moved checkout, and writes into the
- * original checkout of a copied one.
+ * Removes a build folder that was configured for other sources: CMake refuses the folder of a moved checkout, and
+ * writes into the original checkout of a copied one.
  * @param {string} dir of the build
  * @param {string} source_dir absolute
  */

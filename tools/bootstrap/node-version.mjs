@@ -3,8 +3,8 @@ import { SetupError } from './errors.mjs';
 import { inRoot } from './paths.mjs';
 
 /**
- * Major versions of Node.js that are recommended, tested and used in images. A test compares the documentation and the images
- * with them.
+ * Major versions of Node.js that are recommended, tested and used in images. A test compares the documentation and the
+ * images with them.
  */
 export const recommendedMajors = [22, 24];
 

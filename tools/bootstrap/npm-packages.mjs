@@ -5,8 +5,9 @@ import { inRoot } from './paths.mjs';
 const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
 
 /**
- * True if `installed` has every package of `wanted` in its version; both are the `packages` of a lock file. Optional packages may
- * be absent (other platforms' binaries), but not in another version. The same holds for development packages without `development`.
+ * True if `installed` has every package of `wanted` in its version; both are the `packages` of a lock file. Optional
+ * packages may be absent (other platforms' binaries), but not in another version. The same holds for development
+ * packages without `development`.
  */
 export function hasVersions(wanted, installed, { development }) {
   return Object.entries(wanted).every(([path, entry]) => {
@@ -20,8 +21,8 @@ export function hasVersions(wanted, installed, { development }) {
 }
 
 /**
- * True if node_modules matches package-lock.json. npm writes the installed versions to its own lock file, so the two can be
- * compared without running npm.
+ * True if node_modules matches package-lock.json. npm writes the installed versions to its own lock file, so the two
+ * can be compared without running npm.
  */
 export function npmPackagesAreCurrent(options) {
   const installedFile = inRoot('node_modules', '.package-lock.json');

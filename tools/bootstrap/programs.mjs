@@ -27,7 +27,10 @@ function removeOldFiles(folder, written) {
   }
 }
 
-/** Bundles modules and all that they import to the same paths below a folder. Parts that several share become its chunks/. */
+/**
+ * Bundles modules and all that they import to the same paths below a folder. Parts that several share become its
+ * chunks/.
+ */
 async function bundle(entries, folder) {
   const { rolldown } = await import('rolldown');
   mkdirSync(inRoot(folder), { recursive: true });
@@ -54,8 +57,9 @@ async function bundle(entries, folder) {
 }
 
 /**
- * Bundles each program and each thread with the packages that it imports to dist/. A bundled rank loads in about half the processor time.
- * Their main modules are files named main.ts or …-main.ts. Types are checked by the compiler (typescript.mjs), which set-up does not need.
+ * Bundles each program and each thread with the packages that it imports to dist/. A bundled rank loads in about half
+ * the processor time. Their main modules are files named main.ts or …-main.ts. Types are checked by the compiler
+ * (typescript.mjs), which set-up does not need.
  */
 export async function bundlePrograms() {
   const value = currentStamp();

@@ -1,8 +1,8 @@
 const QUARTER = 25;
 
 /**
- * Shows the progress of concurrent tasks. Each gets a line when it is done. Until then a terminal shows it in its last line;
- * other outputs get a line per quarter of a task that reports its progress.
+ * Shows the progress of concurrent tasks. Each gets a line when it is done. Until then a terminal shows it in its last
+ * line; other outputs get a line per quarter of a task that reports its progress.
  */
 export class Progress {
   #stream;

@@ -39,7 +39,9 @@ export function ensurePrograms() {
   return unless(programsAreCurrent, 'programs: bundling', bundlePrograms);
 }
 
-/** Checks and compiles all TypeScript for tests and benchmarks unless that is current. Needs the development packages. */
+/**
+ * Checks and compiles all TypeScript for tests and benchmarks unless that is current. Needs the development packages.
+ */
 export function ensureTypescript() {
   return unless(typescriptIsCurrent, 'TypeScript: compiling', compileTypescript);
 }
@@ -59,10 +61,11 @@ export function ensureNpmPackages(options) {
 }
 
 /**
- * Sets up a machine that has only Node.js and npm: system packages, npm packages, native addon, bundled programs, console. Current
- * parts are skipped, so a repeated call takes a fraction of a second. One process at a time sets up a checkout; others wait for
- * it.
- * @typedef {{development?: boolean}} SetUpOptions development: also what tests, checks and benchmarks need, which is their npm packages
+ * Sets up a machine that has only Node.js and npm: system packages, npm packages, native addon, bundled programs,
+ * console. Current parts are skipped, so a repeated call takes a fraction of a second. One process at a time sets up a
+ * checkout; others wait for it.
+ * @typedef {{development?: boolean}} SetUpOptions development: also what tests, checks and benchmarks need, which is
+ *   their npm packages
  * and the compiled TypeScript
  * @param {SetUpOptions} [options]
  * @returns {Promise<boolean>} true if anything was done

@@ -5,8 +5,8 @@ import { capture, runLogged } from './command.mjs';
 import { SetupError } from './errors.mjs';
 
 /**
- * `apt`: name on Debian and Ubuntu. `program` (any of them on PATH) or `header` (below an include directory) detects it, however
- * it was installed.
+ * `apt`: name on Debian and Ubuntu. `program` (any of them on PATH) or `header` (below an include directory) detects
+ * it, however it was installed.
  */
 export const systemPackages = [
   { apt: 'g++', program: ['g++', 'c++'], why: 'compiles the native core (C++20: GCC 12 or later)' },

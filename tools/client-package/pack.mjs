@@ -1,5 +1,5 @@
-// Packs the npm package @zerofleet/client from clients/typescript/ and its imports of contracts/. Its version is the project's, so that
-// client and API versions match; its dependencies are the imports of the compiled files.
+// Packs the npm package @zerofleet/client from clients/typescript/ and its imports of contracts/. Its version is the
+// project's, so that client and API versions match; its dependencies are the imports of the compiled files.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';

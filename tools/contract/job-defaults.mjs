@@ -1,8 +1,8 @@
 // What the schemas of the job document say about its resolution, beside each field in contracts/openapi/schemas/:
 // - `default`: the value of an absent field;
 // - `x-defaults`: the value by the `type` of the section; a type that is not named does not have the field.
-// A schema of the resolved document with `x-filled: true` has every field with a `default`. fillResolved() adds them to `required`
-// and to examples. openapi.yaml has no annotations.
+// A schema of the resolved document with `x-filled: true` has every field with a `default`. fillResolved() adds them to
+// `required` and to examples. openapi.yaml has no annotations.
 
 const nameOf = (ref) => ref.split('/').at(-1);
 

@@ -1,5 +1,6 @@
-// The loop of `npm run dev`. Changed TypeScript, C++, contracts/openapi/ and clients/console/ are compiled, and the stack is restarted with the
-// same data: running jobs are saved and continue. Compile errors are reported, and the running stack stays.
+// The loop of `npm run dev`. Changed TypeScript, C++, contracts/openapi/ and clients/console/ are compiled, and the
+// stack is restarted with the same data: running jobs are saved and continue. Compile errors are reported, and the
+// running stack stays.
 import { spawn } from 'node:child_process';
 import { EventEmitter, on, once } from 'node:events';
 import { readFileSync, watch, writeFileSync } from 'node:fs';
@@ -13,7 +14,9 @@ const SETTLE_MS = 150;
 const SOURCE = /(\.(tsx?|css|html|cc|h|cu|cuh|cmake)|CMakeLists\.txt|CMakePresets\.json|^openapi\/.+\.yaml)$/;
 const BUILT = /(^|\/)build[-/]/;
 
-/** Calls `onChange` when sources have changed and no change followed for a moment. @returns {() => void} stops watching */
+/**
+ * Calls `onChange` when sources have changed and no change followed for a moment. @returns {() => void} stops watching
+ */
 function watchSources(onChange) {
   let timer;
   const take = (_, name) => {
@@ -45,8 +48,8 @@ async function updateContract() {
 }
 
 /**
- *  @returns {() => Promise<boolean>} compiles the changes since the last call; resolves to true if the stack has to be restarted:
- * not without changes, and not after a compile error
+ * @returns {() => Promise<boolean>} compiles the changes since the last call; resolves to true if the stack has to be
+ * restarted: not without changes, and not after a compile error
  */
 function rebuilder() {
   return async () => {
@@ -83,8 +86,8 @@ function startStack(args) {
 }
 
 /**
- * Runs the stack until SIGINT or SIGTERM; rebuilds and restarts it as sources change. A stack that exits by itself is restarted
- * after the next change.
+ * Runs the stack until SIGINT or SIGTERM; rebuilds and restarts it as sources change. A stack that exits by itself is
+ * restarted after the next change.
  * @param {string[]} args of `npm start`
  */
 export async function developmentLoop(args) {

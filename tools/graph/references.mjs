@@ -23,11 +23,13 @@ export function importsOf(file, text) {
 export const includedHeader = (line) => INCLUDE.exec(line)?.[1];
 
 /**
- * Paths in string literals: `join(projectRoot(), 'docs', 'guide.md')`, `new URL('thread.js', import.meta.url)`, `'api/main.js'`.
+ * Paths in string literals: `join(projectRoot(), 'docs', 'guide.md')`, `new URL('thread.js', import.meta.url)`,
+ * `'api/main.js'`.
  * @param {string} file path from the root
  * @param {string} text its contents
- * @returns {{files: string[], folders: string[]}} candidates, as paths from the root. Every literal is a candidate, relative to the
- *   root and to the file's folder, so most of them do not exist. `folders` has only paths that follow the project's root
+ * @returns {{files: string[], folders: string[]}} candidates, as paths from the root. Every literal is a candidate,
+ *   relative to the root and to the file's folder, so most of them do not exist. `folders` has only paths that follow
+ *   the project's root
  */
 export function namedPaths(file, text) {
   const [files, folders] = [[], []];

@@ -5,7 +5,10 @@ import { IS_CODE, importsOf, includedHeader, namedPaths } from './references.mjs
 const IS_NATIVE = /\.(cc|h|cu|cuh)$/;
 const INCLUDE_FOLDERS = ['native', 'native/third_party'];
 
-/** @typedef {Map<string, Set<string>>} Graph maps each node to the nodes that it needs. Nodes are paths from the root, and suites */
+/**
+ * @typedef {Map<string, Set<string>>} Graph maps each node to the nodes that it needs. Nodes are paths from the root,
+ * and suites
+ */
 /** @typedef {{from: RegExp, to: RegExp}} DeclaredEdge */
 
 /** Folders that mirror the tree: compiled tests, and bundled programs. */

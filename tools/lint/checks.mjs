@@ -37,7 +37,10 @@ export const checks = [
   { name: 'generated files are fresh', run: generatedFiles },
 ];
 
-/** Runs all checks and prints one line per check, followed by its problems. @returns {Promise<{passed: number, failed: number}>} */
+/**
+ * Runs all checks and prints one line per check, followed by its problems. @returns {Promise<{passed: number, failed:
+ * number}>}
+ */
 export async function runChecks({ fix = false } = {}) {
   const totals = { passed: 0, failed: 0 };
   for (const { name, run } of checks) {

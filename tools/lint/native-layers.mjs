@@ -1,5 +1,6 @@
-// The layering of native/: which room may include which, and how folders are cut. Two further rules keep outside headers in one place each, and one keeps
-// elementary functions of the C library, whose last bits differ between processors, out of whatever computes a job's state.
+// The layering of native/: which room may include which, and how folders are cut. Two further rules keep outside
+// headers in one place each, and one keeps elementary functions of the C library, whose last bits differ between
+// processors, out of whatever computes a job's state.
 import { readFileSync } from 'node:fs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
@@ -20,18 +21,25 @@ const mayInclude = {
 };
 const everything = [...Object.keys(mayInclude), 'test'];
 
-/** Headers from outside that belong to one folder: [pattern, the folder]. (.cu files have CUDA's without an include.) */
+/**
+ * Headers from outside that belong to one folder: [pattern, the folder]. (.cu files have CUDA's without an include.)
+ */
 const ownedHeaders = [
   [/^(napi|node_api)/, 'binding/'],
   [/^gloo\//, 'comm/'],
   [/^cuda/, 'core/cuda/'],
 ];
 
-/** SIMD files are compiled once per instruction set: a shared inline function could end up with the wrong instructions. */
+/**
+ * SIMD files are compiled once per instruction set: a shared inline function could end up with the wrong instructions.
+ */
 const simdMayInclude = /^(kernels\/[a-z]+\/simd\/|\.?\/?[a-z0-9_]+\.(h|inc)$|std[a-z]*\.h$|c[a-z]+$)/;
 const simdFile = /^kernels\/[a-z]+\/simd\//;
 
-/** Headers with plain data, and with functions that always go into their callers: nothing in them can be emitted for the wrong machine. */
+/**
+ * Headers with plain data, and with functions that always go into their callers: nothing in them can be emitted for the
+ * wrong machine.
+ */
 const simdShares = /^(core\/(dtype_enum|host_device|quant_format)|kernels\/[a-z]+\/formulas\/[a-z_0-9]+)\.h$/;
 const formulaFile = /^kernels\/[a-z]+\/formulas\//;
 const UNMARKED_FUNCTION = /^(?!\s*(ZF_FORMULA|if|for|while|switch)\b)[\w:<>,&* ]+\(.*\)( const)? \{/;
@@ -75,7 +83,10 @@ export function callProblem(file, line) {
     : null;
 }
 
-/** @returns {string[]} a line for each include or call that the tables above don't allow, crowded folder and cycle of folders */
+/**
+ * @returns {string[]} a line for each include or call that the tables above don't allow, crowded folder and cycle of
+ * folders
+ */
 export function nativeLayerProblems() {
   const accept = (path) => !path.startsWith('native/build') && path !== 'native/third_party/';
   const files = listFiles(['native'], accept).map((path) => path.replace(/^native\//, ''));

@@ -1,5 +1,5 @@
-// Checks openapi.yaml with the rules of Redocly and Spectral, all as errors. Both run in this process: their command lines report
-// usage and check for updates, their libraries do not.
+// Checks openapi.yaml with the rules of Redocly and Spectral, all as errors. Both run in this process: their command
+// lines report usage and check for updates, their libraries do not.
 import { readFileSync } from 'node:fs';
 import { createConfig, lint } from '@redocly/openapi-core';
 import spectral from '@stoplight/spectral-core';
@@ -21,7 +21,8 @@ const spectralRuleset = {
   rules: {
     // Each operator is the contact of their own server; there is no common one.
     'info-contact': 'off',
-    // OpenAPI 3.1 allows roles for bearer keys, the rule knows only OAuth scopes. Loading the contract refuses unknown ones.
+    // OpenAPI 3.1 allows roles for bearer keys, the rule knows only OAuth scopes. Loading the contract refuses unknown
+    // ones.
     'oas3-operation-security-defined': 'off',
     // `items: false` ends a tuple in JSON Schema 2020-12; the rule misreads it.
     'array-items': 'off',

@@ -1,5 +1,5 @@
-// Safety-critical files by area, and the test files that must detect their mutants. The tests are fast ones: each runs once per
-// mutant that it covers.
+// Safety-critical files by area, and the test files that must detect their mutants. The tests are fast ones: each runs
+// once per mutant that it covers.
 
 const inFolder = (folder, ...names) => names.map((name) => `${folder}/${name}.ts`);
 

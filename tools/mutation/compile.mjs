@@ -1,4 +1,5 @@
-// Compiles single TypeScript files like tsc, without type checks: mutants may have wrong types. Then bundles the programs with them.
+// Compiles single TypeScript files like tsc, without type checks: mutants may have wrong types. Then bundles the
+// programs with them.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';

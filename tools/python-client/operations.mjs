@@ -1,5 +1,6 @@
-// Operations of the Python client: each operation of openapi.yaml is a method. Paths below one with a parameter, such as
-// /v1/jobs/{job_id}, are a class (`client.jobs.pause`); the other operations are methods of the client (`client.get_me`).
+// Operations of the Python client: each operation of openapi.yaml is a method. Paths below one with a parameter, such
+// as /v1/jobs/{job_id}, are a class (`client.jobs.pause`); the other operations are methods of the client
+// (`client.get_me`).
 import { docstring, parameterName, pascal, snake } from './text.mjs';
 
 const JSON_TYPE = 'application/json';
@@ -176,7 +177,10 @@ function withoutStreams(operation) {
   return [operation, { ...operation, name: ['stream', ...words].join('_'), answers, streamed: true }];
 }
 
-/** A page, or a file of the whole list in a format that the client selects, is two methods: `list_metrics` and `metrics_file`. */
+/**
+ * A page, or a file of the whole list in a format that the client selects, is two methods: `list_metrics` and
+ * `metrics_file`.
+ */
 function withoutFormats(operation) {
   const isFormat = ({ name }) => name === 'format';
   const [{ status, content }] = operation.answers;

@@ -13,7 +13,8 @@ const EXIT_TIMEOUT_MS = Number(process.env.ZF_TEST_LEAVE_MS ?? 60_000);
 const CLOCK_TICKS_PER_SECOND = 100;
 
 const files = process.argv.splice(2);
-// tap names the directories of tests after the program and its arguments: this makes the names short and unique per process.
+// tap names the directories of tests after the program and its arguments: this makes the names short and unique per
+// process.
 process.argv[1] = `tests-${process.pid}`;
 // For test files that run themselves again in a child process.
 process.env.TAP_TIMEOUT = String(FILE_TIMEOUT_MS / 1000);

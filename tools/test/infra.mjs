@@ -36,8 +36,8 @@ async function runAll(workspace, take) {
 }
 
 /**
- * Tests infra/terraform: format, validity, the properties in its tests, plans of the examples with the real provider, and the
- * bucket on a real S3 server. Needs terraform and a local mirror with the AWS provider; downloads neither.
+ * Tests infra/terraform: format, validity, the properties in its tests, plans of the examples with the real provider,
+ * and the bucket on a real S3 server. Needs terraform and a local mirror with the AWS provider; downloads neither.
  * @returns {Promise<{passed: number, failed: number, skipped: number}>}
  */
 export async function runInfraTests() {

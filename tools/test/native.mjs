@@ -7,9 +7,9 @@ import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative } from '../bootstrap/setup.mjs';
 
 /**
- * Presets of native/CMakePresets.json. `parts`: ctest's options for programs that run beside the others; all one after another when
- * absent. `check`: run instead of its programs, which need a GPU. `build_s`, `run_s`: estimated durations of deep suites on two cores, of
- * the build with an empty compiler cache.
+ * Presets of native/CMakePresets.json. `parts`: ctest's options for programs that run beside the others; all one after
+ * another when absent. `check`: run instead of its programs, which need a GPU. `build_s`, `run_s`: estimated durations
+ * of deep suites on two cores, of the build with an empty compiler cache.
  */
 const suites = {
   tests: { label: 'native tests' },
@@ -65,7 +65,10 @@ async function runSuite(preset, part) {
   return { ...totals, output };
 }
 
-/** Builds a preset. An error of the compiler is printed and counts as a failure. @returns {Promise<boolean>} whether it is built */
+/**
+ * Builds a preset. An error of the compiler is printed and counts as a failure. @returns {Promise<boolean>} whether it
+ * is built
+ */
 async function build(preset, runs) {
   const label = `${labelOf(preset)}: building`;
   try {
@@ -85,8 +88,9 @@ function skipCuda(runs) {
 }
 
 /**
- * Builds native tests, and starts those of a preset when they are built. They use few cores, so the next build or part need not wait for
- * them: they continue in the background. A preset whose build and tests would not end within the time limit is not built.
+ * Builds native tests, and starts those of a preset when they are built. They use few cores, so the next build or part
+ * need not wait for them: they continue in the background. A preset whose build and tests would not end within the time
+ * limit is not built.
  * @param {(keyof typeof suites)[]} presets in the order in which they begin, those that run long first
  * @param {import('./suite-runs.mjs').SuiteRuns} runs
  */

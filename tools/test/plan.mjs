@@ -14,7 +14,8 @@ export const turnOf = (name) => createHash('sha256').update(name).digest().readU
 
 /**
  * @param {Suite[]} suites in the order in which they would all run
- * @param {{affected: import('./affected/select.mjs').Affected[], unaffected: {suite: string, reason: string}[]}} selection
+ * @param {{affected: import('./affected/select.mjs').Affected[], unaffected: {suite: string, reason: string}[]}}
+ *   selection
  * @param {number | null} turn adds unaffected suites of this turn in a second round; null adds none
  * @returns {{rounds: Suite[][], chosen: {name: string, reason: string}[], left: {name: string, reason: string}[]}}
  *   `rounds` run one after another. In the first one, suites nearest to a change begin first

@@ -16,8 +16,8 @@ const names = (output, pattern) => [...new Set(Array.from(output.matchAll(patter
 /**
  * The results in the output of a test command.
  * @param {string} output
- * @returns {{sums: string[], failed: string[], flaky: string[], not_run: string[]}} lines with totals, and names: of what failed, of what
- *   failed once and then passed, and of what was not run
+ * @returns {{sums: string[], failed: string[], flaky: string[], not_run: string[]}} lines with totals, and names: of
+ *   what failed, of what failed once and then passed, and of what was not run
  */
 export function readResults(output) {
   const flaky = names(output, FLAKY);

@@ -1,11 +1,18 @@
-/** @typedef {{passed: number, failed: number, skipped?: number, output?: string}} Result counts of test cases, and the full output */
+/**
+ * @typedef {{passed: number, failed: number, skipped?: number, output?: string}} Result counts of test cases, and the
+ * full output
+ */
 
-/** No new suite begins in this last part of the time limit. It is left for suites in progress, and for running failures again. */
+/**
+ * No new suite begins in this last part of the time limit. It is left for suites in progress, and for running failures
+ * again.
+ */
 const RESERVE_MS = 180_000;
 
 /**
- * Collects the results of a command's suites. With `retries`, a failed suite runs once more after all others, alone. If it passes then,
- * only the second result counts, and both outputs are printed. Suites for which too little time was left are named at the end.
+ * Collects the results of a command's suites. With `retries`, a failed suite runs once more after all others, alone. If
+ * it passes then, only the second result counts, and both outputs are printed. Suites for which too little time was
+ * left are named at the end.
  */
 export class SuiteRuns {
   #end;
@@ -25,7 +32,10 @@ export class SuiteRuns {
     this.#log = log;
   }
 
-  /** @param {number} seconds that a suite takes @returns {boolean} whether the suite may begin: it would end within the time limit */
+  /**
+   * @param {number} seconds that a suite takes @returns {boolean} whether the suite may begin: it would end within the
+   * time limit
+   */
   hasTimeFor(seconds) {
     return performance.now() + Math.max(seconds * 1000, this.#reserve_ms) < this.#end;
   }
@@ -39,7 +49,8 @@ export class SuiteRuns {
    * @param {string} name of the suite
    * @param {() => Promise<Result>} run
    * @param {{retries?: boolean, takes_s?: number}} [options] takes_s: the duration, where it is known
-   * @returns {() => Promise<void>} runs the suite and notes its result, or notes the name of the suite when too little time is left
+   * @returns {() => Promise<void>} runs the suite and notes its result, or notes the name of the suite when too little
+   *   time is left
    */
   suite(name, run, { retries = this.#retries, takes_s = 0 } = {}) {
     return async () => {

@@ -8,10 +8,16 @@ import { compiledOf } from './compiled.mjs';
 import { runPool } from './pool.mjs';
 import { TapReader } from './tap-output.mjs';
 
-/** Files of one folder that share a process: enough to load common imports only a few times, few enough to spread over the cores. */
+/**
+ * Files of one folder that share a process: enough to load common imports only a few times, few enough to spread over
+ * the cores.
+ */
 const FILES_PER_PROCESS = 12;
 const PROCESS_TIMEOUT_MS = 1_800_000;
-/** Processes beyond the number of cores: tests partly wait for processes and timers, deep ones more than half of their time. */
+/**
+ * Processes beyond the number of cores: tests partly wait for processes and timers, deep ones more than half of their
+ * time.
+ */
 const BEYOND_CORES = { quick: 1, deep: 2 };
 const KEPT_LINES = 60;
 /** Loads a module of platform/testing/. */
@@ -21,8 +27,8 @@ const roomOf = (file) => file.split('/')[0];
 const isAlone = (file) => file.startsWith('test/');
 
 /**
- * Quick test files of each process. Tests of the whole system (test/) have their own process and come before others, since they take
- * longer; others share one with their neighbours.
+ * Quick test files of each process. Tests of the whole system (test/) have their own process and come before others,
+ * since they take longer; others share one with their neighbours.
  */
 function groupsOf(files) {
   const groups = [];
@@ -42,7 +48,10 @@ function printFile({ file, ok, output, skipped, times }) {
   if (!ok) console.log(output.join('\n'));
 }
 
-/** Totals of one process. A process without a summary, or with a bad exit code although no test failed, counts as a failure. */
+/**
+ * Totals of one process. A process without a summary, or with a bad exit code although no test failed, counts as a
+ * failure.
+ */
 function totalsOf(files, reader, code) {
   const { passed, failed, skipped } = reader.totals ?? { passed: 0, failed: 0, skipped: 0 };
   const isBroken = reader.totals === null || (code !== 0 && failed === 0);
@@ -70,8 +79,8 @@ export async function runGroup(files, report) {
 }
 
 /**
- * Prepares what deep tests need: curl for the guide, a real S3 server, a real Slurm; apt can run one command at a time. The addon with an
- * emulated GPU takes minutes to build, so it is built only for files that mention it.
+ * Prepares what deep tests need: curl for the guide, a real S3 server, a real Slurm; apt can run one command at a time.
+ * The addon with an emulated GPU takes minutes to build, so it is built only for files that mention it.
  */
 async function prepareDeepTests(files) {
   if (files.some((file) => readFileSync(inRoot(file), 'utf8').includes('emulated')))

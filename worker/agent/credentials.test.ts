@@ -1,4 +1,7 @@
-/** AWS credentials of an agent's child processes when ZEROFLEET_ATTEMPT_ROLE is set, with in-process stand-ins for S3 and STS. */
+/**
+ * AWS credentials of an agent's child processes when ZEROFLEET_ATTEMPT_ROLE is set, with in-process stand-ins for S3
+ * and STS.
+ */
 import { readFile } from 'node:fs/promises';
 import t, { type Test } from 'tap';
 import { storeModel, testModel } from '../../formats/testing/models.js';

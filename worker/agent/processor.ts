@@ -21,8 +21,9 @@ type TracedClaim = GrantedClaim & { trace: TraceContext };
 const DONE: EntryOutcome = { kind: 'done' };
 
 /**
- * Turns queue entries into attempts. A queue entry says that the scheduler allocated slots to an attempt; the job store's answer to the
- * claim says whether the attempt may run. Every outcome is written to the job store before the entry is done.
+ * Turns queue entries into attempts. A queue entry says that the scheduler allocated slots to an attempt; the job
+ * store's answer to the claim says whether the attempt may run. Every outcome is written to the job store before the
+ * entry is done.
  */
 export class Processor {
   /** Attempts that run here, by job. */
@@ -51,8 +52,9 @@ export class Processor {
   }
 
   /**
-   * Returns an entry to the queue, with retries: Redis refuses while it is away or loading, and an entry that is not returned fails. When
-   * the retries end, the lock of the entry has expired, and it goes to the next worker that checks for stalled entries.
+   * Returns an entry to the queue, with retries: Redis refuses while it is away or loading, and an entry that is not
+   * returned fails. When the retries end, the lock of the entry has expired, and it goes to the next worker that checks
+   * for stalled entries.
    */
   private async handBack(entry: QueueJob<QueuePayload>, token: string | undefined, after_ms: number) {
     const { lease_ms, hand_back_ms } = this.deps.timing;
@@ -84,8 +86,8 @@ export class Processor {
   }
 
   /**
-   * Runs an entry unless it runs here. The queue delivers an entry again if its lock expired, as in an outage of Redis; the lease, not the
-   * entry, says which worker has the job. A later attempt waits until the one before has ended here.
+   * Runs an entry unless it runs here. The queue delivers an entry again if its lock expired, as in an outage of Redis;
+   * the lease, not the entry, says which worker has the job. A later attempt waits until the one before has ended here.
    */
   private async runOnce(payload: QueuePayload): Promise<EntryOutcome> {
     const { job_id, attempt } = payload;

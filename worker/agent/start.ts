@@ -54,7 +54,8 @@ const PROGRAMS = {
 
 /**
  * Starts an agent and resolves when it takes jobs.
- * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`, `device_unavailable`; ObjectStoreError for an unusable directory
+ * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`, `device_unavailable`; ObjectStoreError for
+ *   an unusable directory
  */
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
   const { config, redisUrl, objectStoreUrl, log } = options;
@@ -187,8 +188,8 @@ async function openServers(
 }
 
 /**
- * Drains the agent on a preemption notice. The process keeps running without work, because a restarted one might take jobs before the
- * machine terminates.
+ * Drains the agent on a preemption notice. The process keeps running without work, because a restarted one might take
+ * jobs before the machine terminates.
  * @param onDrained called when every job was returned; its signal ends with the watch
  * @returns function that ends the watch
  */

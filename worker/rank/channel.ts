@@ -92,7 +92,9 @@ export class Inbox {
     });
   }
 
-  /** Returns a function for the newest credentials; null for a rank without a session. Call it after the start message. */
+  /**
+   * Returns a function for the newest credentials; null for a rank without a session. Call it after the start message.
+   */
   credentials(): (() => SessionCredentials) | null {
     const first = this.session;
     return first && (() => this.session ?? first);

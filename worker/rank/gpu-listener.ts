@@ -7,8 +7,8 @@ import { isSilent, withXids, xidText } from './xids.js';
 const SILENT_TIMEOUT_MS = 30_000;
 
 /**
- * Collects the driver's XIDs of this rank's GPU while the rank lives. The driver reports them only to subscribers at the time, so a later
- * inspection of the GPU would miss them.
+ * Collects the driver's XIDs of this rank's GPU while the rank lives. The driver reports them only to subscribers at
+ * the time, so a later inspection of the GPU would miss them.
  */
 export class GpuListener {
   /** Rejects when the GPU is silent and the rank waits for it, because no call of the rank would report that. */

@@ -1,6 +1,6 @@
 /**
- * Log of a rank: its messages to the agent as readable lines on standard output, and problems on standard error. It wraps the channel, so
- * that the training code does not depend on it.
+ * Log of a rank: its messages to the agent as readable lines on standard output, and problems on standard error. It
+ * wraps the channel, so that the training code does not depend on it.
  */
 import { epochOf } from '../../contracts/execution.js';
 import type {

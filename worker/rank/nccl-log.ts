@@ -12,7 +12,9 @@ interface NcclFacts {
   version: string | null;
 }
 
-/** The log of NCCL while ranks connect. It alone tells over which network NCCL sends: no function does in all versions. */
+/**
+ * The log of NCCL while ranks connect. It alone tells over which network NCCL sends: no function does in all versions.
+ */
 export class NcclLog {
   private constructor(private readonly dir: string) {}
 

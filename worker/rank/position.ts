@@ -6,9 +6,9 @@ import type { OptimizerProgress } from '../../formats/models/weights.js';
 type LossScale = ResolvedJobSpec['train']['loss_scale'];
 
 /**
- * Returns the position of a job after it loaded a checkpoint. Its own one, or that of a fork, restores the position. Another job's leaves
- * it before its first step: samples, learning rate and overrides start from the beginning. A full restore then sets the number of optimizer
- * updates, and the state of a scaler of the same type.
+ * Returns the position of a job after it loaded a checkpoint. Its own one, or that of a fork, restores the position.
+ * Another job's leaves it before its first step: samples, learning rate and overrides start from the beginning. A full
+ * restore then sets the number of optimizer updates, and the state of a scaler of the same type.
  */
 export function positionAfterLoad(
   manifest: Manifest,
@@ -21,8 +21,8 @@ export function positionAfterLoad(
 }
 
 /**
- * Returns the position of a job before its first step, which continues with an optimizer's state and with that of a loss scaler of the same
- * type.
+ * Returns the position of a job before its first step, which continues with an optimizer's state and with that of a
+ * loss scaler of the same type.
  * @param optimizer null for a fresh one
  */
 export function positionAfterRestore(

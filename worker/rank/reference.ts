@@ -22,7 +22,8 @@ export interface ContinuedCheckpoint {
 }
 
 /**
- * Gives the trainer the reference of its objective, after the parameters: that of the continued checkpoint, or else the model as it is now.
+ * Gives the trainer the reference of its objective, after the parameters: that of the continued checkpoint, or else the
+ * model as it is now.
  * @returns null if the objective uses no initial model
  * @throws errors of the object store; ZerofleetError `checkpoint_mismatch`, `shard_corrupt`
  */

@@ -32,7 +32,10 @@ interface Position {
   step: number;
   /** Bytes that the trainer has allocated on its GPU; 0 on the CPU. */
   gpu_bytes: number;
-  /** A heartbeat has sent `gpu_bytes`. The next step measures again: one question to the driver per heartbeat, not per step. */
+  /**
+   * A heartbeat has sent `gpu_bytes`. The next step measures again: one question to the driver per heartbeat, not per
+   * step.
+   */
   is_sent: boolean;
 }
 
@@ -46,8 +49,8 @@ export async function runRank(
   core: NativeCore,
   open = openObjectStore,
 ): Promise<number> {
-  // Without an agent no save can be committed, and a new agent starts its own ranks. A native thread may be running, so nothing is cleaned
-  // up.
+  // Without an agent no save can be committed, and a new agent starts its own ranks. A native thread may be running, so
+  // nothing is cleaned up.
   const end = () => process.kill(process.pid, 'SIGKILL');
   channel.onDisconnect(end);
   const inbox = new Inbox(channel);

@@ -1,8 +1,9 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 
 /**
- * Pace of checkpoints by time. Clocks differ between ranks and runs, so only rank 0 reads its clock and distributes the result in a step's
- * exchange, which makes it the same on all. A checkpoint is a copy, so its time changes no bit of the training.
+ * Pace of checkpoints by time. Clocks differ between ranks and runs, so only rank 0 reads its clock and distributes the
+ * result in a step's exchange, which makes it the same on all. A checkpoint is a copy, so its time changes no bit of
+ * the training.
  */
 export interface SavePace {
   isDue(): boolean;
@@ -33,8 +34,8 @@ export function savePace({ checkpoint, failures_per_second, now }: PaceOptions):
 }
 
 /**
- * Returns the interval that minimizes the sum of checkpoint time and lost time: sqrt(2 · cost / rate). J. W. Young, A first order
- * approximation to the optimum checkpoint interval (1974); J. T. Daly (2006).
+ * Returns the interval that minimizes the sum of checkpoint time and lost time: sqrt(2 · cost / rate). J. W. Young, A
+ * first order approximation to the optimum checkpoint interval (1974); J. T. Daly (2006).
  */
 export function youngDaly(cost_seconds: number, failures_per_second: number): number {
   const seconds = Math.sqrt((2 * cost_seconds) / failures_per_second);

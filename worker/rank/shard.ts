@@ -38,8 +38,8 @@ export class Shard {
   }
 
   /**
-   * Puts the shard into the object store while its checksums are computed. May be called again after an error. When it settles, no reader
-   * uses the bytes any more.
+   * Puts the shard into the object store while its checksums are computed. May be called again after an error. When it
+   * settles, no reader uses the bytes any more.
    */
   async putTo(objects: ObjectStore, directory: string): Promise<ShardRecord> {
     this.sums ??= this.checksums();
@@ -76,7 +76,9 @@ function inFileOrder(slices: readonly SnapshotSlice[]): SnapshotSlice[] {
   return [...slices].sort((a, b) => order(a) - order(b) || a.param - b.param || a.begin - b.begin);
 }
 
-/** Checks that the core owns the elements of the layout. Readers of the shard rely on it, and no other check covers it. */
+/**
+ * Checks that the core owns the elements of the layout. Readers of the shard rely on it, and no other check covers it.
+ */
 function checkOwned(contents: ShardContents, rank: number, slices: readonly SnapshotSlice[]): void {
   const owned = slices.values();
   for (const { state, param, begin, end } of contents.stretches(rank)) {

@@ -42,8 +42,8 @@ export interface SaveNote extends EvaluationRecord {
 const MAX_SNAPSHOTS = 2;
 
 /**
- * Saves this rank's part of the state. Only taking the snapshot stalls the training; its bytes are written during the next steps. Every
- * save ends in one message, `shard` or `shard_failed`.
+ * Saves this rank's part of the state. Only taking the snapshot stalls the training; its bytes are written during the
+ * next steps. Every save ends in one message, `shard` or `shard_failed`.
  */
 export class SnapshotWriter {
   private held = 0;

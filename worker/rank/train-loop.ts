@@ -39,9 +39,9 @@ interface TrainLoopEnd {
 }
 
 /**
- * Trains until the last step, until evaluations no longer improve, or until the ranks agree to stop. Every decision uses only values that
- * are equal on all ranks, the step number, the losses of evaluations and the OR-ed flags, so all ranks save the same steps and stop after
- * the same one.
+ * Trains until the last step, until evaluations no longer improve, or until the ranks agree to stop. Every decision
+ * uses only values that are equal on all ranks, the step number, the losses of evaluations and the OR-ed flags, so all
+ * ranks save the same steps and stop after the same one.
  */
 export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd> {
   const { trainer, start } = options;
@@ -99,7 +99,10 @@ class Saves {
     return busy | (wanted ? STEP_FLAGS.checkpoint : 0);
   }
 
-  /** Returns whether to save, the same on all ranks. A requested save that a busy rank skips is repeated; a periodic one is not. */
+  /**
+   * Returns whether to save, the same on all ranks. A requested save that a busy rank skips is repeated; a periodic one
+   * is not.
+   */
   isDue({ step, stop }: StepResult): boolean {
     if (stop & STEP_FLAGS.snapshots_busy) return false;
     const { every_steps } = this.options.start.spec.checkpoint;
@@ -114,7 +117,9 @@ class Saves {
   }
 }
 
-/** Depends only on the step, unless the job is cancelled, so that an interrupted job is evaluated after the same steps. */
+/**
+ * Depends only on the step, unless the job is cancelled, so that an interrupted job is evaluated after the same steps.
+ */
 function isEvaluated(step: number, stop: number, { spec }: StartMessage): boolean {
   const { evaluation, steps } = spec.train;
   if (evaluation === undefined || stop & STEP_FLAGS.cancel) return false;

@@ -1,4 +1,7 @@
-/** XIDs, the driver's numbers of GPU errors. Of NVIDIA's catalogue of about 170, these determine the cause of a rank's failure. */
+/**
+ * XIDs, the driver's numbers of GPU errors. Of NVIDIA's catalogue of about 170, these determine the cause of a rank's
+ * failure.
+ */
 import type { RankError } from '../../contracts/rank-protocol.js';
 import { isDeviceCode } from '../shared/gpu-faults.js';
 
@@ -41,8 +44,8 @@ export function xidText(xid: number): string {
 }
 
 /**
- * Adds the driver's XIDs to a rank's error. If they show a fault of the GPU, its code replaces that of the error. Errors unrelated to a GPU
- * are unchanged.
+ * Adds the driver's XIDs to a rank's error. If they show a fault of the GPU, its code replaces that of the error.
+ * Errors unrelated to a GPU are unchanged.
  */
 export function withXids(error: RankError, xids: readonly number[]): RankError {
   const distinct = [...new Set(xids)];

@@ -1,9 +1,10 @@
 import { gpuEnv, isGpuVariable } from '../../platform/config/gpu-env.js';
 
 /**
- * Variables of the agent that its child processes have: where programs, libraries and temporary files are, language and certificates;
- * settings of the C library, of Node.js, of GPUs and of networks between ranks; files of libraries and settings of tests (`ZF_`); the
- * instruction-set path. Whatever else the agent has, such as secrets of the API in a shared environment, stays with it.
+ * Variables of the agent that its child processes have: where programs, libraries and temporary files are, language and
+ * certificates; settings of the C library, of Node.js, of GPUs and of networks between ranks; files of libraries and
+ * settings of tests (`ZF_`); the instruction-set path. Whatever else the agent has, such as secrets of the API in a
+ * shared environment, stays with it.
  */
 const PASSED = new RegExp(
   `^(${[
@@ -42,8 +43,8 @@ const NO_CREDENTIALS = {
 const CUDA_ORDER = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID' };
 
 /**
- * Returns the environment of a child process: what it needs of this one's. Of the variables that change the numerics of GPUs it has those
- * that ZEROFLEET_GPU_ENV sets, and no others.
+ * Returns the environment of a child process: what it needs of this one's. Of the variables that change the numerics of
+ * GPUs it has those that ZEROFLEET_GPU_ENV sets, and no others.
  * @param aws true if it reads the object store with the AWS credentials of this process
  * @param gpu UUID of the only GPU that CUDA shows the child; null: the GPUs of this process
  */

@@ -18,9 +18,9 @@ export interface ChildProcessesOptions {
 }
 
 /**
- * Starts and kills this agent's child processes. A process that waits in the kernel for a device or a file system that does not answer
- * (state D) survives SIGKILL. No caller waits for such a process: `kill` reports it, and `problem` makes this machine unfit for new work
- * while the process exists.
+ * Starts and kills this agent's child processes. A process that waits in the kernel for a device or a file system that
+ * does not answer (state D) survives SIGKILL. No caller waits for such a process: `kill` reports it, and `problem`
+ * makes this machine unfit for new work while the process exists.
  */
 export class ChildProcesses {
   private readonly dying = new Map<ChildProcess, NodeJS.Timeout>();
@@ -43,8 +43,8 @@ export class ChildProcesses {
   }
 
   /**
-   * Starts processes before there is work for them: a rank loads its program and the native core in about the time in which its data is
-   * prepared. `start` takes them when program and environment are the same.
+   * Starts processes before there is work for them: a rank loads its program and the native core in about the time in
+   * which its data is prepared. `start` takes them when program and environment are the same.
    * @returns function that ends those of them that were not taken
    */
   prepare(program: Program, env: NodeJS.ProcessEnv, count: number): () => void {

@@ -1,9 +1,9 @@
 /**
- * CRC32C of a concatenation from the CRCs of its parts, without their bytes. Several ranks may each read a part of one checksum chunk, so
- * every byte is verified although each is read only once.
+ * CRC32C of a concatenation from the CRCs of its parts, without their bytes. Several ranks may each read a part of one
+ * checksum chunk, so every byte is verified although each is read only once.
  *
- * A CRC is a polynomial over GF(2) modulo P, bit-reflected: x^0 is the highest bit. Appending n bytes multiplies the preceding polynomial
- * by x^(8n); the CRC of the appended bytes is added: crc(A‖B) = crc(A) · x^(8·|B|) + crc(B).
+ * A CRC is a polynomial over GF(2) modulo P, bit-reflected: x^0 is the highest bit. Appending n bytes multiplies the
+ * preceding polynomial by x^(8n); the CRC of the appended bytes is added: crc(A‖B) = crc(A) · x^(8·|B|) + crc(B).
  */
 
 /** Castagnoli polynomial without its leading term, reflected. */

@@ -23,8 +23,8 @@ export function fromRankError(error: RankError): ZerofleetError {
 }
 
 /**
- * Returns whether the same call may succeed later. The catalogue decides: an operator may restore even a missing bucket while training
- * continues.
+ * Returns whether the same call may succeed later. The catalogue decides: an operator may restore even a missing bucket
+ * while training continues.
  */
 export function isRetryable(error: unknown): boolean {
   const code = systemCode(error) ?? codeOf(error);
@@ -55,7 +55,8 @@ export function isBadCheckpoint(code: string): boolean {
 }
 
 /**
- * Returns the error of a base under adapters that could not be read, so that it is not taken for one of the job's own checkpoint.
+ * Returns the error of a base under adapters that could not be read, so that it is not taken for one of the job's own
+ * checkpoint.
  */
 export function baseError(error: unknown): unknown {
   const { code, message } = toRankError(error);

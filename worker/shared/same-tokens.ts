@@ -8,7 +8,8 @@ interface TokensOf {
 }
 
 /**
- * Checks that a job's data has the same tokens on two workers, or now and at a checkpoint. Other tokens would be another training.
+ * Checks that a job's data has the same tokens on two workers, or now and at a checkpoint. Other tokens would be
+ * another training.
  * @throws ZerofleetError `tokens_mismatch`
  */
 export function requireSameTokens(now: TokensOf, before: TokensOf): void {

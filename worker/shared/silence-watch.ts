@@ -1,9 +1,13 @@
-/** Limit before the first message of a child process: loading the program and the core takes long when many start at once. */
+/**
+ * Limit before the first message of a child process: loading the program and the core takes long when many start at
+ * once.
+ */
 export const CHILD_START_MS = 60_000;
 
 /**
- * Detects that another process sends no messages. A process that was itself stopped for a while (a suspended machine, a blocked loop) finds
- * old timestamps when it continues, although messages may be unread: such a late tick restarts the count.
+ * Detects that another process sends no messages. A process that was itself stopped for a while (a suspended machine, a
+ * blocked loop) finds old timestamps when it continues, although messages may be unread: such a late tick restarts the
+ * count.
  */
 export class SilenceWatch {
   private readonly timer: NodeJS.Timeout;

@@ -7,8 +7,9 @@ import type { ObjectStore } from '../../platform/object-store/index.js';
 import { combineCrc32c } from './crc-combine.js';
 
 /**
- * Checks the ranges that the ranks read: their checksums, combined in order, must equal those of the complete chunks. Bytes of these chunks
- * that no rank needs (headers, states that are not restored) are read here. Chunks without a read range are skipped.
+ * Checks the ranges that the ranks read: their checksums, combined in order, must equal those of the complete chunks.
+ * Bytes of these chunks that no rank needs (headers, states that are not restored) are read here. Chunks without a read
+ * range are skipped.
  * @param directory key of the files' directory
  * @throws ZerofleetError `shard_corrupt` naming the first damaged chunk
  */

@@ -53,8 +53,8 @@ export function inspectMachine(core: NativeCore, { gpus, cuda }: InspectOptions)
 }
 
 /**
- * Returns the GPUs that CUDA shows for a value of CUDA_VISIBLE_DEVICES: UUIDs, their prefixes, and indexes as in nvidia-smi, up to the
- * first entry that matches none.
+ * Returns the GPUs that CUDA shows for a value of CUDA_VISIBLE_DEVICES: UUIDs, their prefixes, and indexes as in
+ * nvidia-smi, up to the first entry that matches none.
  */
 export function visible<G extends { index: number; uuid: string | null }>(
   gpus: readonly G[],

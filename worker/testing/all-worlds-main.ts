@@ -1,7 +1,7 @@
 /**
- * Program of a test of N → M with the native core: each number of ranks loads the checkpoints of each number of ranks. It is a process of
- * its own, because each rank blocks a thread of the pool while it connects, and the environment sets the size of the pool. It sends its
- * findings; the test checks them.
+ * Program of a test of N → M with the native core: each number of ranks loads the checkpoints of each number of ranks.
+ * It is a process of its own, because each rank blocks a thread of the pool while it connects, and the environment sets
+ * the size of the pool. It sends its findings; the test checks them.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Rank process without the native core. Its faults come from the JSON file of `ZF_TEST_FAULTS`. Each happens once, because an agent
- * restarts a rank with the same environment, and a repeated fault would never be survived.
+ * Rank process without the native core. Its faults come from the JSON file of `ZF_TEST_FAULTS`. Each happens once,
+ * because an agent restarts a rank with the same environment, and a repeated fault would never be survived.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

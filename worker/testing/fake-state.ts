@@ -52,7 +52,10 @@ export function fakeStateDigest(seed: number, step: number, training: FakeTraini
   return digestOf(fakeState(seed, step), training, { rank: 0, world_size: 1 });
 }
 
-/** Returns the digest after `step` steps of a job that started from the state of another one with the same seed after `from` steps. */
+/**
+ * Returns the digest after `step` steps of a job that started from the state of another one with the same seed after
+ * `from` steps.
+ */
 export function fakeInitializedDigest(seed: number, from: number, restore: Restore, step: number): string {
   const state = fakeState(seed, from);
   restoreOnly(state, restore, seed);

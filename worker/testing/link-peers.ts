@@ -1,4 +1,7 @@
-/** Peers of links for tests: a leader and a member without what comes after the join, and a wire that can be listened to. */
+/**
+ * Peers of links for tests: a leader and a member without what comes after the join, and a wire that can be listened
+ * to.
+ */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { pipeline } from 'node:stream';

@@ -1,6 +1,6 @@
 /**
- * Program of a parent and its child. The parent starts the program of its arguments, by default this one, and sends it their request. It
- * tells the id of the child after the first message of the child, and stays.
+ * Program of a parent and its child. The parent starts the program of its arguments, by default this one, and sends it
+ * their request. It tells the id of the child after the first message of the child, and stays.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

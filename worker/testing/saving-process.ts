@@ -1,6 +1,6 @@
 /**
- * Process that trains and saves, for tests that let it die in between, and the checks afterwards: the previous or the new checkpoint is
- * complete, and the next save removes all leftovers.
+ * Process that trains and saves, for tests that let it die in between, and the checks afterwards: the previous or the
+ * new checkpoint is complete, and the next save removes all leftovers.
  */
 import type { Test } from 'tap';
 import { checkpointsPrefix } from '../../formats/checkpoint/layout.js';
@@ -27,7 +27,9 @@ export interface Stores {
   objects: ObjectStore;
 }
 
-/** Returns the digest of the tokens that an agent would prepare for a job. @param cache_dir directory of this call alone */
+/**
+ * Returns the digest of the tokens that an agent would prepare for a job. @param cache_dir directory of this call alone
+ */
 export async function tokensDigest(
   { store, objects }: Stores,
   job_id: string,
@@ -47,7 +49,8 @@ export async function tokensDigest(
 }
 
 /**
- * Runs one process: resumes from the newest checkpoint on `world_size` ranks, then trains three steps and saves, `saves` times.
+ * Runs one process: resumes from the newest checkpoint on `world_size` ranks, then trains three steps and saves,
+ * `saves` times.
  * @param tokens_digest digest of the prepared tokens, if an agent resumes from the checkpoints
  * @returns the last step
  */

@@ -1,5 +1,6 @@
 /**
- * Child process for tests of the supervision, which follows the script in its start message's job id; commas separate one script per rank.
+ * Child process for tests of the supervision, which follows the script in its start message's job id; commas separate
+ * one script per rank.
  */
 import { writeSync } from 'node:fs';
 import type { AgentMessage, RankMessage } from '../../contracts/rank-protocol.js';

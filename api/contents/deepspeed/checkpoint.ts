@@ -133,7 +133,9 @@ export class DeepSpeedCheckpoint {
   }
 }
 
-/** Tensors by name: those of the module in transformers 5, and each parameter by itself, as older versions have them. */
+/**
+ * Tensors by name: those of the module in transformers 5, and each parameter by itself, as older versions have them.
+ */
 function knownTensors(params: readonly ModelParam[]): Map<string, ModuleTensor> {
   const alone = params.map((param) => ({ ...param, params: [param] }));
   return new Map([...alone, ...moduleTensors(params)].map((tensor) => [tensor.name, tensor]));

@@ -1,7 +1,7 @@
 /**
- * Comparison of the optimizer's master weights with the module's weights in the same checkpoint. The module has the master weights, rounded
- * to its dtype, so a master weight at a wrong place shows. DeepSpeed's own conversion to the universal layout puts the elements of
- * checkpoints with `round_robin_gradients` at wrong places.
+ * Comparison of the optimizer's master weights with the module's weights in the same checkpoint. The module has the
+ * master weights, rounded to its dtype, so a master weight at a wrong place shows. DeepSpeed's own conversion to the
+ * universal layout puts the elements of checkpoints with `round_robin_gradients` at wrong places.
  */
 import { isWeightDtype } from '../../../formats/models/weights.js';
 import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
@@ -26,7 +26,8 @@ const MAX_PAIRS = 4096;
 const BATCH = 16;
 
 /**
- * Returns both ends of each run of master weights whose tensor is whole in the first model states. In ZeRO stage 3 they have none.
+ * Returns both ends of each run of master weights whose tensor is whole in the first model states. In ZeRO stage 3 they
+ * have none.
  * @param runs of the module's tensors
  */
 export function comparedPairs(

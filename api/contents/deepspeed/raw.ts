@@ -42,8 +42,8 @@ export const CONVERT =
 /**
  * Master weights and optimizer state of all ranks.
  * @param tensors those that the module may have, by name
- * @param shapes `param_shapes` of a model states file: the tensors of each group, in the order of their elements. It holds in every mode;
- *   `param_slice_mappings` of the ranks does not with `round_robin_gradients`
+ * @param shapes `param_shapes` of a model states file: the tensors of each group, in the order of their elements. It
+ *   holds in every mode; `param_slice_mappings` of the ranks does not with `round_robin_gradients`
  * @throws ZerofleetError `optimizer_state_invalid`, `model_tensor_…`, `torch_file_invalid`
  */
 export function rawRuns(

@@ -1,4 +1,6 @@
-/** Update count of an optimizer's state. There is one count because Adam uses one bias correction for all parameters. */
+/**
+ * Update count of an optimizer's state. There is one count because Adam uses one bias correction for all parameters.
+ */
 import { scalarOf, type TorchFile } from '../../../formats/torch-file/read.js';
 import type { TorchValue } from '../../../formats/torch-file/values.js';
 import { invalidState } from './runs.js';
@@ -12,8 +14,8 @@ export function countOf(file: TorchFile, value: TorchValue | undefined, name: st
 }
 
 /**
- * Step counts of an optimizer's `state_dict`. The per-state counts are authoritative; `step` of a group is older, and DeepSpeed's
- * fused optimizers leave an unused 0 there.
+ * Step counts of an optimizer's `state_dict`. The per-state counts are authoritative; `step` of a group is older, and
+ * DeepSpeed's fused optimizers leave an unused 0 there.
  */
 export function countsIn(file: TorchFile, optimizer: TorchValue | undefined, name: string): number[] {
   const ofStates = stepsOf(itemsOf(entryOf(optimizer, 'state') ?? optimizer));

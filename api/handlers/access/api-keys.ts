@@ -111,7 +111,8 @@ function timeText(time: string | null): string | null {
 }
 
 /**
- * Requires the scope operator for changing a key with that scope: rotation reveals its secret, and an update extends its life.
+ * Requires the scope operator for changing a key with that scope: rotation reveals its secret, and an update extends
+ * its life.
  * @throws ZerofleetError `insufficient_scope`
  */
 function requireRights(key: ApiKey, by: Rights | null): ApiKey {

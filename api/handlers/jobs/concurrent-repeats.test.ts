@@ -1,6 +1,6 @@
 /**
- * Idempotency of every mutating request: sent three times concurrently with one idempotency key, it has one effect. A new
- * operation does not compile until one of the tables lists it.
+ * Idempotency of every mutating request: sent three times concurrently with one idempotency key, it has one effect. A
+ * new operation does not compile until one of the tables lists it.
  */
 import type { LightMyRequestResponse } from 'fastify';
 import t from 'tap';
@@ -15,8 +15,8 @@ import { startTestStack } from '../../testing/stack.js';
 
 const reads: 'changes nothing' = 'changes nothing';
 /**
- * Sending a part of an upload or the values of a tensor again changes nothing more, so its key need not be stored for seven days. A lost answer of a sign-in is replaced by
- * another code or session, and a session that has ended stays so.
+ * Sending a part of an upload or the values of a tensor again changes nothing more, so its key need not be stored for
+ * seven days. A lost answer of a sign-in is replaced by another code or session, and a session that has ended stays so.
  */
 const unkeyed: 'takes no key' = 'takes no key';
 

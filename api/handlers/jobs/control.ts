@@ -59,8 +59,9 @@ export const retryJob: OperationHandler<'retryJob'> = async (request, reply) => 
 };
 
 /**
- * Queues a job again. The desired state is stored first: after a loss of Redis, a job that works again must not be restored as
- * paused or failed. It is stored again afterwards, because the request may have been refused or the job changed concurrently.
+ * Queues a job again. The desired state is stored first: after a loss of Redis, a job that works again must not be
+ * restored as paused or failed. It is stored again afterwards, because the request may have been refused or the job
+ * changed concurrently.
  * @param from the state from which `queue` leads to the queue
  */
 async function queueAgain(

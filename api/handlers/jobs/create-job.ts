@@ -13,7 +13,10 @@ import { rankBudget, requireFit } from '../../jobs/require-fit.js';
 import { templateFault } from '../../jobs/template-fault.js';
 import type { OperationRequest } from '../types.js';
 
-/** The job of a repeated request. It is looked up before URIs are resolved, because their objects may have changed or disappeared. */
+/**
+ * The job of a repeated request. It is looked up before URIs are resolved, because their objects may have changed or
+ * disappeared.
+ */
 export async function createdBefore(
   { records }: Pick<FastifyRequest, 'records'>,
   document: unknown,

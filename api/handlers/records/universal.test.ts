@@ -1,4 +1,7 @@
-/** Uploads of checkpoints in DeepSpeed's universal layout: formats/torch-file/golden/universal.tar, written by torch.save. */
+/**
+ * Uploads of checkpoints in DeepSpeed's universal layout: formats/torch-file/golden/universal.tar, written by
+ * torch.save.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

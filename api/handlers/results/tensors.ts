@@ -131,7 +131,8 @@ type TensorRequest = OperationRequest<
 >;
 
 /**
- * Checks before the values arrive that they can be used. A repeated request may find a newer checkpoint, which the first one made.
+ * Checks before the values arrive that they can be used. A repeated request may find a newer checkpoint, which the
+ * first one made.
  * @throws ZerofleetError `invalid_state`, `checkpoint_not_newest`
  */
 async function requireEditable(

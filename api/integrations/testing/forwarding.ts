@@ -36,8 +36,8 @@ export async function startApi(t: Test) {
 }
 
 /**
- * An API and two trackers on loopback: `main`, which has credentials, and `other`. `named` has a name for an address, and the forwarder
- * does not know `gone`.
+ * An API and two trackers on loopback: `main`, which has credentials, and `other`. `named` has a name for an address,
+ * and the forwarder does not know `gone`.
  */
 export async function setUp<S extends TrackerStore>(
   t: Test,

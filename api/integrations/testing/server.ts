@@ -46,8 +46,8 @@ export interface TestTracker<S extends TrackerStore = TrackerStore> {
   /** `authorization` of each request. */
   authorizations: readonly (string | undefined)[];
   /**
-   * Fault of the requests whose names have this end. A status: it is the answer; `lost`: the request has its effect and no answer; `hang`:
-   * no answer. Null: no fault.
+   * Fault of the requests whose names have this end. A status: it is the answer; `lost`: the request has its effect and
+   * no answer; `hang`: no answer. Null: no fault.
    */
   fault: { request: string; what: number | 'lost' | 'hang' } | null;
   /** Number of requests that met the fault. */

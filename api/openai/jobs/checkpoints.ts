@@ -8,7 +8,10 @@ import { VALIDATION_FILE } from '../labels.js';
 import { fineTunedName } from '../models.js';
 import { type ListParams, type PageQuery, secondsOf, unknownCursor } from '../pages.js';
 
-/** Returns the position of the checkpoint that `after` names. @throws Refusal if the job has no such checkpoint, or not any more */
+/**
+ * Returns the position of the checkpoint that `after` names. @throws Refusal if the job has no such checkpoint, or not
+ * any more
+ */
 export async function afterCheckpoint(
   api: Zerofleet,
   job: Job,

@@ -21,7 +21,10 @@ const LEVELS: Readonly<Record<string, FineTuningJobEvent['level']>> = {
   'checkpoint.skipped': 'warn',
 };
 
-/** Reads a page of a job's events and metrics, newest first; `after` is the id of an event. @throws Refusal for an unknown one */
+/**
+ * Reads a page of a job's events and metrics, newest first; `after` is the id of an event. @throws Refusal for an
+ * unknown one
+ */
 export async function eventsPage(
   store: Pick<JobStreams, 'readNewest'>,
   { id: job_id, spec }: Job,

@@ -7,8 +7,8 @@ import { secondsOf } from '../pages.js';
 import { resultsId } from './results.js';
 
 /**
- * A paused job is `queued`: the translated API's type has no other state that it could continue from. A job that is being cancelled is
- * `cancelled`: that is what the client's call of `cancel` answers.
+ * A paused job is `queued`: the translated API's type has no other state that it could continue from. A job that is
+ * being cancelled is `cancelled`: that is what the client's call of `cancel` answers.
  */
 const STATUS: Readonly<Record<JobState, FineTuningJob['status']>> = {
   queued: 'queued',

@@ -32,7 +32,10 @@ export function jobOfResults(file_id: string): string | null {
   return file_id.startsWith(PREFIX) ? file_id.slice(PREFIX.length) : null;
 }
 
-/** Describes the file. Its size is a sum over blocks of metrics; only metrics of blocks that recoveries repeated are read. */
+/**
+ * Describes the file. Its size is a sum over blocks of metrics; only metrics of blocks that recoveries repeated are
+ * read.
+ */
 export async function resultsFile(
   store: Store,
   { id: job_id, updated_at }: Pick<Job, 'id' | 'updated_at'>,

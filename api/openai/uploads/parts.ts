@@ -5,7 +5,9 @@ import type { UploadSession } from '../../datasets/upload-session.js';
 import { Refusal } from '../errors.js';
 
 export const MAX_PART_BYTES = 64 * 1024 ** 2;
-/** The ids of all of them fit into the body of a completion, which is a JSON document like any other (`BODY_LIMITS`). */
+/**
+ * The ids of all of them fit into the body of a completion, which is a JSON document like any other (`BODY_LIMITS`).
+ */
 export const MAX_PARTS = 4_000;
 /** The client sends a part again when it lost the answer, so parts may exceed the file. */
 const MAX_EXCESS = 2;
@@ -30,7 +32,10 @@ export function notPending({ announced }: UploadSession, status: UploadStatus): 
   return new Refusal(400, 'upload_not_pending', 'upload_id', message);
 }
 
-/** Parts of an upload that have any sizes and get their order at its completion. Each is an object below the upload's parts. */
+/**
+ * Parts of an upload that have any sizes and get their order at its completion. Each is an object below the upload's
+ * parts.
+ */
 export class UploadParts {
   constructor(
     private readonly objects: ObjectStore,

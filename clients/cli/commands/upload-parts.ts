@@ -17,7 +17,10 @@ interface FileToSend {
   via: 'auto' | 'api';
 }
 
-/** Sends a file in parts. Ctrl-C keeps the received parts and prints how to resume. @param resumed an interrupted upload of this file */
+/**
+ * Sends a file in parts. Ctrl-C keeps the received parts and prints how to resume. @param resumed an interrupted upload
+ * of this file
+ */
 export async function uploadInParts(
   context: Context,
   what: FileToSend,

@@ -15,7 +15,10 @@ const numberOf = (form: FormData, name: string) => {
   return text === '' ? undefined : Number(text);
 };
 
-/** Time of a `datetime-local` field in RFC 3339; undefined without one. @param local `2026-11-27T20:00`, in the browser's time zone */
+/**
+ * Time of a `datetime-local` field in RFC 3339; undefined without one. @param local `2026-11-27T20:00`, in the
+ * browser's time zone
+ */
 export function timeOf(local: string): string | undefined {
   const time = new Date(local);
   return Number.isNaN(time.getTime()) ? undefined : time.toISOString();

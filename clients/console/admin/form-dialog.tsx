@@ -17,7 +17,10 @@ interface FormDialogProps {
   children: ComponentChildren;
 }
 
-/** A form in a dialog. It keeps its input when the server refuses, whose errors stand at the fields, the first of which gets the focus. */
+/**
+ * A form in a dialog. It keeps its input when the server refuses, whose errors stand at the fields, the first of which
+ * gets the focus.
+ */
 export function FormDialog({ title, submit, send, onClose, children }: FormDialogProps) {
   const { busy, fault, attempt } = useAttempt();
   const secret = useSignal<string | null>(null);

@@ -11,8 +11,8 @@ export const lazily = <P,>(load: () => Promise<FunctionComponent<P>>): FunctionC
   lazy(() => load().catch(() => Unfetched));
 
 /**
- * Takes the place of code that could not be fetched. Browsers remember that it could not: the page is loaded again as soon as the server
- * answers, at most once in the interval of `useLoaded`.
+ * Takes the place of code that could not be fetched. Browsers remember that it could not: the page is loaded again as
+ * soon as the server answers, at most once in the interval of `useLoaded`.
  */
 function Unfetched() {
   const isFirst = useRef(true);

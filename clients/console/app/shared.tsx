@@ -13,7 +13,9 @@ import { Brand, SkipLink } from './shell.js';
 
 const runOf = ({ job_id }: Share) => linkTo(['runs', job_id]);
 
-/** True if the session of the browser reads the run as well. @throws errors of the client, other than that it does not */
+/**
+ * True if the session of the browser reads the run as well. @throws errors of the client, other than that it does not
+ */
 async function reads(job_id: string): Promise<boolean> {
   try {
     await client.jobs.get(job_id);
@@ -25,8 +27,8 @@ async function reads(job_id: string): Promise<boolean> {
 }
 
 /**
- * Opens the run of a link. A session of a key is kept if it reads the run, and else replaced only if the user says so. The token stays in the
- * address until then, because the page may be loaded again.
+ * Opens the run of a link. A session of a key is kept if it reads the run, and else replaced only if the user says so.
+ * The token stays in the address until then, because the page may be loaded again.
  */
 export function OpenShared({ token }: { token: string }) {
   const enter = async (link: Share) => {

@@ -30,7 +30,10 @@ const isWriting = (target: EventTarget | null) =>
   target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
-/** A modal dialog keeps the keyboard to itself: a key must not lead away from a form, or from a secret that is shown once. */
+/**
+ * A modal dialog keeps the keyboard to itself: a key must not lead away from a form, or from a secret that is shown
+ * once.
+ */
 const isCommand = ({ ctrlKey, metaKey, altKey, target }: KeyboardEvent) =>
   !ctrlKey && !metaKey && !altKey && !isWriting(target) && document.querySelector('dialog[open]') === null;
 

@@ -21,8 +21,8 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Signs in with the code of a link, or asks for a key. A link may come from anybody: it replaces the session of a key or a user only if the
- * user says so.
+ * Signs in with the code of a link, or asks for a key. A link may come from anybody: it replaces the session of a key
+ * or a user only if the user says so.
  * @param code of the link, or null
  */
 export function SignIn({ code }: { code: string | null }) {

@@ -5,8 +5,8 @@ import { client } from '../app/connection.js';
 const EMPTY = new Set([204, 304]);
 
 /**
- * A client that reports how much of its requests was sent. Fetch does not tell, and cannot send a file of any size over HTTP/1.1
- * as a stream: files are sent as they lie on the disk.
+ * A client that reports how much of its requests was sent. Fetch does not tell, and cannot send a file of any size over
+ * HTTP/1.1 as a stream: files are sent as they lie on the disk.
  * @param report called with the bytes of the present request
  */
 export function sendingClient(report: (sent: number) => void, signal: AbortSignal): Zerofleet {

@@ -22,7 +22,10 @@ export function inOrder(jobs: readonly Job[]): Job[] {
   );
 }
 
-/** Why a job does not run yet, as far as the slots of its pool tell. @param pool null for a pool without workers and jobs */
+/**
+ * Why a job does not run yet, as far as the slots of its pool tell. @param pool null for a pool without workers and
+ * jobs
+ */
 export function waitOf(job: Pick<Job, 'state' | 'spec'>, pool: Pool | null): string {
   if (job.state === 'provisioning') return 'has its slots, begins';
   const { min } = job.spec.resources.ranks;

@@ -15,7 +15,10 @@ export function valueAt(draft: unknown, path: Path): unknown {
   }, draft);
 }
 
-/** Returns the draft with another value of a field. `undefined` removes the field, and objects and lists that are empty without it. */
+/**
+ * Returns the draft with another value of a field. `undefined` removes the field, and objects and lists that are empty
+ * without it.
+ */
 export function withValue(draft: Draft, [name = '', ...rest]: Path, value: unknown): Draft {
   const { [name]: old, ...others } = draft;
   const changed = rest.length === 0 ? value : within(old, rest, value);
@@ -61,7 +64,9 @@ export function objectivesOf({
   return num_labelled > 0 ? ['kto'] : ['sft'];
 }
 
-/** Chooses a dataset, and its usual objective unless it allows the present one. A template stays where there are chats. */
+/**
+ * Chooses a dataset, and its usual objective unless it allows the present one. A template stays where there are chats.
+ */
 export function withDataset(draft: Draft, dataset: Dataset): Draft {
   const named = withValue(withValue(draft, ['data', 'dataset'], dataset.id), ['data', 'uri'], undefined);
   const chosen = dataset.num_chats > 0 ? named : withValue(named, ['data', 'chat_template'], undefined);

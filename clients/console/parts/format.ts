@@ -26,7 +26,10 @@ export function duration(seconds: number | null): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Returns the age of a time, or its date if it is more than a day ago. @param time RFC 3339 @param now Unix time in milliseconds */
+/**
+ * Returns the age of a time, or its date if it is more than a day ago. @param time RFC 3339 @param now Unix time in
+ * milliseconds
+ */
 export function ago(time: string, now = Date.now()): string {
   const seconds = Math.max(0, (now - Date.parse(time)) / 1000);
   if (seconds < 60) return 'just now';

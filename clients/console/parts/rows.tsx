@@ -12,8 +12,8 @@ interface RowsProps<T> {
 }
 
 /**
- * The bodies of a table that may have thousands of rows. Only blocks of rows near the window are in the page, because browsers lay out all
- * rows of a table when a cell changes. An empty row keeps the height of each other block.
+ * The bodies of a table that may have thousands of rows. Only blocks of rows near the window are in the page, because
+ * browsers lay out all rows of a table when a cell changes. An empty row keeps the height of each other block.
  */
 export function Rows<T>({ items, row }: RowsProps<T>) {
   const firsts = Array.from({ length: Math.ceil(items.length / BLOCK) }, (_, block) => block * BLOCK);

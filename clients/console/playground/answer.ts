@@ -23,7 +23,8 @@ export const WAITING: Answer = { phase: 'waiting', text: '', tokens: [], first_m
 const LOADING_S = 2;
 
 /**
- * Yields an answer as it grows, at last done, stopped or failed. A model that is loading is asked again when the server says.
+ * Yields an answer as it grows, at last done, stopped or failed. A model that is loading is asked again when the server
+ * says.
  * @param ask requests the answer anew
  * @param signal stops it
  * @param now clock in milliseconds

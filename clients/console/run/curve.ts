@@ -1,4 +1,7 @@
-/** Curves of a run: values by step, of which old ones are thinned out, so that a page holds the same memory for any length. */
+/**
+ * Curves of a run: values by step, of which old ones are thinned out, so that a page holds the same memory for any
+ * length.
+ */
 import type { JobMetric, ResolvedJobSpec } from '../../../contracts/types.js';
 
 /** Points that are held; half of the inner ones are dropped beyond. */
@@ -46,7 +49,8 @@ export function extremesOf({ data, train }: Pick<ResolvedJobSpec, 'data' | 'trai
 }
 
 /**
- * Adds points of later steps; a step that is there is replaced, and what came after it goes: the run went back to a checkpoint.
+ * Adds points of later steps; a step that is there is replaced, and what came after it goes: the run went back to a
+ * checkpoint.
  * @returns a new list, of at most MAX_POINTS and one more
  */
 export function extended(points: readonly CurvePoint[], added: readonly CurvePoint[]): CurvePoint[] {

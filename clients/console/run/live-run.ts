@@ -91,7 +91,10 @@ export class LiveRun {
     if (next !== undefined) this.reread(next);
   }
 
-  /** Reads the record, the attempts and the curve, and lets the rest follow. @returns position in the stream after which nothing was read */
+  /**
+   * Reads the record, the attempts and the curve, and lets the rest follow. @returns position in the stream after which
+   * nothing was read
+   */
   private async readAll(): Promise<string | undefined> {
     const { id } = this;
     const job = await client.jobs.get(id, { signal: this.closing.signal });

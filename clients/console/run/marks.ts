@@ -32,7 +32,9 @@ export function marksOf(checkpoints: readonly Given[], spec: Rules): ReadonlyMap
   );
 }
 
-/** The best one as the run counts it: that of early stopping, or the one with the lowest loss of its first evaluation. */
+/**
+ * The best one as the run counts it: that of early stopping, or the one with the lowest loss of its first evaluation.
+ */
 function bestOf(whole: readonly Given[], { train, checkpoint: { keep } }: Rules): Given | undefined {
   if (train.early_stopping) return whole.find(({ step }) => step === whole[0]?.best_step);
   const [first] = whole.flatMap(({ eval_losses = {} }) => Object.keys(eval_losses));

@@ -6,7 +6,10 @@ const REOPEN_MS = 2_000;
 /** Returns true for an error of the request, which fails again if it is repeated. */
 export const isRefusal = (error: unknown) => error instanceof ApiError && error.status < 500;
 
-/** Runs `work` again after each failure, until it succeeds, the server refuses it or `closed` is aborted. @param onFailure called with each failure */
+/**
+ * Runs `work` again after each failure, until it succeeds, the server refuses it or `closed` is aborted. @param
+ * onFailure called with each failure
+ */
 export async function persistently(
   work: () => Promise<void>,
   closed: AbortSignal,

@@ -92,8 +92,8 @@ export function sorted(jobs: readonly Job[], sorting: Sorting | null): Job[] {
 }
 
 /**
- * Puts a newly read page in place of the jobs that it covers; the others that were loaded before stay. Both lists are newest first, and
- * ids rise with the time of creation.
+ * Puts a newly read page in place of the jobs that it covers; the others that were loaded before stay. Both lists are
+ * newest first, and ids rise with the time of creation.
  * @param isAll whether there are no older jobs than those of the page
  * @param below id of the last job before the page; null for the first page
  */

@@ -1,4 +1,5 @@
-// Makes the bucket of ZEROFLEET_OBJECT_STORE on the server of ZEROFLEET_S3_ENDPOINT, unless it is there: for compose.yaml.
+// Makes the bucket of ZEROFLEET_OBJECT_STORE on the server of ZEROFLEET_S3_ENDPOINT, unless it is there: for
+// compose.yaml.
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 
 const { ZEROFLEET_OBJECT_STORE, ZEROFLEET_S3_ENDPOINT } = process.env;

@@ -89,7 +89,10 @@ function shapeOf(adapter: ResolvedJobSpec['train']['adapter']): string | undefin
   return `a ${type} adapter of rank ${rank} over ${[...target_modules].sort().join(', ')}${whole}`;
 }
 
-/** Checks that the checkpoint has the optimizer states of every trained parameter, and that they are those of the same training. */
+/**
+ * Checks that the checkpoint has the optimizer states of every trained parameter, and that they are those of the same
+ * training.
+ */
 function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): FieldError[] {
   const [base_here, base_there] = [ours, theirs].map(
     ({ model }) => model.quantization ?? 'training precision',

@@ -1,4 +1,6 @@
-/** Batch sizes. They are part of the arithmetic, so `auto` is resolved at submission and the document has the numbers. */
+/**
+ * Batch sizes. They are part of the arithmetic, so `auto` is resolved at submission and the document has the numbers.
+ */
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../../contracts/index.js';
 import { defaultsOf } from '../../common/defaults.js';
 import { fieldError } from '../../common/field-error.js';

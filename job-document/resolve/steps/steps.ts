@@ -1,4 +1,7 @@
-/** Number of steps of a document, and everything that depends on it: the same at submission and when a worker has counted the samples. */
+/**
+ * Number of steps of a document, and everything that depends on it: the same at submission and when a worker has
+ * counted the samples.
+ */
 import type {
   Checkpoint,
   FieldError,
@@ -35,8 +38,8 @@ export function checkEpochs({ steps, epochs }: Pick<Train, 'steps' | 'epochs'>):
 }
 
 /**
- * Replaces the epochs of a document by the fewest steps that read every training sample so often, and fills the defaults that depend
- * on steps. Without `samples` epochs stay, and rules about steps hold so far.
+ * Replaces the epochs of a document by the fewest steps that read every training sample so often, and fills the
+ * defaults that depend on steps. Without `samples` epochs stay, and rules about steps hold so far.
  */
 export function resolveSteps(
   spec: ResolvedJobSpec,

@@ -66,7 +66,8 @@ export function wasRetried(error: unknown): boolean {
 }
 
 /**
- * Returns whether a failed request may have had its effect: its answer was lost, or the server failed, perhaps after the effect.
+ * Returns whether a failed request may have had its effect: its answer was lost, or the server failed, perhaps after
+ * the effect.
  */
 export function mayHaveHadEffect(error: unknown): boolean {
   const status = (error as SdkError).$metadata?.httpStatusCode;

@@ -30,7 +30,10 @@ export class S3Source {
 
   constructor(private readonly options: S3ClientOptions) {}
 
-  /** @throws ZerofleetError `dataset_source_missing`, `dataset_source_denied`; ObjectStoreError when the server does not answer */
+  /**
+   * @throws ZerofleetError `dataset_source_missing`, `dataset_source_denied`; ObjectStoreError when the server does not
+   * answer
+   */
   async find({ bucket, key }: S3Uri): Promise<SourceObject> {
     const name = `s3://${bucket}/${key}`;
     try {

@@ -131,8 +131,9 @@ async function uploadParts(
 }
 
 /**
- * Completes an upload. A request that failed may have completed it: its answer was lost, or the server does not know the upload any
- * more. The object then has the same number of bytes and parts. Concurrent writers of a key write the same content.
+ * Completes an upload. A request that failed may have completed it: its answer was lost, or the server does not know
+ * the upload any more. The object then has the same number of bytes and parts. Concurrent writers of a key write the
+ * same content.
  */
 async function complete(
   client: S3Client,
@@ -153,8 +154,8 @@ async function complete(
 }
 
 /**
- * Returns whether an ETag is that of an object of these parts. Servers that derive it from the parts end it with their number; null for
- * others.
+ * Returns whether an ETag is that of an object of these parts. Servers that derive it from the parts end it with their
+ * number; null for others.
  */
 function isWholeOf(etag: string | undefined, parts: readonly string[]): boolean | null {
   const made = /^"?([0-9a-f]{32})-(\d+)"?$/.exec(etag ?? '');

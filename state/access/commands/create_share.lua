@@ -1,6 +1,7 @@
 -- Makes a share of a job.
 --
--- call: share_id, hash (SHA-256 of the token, hex), job_id, description, created_at, life_ms, limit (maximum number of shares of a job)
+-- call: share_id, hash (SHA-256 of the token, hex), job_id, description, created_at, life_ms, limit (maximum number of
+-- shares of a job)
 -- Returns: ok, end of the share (Unix time in ms)
 -- Errors: job_not_found, too_many_shares
 

@@ -1,5 +1,5 @@
--- Gives an API key a new secret. The previous secret is accepted for a while, older ones no longer. Without an overlap, the sessions of the
--- key end as well: they may have begun with the previous secret.
+-- Gives an API key a new secret. The previous secret is accepted for a while, older ones no longer. Without an overlap,
+-- the sessions of the key end as well: they may have begun with the previous secret.
 --
 -- call: key_id, hash (SHA-256 of the new secret, hex), overlap_ms
 -- Returns: ok, the fields and values of the key

@@ -1,7 +1,7 @@
 -- Changes of a job's checkpoints. Needs job.lua, use.lua.
 
--- Position of a checkpoint in the job's index: by step, then by id. An id contains the time of the host that wrote it, and the clocks of
--- hosts differ.
+-- Position of a checkpoint in the job's index: by step, then by id. An id contains the time of the host that wrote it,
+-- and the clocks of hosts differ.
 local function checkpoint_order(step, checkpoint_id)
   return string.format('%012d:%s', step, checkpoint_id)
 end
@@ -17,7 +17,8 @@ local function add_checkpoint(job_id, checkpoint_id, text)
   redis.call('ZADD', index_key(project, 'checkpoints'), 0, checkpoint_id)
 end
 
--- Makes the newest other undamaged checkpoint the latest, if `checkpoint_id` is the latest in the record `job` (loaded).
+-- Makes the newest other undamaged checkpoint the latest, if `checkpoint_id` is the latest in the record `job`
+-- (loaded).
 local function give_up_latest(job, checkpoint_id, at)
   local key = job_key(job.id)
   local latest = job.latest_checkpoint
@@ -75,8 +76,8 @@ end
 -- Holder name of downloads. The end of a download is unknown; this holder blocks the retention rule, but not a user.
 local DOWNLOAD = 'download'
 
--- Keeps a checkpoint from being removed while `holder` reads it, for `ttl_ms` unless it is released earlier. A longer existing hold
--- stays.
+-- Keeps a checkpoint from being removed while `holder` reads it, for `ttl_ms` unless it is released earlier. A longer
+-- existing hold stays.
 local function hold_checkpoint(checkpoint_id, holder, ttl_ms)
   local key = holds_key(checkpoint_id)
   local before = tonumber(redis.call('ZSCORE', key, holder) or 0)

@@ -1,7 +1,8 @@
--- The end of a job, and the release of an attempt by its worker. Needs state.lua, checkpoint.lua and their dependencies.
+-- The end of a job, and the release of an attempt by its worker. Needs state.lua, checkpoint.lua and their
+-- dependencies.
 
--- Sets the final state of `job` (its record). No other function does, and nothing changes it afterwards. `reason` may be nil, `failure`
--- and `export` are JSON or ''.
+-- Sets the final state of `job` (its record). No other function does, and nothing changes it afterwards. `reason` may
+-- be nil, `failure` and `export` are JSON or ''.
 local function finish(id, job, state, reason, failure, export, at)
   drop_lease(id, job)
   if state == 'cancelled' and job.over_budget == '1' then

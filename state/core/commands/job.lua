@@ -1,8 +1,9 @@
 -- Shared by all commands: arguments and replies, keys, fencing.
 --
--- A command gets one key and one argument (core/library.ts). `prefix`, the key, is the prefix of every key of the store (it contains the
--- braces, so the whole store is one hash slot and a command may touch any of its keys). `call`, the argument, is a JSON object with named
--- fields. A command returns {'ok', ...} or {'error', code, message}; codes are those of contracts/errors.ts.
+-- A command gets one key and one argument (core/library.ts). `prefix`, the key, is the prefix of every key of the store
+-- (it contains the braces, so the whole store is one hash slot and a command may touch any of its keys). `call`, the
+-- argument, is a JSON object with named fields. A command returns {'ok', ...} or {'error', code, message}; codes are
+-- those of contracts/errors.ts.
 --
 --   <prefix>:job:<id>                  hash    the record (fields: state/jobs/record.ts)
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first; bounded
@@ -75,10 +76,10 @@
 --   <prefix>:delivery:<id>             hash    document (JSON), state, round, next_attempt_at;  :attempts  list of JSON
 --   <prefix>:webhook-outbox            stream  events for webhooks, messages to send again
 -- <index> is <prefix>:project:<project>, and <prefix> for 'default'.
--- Channels: <prefix>:job:<id>:control (the state or the requested ranks have changed), <prefix>:job:<id>:wake (the stream has grown),
--- <prefix>:pool:<pool>:samples (a request waits), <prefix>:sample-caller:<caller> (there is a message),
--- <prefix>:principals:changed (an API key or a share was changed or has ended), <prefix>:pools:changed (the scheduler must decide again for the
--- pool that the message names).
+-- Channels: <prefix>:job:<id>:control (the state or the requested ranks have changed), <prefix>:job:<id>:wake (the
+-- stream has grown), <prefix>:pool:<pool>:samples (a request waits), <prefix>:sample-caller:<caller> (there is a
+-- message), <prefix>:principals:changed (an API key or a share was changed or has ended), <prefix>:pools:changed (the
+-- scheduler must decide again for the pool that the message names).
 
 local prefix, call
 
@@ -108,8 +109,9 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Returns a unique number that is greater than `last` (text or nil): the server's clock in microseconds. After a failover that lost the
--- newest writes a counter would continue from an older value and reuse lost numbers; the clock does not.
+-- Returns a unique number that is greater than `last` (text or nil): the server's clock in microseconds. After a
+-- failover that lost the newest writes a counter would continue from an older value and reuse lost numbers; the clock
+-- does not.
 local function next_stamp(last)
   local time = redis.call('TIME')
   return string.format('%d', math.max(time[1] * 1000000 + time[2], tonumber(last or 0) + 1))
@@ -160,7 +162,8 @@ local function fence(job, execution)
   return nil
 end
 
--- Returns an error when the job is at none of the versions that the caller requires (`if_versions`, may be absent), else nil.
+-- Returns an error when the job is at none of the versions that the caller requires (`if_versions`, may be absent),
+-- else nil.
 local function version_error(job)
   if not call.if_versions then
     return nil
@@ -206,8 +209,8 @@ local function tell_webhooks(id, seq, stamp, type, at, data)
   end
 end
 
--- Appends an entry to the job's stream; about the newest `keep` of its kind are kept. Returns its number and its stamp; a reused number
--- has another stamp.
+-- Appends an entry to the job's stream; about the newest `keep` of its kind are kept. Returns its number and its stamp;
+-- a reused number has another stamp.
 local function append_entry(id, kind, keep, ...)
   local key = job_key(id)
   local last = redis.call('HMGET', key, 'seq', 'seq_stamp')

@@ -43,7 +43,8 @@ local function add_record(id, fields)
   count_ranks(id, fields.project, fields.state)
 end
 
--- Returns an error when an input of the job does not exist, else nil. `fresh`: it has no checkpoint of its own to resume from.
+-- Returns an error when an input of the job does not exist, else nil. `fresh`: it has no checkpoint of its own to
+-- resume from.
 local function missing_source(fields, fresh)
   for dataset_id in string.gmatch(fields.dataset_ids, '%S+') do
     if redis.call('EXISTS', prefix .. ':dataset:' .. dataset_id) == 0 then
@@ -79,7 +80,8 @@ local function hold_base(id, fields)
   end
 end
 
--- Protects the job's inputs from deletion while it lives; its initial checkpoint until it has one of its own, or for `hold_ms`.
+-- Protects the job's inputs from deletion while it lives; its initial checkpoint until it has one of its own, or for
+-- `hold_ms`.
 local function hold_sources(id, fields, hold_ms)
   for dataset_id in string.gmatch(fields.dataset_ids, '%S+') do
     redis.call('SADD', prefix .. ':dataset:' .. dataset_id .. ':jobs', id)

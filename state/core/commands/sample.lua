@@ -1,5 +1,5 @@
--- Requests for samples, and the messages of workers to the callers. A request waits for a worker of its pool, or a worker answers it.
--- Needs job.lua.
+-- Requests for samples, and the messages of workers to the callers. A request waits for a worker of its pool, or a
+-- worker answers it. Needs job.lua.
 --
 -- Nothing of a pool without workers stays: all keys expire.
 
@@ -42,8 +42,8 @@ local function count_places(places, turn, count)
   places.by_turn[turn] = (places.by_turn[turn] or 0) + count
 end
 
--- A project may use as many places as are free, and a model half as many. So the next project and the next model find one, however long
--- the answers of the others are.
+-- A project may use as many places as are free, and a model half as many. So the next project and the next model find
+-- one, however long the answers of the others are.
 local function has_place(places, turn)
   local free = places.max - places.used
   local project = string.match(turn, '^%S+')

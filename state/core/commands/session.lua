@@ -3,8 +3,8 @@
 -- Maximum number of codes, and of sessions, of one principal.
 local SESSIONS_KEPT = 100
 
--- Notes in the index of its principal that the code or session (kind) with this hash ends at a time. Beyond the maximum, those end that would
--- end first.
+-- Notes in the index of its principal that the code or session (kind) with this hash ends at a time. Beyond the
+-- maximum, those end that would end first.
 local function index_session(kind, principal_id, hash, ends_at)
   local index = prefix .. ':' .. kind .. 's:' .. principal_id
   redis.call('ZREMRANGEBYSCORE', index, '-inf', string.format('%d', now_ms()))

@@ -5,7 +5,8 @@ local HISTORY_KEPT = 200
 -- Waiting time that counts as one point of priority in the displayed queue order.
 local AGEING_MS = 60000
 
--- Wakes the scheduler of a pool after a change of something that its decision depends on. The scheduler removes an empty pool.
+-- Wakes the scheduler of a pool after a change of something that its decision depends on. The scheduler removes an
+-- empty pool.
 local function wake_scheduler(pool)
   redis.call('SADD', prefix .. ':pools', pool)
   redis.call('PUBLISH', prefix .. ':pools:changed', pool)
@@ -38,7 +39,8 @@ local function limit_wait(id, job, since)
   end
 end
 
--- The lowest score is first in the queue: priority plus ageing. Ageing grows equally fast for all jobs, so it is left out.
+-- The lowest score is first in the queue: priority plus ageing. Ageing grows equally fast for all jobs, so it is left
+-- out.
 local function waiting_score(since, job)
   return math.floor(since / AGEING_MS) - tonumber(job.priority or 0)
 end
@@ -54,8 +56,9 @@ local DEMAND_FIELDS = {
   'avoided',
 }
 
--- Writes the scheduler's data of a waiting job, or, `delayed`, of one that begins to wait at `since`, to one hash, so that the scheduler
--- reads thousands of jobs at once. The data come from the current record: `job` may have been read before a change.
+-- Writes the scheduler's data of a waiting job, or, `delayed`, of one that begins to wait at `since`, to one hash, so
+-- that the scheduler reads thousands of jobs at once. The data come from the current record: `job` may have been read
+-- before a change.
 local function describe_waiting(id, job, since, delayed)
   local demand = { queued_at = since, delayed = delayed }
   for i, value in ipairs(redis.call('HMGET', job_key(id), unpack(DEMAND_FIELDS))) do
@@ -64,8 +67,8 @@ local function describe_waiting(id, job, since, delayed)
   redis.call('HSET', waiting_key(job) .. '-jobs', id, cjson.encode(demand))
 end
 
--- Adds a job to those that wait for slots of its pool; a delayed job has waited since it was due. `since` (may be nil) keeps its previous
--- turn.
+-- Adds a job to those that wait for slots of its pool; a delayed job has waited since it was due. `since` (may be nil)
+-- keeps its previous turn.
 local function start_waiting(id, job, since)
   local now = now_ms()
   since = since or math.min(now, tonumber(redis.call('ZSCORE', delayed_key(job), id) or now))
@@ -78,8 +81,8 @@ local function start_waiting(id, job, since)
   wake_scheduler(job.pool)
 end
 
--- Keeps a job out of the queue order until it is due. It still counts as waiting, and its maximum wait applies even if no worker ever
--- comes.
+-- Keeps a job out of the queue order until it is due. It still counts as waiting, and its maximum wait applies even if
+-- no worker ever comes.
 local function start_delay(id, job, delay_ms)
   local due = now_ms() + delay_ms
   redis.call('ZADD', delayed_key(job), string.format('%d', due), id)
@@ -104,7 +107,8 @@ local function wait_anew(id, job)
   change_pool(job.pool)
 end
 
--- Returns the ranks of the preemption request to a running job; nil without one. A request for a job that no longer waits is withdrawn.
+-- Returns the ranks of the preemption request to a running job; nil without one. A request for a job that no longer
+-- waits is withdrawn.
 local function request_of(id, job)
   if (job.preemption_request or '') == '' then
     return nil
@@ -161,8 +165,9 @@ local function put_in_outbox(id, attempt, job, worker)
   redis.call('XADD', prefix .. ':outbox', '*', unpack(fields))
 end
 
--- Allocates slots to the next attempt of a job that waits, or waited until now, and hands it to the leader of its ranks, `worker`, which
--- has to claim it until `until_ms`. The caller has removed the job from the order of its pool, and changes the pool's version.
+-- Allocates slots to the next attempt of a job that waits, or waited until now, and hands it to the leader of its
+-- ranks, `worker`, which has to claim it until `until_ms`. The caller has removed the job from the order of its pool,
+-- and changes the pool's version.
 local function allocate(id, job, placements, worker, until_ms)
   redis.call('HDEL', waiting_key(job) .. '-jobs', id)
   redis.call('ZREM', prefix .. ':wait-deadlines', id)
@@ -230,8 +235,8 @@ local function count_lost_worker(id)
   redis.call('HINCRBY', job_key(id), 'lost_workers', 1)
 end
 
--- Ends an attempt without ending the job, which is not cancelling. A job that is pausing becomes paused even when `to` is 'queued'.
--- `delay_ms` may be nil.
+-- Ends an attempt without ending the job, which is not cancelling. A job that is pausing becomes paused even when `to`
+-- is 'queued'. `delay_ms` may be nil.
 local function release(id, job, to, reason, at, delay_ms)
   drop_lease(id, job)
   if job.state == 'pausing' then

@@ -5,7 +5,8 @@
 --   <index>:stored        hash  id of a dataset, model, checkpoint or incomplete upload -> its bytes in `used`
 --   <index>:usage:<day>   hash  jobs, run_ms, rank_ms, cost, tokens of one day (days since 1970, UTC); expires
 --
--- `ranks` is the sum of the field `counted_ranks` of all jobs. Records from before quotas existed count in none of them.
+-- `ranks` is the sum of the field `counted_ranks` of all jobs. Records from before quotas existed count in none of
+-- them.
 
 local USAGE_KEPT_MS = 400 * 86400000
 
@@ -113,8 +114,8 @@ local function storage_error(project, more)
   return failure('storage_quota_exceeded', have .. ': delete datasets, models, checkpoints or uploads' .. ASK_FOR_MORE)
 end
 
--- Adds the usage of the job since the last call: its slots for as long as its lease was valid, by the server's clock. So nothing is
--- counted twice, and the usage of a killed worker is counted as well.
+-- Adds the usage of the job since the last call: its slots for as long as its lease was valid, by the server's clock.
+-- So nothing is counted twice, and the usage of a killed worker is counted as well.
 local function account(id, job)
   local since = tonumber(job.accounted_at)
   if job.worker == '' or not since then

@@ -1,6 +1,8 @@
--- Deletes the record of a job that has ended, ends its shares, and records that its objects must be removed, atomically.
+-- Deletes the record of a job that has ended, ends its shares, and records that its objects must be removed,
+-- atomically.
 --
--- call: job_id, artifacts (true: its checkpoints and exports are removed as well), if_versions [state_version] or absent
+-- call: job_id, artifacts (true: its checkpoints and exports are removed as well), if_versions [state_version] or
+-- absent
 -- Returns: ok
 -- Errors: job_not_found, invalid_state, version_mismatch, checkpoint_held, checkpoint_pinned
 -- Events: publishes the ids of its shares on <prefix>:principals:changed

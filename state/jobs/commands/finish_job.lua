@@ -17,7 +17,8 @@ local job = load_job(call.job_id)
 if job and job.final == '1' and job.state == call.state then
   return done()
 end
--- Without an execution no worker may hold the job. The fence then compares nothing, but still detects a missing or final job.
+-- Without an execution no worker may hold the job. The fence then compares nothing, but still detects a missing or
+-- final job.
 local refused = fence(job, call.execution or '')
 if refused and (call.execution or refused[2] ~= 'stale_epoch') then
   return refused

@@ -6,8 +6,8 @@
 --              {tag, record, history}   in the order of ids
 --- @flags no-writes
 
--- Returns a tag of all data that an answer about the job contains. The dump has every field, so no write of any command is missed; the
--- field `state_version` changes with the history.
+-- Returns a tag of all data that an answer about the job contains. The dump has every field, so no write of any command
+-- is missed; the field `state_version` changes with the history.
 local function tag_of(id, dump)
   local fields = redis.call('HMGET', job_key(id), 'state', 'pool')
   local position = fields[1] == 'queued' and queue_position(id, fields[2])

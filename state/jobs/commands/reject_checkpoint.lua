@@ -1,4 +1,5 @@
--- Marks a checkpoint that a worker found damaged: it never becomes the latest again, and the previous one is the latest.
+-- Marks a checkpoint that a worker found damaged: it never becomes the latest again, and the previous one is the
+-- latest.
 --
 -- call: job_id, execution, checkpoint_id, at
 -- Returns: ok

@@ -1,7 +1,8 @@
--- Ends the attempt of a worker. A job that is cancelling ends with it. With the reason 'waiting_for_capacity', a job that moves gets the
--- slots that are reserved for it, and the reason is 'moved'.
+-- Ends the attempt of a worker. A job that is cancelling ends with it. With the reason 'waiting_for_capacity', a job
+-- that moves gets the slots that are reserved for it, and the reason is 'moved'.
 --
--- call: job_id, execution, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is due at once),
+-- call: job_id, execution, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is
+-- due at once),
 --       avoid {pair [worker id, worker id], ms} or absent: for `ms` the job is not placed on both,
 --       preempted (true: counted; a job that exceeds its limit of preemptions is paused)
 -- Returns: ok, record, history     also when this execution was released before and no worker has claimed the job since
@@ -11,7 +12,8 @@
 
 local AVOIDED_KEPT = 20
 
--- Records for a while that two workers could not connect to each other. The newest pairs are kept. The pool's list is for display.
+-- Records for a while that two workers could not connect to each other. The newest pairs are kept. The pool's list is
+-- for display.
 local function avoid_pair(id, job, avoid)
   local now = now_ms()
   local kept = { { pair = avoid.pair, ['until'] = now + avoid.ms } }

@@ -1,7 +1,9 @@
--- Renews the lease of an execution and accounts for the job's usage. A job that has used up its budget is asked to stop.
+-- Renews the lease of an execution and accounts for the job's usage. A job that has used up its budget is asked to
+-- stop.
 --
 -- call: job_id, execution, lease_ms, at
--- Returns: ok, state, save_requested, save_completed, requested_ranks, overrides, preemption_request, placements (JSON or ''), move (JSON or '')
+-- Returns: ok, state, save_requested, save_completed, requested_ranks, overrides, preemption_request, placements (JSON
+-- or ''), move (JSON or '')
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 --- @flags allow-oom

@@ -1,6 +1,7 @@
 -- Carries out or records a user's request: pause, cancel, resume, checkpoint or resize.
 --
--- call: job_id, action 'pause' | 'cancel' | 'resume' | 'checkpoint' | 'resize', ranks (of resume, may be absent; of resize), at,
+-- call: job_id, action 'pause' | 'cancel' | 'resume' | 'checkpoint' | 'resize', ranks (of resume, may be absent; of
+-- resize), at,
 --       if_versions [state_version] or absent
 -- Returns: ok, 'done', record, history     carried out, or recorded for the worker
 --          ok, 'idle'                      cancel of a job that no worker holds: the caller must finish it (finish_job.lua)

@@ -2,7 +2,8 @@
 --
 -- call: job_id, at, hold_ms, if_versions [state_version] or absent
 -- Returns: ok, record, history
--- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, job_not_found, invalid_state, version_mismatch,
+-- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, job_not_found, invalid_state,
+-- version_mismatch,
 --         dataset_not_found, model_not_found, checkpoint_not_found
 -- Events: job.state
 

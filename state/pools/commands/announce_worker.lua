@@ -1,6 +1,7 @@
 -- Registers a worker's slots for a while. Expired workers are removed.
 --
--- call: worker_id, pool, slots, draining, numerics ('' when unknown), gpu_bytes (memory of the smallest of its GPUs; absent: ranks run on
+-- call: worker_id, pool, slots, draining, numerics ('' when unknown), gpu_bytes (memory of the smallest of its GPUs;
+-- absent: ranks run on
 --       the CPU), record (JSON), ttl_ms
 -- Returns: ok
 --- @flags allow-oom

@@ -35,7 +35,8 @@ for _, growth in ipairs(call.growth) do
   end
 end
 
--- Sets the preemption request of a job. The end of a job does not change the version of its pool, so the job may be deleted by now.
+-- Sets the preemption request of a job. The end of a job does not change the version of its pool, so the job may be
+-- deleted by now.
 local function set_request(id, ranks, for_job)
   if redis.call('EXISTS', job_key(id)) == 1 then
     redis.call('HSET', job_key(id), 'preemption_request', ranks, 'preemptor', for_job)

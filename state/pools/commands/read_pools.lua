@@ -1,4 +1,5 @@
--- Reads pools at one moment: live workers, jobs that hold placements, and waiting jobs (including delayed ones, which will need a worker).
+-- Reads pools at one moment: live workers, jobs that hold placements, and waiting jobs (including delayed ones, which
+-- will need a worker).
 --
 -- call: pool (absent: all that have a worker or a job)
 -- Returns: ok, {name, running, waiting, {pair of workers and job that avoids it (JSON), until (ms)…},

@@ -1,9 +1,10 @@
--- Reads a pool at one moment, for the scheduler, after everything that is due: delayed jobs begin to wait, allocations are taken back
--- whose claim timed out or whose leader is draining, and expired workers are removed. A pool without a worker and a job is removed as
--- well, because any name may be a pool's.
+-- Reads a pool at one moment, for the scheduler, after everything that is due: delayed jobs begin to wait, allocations
+-- are taken back whose claim timed out or whose leader is draining, and expired workers are removed. A pool without a
+-- worker and a job is removed as well, because any name may be a pool's.
 --
 -- call: pool, limit (of jobs that are moved per call)
--- Returns: ok, version, now (ms), {worker…}, {job…}, [job id, JSON…] (waiting and delayed jobs), [project + ' ' + group, ms…]
+-- Returns: ok, version, now (ms), {worker…}, {job…}, [job id, JSON…] (waiting and delayed jobs), [project + ' ' +
+-- group, ms…]
 --          worker: id, slots, draining (1), group, memory of its smallest GPU (bytes or '')
 --          job that holds slots: id, claimed (1), then its HOLDER_FIELDS
 --- @flags allow-oom

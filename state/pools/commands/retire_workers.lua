@@ -1,4 +1,5 @@
--- Stops new work on all workers of a machine that will be terminated, if none of them is busy or `busy` is set: all or none.
+-- Stops new work on all workers of a machine that will be terminated, if none of them is busy or `busy` is set: all or
+-- none.
 --
 -- call: worker_ids [text], busy (boolean)
 -- Returns: ok, worker id…     the busy workers; without any, all are retiring from now on

@@ -1,5 +1,5 @@
--- Stops new work on workers and reserves slots on other ones for the jobs that run there, if the pool has not changed since these were
--- chosen. The jobs move at their next step boundary; a job that has ended meanwhile is left out.
+-- Stops new work on workers and reserves slots on other ones for the jobs that run there, if the pool has not changed
+-- since these were chosen. The jobs move at their next step boundary; a job that has ended meanwhile is left out.
 --
 -- call: pool, version, worker_ids [text], moves [{job_id, placements (JSON)}]
 -- Returns: ok, '1'     done

@@ -1,7 +1,7 @@
 -- Reads messages of workers to a caller, removes those that it has read before, and records that the caller is alive.
 --
--- call: caller, after (position of the last message that was read; '' for none), limit, max_bytes (the message that exceeds them is
--- the last one)
+-- call: caller, after (position of the last message that was read; '' for none), limit, max_bytes (the message that
+-- exceeds them is the last one)
 -- Returns: ok, {position, id of the request, message (JSON)}…
 --- @flags allow-oom
 

@@ -1,6 +1,7 @@
 -- Adds a request for a sample to those that wait for a worker of a pool.
 --
--- call: id, caller (process that reads the messages), pool, named (true: the pool must exist), project, model, payload (JSON),
+-- call: id, caller (process that reads the messages), pool, named (true: the pool must exist), project, model, payload
+-- (JSON),
 --       wait_ms (time in which the first worker has to take it), max_waiting (maximum of waiting requests of a pool)
 -- Returns: ok
 -- Errors: pool_not_found, sample_queue_full

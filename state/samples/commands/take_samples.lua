@@ -1,8 +1,9 @@
--- Takes requests for samples for a worker, as many as it has places and at most `limit`. The project that uses the fewest places of the worker
--- comes first, then the model that does, then the request that has waited longest. Requests of workers that stopped renewing them wait
--- again before; one that has lost too many is ended.
+-- Takes requests for samples for a worker, as many as it has places and at most `limit`. The project that uses the
+-- fewest places of the worker comes first, then the model that does, then the request that has waited longest. Requests
+-- of workers that stopped renewing them wait again before; one that has lost too many is ended.
 --
--- call: pool, worker, places, using {'<project> <model>' = places that the worker uses}, hold_ms, limit, max_lost, lost_reply (JSON: the
+-- call: pool, worker, places, using {'<project> <model>' = places that the worker uses}, hold_ms, limit, max_lost,
+-- lost_reply (JSON: the
 --       message for a caller whose request lost too many workers)
 -- Returns: ok, {id, payload, late ('1': no worker took it in time, or '')}…
 -- Channels: <prefix>:pool:<pool>:samples, <prefix>:sample-caller:<caller>

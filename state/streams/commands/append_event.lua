@@ -1,6 +1,7 @@
 -- Appends one event of a worker.
 --
--- call: job_id, execution, type, data (JSON), at, root_cause (true: the event names the cause of the attempt's failure, past or imminent)
+-- call: job_id, execution, type, data (JSON), at, root_cause (true: the event names the cause of the attempt's failure,
+-- past or imminent)
 -- Returns: ok, seq
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: the given one

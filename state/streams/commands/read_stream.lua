@@ -3,20 +3,20 @@
 -- call: job_id, kinds ['event' | 'metric' | 'log'], limit, after {stream, seq, stamp} or absent (from the beginning),
 --       or instead newest: true, before {stream, seq, stamp} or absent (from the end): newest first,
 --       steps {from, to (absent: no end)} or absent: metrics of blocks (report.lua) without these steps are skipped
--- Returns: ok, stream, {entry…} …     its name ('' for an unknown job) and one list for each of `kinds`; an entry is {id, {field,
--- value…}}
--- Errors: position_lost     the job has another stream than that of the position, or the stream has lost its end
--- All kinds are read in one command because an event and a later metric may arrive between two reads, and a reader that continued after
--- the metric would never see the event.
+-- Returns: ok, stream, {entry…} …     its name ('' for an unknown job) and one list for each of `kinds`; an entry is
+-- {id, {field, value…}}
+-- Errors: position_lost     the job has another stream than that of the position, or the stream has lost its end All
+-- kinds are read in one command because an event and a later metric may arrive between two reads, and a reader that
+-- continued after the metric would never see the event.
 --- @flags no-writes
 
 local key = job_key(call.job_id)
 local record = redis.call('HMGET', key, 'stream', 'seq')
 local stream, last = record[1] or '', tonumber(record[2] or 0)
 
--- Returns whether the entry of a position was lost. Another entry may have its number now. If the entry was dropped since, the entries
--- before it that are kept decide: stamps only grow, so none of them is later. Without such entries, nothing is kept that replaced the
--- lost ones either.
+-- Returns whether the entry of a position was lost. Another entry may have its number now. If the entry was dropped
+-- since, the entries before it that are kept decide: stamps only grow, so none of them is later. Without such entries,
+-- nothing is kept that replaced the lost ones either.
 local function is_lost(position)
   if position.stream ~= stream or position.seq > last then
     return true

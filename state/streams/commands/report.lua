@@ -1,6 +1,7 @@
 -- Appends metrics of a worker and sets the progress.
 --
--- call: job_id, execution, metrics [{step, text (JSON), values {name: decimal text}, line_bytes}], progress (JSON or absent), batch (absent: always
+-- call: job_id, execution, metrics [{step, text (JSON), values {name: decimal text}, line_bytes}], progress (JSON or
+-- absent), batch (absent: always
 --       append), keep, block (greatest number of metrics of a block), at
 -- Returns: ok, seq     the last sequence number; nothing is added when the batch was written before
 -- Errors: job_not_found, job_final, stale_epoch
@@ -13,8 +14,8 @@ end
 local key = job_key(call.job_id)
 local blocks, extremes = key .. ':metric-blocks', key .. ':metric-extremes'
 
--- Adds values to the extremes of a block: name -> {least, its seq, greatest, its seq}. Of equal values the newest one is kept. Values stay
--- text: cjson rounds numbers.
+-- Adds values to the extremes of a block: name -> {least, its seq, greatest, its seq}. Of equal values the newest one
+-- is kept. Values stay text: cjson rounds numbers.
 local function widen(known, seq, values)
   for name, text in pairs(values) do
     local value, pair = tonumber(text), known[name] or { text, seq, text, seq }
@@ -29,7 +30,8 @@ local function widen(known, seq, values)
   return cjson.encode(known)
 end
 
--- Adds a metric to the newest block if its step follows those of the block, else to a new block. A step back therefore begins a block.
+-- Adds a metric to the newest block if its step follows those of the block, else to a new block. A step back therefore
+-- begins a block.
 local function note_metric(seq, metric)
   local newest = redis.call('LINDEX', blocks, -1) or ''
   local first, least, greatest, bytes = string.match(newest, '^(%d+) (%d+) (%d+) %d+ (%d+)')

@@ -1,6 +1,7 @@
 -- Adds a message to a webhook's log; the oldest messages above the limit are dropped.
 --
--- call: webhook_id, delivery_id, document (JSON), keep (messages of the log), project (absent: any that has the webhook),
+-- call: webhook_id, delivery_id, document (JSON), keep (messages of the log), project (absent: any that has the
+-- webhook),
 --       send (true: also adds its outbox entry, atomically)
 -- Returns: ok, '1' added now or before (a repeated call changes nothing) | '0' the webhook does not exist
 

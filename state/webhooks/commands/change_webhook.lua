@@ -1,4 +1,5 @@
--- Replaces a field of a webhook if it has not changed since the caller read it; after a conflict the caller reads again.
+-- Replaces a field of a webhook if it has not changed since the caller read it; after a conflict the caller reads
+-- again.
 --
 -- call: webhook_id, project, field ('document' | 'secrets'), from (JSON as it was read), to (JSON)
 -- Returns: ok, '1' replaced | '0' it has changed, or the webhook does not exist

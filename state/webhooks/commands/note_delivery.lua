@@ -1,4 +1,5 @@
--- Records that an entry was put into a worker's queue. If the worker is already gone, its queue must be removed (again).
+-- Records that an entry was put into a worker's queue. If the worker is already gone, its queue must be removed
+-- (again).
 --
 -- call: worker_id
 -- Returns: ok

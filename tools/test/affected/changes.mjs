@@ -37,8 +37,8 @@ export function changedSince(revision, dir = root) {
 }
 
 /**
- * The newest commit over `hours` old among the first parents. Commits of merged branches do not count: their changes came to this branch
- * with the merge, which may be newer.
+ * The newest commit over `hours` old among the first parents. Commits of merged branches do not count: their changes
+ * came to this branch with the merge, which may be newer.
  * @param {number} hours
  * @param {string} [dir] of the repository
  * @returns {string | null} null when there is none, the clone is shallow, or git cannot read it

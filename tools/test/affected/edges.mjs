@@ -1,4 +1,5 @@
-// Rules of the selection of tests by changes (select.mjs): dependencies that sources do not show, and files with special effects.
+// Rules of the selection of tests by changes (select.mjs): dependencies that sources do not show, and files with
+// special effects.
 
 /** Suites that are no TypeScript files, the longest first. */
 export const NATIVE_SUITES = ['tsan', 'asan', 'emulated-tests', 'cuda'].map((preset) => `native ${preset}`);
@@ -88,5 +89,8 @@ export const AFFECTS_NOTHING = [
   { files: /^clients\/(typescript|console)\/tsconfig\.json$/, why: 'checked by every set-up' },
 ];
 
-/** Helpers and data of tests. They affect no suite if only quick tests reach them. Product code that no suite reaches affects every suite. */
+/**
+ * Helpers and data of tests. They affect no suite if only quick tests reach them. Product code that no suite reaches
+ * affects every suite.
+ */
 export const BELONGS_TO_TESTS = /\/testing\/|^test\/|(?<!\.(ts|tsx|mjs|lua))$/;

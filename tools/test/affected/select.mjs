@@ -1,9 +1,13 @@
-// Selects the deep suites that changed files can affect. A suite needs the files that it reaches in the graph of sources
-// (tools/graph/source-graph.mjs). A file that no suite reaches affects no suite if a rule of edges.mjs says so, otherwise every suite.
+// Selects the deep suites that changed files can affect. A suite needs the files that it reaches in the graph of
+// sources (tools/graph/source-graph.mjs). A file that no suite reaches affects no suite if a rule of edges.mjs says so,
+// otherwise every suite.
 import { distancesFrom } from '../../graph/source-graph.mjs';
 import { AFFECTS_EVERYTHING, AFFECTS_NOTHING, BELONGS_TO_TESTS } from './edges.mjs';
 
-/** @typedef {{suite: string, distance: number, reason: string}} Affected `distance`: edges from the suite to the nearest change */
+/**
+ * @typedef {{suite: string, distance: number, reason: string}} Affected `distance`: edges from the suite to the nearest
+ * change
+ */
 
 /** The files that each suite needs. */
 export class Reach {
@@ -53,8 +57,8 @@ export class Reach {
  * @param {string[]} changed files
  * @param {Reach} reach
  * @param {(file: string) => boolean} [isDeleted]
- * @returns {{affected: Affected[], unaffected: {suite: string, reason: string}[], ignored: {file: string, why: string}[]}}
- *   `affected`: the nearest first; `ignored`: changed files that affect no suite
+ * @returns {{affected: Affected[], unaffected: {suite: string, reason: string}[], ignored: {file: string, why:
+ *   string}[]}} `affected`: the nearest first; `ignored`: changed files that affect no suite
  */
 export function selectAffected(changed, reach, isDeleted = () => false) {
   const kinds = changed.map((file) => ({ file, ...reach.classify(file, { isDeleted: isDeleted(file) }) }));

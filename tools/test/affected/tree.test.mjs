@@ -1,4 +1,7 @@
-/** Selection of suites in this checkout: no file may be unknown, since new folders would otherwise affect every suite unnoticed. */
+/**
+ * Selection of suites in this checkout: no file may be unknown, since new folders would otherwise affect every suite
+ * unnoticed.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import t from 'tap';

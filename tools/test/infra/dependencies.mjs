@@ -1,5 +1,5 @@
-// Resources that have to be there before a program starts: Terraform makes independent resources at once, and a task or machine that finds no
-// Redis, no route or no permission ends. Walks the graph of the plan of each example.
+// Resources that have to be there before a program starts: Terraform makes independent resources at once, and a task or
+// machine that finds no Redis, no route or no permission ends. Walks the graph of the plan of each example.
 
 const READY_NETWORK = [
   'network.aws_internet_gateway.this',

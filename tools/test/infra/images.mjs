@@ -1,4 +1,5 @@
-// The recipe of the machine image: its format, its validity for Packer where that is found, and its script on a made-up machine.
+// The recipe of the machine image: its format, its validity for Packer where that is found, and its script on a made-up
+// machine.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { capture } from '../../bootstrap/command.mjs';

@@ -1,5 +1,5 @@
-// A made-up machine: runs the scripts of a worker's first start in a directory of its own, with programs that write down how they
-// were called, fail as often as they are told to, and print what they are told to.
+// A made-up machine: runs the scripts of a worker's first start in a directory of its own, with programs that write
+// down how they were called, fail as often as they are told to, and print what they are told to.
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

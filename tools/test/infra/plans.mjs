@@ -1,5 +1,5 @@
-// Plans the examples with the real provider and dummy keys: detects errors that the mocked provider does not, such as values that
-// AWS would refuse. The resulting environment of the programs must be a configuration that they accept.
+// Plans the examples with the real provider and dummy keys: detects errors that the mocked provider does not, such as
+// values that AWS would refuse. The resulting environment of the programs must be a configuration that they accept.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -1,5 +1,5 @@
-// A proxy in front of radosgw for the AWS provider: adapts two answers that differ from S3 and for which the provider would wait
-// forever.
+// A proxy in front of radosgw for the AWS provider: adapts two answers that differ from S3 and for which the provider
+// would wait forever.
 import { createServer, request } from 'node:http';
 
 const NO_BLOCK = '<Error><Code>NoSuchPublicAccessBlockConfiguration</Code></Error>';

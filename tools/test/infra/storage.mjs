@@ -93,8 +93,8 @@ async function applyAndDestroy(workspace, server) {
     mkdirSync(join(workspace.source, DIRECTORY));
     writeFileSync(join(workspace.source, DIRECTORY, 'main.tf'), configuration(relay.endpoint, credentials));
     await workspace.prepare(DIRECTORY);
-    // Runs outside of the queue: nearly all of it is waiting until the server has repeated its answer ten times. One change at a
-    // time: radosgw may lose one of two concurrent changes of a bucket.
+    // Runs outside of the queue: nearly all of it is waiting until the server has repeated its answer ten times. One
+    // change at a time: radosgw may lose one of two concurrent changes of a bucket.
     const applied = await workspace.terraformAtOnce(DIRECTORY, ['apply', ...FLAGS]);
     if (applied.code !== 0) return applied.output.trim();
     const problems = await differences(s3, sdk);

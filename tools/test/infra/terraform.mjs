@@ -1,5 +1,5 @@
-// Finds Terraform and the AWS provider, and runs them on a copy of infra/terraform: nothing is written into the checkout, nothing
-// is downloaded, and no credentials of this machine are used.
+// Finds Terraform and the AWS provider, and runs them on a copy of infra/terraform: nothing is written into the
+// checkout, nothing is downloaded, and no credentials of this machine are used.
 import {
   cpSync,
   existsSync,
@@ -24,7 +24,10 @@ const HAS_LOCKED_HASH = PLATFORM === 'linux_amd64';
 /** Each process takes up to 900 MB. */
 const AT_ONCE = Math.min(2, availableParallelism());
 
-/** Directories that may contain providers: those of Terraform's configuration, its default places, and everything below /opt. */
+/**
+ * Directories that may contain providers: those of Terraform's configuration, its default places, and everything below
+ * /opt.
+ */
 function mirrorCandidates() {
   const { TF_CLI_CONFIG_FILE, TF_PLUGIN_CACHE_DIR } = process.env;
   const configured = [TF_CLI_CONFIG_FILE, join(homedir(), '.terraformrc')]
@@ -61,7 +64,8 @@ const withoutOwnSettings = () =>
   );
 
 /**
- * @returns {Promise<{mirror: string} | {missing: string}>} the directory with the provider, or the reason why nothing can run here
+ * @returns {Promise<{mirror: string} | {missing: string}>} the directory with the provider, or the reason why nothing
+ *   can run here
  */
 export async function findTerraform() {
   const { code, output } = await capture(['terraform', 'version', '-json'], {
@@ -135,7 +139,10 @@ export class Workspace {
     return capture(['terraform', `-chdir=${join(this.source, directory)}`, ...args], { env: this.env });
   }
 
-  /** Installs the provider of the lock file once, for the root module. Other directories reuse it: checking its 700 MB costs seconds. */
+  /**
+   * Installs the provider of the lock file once, for the root module. Other directories reuse it: checking its 700 MB
+   * costs seconds.
+   */
   async initRoot() {
     const { code, output } = await this.terraform('.', [
       'init',

@@ -41,13 +41,16 @@ type Verdict = 'over' | 'again';
 type WorkingState = Parameters<JobExecution['transition']>[2];
 
 /**
- * Attempt of a job: prepares the data, then runs generations of ranks from the newest checkpoint on, until the job is finished or
- * returned to the queue. An error costs one of `retry.max_errors`; a new checkpoint resets the count.
+ * Attempt of a job: prepares the data, then runs generations of ranks from the newest checkpoint on, until the job is
+ * finished or returned to the queue. An error costs one of `retry.max_errors`; a new checkpoint resets the count.
  */
 export class Attempt {
   private readonly checkpoints: JobCheckpoints;
   private data: PreparedData | null = null;
-  /** AWS session of this attempt's processes on this machine; null before the first generation and without an attempt role. */
+  /**
+   * AWS session of this attempt's processes on this machine; null before the first generation and without an attempt
+   * role.
+   */
   private session: JobSession | null = null;
   private lost_work_seconds: number;
   /** World size of the newest generation; null before the first. */
@@ -242,14 +245,18 @@ export class Attempt {
     const delay_ms = Math.round(backoffMs(deps.timing.restart, errors));
     await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms });
     logs.message(`retries in ${delay_ms} ms; error ${errors} of ${job.spec.retry.max_errors} allowed`);
-    // Other jobs may use the slots during a long backoff. A job with a pending stop request does not wait: the request is served here.
+    // Other jobs may use the slots during a long backoff. A job with a pending stop request does not wait: the request
+    // is served here.
     if (delay_ms > deps.timing.restart_in_place_ms && !stops.ending)
       return this.release({ reason: code, delay_ms });
     await waitOrAbort(delay_ms, this.interrupt.signal);
     return 'again';
   }
 
-  /** Returns a job to its queue after a lost worker, a failed GPU or missing credentials, which are no errors of the job. */
+  /**
+   * Returns a job to its queue after a lost worker, a failed GPU or missing credentials, which are no errors of the
+   * job.
+   */
   private async replaceNode(error: AttemptError, event: string, delay_ms?: number): Promise<Verdict> {
     const { log } = this.ctx;
     const { code: reason, message, worker_id } = error;
@@ -288,7 +295,9 @@ export class Attempt {
     await this.enter(state, { reason, patch: { ...patch, lost_work_seconds } });
   }
 
-  /** Enters the states of a run, without ranks, for a job whose last step is already saved: only they lead to success. */
+  /**
+   * Enters the states of a run, without ranks, for a job whose last step is already saved: only they lead to success.
+   */
   private async reachRunning(): Promise<void> {
     const { deps, lease } = this.ctx;
     const job = await lease.call((id) => deps.store.getJob(id));

@@ -6,8 +6,8 @@ import { type AttemptContext, emit, retryStorage, type TrainableJob } from './co
 import type { ResumePoint } from './load/load-point.js';
 
 /**
- * Returns the job with its current document, whose epochs are replaced by the number of steps. The number is a function of the document and
- * the data, so that attempts on any workers find the same one; it is written once.
+ * Returns the job with its current document, whose epochs are replaced by the number of steps. The number is a function
+ * of the document and the data, so that attempts on any workers find the same one; it is written once.
  * @throws ZerofleetError `validation_failed` when the document breaks a rule with this number of steps
  */
 export async function trainableJob(ctx: AttemptContext, sources: StepSources): Promise<TrainableJob> {
@@ -33,8 +33,8 @@ function refused(fields: FieldError[], { samples }: StepSources): ZerofleetError
 }
 
 /**
- * Returns the job with its current document. Users may change the overrides of future steps. If the ranks had passed such a step, the
- * document is updated to the step at which the change takes effect.
+ * Returns the job with its current document. Users may change the overrides of future steps. If the ranks had passed
+ * such a step, the document is updated to the step at which the change takes effect.
  * @param resume checkpoint from which the next ranks resume; null: no step is done
  * @throws as trainableJob()
  */

@@ -19,8 +19,8 @@ export interface AttemptError extends JobFailure {
 }
 
 /**
- * Number of workers that a job may lose in a row without progress before each further one counts as an error of the job. The loss of one
- * worker does not show its cause.
+ * Number of workers that a job may lose in a row without progress before each further one counts as an error of the
+ * job. The loss of one worker does not show its cause.
  */
 export const MAX_LOST_WORKERS = 10;
 

@@ -29,8 +29,8 @@ function isEarly(spec: TrainableJobSpec, { step, early_stopping }: Manifest): bo
 }
 
 /**
- * Exports the weights of the last or the best checkpoint. Returns null when it is damaged: the job continues from an earlier one. Safe to
- * repeat.
+ * Exports the weights of the last or the best checkpoint. Returns null when it is damaged: the job continues from an
+ * earlier one. Safe to repeat.
  */
 export async function exportWeights(
   ctx: GenerationContext,
@@ -138,7 +138,10 @@ export async function release(
   await keepLimit(ctx, released);
 }
 
-/** Stores the desired state of a job that reached a limit. The API stores requests of users; limits are found here first. */
+/**
+ * Stores the desired state of a job that reached a limit. The API stores requests of users; limits are found here
+ * first.
+ */
 async function keepLimit({ deps, log }: AttemptContext, job: Job): Promise<void> {
   if (job.reason !== 'budget_reached' && job.reason !== 'preemption_limit') return;
   await retryTransient(() => keepDesired(deps, job), deps.timing.storage).catch((error: unknown) =>

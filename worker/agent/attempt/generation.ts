@@ -117,7 +117,10 @@ export class Generation implements WorldListener {
     return end;
   }
 
-  /** Ends the generation with an error: the job cannot continue without a best checkpoint. The next one repeats its step. */
+  /**
+   * Ends the generation with an error: the job cannot continue without a best checkpoint. The next one repeats its
+   * step.
+   */
   private abandon(error: AttemptError): void {
     this.error ??= error;
     this.kill();
@@ -219,8 +222,8 @@ export class Generation implements WorldListener {
   }
 
   /**
-   * Returns whether a save fits into the time that is left. If not, the job resumes sooner from its last checkpoint when it is returned at
-   * once.
+   * Returns whether a save fits into the time that is left. If not, the job resumes sooner from its last checkpoint
+   * when it is returned at once.
    */
   private hasTimeToSave(): boolean {
     const { left_ms } = this.ctx.deps.drain;

@@ -63,9 +63,10 @@ export class JobCheckpoints {
   }
 
   /**
-   * Returns the newest usable checkpoint, or null. The object store is the source of truth: a manifest whose agent died before it could
-   * record the checkpoint is recorded now. Leftovers of saves without a manifest are removed, and so are manifests of agents that had lost
-   * the lease. A checkpoint whose best one is missing is not usable, because the job could not export that. Call it only while no rank runs.
+   * Returns the newest usable checkpoint, or null. The object store is the source of truth: a manifest whose agent died
+   * before it could record the checkpoint is recorded now. Leftovers of saves without a manifest are removed, and so
+   * are manifests of agents that had lost the lease. A checkpoint whose best one is missing is not usable, because the
+   * job could not export that. Call it only while no rank runs.
    */
   async newest(): Promise<NewestPoint | null> {
     const saves = await this.sweep();
@@ -101,7 +102,8 @@ export class JobCheckpoints {
   }
 
   /**
-   * Removes leftovers of saves without a manifest; call it only while no rank runs. The next call retries failed removals.
+   * Removes leftovers of saves without a manifest; call it only while no rank runs. The next call retries failed
+   * removals.
    * @param policy retries of the listing
    * @returns every save, oldest first
    */
@@ -126,8 +128,8 @@ export class JobCheckpoints {
   }
 
   /**
-   * Applies retention at the end of a job, after which no save does it, and removes what an interrupted retention left. If the store keeps
-   * failing, an event reports it and the checkpoints stay.
+   * Applies retention at the end of a job, after which no save does it, and removes what an interrupted retention left.
+   * If the store keeps failing, an event reports it and the checkpoints stay.
    * @param signal ends the retries; the last error is thrown then
    */
   async retain(policy: RetryPolicy, signal = this.ctx.lease.lost): Promise<void> {
@@ -236,7 +238,9 @@ export class JobCheckpoints {
     await emit(this.ctx, 'checkpoint.fallback', { checkpoint: id, step, prefix, code, message });
   }
 
-  /** Opens the best checkpoint at the time of another one. Returns null after an event when it is missing or damaged. */
+  /**
+   * Opens the best checkpoint at the time of another one. Returns null after an event when it is missing or damaged.
+   */
   private async openBest(
     resume: ResumePoint,
     usable: readonly StoredSave[],

@@ -85,9 +85,10 @@ interface PreparedDataset extends PreparedTokens {
 }
 
 /**
- * Prepares a job's datasets on this machine one after the other, or finds them in the cache. The session of a job reaches its training
- * dataset; each other one is read in a session of its own, so that policies have a bounded length.
- * @throws ZerofleetError `dataset_not_found`, `credentials_unavailable`, and errors of prepareTokens(); the signal's reason
+ * Prepares a job's datasets on this machine one after the other, or finds them in the cache. The session of a job
+ * reaches its training dataset; each other one is read in a session of its own, so that policies have a bounded length.
+ * @throws ZerofleetError `dataset_not_found`, `credentials_unavailable`, and errors of prepareTokens(); the signal's
+ *   reason
  */
 export async function prepareTokensOf(
   deps: AgentDeps,

@@ -9,8 +9,9 @@ export interface ResizerOptions {
 }
 
 /**
- * Requests a new generation when the job should continue with another number of ranks or other overrides. The generation saves at its next
- * step boundary, the placement is adjusted, and the next generation loads the save: the result stays the same, bit for bit.
+ * Requests a new generation when the job should continue with another number of ranks or other overrides. The
+ * generation saves at its next step boundary, the placement is adjusted, and the next generation loads the save: the
+ * result stays the same, bit for bit.
  */
 export class Resizer {
   /** World size of the running generation; null between generations. */

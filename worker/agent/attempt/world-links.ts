@@ -1,4 +1,7 @@
-/** Connections between the agents of a world: this agent's server for worlds that it leads, and its membership in others. */
+/**
+ * Connections between the agents of a world: this agent's server for worlds that it leads, and its membership in
+ * others.
+ */
 import { epochOf } from '../../../contracts/execution.js';
 import { traceHeaders, ZerofleetError } from '../../../contracts/index.js';
 import { continueTrace } from '../../../platform/tracing.js';

@@ -1,6 +1,6 @@
 /**
- * Tests that a load detects changed and missing bytes of a checkpoint, with a code that causes a fallback. format.test.ts tests all bytes of
- * a manifest.
+ * Tests that a load detects changed and missing bytes of a checkpoint, with a code that causes a fallback.
+ * format.test.ts tests all bytes of a manifest.
  */
 import t from 'tap';
 import { CHUNK_BYTES } from '../../../formats/checkpoint/manifest.js';

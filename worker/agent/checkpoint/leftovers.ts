@@ -45,9 +45,10 @@ export function saveIdOf(prefix: string): SaveOrder {
 const BEFORE_ALL: SaveOrder = { execution: executionOf(0, ''), step: 0 };
 
 /**
- * Returns whether the worker with `execution` may remove a save: its own saves and those of earlier epochs. Saves of a later epoch are
- * excluded, because a worker that was stopped between reading the records and the removal must not remove saves of its successor. Saves of
- * the same epoch with another token are excluded, because one of the two workers has lost the job without knowing it.
+ * Returns whether the worker with `execution` may remove a save: its own saves and those of earlier epochs. Saves of a
+ * later epoch are excluded, because a worker that was stopped between reading the records and the removal must not
+ * remove saves of its successor. Saves of the same epoch with another token are excluded, because one of the two
+ * workers has lost the job without knowing it.
  */
 export function mayRemove(prefix: string, execution: Execution): boolean {
   const save = saveIdOf(prefix);

@@ -1,4 +1,7 @@
-/** Tests of the manifest size of large jobs and of the time to plan a rank's reads, without weights, by the code that saves and loads. */
+/**
+ * Tests of the manifest size of large jobs and of the time to plan a rank's reads, without weights, by the code that
+ * saves and loads.
+ */
 import { createHash } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import t from 'tap';

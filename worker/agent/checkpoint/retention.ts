@@ -30,8 +30,9 @@ export interface RetentionContext extends RecordsContext {
 export type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep' | 'keep_every'>;
 
 /**
- * Returns the checkpoints that the rule removes: all but the newest `keep.last`, the `keep.best` with the lowest losses, the best one of
- * early stopping, every `keep_every`th step and pinned ones. Damaged ones do not count, and are removed as soon as there is an undamaged one.
+ * Returns the checkpoints that the rule removes: all but the newest `keep.last`, the `keep.best` with the lowest
+ * losses, the best one of early stopping, every `keep_every`th step and pinned ones. Damaged ones do not count, and are
+ * removed as soon as there is an undamaged one.
  */
 export function superseded(
   checkpoints: readonly Checkpoint[],
@@ -64,9 +65,9 @@ function bestFirst(checkpoints: readonly Checkpoint[], metric = ''): Checkpoint[
 }
 
 /**
- * Removes superseded checkpoints. The record is removed first, because a record without objects would promise a missing checkpoint. Objects
- * without a record, from an interrupted retention, are removed by the next one, and so are unfinished saves of other generations. May be
- * interrupted and repeated.
+ * Removes superseded checkpoints. The record is removed first, because a record without objects would promise a missing
+ * checkpoint. Objects without a record, from an interrupted retention, are removed by the next one, and so are
+ * unfinished saves of other generations. May be interrupted and repeated.
  * @param generation name of the directory of the generation's last save; null when no rank runs
  */
 export async function applyRetention(
@@ -75,8 +76,8 @@ export async function applyRetention(
 ): Promise<void> {
   const recorded = await allCheckpoints({ deps, job });
   const removable = superseded(recorded, job.spec.checkpoint);
-  // The objects of a damaged checkpoint are removed first: its manifest may be later than every record that is left, and would join the
-  // lineage again.
+  // The objects of a damaged checkpoint are removed first: its manifest may be later than every record that is left,
+  // and would join the lineage again.
   const damaged = new Set(removable.filter((checkpoint) => checkpoint.damaged).map(({ prefix }) => prefix));
   if (damaged.size > 0)
     await removeSaves({ deps, job, lease }, (saves) => saves.filter((save) => damaged.has(save.prefix)));

@@ -1,4 +1,6 @@
-/** Variant of save-crash.test.ts in which a save dies at each call to the file system, those that only read included. */
+/**
+ * Variant of save-crash.test.ts in which a save dies at each call to the file system, those that only read included.
+ */
 import t from 'tap';
 import { SaveCrashes } from '../../testing/checks/save-crashes.js';
 

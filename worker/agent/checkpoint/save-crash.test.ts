@@ -1,6 +1,6 @@
 /**
- * Tests of a save that dies at each of its calls: the next load finds the previous or the new checkpoint, complete, and the next save
- * removes all leftovers.
+ * Tests of a save that dies at each of its calls: the next load finds the previous or the new checkpoint, complete, and
+ * the next save removes all leftovers.
  */
 import t from 'tap';
 import { SaveCrashes } from '../../testing/checks/save-crashes.js';

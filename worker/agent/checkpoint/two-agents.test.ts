@@ -1,4 +1,6 @@
-/** Tests of two agents that both hold a job: there is one lineage, and writes of the one without the lease are refused. */
+/**
+ * Tests of two agents that both hold a job: there is one lineage, and writes of the one without the lease are refused.
+ */
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';

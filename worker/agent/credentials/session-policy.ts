@@ -1,4 +1,7 @@
-/** IAM session policy for the object store access of the child processes of one job, or of the hosts of one uploaded model. */
+/**
+ * IAM session policy for the object store access of the child processes of one job, or of the hosts of one uploaded
+ * model.
+ */
 import { dirname } from 'node:path/posix';
 import { datasetKey, type Job, type Model, modelKey } from '../../../contracts/index.js';
 import { checkpointsPrefix, exportsPrefix, jobKey } from '../../../formats/checkpoint/layout.js';
@@ -39,8 +42,8 @@ function reachOfModel({ id, base }: Pick<Model, 'id' | 'base'>): Reach {
 }
 
 /**
- * A job writes its checkpoints and exports, and reads its own folder, its dataset, its initial model or checkpoint, the base of its adapters
- * and its tokenizer.
+ * A job writes its checkpoints and exports, and reads its own folder, its dataset, its initial model or checkpoint, the
+ * base of its adapters and its tokenizer.
  */
 function reachOfJob({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
   const { init_from, base } = spec.model;
@@ -62,8 +65,8 @@ export function sourceOf(owner: SessionOwner): string {
 }
 
 /**
- * Returns a session policy: a session has the rights that both this policy and the role allow. The role names the KMS keys. Listing of the
- * folders is allowed so that a missing object is distinguished from a denied one.
+ * Returns a session policy: a session has the rights that both this policy and the role allow. The role names the KMS
+ * keys. Listing of the folders is allowed so that a missing object is distinguished from a denied one.
  */
 export function sessionPolicy({ partition, bucket, prefix, kms }: Bucket, { writes, reads }: Reach): string {
   const arn = `arn:${partition}:s3:::${bucket}`;

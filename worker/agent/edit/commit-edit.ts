@@ -1,4 +1,6 @@
-/** The agent's part of a change of a tensor. A task writes the files of the new checkpoint, and the agent commits it. */
+/**
+ * The agent's part of a change of a tensor. A task writes the files of the new checkpoint, and the agent commits it.
+ */
 import { decodeTime } from 'ulid';
 import { executionOf } from '../../../contracts/execution.js';
 import {
@@ -26,12 +28,12 @@ const NONCE_DIGITS = 8;
 export type WriteFiles = (job: Job, directory: string) => Promise<TaskResults['edit']>;
 
 /**
- * Makes the checkpoint that a change asks for the latest one of its job. May be repeated, also by two workers at once: both write the same
- * bytes to the same keys, and the manifest is created once. The directory has the epoch of the job's last claim and another token, so
- * that a worker that claims the job removes what was not recorded.
+ * Makes the checkpoint that a change asks for the latest one of its job. May be repeated, also by two workers at once:
+ * both write the same bytes to the same keys, and the manifest is created once. The directory has the epoch of the
+ * job's last claim and another token, so that a worker that claims the job removes what was not recorded.
  * @returns id of the new checkpoint
- * @throws ZerofleetError `checkpoint_not_found`; `invalid_state`, `checkpoint_not_newest` when the job was resumed or its newest checkpoint is
- *   another one; errors of `write` and of the stores
+ * @throws ZerofleetError `checkpoint_not_found`; `invalid_state`, `checkpoint_not_newest` when the job was resumed or
+ *   its newest checkpoint is another one; errors of `write` and of the stores
  */
 export async function makeEdit(
   { store, objects, timing }: Pick<AgentDeps, 'store' | 'objects' | 'timing'>,

@@ -22,8 +22,8 @@ export interface GpuPoolOptions {
 }
 
 /**
- * GPUs of this worker; each rank takes one until it ends. An unhealthy GPU is not used until its problem is gone, and the worker has one
- * slot less.
+ * GPUs of this worker; each rank takes one until it ends. An unhealthy GPU is not used until its problem is gone, and
+ * the worker has one slot less.
  */
 export class GpuPool {
   /** Numerics fingerprint of all GPUs that are used. */
@@ -92,7 +92,10 @@ export class GpuPool {
     for (const watcher of this.fault_watchers) watcher();
   }
 
-  /** Applies the results of an inspection. A GPU that is not found any more is lost; new ones are used after the next start. */
+  /**
+   * Applies the results of an inspection. A GPU that is not found any more is lost; new ones are used after the next
+   * start.
+   */
   observe(found: readonly MachineGpu[]): void {
     for (const entry of this.entries) {
       const now = found.find(({ uuid }) => uuid === entry.gpu.uuid);
@@ -110,7 +113,8 @@ export class GpuPool {
   }
 
   /**
-   * Returns a problem if the GPU's numerics differ: ranks of one job must compute the same bits, so the GPUs of a worker are of one kind.
+   * Returns a problem if the GPU's numerics differ: ranks of one job must compute the same bits, so the GPUs of a
+   * worker are of one kind.
    */
   private mismatch({ numerics }: MachineGpu): string | null {
     if (numerics === this.numerics) return null;

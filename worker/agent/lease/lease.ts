@@ -20,9 +20,9 @@ export interface LeaseOptions {
 const RETRY_MS = 250;
 
 /**
- * Right to run an attempt, kept by renewals. It is lost when another worker claimed the job (`stale_epoch`), or when the store did not
- * answer for the duration of the lease, because another worker may hold it then. `lost` is aborted at that moment, and all work that
- * depends on the lease must stop.
+ * Right to run an attempt, kept by renewals. It is lost when another worker claimed the job (`stale_epoch`), or when
+ * the store did not answer for the duration of the lease, because another worker may hold it then. `lost` is aborted at
+ * that moment, and all work that depends on the lease must stop.
  */
 export class Lease {
   readonly job_id: string;
@@ -36,7 +36,10 @@ export class Lease {
   private readonly loop: Promise<void>;
   private expires_at: number;
 
-  /** Starts renewing. @param claimed_at the clock's time before the claim was sent, because the store's period cannot have begun earlier */
+  /**
+   * Starts renewing. @param claimed_at the clock's time before the claim was sent, because the store's period cannot
+   * have begun earlier
+   */
   constructor(
     private readonly options: LeaseOptions,
     claimed_at: number,
@@ -67,8 +70,9 @@ export class Lease {
   }
 
   /**
-   * Confirms that the lease still holds. Call it before a write that the store cannot refuse: a process that was stopped for longer than
-   * the lease may continue before its own clock reports the expiry. The reply contains the control data.
+   * Confirms that the lease still holds. Call it before a write that the store cannot refuse: a process that was
+   * stopped for longer than the lease may continue before its own clock reports the expiry. The reply contains the
+   * control data.
    * @throws ZerofleetError the reason for which the lease was lost
    */
   async confirm(): Promise<void> {

@@ -54,7 +54,8 @@ export function ranksOf(placements: readonly RankPlacement[]): WorldMember[] {
 
 /**
  * Assembles the workers of a world: resolves when each member has joined and prepared the data.
- * @throws ZerofleetError `node_lost` when a member does not join or its link ends; `tokens_mismatch`; the error of a member's preparation;
+ * @throws ZerofleetError `node_lost` when a member does not join or its link ends; `tokens_mismatch`; the error of a
+ *   member's preparation;
  * errors of `seal`; the signal's reason
  */
 export async function assemble(options: AssembleOptions): Promise<Assembly> {

@@ -25,7 +25,10 @@ interface Expected extends ExpectedMember {
   admitted: Deferred<Admitted>;
 }
 
-/** Server for the members of this worker's worlds. Peers that do not prove a world's token do not pass the TLS handshake. */
+/**
+ * Server for the members of this worker's worlds. Peers that do not prove a world's token do not pass the TLS
+ * handshake.
+ */
 export class LinkServer {
   private readonly expected = new Set<Expected>();
   private readonly links = new Set<Link>();
@@ -42,7 +45,9 @@ export class LinkServer {
     this.server.on('secureConnection', (socket) => void this.admit(socket));
   }
 
-  /** @param address IP address to listen on; the port is any free one. @throws Error when this machine does not have it */
+  /**
+   * @param address IP address to listen on; the port is any free one. @throws Error when this machine does not have it
+   */
   static async listen(address: string, log: Logger, limits?: AdmissionLimits): Promise<LinkServer> {
     const links = new LinkServer(log, limits);
     links.server.listen(0, address);

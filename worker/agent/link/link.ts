@@ -40,7 +40,10 @@ export class Link {
     socket.on('close', () => this.close('the connection was closed'));
   }
 
-  /** Resolves, on the connecting side, when the other side has proven the world's token. Rejects when the link ends first. */
+  /**
+   * Resolves, on the connecting side, when the other side has proven the world's token. Rejects when the link ends
+   * first.
+   */
   async secured(): Promise<void> {
     await this.beforeEnd(once(this.socket, 'secureConnect'));
   }
@@ -65,7 +68,9 @@ export class Link {
     if (this.socket.writableLength > MAX_UNSENT_BYTES) this.close('the other side does not read');
   }
 
-  /** Passes every message to `handler`, those already received first; an error that the handler throws ends the link. */
+  /**
+   * Passes every message to `handler`, those already received first; an error that the handler throws ends the link.
+   */
   onMessage(handler: (message: unknown) => void): void {
     this.handler = handler;
     this.deliver();

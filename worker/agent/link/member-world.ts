@@ -51,8 +51,9 @@ export interface MemberWorldOptions {
 }
 
 /**
- * A member's part of a world that another worker leads: it runs the ranks that the leader starts and passes messages on. It makes no
- * decisions. Its ranks are killed as soon as the link ends because their results are useless without the leader.
+ * A member's part of a world that another worker leads: it runs the ranks that the leader starts and passes messages
+ * on. It makes no decisions. Its ranks are killed as soon as the link ends because their results are useless without
+ * the leader.
  */
 export class MemberWorld {
   /** Resolves when no rank is left. Never rejects. */

@@ -14,8 +14,8 @@ export interface MembersOptions {
 }
 
 /**
- * Worlds that this worker is a member of: it joins those that it finds in the job store, and ends those that are no longer valid. So a
- * lost message is caught up, and a stopped or partitioned leader leaves no ranks behind.
+ * Worlds that this worker is a member of: it joins those that it finds in the job store, and ends those that are no
+ * longer valid. So a lost message is caught up, and a stopped or partitioned leader leaves no ranks behind.
  */
 export class Members {
   /** Joined worlds by world id. */

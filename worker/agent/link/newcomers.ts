@@ -5,8 +5,8 @@ export interface AdmissionLimits {
   /** Timeout from the connection to its admission, whatever the peer sends meanwhile. */
   admission_ms: number;
   /**
-   * Maximum number of waiting connections; the oldest is closed above it. A member needs milliseconds, so floods and silent peers
-   * displace each other.
+   * Maximum number of waiting connections; the oldest is closed above it. A member needs milliseconds, so floods and
+   * silent peers displace each other.
    */
   max_waiting: number;
 }

@@ -1,6 +1,7 @@
 /**
- * Messages between the leader of a world and a member, after each has proven in the TLS handshake that it knows the token. All of them
- * are JSON, the bytes of rendezvous keys as base64. Each side validates every message because it does not trust the other.
+ * Messages between the leader of a world and a member, after each has proven in the TLS handshake that it knows the
+ * token. All of them are JSON, the bytes of rendezvous keys as base64. Each side validates every message because it
+ * does not trust the other.
  *
  *     leader                          member
  *                                ←    join {worker_id, host}      its worker in the world; the host is for display

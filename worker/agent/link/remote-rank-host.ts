@@ -17,7 +17,9 @@ interface RemoteRank {
 
 /** The leader's view of one member: a host on which ranks can be started while the link is up. */
 export class RemoteRankHost implements RankHost {
-  /** Resolves with the digest of the tokens that the member has prepared; rejects with its error, or when its link ends. */
+  /**
+   * Resolves with the digest of the tokens that the member has prepared; rejects with its error, or when its link ends.
+   */
   readonly ready: Promise<string>;
 
   private readonly prepared = deferred<string>();

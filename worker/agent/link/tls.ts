@@ -1,7 +1,7 @@
 /**
- * TLS 1.3 between the workers of one world, without certificates: each side proves that it knows the world's token, which is the
- * pre-shared key. The key's identity is the world's id. Session keys come from a Diffie-Hellman exchange, so a token that leaks later
- * decrypts no recording.
+ * TLS 1.3 between the workers of one world, without certificates: each side proves that it knows the world's token,
+ * which is the pre-shared key. The key's identity is the world's id. Session keys come from a Diffie-Hellman exchange,
+ * so a token that leaks later decrypts no recording.
  */
 import { constants } from 'node:crypto';
 import { connect, type TLSSocket, type TlsOptions } from 'node:tls';
@@ -17,7 +17,9 @@ const COMMON = {
 /** World id that a peer named, on the server's side. */
 const claimed = new WeakMap<TLSSocket, string>();
 
-/** Returns the world id that the peer of a connection named, or null; its token is proven once the connection is secure. */
+/**
+ * Returns the world id that the peer of a connection named, or null; its token is proven once the connection is secure.
+ */
 export function worldOf(socket: TLSSocket): string | null {
   return claimed.get(socket) ?? null;
 }
@@ -51,7 +53,9 @@ export function connectToLeader({ world_id, token, leader }: Omit<WorldPlan, 'me
   });
 }
 
-/** Returns a readable reason of a failed handshake; OpenSSL's messages contain memory addresses and source file names. */
+/**
+ * Returns a readable reason of a failed handshake; OpenSSL's messages contain memory addresses and source file names.
+ */
 export function tlsReason(error: Error & { reason?: string }): string {
   return error.reason ?? error.message;
 }

@@ -7,7 +7,10 @@ const PREFIX = 'zerofleet_worker_';
 const STEP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const STALL_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 
-/** Prometheus metrics of one agent; their names and help texts are the documentation. Counting is cheap, so it is always enabled. */
+/**
+ * Prometheus metrics of one agent; their names and help texts are the documentation. Counting is cheap, so it is always
+ * enabled.
+ */
 export class AgentMetrics {
   private readonly registry = new Registry();
   private readonly slots = this.gauge('slots', 'Maximum number of concurrent ranks of this agent.');

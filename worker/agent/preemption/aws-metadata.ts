@@ -15,8 +15,8 @@ const SPOT = 'spot/instance-action';
 const SCALING = 'autoscaling/target-lifecycle-state';
 
 /**
- * Client of EC2's instance metadata service, version 2. It reports the interruption of a spot instance two minutes before, and the scale-in
- * of an autoscaling group.
+ * Client of EC2's instance metadata service, version 2. It reports the interruption of a spot instance two minutes
+ * before, and the scale-in of an autoscaling group.
  */
 export class AwsMetadata implements PreemptionSource {
   private readonly metadata: InstanceMetadata;

@@ -3,7 +3,9 @@ const DATA_PATH = '/latest/meta-data/';
 const TOKEN_TTL_SECONDS = 21_600;
 const REQUEST_TIMEOUT_MS = 2_000;
 
-/** Reads EC2's instance metadata service, version 2. Each request needs a token, which is renewed when it is refused. */
+/**
+ * Reads EC2's instance metadata service, version 2. Each request needs a token, which is renewed when it is refused.
+ */
 export class InstanceMetadata {
   private token: string | null = null;
 

@@ -4,8 +4,8 @@ import type { ShardMessage, SteppedMessage } from '../../../contracts/rank-proto
 const MARGIN = 2;
 
 /**
- * Estimates the time until the state is saved: the step in progress plus the slowest rank's bytes divided by its bandwidth in earlier
- * saves.
+ * Estimates the time until the state is saved: the step in progress plus the slowest rank's bytes divided by its
+ * bandwidth in earlier saves.
  */
 export class SaveEstimate {
   private step_seconds = 0;
@@ -15,7 +15,10 @@ export class SaveEstimate {
     this.step_seconds = seconds.total;
   }
 
-  /** Records a write time. A rank's bytes are the same in each save of a generation, so the last time is bytes over bandwidth. */
+  /**
+   * Records a write time. A rank's bytes are the same in each save of a generation, so the last time is bytes over
+   * bandwidth.
+   */
   stored(rank: number, { cost }: Pick<ShardMessage, 'cost'>): void {
     this.write_seconds.set(rank, cost.write_seconds);
   }
@@ -26,7 +29,9 @@ export class SaveEstimate {
     return MARGIN * 1000 * (this.step_seconds + Math.max(...this.write_seconds.values()));
   }
 
-  /** Returns whether a save should be tried. Without a measurement it is, because the previous checkpoint stays valid. */
+  /**
+   * Returns whether a save should be tried. Without a measurement it is, because the previous checkpoint stays valid.
+   */
   fits(left_ms: number | null): boolean {
     return left_ms === null || this.save_ms === null || this.save_ms <= left_ms;
   }

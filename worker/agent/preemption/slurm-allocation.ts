@@ -19,8 +19,8 @@ export interface SlurmAllocationOptions {
 }
 
 /**
- * The Slurm allocation of this agent. Slurm announces its end by SIGTERM, and knows its time: the time limit, or the end of a
- * preemption's grace period. SIGTERM may come again.
+ * The Slurm allocation of this agent. Slurm announces its end by SIGTERM, and knows its time: the time limit, or the
+ * end of a preemption's grace period. SIGTERM may come again.
  */
 export class SlurmAllocation implements PreemptionSource {
   constructor(private readonly options: SlurmAllocationOptions) {}

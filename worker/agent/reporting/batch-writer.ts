@@ -15,7 +15,10 @@ export interface BatchWriterOptions<Entry> {
   log: Logger;
 }
 
-/** Collects the reports of an attempt and writes them in batches, one at a time, at most once per `interval_ms` unless a batch is full. */
+/**
+ * Collects the reports of an attempt and writes them in batches, one at a time, at most once per `interval_ms` unless a
+ * batch is full.
+ */
 export class BatchWriter<Entry> {
   private readonly pending: Entry[] = [];
   private readonly timer: NodeJS.Timeout;

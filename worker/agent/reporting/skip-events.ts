@@ -9,8 +9,8 @@ export interface SkipEvent {
 const MAX_ALL_REPORTED = 16;
 
 /**
- * Reports steps that are skipped because of non-finite gradients, and the loss scale after them. A run of skipped steps makes at most two
- * events, and a training that overflows repeatedly does not flood its stream.
+ * Reports steps that are skipped because of non-finite gradients, and the loss scale after them. A run of skipped steps
+ * makes at most two events, and a training that overflows repeatedly does not flood its stream.
  */
 export class SkipEvents {
   private runs = 0;

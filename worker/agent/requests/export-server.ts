@@ -25,9 +25,10 @@ type Payload = ExportPayload | EditPayload;
 type Reply = ExportReply | EditReply;
 
 /**
- * Makes the exports and the changes of tensors of the pool's queue, one at a time, each in a child process. Two workers may write one export, when the first was
- * stopped and resumes. Both write the same bytes to the same keys, because a checkpoint never changes and the metrics of its steps were
- * reported long before a second worker begins, and the record that completes the export is created once. So no lease is needed.
+ * Makes the exports and the changes of tensors of the pool's queue, one at a time, each in a child process. Two workers
+ * may write one export, when the first was stopped and resumes. Both write the same bytes to the same keys, because a
+ * checkpoint never changes and the metrics of its steps were reported long before a second worker begins, and the
+ * record that completes the export is created once. So no lease is needed.
  */
 export class ExportServer extends QueueServer<Payload, Reply> {
   constructor(options: QueueServerOptions) {
@@ -39,8 +40,8 @@ export class ExportServer extends QueueServer<Payload, Reply> {
   }
 
   /**
-   * Throws a retryable error after a backoff, so that the export is retried behind the other entries of the queue. The delay is spent here:
-   * a delayed entry would depend on the clocks of two workers.
+   * Throws a retryable error after a backoff, so that the export is retried behind the other entries of the queue. The
+   * delay is spent here: a delayed entry would depend on the clocks of two workers.
    */
   protected async handle({
     data,

@@ -1,6 +1,6 @@
 /**
- * Sends heartbeats and records the longest gap between them, because the receiver cannot know the reason for a gap: a process that was
- * stopped finds out here when it continues.
+ * Sends heartbeats and records the longest gap between them, because the receiver cannot know the reason for a gap: a
+ * process that was stopped finds out here when it continues.
  */
 export class Heartbeat {
   private readonly timer: NodeJS.Timeout;

@@ -1,13 +1,14 @@
 import { StringDecoder } from 'node:string_decoder';
 
 /**
- * Maximum stored length of a line; the rest is skipped. It exceeds the length of a log line, so that a secret at the cut is still redacted.
+ * Maximum stored length of a line; the rest is skipped. It exceeds the length of a log line, so that a secret at the
+ * cut is still redacted.
  */
 const MAX_PENDING = 8_192;
 
 /**
- * Splits a byte stream into lines, in bounded memory. A carriage return ends a line as well, because progress bars redraw themselves with
- * it.
+ * Splits a byte stream into lines, in bounded memory. A carriage return ends a line as well, because progress bars
+ * redraw themselves with it.
  */
 export class LineSplitter {
   private readonly decoder = new StringDecoder('utf8');

@@ -33,7 +33,8 @@ export interface LocalRankHostOptions {
 }
 
 /**
- * Starts the processes of ranks while their data is prepared. Those on GPUs start with their world, which knows the free GPUs.
+ * Starts the processes of ranks while their data is prepared. Those on GPUs start with their world, which knows the
+ * free GPUs.
  * @returns function that ends the processes that no rank has taken
  */
 export function prepareRanks(
@@ -93,7 +94,9 @@ export class LocalRankHost implements RankHost {
   }
 }
 
-/** Handles a GPU that became unhealthy after its slot was allocated: the job returns to its queue for another placement. */
+/**
+ * Handles a GPU that became unhealthy after its slot was allocated: the job returns to its queue for another placement.
+ */
 function withoutGpu(rank: number, host: string, { onLine }: RankListener): Rank {
   const message = `no healthy GPU is free on ${host}`;
   const end: RankEnd = {

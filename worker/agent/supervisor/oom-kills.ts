@@ -25,8 +25,8 @@ export function readOomKills(root = '/'): OomKills {
 }
 
 /**
- * Returns evidence that a process killed by SIGKILL between two readings ran out of memory; null without any. The kernel does not tell the
- * parent of a process, so this is no proof.
+ * Returns evidence that a process killed by SIGKILL between two readings ran out of memory; null without any. The
+ * kernel does not tell the parent of a process, so this is no proof.
  */
 export function oomEvidence(before: OomKills, after: OomKills): string | null {
   if (grew(before.own_group, after.own_group)) {
@@ -44,7 +44,8 @@ function grew(before: number | null, after: number | null): boolean {
 }
 
 /**
- * Returns the counter files of a cgroup. Version 2 has one tree, version 1 one per controller. A container sees its own cgroup as the root.
+ * Returns the counter files of a cgroup. Version 2 has one tree, version 1 one per controller. A container sees its own
+ * cgroup as the root.
  */
 function counterFiles(controllers: string, path: string): string[] {
   if (controllers === '') return [join(path, 'memory.events'), 'memory.events'];

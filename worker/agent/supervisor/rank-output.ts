@@ -11,8 +11,8 @@ const KEPT_LINES = 20;
 const REPORT_DROPPED_MS = 1_000;
 
 /**
- * Output of a rank process as lines: cut, without control characters and secrets, and limited in number. The output is untrusted, because
- * it may come from a library or from the training data.
+ * Output of a rank process as lines: cut, without control characters and secrets, and limited in number. The output is
+ * untrusted, because it may come from a library or from the training data.
  */
 export class RankOutput {
   /** Raw lines: a dropped line costs little more than its splitting. */

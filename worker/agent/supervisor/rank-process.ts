@@ -21,7 +21,10 @@ import { RankOutput } from './rank-output.js';
 export interface RankProcessOptions {
   rank: number;
   processes: Pick<ChildProcesses, 'start' | 'kill'>;
-  /** True if it starts with the AWS credentials of this process; otherwise `setCredentials` gives it its own, if it needs any. */
+  /**
+   * True if it starts with the AWS credentials of this process; otherwise `setCredentials` gives it its own, if it
+   * needs any.
+   */
   aws: boolean;
   /** UUID of its GPU; null: the CPU. */
   gpu: string | null;

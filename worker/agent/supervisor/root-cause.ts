@@ -1,8 +1,8 @@
 import type { RankEnd } from './rank.js';
 
 /**
- * Delay of a communication error. A rank whose peer died reports a broken connection, often before the operating system reports the death,
- * so such an error waits for a better explanation; each further one restarts the delay.
+ * Delay of a communication error. A rank whose peer died reports a broken connection, often before the operating system
+ * reports the death, so such an error waits for a better explanation; each further one restarts the delay.
  */
 const CAUSE_GRACE_MS = 1000;
 

@@ -21,9 +21,9 @@ export interface Fetch<Run extends StoredRun> {
 }
 
 /**
- * Splits planned reads at the borders of checksum chunks and joins adjacent ones, so that requests are long and begin and end at an
- * element. If an element crosses a border, as in files of other programs, the request ends after that element. Expects the reads in order
- * of file and byte; each byte is in exactly one fetch.
+ * Splits planned reads at the borders of checksum chunks and joins adjacent ones, so that requests are long and begin
+ * and end at an element. If an element crosses a border, as in files of other programs, the request ends after that
+ * element. Expects the reads in order of file and byte; each byte is in exactly one fetch.
  */
 export function* planFetches<Run extends StoredRun>(
   reads: Iterable<Run>,

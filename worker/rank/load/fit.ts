@@ -13,7 +13,8 @@ export interface TrainedState {
 }
 
 /**
- * Checks that a checkpoint fits a training: the same parameters; beyond a restore of the weights also the same optimizer and the same frozen parameters.
+ * Checks that a checkpoint fits a training: the same parameters; beyond a restore of the weights also the same
+ * optimizer and the same frozen parameters.
  * @throws ZerofleetError `checkpoint_mismatch` naming the first difference
  */
 export function checkFits(manifest: Manifest, state: TrainedState, restore: Restore): void {

@@ -20,8 +20,8 @@ interface LoadBaseOptions {
 }
 
 /**
- * Reads this rank's part of the frozen base under adapters: only those bytes, each once. They are not verified here: the checksums go to the
- * agent.
+ * Reads this rank's part of the frozen base under adapters: only those bytes, each once. They are not verified here:
+ * the checksums go to the agent.
  * @returns checksums of all bytes read
  * @throws ZerofleetError `model_corrupt`, `manifest_invalid`, `checkpoint_incomplete`; errors of the object store
  */

@@ -25,8 +25,8 @@ interface LoadedPart {
 }
 
 /**
- * Reads this rank's part of a checkpoint that any number of ranks wrote: only those bytes, each once. The bytes are not verified here: the
- * checksums go to the agent, which has those of all ranks.
+ * Reads this rank's part of a checkpoint that any number of ranks wrote: only those bytes, each once. The bytes are not
+ * verified here: the checksums go to the agent, which has those of all ranks.
  * @throws errors of the object store; `manifest_invalid`, `checkpoint_incomplete`, `checkpoint_mismatch`
  */
 export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> {
@@ -43,7 +43,8 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
 }
 
 /**
- * Returns what this rank owns of the first `num_params` parameters: all states for a full restore, otherwise only the weights.
+ * Returns what this rank owns of the first `num_params` parameters: all states for a full restore, otherwise only the
+ * weights.
  */
 function wanted({ source, state, trainer }: LoadOptions, num_params: number): Wanted {
   const slices = trainer.slices().flatMap(({ param: index, begin, end }) => {

@@ -32,8 +32,8 @@ const params = core
 const state = { params, states: ['master', 'exp_avg', 'exp_avg_sq'] as const, num_base: params.length };
 
 /**
- * Stores a model with the fake core's parameters, in two files. In the first, elements cross the border of two checksum chunks, and no
- * tensor is aligned to its element size.
+ * Stores a model with the fake core's parameters, in two files. In the first, elements cross the border of two checksum
+ * chunks, and no tensor is aligned to its element size.
  */
 async function store(
   t: Test,

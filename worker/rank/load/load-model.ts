@@ -31,9 +31,9 @@ interface LoadedModel {
 }
 
 /**
- * Reads this rank's part of a model's files: only those bytes, each once, in any dtype. The master weights equal the stored values element
- * by element, so they do not depend on the sharding. The bytes are not verified here: the checksums go to the agent, which has those of all
- * ranks.
+ * Reads this rank's part of a model's files: only those bytes, each once, in any dtype. The master weights equal the
+ * stored values element by element, so they do not depend on the sharding. The bytes are not verified here: the
+ * checksums go to the agent, which has those of all ranks.
  * @returns checksums of all bytes read, and the progress of the optimizer state
  * @throws ZerofleetError `model_corrupt`; errors of the object store
  */
@@ -67,8 +67,8 @@ function loadPiece(
 }
 
 /**
- * Returns what this rank owns of the stored parameters: the weights, and for a full restore the optimizer states of each trained one that a
- * model can have. Adapters that are not stored begin with their initial values.
+ * Returns what this rank owns of the stored parameters: the weights, and for a full restore the optimizer states of
+ * each trained one that a model can have. Adapters that are not stored begin with their initial values.
  */
 function wantedElements(
   { source, trainer, state }: LoadModelOptions,

@@ -2,8 +2,8 @@ import { padded } from '../../../contracts/token-file.js';
 import type { Spool } from './spool.js';
 
 /**
- * Loss mask of a token file: one bit per token, the lowest bit of a byte first. Positions may exceed 2^31, where 32-bit shifts give wrong
- * results.
+ * Loss mask of a token file: one bit per token, the lowest bit of a byte first. Positions may exceed 2^31, where 32-bit
+ * shifts give wrong results.
  */
 export class MaskSpool {
   private count = 0;

@@ -17,7 +17,10 @@ function pack(packer: Packer, given: readonly Document[]): void {
   packer.end();
 }
 
-/** Returns the positions of the targets that a reader finds in the sequences, by the rule of native/data/sequence_reader.h. */
+/**
+ * Returns the positions of the targets that a reader finds in the sequences, by the rule of
+ * native/data/sequence_reader.h.
+ */
 function targetsOf(sequences: readonly number[], given: readonly Document[], length: number): number[] {
   const counts = given.flatMap((document) => document.counts.map((count, i) => count === 1 && i > 0));
   return sequences.flatMap((begin, index) => {

@@ -1,9 +1,9 @@
 import { countTargets } from '../../../formats/encoding/tokens.js';
 
 /**
- * Packer that splits the tokens of consecutive documents into sequences of T inputs and the target of the last one. It receives the tokens
- * in order and reports each sequence that it closes; a sequence without a target is dropped. The result depends only on the tokens, not on
- * the pieces in which they arrive.
+ * Packer that splits the tokens of consecutive documents into sequences of T inputs and the target of the last one. It
+ * receives the tokens in order and reports each sequence that it closes; a sequence without a target is dropped. The
+ * result depends only on the tokens, not on the pieces in which they arrive.
  */
 export interface Packer {
   /**
@@ -21,8 +21,9 @@ export interface Packer {
 export type OnSequence = (begin: number) => void;
 
 /**
- * Packer that splits every T tokens, regardless of documents. Every token except the first is the target of one sequence. `keepRest`: the
- * tokens after the last full sequence form one more sequence, which is padded when it is read.
+ * Packer that splits every T tokens, regardless of documents. Every token except the first is the target of one
+ * sequence. `keepRest`: the tokens after the last full sequence form one more sequence, which is padded when it is
+ * read.
  */
 export class SplitPacker implements Packer {
   without_targets = 0;
@@ -60,8 +61,8 @@ export class SplitPacker implements Packer {
 }
 
 /**
- * Packer that keeps documents whole: a sequence is as many documents, in order, as fit into it; the remainder is padding. A document that
- * is longer than a sequence is split every T tokens, and others may follow its remainder.
+ * Packer that keeps documents whole: a sequence is as many documents, in order, as fit into it; the remainder is
+ * padding. A document that is longer than a sequence is split every T tokens, and others may follow its remainder.
  */
 export class WholePacker implements Packer {
   without_targets = 0;
@@ -98,7 +99,8 @@ export class WholePacker implements Packer {
   }
 
   /**
-   * Closes the sequence because the next token does not fit: its document begins the next sequence, or is split if it fills this one alone.
+   * Closes the sequence because the next token does not fit: its document begins the next sequence, or is split if it
+   * fills this one alone.
    */
   private makeRoom(): void {
     if (this.document > this.begin) {

@@ -29,8 +29,8 @@ interface SequenceFilesOptions {
 }
 
 /**
- * Writes the documents of a dataset, in order, to the training file and the validation file. A keyed choice selects the validation
- * documents; it depends on the seed and the number of documents.
+ * Writes the documents of a dataset, in order, to the training file and the validation file. A keyed choice selects the
+ * validation documents; it depends on the seed and the number of documents.
  */
 export class SequenceFiles {
   private readonly training: PackedFile;
@@ -92,8 +92,8 @@ export class SequenceFiles {
   }
 
   /**
-   * Copies the validation sequences of a single document, each as a document. Returns the predicate of the sequences that stay for
-   * training.
+   * Copies the validation sequences of a single document, each as a document. Returns the predicate of the sequences
+   * that stay for training.
    */
   private splitOffSequences(): ((index: number) => boolean) | undefined {
     const { split, shape } = this.options;

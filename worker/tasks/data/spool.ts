@@ -19,8 +19,8 @@ export function readWhole(fd: number, place: number, count: number): Uint8Array 
 }
 
 /**
- * Table that is collected in a temporary file and copied to the end of the token file, so that memory does not grow with it. Calls are
- * synchronous, because the process that prepares data does nothing else.
+ * Table that is collected in a temporary file and copied to the end of the token file, so that memory does not grow
+ * with it. Calls are synchronous, because the process that prepares data does nothing else.
  */
 export class Spool {
   private readonly fd: number;

@@ -6,8 +6,9 @@
  *   <cache>/<entry>/<name>.use         mark of a user of the entry; touched periodically, otherwise stale
  *   <cache>/<entry>.<name>.tmp/…       entry that is being built or removed
  *
- * A user marks an entry first and checks the seal afterwards. A remover takes the seal first, checks for marks afterwards, and puts the
- * seal back if there is one. So paths in use stay valid. Files that a rank has mapped outlast even a removal.
+ * A user marks an entry first and checks the seal afterwards. A remover takes the seal first, checks for marks
+ * afterwards, and puts the seal back if there is one. So paths in use stay valid. Files that a rank has mapped outlast
+ * even a removal.
  */
 import { randomUUID } from 'node:crypto';
 import { open, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
@@ -75,8 +76,8 @@ export class CacheUse {
 }
 
 /**
- * Moves a complete directory into place as an entry. An existing complete entry stays; the files of an incomplete one are replaced, the
- * seal last. The directory is gone afterwards.
+ * Moves a complete directory into place as an entry. An existing complete entry stays; the files of an incomplete one
+ * are replaced, the seal last. The directory is gone afterwards.
  * @param isWhole returns whether a directory is complete
  */
 export async function putEntry(
@@ -105,8 +106,8 @@ export async function removeTemporary(cache: string, name: string): Promise<void
 }
 
 /**
- * Removes unused entries: first those that are too old, then the least recently used, until at most `max_bytes` are left. A failed removal
- * is retried by the next call.
+ * Removes unused entries: first those that are too old, then the least recently used, until at most `max_bytes` are
+ * left. A failed removal is retried by the next call.
  */
 export async function evict(cache: string, max_bytes: number): Promise<void> {
   const now = Date.now();

@@ -16,7 +16,10 @@ interface SourceOptions extends EncoderSetup {
   scratch: string;
 }
 
-/** Returns the source for a dataset's format and tokenizer. Its tokens do not depend on the pieces in which the bytes arrive. */
+/**
+ * Returns the source for a dataset's format and tokenizer. Its tokens do not depend on the pieces in which the bytes
+ * arrive.
+ */
 export function tokenSource(options: SourceOptions): TokenSource {
   switch (options.format) {
     case 'text':

@@ -13,8 +13,8 @@ import { readWhole, writeWhole } from './spool.js';
 const BLOCK_TOKENS = 1 << 16;
 
 /**
- * Returns the documents of a dataset of `format=tokens`. Its tables are stored one after the other and needed at the same time, so the
- * bytes are written to a file first; memory use is constant.
+ * Returns the documents of a dataset of `format=tokens`. Its tables are stored one after the other and needed at the
+ * same time, so the bytes are written to a file first; memory use is constant.
  * @param scratch path of that file; it is removed afterwards
  * @throws ZerofleetError `dataset_tokens_invalid`; errors of `bytes`
  */

@@ -107,7 +107,9 @@ interface DigestedTensor {
   state: StateName;
 }
 
-/** Part of the state digest of one state of a parameter. @param check called with the values, in pieces of whole blocks */
+/**
+ * Part of the state digest of one state of a parameter. @param check called with the values, in pieces of whole blocks
+ */
 async function digestOf(
   core: Core,
   { manifest: { params, sharding }, tensor, state }: DigestedTensor,

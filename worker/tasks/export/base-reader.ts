@@ -33,8 +33,8 @@ interface BaseOptions {
 const PIECE_ELEMENTS = 1 << 18;
 
 /**
- * Opens the base of a checkpoint's adapters. Its weights are those that the training computed with: rounded to its precision, and restored
- * from codes if they are quantized.
+ * Opens the base of a checkpoint's adapters. Its weights are those that the training computed with: rounded to its
+ * precision, and restored from codes if they are quantized.
  * @throws ZerofleetError `base_damaged`, also while reading; errors of the object store
  */
 export async function openBase(
@@ -47,7 +47,9 @@ export async function openBase(
   return asTrained(read, core, { architecture: trainedArchitecture(spec), precision });
 }
 
-/** Returns the weights that a training under adapters computes with. @throws ZerofleetError `base_damaged` while reading */
+/**
+ * Returns the weights that a training under adapters computes with. @throws ZerofleetError `base_damaged` while reading
+ */
 export function asTrained(
   read: ReadParam,
   core: Pick<NativeCore, 'castTo16Bit' | 'quantizedValues'>,
@@ -103,7 +105,10 @@ async function openSource(
   return openStored(objects, source, retry);
 }
 
-/** Opens weights without adapters: of an uploaded model, or of a checkpoint. @throws ZerofleetError `model_corrupt`, `manifest_invalid`; errors of the object store */
+/**
+ * Opens weights without adapters: of an uploaded model, or of a checkpoint. @throws ZerofleetError `model_corrupt`,
+ * `manifest_invalid`; errors of the object store
+ */
 export async function openStored(
   objects: ObjectStore,
   source: StoredWeights,

@@ -28,8 +28,8 @@ export function metadataOf(spec: ResolvedJobSpec): Record<string, string> {
 }
 
 /**
- * Writes a checkpoint's weights as a Hugging Face model folder, adapters merged, with the tokenizer of the training. Weights are streamed piece by piece.
- * May be repeated: the same checkpoint gives the same bytes.
+ * Writes a checkpoint's weights as a Hugging Face model folder, adapters merged, with the tokenizer of the training.
+ * Weights are streamed piece by piece. May be repeated: the same checkpoint gives the same bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
  */
 export async function exportModel(

@@ -28,8 +28,8 @@ import {
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
 
 /**
- * Writes a whole checkpoint for DeepSpeed. Parameters are streamed piece by piece. May be repeated: the same checkpoint gives the same
- * bytes.
+ * Writes a whole checkpoint for DeepSpeed. Parameters are streamed piece by piece. May be repeated: the same checkpoint
+ * gives the same bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
  */
 export async function exportUniversal(

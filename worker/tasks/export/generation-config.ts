@@ -12,8 +12,8 @@ import type { ObjectStore } from '../../../platform/object-store/index.js';
 type Config = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the text of an export's `generation_config.json` if answers of the trained model end at other tokens than its source says; otherwise
- * null. Programs stop at the `eos_token_id` of this file.
+ * Returns the text of an export's `generation_config.json` if answers of the trained model end at other tokens than its
+ * source says; otherwise null. Programs stop at the `eos_token_id` of this file.
  * @param tokenizer the model of the job's tokenizer
  * @param source folder of the initial model; null if it has none
  */

@@ -64,7 +64,10 @@ export class MergedWeights {
       : { ...factors, output_factors: await this.outputFactors(param, factors, magnitude) };
   }
 
-  /** Returns the magnitude of each output divided by the norm of its weights; 0 where the norm is 0. Reads the matrix once more. */
+  /**
+   * Returns the magnitude of each output divided by the norm of its weights; 0 where the norm is 0. Reads the matrix
+   * once more.
+   */
   private async outputFactors(
     param: Param,
     factors: AdapterFactors,

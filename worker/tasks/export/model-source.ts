@@ -31,8 +31,8 @@ export function sourceFolder({ model }: ResolvedJobSpec): string | null {
 }
 
 /**
- * Returns the initial model's `config.json` if the job trained with the same configuration, because it may have further fields. Numbers
- * keep their format. Returns null if the job had another configuration.
+ * Returns the initial model's `config.json` if the job trained with the same configuration, because it may have further
+ * fields. Numbers keep their format. Returns null if the job had another configuration.
  */
 export async function sourceConfig(
   objects: ObjectStore,
@@ -53,8 +53,9 @@ export function tokenizerSource({ model, data }: ResolvedJobSpec): string | null
 }
 
 /**
- * Returns the files next to the weights, sorted by name: those of the initial model; the tokenizer of the job if it is another model's, no
- * tokenizer for bytes, and the job's chat template and the tokens at which answers end if they are others.
+ * Returns the files next to the weights, sorted by name: those of the initial model; the tokenizer of the job if it is
+ * another model's, no tokenizer for bytes, and the job's chat template and the tokens at which answers end if they are
+ * others.
  */
 export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec): Promise<Companion[]> {
   const source = sourceFolder(spec);

@@ -27,7 +27,8 @@ interface CheckpointWeights {
 
 /**
  * Opens a checkpoint to read whole parameters, those of the base of its adapters included.
- * @throws ZerofleetError `manifest_invalid`, `base_damaged`; while reading also `shard_corrupt`; errors of the object store
+ * @throws ZerofleetError `manifest_invalid`, `base_damaged`; while reading also `shard_corrupt`; errors of the object
+ *   store
  */
 export async function openCheckpoint(
   objects: ObjectStore,

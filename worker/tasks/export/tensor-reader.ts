@@ -15,8 +15,8 @@ interface TensorReaderOptions {
 }
 
 /**
- * Returns the state with the weights of a parameter. Parameters that are not trained have no average, and before the first update
- * nothing has.
+ * Returns the state with the weights of a parameter. Parameters that are not trained have no average, and before the
+ * first update nothing has.
  */
 export function weightsState(
   manifest: Manifest,

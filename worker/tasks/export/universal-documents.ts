@@ -27,9 +27,9 @@ export function universalTensors({ params }: Manifest, spec: ResolvedJobSpec): U
 }
 
 /**
- * Builds `optimizer_state.pt`: one PyTorch group per set of settings, with the indexes of its tensors in model order, without frozen ones.
- * DeepSpeed assigns groups by position, so they have the usual order: matrices, then norms and biases, which do not decay; then those of
- * each entry of `train.optimizer.param_groups`.
+ * Builds `optimizer_state.pt`: one PyTorch group per set of settings, with the indexes of its tensors in model order,
+ * without frozen ones. DeepSpeed assigns groups by position, so they have the usual order: matrices, then norms and
+ * biases, which do not decay; then those of each entry of `train.optimizer.param_groups`.
  */
 export function optimizerState(
   manifest: Manifest,

@@ -70,8 +70,8 @@ export class Detokenizer {
   }
 
   /**
-   * Returns the last CONTEXT tokens that have text. If the text ends with a longer run of bytes, returns up to MAX_BYTES of
-   * them, from the beginning of a character on.
+   * Returns the last CONTEXT tokens that have text. If the text ends with a longer run of bytes, returns up to
+   * MAX_BYTES of them, from the beginning of a character on.
    */
   private tail(tokens: readonly number[]): number[] {
     const last: number[] = [];

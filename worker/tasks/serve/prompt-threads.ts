@@ -11,9 +11,9 @@ const HEAP_MB = 2048;
 const IDLE_MS = 300_000;
 
 /**
- * Reads the tokenizer of a variant and builds its prompts in a thread, because a chat template or a regular expression of
- * a tokenizer may never end. A prompt that exceeds a limit fails; the other requests of the process continue. Answers are
- * decoded outside of the thread by a table, which takes little time with every tokenizer (TokenDecoder).
+ * Reads the tokenizer of a variant and builds its prompts in a thread, because a chat template or a regular expression
+ * of a tokenizer may never end. A prompt that exceeds a limit fails; the other requests of the process continue.
+ * Answers are decoded outside of the thread by a table, which takes little time with every tokenizer (TokenDecoder).
  */
 export class PromptThreads {
   private readonly threads: ThreadPool<PromptTasks>;

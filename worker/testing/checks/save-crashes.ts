@@ -27,8 +27,8 @@ interface CrashCase {
 const READS = /^(fs\.(readdir|realpath|stat)|file\.(stat|read|close))\b/;
 
 /**
- * Returns whether a call changes the file system unlike the call before it. A process that dies at another call leaves the same files as
- * one that dies at the next change.
+ * Returns whether a call changes the file system unlike the call before it. A process that dies at another call leaves
+ * the same files as one that dies at the next change.
  */
 const isChange = (name: string, previous: string | undefined) =>
   !READS.test(name) && !(name === 'file.write' && previous === name);

@@ -38,7 +38,8 @@ export function ownLoad(resume: ResumePoint): LoadPoint {
 
 /**
  * Opens the initial source of the job's spec; null for fresh parameters. The ranks check that it fits the job.
- * @throws ZerofleetError `checkpoint_not_found`, `model_not_found`; `manifest_invalid`, `model_corrupt`; errors of the object store
+ * @throws ZerofleetError `checkpoint_not_found`, `model_not_found`; `manifest_invalid`, `model_corrupt`; errors of the
+ *   object store
  */
 export async function openInitial(ctx: AttemptContext): Promise<LoadPoint | null> {
   const { init_from } = ctx.job.spec.model;
