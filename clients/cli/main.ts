@@ -8,8 +8,8 @@ export async function main(args: readonly string[]): Promise<void> {
   // A second Ctrl-C ends the process immediately.
   process.once('SIGINT', () => interrupt.abort());
   const { env, stdin, stdout, stderr } = process;
-  // Bundled as well as compiled, this module lies two folders below it.
-  const root = fileURLToPath(new URL('../..', import.meta.url));
+  // Bundled as well as compiled, this module lies three folders below it.
+  const root = fileURLToPath(new URL('../../..', import.meta.url));
   for (const output of [stdout, stderr]) output.on('error', endWithReader);
   const code = await runCli(args, { env, stdin, stdout, stderr, signal: interrupt.signal, root });
   if (code !== null) process.exitCode = code;

@@ -12,7 +12,7 @@ t.test('a continued text, and a chat', async (t) => {
   const asked: SampleTask[] = [];
   const stack = await startTestStack({
     samples: {
-      sample: async (_, { request }) => {
+      sample: async (_, { request }, { onDeltas }) => {
         asked.push(request);
         const prompt = request.prompt ?? JSON.stringify(request.messages);
         const choice = {
@@ -21,6 +21,7 @@ t.test('a continued text, and a chat', async (t) => {
           finish_reason: 'stop' as const,
           logprobs: [],
         };
+        onDeltas?.([{ index: 0, text: choice.text, logprobs: [] }]);
         const usage = { prompt_tokens: 3, cached_tokens: 0, completion_tokens: 2 };
         return { ok: true, sample: { prompt, choices: [choice], usage } };
       },

@@ -189,6 +189,12 @@ t.test('all methods', async (t) => {
     t.equal((await client.checkpoints.pin(first.id)).pinned, true);
     t.equal((await client.checkpoints.pin(first.id, false)).pinned, false);
     t.match(await client.checkpoints.verify(first.id), { checkpoint_id: first.id });
+    t.match(await collect(client.checkpoints.tensors(first.id)), [{ name: 'p0', shape: [10] }]);
+    const opened = await client.checkpoints.openTensor(first.id, 'p0', { state: 'exp_avg' });
+    const tensor = new Uint8Array(await new Response(opened).arrayBuffer());
+    t.ok(tensor.length > 10 * 4);
+    await t.rejects(client.checkpoints.setTensor(first.id, 'p0', tensor), { code: 'invalid_state' });
+    await t.rejects(client.checkpoints.edit(first.id, 'edit_0'), ApiError);
     await t.rejects(client.samples.create(first.id, { prompt: 'a' }), { code: 'sample_timeout' });
     await t.rejects(client.checkpoints.export(first.id, { format: 'safetensors' }), ApiError);
     t.strictSame(await client.checkpoints.exports(first.id), []);

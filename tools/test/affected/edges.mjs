@@ -49,7 +49,7 @@ export const DECLARED_EDGES = [
   },
   {
     from: /^test\/e2e\/dev\.deep\.test\.ts$/,
-    to: /^tools\/(docs|python-client)\//,
+    to: /^tools\/(docs|python-client|contract)\//,
     why: 'the development server generates files',
   },
   {
@@ -78,7 +78,7 @@ export const AFFECTS_NOTHING = [
   { files: /^docs\/images\/|^test\/docs\/pictures\.ts$/, why: 'a person runs it to take pictures' },
   { files: /^infra\/images\//, why: 'tested by infra/images/prove.sh, which a person runs' },
   {
-    files: /^tools\/(dev|lint|mutation|docs|python-client)\/|^tools\/[^/]+\.mjs$/,
+    files: /^tools\/(dev|lint|mutation|docs|python-client|contract)\/|^tools\/[^/]+\.mjs$/,
     why: 'tools of developers',
   },
   {
