@@ -32,9 +32,8 @@ t.test('session tags satisfy their role, and session policies grant only rights 
   const tags = all(read('worker/agent/credentials/attempt-role.ts'), /_TAG = '([^']+)'/g);
   t.strictSame(all(role, /^ {2}\w+_tag\s+= "([^"]+)"/gm), tags);
   const asked = all(read('worker/agent/credentials/session-policy.ts'), /'((?:s3|kms):[A-Z]\w+)'/g);
-  const objects =
-    /object_actions = \[[^\]]*\]/.exec(read('infra/terraform/modules/workers/iam.tf'))?.[0] ?? '';
-  const given = all(role + objects, /"((?:s3|kms):[A-Z]\w+)"/g);
+  const shared = read('infra/terraform/modules/permissions/main.tf');
+  const given = all(role + shared, /"((?:s3|kms):[A-Z]\w+)"/g);
   t.ok(asked.length >= 6);
   t.same(
     asked.filter((action) => !given.includes(action)),
