@@ -17,7 +17,7 @@ t.test('a killed autoscaler', async (t) => {
   const { id } = await client.jobs.create(spec);
   await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: POLL_MS });
 
-  const killed = find('autoscaler/main.js') ?? 0;
+  const killed = find('autoscaler/main.js') ?? Number.NaN;
   const agent = find('worker/agent/main.js');
   process.kill(killed, 'SIGKILL');
   const queued = await client.jobs.until(id, ({ state }) => state === 'queued', { interval_ms: POLL_MS });

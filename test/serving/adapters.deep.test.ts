@@ -49,7 +49,7 @@ t.test('one process answers for the base and its adapters, each as if it were al
   const [model_process, ...others] = modelProcesses(pid);
   t.strictSame(others, []);
   t.equal(new Set(together.slice(0, 3).map((choices) => choices[0]?.text)).size, 3);
-  process.kill(model_process ?? 0, 'SIGKILL');
+  process.kill(model_process ?? Number.NaN, 'SIGKILL');
   for (const [index, [checkpoint, seed]] of asked.slice(0, 15).entries()) {
     t.strictSame(await ask(checkpoint, seed), together[index]);
     t.strictSame(together[index + 15], together[index]);

@@ -75,7 +75,7 @@ t.test('the process of a model is killed: the answer continues with the same tex
   const first = await stream.next();
   const [model_process] = modelProcesses(pid);
   t.ok(model_process);
-  process.kill(model_process ?? 0, 'SIGKILL');
+  process.kill(model_process ?? Number.NaN, 'SIGKILL');
   const { texts, whole } = await read(stream);
   t.equal(`${(first.value as SampleDelta).text}${texts[0] ?? ''}`, expected.choices[0]?.text);
   t.strictSame(whole.choices, expected.choices);

@@ -50,6 +50,6 @@ export function agentProcess(stackPid: number): ProcessInfo | undefined {
 /** Returns the ids of the task processes below a stack, among which are those of models. */
 export function modelProcesses(stackPid: number): number[] {
   return descendants(stackPid)
-    .filter(({ command }) => /task-process\/main\.js/.test(command))
+    .filter(({ command }) => /worker\/tasks\/main\.js/.test(command))
     .map(({ pid }) => pid);
 }
