@@ -47,7 +47,9 @@ t.test('the changed checkpoint of a paused job is the latest, and the old one st
   await store.commitEdit(edited, source);
   t.equal((await store.getJob(job.id))?.latest_checkpoint?.id, edited.id);
   const ids = (await store.listCheckpoints(job.id)).data.map(({ id }) => id);
-  t.strictSame(ids, [edited.id, newest.id, old.id]);
+  // Both are of one step, and ids of one millisecond have no order.
+  t.strictSame(ids.slice(0, 2).sort(), [edited.id, newest.id].sort());
+  t.strictSame(ids.slice(2), [old.id]);
   const events = await store.readStream(job.id, null, 100, ['event']);
   t.equal(
     events.filter((event) => 'type' in event && event.type === 'checkpoint.committed').length,
