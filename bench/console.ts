@@ -1,10 +1,13 @@
 /**
  * The console in Chromium under load: `npm run bench -- console --view all --runs 2000 --steps 100000 --seconds 60`.
  *
- * The first line is the load of the list of runs with an empty cache. Each other line is one view: the time until it
- * shows its data, the frames over 50 ms (long tasks of the browser) while it is open and steps arrive five times a
- * second, requests per ten seconds beside the stream, and the JavaScript heap after a collection, at first and in the
- * end.
+ * The first line is the load of the list of runs with an empty cache. Each other line is one view, while steps arrive
+ * five times a second:
+ *
+ * - the time until the view shows its data;
+ * - frames over 50 ms (long tasks of the browser);
+ * - requests per ten seconds beside the stream;
+ * - the JavaScript heap after a collection, at the beginning and at the end.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CDPSession, chromium, type Page } from 'playwright-core';

@@ -36,8 +36,8 @@ async function finish(job: Job): Promise<Job> {
 }
 
 /**
- * Waits until the job has completed `step` steps on `ranks` ranks, at least one of them since its resumption (a busy
- * machine may have paused it later than requested the time before), pauses it, and returns it paused.
+ * Waits until the job has completed `step` steps, at least one of them since its resumption, and runs on `ranks` ranks.
+ * Then pauses the job and returns it. On a busy machine the pause before may have come later than requested.
  */
 async function pauseAt(id: string, step: number, ranks: number): Promise<Job> {
   const saved = (await client.jobs.get(id)).latest_checkpoint?.step ?? 0;

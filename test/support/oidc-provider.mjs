@@ -1,4 +1,4 @@
-// An OpenID provider for tests, as a child process: node oidc-provider.mjs REDIRECT_URI
+// An OpenID provider for tests, as a child process: node oidc-provider.mjs REDIRECT_URI.
 // It sends its issuer, and accepts any login: those that begin with "ml" are in the group ml, with "admin" in the group
 // admins.
 import { createServer } from 'node:http';

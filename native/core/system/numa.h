@@ -25,9 +25,10 @@ struct NumaNode {
 /// nodes.
 std::vector<NumaNode> numa_nodes(const Cpus& allowed, const std::string& folder = kNumaFolder);
 
-/// The CPUs that rank number `local_rank` of `local_ranks` on this machine should stay on: those of one node, so that
-/// all memory that it is the first to touch is next to it, with neighbouring ranks on one node. Empty where it should
-/// stay on none: there are fewer ranks than nodes, or one node, or a node has fewer CPUs than the rank has threads.
+/// The CPUs for rank number `local_rank` of `local_ranks` on this machine: those of one node. The kernel places memory
+/// on the node of the CPU that touches it first, so the rank's memory is local. Neighbouring ranks share a node. Empty,
+/// for any CPU, if the machine has one node, more nodes than ranks, or a node with fewer CPUs than the rank has
+/// threads.
 Cpus cpus_of_rank(const std::vector<NumaNode>& nodes, int local_rank, int local_ranks, int threads);
 
 /// Keeps all threads of this process, and those that they start, on some CPUs. False where the system refuses.

@@ -76,10 +76,13 @@
 --   <prefix>:delivery:<id>             hash    document (JSON), state, round, next_attempt_at;  :attempts  list of JSON
 --   <prefix>:webhook-outbox            stream  events for webhooks, messages to send again
 -- <index> is <prefix>:project:<project>, and <prefix> for 'default'.
--- Channels: <prefix>:job:<id>:control (the state or the requested ranks have changed), <prefix>:job:<id>:wake (the
--- stream has grown), <prefix>:pool:<pool>:samples (a request waits), <prefix>:sample-caller:<caller> (there is a
--- message), <prefix>:principals:changed (an API key or a share was changed or has ended), <prefix>:pools:changed (the
--- scheduler must decide again for the pool that the message names).
+-- Channels:
+--   <prefix>:job:<id>:control          the state or the requested ranks have changed
+--   <prefix>:job:<id>:wake             the stream has grown
+--   <prefix>:pool:<pool>:samples       a request waits
+--   <prefix>:sample-caller:<caller>    there is a message
+--   <prefix>:principals:changed        an API key or a share was changed or has ended
+--   <prefix>:pools:changed             the scheduler must decide again for the pool that the message names
 
 local prefix, call
 

@@ -1,7 +1,7 @@
 -- Makes a checkpoint with a changed tensor the latest of a job that no worker has claimed since the epoch `epoch`.
 --
--- call: job_id, epoch, source_id (the checkpoint that was changed), checkpoint_id, checkpoint (JSON), ref (JSON {id,
--- step, state_digest}), at
+-- call: job_id, epoch, source_id (the checkpoint that was changed), checkpoint_id, checkpoint (JSON), ref (JSON
+--       {id, step, state_digest}), at
 -- Returns: ok    also when the checkpoint was recorded before
 -- Errors: job_not_found, invalid_state, checkpoint_not_newest
 -- Events: checkpoint.committed

@@ -2,8 +2,8 @@
 -- was forwarded is put off without a claim, until its `beat` if it has one.
 --
 -- call: limit, look (integrations to look at), token, lease_ms, idle_ms
--- Returns: ok, {job_id, index, seq, state, interrupted} …     seq: the last number of the job's stream; state: JSON, ''
--- at the beginning;
+-- Returns: ok, {job_id, index, seq, state, interrupted} …
+--          seq: the last number of the job's stream; state: JSON, '' at the beginning;
 --          interrupted: '1' if the last claim ended without `save_forward`
 --- @flags allow-oom
 

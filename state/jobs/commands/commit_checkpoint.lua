@@ -1,9 +1,8 @@
 -- Makes a committed checkpoint the job's latest. A new checkpoint also resets the error budget; one that was recorded
--- before (a repeated
--- call, or training falls back to it) is only made the latest.
+-- before (a repeated call, or training falls back to it) is only made the latest.
 --
--- call: job_id, execution, checkpoint_id, save_request (may be absent), checkpoint (JSON), ref (JSON {id, step,
--- state_digest}), at
+-- call: job_id, execution, checkpoint_id, save_request (may be absent), checkpoint (JSON), ref (JSON
+--       {id, step, state_digest}), at
 -- Returns: ok
 -- Errors: job_not_found, job_final, stale_epoch; checkpoint_not_found for a checkpoint that a user has deleted
 -- Events: checkpoint.committed, for a new checkpoint

@@ -6,8 +6,7 @@
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
 --          ok, reply, '0'        the job id exists already (a repeated call): nothing is changed
 -- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, idempotency_key_reused, dataset_not_found,
--- model_not_found,
---         checkpoint_not_found
+--         model_not_found, checkpoint_not_found
 -- Events: job.created
 
 local key = job_key(call.job_id)

@@ -2,8 +2,8 @@
 -- stop.
 --
 -- call: job_id, execution, lease_ms, at
--- Returns: ok, state, save_requested, save_completed, requested_ranks, overrides, preemption_request, placements (JSON
--- or ''), move (JSON or '')
+-- Returns: ok, state, save_requested, save_completed, requested_ranks, overrides, preemption_request,
+--          placements (JSON or ''), move (JSON or '')
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 --- @flags allow-oom

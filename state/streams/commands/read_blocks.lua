@@ -1,8 +1,8 @@
 -- Reads the blocks of a job's metrics (report.lua), oldest first.
 --
 -- call: job_id, after (seq: only blocks that begin after it), limit
--- Returns: ok, stream, seq of the oldest metric that is kept, {block…}, {extremes…}     '' and 0 for a job without
--- metrics
+-- Returns: ok, stream, seq of the oldest metric that is kept, {block…}, {extremes…}
+--          '' and 0 for a job without metrics
 --- @flags no-writes
 
 local key = job_key(call.job_id)

@@ -1,11 +1,9 @@
 -- Records one attempt to send a message, and the message's new state.
 --
--- call: webhook_id, delivery_id, round (of the attempt), attempt (JSON), at, state, next_attempt_at ('' for none), keep
--- (attempts),
---       failing (true: the receiver did not accept it; false: it did; absent: it was not contacted)
--- Returns: ok, failing_since     '' when the last message was accepted; a message that has left the log, or that is
--- being sent again, is
---                                not changed in the log
+-- call: webhook_id, delivery_id, round (of the attempt), attempt (JSON), at, state, next_attempt_at ('' for none),
+--       keep (attempts), failing (true: the receiver did not accept it; false: it did; absent: it was not contacted)
+-- Returns: ok, failing_since     '' when the last message was accepted
+-- A message that has left the log, or that is being sent again, is not changed in the log.
 
 local webhook = prefix .. ':webhook:' .. call.webhook_id
 if call.failing == false then

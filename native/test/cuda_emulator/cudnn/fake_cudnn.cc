@@ -1,7 +1,6 @@
 // A libcudnn for tests: the entry points that kernels/attention/cuda/cudnn_library.h names, over the memory of the
-// emulated device and in the order of its streams. It refuses descriptors, graphs and variant packs that the real one
-// refuses, as far as it is documented, and computes a graph operation by operation, so that it is the graph that is
-// tested.
+// emulated device and in the order of its streams. It refuses the descriptors, graphs and variant packs that cuDNN's
+// documentation refuses. It computes a graph operation by operation, so the tests cover the graph itself.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
