@@ -241,6 +241,7 @@ export function mutated(value: unknown, { how, at, junk, name }: Mutation): unkn
   const { parent, key } = place;
   const target = parent[key];
   if (how === 'remove' && parent !== root) delete parent[key];
+  else if (how === 'add' && Array.isArray(target)) target.push(junk);
   else if (how === 'add' && typeof target === 'object' && target !== null)
     Object.defineProperty(target, name, {
       value: junk,
