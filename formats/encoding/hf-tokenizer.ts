@@ -145,9 +145,15 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
 
   private document(ids: readonly number[], { first, last }: Pick<TextPiece, 'first' | 'last'>): Uint32Array {
     const { before, after } = this.tokenizer.around;
-    const whole = [first ? before : [], ids, last ? after : []].flat();
-    if (last && this.end !== null && whole.at(-1) !== this.end) whole.push(this.end);
-    return Uint32Array.from(whole);
+    const head = first ? before : [];
+    const tail = last ? [...after] : [];
+    if (last && this.end !== null && (tail.at(-1) ?? ids.at(-1) ?? head.at(-1)) !== this.end)
+      tail.push(this.end);
+    const whole = new Uint32Array(head.length + ids.length + tail.length);
+    whole.set(head);
+    whole.set(ids, head.length);
+    whole.set(tail, head.length + ids.length);
+    return whole;
   }
 
   private encode(text: string, special: SpecialTokens): number[] {

@@ -56,7 +56,8 @@ function matched(bytes: Uint8Array, place: number, { bytes: token, special }: Pi
 }
 
 function startsAt(bytes: Uint8Array, place: number, token: Uint8Array): boolean {
-  return token.every((byte, index) => bytes[place + index] === byte);
+  for (let index = 0; index < token.length; index++) if (bytes[place + index] !== token[index]) return false;
+  return true;
 }
 
 function spelled(content: string, surface: Surface): Uint8Array {

@@ -63,6 +63,8 @@ export function addedTokensOf(
 export class TokenFinder {
   /** Token texts by their first unit, longest first. */
   private readonly by_first = new Map<string, { text: string; token: AddedToken }[]>();
+  /** Matches the units that begin a token; null without tokens. */
+  private readonly firsts: RegExp | null;
 
   /** @throws ZerofleetError `tokenizer_invalid` */
   constructor(tokens: readonly AddedToken[], textOf: (token: AddedToken) => string) {
@@ -78,6 +80,10 @@ export class TokenFinder {
       this.by_first.set(first, [...(this.by_first.get(first) ?? []), { text, token }]);
     }
     for (const entries of this.by_first.values()) entries.sort((a, b) => b.text.length - a.text.length);
+    const units = [...this.by_first.keys()].map(
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+    this.firsts = units.length === 0 ? null : new RegExp(`[${units.join('')}]`, 'g');
   }
 
   /** Splits the whole text, in order. A token in a forbidden place is left to the model. */
@@ -98,17 +104,21 @@ export class TokenFinder {
   }
 
   private *matches(text: string): Generator<{ begin: number; end: number; token: AddedToken }> {
-    if (this.by_first.size === 0) return;
-    for (let begin = 0; begin < text.length; ) {
+    for (let begin = this.candidate(text, 0); begin < text.length; ) {
       const entry = this.by_first
         .get(text[begin] as string)
         ?.find((entry) => text.startsWith(entry.text, begin));
-      if (entry) {
-        const end = begin + entry.text.length;
-        yield { begin, end, token: entry.token };
-        begin = end;
-      } else begin++;
+      const end = begin + (entry?.text.length ?? 1);
+      if (entry) yield { begin, end, token: entry.token };
+      begin = this.candidate(text, end);
     }
+  }
+
+  /** Returns the next place, from `from` on, of a unit that begins a token; the text's end without one. */
+  private candidate(text: string, from: number): number {
+    if (this.firsts === null) return text.length;
+    this.firsts.lastIndex = from;
+    return this.firsts.exec(text)?.index ?? text.length;
   }
 }
 

@@ -1,27 +1,24 @@
 import { type Component, refused } from './fields.js';
 import { MergeQueue } from './merge-queue.js';
+import { PairTable } from './pair-table.js';
 import type { TokenModel } from './token-model.js';
 import { Vocabulary } from './vocabulary.js';
 
-/** Upper bound of ids; a pair is encoded as one number. */
-const PAIR_BASE = 2 ** 24;
-/** Number of cached pieces, and the longest cached piece in units. */
-const CACHE_PIECES = 10_000;
-const CACHE_UNITS = 256;
+/** Up to this number of symbols, looking at all pairs again costs less than a queue. */
+const FEW_SYMBOLS = 20;
 
 interface Symbols {
   ids: Int32Array;
   /** Positions of the neighbours; -1: none. */
   previous: Int32Array;
   next: Int32Array;
-  length: number;
 }
 
 /** BPE: one token for each character, then neighbours are merged, lowest rank first, then leftmost. */
 export class Bpe implements TokenModel {
   readonly vocabulary: Vocabulary;
   /** Ranks of pairs. */
-  private readonly ranks = new Map<number, number>();
+  private readonly ranks: PairTable;
   /** Result of the merge by rank. */
   private readonly merged: number[] = [];
   private readonly unknown: string | null;
@@ -30,7 +27,6 @@ export class Bpe implements TokenModel {
   private readonly fuse_unknown: boolean;
   private readonly byte_fallback: boolean;
   private readonly ignore_merges: boolean;
-  private readonly cache = new Map<string, readonly number[]>();
 
   constructor(component: Component) {
     this.vocabulary = Vocabulary.of(component);
@@ -41,20 +37,16 @@ export class Bpe implements TokenModel {
     this.byte_fallback = component.boolean('byte_fallback', false);
     this.ignore_merges = component.boolean('ignore_merges', false);
     if ((component.value('dropout') ?? 0) !== 0) throw component.unread('dropout, which merges at random,');
-    for (const [rank, merge] of component.list('merges').entries()) this.addMerge(component, rank, merge);
+    const merges = component.list('merges');
+    this.ranks = new PairTable(merges.length);
+    for (const [rank, merge] of merges.entries()) this.addMerge(component, rank, merge);
   }
 
   encode(piece: string): readonly number[] {
     const whole = this.ignore_merges ? this.vocabulary.id(piece) : undefined;
     if (whole !== undefined) return [whole];
-    const known = this.cache.get(piece);
-    if (known) return known;
-    const ids = this.merge(this.characters(piece));
-    if (piece.length < CACHE_UNITS) {
-      if (this.cache.size >= CACHE_PIECES) this.cache.clear();
-      this.cache.set(piece, ids);
-    }
-    return ids;
+    const symbols = this.characters(piece);
+    return symbols.length <= FEW_SYMBOLS ? this.mergeFew(symbols) : this.merge(symbols);
   }
 
   private addMerge(component: Component, rank: number, merge: unknown): void {
@@ -62,8 +54,7 @@ export class Bpe implements TokenModel {
     const [left, right, ...rest] = typeof merge === 'string' ? merge.split(' ') : (merge as unknown[]);
     if (typeof left !== 'string' || typeof right !== 'string' || rest.length > 0)
       throw refused(`${place} is not a pair of tokens`);
-    const pair = this.vocabulary.named(left, place) * PAIR_BASE + this.vocabulary.named(right, place);
-    this.ranks.set(pair, rank);
+    this.ranks.set(this.vocabulary.named(left, place), this.vocabulary.named(right, place), rank);
     this.merged[rank] = this.vocabulary.named(left + right.slice(this.prefix.length), place);
   }
 
@@ -101,39 +92,52 @@ export class Bpe implements TokenModel {
     return this.vocabulary.named(this.unknown ?? '', 'model.unk_token');
   }
 
+  private mergeFew(ids: number[]): readonly number[] {
+    for (;;) {
+      let lowest = -1;
+      let place = 0;
+      for (let at = 0; at + 1 < ids.length; at++) {
+        const rank = this.ranks.rank(ids[at] as number, ids[at + 1] as number);
+        if (rank < 0 || (lowest >= 0 && rank >= lowest)) continue;
+        lowest = rank;
+        place = at;
+      }
+      if (lowest < 0) return ids;
+      ids.splice(place, 2, this.merged[lowest] as number);
+    }
+  }
+
   private merge(characters: readonly number[]): readonly number[] {
     const { length } = characters;
     const symbols: Symbols = {
       ids: Int32Array.from(characters),
       previous: Int32Array.from(characters, (_, index) => index - 1),
       next: Int32Array.from(characters, (_, index) => (index + 1 < length ? index + 1 : -1)),
-      length,
     };
     const queue = new MergeQueue();
     for (let place = 0; place < length; place++) this.propose(symbols, queue, place);
     for (let top = queue.pop(); top !== null; top = queue.pop()) {
       const { rank, place } = top;
-      // The pair may have changed; its result decides, not its rank.
-      const current = this.rankAt(symbols, place);
-      if (current === undefined || this.merged[current] !== this.merged[rank]) continue;
+      // The pair may have changed. A changed pair is longer, and has another rank.
+      if (this.rankAt(symbols, place) !== rank) continue;
       this.join(symbols, place, this.merged[rank] as number);
       const before = symbols.previous[place] ?? -1;
       if (before >= 0) this.propose(symbols, queue, before);
       this.propose(symbols, queue, place);
     }
-    return symbols.ids.filter((id) => id >= 0) as unknown as readonly number[];
+    return Array.from(symbols.ids.filter((id) => id >= 0));
   }
 
   private propose(symbols: Symbols, queue: MergeQueue, place: number): void {
     const rank = this.rankAt(symbols, place);
-    if (rank !== undefined) queue.push({ rank, place });
+    if (rank >= 0) queue.push({ rank, place });
   }
 
-  private rankAt({ ids, next }: Symbols, place: number): number | undefined {
+  /** Returns the rank of the pair that begins at a place; -1 if there is none. */
+  private rankAt({ ids, next }: Symbols, place: number): number {
     const left = ids[place] ?? -1;
     const right = next[place] ?? -1;
-    if (left < 0 || right < 0) return undefined;
-    return this.ranks.get(left * PAIR_BASE + (ids[right] ?? 0));
+    return left < 0 || right < 0 ? -1 : this.ranks.rank(left, ids[right] as number);
   }
 
   private join({ ids, previous, next }: Symbols, place: number, id: number): void {

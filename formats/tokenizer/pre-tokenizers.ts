@@ -3,22 +3,37 @@ import type { Component } from './fields.js';
 import { characterPattern, inverted, type Pattern, patternOf, regexPattern } from './pattern.js';
 import { BEHAVIORS, type Behavior, type Piece, splitPiece } from './split.js';
 
-/** Function that splits pieces of a normalized text. Pieces passed to a model are never empty. */
-export type PreTokenizer = (pieces: readonly Piece[]) => Piece[];
+/** How a normalized text becomes the pieces that the model converts. */
+export interface PreTokenizer {
+  /** Splits pieces. No piece is empty. */
+  divide: Divide;
+  /** Returns a piece as the vocabulary writes it. */
+  spell(piece: string): string;
+}
+
+type Divide = (pieces: readonly Piece[]) => Piece[];
 
 const GPT2_WORDS =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 
 /** @throws ZerofleetError `tokenizer_invalid` */
 export function preTokenizerOf(component: Component | null): PreTokenizer {
-  if (!component) return (pieces) => [...pieces];
+  const parts = component ? flattened(component) : [];
+  checkOrder(parts);
+  const last = parts.at(-1);
+  if (last?.type !== 'ByteLevel') return { divide: chain(parts.map(divideOf)), spell: (piece) => piece };
+  const before = parts.slice(0, -1).map(divideOf);
+  return { divide: chain([...before, byteLevelWords(last)]), spell: toByteLevel };
+}
+
+function divideOf(component: Component): Divide {
   const { type } = component;
   const make = KINDS[type];
   if (!make) throw component.unread(`the pre-tokenizer ${type}`);
   return make(component);
 }
 
-const KINDS: Readonly<Record<string, (component: Component) => PreTokenizer>> = {
+const KINDS: Readonly<Record<string, (component: Component) => Divide>> = {
   BertPreTokenizer: () =>
     chain([each(characterPattern(WHITE_SPACE), 'Removed'), each(characterPattern(PUNCTUATION), 'Isolated')]),
   ByteLevel: byteLevel,
@@ -39,7 +54,6 @@ const KINDS: Readonly<Record<string, (component: Component) => PreTokenizer>> = 
   Metaspace: metaspace,
   Punctuation: (component) =>
     each(characterPattern(PUNCTUATION), component.oneOf('behavior', BEHAVIORS, 'Isolated')),
-  Sequence: sequence,
   Split: (component) => {
     const pattern = patternOf(component);
     return each(
@@ -51,7 +65,7 @@ const KINDS: Readonly<Record<string, (component: Component) => PreTokenizer>> = 
   WhitespaceSplit: () => each(characterPattern(WHITE_SPACE), 'Removed'),
 };
 
-function each(pattern: Pattern, behavior: Behavior): PreTokenizer {
+function each(pattern: Pattern, behavior: Behavior): Divide {
   return (pieces) => notEmpty(pieces.flatMap((piece) => splitPiece(piece, pattern, behavior)));
 }
 
@@ -59,19 +73,17 @@ function notEmpty(pieces: readonly Piece[]): Piece[] {
   return pieces.filter(({ text }) => text !== '');
 }
 
-function chain(parts: readonly PreTokenizer[]): PreTokenizer {
+function chain(parts: readonly Divide[]): Divide {
   return (pieces) => parts.reduce((divided, part) => part(divided), [...pieces]);
 }
 
-function sequence(component: Component): PreTokenizer {
-  const parts = flattened(component);
+function checkOrder(parts: readonly Component[]): void {
   for (const [index, part] of parts.entries()) {
     // The start of the text is unknown once a prefix was added.
     const follows = parts.slice(0, index).some(({ type }) => type === 'Metaspace' || type === 'ByteLevel');
     if (follows && part.type === 'Metaspace' && prependScheme(part) === 'first')
       throw part.unread('prepend_scheme "first" behind Metaspace or ByteLevel');
   }
-  return chain(parts.map((part) => preTokenizerOf(part)));
 }
 
 function flattened(component: Component): Component[] {
@@ -80,17 +92,21 @@ function flattened(component: Component): Component[] {
     : [component];
 }
 
-function byteLevel(component: Component): PreTokenizer {
+function byteLevel(component: Component): Divide {
+  const words = byteLevelWords(component);
+  return (pieces) => words(pieces).map((piece) => ({ ...piece, text: toByteLevel(piece.text) }));
+}
+
+function byteLevelWords(component: Component): Divide {
   const prefix = component.boolean('add_prefix_space');
   const divide = component.boolean('use_regex', true)
     ? each(regexPattern(GPT2_WORDS), 'Isolated')
     : chain([]);
-  return (pieces) => {
-    const spaced = pieces.map((piece) =>
-      prefix && !piece.text.startsWith(' ') ? { ...piece, text: ` ${piece.text}` } : piece,
+  if (!prefix) return divide;
+  return (pieces) =>
+    divide(
+      pieces.map((piece) => (piece.text.startsWith(' ') ? piece : { ...piece, text: ` ${piece.text}` })),
     );
-    return divide(spaced).map((piece) => ({ ...piece, text: toByteLevel(piece.text) }));
-  };
 }
 
 const SCHEMES = ['first', 'never', 'always'] as const;
@@ -102,7 +118,7 @@ export function prependScheme(component: Component): (typeof SCHEMES)[number] {
   return scheme;
 }
 
-function metaspace(component: Component): PreTokenizer {
+function metaspace(component: Component): Divide {
   const sign = component.character('replacement');
   const scheme = prependScheme(component);
   const escaped = new RegExp(`\\u{${sign.codePointAt(0)?.toString(16)}}`, 'u');

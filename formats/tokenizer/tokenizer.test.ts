@@ -86,8 +86,8 @@ function table<I, O>(
 
 table('normalizer', { cases: golden.normalizer, inputs: golden.texts }, normalizerOf);
 table('pre_tokenizer', { cases: golden.pre_tokenizer, inputs: golden.texts.slice(1) }, (component) => {
-  const divide = preTokenizerOf(component);
-  return (text) => divide([{ text, first: true }]).map((piece) => piece.text);
+  const { divide, spell } = preTokenizerOf(component);
+  return (text) => divide([{ text, first: true }]).map((piece) => spell(piece.text));
 });
 table('model', { cases: golden.model, inputs: golden.pieces }, (component) => {
   const model = modelOf(component);

@@ -14,6 +14,7 @@ import {
 import { Component, refused } from './fields.js';
 import { modelOf } from './models.js';
 import { type Normalizer, normalizerOf } from './normalizers.js';
+import { PieceCache } from './piece-cache.js';
 import { type Around, aroundOf } from './post-processors.js';
 import { type PreTokenizer, prependScheme, preTokenizerOf } from './pre-tokenizers.js';
 import { type DecoderTable, TokenDecoder } from './token-decoder.js';
@@ -39,8 +40,9 @@ export class Tokenizer {
   private readonly as_written: TokenFinder;
   private readonly normalized: TokenFinder;
   private readonly normalize: Normalizer;
-  private readonly divide: PreTokenizer;
+  private readonly pre_tokenizer: PreTokenizer;
   private readonly model: TokenModel;
+  private readonly cache: PieceCache;
 
   /**
    * @param file `tokenizer.json` with ids checked by `vocabSizeOf`
@@ -51,8 +53,11 @@ export class Tokenizer {
     const part = (name: string) => (root.value(name) === null ? null : new Component(root.value(name), name));
     checkFirst(part('normalizer'), part('pre_tokenizer'));
     this.normalize = normalizerOf(part('normalizer'));
-    this.divide = preTokenizerOf(part('pre_tokenizer'));
-    this.model = modelOf(new Component(root.value('model'), 'model'));
+    const pre_tokenizer = preTokenizerOf(part('pre_tokenizer'));
+    const model = modelOf(new Component(root.value('model'), 'model'));
+    this.pre_tokenizer = pre_tokenizer;
+    this.model = model;
+    this.cache = new PieceCache((piece) => model.encode(pre_tokenizer.spell(piece)));
     this.around = aroundOf(part('post_processor'));
     const added = root.value('added_tokens') === null ? [] : root.list('added_tokens');
     this.added = addedTokensOf(
@@ -124,7 +129,7 @@ export class Tokenizer {
           text: normalized.slice(section.begin, section.end),
           first: starts && section.begin === 0,
         };
-        for (const { text: part } of this.divide([piece])) push(ids, this.model.encode(part));
+        for (const { text: part } of this.pre_tokenizer.divide([piece])) push(ids, this.cache.tokens(part));
       }
     }
   }

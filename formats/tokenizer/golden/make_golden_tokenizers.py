@@ -213,7 +213,7 @@ MODELS = [
     {"type": "Unigram", "vocab": UNIGRAM, "unk_id": 0, "byte_fallback": True},
     {"type": "WordLevel", "vocab": {"a": 0, "[UNK]": 1}, "unk_token": "[UNK]"},
 ]
-PIECES = ["a", "ab", "abc", "abcd", "abcdabcd", "aaaaaaa", "bcabcdaab", "abcdefgh", "世界", "世", "xa", "xyxy", "axxb世x", "zzz", "ézb", "🌍a🌍🌍", "abababababab", "aaab", "cdab", "xyzxy"]
+PIECES = ["a", "ab", "abc", "abcd", "abcdabcd", "aaaaaaa", "bcabcdaab", "abcdefgh", "世界", "世", "xa", "xyxy", "axxb世x", "zzz", "ézb", "🌍a🌍🌍", "abababababab", "aaab", "cdab", "xyzxy", "abcdaabcdb" * 4, "ab世xcd" * 9]
 
 PROCESSORS = [
     None,
