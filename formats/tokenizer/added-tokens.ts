@@ -33,17 +33,17 @@ export function addedTokensOf(
 ): AddedToken[] {
   const found = new Map<string, AddedToken>();
   const size = vocabulary.ids.size;
-  let next_id = size;
+  let nextId = size;
   for (const component of components) {
     const content = component.string('content');
     if (content === '') continue;
-    const id = found.get(content)?.id ?? vocabulary.id(content) ?? next_id;
+    const id = found.get(content)?.id ?? vocabulary.id(content) ?? nextId;
     // The Hugging Face library assigns ids itself, and so do other readers of the file.
     if (component.count('id', 0) !== id)
       throw component.unread(
         `the id ${component.count('id', 0)} for ${JSON.stringify(content)}, which follows as ${id},`,
       );
-    if (id === next_id) next_id++;
+    if (id === nextId) nextId++;
     const special = component.boolean('special', false);
     const normalized = component.boolean('normalized', !special);
     found.set(content, {
@@ -62,7 +62,7 @@ export function addedTokensOf(
 /** Matches tokens in a text: leftmost first, then longest. */
 export class TokenFinder {
   /** Token texts by their first unit, longest first. */
-  private readonly by_first = new Map<string, { text: string; token: AddedToken }[]>();
+  private readonly byFirst = new Map<string, { text: string; token: AddedToken }[]>();
 
   /** @throws ZerofleetError `tokenizer_invalid` */
   constructor(tokens: readonly AddedToken[], textOf: (token: AddedToken) => string) {
@@ -75,9 +75,9 @@ export class TokenFinder {
         );
       seen.add(text);
       const first = text[0] as string;
-      this.by_first.set(first, [...(this.by_first.get(first) ?? []), { text, token }]);
+      this.byFirst.set(first, [...(this.byFirst.get(first) ?? []), { text, token }]);
     }
-    for (const entries of this.by_first.values()) entries.sort((a, b) => b.text.length - a.text.length);
+    for (const entries of this.byFirst.values()) entries.sort((a, b) => b.text.length - a.text.length);
   }
 
   /** Splits the whole text, in order. A token in a forbidden place is left to the model. */
@@ -98,9 +98,9 @@ export class TokenFinder {
   }
 
   private *matches(text: string): Generator<{ begin: number; end: number; token: AddedToken }> {
-    if (this.by_first.size === 0) return;
+    if (this.byFirst.size === 0) return;
     for (let begin = 0; begin < text.length; ) {
-      const entry = this.by_first
+      const entry = this.byFirst
         .get(text[begin] as string)
         ?.find((entry) => text.startsWith(entry.text, begin));
       if (entry) {

@@ -33,10 +33,10 @@ export class Tokenizer {
   /** Tokens that the post-processor adds around a text. */
   readonly around: Around;
   readonly added: readonly AddedToken[];
-  private made_decoder: TokenDecoder | null = null;
-  private readonly decoder_component: unknown;
-  private readonly added_by_id: ReadonlyMap<number, AddedToken>;
-  private readonly as_written: TokenFinder;
+  private madeDecoder: TokenDecoder | null = null;
+  private readonly decoderComponent: unknown;
+  private readonly addedById: ReadonlyMap<number, AddedToken>;
+  private readonly asWritten: TokenFinder;
   private readonly normalized: TokenFinder;
   private readonly normalize: Normalizer;
   private readonly divide: PreTokenizer;
@@ -60,13 +60,13 @@ export class Tokenizer {
       this.model.vocabulary,
       this.normalize,
     );
-    this.added_by_id = new Map(this.added.map((token) => [token.id, token]));
-    this.decoder_component = root.value('decoder');
+    this.addedById = new Map(this.added.map((token) => [token.id, token]));
+    this.decoderComponent = root.value('decoder');
     // Training decodes nothing, so the table is only checked.
-    new TokenDecoder(this.decoder_table);
+    new TokenDecoder(this.decoderTable);
     const later = this.added.filter(({ normalized }) => normalized !== null);
-    const at_once = this.added.filter(({ normalized }) => normalized === null);
-    this.as_written = new TokenFinder(at_once, ({ content }) => content);
+    const atOnce = this.added.filter(({ normalized }) => normalized === null);
+    this.asWritten = new TokenFinder(atOnce, ({ content }) => content);
     this.normalized = new TokenFinder(later, ({ normalized, content }) => normalized ?? content);
   }
 
@@ -74,7 +74,7 @@ export class Tokenizer {
   encode(text: string, special: SpecialTokens): number[] {
     const maySpecial = rule(special);
     const ids: number[] = [];
-    for (const section of this.as_written.sections(text, maySpecial)) {
+    for (const section of this.asWritten.sections(text, maySpecial)) {
       if (section.token) ids.push(section.token.id);
       else this.encodeSection(text, section, special, ids);
     }
@@ -83,12 +83,12 @@ export class Tokenizer {
 
   /** Decodes its tokens. */
   get decoder(): TokenDecoder {
-    this.made_decoder ??= new TokenDecoder(this.decoder_table);
-    return this.made_decoder;
+    this.madeDecoder ??= new TokenDecoder(this.decoderTable);
+    return this.madeDecoder;
   }
 
-  get decoder_table(): DecoderTable {
-    return { texts: textsOf(this.model.vocabulary, this.added), decoder: this.decoder_component };
+  get decoderTable(): DecoderTable {
+    return { texts: textsOf(this.model.vocabulary, this.added), decoder: this.decoderComponent };
   }
 
   id(token: string): number | null {
@@ -97,7 +97,7 @@ export class Tokenizer {
 
   /** Returns the text of a token and whether it is an added one. */
   token(id: number): { content: string; added: boolean } | null {
-    const added = this.added_by_id.get(id);
+    const added = this.addedById.get(id);
     if (added) return { content: added.content, added: true };
     const content = this.model.vocabulary.token(id);
     return content === undefined ? null : { content, added: false };
@@ -175,14 +175,14 @@ function push(ids: number[], more: readonly number[]): void {
  * Checks the normalizers: survival of a text's first character is only defined for those that map one
  * character at a time.
  */
-function checkFirst(normalizer: Component | null, pre_tokenizer: Component | null): void {
+function checkFirst(normalizer: Component | null, preTokenizer: Component | null): void {
   const parts = [normalizer].flatMap((part) =>
     part?.type === 'Sequence' ? part.components('normalizers') : (part ?? []),
   );
   const drops = parts.some(
     (part) => part.type === 'Sequence' || (part.type === 'Replace' && part.string('content') === ''),
   );
-  const first = [pre_tokenizer]
+  const first = [preTokenizer]
     .flatMap((part) => (part?.type === 'Sequence' ? part.components('pretokenizers') : (part ?? [])))
     .find((part) => part.type === 'Metaspace' && prependScheme(part) === 'first');
   if (drops && first)
