@@ -67,7 +67,7 @@ export class Autoscaler {
   readonly id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   private readonly stopping = new AbortController();
   private loop: Promise<void> | null = null;
-  private reconciled_at = performance.now();
+  private reconciledAt = performance.now();
   private isLeader = false;
   private publishing: Promise<void> | null = null;
   /** Calls in progress, by pool. */
@@ -82,7 +82,7 @@ export class Autoscaler {
 
   /** Returns whether a reconciliation finished, as leader or follower, within `UNHEALTHY_MS`. */
   get isHealthy(): boolean {
-    return performance.now() - this.reconciled_at < UNHEALTHY_MS;
+    return performance.now() - this.reconciledAt < UNHEALTHY_MS;
   }
 
   /** Releases the lease; machines stay. Idempotent. */
@@ -108,7 +108,7 @@ export class Autoscaler {
         await this.actOnAll(result);
         this.publish(result.reports);
       }
-      this.reconciled_at = performance.now();
+      this.reconciledAt = performance.now();
     } catch (error) {
       metrics.failed('job_store');
       log.warn({ err: error }, 'reconciliation failed: the job store is unavailable');

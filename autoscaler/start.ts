@@ -34,25 +34,34 @@ const LOCAL_AGENTS = 4;
  * @throws ZerofleetError `invalid_configuration`, `job_store_unavailable`
  */
 export async function startAutoscaler({ config, log }: StartAutoscalerOptions): Promise<RunningAutoscaler> {
-  const redis_url = requireRedis(config, 'an autoscaler');
+  const redisUrl = requireRedis(config, 'an autoscaler');
   const pools = poolsOf(config);
   const closers: (() => Promise<void>)[] = [];
   const closeAll = async () => {
     for (const close of closers.toReversed()) await close();
   };
   try {
-    const store = await openJobStore({ url: redis_url, log });
+    const store = await openJobStore({ url: redisUrl, log });
     closers.push(() => store.close());
-    const backgroundTasks = new BackgroundTasks(store, redis_url, log);
+    const backgroundTasks = new BackgroundTasks(store, redisUrl, log);
     closers.push(() => backgroundTasks.close());
     const metrics = new AutoscalerMetrics();
     const capacity = await openCapacity(config, metrics, log);
     closers.push(() => capacity.close());
-    const interval_ms = config.autoscale_interval_seconds * 1000;
+    const intervalMs = config.autoscale_interval_seconds * 1000;
     const namespace = config.cloudwatch_namespace;
     const publisher = namespace === null ? null : await openCloudWatch(namespace, metrics, log);
     if (publisher) closers.push(() => publisher.close());
-    const options = { store, capacity, backgroundTasks, pools, interval_ms, metrics, publisher, log };
+    const options = {
+      store,
+      capacity,
+      backgroundTasks,
+      pools,
+      interval_ms: intervalMs,
+      metrics,
+      publisher,
+      log,
+    };
     const autoscaler = new Autoscaler(options);
     closers.push(() => autoscaler.close());
     const { host, metrics_port: port } = config;

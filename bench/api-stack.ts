@@ -92,8 +92,8 @@ export function startBareServer(answer: object): Promise<Peer> {
 }
 
 /** A Fastify server with one route that adds to a queue. */
-export function startBareAdd(redis_url: string): Promise<Peer> {
-  return startPeer('bare-add', { redis_url });
+export function startBareAdd(redisUrl: string): Promise<Peer> {
+  return startPeer('bare-add', { redis_url: redisUrl });
 }
 
 async function startPeer(name: string, told: object): Promise<Peer> {

@@ -69,15 +69,15 @@ async function measurePosts(stack: ApiStack, spec: string): Promise<void> {
   const headers = { ...stack.headers, ...json };
   const load = { method: 'POST', headers, body: spec, ...pace } as const;
   const post = () => measureLoad({ ...load, urls: [`${stack.url}/v1/jobs`] });
-  const beside_add = await measurePaired(rounds, post, () => measureCalls(add, pace));
+  const besideAdd = await measurePaired(rounds, post, () => measureCalls(add, pace));
   await queue.obliterate({ force: true });
   await queue.close();
   await disconnectRedis(connection);
-  report('api', { what: 'post', ...pace, rounds, ...beside_add });
+  report('api', { what: 'post', ...pace, rounds, ...besideAdd });
   const bare = await startBareAdd(stack.redis_url);
-  const beside_http = await measurePaired(rounds, post, () => measureLoad({ ...load, urls: [bare.url] }));
+  const besideHttp = await measurePaired(rounds, post, () => measureLoad({ ...load, urls: [bare.url] }));
   await bare.close();
-  report('api', { what: 'post_http', ...pace, rounds, ...beside_http });
+  report('api', { what: 'post_http', ...pace, rounds, ...besideHttp });
 }
 
 async function measureWatching(stack: ApiStack, job: Job): Promise<void> {

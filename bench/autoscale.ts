@@ -63,8 +63,8 @@ const summary = [];
 for (const trace of tracesOf(seed, traces)) {
   const began = performance.now();
   const own = playController(trace, options);
-  const took_seconds = Math.round(performance.now() - began) / 1000;
-  tell(trace, 'controller', { ...options, ...own, took_seconds });
+  const tookSeconds = Math.round(performance.now() - began) / 1000;
+  tell(trace, 'controller', { ...options, ...own, took_seconds: tookSeconds });
   const { idle_seconds } = options;
   tell(trace, 'controller without moves', playController(trace, { idle_seconds, move_seconds: null }));
   const floor = runWithForesight(trace, options);
@@ -76,15 +76,22 @@ for (const trace of tracesOf(seed, traces)) {
   const costlier = others.filter(({ gpu_hours_ratio }) => gpu_hours_ratio <= 1);
   const [nearest] = costlier.sort((a, b) => a.gpu_hours - b.gpu_hours);
   const { unfinished, busy_killed } = own;
-  const is_met = nearest !== undefined && nearest.wait_ratio <= 0.5 && busy_killed === 0 && unfinished === 0;
-  const floor_ratio = nearest && ratio(floor.mean_wait_seconds, nearest.mean_wait_seconds);
-  const over_foresight = {
+  const isMet = nearest !== undefined && nearest.wait_ratio <= 0.5 && busy_killed === 0 && unfinished === 0;
+  const floorRatio = nearest && ratio(floor.mean_wait_seconds, nearest.mean_wait_seconds);
+  const overForesight = {
     gpu_hours: ratio(own.gpu_hours, floor.gpu_hours),
     karpenter_gpu_hours: ratio(karpenter.gpu_hours, floor.gpu_hours),
     wait_seconds: own.mean_wait_seconds - floor.mean_wait_seconds,
     karpenter_wait_seconds: karpenter.mean_wait_seconds - floor.mean_wait_seconds,
     ...(nearest && { target_tracking_wait_seconds: nearest.mean_wait_seconds - floor.mean_wait_seconds }),
   };
-  summary.push({ trace: trace.name, busy_killed, ...nearest, floor_ratio, over_foresight, is_met });
+  summary.push({
+    trace: trace.name,
+    busy_killed,
+    ...nearest,
+    floor_ratio: floorRatio,
+    over_foresight: overForesight,
+    is_met: isMet,
+  });
 }
 report('autoscale', { summary });

@@ -40,18 +40,18 @@ function specOf() {
   const spec = testSpec({ steps: WARMUP_STEPS + interval * saves + 1 });
   const { sequence_length, micro_batch_size } = shapeOf(config);
   spec.model.config = presets[config];
-  const global_batch_size = micro_batch_size * LEAVES_PER_STEP;
-  Object.assign(spec.train, { sequence_length, micro_batch_size, global_batch_size });
+  const globalBatchSize = micro_batch_size * LEAVES_PER_STEP;
+  Object.assign(spec.train, { sequence_length, micro_batch_size, global_batch_size: globalBatchSize });
   return spec;
 }
 
-async function startWorld(token_file: string): Promise<LocalWorld> {
+async function startWorld(tokenFile: string): Promise<LocalWorld> {
   const world = await LocalWorld.start({
     core: nativeCore,
     spec: specOf(),
     world_size: 1,
     threads,
-    token_file,
+    token_file: tokenFile,
   });
   await world.initialize();
   return world;
@@ -72,7 +72,7 @@ async function measureStall(world: LocalWorld, objects: MeasuredStore['objects']
   }
   const seconds = (performance.now() - began) / 1000;
   await Promise.all(travelling);
-  const step_seconds = (seconds - sum(stalls)) / (saves * interval);
+  const stepSeconds = (seconds - sum(stalls)) / (saves * interval);
   const stall = median(stalls);
   report('checkpoint', {
     what: 'stall',
@@ -80,8 +80,8 @@ async function measureStall(world: LocalWorld, objects: MeasuredStore['objects']
     interval,
     threads,
     stall_ms: round(stall * 1000),
-    step_ms: round(step_seconds * 1000),
-    share_of_steps: round(stall / (stall + interval * step_seconds), 5),
+    step_ms: round(stepSeconds * 1000),
+    share_of_steps: round(stall / (stall + interval * stepSeconds), 5),
     saves: stalls.map((value) => round(value * 1000)),
   });
 }
@@ -133,11 +133,11 @@ async function measureTurn(
   { pieces, raw_first }: { pieces: readonly Uint8Array[]; raw_first: boolean },
 ): Promise<Turn> {
   const raw = async () => {
-    const raw_write = await timed(() => store.rawWrite(pieces));
+    const rawWrite = await timed(() => store.rawWrite(pieces));
     await store.forget();
-    const raw_read = await timed(() => store.rawRead(pieces));
+    const rawRead = await timed(() => store.rawRead(pieces));
     await store.clear();
-    return { raw_write, raw_read };
+    return { raw_write: rawWrite, raw_read: rawRead };
   };
   const before = raw_first ? await raw() : null;
   const ours = await saveAndLoad(world, store);
@@ -161,8 +161,8 @@ async function saveAndLoad(
     data_digest: 'sha256:0',
     tokens_digest: 'sha256:0',
   };
-  const manifest = buildManifest(world.job_id, stored, by);
-  const directory = checkpointKey(world.job_id, stored.directory);
+  const manifest = buildManifest(world.jobId, stored, by);
+  const directory = checkpointKey(world.jobId, stored.directory);
   await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest));
   await forget();
   const load = await timed(async () => {

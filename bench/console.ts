@@ -58,8 +58,8 @@ async function look(page: Page, cdp: CDPSession, { name, hash, ready }: View, st
   await page.goto('about:blank');
   await page.goto(`${base}/${hash}`);
   await ready(page);
-  const shown_ms = performance.now() - began;
-  const heap_before = await heapOf(cdp);
+  const shownMs = performance.now() - began;
+  const heapBefore = await heapOf(cdp);
   // Tasks before are those of the load.
   await page.evaluate(
     'globalThis.long = []; new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) long.push(duration); }).observe({ type: "longtask" })',
@@ -73,11 +73,11 @@ async function look(page: Page, cdp: CDPSession, { name, hash, ready }: View, st
     runs,
     steps,
     seconds,
-    shown_ms: Math.round(shown_ms),
+    shown_ms: Math.round(shownMs),
     long_frames: long.length,
     longest_frame_ms: Math.round(Math.max(0, ...long)),
     requests_per_10_s: Number(((10 * (requests.length - before)) / seconds).toFixed(2)),
-    heap_mib_before: heap_before,
+    heap_mib_before: heapBefore,
     heap_mib_after: await heapOf(cdp),
   });
 }

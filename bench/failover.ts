@@ -36,7 +36,7 @@ async function create(replicas: number) {
     while (left-- > 0) await createTestJob(store);
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
-  const per_second = Math.round((jobs * 1000) / (performance.now() - began));
+  const perSecond = Math.round((jobs * 1000) / (performance.now() - began));
   const latencies: number[] = [];
   for (let n = 0; n < ALONE; n += 1) {
     const sent = performance.now();
@@ -44,7 +44,7 @@ async function create(replicas: number) {
     latencies.push(performance.now() - sent);
   }
   await store.close();
-  const measured = { replicas, per_second, ...latencyOf(latencies) };
+  const measured = { replicas, per_second: perSecond, ...latencyOf(latencies) };
   report('failover', { part: 'create', redis, callers: CALLERS, ...measured });
   return measured;
 }

@@ -82,11 +82,11 @@ try {
   });
   const emptyRedis = await redisMemory(stack);
   const tell = async (what: string, result: object) => {
-    const redis_bytes = (await redisMemory(stack)) - emptyRedis;
+    const redisBytes = (await redisMemory(stack)) - emptyRedis;
     const memory = {
       ...(await memoryOf(stack.api_pid)),
-      redis_bytes,
-      redis_bytes_per_job: Math.round(redis_bytes / jobs),
+      redis_bytes: redisBytes,
+      redis_bytes_per_job: Math.round(redisBytes / jobs),
     };
     report('jobs', { what, jobs, connections, ...result, ...memory });
   };

@@ -41,8 +41,8 @@ async function gemmRate(): Promise<number> {
 }
 
 /** Bytes per second. */
-async function bandwidth(in_place: boolean): Promise<number> {
-  const pass = in_place ? 'in_place' : 'copy';
+async function bandwidth(inPlace: boolean): Promise<number> {
+  const pass = inPlace ? 'in_place' : 'copy';
   const seconds = await measureBandwidth({ bytes: PASS_BYTES, pass, threads, repeats: FLOOR_REPEATS });
   return PASS_BYTES / median(seconds);
 }

@@ -18,14 +18,14 @@ const chosen = benchOptions({
   repeats: count(7),
   ema: onOff(),
 });
-const ema_decay = chosen.ema ? 0.999 : 0;
+const emaDecay = chosen.ema ? 0.999 : 0;
 const params = Math.ceil(chosen.params / BLOCK) * BLOCK;
 
 for (const optimizer of chosen.optimizer) {
   for (const threads of chosen.threads) {
     const seconds = await measureOptimizer({
       optimizer,
-      ema_decay,
+      ema_decay: emaDecay,
       params,
       threads,
       repeats: chosen.repeats,
@@ -35,7 +35,7 @@ for (const optimizer of chosen.optimizer) {
     const gigabytes = (params * seconds.bytes_per_param) / 1e9;
     report('optimizer', {
       optimizer,
-      ema_decay,
+      ema_decay: emaDecay,
       threads,
       params,
       ns_per_param: Number(((step * 1e9) / params).toFixed(3)),

@@ -31,14 +31,14 @@ export async function measureRecovery(repeats: number) {
         (job) => job.state === 'running' && job.latest_checkpoint !== null,
       );
       const recoveries = before.state_history.filter(({ state }) => state === 'recovering').length;
-      const killed_at = Date.now();
+      const killedAt = Date.now();
       process.kill(await childOf(process.pid, programs.rank), 'SIGKILL');
       const after = await fleet.until(
         id,
         ({ state_history }) =>
           state_history.filter(({ state }) => state === 'recovering').length > recoveries,
       );
-      seconds.push((await firstStepAfter(fleet, id, after.state_history.at(-1)?.at ?? '')) - killed_at);
+      seconds.push((await firstStepAfter(fleet, id, after.state_history.at(-1)?.at ?? '')) - killedAt);
     }
     await fleet.store.requestCancel(id);
     await fleet.untilState(id, 'cancelled');
@@ -54,11 +54,11 @@ export async function measureRecovery(repeats: number) {
 }
 
 /** Time of the first step after `recovering_at` from its metric, in ms since the epoch. */
-async function firstStepAfter(fleet: Fleet, id: string, recovering_at: string): Promise<number> {
+async function firstStepAfter(fleet: Fleet, id: string, recoveringAt: string): Promise<number> {
   for (;;) {
     const { progress } = await fleet.until(id, (job) => job.state === 'running');
     const entries = await fleet.store.readStream(id, null, 100_000, ['metric']);
-    const first = entries.find(({ at }) => at > recovering_at);
+    const first = entries.find(({ at }) => at > recoveringAt);
     if (first) return Date.parse(first.at);
     await fleet.until(id, (job) => job.progress.step !== progress.step || job.state !== 'running');
   }

@@ -64,19 +64,19 @@ async function answer(engine: AnswerEngine, many: number, round: number): Promis
     engine.add(round * 1_000 + id, text, options);
   }
   const first = new Set<number>();
-  let all_began = 0;
-  let drawn_before = 0;
+  let allBegan = 0;
+  let drawnBefore = 0;
   for (let drawn = 0; drawn < many * tokens; ) {
     for (const { id } of await engine.step()) {
       drawn += 1;
       first.add(id);
     }
-    if (all_began > 0 || first.size < many) continue;
-    all_began = performance.now();
-    drawn_before = drawn;
+    if (allBegan > 0 || first.size < many) continue;
+    allBegan = performance.now();
+    drawnBefore = drawn;
   }
-  const seconds = (performance.now() - all_began) / 1000;
-  return { tokens_per_s: (many * tokens - drawn_before) / seconds, first_token_ms: all_began - started };
+  const seconds = (performance.now() - allBegan) / 1000;
+  return { tokens_per_s: (many * tokens - drawnBefore) / seconds, first_token_ms: allBegan - started };
 }
 
 function engineWithWeights(): AnswerEngine {
@@ -104,14 +104,14 @@ async function peerSpeed(python: string, many: number): Promise<Speed & { produc
 }
 
 const engine = engineWithWeights();
-const weight_bytes = numMultipliedParams(config) * BYTES;
+const weightBytes = numMultipliedParams(config) * BYTES;
 await answer(engine, Math.max(...requests), 0);
 for (const many of requests) {
   const speeds: Speed[] = [];
   for (let round = 1; round <= rounds; round++) speeds.push(await answer(engine, many, round * 64 + many));
   const read = await measureBandwidth({ bytes: READ_BYTES, pass: 'read', threads, repeats: 5 });
-  const bytes_per_s = READ_BYTES / median(read);
-  const tokens_per_s = median(speeds.map((speed) => speed.tokens_per_s));
+  const bytesPerS = READ_BYTES / median(read);
+  const tokensPerS = median(speeds.map((speed) => speed.tokens_per_s));
   const other = peer === null ? null : await peerSpeed(peer, many);
   report('serve', {
     config,
@@ -119,18 +119,18 @@ for (const many of requests) {
     requests: many,
     prompt,
     tokens,
-    tokens_per_s: Number(tokens_per_s.toFixed(1)),
-    weights_mb: Math.round(engine.num_bytes / 1e6),
+    tokens_per_s: Number(tokensPerS.toFixed(1)),
+    weights_mb: Math.round(engine.numBytes / 1e6),
     resident_mb: Math.round(process.memoryUsage.rss() / 1e6),
     first_token_ms: Number(median(speeds.map((speed) => speed.first_token_ms)).toFixed(1)),
-    memory_gb_per_s: Number((bytes_per_s / 1e9).toFixed(1)),
-    ...(many === 1 && { memory_share: Number(((tokens_per_s * weight_bytes) / bytes_per_s).toFixed(3)) }),
+    memory_gb_per_s: Number((bytesPerS / 1e9).toFixed(1)),
+    ...(many === 1 && { memory_share: Number(((tokensPerS * weightBytes) / bytesPerS).toFixed(3)) }),
     ...(other !== null && {
       peer_tokens_per_s: other.tokens_per_s,
       peer_first_token_ms: other.first_token_ms,
-      times_peer: Number((tokens_per_s / other.tokens_per_s).toFixed(2)),
+      times_peer: Number((tokensPerS / other.tokens_per_s).toFixed(2)),
       peer_products_ms: other.products_ms,
-      of_free_products: Number(((many * 1000) / tokens_per_s / other.products_ms).toFixed(2)),
+      of_free_products: Number(((many * 1000) / tokensPerS / other.products_ms).toFixed(2)),
     }),
   });
 }

@@ -54,13 +54,13 @@ class Soak {
   private constructor(
     private readonly stack: ApiStack,
     private readonly redis: Redis,
-    private readonly empty_bytes: number,
+    private readonly emptyBytes: number,
     private readonly spec: string,
   ) {}
 
   static async open(stack: ApiStack): Promise<Soak> {
     const redis = await connectRedis(stack.redis_url, 'commands');
-    const empty_bytes = await usedMemory(redis);
+    const emptyBytes = await usedMemory(redis);
     const text = { ...stack.headers, 'content-type': 'text/plain' };
     const url = `${stack.url}/v1/datasets?name=soak&format=text`;
     const dataset = JSON.parse((await ask(url, { method: 'POST', headers: text }, TEXT)).text);
@@ -71,7 +71,7 @@ class Soak {
       checkpoint: { every_steps: 10, keep: { last: 1 } },
       resources: { ranks: { min: 1, max: 1 } },
     };
-    return new Soak(stack, redis, empty_bytes, JSON.stringify(spec));
+    return new Soak(stack, redis, emptyBytes, JSON.stringify(spec));
   }
 
   async run(): Promise<void> {
@@ -151,8 +151,8 @@ class Soak {
   }
 
   private ask(method: string, path: string, body?: string) {
-    const of_body = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
-    const headers = { ...this.stack.headers, ...(body !== undefined && of_body) };
+    const ofBody = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+    const headers = { ...this.stack.headers, ...(body !== undefined && ofBody) };
     return ask(`${this.stack.url}${path}`, { method, headers }, body);
   }
 
@@ -170,21 +170,21 @@ class Soak {
   }
 
   private async tell(what: string, families?: object): Promise<void> {
-    const redis_bytes = (await usedMemory(this.redis)) - this.empty_bytes;
+    const redisBytes = (await usedMemory(this.redis)) - this.emptyBytes;
     const clients = /connected_clients:(\d+)/.exec(await this.redis.info('clients'))?.[1];
     const api = await memoryOf(this.stack.api_pid);
     report('soak', {
       what,
       jobs: this.ended,
       workers_left: this.left,
-      redis_bytes,
-      redis_bytes_per_job: this.ended === 0 ? null : Math.round(redis_bytes / this.ended),
+      redis_bytes: redisBytes,
+      redis_bytes_per_job: this.ended === 0 ? null : Math.round(redisBytes / this.ended),
       redis_keys: await this.redis.dbsize(),
       redis_connections: Number(clients),
       api,
       ...(families && { families }),
     });
-    requireAtMost('Redis', redis_bytes, REDIS_FIXED_BYTES + REDIS_BYTES_PER_JOB * this.created);
+    requireAtMost('Redis', redisBytes, REDIS_FIXED_BYTES + REDIS_BYTES_PER_JOB * this.created);
     requireAtMost('the API server', api.peak_rss_bytes, API_BYTES);
   }
 }

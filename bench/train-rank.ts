@@ -12,14 +12,21 @@ function send(message: RankReport | Publication): void {
 }
 
 async function run(trainer: Trainer, numSteps: number): Promise<RankReport> {
-  const start_rss_bytes = process.memoryUsage.rss();
+  const startRssBytes = process.memoryUsage.rss();
   await trainer.connect();
   await trainer.initialize();
   const steps: StepResult[] = [];
   for (let step = 0; step < numSteps; step++) steps.push(await trainer.step(0));
-  const peak_rss_bytes = process.resourceUsage().maxRSS * 1024;
-  const pss_bytes = await proportionalBytes();
-  return { kind: 'report', steps, peak_rss_bytes, start_rss_bytes, pss_bytes, memory: trainer.memory() };
+  const peakRssBytes = process.resourceUsage().maxRSS * 1024;
+  const pssBytes = await proportionalBytes();
+  return {
+    kind: 'report',
+    steps,
+    peak_rss_bytes: peakRssBytes,
+    start_rss_bytes: startRssBytes,
+    pss_bytes: pssBytes,
+    memory: trainer.memory(),
+  };
 }
 
 let trainer: Trainer | undefined;

@@ -68,16 +68,21 @@ export function shapeOf(config: PresetName) {
 
 function adapterOf({ config, adapter }: Training): TrainerConfig['model']['adapter'] {
   if (adapter === undefined) return null;
-  const target_modules = layerModules(architectureOf(presets[config])).map((name) =>
-    name.replace(/.*\./, ''),
-  );
-  return { ...adapter, scale: 2, dropout: 0, init: 'kaiming_uniform', target_modules, modules_to_save: [] };
+  const targetModules = layerModules(architectureOf(presets[config])).map((name) => name.replace(/.*\./, ''));
+  return {
+    ...adapter,
+    scale: 2,
+    dropout: 0,
+    init: 'kaiming_uniform',
+    target_modules: targetModules,
+    modules_to_save: [],
+  };
 }
 
 /** The configurations of all ranks. */
 export function rankConfigs(training: Training, tokenPath: string): TrainerConfig[] {
   const { config, precision, ranks, threads, steps } = training;
-  const micro_batch_size = microBatchOf(training);
+  const microBatchSize = microBatchOf(training);
   const plain = plainSettings(precision);
   return Array.from({ length: ranks }, (_, rank) => ({
     ...plain,
@@ -95,8 +100,8 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
       ? [{ match: training.frozen, lr_scale: 1, weight_decay: null, frozen: true }]
       : [],
     sequence_length: shapeOf(config).sequence_length,
-    micro_batch_size,
-    global_batch_size: LEAVES_PER_STEP * micro_batch_size,
+    micro_batch_size: microBatchSize,
+    global_batch_size: LEAVES_PER_STEP * microBatchSize,
     steps,
     seed: 1,
     data_seed: 1,

@@ -17,8 +17,8 @@ export const BYTES_OF_ELEMENT: Readonly<Record<Precision, number>> = { bf16: 2, 
 
 /** Sharding of a job's state by the native core. */
 export function shardingOf(zero: ResolvedJobSpec['zero']): Sharding {
-  const bucket_blocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype]));
-  return { block_elements: BLOCK_NUMEL, bucket_blocks, expert_sets: zero.expert_parallel_size };
+  const bucketBlocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype]));
+  return { block_elements: BLOCK_NUMEL, bucket_blocks: bucketBlocks, expert_sets: zero.expert_parallel_size };
 }
 
 /** Set of an expert; null for parameters shared by all ranks, including all experts if there is a single set. */

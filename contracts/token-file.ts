@@ -60,11 +60,17 @@ export function decodeTokenFileHeader(bytes: Uint8Array): TokenFileHeader | null
   if (bytes.length < TOKEN_FILE_HEADER_BYTES) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const magic = new TextDecoder('latin1').decode(bytes.subarray(0, MAGIC.length));
-  const token_bytes = view.getUint32(12, true);
-  if (magic !== MAGIC || view.getUint32(8, true) !== VERSION || (token_bytes !== 2 && token_bytes !== 4))
+  const tokenBytes = view.getUint32(12, true);
+  if (magic !== MAGIC || view.getUint32(8, true) !== VERSION || (tokenBytes !== 2 && tokenBytes !== 4))
     return null;
-  const [num_tokens = 0, num_sequences = 0, num_documents = 0, sequence_length = 0] = [16, 24, 32, 40].map(
+  const [numTokens = 0, numSequences = 0, numDocuments = 0, sequenceLength = 0] = [16, 24, 32, 40].map(
     (place) => Number(view.getBigUint64(place, true)),
   );
-  return { token_bytes, num_tokens, num_sequences, num_documents, sequence_length };
+  return {
+    token_bytes: tokenBytes,
+    num_tokens: numTokens,
+    num_sequences: numSequences,
+    num_documents: numDocuments,
+    sequence_length: sequenceLength,
+  };
 }

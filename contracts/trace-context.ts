@@ -37,11 +37,11 @@ const STATE_MEMBER =
  * @returns null if there is no trace to continue
  */
 export function parseTrace(traceparent: string | undefined, tracestate?: string | null): TraceContext | null {
-  const [, version = '', trace_id = '', span_id = '', flags = ''] = TRACEPARENT.exec(traceparent ?? '') ?? [];
-  if (version === '' || version === 'ff' || ALL_ZEROS.test(trace_id) || ALL_ZEROS.test(span_id)) return null;
+  const [, version = '', traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(traceparent ?? '') ?? [];
+  if (version === '' || version === 'ff' || ALL_ZEROS.test(traceId) || ALL_ZEROS.test(spanId)) return null;
   if (version === '00' && traceparent?.length !== VERSION_00_LENGTH) return null;
   const sampled = (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED;
-  return { trace_id, span_id, sampled, tracestate: validState(tracestate ?? '') };
+  return { trace_id: traceId, span_id: spanId, sampled, tracestate: validState(tracestate ?? '') };
 }
 
 /** Headers for work that is started from here. */
@@ -53,10 +53,10 @@ function validState(text: string): string | null {
   const members = text.split(',').map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ''));
   const given = members.filter((member) => member !== '');
   const keys = new Set(given.map((member) => member.slice(0, member.indexOf('='))));
-  const is_valid =
+  const isValid =
     text.length <= MAX_STATE_LENGTH &&
     given.length <= MAX_STATE_MEMBERS &&
     keys.size === given.length &&
     given.every((member) => STATE_MEMBER.test(member));
-  return is_valid && given.length > 0 ? given.join(',') : null;
+  return isValid && given.length > 0 ? given.join(',') : null;
 }

@@ -4,17 +4,17 @@ import { resolveSpec } from './resolve-spec.js';
 import { SMALLEST } from './testing/documents.js';
 
 /** Returns the state after evaluations at steps 10, 20, … with these losses. */
-const after = (min_delta: number, ...losses: number[]) =>
+const after = (minDelta: number, ...losses: number[]) =>
   losses.reduce(
-    (state, loss, i) => afterEvaluation(state, { step: 10 * (i + 1), loss }, { min_delta }),
+    (state, loss, i) => afterEvaluation(state, { step: 10 * (i + 1), loss }, { min_delta: minDelta }),
     NOT_EVALUATED,
   );
 
 t.test('an improvement is below the best value by at least min_delta', async (t) => {
-  const best = (best_step: number, best_eval_loss: number, evaluations_without_improvement: number) => ({
-    best_eval_loss,
-    best_step,
-    evaluations_without_improvement,
+  const best = (bestStep: number, bestEvalLoss: number, evaluationsWithoutImprovement: number) => ({
+    best_eval_loss: bestEvalLoss,
+    best_step: bestStep,
+    evaluations_without_improvement: evaluationsWithoutImprovement,
   });
   t.strictSame(after(0, 3), best(10, 3, 0));
   t.strictSame(after(0, 3, 3), best(10, 3, 1), 'an equal value is none');

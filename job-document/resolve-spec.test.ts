@@ -188,8 +188,8 @@ t.test('leaves', async (t) => {
 
 t.test('validation data is evaluated every 100 steps by default', async (t) => {
   const data = { ...SMALLEST.data, validation_fraction: 0.1 };
-  const evaluation = (every_steps?: number) => {
-    const train = { steps: 10, ...(every_steps && { evaluation: { every_steps } }) };
+  const evaluation = (everySteps?: number) => {
+    const train = { steps: 10, ...(everySteps && { evaluation: { every_steps: everySteps } }) };
     return resolveSpec({ ...SMALLEST, data, train }, null).spec.train.evaluation;
   };
   t.same(evaluation(), { every_steps: 100, datasets: [] });

@@ -14,14 +14,14 @@ t.test('warnings of a DeepSpeed configuration', async (t) => {
     allgather_bucket_size: 5e8,
     offload_optimizer: { device: 'cpu', buffer_count: 4 },
   };
-  const deepspeed_config = {
+  const deepspeedConfig = {
     zero_optimization: taken,
     steps_per_print: 10,
     wall_clock_breakdown: false,
     monitor_config: { csv_monitor: {} },
     vocabulary_size: null,
   };
-  const warnings = jobWarnings(document({ deepspeed_config }));
+  const warnings = jobWarnings(document({ deepspeed_config: deepspeedConfig }));
   t.strictSame(pointers(warnings), [
     '/deepspeed_config/zero_optimization/allgather_bucket_size',
     '/deepspeed_config/zero_optimization/offload_optimizer/buffer_count',

@@ -61,10 +61,10 @@ t.test('no process prints the AWS SDK’s Node.js warning', async (t) => {
   const clients = [...new Set(found.map(({ client }) => client))].sort();
   t.same(clients, ['AutoScalingClient', 'CloudWatchClient', 'S3Client', 'STSClient']);
   t.match(warningsOf(null, { package: '@aws-sdk/client-s3', client: 'S3Client' }), /require node >=\d+/);
-  for (const client_module of found)
+  for (const clientModule of found)
     t.equal(
-      warningsOf(client_module.module, client_module),
+      warningsOf(clientModule.module, clientModule),
       '',
-      `${client_module.module}: ${client_module.client}`,
+      `${clientModule.module}: ${clientModule.client}`,
     );
 });

@@ -50,10 +50,10 @@ export class DatasetSources {
   private allowed(text: string, whole: (uri: S3Uri) => string): S3Uri {
     const uri = readUri(text);
     const { bucket } = uri;
-    const is_inside = this.options.allowed.some(
+    const isInside = this.options.allowed.some(
       (entry) => entry.bucket === bucket && whole(uri).startsWith(entry.prefix),
     );
-    if (!is_inside) throw refused(text, uri);
+    if (!isInside) throw refused(text, uri);
     return uri;
   }
 

@@ -69,10 +69,10 @@ t.test('problems name their place; all of them only on request', async (t) => {
 
 t.test('defaults are applied on request', async (t) => {
   const schema = Type.Object({ a: Type.Optional(Type.Integer({ default: 3 })) });
-  const [with_defaults, without] = [{}, {}];
-  t.ok(new Check(schema, { defaults: true }).fits(with_defaults));
+  const [withDefaults, without] = [{}, {}];
+  t.ok(new Check(schema, { defaults: true }).fits(withDefaults));
   t.ok(new Check(schema).fits(without));
-  t.same([with_defaults, without], [{ a: 3 }, {}]);
+  t.same([withDefaults, without], [{ a: 3 }, {}]);
 });
 
 t.test('a rank loads neither TypeBox nor Ajv before it needs them', async (t) => {

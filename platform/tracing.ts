@@ -10,9 +10,9 @@ function newId(bytes: number): string {
 /** Creates a child span of the trace in the headers; of a new trace without one. */
 export function continueTrace(headers: Partial<TraceHeaders> | null | undefined): TraceContext {
   const before = parseTrace(headers?.traceparent, headers?.tracestate);
-  const span_id = newId(8);
-  if (before !== null) return { ...before, span_id };
-  return { trace_id: newId(16), span_id, sampled: false, tracestate: null };
+  const spanId = newId(8);
+  if (before !== null) return { ...before, span_id: spanId };
+  return { trace_id: newId(16), span_id: spanId, sampled: false, tracestate: null };
 }
 
 /** Returns the trace fields of log lines. */

@@ -46,7 +46,7 @@ t.test(
   async (t) => {
     const workers = [workerOf('w', { slots: 4 })];
     const running = [runningOf('r', { w: 2 })];
-    const gang = (queued_at: number) => waitingOf('gang', { queued_at, demand: demandOf(4) });
+    const gang = (queuedAt: number) => waitingOf('gang', { queued_at: queuedAt, demand: demandOf(4) });
     const small = waitingOf('small');
     t.strictSame(startsOf({ workers, running, waiting: [gang(NOW - 59_000), small] }), { small: 'w:1' });
     const { starts, waiting } = place(snapshotOf({ workers, running, waiting: [gang(ago(1)), small] }));
@@ -128,15 +128,19 @@ t.test('waiting counts from the last start of the project in the group', async (
     waitingOf('b', { queued_at: ago(5), project: 'q' }),
   ];
   t.strictSame(Object.keys(startsOf({ workers, waiting })), ['a']);
-  const served_at = new Map([['p', new Map([['a', ago(1)]])]]);
-  t.strictSame(Object.keys(startsOf({ workers, waiting, served_at })), ['b']);
+  const servedAt = new Map([['p', new Map([['a', ago(1)]])]]);
+  t.strictSame(Object.keys(startsOf({ workers, waiting, served_at: servedAt })), ['b']);
   const elsewhere = new Map([['p', new Map([['other', ago(1)]])]]);
   t.strictSame(Object.keys(startsOf({ workers, waiting, served_at: elsewhere })), ['a']);
   const two = {
     workers: [...workers, workerOf('v', { group: 'b', slots: 1 })],
     running: [runningOf('r', { v: 1 })],
   };
-  t.strictSame(Object.keys(startsOf({ ...two, waiting, served_at })), ['b'], 'one of its groups counts');
+  t.strictSame(
+    Object.keys(startsOf({ ...two, waiting, served_at: servedAt })),
+    ['b'],
+    'one of its groups counts',
+  );
 });
 
 t.test('running jobs grow when no job waits for their group', async (t) => {

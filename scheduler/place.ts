@@ -37,7 +37,7 @@ class Pass {
   readonly wanted = new Set<Group>();
   /** Groups with preemption requests, by the job that they were made for. */
   private readonly preempting = new Map<string, Set<Group>>();
-  private any_waits = false;
+  private anyWaits = false;
 
   constructor(
     private readonly snapshot: Snapshot,
@@ -70,11 +70,11 @@ class Pass {
 
   private start(candidate: Candidate): boolean {
     const { job, groups } = candidate;
-    const granted_priority = this.shares.pointsOf(candidate);
+    const grantedPriority = this.shares.pointsOf(candidate);
     const started = this.slots.start(job.demand, groups, job.avoid);
     if (!started) return false;
     const { group, placements } = started;
-    this.starts.push({ job_id: job.id, group: group.name, placements, granted_priority });
+    this.starts.push({ job_id: job.id, group: group.name, placements, granted_priority: grantedPriority });
     this.shares.serve(job.project, group, countRanks(placements));
     return true;
   }
@@ -82,13 +82,13 @@ class Pass {
   private keepWaiting(candidate: Candidate): void {
     const { job, groups } = candidate;
     this.reasons.set(job.id, groups.every(({ held }) => held) ? 'order' : 'slots');
-    if (!this.any_waits && !this.preempting.has(job.id)) this.requestPreemption(candidate);
-    this.any_waits = true;
-    const is_held = this.snapshot.now - job.queued_at >= HOLD_MS;
+    if (!this.anyWaits && !this.preempting.has(job.id)) this.requestPreemption(candidate);
+    this.anyWaits = true;
+    const isHeld = this.snapshot.now - job.queued_at >= HOLD_MS;
     for (const group of groups) {
       this.wanted.add(group);
       // Preempted slots are reserved for the requesting job.
-      if (is_held || this.preempting.get(job.id)?.has(group)) group.held = true;
+      if (isHeld || this.preempting.get(job.id)?.has(group)) group.held = true;
     }
   }
 

@@ -130,9 +130,16 @@ t.test('a job that fits alone does not starve, whatever others queue', async () 
       const near = [workerOf('worker-0'), workerOf('worker-1')];
       const far = [workerOf('worker-2', { group: 'b', slots: 2 })];
       const world = new World([...near, ...far]);
-      const runs_ms = runs * MINUTE;
-      world.queue({ id: 'victim', project: 'v', priority, queued_at: NOW, demand: demandOf(need), runs_ms });
-      const bound = waitBound(priority, { priority: 0, projects, runs_ms });
+      const runsMs = runs * MINUTE;
+      world.queue({
+        id: 'victim',
+        project: 'v',
+        priority,
+        queued_at: NOW,
+        demand: demandOf(need),
+        runs_ms: runsMs,
+      });
+      const bound = waitBound(priority, { priority: 0, projects, runs_ms: runsMs });
       for (let count = 0; !world.began.has('victim'); count += 1) {
         if (world.now - NOW > bound + STEP_MS) throw new Error(`it has waited for more than ${bound} ms`);
         for (let project = 0; project < projects; project += 1)
@@ -142,7 +149,7 @@ t.test('a job that fits alone does not starve, whatever others queue', async () 
             priority: 0,
             queued_at: world.now,
             demand: demandOf(sizes[count % sizes.length] ?? 1),
-            runs_ms,
+            runs_ms: runsMs,
           });
         // Jobs of its own project that start in another group do not set it back.
         if (elsewhere)

@@ -164,12 +164,12 @@ t.test('records of another project are reported as unknown and stay unchanged', 
 
 t.test('lists contain the own project only, whatever the filter', async (t) => {
   const { asked, records } = recordsOf();
-  const of_all = { ...page, project: 'foreign' };
-  await records.listJobs(of_all);
+  const ofAll = { ...page, project: 'foreign' };
+  await records.listJobs(ofAll);
   await records.listJobs();
-  await records.listDatasets(of_all as typeof page);
+  await records.listDatasets(ofAll as typeof page);
   await records.listDatasets();
-  await records.listModels(of_all as typeof page);
+  await records.listModels(ofAll as typeof page);
   await records.listModels();
   const own = { project: 'own' };
   t.strictSame(

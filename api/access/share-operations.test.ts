@@ -34,9 +34,9 @@ t.test('every operation with a share', async (t) => {
   t.teardown(() => stack.close());
   const checker = ContractChecker.of(stack.app.services.contract);
   const ids = await fill(stack);
-  const { id: job_id } = await stack.createJob();
+  const { id: jobId } = await stack.createJob();
   const token = `zf_share_${'j'.repeat(43)}`;
-  await stack.store.createShare(token, { job_id, description: 'for a review', life_ms: 3_600_000 });
+  await stack.store.createShare(token, { job_id: jobId, description: 'for a review', life_ms: 3_600_000 });
   const send = async (operation: Operation, of: Ids) => {
     const request = requestOf(operation, of);
     const headers = { ...request.headers, authorization: `Bearer ${token}` };
@@ -49,18 +49,18 @@ t.test('every operation with a share', async (t) => {
   const operations = operationsOf(stack).filter(({ id }) => !ROWS[id].isOpen);
   const [read, refused] = [OF_EVERY_SHARE, (id: OperationId) => !OF_EVERY_SHARE.has(id)];
   for (const operation of operations.filter(({ id }) => refused(id)))
-    for (const of of [ids, withJob(job_id)])
+    for (const of of [ids, withJob(jobId)])
       t.match((await send(operation, of)).json(), { status: 403, code: 'outside_share' }, operation.id);
 
   // A stream does not end while its job lives.
   for (const operation of operations.filter(({ id }) => read.has(id) && id !== 'streamJob')) {
-    const reply = await send(operation, withJob(job_id));
+    const reply = await send(operation, withJob(jobId));
     t.equal(reply.statusCode, ROWS[operation.id].own, `${operation.id} of the shared job: ${reply.body}`);
     for (const secret of secrets) t.notOk(reply.body.includes(secret), `${operation.id} has ${secret}`);
   }
   for (const operation of operations.filter(({ id, path }) => read.has(id) && path.includes('{job_id}'))) {
     const other = await send(operation, ids);
-    const missing = await send(operation, withJob(unknown(job_id)));
+    const missing = await send(operation, withJob(unknown(jobId)));
     t.equal(other.statusCode, 404, `${operation.id}: another job of the project`);
     t.equal(masked(other.body), masked(missing.body), `${operation.id}: as for an unknown id`);
   }

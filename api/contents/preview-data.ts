@@ -52,9 +52,9 @@ export function previewData({ tokenizer, ...beginning }: DataBeginning): ReadBeg
   }
   const summary = counts.end();
   const { documents, tokens, targets, long_documents } = summary;
-  const long_texts = packing === 'whole' ? long_documents : 0;
+  const longTexts = packing === 'whole' ? long_documents : 0;
   return {
-    counts: { texts: documents, tokens, targets, long_texts },
+    counts: { texts: documents, tokens, targets, long_texts: longTexts },
     texts,
     warnings: dataWarnings(summary),
   };

@@ -64,14 +64,14 @@ function parameterName(
 function located(
   { name, dtype, shape, begin, end }: HeaderTensor,
   param: string,
-  data_begin: number,
+  dataBegin: number,
   file: string,
 ): WeightTensor {
   if (!isWeightDtype(dtype)) {
     const detail = `${where(file, name)} is of ${dtype}; supported are ${WEIGHT_DTYPES.join(', ')}`;
     throw problem('model_tensor_mismatch', detail, file, name);
   }
-  return { param, dtype, shape: [...shape], byte_begin: data_begin + begin, byte_end: data_begin + end };
+  return { param, dtype, shape: [...shape], byte_begin: dataBegin + begin, byte_end: dataBegin + end };
 }
 
 /** A parameter and its file. */

@@ -25,15 +25,15 @@ export function describeTokenizer({
   config = {},
   template,
 }: TokenizerDocuments): NonNullable<Model['tokenizer']> {
-  const vocab_size = vocabSizeOf(tokenizer);
+  const vocabSize = vocabSizeOf(tokenizer);
   // A tokenizer that would encode differently from the Hugging Face library is refused here.
   new Tokenizer(tokenizer);
-  const chat_template = chatTemplateOf(config, template);
-  if (chat_template !== null && chat_template.length > MAX_TEMPLATE_LENGTH)
+  const chatTemplate = chatTemplateOf(config, template);
+  if (chatTemplate !== null && chatTemplate.length > MAX_TEMPLATE_LENGTH)
     throw invalid(
-      `the chat template has ${chat_template.length} characters, at most ${MAX_TEMPLATE_LENGTH} are kept`,
+      `the chat template has ${chatTemplate.length} characters, at most ${MAX_TEMPLATE_LENGTH} are kept`,
     );
-  return { vocab_size, chat_template };
+  return { vocab_size: vocabSize, chat_template: chatTemplate };
 }
 
 /** For the record of a model: its vocabularies, where they are not read. */

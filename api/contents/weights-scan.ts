@@ -36,9 +36,9 @@ export class WeightsScan {
     const held: Uint8Array[] = [];
     let start = new Uint8Array(Math.min(LENGTH_BYTES, this.file.bytes));
     let filled = 0;
-    let has_header = false;
+    let hasHeader = false;
     for await (const piece of content) {
-      if (has_header) {
+      if (hasHeader) {
         yield this.digested(piece);
         continue;
       }
@@ -51,11 +51,11 @@ export class WeightsScan {
         if (filled === LENGTH_BYTES && start.length === LENGTH_BYTES) start = this.room(start);
       }
       if (filled < start.length) continue;
-      has_header = true;
+      hasHeader = true;
       await this.take(start);
       for (const each of held.splice(0)) yield this.digested(each);
     }
-    if (!has_header) await this.take(start.subarray(0, filled));
+    if (!hasHeader) await this.take(start.subarray(0, filled));
   }
 
   /** SHA-256 of the watched tensors by name, after the last piece. */

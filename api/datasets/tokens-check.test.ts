@@ -50,9 +50,9 @@ t.test('tokens are counted independently of chunk borders', async (t) => {
   const list = fc.array(fc.nat(65_535), { minLength: 1, maxLength: 40 });
   const width = fc.constantFrom(2 as const, 4 as const);
   fc.assert(
-    fc.property(list, width, fc.array(fc.nat()), (tokens, token_bytes, cuts) => {
+    fc.property(list, width, fc.array(fc.nat()), (tokens, tokenBytes, cuts) => {
       const documents = tokens.flatMap((token, place) => (place === 0 || token % 3 === 0 ? [place] : []));
-      t.same(check(tokenFile({ tokens, token_bytes, documents }), cuts), {
+      t.same(check(tokenFile({ tokens, token_bytes: tokenBytes, documents }), cuts), {
         num_documents: documents.length,
         num_chats: 0,
         num_preferences: 0,

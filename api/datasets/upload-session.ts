@@ -62,7 +62,7 @@ export class UploadSession {
     { name, format = 'text', bytes, digest = null }: UploadRequest,
     { project, part_bytes }: { project: string; part_bytes: number },
   ): Promise<UploadSession> {
-    const created_at = new Date().toISOString();
+    const createdAt = new Date().toISOString();
     const id = `upl_${newUlid()}`;
     const session = new UploadSession(objects, {
       id,
@@ -72,7 +72,7 @@ export class UploadSession {
       bytes,
       digest,
       part_bytes,
-      created_at,
+      created_at: createdAt,
     });
     await store.reserveUpload(project, id, bytes);
     try {
@@ -108,13 +108,13 @@ export class UploadSession {
     return found;
   }
 
-  /** @param dataset_id the recorded dataset; null for none */
-  async describe(dataset_id: string | null): Promise<Upload> {
+  /** @param datasetId the recorded dataset; null for none */
+  async describe(datasetId: string | null): Promise<Upload> {
     return {
       ...this.announced,
       num_parts: this.numParts,
-      received_parts: dataset_id === null ? await this.received() : [],
-      dataset_id,
+      received_parts: datasetId === null ? await this.received() : [],
+      dataset_id: datasetId,
     };
   }
 
@@ -187,16 +187,16 @@ export class UploadSession {
         `sha256 has ${sha256.length} entries: give one for each of the part_numbers`,
       );
     const parts: UploadPart[] = [];
-    let is_signed = via === 'auto';
+    let isSigned = via === 'auto';
     for (const [index, part] of (wanted ?? (await this.missing(most))).entries()) {
       this.checkNumber(part);
       const terms = { bytes: this.bytesOf(part), seconds, sha256: sha256?.[index] ?? null };
-      const signed = is_signed ? await this.objects.uploadUrl(this.partKey(part), terms) : null;
-      is_signed = signed !== null;
+      const signed = isSigned ? await this.objects.uploadUrl(this.partKey(part), terms) : null;
+      isSigned = signed !== null;
       const address = signed ?? { url: `/v1/uploads/${this.announced.id}/parts/${part}`, headers: {} };
       parts.push({ part_number: part, bytes: terms.bytes, ...address });
     }
-    return { is_signed, parts };
+    return { is_signed: isSigned, parts };
   }
 
   private async missing(most: number): Promise<number[]> {

@@ -8,27 +8,27 @@ const MAX_SEQUENCE = 4;
  * incomplete character are kept and prepended to the next piece.
  */
 export class Utf8Validator {
-  #unfinished: Uint8Array = new Uint8Array(0);
+  private unfinished: Uint8Array = new Uint8Array(0);
   /** Bytes of the text before `#unfinished`. */
-  #position = 0;
+  private position = 0;
 
   /**
    * Checks the next piece.
    * @returns the byte position, from the start of the text, of the first invalid character; null if there is none
    */
   push(piece: Uint8Array): number | null {
-    const bytes = this.#unfinished.length === 0 ? piece : Buffer.concat([this.#unfinished, piece]);
+    const bytes = this.unfinished.length === 0 ? piece : Buffer.concat([this.unfinished, piece]);
     const whole = bytes.subarray(0, bytes.length - unfinishedLength(bytes));
-    if (!isUtf8(whole)) return this.#position + firstInvalid(whole);
+    if (!isUtf8(whole)) return this.position + firstInvalid(whole);
     // A copy: the network reuses the piece's buffer.
-    this.#unfinished = Uint8Array.from(bytes.subarray(whole.length));
-    this.#position += whole.length;
+    this.unfinished = Uint8Array.from(bytes.subarray(whole.length));
+    this.position += whole.length;
     return null;
   }
 
   /** Ends the text. @returns the position of an incomplete last character; null if there is none */
   end(): number | null {
-    return this.#unfinished.length === 0 ? null : this.#position;
+    return this.unfinished.length === 0 ? null : this.position;
   }
 }
 

@@ -11,13 +11,13 @@ const key = (fields: Partial<ApiKey> = {}) =>
 
 /** Result of a request with this header if the store returns `found` for any secret. */
 async function ask(authorization: string | undefined, found: ApiKey | null = key()) {
-  const looked_for: string[] = [];
+  const lookedFor: string[] = [];
   const touched: string[] = [];
   const warnings: unknown[] = [];
   let touch: Promise<void> = Promise.resolve();
   const keys = {
     findPrincipal: async (secret: string) => {
-      looked_for.push(secret);
+      lookedFor.push(secret);
       return found && { ...found, api_key: found, share: null, user: null };
     },
     touchApiKey: (id: string) => {
@@ -36,7 +36,7 @@ async function ask(authorization: string | undefined, found: ApiKey | null = key
     touch = Promise.reject(new Error('away'));
   };
   const run = () => authenticate(keys, request);
-  return { looked_for, touched, warnings, failTouch, run };
+  return { looked_for: lookedFor, touched, warnings, failTouch, run };
 }
 
 t.test('the key after "Bearer" is looked up, with any case and any spaces', async (t) => {
@@ -84,19 +84,19 @@ t.test('an unknown or expired key is refused', async (t) => {
 t.test('it expires at that moment', async (t) => {
   const now = Date.now();
   t.intercept(Date, 'now', { value: () => now });
-  const expires_at = new Date(now).toISOString();
-  await t.rejects((await ask('Bearer x', key({ expires_at }))).run(), { message: /expired/ });
+  const expiresAt = new Date(now).toISOString();
+  await t.rejects((await ask('Bearer x', key({ expires_at: expiresAt }))).run(), { message: /expired/ });
 });
 
 t.test('its last use is recorded every five minutes', async (t) => {
-  for (const [last_used_at, isNoted] of [
+  for (const [lastUsedAt, isNoted] of [
     [null, true],
     [ago(6 * MINUTE_MS), true],
     [ago(4 * MINUTE_MS), false],
   ] as const) {
-    const { run, touched } = await ask('Bearer secret', key({ last_used_at }));
+    const { run, touched } = await ask('Bearer secret', key({ last_used_at: lastUsedAt }));
     await run();
-    t.strictSame(touched, isNoted ? ['key'] : [], `${last_used_at}`);
+    t.strictSame(touched, isNoted ? ['key'] : [], `${lastUsedAt}`);
   }
 });
 

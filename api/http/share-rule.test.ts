@@ -3,19 +3,19 @@ import type { OperationId, Share } from '../../contracts/index.js';
 import { loadContract, operationOf } from '../operations.js';
 import { requireShared } from './share-rule.js';
 
-const job_id = `job_${'1'.repeat(26)}`;
-const share: Share = { id: 'shr', job_id, description: '', created_at: '', expires_at: '' };
+const jobId = `job_${'1'.repeat(26)}`;
+const share: Share = { id: 'shr', job_id: jobId, description: '', created_at: '', expires_at: '' };
 const contract = loadContract();
 const operation = (id: OperationId) => operationOf(contract, id);
 
 t.test('a share does what the contract allows, of its job', async (t) => {
-  t.doesNotThrow(() => requireShared({ share }, operation('getJob'), { job_id }));
+  t.doesNotThrow(() => requireShared({ share }, operation('getJob'), { job_id: jobId }));
   t.doesNotThrow(() => requireShared({ share }, operation('getMe'), {}));
   t.throws(() => requireShared({ share }, operation('getJob'), { job_id: `job_${'2'.repeat(26)}` }), {
     code: 'job_not_found',
   });
   for (const id of ['pauseJob', 'listJobs', 'createShare'] as const)
-    t.throws(() => requireShared({ share }, operation(id), { job_id }), { code: 'outside_share' });
+    t.throws(() => requireShared({ share }, operation(id), { job_id: jobId }), { code: 'outside_share' });
   t.doesNotThrow(() => requireShared({ share: null }, operation('pauseJob'), { job_id: 'another' }));
 });
 

@@ -27,12 +27,12 @@ export const SSE_HEARTBEAT = ': heartbeat\n\n';
  */
 export async function* withHeartbeats(
   messages: AsyncIterator<string>,
-  quiet_ms: number,
+  quietMs: number,
 ): AsyncGenerator<string> {
   try {
     yield SSE_HEARTBEAT;
     for (let next = messages.next(); ; ) {
-      const result = await within(quiet_ms, next);
+      const result = await within(quietMs, next);
       if (result === null) yield SSE_HEARTBEAT;
       else if (result.done) return;
       else {

@@ -17,32 +17,34 @@ const OPTIONS: Options = {
  * A schema that was compiled before is not compiled again.
  */
 export class RequestValidators {
-  readonly #compiled: Readonly<Record<HttpPart, WeakMap<object, ValidateFunction>>> = {
+  private readonly compiled: Readonly<Record<HttpPart, WeakMap<object, ValidateFunction>>> = {
     body: new WeakMap(),
     querystring: new WeakMap(),
     params: new WeakMap(),
     headers: new WeakMap(),
   };
-  readonly #body = withFormats(new Ajv2020(OPTIONS));
-  readonly #parameters = withFormats(new Ajv2020({ ...OPTIONS, coerceTypes: 'array', useDefaults: true }));
+  private readonly body = withFormats(new Ajv2020(OPTIONS));
+  private readonly parameters = withFormats(
+    new Ajv2020({ ...OPTIONS, coerceTypes: 'array', useDefaults: true }),
+  );
 
   compile(schema: object, part: HttpPart): ValidateFunction {
-    const compiled = this.#compiled[part].get(schema) ?? this.#compile(schema, part);
-    this.#compiled[part].set(schema, compiled);
+    const compiled = this.compiled[part].get(schema) ?? this.build(schema, part);
+    this.compiled[part].set(schema, compiled);
     return compiled;
   }
 
-  #compile(schema: object, part: HttpPart): ValidateFunction {
+  private build(schema: object, part: HttpPart): ValidateFunction {
     switch (part) {
       case 'body':
-        return this.#body.compile(schema);
+        return this.body.compile(schema);
       case 'headers':
-        return this.#parameters.compile(withLowerCaseNames(schema));
+        return this.parameters.compile(withLowerCaseNames(schema));
       case 'querystring':
         // A misspelled query parameter would otherwise be ignored silently.
-        return this.#parameters.compile({ ...schema, additionalProperties: false });
+        return this.parameters.compile({ ...schema, additionalProperties: false });
       case 'params':
-        return this.#parameters.compile(schema);
+        return this.parameters.compile(schema);
     }
   }
 }

@@ -74,15 +74,15 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
       ended = true;
     });
     delay.enable();
-    let answer_ms = 0;
+    let answerMs = 0;
     while (!ended) {
       const begun = performance.now();
       await (await fetch(health)).text();
-      answer_ms = Math.max(answer_ms, performance.now() - begun);
+      answerMs = Math.max(answerMs, performance.now() - begun);
       await sleep(PAUSE_MS);
     }
     delay.disable();
-    return { reply: await done, waits: Math.max(answer_ms, delay.max / 1e6) };
+    return { reply: await done, waits: Math.max(answerMs, delay.max / 1e6) };
   };
   const ignored = await uploadTar(['notes.bin', Buffer.alloc(8 * MIB)]);
   /** The same delay during an upload that is not parsed. */

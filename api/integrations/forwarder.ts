@@ -79,89 +79,89 @@ interface Saved {
 class ClaimLost extends Error {}
 
 export class Forwarder {
-  readonly #options: ForwarderOptions;
-  readonly #timing: ForwarderTiming;
-  readonly #closing = new AbortController();
-  readonly #active = new Set<Promise<void>>();
-  readonly #projects = new ServerLimits((CONCURRENCY * 3) / 4);
-  readonly #hosts = new ServerLimits(CONCURRENCY / 2);
-  readonly #urls = new ServerLimits(CONCURRENCY / 2);
-  readonly #polling: Periodic;
+  private readonly options: ForwarderOptions;
+  private readonly timing: ForwarderTiming;
+  private readonly closing = new AbortController();
+  private readonly active = new Set<Promise<void>>();
+  private readonly projects = new ServerLimits((CONCURRENCY * 3) / 4);
+  private readonly hosts = new ServerLimits(CONCURRENCY / 2);
+  private readonly urls = new ServerLimits(CONCURRENCY / 2);
+  private readonly polling: Periodic;
 
   constructor(options: ForwarderOptions) {
-    this.#options = options;
-    this.#timing = { ...DEFAULT_TIMING, ...options.timing };
-    this.#polling = new Periodic(
-      () => this.#poll(),
-      this.#timing.poll_ms,
+    this.options = options;
+    this.timing = { ...DEFAULT_TIMING, ...options.timing };
+    this.polling = new Periodic(
+      () => this.poll(),
+      this.timing.poll_ms,
       (error) => options.log.warn({ err: error }, 'integrations that are due not found'),
     );
   }
 
   /** Ends requests in progress; their integrations continue in another process. Idempotent. */
   async close(): Promise<void> {
-    this.#closing.abort();
-    await this.#polling.close();
-    await Promise.all(this.#active);
+    this.closing.abort();
+    await this.polling.close();
+    await Promise.all(this.active);
   }
 
-  async #poll(): Promise<void> {
-    const limit = CONCURRENCY - this.#active.size;
+  private async poll(): Promise<void> {
+    const limit = CONCURRENCY - this.active.size;
     if (limit === 0) return;
-    const { lease_ms, idle_ms } = this.#timing;
-    for (const claim of await this.#options.store.claimForwards({ limit, lease_ms, idle_ms })) {
-      const round = this.#forward(claim)
-        .catch((error: unknown) => this.#warn(claim, error))
-        .finally(() => this.#active.delete(round));
-      this.#active.add(round);
+    const { lease_ms, idle_ms } = this.timing;
+    for (const claim of await this.options.store.claimForwards({ limit, lease_ms, idle_ms })) {
+      const round = this.forward(claim)
+        .catch((error: unknown) => this.warn(claim, error))
+        .finally(() => this.active.delete(round));
+      this.active.add(round);
     }
   }
 
-  async #forward(claim: ClaimedForward): Promise<void> {
-    const { store, trackers } = this.#options;
+  private async forward(claim: ClaimedForward): Promise<void> {
+    const { store, trackers } = this.options;
     const { job_id, index } = claim;
     const job = await store.getJob(job_id);
     const integration = job?.spec.integrations[index];
     const saved = savedOf(claim);
     if (job === null || integration === undefined) return;
     const server = trackers.find(integration, job.spec.project);
-    const free = this.#enter(server, job.spec.project);
-    if (free === null) return this.#save(claim, { state: saved, next: { due_ms: this.#delayAfter(1) } });
+    const free = this.enter(server, job.spec.project);
+    if (free === null) return this.save(claim, { state: saved, next: { due_ms: this.delayAfter(1) } });
     const { halvings, uncertain } = saved;
     let known = saved;
     const save = async (state: RunState, event?: ForwardEvent) => {
       // Only progress ends a series of failures.
       const isFurther = state.step > saved.run.step || state.run_id !== saved.run.run_id;
       known = isFurther ? succeeded(state, halvings) : { ...saved, run: state };
-      const { lease_ms } = this.#timing;
-      await this.#save(claim, { state: known, next: { lease_ms }, ...(event && { event }) });
+      const { lease_ms } = this.timing;
+      await this.save(claim, { state: known, next: { lease_ms }, ...(event && { event }) });
     };
     let result: RoundResult;
     let tracker: TrackerRun;
     try {
       if (server === null) throw new TrackerError('server_not_configured');
-      tracker = this.#tracker(server, integration, index);
+      tracker = this.tracker(server, integration, index);
       const limit = Math.ceil(tracker.maxValues / 2 ** halvings);
       const round = { job_id, index, type: integration.type, state: saved.run, uncertain, limit };
       result = await forwardRun(round, { store, tracker, save });
     } catch (error) {
       free(!(error instanceof TrackerError));
-      return this.#failed(claim, integration, error, { ...known, uncertain: true });
+      return this.failed(claim, integration, error, { ...known, uncertain: true });
     }
     free(true);
     const state = succeeded(result.state, Math.max(0, halvings - 1));
-    await this.#save(claim, { state, next: this.#nextAfter(result, claim, tracker) });
+    await this.save(claim, { state, next: this.nextAfter(result, claim, tracker) });
   }
 
   /**
    * Anybody can name many addresses of one host, and many names of one machine: hosts and projects have limits as well.
    */
-  #enter(server: Tracker | null, project: string): ((succeeded: boolean) => void) | null {
+  private enter(server: Tracker | null, project: string): ((succeeded: boolean) => void) | null {
     const url = server?.url ?? '';
-    const leaveProject = this.#projects.enter(project);
-    const leaveHost = leaveProject && this.#hosts.enter(server === null ? '' : new URL(url).host);
+    const leaveProject = this.projects.enter(project);
+    const leaveHost = leaveProject && this.hosts.enter(server === null ? '' : new URL(url).host);
     // An address that fails does not slow down the others of its host.
-    const leaveUrl = leaveHost && this.#urls.enter(url);
+    const leaveUrl = leaveHost && this.urls.enter(url);
     const leaveBoth = () => {
       leaveHost?.(true);
       leaveProject?.(true);
@@ -176,62 +176,71 @@ export class Forwarder {
     };
   }
 
-  #nextAfter({ end, state }: RoundResult, { seq }: ClaimedForward, tracker: TrackerRun): ForwardSave['next'] {
-    const { idle_ms, beat_ms } = this.#timing;
+  private nextAfter(
+    { end, state }: RoundResult,
+    { seq }: ClaimedForward,
+    tracker: TrackerRun,
+  ): ForwardSave['next'] {
+    const { idle_ms, beat_ms } = this.timing;
     if (end === 'ended') return 'done';
     if (end === 'more') return { due_ms: 0 };
     return { due_ms: idle_ms, seq, ...(tracker.beat && isGoingOn(state) && { beat_ms }) };
   }
 
-  #tracker(server: Tracker, integration: Integration, index: number): TrackerRun {
-    const { trackers, resolve = resolveByDns } = this.#options;
-    const { timeout_ms: timeoutMs } = this.#timing;
-    const { signal } = this.#closing;
+  private tracker(server: Tracker, integration: Integration, index: number): TrackerRun {
+    const { trackers, resolve = resolveByDns } = this.options;
+    const { timeout_ms: timeoutMs } = this.timing;
+    const { signal } = this.closing;
     const http = new TrackerClient(server, { policy: trackers.policy, resolve, timeoutMs, signal });
     const Run = { mlflow: MlflowRun, wandb: WandbRun }[integration.type];
     return new Run(http, integration, index);
   }
 
-  async #failed(claim: ClaimedForward, { type }: Integration, error: unknown, before: Saved): Promise<void> {
-    if (this.#closing.signal.aborted) return this.#save(claim, { state: before, next: { due_ms: 0 } });
+  private async failed(
+    claim: ClaimedForward,
+    { type }: Integration,
+    error: unknown,
+    before: Saved,
+  ): Promise<void> {
+    if (this.closing.signal.aborted) return this.save(claim, { state: before, next: { due_ms: 0 } });
     if (!(error instanceof TrackerError)) throw error;
-    const { log } = this.#options;
+    const { log } = this.options;
     const { job_id, index } = claim;
     const now = Date.now();
-    const failing_since = before.failing_since ?? now;
+    const failingSince = before.failing_since ?? now;
     const { code, answer } = error;
     const isSlow = code === 'timeout' || code === 'connection_failed';
     const halvings = isSlow ? Math.min(MAX_HALVINGS, before.halvings + 1) : before.halvings;
-    const state: Saved = { ...before, failures: before.failures + 1, failing_since, halvings };
+    const state: Saved = { ...before, failures: before.failures + 1, failing_since: failingSince, halvings };
     const details = { integration: index, type, error: code, ...answer };
-    if (error.isPermanent || now - failing_since >= this.#timing.give_up_ms) {
+    if (error.isPermanent || now - failingSince >= this.timing.give_up_ms) {
       log.warn({ job_id, ...details }, 'integration given up');
       const event = { type: 'integration.failed', data: details };
-      return this.#save(claim, {
+      return this.save(claim, {
         state: { ...state, failures: 0, failing_since: null },
         next: 'done',
         event,
       });
     }
     log.info({ job_id, ...details }, 'integration failed, will be tried again');
-    await this.#save(claim, { state, next: { due_ms: this.#delayAfter(state.failures) } });
+    await this.save(claim, { state, next: { due_ms: this.delayAfter(state.failures) } });
   }
 
-  #delayAfter(failures: number): number {
-    const { first_retry_ms, max_retry_ms } = this.#timing;
-    const delay_ms = Math.min(max_retry_ms, first_retry_ms * 2 ** Math.min(failures - 1, 30));
-    return Math.round(delay_ms * (1 + JITTER * Math.random()));
+  private delayAfter(failures: number): number {
+    const { first_retry_ms, max_retry_ms } = this.timing;
+    const delayMs = Math.min(max_retry_ms, first_retry_ms * 2 ** Math.min(failures - 1, 30));
+    return Math.round(delayMs * (1 + JITTER * Math.random()));
   }
 
   /** @throws ClaimLost */
-  async #save(claim: ClaimedForward, save: ForwardSave & { state: Saved }): Promise<void> {
-    if (!(await this.#options.store.saveForward(claim, save))) throw new ClaimLost();
+  private async save(claim: ClaimedForward, save: ForwardSave & { state: Saved }): Promise<void> {
+    if (!(await this.options.store.saveForward(claim, save))) throw new ClaimLost();
   }
 
   /** The claim expires, and the next one continues. */
-  #warn({ job_id, index }: ClaimedForward, error: unknown): void {
-    if (error instanceof ClaimLost || this.#closing.signal.aborted) return;
-    this.#options.log.warn({ err: error, job_id, integration: index }, 'integration not forwarded');
+  private warn({ job_id, index }: ClaimedForward, error: unknown): void {
+    if (error instanceof ClaimLost || this.closing.signal.aborted) return;
+    this.options.log.warn({ err: error, job_id, integration: index }, 'integration not forwarded');
   }
 }
 

@@ -12,9 +12,13 @@ const answering = (value: object) =>
 const [fits, long] = ['x'.repeat(256), 'x'.repeat(257)];
 
 t.test('MLflow', async (t) => {
-  const client = (run_id: string, experiment_id: string) =>
+  const client = (runId: string, experimentId: string) =>
     new MlflowClient(
-      answering({ run: { info: { run_id } }, runs: [{ info: { run_id } }], experiment: { experiment_id } }),
+      answering({
+        run: { info: { run_id: runId } },
+        runs: [{ info: { run_id: runId } }],
+        experiment: { experiment_id: experimentId },
+      }),
     );
   const run = { experiment_id: '1', run_name: 'a', start_time: 0, tags: [] };
   t.equal((await client(fits, fits).createRun(run)).info.run_id, fits);

@@ -67,9 +67,9 @@ export class MlflowClient {
   }
 
   /** Returns the run of an experiment with this tag, or null. */
-  async findRun(experiment_id: string, { key, value }: MlflowText): Promise<MlflowRun | null> {
+  async findRun(experimentId: string, { key, value }: MlflowText): Promise<MlflowRun | null> {
     const filter = `tags.\`${key}\` = '${value}'`;
-    const body = { experiment_ids: [experiment_id], filter, max_results: 1, run_view_type: 'ACTIVE_ONLY' };
+    const body = { experiment_ids: [experimentId], filter, max_results: 1, run_view_type: 'ACTIVE_ONLY' };
     return (await this.call('POST', 'runs/search', 'runs', body)).runs?.[0] ?? null;
   }
 
@@ -83,17 +83,17 @@ export class MlflowClient {
     return (await this.call('POST', 'runs/create', 'run', run)).run;
   }
 
-  async getRun(run_id: string): Promise<MlflowRun> {
-    return (await this.call('GET', `runs/get?${query({ run_id })}`, 'run')).run;
+  async getRun(runId: string): Promise<MlflowRun> {
+    return (await this.call('GET', `runs/get?${query({ run_id: runId })}`, 'run')).run;
   }
 
-  async logBatch(run_id: string, batch: MlflowBatch): Promise<void> {
-    await this.call('POST', 'runs/log-batch', 'any', { run_id, ...batch });
+  async logBatch(runId: string, batch: MlflowBatch): Promise<void> {
+    await this.call('POST', 'runs/log-batch', 'any', { run_id: runId, ...batch });
   }
 
   /** @param change `end_time` in ms */
-  async updateRun(run_id: string, change: { status: MlflowStatus; end_time?: number }): Promise<void> {
-    await this.call('POST', 'runs/update', 'any', { run_id, ...change });
+  async updateRun(runId: string, change: { status: MlflowStatus; end_time?: number }): Promise<void> {
+    await this.call('POST', 'runs/update', 'any', { run_id: runId, ...change });
   }
 
   /** @throws TrackerError */
@@ -105,9 +105,9 @@ export class MlflowClient {
   ): Promise<Answer<K>> {
     const { status, value } = await this.http.send(method, `api/2.0/mlflow/${path}`, body);
     if (status < 200 || status > 299) {
-      const error_code = answers.error.fits(value) ? value.error_code : null;
-      const permanent = PERMANENT.has(status) || error_code === 'RESOURCE_DOES_NOT_EXIST';
-      throw new TrackerError('refused', { status, error_code, permanent });
+      const errorCode = answers.error.fits(value) ? value.error_code : null;
+      const permanent = PERMANENT.has(status) || errorCode === 'RESOURCE_DOES_NOT_EXIST';
+      throw new TrackerError('refused', { status, error_code: errorCode, permanent });
     }
     if (!answers[kind].fits(value)) throw new TrackerError('protocol_error');
     return value as Answer<K>;

@@ -32,24 +32,24 @@ export class MlflowRun implements TrackerRun {
   }
 
   async begin(job: Job): Promise<BegunRun> {
-    const experiment_id = await this.client.experiment(this.integration.experiment ?? '');
-    const found = await this.client.findRun(experiment_id, identityOf(job.id, this.index));
-    const run = found ?? (await this.create(job, experiment_id));
+    const experimentId = await this.client.experiment(this.integration.experiment ?? '');
+    const found = await this.client.findRun(experimentId, identityOf(job.id, this.index));
+    const run = found ?? (await this.create(job, experimentId));
     const { run_id } = run.info;
     const params = paramsOf(job.spec);
     for (let at = 0; at < params.length; at += MAX_PARAMS)
       await this.client.logBatch(run_id, { params: params.slice(at, at + MAX_PARAMS) });
-    return { run_id, step: stepOf(run), own: null, details: { experiment_id } };
+    return { run_id, step: stepOf(run), own: null, details: { experiment_id: experimentId } };
   }
 
-  private create(job: Job, experiment_id: string): Promise<StoredRun> {
-    const run_name = runNameOf(job, this.integration);
+  private create(job: Job, experimentId: string): Promise<StoredRun> {
+    const runName = runNameOf(job, this.integration);
     return this.client.createRun({
-      experiment_id,
-      run_name,
+      experiment_id: experimentId,
+      run_name: runName,
       start_time: Date.parse(job.created_at),
       // Versions before 2.0 take the name from the tag.
-      tags: [...tagsOf(job, this.index), { key: 'mlflow.runName', value: run_name }],
+      tags: [...tagsOf(job, this.index), { key: 'mlflow.runName', value: runName }],
     });
   }
 

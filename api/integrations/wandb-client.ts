@@ -133,8 +133,8 @@ export class WandbClient {
 type Answer<K extends keyof typeof answers> =
   (typeof answers)[K] extends Check<infer S extends TSchema> ? Static<S> : never;
 
-function refused(status: number, error_code: string | null, permanent: boolean): TrackerError {
-  return new TrackerError('refused', { status, error_code, permanent });
+function refused(status: number, errorCode: string | null, permanent: boolean): TrackerError {
+  return new TrackerError('refused', { status, error_code: errorCode, permanent });
 }
 
 function pathInUrl(path: string): string {

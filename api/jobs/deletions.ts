@@ -60,7 +60,7 @@ export async function deleteCheckpoint(
 /** Completes interrupted deletions; one failure does not stop the others. Several servers may do it concurrently. */
 export function finishDeletions(
   options: DeletionStores & { log: Logger },
-  interval_ms = INTERVAL_MS,
+  intervalMs = INTERVAL_MS,
 ): Periodic {
   const { log, ...stores } = options;
   const { store } = stores;
@@ -70,7 +70,7 @@ export function finishDeletions(
       await finishCheckpoint(stores, checkpoint).catch(onError);
     for (const job of await store.listDeletedJobs()) await finish(stores, job).catch(onError);
   };
-  return new Periodic(work, interval_ms, onError);
+  return new Periodic(work, intervalMs, onError);
 }
 
 async function finish(

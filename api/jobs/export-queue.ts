@@ -29,30 +29,30 @@ type Entries = Queue<Payload, Reply>;
  * share a connection, and none is kept between calls. A queue that is only read leaves no key.
  */
 export class ExportQueue implements ExportPort, EditPort {
-  readonly #redis: Redis;
+  private readonly redis: Redis;
 
   constructor(
     redisUrl: string,
     private readonly log: Logger,
   ) {
-    this.#redis = openRedis(redisUrl, 'commands', log);
+    this.redis = openRedis(redisUrl, 'commands', log);
   }
 
   async request(pool: string, payload: ExportPayload): Promise<ExportProgress> {
     // A finished entry remains here only if its files are gone or it failed: it is requested again.
-    return this.#request(pool, payload, progressOf);
+    return this.enqueue(pool, payload, progressOf);
   }
 
   async progress(pool: string, payload: ExportPayload): Promise<ExportProgress | null> {
-    return this.#find(pool, idOf(payload), progressOf);
+    return this.find(pool, idOf(payload), progressOf);
   }
 
   async requestEdit(pool: string, payload: EditPayload): Promise<EditProgress> {
-    return this.#request(pool, payload, editProgressOf);
+    return this.enqueue(pool, payload, editProgressOf);
   }
 
   async findEdit(pool: string, editId: string): Promise<FoundEdit | null> {
-    return this.#find(pool, editName(editId), async (entry) => {
+    return this.find(pool, editName(editId), async (entry) => {
       const progress = await editProgressOf(entry);
       return progress && 'edit_id' in entry.data ? { payload: entry.data, progress } : null;
     });
@@ -60,22 +60,26 @@ export class ExportQueue implements ExportPort, EditPort {
 
   /** Closes the connection. Idempotent. */
   async close(): Promise<void> {
-    await disconnectRedis(this.#redis);
+    await disconnectRedis(this.redis);
   }
 
-  async #find<T>(pool: string, id: string, read: (entry: Entry) => Promise<T | null>): Promise<T | null> {
-    return this.#asked(pool, { skipMetasUpdate: true }, async (queue) => {
+  private async find<T>(
+    pool: string,
+    id: string,
+    read: (entry: Entry) => Promise<T | null>,
+  ): Promise<T | null> {
+    return this.withQueue(pool, { skipMetasUpdate: true }, async (queue) => {
       const entry = await queue.getJob(id);
       return entry === undefined ? null : read(entry);
     });
   }
 
-  async #request<Progress extends { state: string }>(
+  private async enqueue<Progress extends { state: string }>(
     pool: string,
     payload: Payload,
     progressOf: (entry: Entry) => Promise<Progress | null>,
   ): Promise<Progress | { state: 'queued' }> {
-    return this.#asked(pool, {}, async (queue) => {
+    return this.withQueue(pool, {}, async (queue) => {
       const known = await queue.getJob(idOf(payload));
       const progress = known && (await progressOf(known));
       if (progress && progress.state !== 'failed') return progress;
@@ -90,13 +94,13 @@ export class ExportQueue implements ExportPort, EditPort {
     });
   }
 
-  async #asked<T>(
+  private async withQueue<T>(
     pool: string,
     options: Partial<QueueOptions>,
     work: (queue: Entries) => Promise<T>,
   ): Promise<T> {
     const queue: Entries = new Queue(exportQueueName(pool), {
-      connection: this.#redis as ConnectionOptions,
+      connection: this.redis as ConnectionOptions,
       prefix: REDIS_PREFIX,
       // Otherwise BullMQ asks the server for its version each time.
       skipVersionCheck: true,

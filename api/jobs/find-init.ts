@@ -25,10 +25,10 @@ const NOTHING: FoundInit = { ...NO_SOURCE, folder: null };
 
 /** @throws errors of the lookups that are not errors of the document */
 export async function findInit(given: JobSpec['model'], find: InitLookups): Promise<FoundInit> {
-  const init_from = initFromOf(given);
-  if (init_from === undefined) return NOTHING;
-  if (init_from.uri !== undefined) return findFolder(init_from.uri, given, find);
-  return { ...NOTHING, ...(await find.source?.(init_from)) };
+  const initFrom = initFromOf(given);
+  if (initFrom === undefined) return NOTHING;
+  if (initFrom.uri !== undefined) return findFolder(initFrom.uri, given, find);
+  return { ...NOTHING, ...(await find.source?.(initFrom)) };
 }
 
 async function findFolder(uri: string, given: JobSpec['model'], find: InitLookups): Promise<FoundInit> {

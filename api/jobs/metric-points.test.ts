@@ -80,8 +80,8 @@ const series = fc
     let step = 0;
     return entries.map(({ back, margin, ...measured }): MetricInput => {
       step = back === 12 ? Math.max(1, step - 5) : step + 1;
-      const eval_losses = step % 3 === 0 && { eval_losses: { validation: 1, [EVALUATED]: measured.loss } };
-      return { ...metricOf(step), ...measured, preference: { ...MEANS, margin }, ...eval_losses };
+      const evalLosses = step % 3 === 0 && { eval_losses: { validation: 1, [EVALUATED]: measured.loss } };
+      return { ...metricOf(step), ...measured, preference: { ...MEANS, margin }, ...evalLosses };
     });
   });
 

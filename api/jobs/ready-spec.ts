@@ -130,10 +130,10 @@ function notCopied<T extends { dataset: string }>(entry: T, required: RequiredOb
  */
 export function namesUri(document: unknown): boolean {
   const data = member(document, 'data');
-  const init_from = member(member(document, 'model'), 'init_from');
+  const initFrom = member(member(document, 'model'), 'init_from');
   const datasets = member(member(member(document, 'train'), 'evaluation'), 'datasets');
   const evaluated = Array.isArray(datasets) ? datasets.map((entry) => member(entry, 'uri')) : [];
-  const named = [member(data, 'uri'), member(data, 'tokenizer'), init_from, member(init_from, 'uri')];
+  const named = [member(data, 'uri'), member(data, 'tokenizer'), initFrom, member(initFrom, 'uri')];
   return [...named, ...evaluated].some(isUri);
 }
 

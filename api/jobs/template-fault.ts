@@ -13,10 +13,10 @@ export function templateFault({
       await inspector.run('checkTemplate', { source }, { owner: records.project });
       return null;
     } catch (error) {
-      const is_fault =
+      const isFault =
         error instanceof ZerofleetError &&
         ['chat_template_invalid', 'content_too_complex'].includes(error.code);
-      if (is_fault) return error.message;
+      if (isFault) return error.message;
       throw error;
     }
   };

@@ -13,10 +13,10 @@ interface WaitWatchOptions {
 }
 
 /** Stops jobs that exceed their waiting time. The API does this because there may be no worker. */
-export function watchWaits(options: WaitWatchOptions, interval_ms = INTERVAL_MS): Periodic {
+export function watchWaits(options: WaitWatchOptions, intervalMs = INTERVAL_MS): Periodic {
   return new Periodic(
     () => look(options),
-    interval_ms,
+    intervalMs,
     (error) => options.log.warn({ err: error }, 'look-up of jobs that waited too long failed'),
   );
 }

@@ -23,19 +23,19 @@ interface WorkDeps {
 export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Work> {
   const { data: jobs } = await deps.records.listJobs({ limit: MAX_CANDIDATES });
   const { global_batch_size, sequence_length } = spec.train;
-  const per_sample = sequencesOfUnit(spec.train);
+  const perSample = sequencesOfUnit(spec.train);
   const samples = samplesPerEpoch(await deps.records.getDataset(spec.data.dataset), spec.data, spec.train);
-  const counted = samples === null ? null : samples * per_sample;
-  const sequences_per_epoch = (await preparedSequences(spec, jobs, deps)) ?? counted;
-  const known = sequences_per_epoch === null ? null : sequences_per_epoch / per_sample;
+  const counted = samples === null ? null : samples * perSample;
+  const sequencesPerEpoch = (await preparedSequences(spec, jobs, deps)) ?? counted;
+  const known = sequencesPerEpoch === null ? null : sequencesPerEpoch / perSample;
   const { steps } = resolveSteps(spec, { samples: known, continues: null }).spec.train;
-  const sequences = steps === undefined ? null : steps * global_batch_size * per_sample;
+  const sequences = steps === undefined ? null : steps * global_batch_size * perSample;
   const tokens = sequences === null ? null : sequences * sequence_length;
   return {
     sequences,
     tokens,
-    sequences_per_epoch,
-    epochs: sequences && sequences_per_epoch ? sequences / sequences_per_epoch : (spec.train.epochs ?? null),
+    sequences_per_epoch: sequencesPerEpoch,
+    epochs: sequences && sequencesPerEpoch ? sequences / sequencesPerEpoch : (spec.train.epochs ?? null),
     duration: tokens === null ? null : await durationOf(spec, tokens, jobs, deps),
   };
 }
@@ -79,14 +79,14 @@ async function durationOf(
   const [attempt] = (await records.listAttempts(id, { limit: 1 })).data;
   const then = world_size ?? attempt?.generations.at(-1)?.world_size;
   if (!then) return null;
-  const tokens_per_second = (((progress.tokens_per_second ?? 0) * best.ratio) / then) * ranks.preferred;
-  const seconds = tokens / tokens_per_second;
-  const cost_per_second = usage.rank_seconds > 0 ? (usage.cost / usage.rank_seconds) * ranks.preferred : null;
+  const tokensPerSecond = (((progress.tokens_per_second ?? 0) * best.ratio) / then) * ranks.preferred;
+  const seconds = tokens / tokensPerSecond;
+  const costPerSecond = usage.rank_seconds > 0 ? (usage.cost / usage.rank_seconds) * ranks.preferred : null;
   return {
     seconds,
-    tokens_per_second,
+    tokens_per_second: tokensPerSecond,
     ranks: ranks.preferred,
-    cost: cost_per_second && cost_per_second * seconds,
+    cost: costPerSecond && costPerSecond * seconds,
     measured_by: id,
   };
 }

@@ -41,9 +41,9 @@ export async function storeModel(
   const upload = new ModelUpload({ objects, inspector }, id, project, base);
   try {
     const stored = await storeFiles(upload);
-    const created_at = new Date().toISOString();
+    const createdAt = new Date().toISOString();
     const over = base === null ? {} : { base: base.id };
-    const model = { id, project, name, description: '', ...stored, ...over, created_at };
+    const model = { id, project, name, description: '', ...stored, ...over, created_at: createdAt };
     await putModelDocument(objects, model);
     await store.putModel(model);
     return model;

@@ -125,9 +125,9 @@ t.test('a provider that is away, or knows another secret, leaves the keys', asyn
 });
 
 t.test('an ID token for another client, of another sign-in, or signed by another is refused', async (t) => {
-  const [own_key, other_key] = [1, 2].map(() => generateKeyPairSync('rsa', { modulusLength: 2048 }));
+  const [ownKey, otherKey] = [1, 2].map(() => generateKeyPairSync('rsa', { modulusLength: 2048 }));
   let claims: object = {};
-  let key = own_key;
+  let key = ownKey;
   const server = createServer((request, response) => {
     const { port } = server.address() as AddressInfo;
     const own = `http://127.0.0.1:${port}`;
@@ -144,7 +144,7 @@ t.test('an ID token for another client, of another sign-in, or signed by another
     };
     const signed = `${part({ alg: 'RS256' })}.${part(token)}`;
     const signature = sign('sha256', Buffer.from(signed), key!.privateKey).toString('base64url');
-    const jwk = { ...own_key!.publicKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig' };
+    const jwk = { ...ownKey!.publicKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig' };
     const answers: Readonly<Record<string, object>> = {
       '/token': { access_token: 'a', token_type: 'bearer', id_token: `${signed}.${signature}` },
       '/jwks': { keys: [jwk] },
@@ -162,9 +162,9 @@ t.test('an ID token for another client, of another sign-in, or signed by another
   t.teardown(() => server.close());
   const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { begin, finish } = await start(t, { issuer: own });
-  for (const [wrong, to, signer = own_key] of [
+  for (const [wrong, to, signer = ownKey] of [
     [{}, `${CONSOLE}#/runs`],
-    [{}, problem('sign_in_mismatch'), other_key],
+    [{}, problem('sign_in_mismatch'), otherKey],
     [{ aud: 'another' }, problem('sign_in_mismatch')],
     [{ nonce: 'another' }, problem('sign_in_mismatch')],
     [{ iss: 'https://another.example' }, problem('sign_in_mismatch')],

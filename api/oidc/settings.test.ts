@@ -33,10 +33,10 @@ t.test('the secret is in the environment or in a file', async (t) => {
   const file = join(t.testdir(), 'secret');
   writeFileSync(file, 'of a file\n');
   t.match(settings({ ...complete, ZEROFLEET_OIDC_CLIENT_SECRET: 'given' }), { client_secret: 'given' });
-  const of_file = { ...complete, ZEROFLEET_OIDC_CLIENT_SECRET_FILE: file };
-  t.match(settings(of_file), { client_secret: 'of a file' });
-  t.throws(() => settings({ ...of_file, ZEROFLEET_OIDC_CLIENT_SECRET: 'given' }), { message: /not both/ });
-  t.throws(() => settings({ ...of_file, ZEROFLEET_OIDC_CLIENT_SECRET_FILE: `${file}x` }), {
+  const ofFile = { ...complete, ZEROFLEET_OIDC_CLIENT_SECRET_FILE: file };
+  t.match(settings(ofFile), { client_secret: 'of a file' });
+  t.throws(() => settings({ ...ofFile, ZEROFLEET_OIDC_CLIENT_SECRET: 'given' }), { message: /not both/ });
+  t.throws(() => settings({ ...ofFile, ZEROFLEET_OIDC_CLIENT_SECRET_FILE: `${file}x` }), {
     message: /ENOENT/,
   });
 });

@@ -22,9 +22,9 @@ type Part = Extract<keyof Config, `oidc_${string}` | 'public_url'>;
 
 /** Returns the provider of the configuration, or null without one. @throws ZerofleetError `invalid_configuration` */
 export function oidcSettings(config: Pick<Config, Part>): OidcSettings | null {
-  const { oidc_issuer: issuer, oidc_client_id: client_id, oidc_roles: roles, public_url } = config;
+  const { oidc_issuer: issuer, oidc_client_id: clientId, oidc_roles: roles, public_url } = config;
   if (issuer === null) return null;
-  if (client_id === null) throw missing('oidc_client_id');
+  if (clientId === null) throw missing('oidc_client_id');
   if (roles === null) throw missing('oidc_roles');
   if (public_url === null) throw missing('public_url');
   if (!config.oidc_scopes.split(' ').includes('openid'))
@@ -32,7 +32,7 @@ export function oidcSettings(config: Pick<Config, Part>): OidcSettings | null {
   return {
     issuer,
     name: config.oidc_name,
-    client_id,
+    client_id: clientId,
     client_secret: secretOf(config),
     scopes: config.oidc_scopes,
     roles_claim: config.oidc_roles_claim,

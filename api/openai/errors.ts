@@ -98,7 +98,7 @@ export function describeRefusal(error: unknown, request: Asked): Described {
   }
   const given = typeof request.body === 'object' ? request.body : null;
   if (error instanceof ApiError && error.problem !== null)
-    return described(translate(error.problem, given ?? {}), error.retry_after_s);
+    return described(translate(error.problem, given ?? {}), error.retryAfterS);
   const problem = toProblem(describeError(error), request.id);
   const { code, detail } = problem;
   if (problem.status >= 500) request.log.error({ err: error, code }, 'request failed');
@@ -138,8 +138,8 @@ function paramOf({ pointer }: FieldError, given: object): string | null {
   return known ?? (name in given ? name : null);
 }
 
-function described({ status, code, param, message }: Told, retry_after: number | null): Described {
-  return { status, body: { error: { message, code, param, type: typeOf(status) } }, retry_after };
+function described({ status, code, param, message }: Told, retryAfter: number | null): Described {
+  return { status, body: { error: { message, code, param, type: typeOf(status) } }, retry_after: retryAfter };
 }
 
 function typeOf(status: number): string {

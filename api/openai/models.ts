@@ -121,9 +121,9 @@ function lengthOf({ config }: Model): number {
 async function findTrained(request: FastifyRequest, id: string): Promise<{ job: Job; checkpoint: string }> {
   const { records } = request;
   if (isCheckpoint(id)) requireOperation(request, 'getCheckpoint');
-  const job_id = isCheckpoint(id) ? (await findCheckpoint(records, id)).job_id : id;
-  requireOperation(request, 'getJob', { job_id });
-  const job = await findJob(records, job_id);
+  const jobId = isCheckpoint(id) ? (await findCheckpoint(records, id)).job_id : id;
+  requireOperation(request, 'getJob', { job_id: jobId });
+  const job = await findJob(records, jobId);
   const checkpoint = isCheckpoint(id) ? id : job.export?.checkpoint_id;
   if (checkpoint !== undefined) return { job, checkpoint };
   throw notFound('model', `job ${id} has not trained a model yet`);

@@ -67,8 +67,8 @@ t.test('files', async (t) => {
     param: 'purpose',
     code: 'unsupported_parameter',
   });
-  const expires_after = { anchor: 'created_at' as const, seconds: 3600 };
-  await refused(t, client.files.create({ file: text, purpose: 'fine-tune', expires_after }), {
+  const expiresAfter = { anchor: 'created_at' as const, seconds: 3600 };
+  await refused(t, client.files.create({ file: text, purpose: 'fine-tune', expires_after: expiresAfter }), {
     status: 400,
     param: 'expires_after',
   });
@@ -77,12 +77,12 @@ t.test('files', async (t) => {
 });
 
 t.test('jobs', async (t) => {
-  const { id: training_file } = await send();
+  const { id: trainingFile } = await send();
   const { jobs } = client.fineTuning;
   const job = await jobs.create({
     model: 'org/tiny',
-    training_file,
-    validation_file: training_file,
+    training_file: trainingFile,
+    validation_file: trainingFile,
     suffix: 'tuned',
     seed: 7,
     metadata: { team: 'docs' },
@@ -92,8 +92,8 @@ t.test('jobs', async (t) => {
     object: 'fine_tuning.job',
     model: 'org/tiny',
     status: 'queued',
-    training_file,
-    validation_file: training_file,
+    training_file: trainingFile,
+    validation_file: trainingFile,
     seed: 7,
     metadata: { team: 'docs' },
     hyperparameters: { n_epochs: 2, batch_size: 4, learning_rate_multiplier: 1 },
@@ -108,7 +108,7 @@ t.test('jobs', async (t) => {
   t.match(own?.data, { chat_template: TEMPLATE });
   t.same(await jobs.retrieve(job.id), job);
 
-  const second = await jobs.create({ model: 'org/tiny', training_file });
+  const second = await jobs.create({ model: 'org/tiny', training_file: trainingFile });
   const listed = [];
   for await (const each of jobs.list({ limit: 1 })) listed.push(each.id);
   t.same(listed, [second.id, job.id]);
@@ -134,10 +134,10 @@ t.test('jobs', async (t) => {
 });
 
 t.test('what is wrong is told by its parameter', async (t) => {
-  const { id: training_file } = await send();
+  const { id: trainingFile } = await send();
   const { jobs } = client.fineTuning;
   const model = 'org/tiny';
-  await refused(t, jobs.create({ model: 'gpt-4o-mini', training_file }), {
+  await refused(t, jobs.create({ model: 'gpt-4o-mini', training_file: trainingFile }), {
     status: 404,
     param: 'model',
     message: /there is no model gpt-4o-mini; upload it/,
@@ -151,9 +151,13 @@ t.test('what is wrong is told by its parameter', async (t) => {
     status: 400,
     param: 'training_file',
   });
-  await refused(t, jobs.create({ model, training_file, method: { type: 'dpo' } }), { status: 400 });
+  await refused(t, jobs.create({ model, training_file: trainingFile, method: { type: 'dpo' } }), {
+    status: 400,
+  });
   const integrations = [{ type: 'wandb' as const, wandb: { project: 'p' } }];
-  await refused(t, jobs.create({ model, training_file, integrations }), { param: 'integrations' });
+  await refused(t, jobs.create({ model, training_file: trainingFile, integrations }), {
+    param: 'integrations',
+  });
   await refused(t, clientOf('zf_unknown').files.list(), { status: 401, type: 'authentication_error' });
   await refused(t, client.embeddings.create({ model, input: 'x' }), { status: 404, code: 'not_supported' });
   const bare = await fetch(`${baseURL}/files`);
@@ -185,19 +189,19 @@ t.test('an id of another form belongs to nothing', async (t) => {
 });
 
 t.test('a request with an Idempotency-Key has one effect', async (t) => {
-  const { id: training_file } = await send();
+  const { id: trainingFile } = await send();
   const headers = { 'Idempotency-Key': 'mine' };
   const create = (seed: number) =>
-    client.fineTuning.jobs.create({ model: 'org/tiny', training_file, seed }, { headers });
+    client.fineTuning.jobs.create({ model: 'org/tiny', training_file: trainingFile, seed }, { headers });
   const job = await create(1);
   t.equal((await create(1)).id, job.id);
   await refused(t, create(2), { status: 400, code: 'idempotency_key_reused' });
-  await refused(t, client.files.delete(training_file), { status: 409, code: 'dataset_in_use' });
+  await refused(t, client.files.delete(trainingFile), { status: 409, code: 'dataset_in_use' });
 });
 
 t.test('a running job that is cancelled', async (t) => {
-  const { id: training_file } = await send();
-  const { id } = await client.fineTuning.jobs.create({ model: 'org/tiny', training_file });
+  const { id: trainingFile } = await send();
+  const { id } = await client.fineTuning.jobs.create({ model: 'org/tiny', training_file: trainingFile });
   await claimAndTrain(stack.store, id, { steps: 1 });
   t.equal((await client.fineTuning.jobs.cancel(id)).status, 'cancelled');
   t.equal((await stack.store.getJob(id))?.state, 'cancelling');

@@ -17,9 +17,9 @@ export default fp(
     app.addHook('onSend', (request, reply, payload, done) => {
       const { principal, operation } = request;
       if (principal === null || !operation?.isAudited) return done();
-      const { id: principal_id, name: principal_name, project } = principal;
+      const { id: principalId, name: principalName, project } = principal;
       const entry = entryOf(request, reply, { operationId: operation.operationId, payload });
-      store.appendAudit(project, { ...entry, principal_id, principal_name }).then(
+      store.appendAudit(project, { ...entry, principal_id: principalId, principal_name: principalName }).then(
         () => done(),
         (error: unknown) => {
           // The change was made; the client must get its answer.

@@ -141,8 +141,8 @@ function refuseMediaType({ mediaTypes, operationId }: Operation, request: Fastif
 
 function requireBody({ mediaTypes, bodyRequired }: Operation, request: FastifyRequest): void {
   // A media type without a body may have been parsed to a value that the operation does not expect.
-  const is_foreign = !hasBody(request) && !mediaTypes.includes(mediaTypeOf(request));
-  if (request.body !== undefined && !is_foreign) return;
+  const isForeign = !hasBody(request) && !mediaTypes.includes(mediaTypeOf(request));
+  if (request.body !== undefined && !isForeign) return;
   if (bodyRequired)
     throw new ZerofleetError('body_required', `the request needs a body of ${mediaTypes.join(' or ')}`);
   request.body = {};

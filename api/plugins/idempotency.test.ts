@@ -32,11 +32,12 @@ async function setup(t: Test, options: SetupOptions = {}) {
   const kept: { request: KeyedRequest; lease_ms: number }[] = [];
   let handled = 0;
   const store = {
-    beginRequest: async (request: KeyedRequest, lease_ms: number): Promise<BegunRequest> => {
-      begins.push({ request, lease_ms });
+    beginRequest: async (request: KeyedRequest, leaseMs: number): Promise<BegunRequest> => {
+      begins.push({ request, lease_ms: leaseMs });
       return options.begun ? options.begun() : { state: 'begun' };
     },
-    keepRequest: async (request: KeyedRequest, lease_ms: number) => kept.push({ request, lease_ms }) > 0,
+    keepRequest: async (request: KeyedRequest, leaseMs: number) =>
+      kept.push({ request, lease_ms: leaseMs }) > 0,
     endRequest: async (request: KeyedRequest, reply: StoredReply | null) => {
       ends.push({ request, reply });
       return options.endRequest ? options.endRequest() : true;

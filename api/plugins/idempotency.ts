@@ -117,9 +117,9 @@ function storedReply(request: FastifyRequest, reply: FastifyReply, payload: unkn
   const named = STORED_HEADERS.map((name) => [name, reply.getHeader(name)] as const);
   const headers = named.filter((header): header is [string, string] => typeof header[1] === 'string');
   const { operation } = request;
-  const has_secret = operation !== null && SHOWING_SECRETS.has(operation.operationId);
-  const body = has_secret || typeof payload !== 'string' ? '' : payload;
-  return { status: reply.statusCode, headers: Object.fromEntries(headers), body, has_secret };
+  const hasSecret = operation !== null && SHOWING_SECRETS.has(operation.operationId);
+  const body = hasSecret || typeof payload !== 'string' ? '' : payload;
+  return { status: reply.statusCode, headers: Object.fromEntries(headers), body, has_secret: hasSecret };
 }
 
 function replay(reply: FastifyReply, { status, headers, body, has_secret }: StoredReply): FastifyReply {

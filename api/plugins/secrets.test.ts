@@ -68,8 +68,8 @@ t.test('no secret reaches the log, wherever it is sent', async (t) => {
   await app.inject({ ...signIn, payload: { token: fresh('zf_'), code: fresh() } });
   await app.inject({ ...signIn, url: `/v1/sessions?code=${fresh('zf_code_')}`, payload: {} });
   // A share, in the header and as a session.
-  const { id: job_id } = await stack.createJob();
-  const shares = `/v1/jobs/${job_id}/shares`;
+  const { id: jobId } = await stack.createJob();
+  const shares = `/v1/jobs/${jobId}/shares`;
   const share = (await stack.request({ method: 'POST', url: shares })).json<{ token: string }>();
   secrets.push(share.token.slice('zf_share_'.length));
   await app.inject({ url: '/v1/jobs', headers: { authorization: `Bearer ${share.token}` } });

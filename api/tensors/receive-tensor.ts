@@ -62,7 +62,7 @@ export async function receiveTensor(
 async function* afterHeader(
   body: AsyncIterable<Uint8Array>,
   tensor: ReplacedTensor,
-  data_bytes: number,
+  dataBytes: number,
 ): AsyncGenerator<Uint8Array> {
   let start: Buffer | null = Buffer.alloc(0);
   for await (const piece of body) {
@@ -72,20 +72,20 @@ async function* afterHeader(
     }
     start = Buffer.concat([start, piece]);
     if (start.length < 8) continue;
-    const header_bytes = safetensorsHeaderBytes(start);
-    if (header_bytes > MAX_HEADER_BYTES)
+    const headerBytes = safetensorsHeaderBytes(start);
+    if (headerBytes > MAX_HEADER_BYTES)
       throw invalid(
-        `the header has ${header_bytes} bytes, more than the ${MAX_HEADER_BYTES} of a file with one tensor`,
+        `the header has ${headerBytes} bytes, more than the ${MAX_HEADER_BYTES} of a file with one tensor`,
       );
-    if (start.length < header_bytes) continue;
-    checkHeader(start.subarray(0, header_bytes), tensor, header_bytes + data_bytes);
-    yield start.subarray(header_bytes);
+    if (start.length < headerBytes) continue;
+    checkHeader(start.subarray(0, headerBytes), tensor, headerBytes + dataBytes);
+    yield start.subarray(headerBytes);
     start = null;
   }
   if (start !== null) throw invalid(`the file ends after ${start.length} bytes, inside of its header`);
 }
 
-function checkHeader(start: Buffer, { name, shape }: ReplacedTensor, file_bytes: number): void {
+function checkHeader(start: Buffer, { name, shape }: ReplacedTensor, fileBytes: number): void {
   const { tensors } = parseSafetensorsHeader(start, { name: 'the file' });
   const [tensor, ...others] = tensors;
   if (tensor === undefined || others.length > 0)
@@ -95,7 +95,7 @@ function checkHeader(start: Buffer, { name, shape }: ReplacedTensor, file_bytes:
   if (tensor.dtype !== 'F32') throw invalid(`${name} is ${tensor.dtype} in the file; convert it to F32`);
   if (String(tensor.shape) !== String(shape))
     throw invalid(`${name} has the shape [${tensor.shape}] in the file and [${shape}] in the checkpoint`);
-  if (start.length + tensor.end !== file_bytes) throw invalid('the file is longer than its tensor');
+  if (start.length + tensor.end !== fileBytes) throw invalid('the file is longer than its tensor');
 }
 
 /** Yields pieces of whole elements, each in memory of its own, and lets other requests run in between. */

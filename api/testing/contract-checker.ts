@@ -17,9 +17,9 @@ const known = new WeakMap<Contract, ContractChecker>();
  * headers in the contract the reply has exactly those of its response.
  */
 export class ContractChecker {
-  readonly #reader: ContractReader;
+  private readonly reader: ContractReader;
   /** Names of all headers of any response. */
-  readonly #headers: ReadonlySet<string>;
+  private readonly headers: ReadonlySet<string>;
 
   /** Returns the checker of a contract: compiling its schemas takes long. */
   static of(contract: Contract): ContractChecker {
@@ -29,17 +29,17 @@ export class ContractChecker {
   }
 
   private constructor(contract: Contract) {
-    this.#reader = new ContractReader(contract);
-    const responses = this.#reader.operations.flatMap(({ answers }) =>
+    this.reader = new ContractReader(contract);
+    const responses = this.reader.operations.flatMap(({ answers }) =>
       answers.map(([, response]) => response),
     );
-    this.#headers = new Set(responses.flatMap(({ headers = {} }) => Object.keys(headers)));
+    this.headers = new Set(responses.flatMap(({ headers = {} }) => Object.keys(headers)));
   }
 
   /** @throws Error that describes the violation; paths outside the contract are not checked */
   check({ method = 'GET', url }: InjectOptions, reply: CheckedReply): void {
     const path = String(url).split('?', 1)[0] ?? '';
-    const { operations } = this.#reader;
+    const { operations } = this.reader;
     const template = operations.find((candidate) => toPattern(candidate.path).test(path))?.path;
     const operation = operations.find(
       (candidate) => candidate.path === template && candidate.method === method.toUpperCase(),
@@ -49,7 +49,7 @@ export class ContractChecker {
     const where = `${method} ${template} → ${reply.statusCode}`;
     const [, response] = operation.answers.find(([status]) => status === String(reply.statusCode)) ?? [];
     if (response === undefined) throw new Error(`${where}: the contract does not document this status`);
-    this.#checkHeaders(where, response, reply);
+    this.checkHeaders(where, response, reply);
     if (response.content === undefined) {
       if (reply.body !== '') throw new Error(`${where}: the contract documents no body`);
       return;
@@ -59,14 +59,14 @@ export class ContractChecker {
     if (content === undefined)
       throw new Error(`${where}: the contract does not document the media type ${mediaType}`);
     if (content.schema === undefined || !/[/+]json$/.test(mediaType)) return;
-    const problems = this.#reader.problems(content.schema, reply.json());
+    const problems = this.reader.problems(content.schema, reply.json());
     if (problems !== null) throw new Error(`${where}: ${problems}\n${reply.body}`.slice(0, SHOWN));
   }
 
-  #checkHeaders(where: string, { headers = {} }: Message, reply: CheckedReply): void {
-    for (const name of this.#headers) {
+  private checkHeaders(where: string, { headers = {} }: Message, reply: CheckedReply): void {
+    for (const name of this.headers) {
       const sent = reply.headers[name.toLowerCase()];
-      const header = headers[name] && this.#reader.resolve(headers[name]);
+      const header = headers[name] && this.reader.resolve(headers[name]);
       if (sent === undefined) {
         if (header?.required) throw new Error(`${where}: the header ${name} is missing`);
         continue;
@@ -76,7 +76,7 @@ export class ContractChecker {
       const { schema = {} } = header;
       // Node.js has a list of this one header, however many there are.
       for (const value of [sent].flat()) {
-        const problems = this.#reader.problems(schema, schema.type === 'integer' ? Number(value) : value);
+        const problems = this.reader.problems(schema, schema.type === 'integer' ? Number(value) : value);
         if (problems !== null) throw new Error(`${where}: ${name}: ${problems}`);
       }
     }

@@ -65,21 +65,21 @@ const DOCUMENT_ID = 'openapi';
 
 /** Reads parts of the contract that only tests use, and checks values against its schemas. */
 export class ContractReader {
-  readonly #document: object;
-  readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
-  readonly #validators = new Map<string, ValidateFunction>();
+  private readonly document: object;
+  private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
+  private readonly validators = new Map<string, ValidateFunction>();
   readonly operations: OperationReader[];
   /** Webhook messages, by name. */
   readonly webhooks: Readonly<Record<keyof webhooks, { post: WebhookObject }>>;
 
   constructor({ document }: Contract) {
-    this.#document = document;
-    formats.default(this.#ajv);
-    this.#ajv.addSchema(document, DOCUMENT_ID);
+    this.document = document;
+    formats.default(this.ajv);
+    this.ajv.addSchema(document, DOCUMENT_ID);
     this.webhooks = (document as unknown as Pick<ContractReader, 'webhooks'>).webhooks;
     this.operations = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.entries(item).flatMap(([method, part]) =>
-        isOperation(part) ? [this.#read(part, path, method)] : [],
+        isOperation(part) ? [this.read(part, path, method)] : [],
       ),
     );
   }
@@ -87,12 +87,12 @@ export class ContractReader {
   /** Schema errors of a value; null for none. */
   problems(schema: Schema, value: unknown): string | null {
     const text = JSON.stringify(schema);
-    let validate = this.#validators.get(text);
+    let validate = this.validators.get(text);
     if (validate === undefined) {
-      validate = this.#ajv.compile(JSON.parse(text.replaceAll('"#/', `"${DOCUMENT_ID}#/`)));
-      this.#validators.set(text, validate);
+      validate = this.ajv.compile(JSON.parse(text.replaceAll('"#/', `"${DOCUMENT_ID}#/`)));
+      this.validators.set(text, validate);
     }
-    return validate(value) ? null : this.#ajv.errorsText(validate.errors);
+    return validate(value) ? null : this.ajv.errorsText(validate.errors);
   }
 
   /** Resolves a `$ref`; returns anything else unchanged. */
@@ -102,7 +102,7 @@ export class ContractReader {
       const names = found.$ref.slice('#/'.length).split('/');
       found = names.reduce(
         (part: unknown, name) => (part as Record<string, unknown>)[name],
-        this.#document,
+        this.document,
       ) as T;
     }
     return found;
@@ -126,26 +126,26 @@ export class ContractReader {
     if (examples) return Object.values(examples).map(({ value }) => value);
     const found = this.resolve(schema);
     if (found.examples) return found.examples;
-    const made = this.#compose(found);
+    const made = this.compose(found);
     return made === undefined ? [] : [made];
   }
 
-  #compose(schema: Schema): unknown {
+  private compose(schema: Schema): unknown {
     const { examples, enum: values, default: preset, type, items, oneOf } = schema;
     if (examples) return examples[0];
-    if (schema.$ref !== undefined) return this.#compose(this.resolve(schema));
+    if (schema.$ref !== undefined) return this.compose(this.resolve(schema));
     if (preset !== undefined) return preset;
     if (values) return values[0];
     if (type === 'null') return null;
-    if (oneOf) return oneOf.map((part) => this.#compose(part)).find((value) => value !== undefined);
+    if (oneOf) return oneOf.map((part) => this.compose(part)).find((value) => value !== undefined);
     if (type === 'array' && items) {
-      const item = this.#compose(items);
+      const item = this.compose(items);
       return item === undefined ? undefined : [item];
     }
     if (schema.properties === undefined && schema.allOf === undefined) return undefined;
     const { properties, required } = this.fields(schema);
     const made = Object.fromEntries(
-      [...required].map((name) => [name, this.#compose(properties[name] ?? {})]),
+      [...required].map((name) => [name, this.compose(properties[name] ?? {})]),
     );
     return Object.values(made).includes(undefined) ? undefined : made;
   }
@@ -165,7 +165,7 @@ export class ContractReader {
     for (const part of parts) yield* this.within(part, seen);
   }
 
-  #read(
+  private read(
     { operationId, requestBody, responses }: OperationObject,
     path: string,
     method: string,

@@ -204,11 +204,11 @@ export async function fill(stack: TestStack): Promise<Ids> {
   const params = testParams(shape).map((param) => ({ ...param, name: TENSOR }));
   await putTestCheckpoint(objects, checkpoint.prefix, shape, checkpoint.id, { params });
   await store.commitCheckpoint(job.id, execution, checkpoint);
-  const model_id = `mdl_${ulid()}`;
-  await store.putModel(testModel(model_id));
+  const modelId = `mdl_${ulid()}`;
+  await store.putModel(testModel(modelId));
   const key = await store.putApiKey('zf_of_default', { name: 'theirs', scopes: ['jobs:read'] });
   const share = { job_id: job.id, description: 'for a review', life_ms: 3_600_000 };
-  const { id: share_id } = await store.createShare(SHARE, share);
+  const { id: shareId } = await store.createShare(SHARE, share);
   const upload = await stack.request({
     method: 'POST',
     url: '/v1/uploads',
@@ -221,9 +221,9 @@ export async function fill(stack: TestStack): Promise<Ids> {
     ended_job_id: ended.id,
     checkpoint_id: checkpoint.id,
     dataset_id: job.spec.data.dataset,
-    model_id,
+    model_id: modelId,
     key_id: key.id,
-    share_id,
+    share_id: shareId,
     ...(await fillWebhook(stack)),
     project: 'default',
     name: TENSOR,
@@ -232,24 +232,30 @@ export async function fill(stack: TestStack): Promise<Ids> {
 }
 
 async function fillWebhook({ store }: TestStack): Promise<Pick<Ids, 'webhook_id' | 'delivery_id'>> {
-  const [webhook_id, delivery_id] = [`wh_${ulid()}`, `dlv_${ulid()}`];
-  const created_at = new Date().toISOString();
+  const [webhookId, deliveryId] = [`wh_${ulid()}`, `dlv_${ulid()}`];
+  const createdAt = new Date().toISOString();
   const webhook = {
-    id: webhook_id,
+    id: webhookId,
     url: 'https://hooks.example.com/',
     description: '',
     events: ['*'],
-    created_at,
+    created_at: createdAt,
   };
   await store.createWebhook(
     'default',
     { ...webhook, jobs: 'all', enabled: true, disabled_reason: null },
-    { secret: 'whsec_AA==', created_at, expires_at: null },
+    { secret: 'whsec_AA==', created_at: createdAt, expires_at: null },
   );
   const data = { job_id: `job_${ulid()}`, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };
-  const message = { type: 'job.created', timestamp: created_at, data };
-  await store.addDelivery({ id: delivery_id, webhook_id, message_id: `msg_${ulid()}`, message, created_at });
-  return { webhook_id, delivery_id };
+  const message = { type: 'job.created', timestamp: createdAt, data };
+  await store.addDelivery({
+    id: deliveryId,
+    webhook_id: webhookId,
+    message_id: `msg_${ulid()}`,
+    message,
+    created_at: createdAt,
+  });
+  return { webhook_id: webhookId, delivery_id: deliveryId };
 }
 
 /** An unused id of the same kind. */

@@ -26,11 +26,11 @@ export function withHeader(
 }
 
 /** Empty tensors with names of output projections, followed by a large tensor. */
-export function emptyTensors(count: number, data_bytes: number): Buffer {
+export function emptyTensors(count: number, dataBytes: number): Buffer {
   const names = Array.from({ length: count }, (_, i) => `x${i}.lm_head.weight`);
   const empty = names.map((name) => `"${name}":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`);
-  const last = `"w":{"dtype":"F32","shape":[${data_bytes / 4}],"data_offsets":[0,${data_bytes}]}`;
-  return withHeader(Buffer.from(`{${[...empty, last].join()}}`), Buffer.alloc(data_bytes));
+  const last = `"w":{"dtype":"F32","shape":[${dataBytes / 4}],"data_offsets":[0,${dataBytes}]}`;
+  return withHeader(Buffer.from(`{${[...empty, last].join()}}`), Buffer.alloc(dataBytes));
 }
 
 /** A large but otherwise valid tokenizer. */
@@ -85,8 +85,8 @@ export function tarWithDeclaredSize(size: string, archive: Buffer): Buffer {
   return changed;
 }
 
-const tensor = (shape: unknown, data_offsets: unknown, dtype = 'F32') =>
-  `"model.norm.weight":{"dtype":${JSON.stringify(dtype)},"shape":${JSON.stringify(shape)},"data_offsets":${JSON.stringify(data_offsets)}}`;
+const tensor = (shape: unknown, dataOffsets: unknown, dtype = 'F32') =>
+  `"model.norm.weight":{"dtype":${JSON.stringify(dtype)},"shape":${JSON.stringify(shape)},"data_offsets":${JSON.stringify(dataOffsets)}}`;
 const weights = (json: string, bytes = 0) =>
   tarOf([configFile(TINY_CONFIG), [WEIGHTS, withHeader(Buffer.from(json), Buffer.alloc(bytes))]]);
 const numbers = (value: number) => ({

@@ -17,7 +17,7 @@ export interface StartedWithFolder {
   asked: string[];
   put(folder: string, files: ReadonlyMap<string, Buffer>): void;
   post(
-    init_from: object | string,
+    initFrom: object | string,
     more?: { key?: string; url?: string; spec?: object; model?: object },
   ): ReturnType<TestStack['request']>;
   models(): Promise<Model[]>;
@@ -78,11 +78,11 @@ export async function startWithFolder(
     stack,
     asked,
     put,
-    post: (init_from, { key, url = '/v1/jobs', spec = {}, model = {} } = {}) =>
+    post: (initFrom, { key, url = '/v1/jobs', spec = {}, model = {} } = {}) =>
       stack.request({
         method: 'POST',
         url,
-        payload: { ...smallSpec(id), model: { init_from, ...model }, ...spec },
+        payload: { ...smallSpec(id), model: { init_from: initFrom, ...model }, ...spec },
         ...(key && { headers: { 'idempotency-key': key } }),
       }),
     models: async () => (await stack.request({ url: '/v1/models' })).json<Page<Model>>().data,

@@ -11,25 +11,25 @@ export interface SseClientMessage {
 /** A client of server-sent events on a raw connection, so that a test can stop reading. */
 export class SseClient {
   comments = 0;
-  readonly #response: IncomingMessage;
-  readonly #messages: SseClientMessage[] = [];
-  #text = '';
-  #ended = false;
-  #wake: () => void = () => undefined;
+  private readonly response: IncomingMessage;
+  private readonly messages: SseClientMessage[] = [];
+  private text = '';
+  private ended = false;
+  private wake: () => void = () => undefined;
 
   constructor(response: IncomingMessage) {
-    this.#response = response;
+    this.response = response;
     response.setEncoding('utf8');
-    response.on('data', (text: string) => this.#take(text));
+    response.on('data', (text: string) => this.take(text));
     response.on('close', () => {
-      this.#ended = true;
-      this.#wake();
+      this.ended = true;
+      this.wake();
     });
     response.on('error', () => undefined);
   }
 
   get contentType(): string {
-    return this.#response.headers['content-type'] ?? '';
+    return this.response.headers['content-type'] ?? '';
   }
 
   /** All remaining messages; resolves when the server closes the connection. */
@@ -48,42 +48,42 @@ export class SseClient {
     onMessage: (message: SseClientMessage) => unknown = () => undefined,
   ): Promise<void> {
     for (;;) {
-      const message = this.#messages.shift();
+      const message = this.messages.shift();
       if (message !== undefined) {
         onMessage(message);
         if (isLast(message)) return;
-      } else if (this.#ended) {
+      } else if (this.ended) {
         return;
       } else {
         await new Promise<void>((resolve) => {
-          this.#wake = resolve;
+          this.wake = resolve;
         });
       }
     }
   }
 
   pause(): void {
-    this.#response.pause();
+    this.response.pause();
   }
 
   resume(): void {
-    this.#response.resume();
+    this.response.resume();
   }
 
   close(): void {
-    this.#response.destroy();
+    this.response.destroy();
   }
 
-  #take(text: string): void {
-    const blocks = (this.#text + text).split('\n\n');
-    this.#text = blocks.pop() ?? '';
+  private take(text: string): void {
+    const blocks = (this.text + text).split('\n\n');
+    this.text = blocks.pop() ?? '';
     for (const block of blocks) {
       if (block.startsWith(':')) this.comments += 1;
       const fields = Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s)));
       if (fields.data === undefined) continue;
-      this.#messages.push({ id: fields.id, event: fields.event, data: JSON.parse(fields.data) });
+      this.messages.push({ id: fields.id, event: fields.event, data: JSON.parse(fields.data) });
     }
-    this.#wake();
+    this.wake();
   }
 }
 

@@ -71,7 +71,7 @@ t.test('an unresponsive webhook delays no other webhook of its project', async (
 
 t.test('abandoned messages leave the queue and are not sent', async (t) => {
   const { redis, store, receiver, startSending, createWebhook } = await setUp(t);
-  const { id: webhook_id } = await createWebhook({ url: 'http://dead.example.com/' });
+  const { id: webhookId } = await createWebhook({ url: 'http://dead.example.com/' });
   // Simulates a limit of three pending messages per project.
   const entries: string[] = [];
   const bounded = {
@@ -92,8 +92,8 @@ t.test('abandoned messages leave the queue and are not sent', async (t) => {
   t.ok((await queued()).every((entry) => entries.slice(-3).includes(`${entry}`)));
 
   // A message whose entry could not be removed because a process was sending it.
-  const round = { webhook_id, delivery_id: `dlv_${'0'.repeat(26)}`, round: 1 };
-  await store.updateWebhook('default', webhook_id, (before) => ({ ...before, url: receiver.url }));
+  const round = { webhook_id: webhookId, delivery_id: `dlv_${'0'.repeat(26)}`, round: 1 };
+  await store.updateWebhook('default', webhookId, (before) => ({ ...before, url: receiver.url }));
   const { seen, onAttempt } = attemptsUntil('succeeded');
   await startSending({
     store: { ...store, countDelivery: async () => ({ turn: 1, failing: false, given_up: [] }) },
@@ -142,8 +142,8 @@ t.test(
 
     const client = await connectRedis(redis.url, 'commands');
     t.teardown(() => disconnectRedis(client));
-    const long_ago = new Date(Date.now() - 73 * HOUR_MS).toISOString();
-    await client.hset(`{zf}:webhook:${id}`, 'failing_since', long_ago);
+    const longAgo = new Date(Date.now() - 73 * HOUR_MS).toISOString();
+    await client.hset(`{zf}:webhook:${id}`, 'failing_since', longAgo);
     receiver.answerWith(500);
     await createTestJob(store);
     while ((await read()).enabled) await sleep(10);

@@ -28,10 +28,16 @@ export function deliveryOf(webhook: Webhook, { entry, message }: WebhookEvent): 
 }
 
 /** A test message to a webhook. */
-export function pingOf(webhook_id: string, now: Date): NewDelivery {
-  const created_at = now.toISOString();
-  const message = { type: 'webhook.ping', timestamp: created_at, data: { webhook_id } } as const;
-  return { id: `dlv_${newUlid()}`, webhook_id, message_id: `msg_${newUlid()}`, message, created_at };
+export function pingOf(webhookId: string, now: Date): NewDelivery {
+  const createdAt = now.toISOString();
+  const message = { type: 'webhook.ping', timestamp: createdAt, data: { webhook_id: webhookId } } as const;
+  return {
+    id: `dlv_${newUlid()}`,
+    webhook_id: webhookId,
+    message_id: `msg_${newUlid()}`,
+    message,
+    created_at: createdAt,
+  };
 }
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';

@@ -159,8 +159,10 @@ t.test('two secrets sign during a rotation', async (t) => {
   const { store, request, receiver, startSending, createWebhook } = await setUp(t);
   const { id, secret } = await createWebhook();
   const url = `/v1/webhooks/${id}/rotate-secret`;
-  const rotate = async (overlap_seconds: number) =>
-    (await request({ method: 'POST', url, payload: { overlap_seconds } })).json<WebhookWithSecret>();
+  const rotate = async (overlapSeconds: number) =>
+    (
+      await request({ method: 'POST', url, payload: { overlap_seconds: overlapSeconds } })
+    ).json<WebhookWithSecret>();
   const second = await rotate(3600);
   t.equal(second.secrets.length, 2);
   await startSending();

@@ -78,7 +78,7 @@ interface QueueAndWorker {
 class RetryLater extends Error {
   constructor(
     error: string,
-    readonly delay_ms: number,
+    readonly delayMs: number,
   ) {
     super(error);
   }
@@ -96,19 +96,19 @@ export interface WebhookSenderOptions {
 }
 
 export class WebhookSender {
-  readonly #options: WebhookSenderOptions;
-  readonly #timing: SenderTiming;
+  private readonly options: WebhookSenderOptions;
+  private readonly timing: SenderTiming;
   /** Adds entries to both queues. */
-  readonly #redis: Redis;
-  readonly #first: QueueAndWorker;
-  readonly #others: QueueAndWorker;
+  private readonly redis: Redis;
+  private readonly first: QueueAndWorker;
+  private readonly others: QueueAndWorker;
 
   constructor(options: WebhookSenderOptions) {
-    this.#options = options;
-    this.#timing = options.timing ?? DEFAULT_TIMING;
-    this.#redis = openRedis(options.redisUrl, 'commands', options.log);
-    this.#first = this.#open(webhookQueueNames.first);
-    this.#others = this.#open(webhookQueueNames.others);
+    this.options = options;
+    this.timing = options.timing ?? DEFAULT_TIMING;
+    this.redis = openRedis(options.redisUrl, 'commands', options.log);
+    this.first = this.open(webhookQueueNames.first);
+    this.others = this.open(webhookQueueNames.others);
   }
 
   /**
@@ -116,42 +116,42 @@ export class WebhookSender {
    * @throws when Redis does not answer; the outbox keeps the entry
    */
   async deliver(entry: WebhookOutboxEntry): Promise<void> {
-    const { store } = this.#options;
+    const { store } = this.options;
     if (entry.kind === 'redelivery') {
       const target = await store.webhookTarget(entry.webhook_id);
-      if (target !== null) await this.#enqueue(target.project, entry);
+      if (target !== null) await this.enqueue(target.project, entry);
       return;
     }
     for (const webhook of await store.webhooksOf(entry.project)) {
       if (!wants(webhook, entry)) continue;
       const delivery = deliveryOf(webhook, entry);
       const round = { webhook_id: webhook.id, delivery_id: delivery.id, round: 1 };
-      if (await store.addDelivery(delivery)) await this.#enqueue(entry.project, round);
+      if (await store.addDelivery(delivery)) await this.enqueue(entry.project, round);
     }
   }
 
   /** Waits for attempts in progress. Idempotent. */
   async close(): Promise<void> {
-    const lanes = [this.#first, this.#others];
+    const lanes = [this.first, this.others];
     await Promise.all(lanes.map(({ worker }) => worker.close()));
     await Promise.all(lanes.map(({ queue }) => queue.close()));
-    await disconnectRedis(this.#redis);
+    await disconnectRedis(this.redis);
   }
 
-  #open(name: string): QueueAndWorker {
-    const { redisUrl, log } = this.#options;
+  private open(name: string): QueueAndWorker {
+    const { redisUrl, log } = this.options;
     const queue = new Queue<DeliveryRound>(name, {
-      connection: this.#redis as ConnectionOptions,
+      connection: this.redis as ConnectionOptions,
       prefix: REDIS_PREFIX,
     });
-    const worker = new Worker<DeliveryRound>(name, (entry) => this.#send(entry), {
+    const worker = new Worker<DeliveryRound>(name, (entry) => this.send(entry), {
       connection: redisOptions(redisUrl, 'queue') as ConnectionOptions,
       prefix: REDIS_PREFIX,
       concurrency: CONCURRENCY,
       maxStalledCount: MAX_STALLED,
       settings: {
         backoffStrategy: (attemptsMade, _type, error) =>
-          error instanceof RetryLater ? error.delay_ms : this.#delayAfter(attemptsMade),
+          error instanceof RetryLater ? error.delayMs : this.delayAfter(attemptsMade),
       },
     });
     // Without a listener an error event would end the process.
@@ -161,62 +161,70 @@ export class WebhookSender {
     return { queue, worker };
   }
 
-  async #enqueue(project: string, { webhook_id, delivery_id, round }: DeliveryRound): Promise<void> {
+  private async enqueue(project: string, { webhook_id, delivery_id, round }: DeliveryRound): Promise<void> {
     const payload = { webhook_id, delivery_id, round };
-    const { turn, failing, given_up } = await this.#options.store.countDelivery(project, payload);
-    for (const { queue } of [this.#first, this.#others])
+    const { turn, failing, given_up } = await this.options.store.countDelivery(project, payload);
+    for (const { queue } of [this.first, this.others])
       await Promise.all(given_up.map((entry) => queue.remove(entry)));
     if (turn === 0) return;
-    const is_first = turn <= FIRST_OF_PROJECT && !failing;
-    const { queue } = is_first ? this.#first : this.#others;
+    const isFirst = turn <= FIRST_OF_PROJECT && !failing;
+    const { queue } = isFirst ? this.first : this.others;
     await queue.add('message', payload, {
       jobId: `${delivery_id}-${round}`,
-      ...(!is_first && { priority: Math.min(turn, MAX_PRIORITY) }),
+      ...(!isFirst && { priority: Math.min(turn, MAX_PRIORITY) }),
       stackTraceLimit: 0,
-      attempts: this.#timing.retry_delays_ms.length + 1,
+      attempts: this.timing.retry_delays_ms.length + 1,
       backoff: { type: 'custom' },
       removeOnComplete: { age: REMEMBER_SECONDS },
       removeOnFail: { age: REMEMBER_SECONDS },
     });
   }
 
-  #delayAfter(attemptsMade: number): number {
-    const delay_ms = this.#timing.retry_delays_ms[attemptsMade - 1] ?? 0;
-    return Math.round(delay_ms * (1 + JITTER * Math.random()));
+  private delayAfter(attemptsMade: number): number {
+    const delayMs = this.timing.retry_delays_ms[attemptsMade - 1] ?? 0;
+    return Math.round(delayMs * (1 + JITTER * Math.random()));
   }
 
   /** @throws to make BullMQ retry, or to stop retrying */
-  async #send({ data, attemptsMade }: Job<DeliveryRound>): Promise<void> {
-    const { store, onAttempt } = this.#options;
+  private async send({ data, attemptsMade }: Job<DeliveryRound>): Promise<void> {
+    const { store, onAttempt } = this.options;
     const target = await store.webhookTarget(data.webhook_id);
     const delivery = await store.getDelivery(data.webhook_id, data.delivery_id);
     // The webhook was deleted, or there are too many newer messages.
     if (target === null || delivery === null) return;
     const attempt = target.webhook.enabled
-      ? await this.#attempt(target, delivery)
+      ? await this.attempt(target, delivery)
       : ({ at: new Date().toISOString(), status: null, error: 'webhook_disabled', duration_ms: 0 } as const);
     const tried = attemptsMade + 1;
-    const isLast = isPermanent(attempt) || tried > this.#timing.retry_delays_ms.length;
+    const isLast = isPermanent(attempt) || tried > this.timing.retry_delays_ms.length;
     const state = attempt.error === null ? 'succeeded' : isLast ? 'failed' : 'pending';
-    const delay_ms = this.#delayAfter(tried);
-    const next_attempt_at = state === 'pending' ? new Date(Date.now() + delay_ms).toISOString() : null;
-    const failing_since = await store.recordAttempt({ ...data, attempt, state, next_attempt_at });
-    if (failing_since !== null && Date.now() - Date.parse(failing_since) >= DISABLED_AFTER_MS)
-      await this.#disable(target, failing_since);
+    const delayMs = this.delayAfter(tried);
+    const nextAttemptAt = state === 'pending' ? new Date(Date.now() + delayMs).toISOString() : null;
+    const failingSince = await store.recordAttempt({
+      ...data,
+      attempt,
+      state,
+      next_attempt_at: nextAttemptAt,
+    });
+    if (failingSince !== null && Date.now() - Date.parse(failingSince) >= DISABLED_AFTER_MS)
+      await this.disable(target, failingSince);
     onAttempt?.(state, attempt);
     if (state === 'failed') throw new UnrecoverableError(attempt.error ?? '');
-    if (state === 'pending') throw new RetryLater(attempt.error ?? '', delay_ms);
+    if (state === 'pending') throw new RetryLater(attempt.error ?? '', delayMs);
   }
 
-  async #disable({ project, webhook }: WebhookTarget, failing_since: string): Promise<void> {
-    const { store, log } = this.#options;
+  private async disable({ project, webhook }: WebhookTarget, failingSince: string): Promise<void> {
+    const { store, log } = this.options;
     const disabled = { enabled: false, disabled_reason: 'not_delivered' as const };
     await store.updateWebhook(project, webhook.id, (before) => ({ ...before, ...disabled }));
-    log.warn({ project, webhook_id: webhook.id, failing_since }, 'webhook disabled');
+    log.warn({ project, webhook_id: webhook.id, failing_since: failingSince }, 'webhook disabled');
   }
 
-  async #attempt({ webhook: { url }, secrets }: WebhookTarget, delivery: Delivery): Promise<DeliveryAttempt> {
-    const { policy, resolve = resolveByDns } = this.#options;
+  private async attempt(
+    { webhook: { url }, secrets }: WebhookTarget,
+    delivery: Delivery,
+  ): Promise<DeliveryAttempt> {
+    const { policy, resolve = resolveByDns } = this.options;
     const { message_id, message } = delivery;
     const body = JSON.stringify(message);
     const at = new Date();
@@ -226,11 +234,7 @@ export class WebhookSender {
       'user-agent': `zerofleet/${PROGRAM_VERSION}`,
       ...signedHeaders(secrets, { id: message_id, timestamp, body }),
     };
-    const result = await post(
-      url,
-      { headers, body },
-      { policy, resolve, timeoutMs: this.#timing.timeout_ms },
-    );
+    const result = await post(url, { headers, body }, { policy, resolve, timeoutMs: this.timing.timeout_ms });
     const refused = result.status !== null && (result.status < 200 || result.status > 299);
     return {
       at: at.toISOString(),

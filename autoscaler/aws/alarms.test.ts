@@ -86,7 +86,7 @@ t.test(
   'a pool that does its work rings nothing: bursts, a full pool, a quota, scaling to zero',
   async (t) => {
     const world = new World(policyOf(POLICY));
-    world.boot_ms = 180_000;
+    world.bootMs = 180_000;
     world.quotas = { small: 4 };
     const rang = ringing(world, 240, (minute) => {
       if (minute % 60 === 0) {
@@ -120,7 +120,7 @@ t.test('launches that are refused', async (t) => {
 
 t.test('machines whose workers never come up, through all back-off', async (t) => {
   const world = new World(policyOf(POLICY));
-  world.boot_ms = null;
+  world.bootMs = null;
   world.jobs = [jobOf('a', { need: 4 })];
   t.same(ringing(world, 120), ['dead-pool', 'strikes', 'stuck-queue']);
 });

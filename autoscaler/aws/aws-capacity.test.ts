@@ -269,9 +269,9 @@ t.test('a rebalancing, a lost instance, and hooks that cannot be completed now',
   aws.interrupt(idOf(1));
   aws.advance();
   await view();
-  aws.refuses_hooks = true;
+  aws.refusesHooks = true;
   await t.rejects(capacity.retire(policy, idOf(1)), { name: 'ResourceContention' });
-  aws.refuses_hooks = false;
+  aws.refusesHooks = false;
   await capacity.retire(policy, idOf(1));
   aws.advance();
   t.equal((await view()).machines.length, 2);

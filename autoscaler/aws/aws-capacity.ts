@@ -157,9 +157,9 @@ export class AwsCapacity implements Capacity {
   private async sendHeartbeat(group: Group, instance: string, held: { at: number }): Promise<void> {
     const now = this.clock();
     const hooks = await this.hooksOf(group);
-    const period_ms = Math.min(...hooks.map(({ timeout_ms }) => timeout_ms)) * HEARTBEAT_FRACTION;
+    const periodMs = Math.min(...hooks.map(({ timeout_ms }) => timeout_ms)) * HEARTBEAT_FRACTION;
     // The hook's timeout started when the instance began to terminate, at about the time it was first seen.
-    if (now - held.at < period_ms) return;
+    if (now - held.at < periodMs) return;
     for (const { name } of hooks) await this.options.groups.heartbeat(group.name, name, instance);
     held.at = now;
     this.options.log.info({ machine: instance }, 'still saving: extended the termination hook');

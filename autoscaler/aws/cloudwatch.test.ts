@@ -24,8 +24,8 @@ t.test('publishes metrics of all pools once a minute; failures are counted', asy
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks);
     targets.push(String(request.headers['x-amz-target']));
-    const is_zipped = request.headers['content-encoding'] === 'gzip';
-    if (status === 200) puts.push(JSON.parse(String(is_zipped ? gunzipSync(body) : body)));
+    const isZipped = request.headers['content-encoding'] === 'gzip';
+    if (status === 200) puts.push(JSON.parse(String(isZipped ? gunzipSync(body) : body)));
     const error = JSON.stringify({ __type: 'com.amazonaws.cloudwatch#AccessDenied', message: 'no' });
     response
       .writeHead(status, { 'content-type': 'application/x-amz-json-1.0' })

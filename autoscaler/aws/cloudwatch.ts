@@ -21,7 +21,7 @@ const MAX_DATA = 1000;
  * Prometheus, which scrapes them itself.
  */
 export class CloudWatchPublisher {
-  private due_at = 0;
+  private dueAt = 0;
 
   constructor(private readonly options: CloudWatchOptions) {}
 
@@ -29,8 +29,8 @@ export class CloudWatchPublisher {
   async publish(reports: ReadonlyMap<string, PoolReport>): Promise<void> {
     const { client, namespace, metrics, log, clock = Date.now } = this.options;
     const now = clock();
-    if (now < this.due_at || reports.size === 0) return;
-    this.due_at = now + INTERVAL_MS;
+    if (now < this.dueAt || reports.size === 0) return;
+    this.dueAt = now + INTERVAL_MS;
     const data = [...reports].flatMap(([pool, report]) => dataOf(pool, report, new Date(now)));
     try {
       for (let at = 0; at < data.length; at += MAX_DATA) {

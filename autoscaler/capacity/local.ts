@@ -38,7 +38,7 @@ export class LocalCapacity implements Capacity {
   private readonly machines = new Map<string, LocalMachine>();
   private readonly wanted = new Map<string, { policy: PoolPolicy; type: string; machines: number }>();
   private readonly restarts = new Set<NodeJS.Timeout>();
-  private restart_ms = MIN_RESTART_MS;
+  private restartMs = MIN_RESTART_MS;
   private closed: Promise<void> | null = null;
 
   constructor(private readonly options: LocalCapacityOptions) {}
@@ -114,24 +114,24 @@ export class LocalCapacity implements Capacity {
     });
     const machine: LocalMachine = { id, pool, type, index, terminating: false, agent };
     this.machines.set(id, machine);
-    const started_at = Date.now();
+    const startedAt = Date.now();
     log.info({ machine: id, pool, type, pid: agent.pid }, 'agent started');
-    void agent.exited.then(() => this.ended(machine, Date.now() - started_at));
+    void agent.exited.then(() => this.ended(machine, Date.now() - startedAt));
   }
 
   /** Replaces an agent that exited by itself, as a machine group would, with backoff. */
-  private ended(machine: LocalMachine, lived_ms: number): void {
+  private ended(machine: LocalMachine, livedMs: number): void {
     this.machines.delete(machine.id);
     if (machine.terminating || this.closed) return;
-    this.restart_ms = lived_ms > HEALTHY_MS ? MIN_RESTART_MS : Math.min(2 * this.restart_ms, MAX_RESTART_MS);
+    this.restartMs = livedMs > HEALTHY_MS ? MIN_RESTART_MS : Math.min(2 * this.restartMs, MAX_RESTART_MS);
     this.options.log.warn(
-      { machine: machine.id, again_in_ms: this.restart_ms },
+      { machine: machine.id, again_in_ms: this.restartMs },
       'an agent exited unexpectedly',
     );
     const timer = setTimeout(() => {
       this.restarts.delete(timer);
       this.fill();
-    }, this.restart_ms);
+    }, this.restartMs);
     this.restarts.add(timer);
   }
 }

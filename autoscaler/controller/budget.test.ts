@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000;
 const today = (amount: number) => ({ day: '2026-11-22', amount });
 
 t.test('charges the time since the last observation', async (t) => {
-  const at = (observed_at: number | null) => charge({ spent: today(5), observed_at }, NOON, 4);
+  const at = (observedAt: number | null) => charge({ spent: today(5), observed_at: observedAt }, NOON, 4);
   t.same(at(NOON - HOUR_MS / 2), today(7));
   t.same(at(NOON), today(5));
   t.same(at(null), today(5), 'the time before the first observation is not charged');

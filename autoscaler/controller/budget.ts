@@ -11,11 +11,11 @@ const DAY_MS = 24 * HOUR_MS;
 export function charge(
   { spent, observed_at }: Pick<PoolState, 'spent' | 'observed_at'>,
   now: number,
-  price_per_hour: number,
+  pricePerHour: number,
 ): PoolState['spent'] {
   const day = new Date(now).toISOString().slice(0, 10);
   const since = Math.max(observed_at ?? now, Math.floor(now / DAY_MS) * DAY_MS);
-  const amount = (Math.max(0, now - since) / HOUR_MS) * price_per_hour;
+  const amount = (Math.max(0, now - since) / HOUR_MS) * pricePerHour;
   return { day, amount: (spent.day === day ? spent.amount : 0) + amount };
 }
 
@@ -30,6 +30,6 @@ export function isExhausted(budget: number | undefined, spent: number): boolean 
  */
 export function affordablePerHour(budget: number | undefined, spent: number, now: number): number {
   if (budget === undefined) return Number.POSITIVE_INFINITY;
-  const left_ms = Math.min(HOUR_MS, DAY_MS - (now % DAY_MS));
-  return (Math.max(0, budget - spent) * HOUR_MS) / left_ms;
+  const leftMs = Math.min(HOUR_MS, DAY_MS - (now % DAY_MS));
+  return (Math.max(0, budget - spent) * HOUR_MS) / leftMs;
 }

@@ -8,8 +8,8 @@ import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
 /** `[name, slots, price, machines]` */
 type Row = [string, number, number, number];
 
-const supply = ([name, slots, price_per_hour, machines]: Row): Supply => ({
-  type: { name, slots, max: 100, price_per_hour },
+const supply = ([name, slots, pricePerHour, machines]: Row): Supply => ({
+  type: { name, slots, max: 100, price_per_hour: pricePerHour },
   machines,
 });
 const chosen = (ranks: number, ...rows: Row[]) => Object.fromEntries(chooseMachines(ranks, rows.map(supply)));
@@ -61,8 +61,8 @@ t.test('ranks of machines', async (t) => {
 });
 
 t.test('a budget buys the cheapest ranks first', async (t) => {
-  const paid = (per_hour: number, ...rows: Row[]) =>
-    affordable(rows.map(supply), per_hour).map(({ type, machines }) => [type.name, machines]);
+  const paid = (perHour: number, ...rows: Row[]) =>
+    affordable(rows.map(supply), perHour).map(({ type, machines }) => [type.name, machines]);
   const rows: Row[] = [
     ['expensive', 1, 3, 5],
     ['cheap', 4, 4, 2],

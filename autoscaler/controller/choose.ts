@@ -15,8 +15,8 @@ function byPrice(supplies: readonly Supply[]): Supply[] {
 }
 
 /** Limits each type to the machines that the budget can pay, the cheapest ranks first. */
-export function affordable(supplies: readonly Supply[], per_hour: number): Supply[] {
-  let left = per_hour;
+export function affordable(supplies: readonly Supply[], perHour: number): Supply[] {
+  let left = perHour;
   return byPrice(supplies).map(({ type, machines }) => {
     const price = type.price_per_hour;
     const paid = price === 0 ? machines : Math.max(0, Math.min(machines, Math.floor(left / price)));

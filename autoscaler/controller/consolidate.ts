@@ -24,10 +24,10 @@ export function consolidate(
   stored: PoolState,
   { machines, surplus, now }: { machines: readonly KnownMachine[]; surplus: number; now: number },
 ): Consolidation {
-  const [vacated, vacatable_since]: [string[], PoolState['vacatable_since']] = [[], {}];
+  const [vacated, vacatableSince]: [string[], PoolState['vacatable_since']] = [[], {}];
   const stuck = new Set(machines.filter((machine) => isStuck(machine, scheduling)).map(({ id }) => id));
   const candidates = machines.filter(({ id, ranks }) => stuck.has(id) || (ranks > 0 && ranks <= surplus));
-  if (move_seconds === null || candidates.length === 0) return { vacated, vacatable_since };
+  if (move_seconds === null || candidates.length === 0) return { vacated, vacatable_since: vacatableSince };
   const restarting = vacatable(
     scheduling,
     candidates.map(({ id, workers }) => ({ id, workers: workers.map((worker) => worker.id) })),
@@ -43,13 +43,13 @@ export function consolidate(
     }
     const ranks = ranksOf.get(id) ?? 0;
     const since = known[id] ?? now;
-    vacatable_since[id] = since;
-    const kept_seconds = (now - since) / 1000;
-    if (ranks > left || kept_seconds < idle_seconds + (move_seconds * restarts) / ranks) continue;
+    vacatableSince[id] = since;
+    const keptSeconds = (now - since) / 1000;
+    if (ranks > left || keptSeconds < idle_seconds + (move_seconds * restarts) / ranks) continue;
     left -= ranks;
     vacated.push(id);
   }
-  return { vacated, vacatable_since };
+  return { vacated, vacatable_since: vacatableSince };
 }
 
 /** Returns whether a machine was vacated before and has jobs whose move failed: their targets are gone. */

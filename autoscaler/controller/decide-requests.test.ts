@@ -16,19 +16,19 @@ import { jobOf, NOW, policyOf } from '../testing/world.js';
 import type { TypeState } from './types.js';
 
 t.test('requested machines count, and unlisted agents run on some of them', async (t) => {
-  const scene = (unlisted_since: number, wanted: Record<string, number>) =>
+  const scene = (unlistedSince: number, wanted: Record<string, number>) =>
     decided({
       policy: TWO,
       snapshot: {
         machines: [machine('a')],
-        workers: [worker('a'), ...Array.from({ length: unlisted_since }, (_, i) => worker(`new-${i}`))],
+        workers: [worker('a'), ...Array.from({ length: unlistedSince }, (_, i) => worker(`new-${i}`))],
         wanted,
         jobs: [jobOf('j', { need: 16, held: 0 })],
       },
       state: { machines: { a: idleFor(0) } },
     });
-  const requestedOf = (unlisted_since: number, wanted: Record<string, number>) => {
-    const { report, actions } = scene(unlisted_since, wanted);
+  const requestedOf = (unlistedSince: number, wanted: Record<string, number>) => {
+    const { report, actions } = scene(unlistedSince, wanted);
     return [
       report.machines.m?.requested,
       report.machines.expensive?.requested,
@@ -107,9 +107,9 @@ t.test('paused and exhausted types are not requested', async (t) => {
 });
 
 t.test('the budget pays first for present and requested machines', async (t) => {
-  const asked = (budget_per_day: number, wanted: Record<string, number>) =>
+  const asked = (budgetPerDay: number, wanted: Record<string, number>) =>
     decided({
-      policy: { budget_per_day },
+      policy: { budget_per_day: budgetPerDay },
       snapshot: {
         machines: [machine('a')],
         workers: [worker('a'), worker('new')],
@@ -134,11 +134,11 @@ t.test('spending covers all machines, including those that are leaving', async (
     machine('c', { type: 'expensive' }),
     machine('d', { type: 'gone' }),
   ];
-  const spent = (observed_at: number, budget_per_day?: number) =>
+  const spent = (observedAt: number, budgetPerDay?: number) =>
     decided({
-      policy: { ...TWO, ...(budget_per_day !== undefined && { budget_per_day }) },
+      policy: { ...TWO, ...(budgetPerDay !== undefined && { budget_per_day: budgetPerDay }) },
       snapshot: { machines, workers: machines.map(({ id }) => worker(id, { busy: true })) },
-      state: { observed_at, spent: { day: '2026-11-22', amount: 1 } },
+      state: { observed_at: observedAt, spent: { day: '2026-11-22', amount: 1 } },
     });
   const half = spent(NOW - 1800 * SECOND_MS, 9);
   t.same(half.state.spent, { day: '2026-11-22', amount: 9 });
@@ -148,11 +148,11 @@ t.test('spending covers all machines, including those that are leaving', async (
 });
 
 t.test('requests no more than the maximum of ranks beside unmanaged machines', async (t) => {
-  const wanted = (max_ranks: number | undefined, own: number) =>
+  const wanted = (maxRanks: number | undefined, own: number) =>
     decided({
       policy: {
         types: [{ name: 'm', slots: 4, max: 2, price_per_hour: 4 }],
-        ...(max_ranks !== undefined && { max_ranks }),
+        ...(maxRanks !== undefined && { max_ranks: maxRanks }),
       },
       snapshot: {
         workers: own > 0 ? [worker('own', { slots: own, free: own })] : [],
@@ -167,8 +167,9 @@ t.test('requests no more than the maximum of ranks beside unmanaged machines', a
 });
 
 t.test('keeps the minimum of ranks, and one for background tasks', async (t) => {
-  const ranks = (min_ranks: number, backgroundTasks: number, max_ranks = 100) =>
-    decided({ policy: { min_ranks, max_ranks }, snapshot: { backgroundTasks } }).report.desired_ranks;
+  const ranks = (minRanks: number, backgroundTasks: number, maxRanks = 100) =>
+    decided({ policy: { min_ranks: minRanks, max_ranks: maxRanks }, snapshot: { backgroundTasks } }).report
+      .desired_ranks;
   t.equal(ranks(0, 0), 0);
   t.equal(ranks(0, 1), 1);
   t.equal(ranks(5, 0), 5);

@@ -130,7 +130,7 @@ t.test(
   'a machine whose agent never registers is replaced after two timeouts, then with backoff',
   async (t) => {
     const world = new World(policyOf({ boot_grace_seconds: 60 }));
-    world.boot_ms = null;
+    world.bootMs = null;
     world.jobs = [jobOf('a')];
     world.ticks(8);
     t.equal(world.tick().report.missing_agent_timeouts, 1);
@@ -141,7 +141,7 @@ t.test(
     world.ticks(15);
     t.equal(world.retired.length, 2);
     t.equal(world.wanted.m, 0, 'a type that fails repeatedly is paused');
-    world.boot_ms = 10_000;
+    world.bootMs = 10_000;
     world.ticks(15);
     t.equal(world.machines.length, 1);
     t.equal(world.tick().report.running_ranks, 1);
@@ -156,7 +156,7 @@ t.test('a machine whose agent was lost is replaced', async (t) => {
   const [machine] = world.machines;
   t.ok(machine?.worker);
   if (machine) machine.worker = null;
-  world.boot_ms = null;
+  world.bootMs = null;
   world.ticks(15);
   t.match(world.retired, [{ machine: machine?.id, reason: 'agent_lost' }]);
   t.equal(world.wanted.m, 1);
@@ -164,7 +164,7 @@ t.test('a machine whose agent was lost is replaced', async (t) => {
 
 t.test('no machine is retired for a missing agent while an agent does not report its machine', async (t) => {
   const world = new World(policyOf({ boot_grace_seconds: 60 }));
-  world.boot_ms = null;
+  world.bootMs = null;
   world.jobs = [jobOf('a', { need: 8 })];
   const snapshot = world.snapshot.bind(world);
   const own = { ...OWN, busy: true, draining: false, retiring: false };

@@ -156,12 +156,19 @@ function wantedRanks(
   supplies: readonly Supply[],
   possible: readonly Supply[],
 ): Demand {
-  const of_types = policy.types.reduce((sum, { slots, max }) => sum + slots * max, 0);
-  const max_ranks = observation.static_ranks + Math.min(policy.max_ranks ?? of_types, of_types);
-  const ranks = Math.min(max_ranks, present + ranksOf(supplies));
-  const unbudgeted = Math.min(max_ranks, present + ranksOf(possible));
-  const unpaused = Math.min(max_ranks, present + ranksOf(withoutPauses(types)));
-  const limits = { ranks, unbudgeted, unpaused, max_ranks, quotas: snapshot.quotas, paused: gangs.paused };
+  const ofTypes = policy.types.reduce((sum, { slots, max }) => sum + slots * max, 0);
+  const maxRanks = observation.static_ranks + Math.min(policy.max_ranks ?? ofTypes, ofTypes);
+  const ranks = Math.min(maxRanks, present + ranksOf(supplies));
+  const unbudgeted = Math.min(maxRanks, present + ranksOf(possible));
+  const unpaused = Math.min(maxRanks, present + ranksOf(withoutPauses(types)));
+  const limits = {
+    ranks,
+    unbudgeted,
+    unpaused,
+    max_ranks: maxRanks,
+    quotas: snapshot.quotas,
+    paused: gangs.paused,
+  };
   const demand = demandOf(snapshot.jobs, limits);
   const least = Math.max(policy.min_ranks, snapshot.backgroundTasks > 0 ? 1 : 0);
   const ofGroups = ranksForGroups(demand.admitted, snapshot.workers, growthOf(types, supplies), ranks);

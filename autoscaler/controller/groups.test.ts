@@ -105,7 +105,7 @@ t.test('a starting machine counts for its expected group', async (t) => {
   const world = new World(policyOf({ types, idle_seconds: 0 }));
   world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
   world.jobs = [jobOf('x', { need: 17 })];
-  world.boot_ms = 10_000;
+  world.bootMs = 10_000;
   world.ticks(120);
   t.equal(world.jobs[0]?.held, 17);
   t.same(world.ticks(200).actions, []);

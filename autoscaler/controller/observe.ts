@@ -70,12 +70,19 @@ export function observe(
     });
   const others = snapshot.workers.filter(({ machine }) => !listed.has(machine));
   const names = [...new Set(others.flatMap(({ machine }) => machine ?? []))];
-  const unlisted_since = Object.fromEntries(
+  const unlistedSince = Object.fromEntries(
     // Machines of the first observation are not new.
     names.map((name) => [name, stored.unlisted_since[name] ?? (stored.observed_at === null ? 0 : now)]),
   );
-  const unlisted = Object.values(unlisted_since).filter((since) => now - since < UNLISTED_GRACE_MS).length;
-  return { gap, machines, static_ranks: ranksOfWorkers(others), unlisted_since, unlisted, types };
+  const unlisted = Object.values(unlistedSince).filter((since) => now - since < UNLISTED_GRACE_MS).length;
+  return {
+    gap,
+    machines,
+    static_ranks: ranksOfWorkers(others),
+    unlisted_since: unlistedSince,
+    unlisted,
+    types,
+  };
 }
 
 function workersByMachine(workers: readonly WorkerView[]): Map<string | null, WorkerView[]> {
@@ -110,18 +117,18 @@ function nextState(
     return { known: before?.known ?? false, idle_since: null, missing };
   }
   if (workers.some(({ busy }) => busy)) return { known: true, idle_since: null, missing: null };
-  const idle_since = gap ? now + LEASE_MS : (before?.idle_since ?? now);
-  return { known: true, idle_since, missing: null };
+  const idleSince = gap ? now + LEASE_MS : (before?.idle_since ?? now);
+  return { known: true, idle_since: idleSince, missing: null };
 }
 
 /**
  * Records that a machine of the type never registered. The first failure causes no pause, further ones an
  * exponential backoff.
  */
-export function countFailure(type: TypeState, grace_ms: number, now: number): void {
+export function countFailure(type: TypeState, graceMs: number, now: number): void {
   type.failures += 1;
   if (type.failures > 1) {
-    type.paused_until = now + Math.min(MAX_PAUSE_MS, grace_ms * 2 ** (type.failures - 2));
+    type.paused_until = now + Math.min(MAX_PAUSE_MS, graceMs * 2 ** (type.failures - 2));
   }
 }
 
@@ -129,9 +136,9 @@ export function countFailure(type: TypeState, grace_ms: number, now: number): vo
  * Returns whether the requested machines of a type have failed to appear within the timeout, and updates the
  * timer.
  */
-export function isOverdue(type: TypeState, owed: number, timeout_ms: number, now: number): boolean {
+export function isOverdue(type: TypeState, owed: number, timeoutMs: number, now: number): boolean {
   if (owed === 0) type.owed = null;
   else if (!type.owed || owed < type.owed.machines) type.owed = { since: now, machines: owed };
   else type.owed = { since: type.owed.since, machines: owed };
-  return type.owed !== null && now - type.owed.since >= timeout_ms;
+  return type.owed !== null && now - type.owed.since >= timeoutMs;
 }

@@ -221,7 +221,7 @@ t.test('every situation becomes stable with what the jobs want, and without jobs
         // A gang that is never complete is tried again and again.
         const patient = { ...policy, gang_seconds: 1e6 };
         const world = new World({ ...patient, min_ranks: 0, budget_per_day: undefined });
-        world.boot_ms = boot * 1000;
+        world.bootMs = boot * 1000;
         if (!alike) world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
         world.jobs = list.map((fields, index) => jobOf(`job-${index}`, { ...fields, held: 0 }));
         world.ticks(120);

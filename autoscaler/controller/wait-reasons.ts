@@ -31,10 +31,10 @@ export function newReasons(
 ): Decision['explain'] {
   const answers = problems.map(({ type, message }) => `${type}: ${message}`).join('; ');
   return [...reasons]
-    .filter(([job_id, reason]) => told[job_id] !== reason)
-    .map(([job_id, reason]) => {
+    .filter(([jobId, reason]) => told[jobId] !== reason)
+    .map(([jobId, reason]) => {
       const message = reason === 'launch_failed' ? `${MESSAGES[reason]}: ${answers}` : MESSAGES[reason];
-      return { job_id, reason, message };
+      return { job_id: jobId, reason, message };
     });
 }
 

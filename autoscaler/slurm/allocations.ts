@@ -17,8 +17,8 @@ interface AllocationsOptions {
   /** Name of this installation in the names of jobs. */
   installation: string;
   log: Logger;
-  /** Called for each allocation that ended without a request. @param left_ms time that was left to its time limit */
-  onEnded(allocation: Allocation, cause: EndCause, left_ms: number): void;
+  /** Called for each allocation that ended without a request. @param leftMs time that was left to its time limit */
+  onEnded(allocation: Allocation, cause: EndCause, leftMs: number): void;
   /** Unix time in ms. */
   clock: () => number;
 }
@@ -137,9 +137,8 @@ export class Allocations {
     // An agent that saves in the grace period ends without an error.
     const wasPreempted = cause === 'completed' && isInGracePeriod(allocation);
     // Until it ends, the end of an allocation is its time limit. Without a last state the time of the end is unknown.
-    const left_ms =
-      last === allocation ? Number.POSITIVE_INFINITY : allocation.job.ends_at - last.job.ends_at;
-    this.options.onEnded(last, wasPreempted ? 'preempted' : cause, left_ms);
+    const leftMs = last === allocation ? Number.POSITIVE_INFINITY : allocation.job.ends_at - last.job.ends_at;
+    this.options.onEnded(last, wasPreempted ? 'preempted' : cause, leftMs);
   }
 
   /** Forgets allocations that the queue does not list any more; the accounting has their causes. */

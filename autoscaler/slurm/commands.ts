@@ -37,11 +37,11 @@ export class SlurmCommands {
 
   /**
    * @param env environment of the commands, with PATH and, where it is not the default, SLURM_CONF
-   * @param timeout_ms time limit of a command
+   * @param timeoutMs time limit of a command
    */
   constructor(
     private readonly env: NodeJS.ProcessEnv,
-    private readonly timeout_ms = TIMEOUT_MS,
+    private readonly timeoutMs = TIMEOUT_MS,
   ) {}
 
   /** Lists this user's jobs of an installation, ended ones as long as Slurm keeps them. */
@@ -90,7 +90,7 @@ export class SlurmCommands {
   ): Promise<Buffer> {
     const running = run(command, [...args], {
       env,
-      timeout: this.timeout_ms,
+      timeout: this.timeoutMs,
       killSignal: 'SIGKILL',
       maxBuffer: MAX_OUTPUT_BYTES,
       encoding: 'buffer',
@@ -107,7 +107,7 @@ export class SlurmCommands {
   private problemOf(command: string, error: unknown): string {
     const { code, killed, stderr = '' } = error as { code?: unknown; killed?: boolean; stderr?: unknown };
     if (code === 'ENOENT') return `${command} is not on the PATH: install Slurm's client commands`;
-    if (killed) return `${command} did not end within ${this.timeout_ms / 1000} s`;
+    if (killed) return `${command} did not end within ${this.timeoutMs / 1000} s`;
     const said = String(stderr).trim().split('\n').slice(-2).join('; ').slice(0, 500);
     return `${command} failed: ${said || String((error as Error).message).slice(0, 500)}`;
   }

@@ -44,9 +44,9 @@ export class LaunchBackoff {
   }
 
   /** Records that an allocation runs. Earlier ones than the last failure prove nothing. */
-  succeeded(type: string, started_at: number): void {
+  succeeded(type: string, startedAt: number): void {
     const launches = this.of(type);
-    if (started_at >= launches.failed_at)
+    if (startedAt >= launches.failed_at)
       Object.assign(launches, { failures: 0, paused_until: 0, problem: null });
   }
 

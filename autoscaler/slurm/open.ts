@@ -22,8 +22,8 @@ export async function openSlurmCapacity(
   log: Logger,
 ): Promise<SlurmCapacity> {
   const shared = sharedEnvironment(env);
-  const log_dir = join(config.data_dir, 'slurm');
-  await mkdir(log_dir, { recursive: true });
+  const logDir = join(config.data_dir, 'slurm');
+  await mkdir(logDir, { recursive: true });
   return new SlurmCapacity({
     commands: new SlurmCommands(shared),
     installation: config.slurm_installation,
@@ -34,7 +34,7 @@ export async function openSlurmCapacity(
         ZEROFLEET_REDIS_URL: config.redis_url ?? undefined,
         ZEROFLEET_OBJECT_STORE: objectStoreUrl(config),
       },
-      log_dir,
+      log_dir: logDir,
     },
     log,
     onEnded: (pool, type, cause) => metrics.allocationEnded(pool, type, cause),

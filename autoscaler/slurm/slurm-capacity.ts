@@ -44,7 +44,7 @@ export class SlurmCapacity implements Capacity {
   private readonly backoff: LaunchBackoff;
   private readonly clock: () => number;
   /** Time before the time limit at which agents save, by type. */
-  private readonly drain_ms = new Map<string, number>();
+  private readonly drainMs = new Map<string, number>();
 
   constructor(private readonly options: SlurmCapacityOptions) {
     const { commands, installation, log, clock = Date.now } = options;
@@ -58,7 +58,7 @@ export class SlurmCapacity implements Capacity {
   async refresh(policies: readonly PoolPolicy[]): Promise<void> {
     for (const { pool, types } of policies) {
       for (const { name, slurm = DEFAULT_SLURM_OPTIONS } of types)
-        this.drain_ms.set(keyOf(pool, name), slurm.drain_seconds * 1000);
+        this.drainMs.set(keyOf(pool, name), slurm.drain_seconds * 1000);
     }
     await this.allocations.refresh();
   }
@@ -185,12 +185,12 @@ export class SlurmCapacity implements Capacity {
     log.info({ job, name }, 'allocation requested');
   }
 
-  private ended(allocation: Allocation, reported: EndCause, left_ms: number): void {
+  private ended(allocation: Allocation, reported: EndCause, leftMs: number): void {
     const { job, pool, type, machine } = allocation;
     const key = keyOf(pool, type);
-    const limit_ms = (this.drain_ms.get(key) ?? 0) + SIGNAL_MARGIN_MS;
+    const limitMs = (this.drainMs.get(key) ?? 0) + SIGNAL_MARGIN_MS;
     const cause =
-      reported === 'completed' && job.starts_at > 0 && left_ms <= limit_ms ? 'time_limit' : reported;
+      reported === 'completed' && job.starts_at > 0 && leftMs <= limitMs ? 'time_limit' : reported;
     const { states, reason } = job;
     this.options.log.warn({ machine, pool, type, cause, states, reason }, 'an allocation ended');
     this.options.onEnded?.(pool, type, cause);

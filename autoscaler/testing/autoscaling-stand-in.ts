@@ -37,16 +37,16 @@ export class AutoScalingStandIn {
   /** Answers of EC2 to launches, by group: no instance is launched then. */
   readonly refusals = new Map<string, string>();
   /** Completing a hook and its heartbeats fail. */
-  refuses_hooks = false;
+  refusesHooks = false;
   /** Unix time in ms of new activities. */
   now = 0;
   /** Timeout of hooks, restarted by each heartbeat. */
-  hook_seconds = 600;
+  hookSeconds = 600;
   private readonly history: string[] = [];
   /** Scaling activities by group, newest first. */
   private readonly activities = new Map<string, { failed: string | null; at: number }[]>();
   private count = 0;
-  private close_server: () => Promise<void> = async () => undefined;
+  private closeServer: () => Promise<void> = async () => undefined;
 
   addGroup(name: string, max: number, hooks: string[] = []): StandInGroup {
     const group = { name, desired: 0, min: 0, max, instances: [] };
@@ -75,7 +75,7 @@ export class AutoScalingStandIn {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    this.close_server = async () => {
+    this.closeServer = async () => {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
@@ -84,7 +84,7 @@ export class AutoScalingStandIn {
   }
 
   close(): Promise<void> {
-    return this.close_server();
+    return this.closeServer();
   }
 
   /** Advances launches and terminations by one step of each instance. */
@@ -136,7 +136,7 @@ export class AutoScalingStandIn {
     for (const instance of [...this.groups.values()].flatMap(({ instances }) => instances)) {
       if (instance.state !== 'Terminating:Wait') continue;
       instance.held_seconds = (instance.held_seconds ?? 0) + seconds;
-      if (instance.held_seconds >= this.hook_seconds) instance.state = 'Terminating:Proceed';
+      if (instance.held_seconds >= this.hookSeconds) instance.state = 'Terminating:Proceed';
     }
     this.remember();
   }
@@ -227,7 +227,7 @@ export class AutoScalingStandIn {
 
   private describeHooks(group: string): string {
     const hook = (name: string, transition: string) =>
-      `<member><LifecycleHookName>${name}</LifecycleHookName><LifecycleTransition>autoscaling:EC2_INSTANCE_${transition}</LifecycleTransition><HeartbeatTimeout>${this.hook_seconds}</HeartbeatTimeout></member>`;
+      `<member><LifecycleHookName>${name}</LifecycleHookName><LifecycleTransition>autoscaling:EC2_INSTANCE_${transition}</LifecycleTransition><HeartbeatTimeout>${this.hookSeconds}</HeartbeatTimeout></member>`;
     const members = (this.hooks.get(group) ?? []).map((name) => hook(name, 'TERMINATING'));
     const hooks = `<LifecycleHooks>${hook('at-launch', 'LAUNCHING')}${members.join('')}</LifecycleHooks>`;
     return `<DescribeLifecycleHooksResult>${hooks}</DescribeLifecycleHooksResult>`;
@@ -262,7 +262,7 @@ export class AutoScalingStandIn {
   }
 
   private waiting(id: string): StandInInstance {
-    if (this.refuses_hooks) throw new Refusal('ResourceContention', 'another operation is in progress');
+    if (this.refusesHooks) throw new Refusal('ResourceContention', 'another operation is in progress');
     const { instance } = this.instance(id);
     if (instance.state !== 'Terminating:Wait')
       throw new Refusal('ValidationError', `No active Lifecycle Action found with instance ID ${id}`);

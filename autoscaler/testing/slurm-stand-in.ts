@@ -70,11 +70,11 @@ export class SlurmStandIn implements Commands {
     this.terminated.push(...ids);
   }
 
-  /** Starts jobs. @param limit_ms their time limit */
-  start(ids: readonly number[], limit_ms = 86_400_000): void {
+  /** Starts jobs. @param limitMs their time limit */
+  start(ids: readonly number[], limitMs = 86_400_000): void {
     const now = this.clock();
     for (const id of ids)
-      this.change(id, { states: ['RUNNING'], reason: 'None', starts_at: now, ends_at: now + limit_ms });
+      this.change(id, { states: ['RUNNING'], reason: 'None', starts_at: now, ends_at: now + limitMs });
   }
 
   end(id: number, state: string, reason = 'None'): void {

@@ -48,7 +48,7 @@ export class World {
   wanted: Record<string, number> = {};
   readonly retired: { machine: string; reason: RetireReason; busy: boolean }[] = [];
   /** Time from launch to the registration of the agent; null for never. */
-  boot_ms: number | null = 60_000;
+  bootMs: number | null = 60_000;
   /** Maximum of machines by type. */
   stock: Record<string, number> = {};
   /** Numerics of the agents by machine type. */
@@ -118,7 +118,7 @@ export class World {
         this.machines.push({ id, type: name, terminating: false, appeared_at: this.now, worker: null });
       }
       for (const machine of this.machines.filter(({ type, worker }) => type === name && !worker)) {
-        if (this.boot_ms === null || this.now - machine.appeared_at < this.boot_ms) continue;
+        if (this.bootMs === null || this.now - machine.appeared_at < this.bootMs) continue;
         machine.worker = {
           id: `w-${machine.id}`,
           machine: machine.id,

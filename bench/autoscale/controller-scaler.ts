@@ -23,12 +23,12 @@ export interface ControllerOptions {
 /** The product's controller on the fleet's virtual clock. With foresight it sees jobs before they arrive. */
 export class ControllerScaler implements Scaler {
   private readonly policy: PoolPolicy;
-  private readonly foresight_seconds: number;
+  private readonly foresightSeconds: number;
   private state: PoolState = EMPTY_STATE;
   private next = 0;
 
   constructor({ trace }: Fleet, { foresight_seconds = 0, ...fields }: ControllerOptions) {
-    this.foresight_seconds = foresight_seconds;
+    this.foresightSeconds = foresight_seconds;
     const types = [{ name: TYPE, slots: trace.slots, max: Math.ceil(trace.gpus / trace.slots) }];
     const pool = {
       pool: 'sim',
@@ -45,7 +45,7 @@ export class ControllerScaler implements Scaler {
     this.next = fleet.now + INTERVAL_SECONDS;
     const { actions, state } = decide(
       this.policy,
-      snapshotOf(fleet, this.foresight_seconds),
+      snapshotOf(fleet, this.foresightSeconds),
       this.state,
       EPOCH_MS + fleet.now * 1000,
     );
@@ -68,7 +68,7 @@ export class ControllerScaler implements Scaler {
   }
 }
 
-function snapshotOf(fleet: Fleet, foresight_seconds: number): PoolSnapshot {
+function snapshotOf(fleet: Fleet, foresightSeconds: number): PoolSnapshot {
   const { slots } = fleet.trace;
   const demand = ({ id, need, want, ranks }: Pick<SimJob, 'id' | 'need' | 'want' | 'ranks'>): JobDemand => ({
     id,
@@ -81,7 +81,7 @@ function snapshotOf(fleet: Fleet, foresight_seconds: number): PoolSnapshot {
   });
   const up = fleet.machines.filter((machine) => fleet.isReady(machine));
   return {
-    jobs: [...fleet.running, ...fleet.waiting, ...fleet.coming(foresight_seconds)].map(demand),
+    jobs: [...fleet.running, ...fleet.waiting, ...fleet.coming(foresightSeconds)].map(demand),
     backgroundTasks: 0,
     problems: [],
     workers: up.map((machine) => ({

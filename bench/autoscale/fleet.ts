@@ -33,12 +33,12 @@ export class Fleet {
   readonly done: SimJob[] = [];
   /** Desired number of machines; missing ones are launched, also to replace interrupted ones. */
   wanted = 0;
-  gpu_seconds = 0;
-  busy_killed = 0;
+  gpuSeconds = 0;
+  busyKilled = 0;
   /** Machines whose jobs were moved. */
   vacated = 0;
   interrupted = 0;
-  peak_machines = 0;
+  peakMachines = 0;
   private arrived = 0;
   private launched = 0;
   private readonly random: () => number;
@@ -59,8 +59,8 @@ export class Fleet {
       this.place();
       scaler.step(this);
       this.launch();
-      this.peak_machines = Math.max(this.peak_machines, this.machines.length);
-      this.gpu_seconds += this.machines.length * this.trace.slots * STEP_SECONDS;
+      this.peakMachines = Math.max(this.peakMachines, this.machines.length);
+      this.gpuSeconds += this.machines.length * this.trace.slots * STEP_SECONDS;
       this.now += STEP_SECONDS;
     }
   }
@@ -92,7 +92,7 @@ export class Fleet {
 
   /** Ends a machine; its jobs return to the queue and lose up to one step. */
   end(machine: SimMachine): void {
-    if (machine.jobs.size > 0) this.busy_killed += 1;
+    if (machine.jobs.size > 0) this.busyKilled += 1;
     this.remove(machine);
   }
 
@@ -268,14 +268,14 @@ export class Fleet {
         interruptions_per_hour === 0
           ? Number.POSITIVE_INFINITY
           : -Math.log(1 - this.random()) / interruptions_per_hour;
-      const ready_at = this.now + boot_seconds;
+      const readyAt = this.now + boot_seconds;
       const machine: SimMachine = {
         id: `m-${this.launched}`,
         launched_at: this.now,
-        ready_at,
+        ready_at: readyAt,
         free: slots,
         jobs: new Set(),
-        leaves_at: ready_at + life * 3600,
+        leaves_at: readyAt + life * 3600,
         retiring: false,
       };
       this.machines.push(machine);

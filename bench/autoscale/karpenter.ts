@@ -19,7 +19,7 @@ export class KarpenterLike implements Scaler {
 
   constructor(
     { trace }: Fleet,
-    private readonly consolidate_after_seconds: number,
+    private readonly consolidateAfterSeconds: number,
   ) {
     this.most = Math.floor(trace.gpus / trace.slots);
   }
@@ -52,7 +52,7 @@ export class KarpenterLike implements Scaler {
       }
       const since = this.emptySince.get(node.id) ?? fleet.now;
       this.emptySince.set(node.id, since);
-      if (fleet.now - since < this.consolidate_after_seconds) continue;
+      if (fleet.now - since < this.consolidateAfterSeconds) continue;
       fleet.wanted -= 1;
       fleet.end(node);
     }

@@ -102,14 +102,14 @@ t.test('interruptions lose no job', async (t) => {
 t.test(
   'without moves, on bursts and long tails: at most half the waiting at no more cost, no busy machine is ended',
   async (t) => {
-    for (const [index, acceptable_minutes] of [
+    for (const [index, acceptableMinutes] of [
       [1, 40],
       [2, 5],
       [2, 10],
     ] as const) {
       const trace = TRACES[index] as Trace;
       const own = playStaying(index);
-      const other = playTargetTracking(trace, acceptable_minutes * 60, true);
+      const other = playTargetTracking(trace, acceptableMinutes * 60, true);
       t.match(own, { unfinished: 0, busy_killed: 0 });
       t.ok(
         own.mean_wait_seconds <= other.mean_wait_seconds / 2,

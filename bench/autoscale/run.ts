@@ -42,13 +42,13 @@ function play(trace: Trace, scalerOf: (fleet: Fleet) => Scaler): Outcome {
     mean_wait_seconds: Math.round(mean(waits)),
     p95_wait_seconds: Math.round(waits[Math.floor(0.95 * waits.length)] ?? 0),
     mean_turnaround_seconds: Math.round(mean(fleet.done.map(({ done_at, at }) => (done_at ?? 0) - at))),
-    gpu_hours: Math.round(fleet.gpu_seconds / 360) / 10,
+    gpu_hours: Math.round(fleet.gpuSeconds / 360) / 10,
     gpu_hours_needed: Math.round(needed / 360) / 10,
-    used_over_needed: Math.round((1000 * fleet.gpu_seconds) / needed) / 1000,
-    busy_killed: fleet.busy_killed,
+    used_over_needed: Math.round((1000 * fleet.gpuSeconds) / needed) / 1000,
+    busy_killed: fleet.busyKilled,
     vacated: fleet.vacated,
     interrupted: fleet.interrupted,
-    peak_gpus: fleet.peak_machines * trace.slots,
+    peak_gpus: fleet.peakMachines * trace.slots,
   };
 }
 
@@ -72,8 +72,8 @@ export const runAlwaysOn = (trace: Trace): Outcome =>
     },
   }));
 
-export const playKarpenter = (trace: Trace, consolidate_after_seconds: number): Outcome =>
-  play(trace, (fleet) => new KarpenterLike(fleet, consolidate_after_seconds));
+export const playKarpenter = (trace: Trace, consolidateAfterSeconds: number): Outcome =>
+  play(trace, (fleet) => new KarpenterLike(fleet, consolidateAfterSeconds));
 
-export const playTargetTracking = (trace: Trace, acceptable_seconds: number, protects: boolean): Outcome =>
-  play(trace, (fleet) => new TargetTracking(fleet, { acceptable_seconds, protects }));
+export const playTargetTracking = (trace: Trace, acceptableSeconds: number, protects: boolean): Outcome =>
+  play(trace, (fleet) => new TargetTracking(fleet, { acceptable_seconds: acceptableSeconds, protects }));

@@ -78,17 +78,17 @@ export class SimulatedWorker {
     this.leave();
   }
 
-  private async announce(ttl_ms: number, draining = false): Promise<void> {
+  private async announce(ttlMs: number, draining = false): Promise<void> {
     const { store, id, slots } = this.options;
-    await store.announceWorker(testWorker(id, slots, { draining }), ttl_ms);
+    await store.announceWorker(testWorker(id, slots, { draining }), ttlMs);
   }
 
   private async take({ job_id, attempt }: QueuePayload): Promise<void> {
     const { store, id, attempts, killed } = this.options;
     this.taken += 1;
     const dies = killed && this.taken === attempts;
-    const lease_ms = dies ? KILLED_LEASE_MS : LEASE_MS;
-    const claim = await store.claimAttempt(job_id, attempt, id, lease_ms, { allocated: true });
+    const leaseMs = dies ? KILLED_LEASE_MS : LEASE_MS;
+    const claim = await store.claimAttempt(job_id, attempt, id, leaseMs, { allocated: true });
     if (claim.granted) {
       const { execution } = claim;
       await this.train(job_id, execution);
@@ -140,19 +140,19 @@ export class SimulatedWorker {
 
   /** Retention keeps the newest checkpoint. */
   private async save(
-    job_id: string,
+    jobId: string,
     execution: Execution,
     step: number,
     before: string | null,
   ): Promise<string> {
     const { store } = this.options;
-    const checkpoint = checkpointOf(job_id, step);
-    await store.commitCheckpoint(job_id, execution, checkpoint);
-    await store.appendEvent(job_id, execution, {
+    const checkpoint = checkpointOf(jobId, step);
+    await store.commitCheckpoint(jobId, execution, checkpoint);
+    await store.appendEvent(jobId, execution, {
       type: 'checkpoint.saved',
       data: { id: checkpoint.id, step, stall_ms: 3.2, write_ms: 40.1 },
     });
-    if (before !== null) await store.removeCheckpoint(job_id, execution, before);
+    if (before !== null) await store.removeCheckpoint(jobId, execution, before);
     return checkpoint.id;
   }
 }
@@ -200,11 +200,11 @@ function progressOf(step: number): ReportedProgress {
   };
 }
 
-function checkpointOf(job_id: string, step: number): Checkpoint {
+function checkpointOf(jobId: string, step: number): Checkpoint {
   const id = `ckpt_${ulid()}`;
   return {
     id,
-    job_id,
+    job_id: jobId,
     step,
     world_size: 1,
     state_digest: '0'.repeat(32),
@@ -212,6 +212,6 @@ function checkpointOf(job_id: string, step: number): Checkpoint {
     committed_at: new Date().toISOString(),
     pinned: false,
     damaged: false,
-    prefix: `jobs/${job_id}/checkpoints/${String(step).padStart(12, '0')}-${id}`,
+    prefix: `jobs/${jobId}/checkpoints/${String(step).padStart(12, '0')}-${id}`,
   };
 }

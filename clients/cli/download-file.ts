@@ -41,8 +41,8 @@ export async function downloadFile(file: FileDownload): Promise<string> {
   await mkdir(dirname(path), { recursive: true });
   const part = `${path}.part`;
   // The part of an earlier call may belong to other content: then the file is downloaded once more.
-  const is_right = (await fetchPart(part, file)) || (await fetchPart(part, file));
-  if (!is_right) throw new CliError(`${file.name}: its SHA-256 does not match`, EXIT.failed);
+  const isRight = (await fetchPart(part, file)) || (await fetchPart(part, file));
+  if (!isRight) throw new CliError(`${file.name}: its SHA-256 does not match`, EXIT.failed);
   await rename(part, path);
   return file.name;
 }

@@ -11,8 +11,11 @@ export class ApiKeys {
     return bodyOf(`key ${body.name}`, this.http.POST('/v1/api-keys', { body }));
   }
 
-  get(key_id: string): Promise<ApiKey> {
-    return bodyOf(`key ${key_id}`, this.http.GET('/v1/api-keys/{key_id}', { params: { path: { key_id } } }));
+  get(keyId: string): Promise<ApiKey> {
+    return bodyOf(
+      `key ${keyId}`,
+      this.http.GET('/v1/api-keys/{key_id}', { params: { path: { key_id: keyId } } }),
+    );
   }
 
   /** Keys of the project, newest first, optionally filtered by name; operators may list another project. */
@@ -23,22 +26,22 @@ export class ApiKeys {
   }
 
   /** Changes name, expiry or rate; `null` removes expiry or rate. */
-  update(key_id: string, body: ApiKeyPatch, match: Match = {}): Promise<ApiKey> {
-    const params = { path: { key_id }, ...matchHeader(match) };
-    return bodyOf(`change of ${key_id}`, this.http.PATCH('/v1/api-keys/{key_id}', { params, body }));
+  update(keyId: string, body: ApiKeyPatch, match: Match = {}): Promise<ApiKey> {
+    const params = { path: { key_id: keyId }, ...matchHeader(match) };
+    return bodyOf(`change of ${keyId}`, this.http.PATCH('/v1/api-keys/{key_id}', { params, body }));
   }
 
   /** Creates a new secret; the previous one stays valid for `overlap_seconds`, a day by default. */
-  rotate(key_id: string, overlap_seconds?: number): Promise<NewApiKey> {
-    const params = { path: { key_id } };
+  rotate(keyId: string, overlapSeconds?: number): Promise<NewApiKey> {
+    const params = { path: { key_id: keyId } };
     return bodyOf(
-      `rotation of ${key_id}`,
-      this.http.POST('/v1/api-keys/{key_id}/rotate', { params, body: { overlap_seconds } }),
+      `rotation of ${keyId}`,
+      this.http.POST('/v1/api-keys/{key_id}/rotate', { params, body: { overlap_seconds: overlapSeconds } }),
     );
   }
 
-  async revoke(key_id: string): Promise<void> {
-    const params = { path: { key_id } };
-    await bodyOf(`revoke ${key_id}`, this.http.DELETE('/v1/api-keys/{key_id}', { params }));
+  async revoke(keyId: string): Promise<void> {
+    const params = { path: { key_id: keyId } };
+    await bodyOf(`revoke ${keyId}`, this.http.DELETE('/v1/api-keys/{key_id}', { params }));
   }
 }

@@ -31,42 +31,39 @@ export class Checkpoints {
     );
   }
 
-  get(checkpoint_id: string): Promise<Checkpoint> {
-    const params = { path: { checkpoint_id } };
-    return bodyOf(
-      `checkpoint ${checkpoint_id}`,
-      this.http.GET('/v1/checkpoints/{checkpoint_id}', { params }),
-    );
+  get(checkpointId: string): Promise<Checkpoint> {
+    const params = { path: { checkpoint_id: checkpointId } };
+    return bodyOf(`checkpoint ${checkpointId}`, this.http.GET('/v1/checkpoints/{checkpoint_id}', { params }));
   }
 
   /** Protects a checkpoint from retention, or ends the protection. */
-  pin(checkpoint_id: string, pinned = true): Promise<Checkpoint> {
-    const params = { path: { checkpoint_id } };
+  pin(checkpointId: string, pinned = true): Promise<Checkpoint> {
+    const params = { path: { checkpoint_id: checkpointId } };
     return bodyOf(
-      `pin ${checkpoint_id}`,
+      `pin ${checkpointId}`,
       this.http.PATCH('/v1/checkpoints/{checkpoint_id}', { params, body: { pinned } }),
     );
   }
 
-  async delete(checkpoint_id: string): Promise<void> {
-    const params = { path: { checkpoint_id } };
-    await bodyOf(`delete ${checkpoint_id}`, this.http.DELETE('/v1/checkpoints/{checkpoint_id}', { params }));
+  async delete(checkpointId: string): Promise<void> {
+    const params = { path: { checkpoint_id: checkpointId } };
+    await bodyOf(`delete ${checkpointId}`, this.http.DELETE('/v1/checkpoints/{checkpoint_id}', { params }));
   }
 
   /** Reads the whole checkpoint and reports damaged objects. */
-  verify(checkpoint_id: string): Promise<CheckpointVerdict> {
-    const params = { path: { checkpoint_id } };
+  verify(checkpointId: string): Promise<CheckpointVerdict> {
+    const params = { path: { checkpoint_id: checkpointId } };
     return bodyOf(
-      `verify ${checkpoint_id}`,
+      `verify ${checkpointId}`,
       this.http.POST('/v1/checkpoints/{checkpoint_id}/verify', { params }),
     );
   }
 
   /** Download URLs of the files of a checkpoint, or with `format` of one of its exports. */
-  downloadUrls(checkpoint_id: string, body: DownloadRequest = {}): Promise<Download> {
-    const params = { path: { checkpoint_id } };
+  downloadUrls(checkpointId: string, body: DownloadRequest = {}): Promise<Download> {
+    const params = { path: { checkpoint_id: checkpointId } };
     return bodyOf(
-      `files of ${checkpoint_id}`,
+      `files of ${checkpointId}`,
       this.http.POST('/v1/checkpoints/{checkpoint_id}/download-urls', { params, body }),
     );
   }
@@ -84,11 +81,11 @@ export class Checkpoints {
   }
 
   /** Parameters and their states, in the order of the model. */
-  tensors(checkpoint_id: string): AsyncIterable<CheckpointTensor> {
-    const path = { checkpoint_id };
+  tensors(checkpointId: string): AsyncIterable<CheckpointTensor> {
+    const path = { checkpoint_id: checkpointId };
     return allPages((after) =>
       bodyOf(
-        `tensors of ${checkpoint_id}`,
+        `tensors of ${checkpointId}`,
         this.http.GET('/v1/checkpoints/{checkpoint_id}/tensors', {
           params: { path, query: { after, limit: 100 } },
         }),
@@ -102,13 +99,13 @@ export class Checkpoints {
    *   stream
    */
   async openTensor(
-    checkpoint_id: string,
+    checkpointId: string,
     name: string,
     { state, signal }: { state?: TensorState; signal?: AbortSignal } = {},
   ): Promise<ReadableStream<Uint8Array>> {
-    const params = { path: { checkpoint_id, name }, query: { state } };
+    const params = { path: { checkpoint_id: checkpointId, name }, query: { state } };
     const body = await bodyOf(
-      `tensor ${name} of ${checkpoint_id}`,
+      `tensor ${name} of ${checkpointId}`,
       this.http.GET('/v1/checkpoints/{checkpoint_id}/tensors/{name}', {
         params,
         parseAs: 'stream',
@@ -124,14 +121,14 @@ export class Checkpoints {
    * @param content a safetensors file with one tensor, as `openTensor` returns it
    */
   setTensor(
-    checkpoint_id: string,
+    checkpointId: string,
     name: string,
     content: Content,
     { state, signal }: { state?: TensorState; signal?: AbortSignal } = {},
   ): Promise<TensorEdit> {
-    const params = { path: { checkpoint_id, name }, query: { state } };
+    const params = { path: { checkpoint_id: checkpointId, name }, query: { state } };
     return bodyOf(
-      `change of ${name} of ${checkpoint_id}`,
+      `change of ${name} of ${checkpointId}`,
       this.http.PUT('/v1/checkpoints/{checkpoint_id}/tensors/{name}', {
         params,
         ...raw(content, 'application/octet-stream'),
@@ -141,27 +138,27 @@ export class Checkpoints {
   }
 
   /** Progress of a requested change. */
-  edit(checkpoint_id: string, edit_id: string): Promise<TensorEdit> {
-    const params = { path: { checkpoint_id, edit_id } };
+  edit(checkpointId: string, editId: string): Promise<TensorEdit> {
+    const params = { path: { checkpoint_id: checkpointId, edit_id: editId } };
     return bodyOf(
-      `change ${edit_id} of ${checkpoint_id}`,
+      `change ${editId} of ${checkpointId}`,
       this.http.GET('/v1/checkpoints/{checkpoint_id}/edits/{edit_id}', { params }),
     );
   }
 
   /** Requests an export of the weights in another format. */
-  export(checkpoint_id: string, body: ExportRequest): Promise<CheckpointExport> {
-    const params = { path: { checkpoint_id } };
+  export(checkpointId: string, body: ExportRequest): Promise<CheckpointExport> {
+    const params = { path: { checkpoint_id: checkpointId } };
     return bodyOf(
-      `export of ${checkpoint_id}`,
+      `export of ${checkpointId}`,
       this.http.POST('/v1/checkpoints/{checkpoint_id}/export', { params, body }),
     );
   }
 
-  async exports(checkpoint_id: string): Promise<CheckpointExport[]> {
-    const params = { path: { checkpoint_id } };
+  async exports(checkpointId: string): Promise<CheckpointExport[]> {
+    const params = { path: { checkpoint_id: checkpointId } };
     const page = await bodyOf(
-      `exports of ${checkpoint_id}`,
+      `exports of ${checkpointId}`,
       this.http.GET('/v1/checkpoints/{checkpoint_id}/exports', { params }),
     );
     return page.data;

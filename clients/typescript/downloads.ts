@@ -27,13 +27,13 @@ async function openPath(
   signal?: AbortSignal,
 ): Opened {
   const { pathname, searchParams } = new URL(url, 'http://api');
-  const [, checkpoint_id] = /^\/v1\/checkpoints\/(\w+)\/file$/.exec(pathname) ?? [];
-  if (checkpoint_id === undefined) throw new Error(`${name}: the API knows no such path: ${url}`);
+  const [, checkpointId] = /^\/v1\/checkpoints\/(\w+)\/file$/.exec(pathname) ?? [];
+  if (checkpointId === undefined) throw new Error(`${name}: the API knows no such path: ${url}`);
   const query = Object.fromEntries(searchParams) as { name: string };
   return bodyOf(
     name,
     http.GET('/v1/checkpoints/{checkpoint_id}/file', {
-      params: { path: { checkpoint_id }, query },
+      params: { path: { checkpoint_id: checkpointId }, query },
       headers,
       parseAs: 'stream',
       ...(signal && { signal }),

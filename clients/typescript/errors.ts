@@ -11,7 +11,7 @@ export class ApiError extends Error {
     readonly problem: Problem | null,
     request: string,
     /** Seconds after which the server wants the request again (`Retry-After`); null when it did not say. */
-    readonly retry_after_s: number | null = null,
+    readonly retryAfterS: number | null = null,
   ) {
     super(`${request}: ${status}${problem ? ` ${problem.code}: ${problem.detail ?? problem.title}` : ''}`);
   }

@@ -78,30 +78,30 @@ export class Jobs {
   }
 
   /** Returns the job once its `state_version` differs from this one, or after `seconds`, at most 60. */
-  changed(job_id: string, since_version: number, seconds = 30): Promise<Job> {
-    const params = { path: { job_id }, query: { wait: `${seconds}s`, since_version } };
-    return bodyOf(`wait for ${job_id}`, this.http.GET('/v1/jobs/{job_id}', { params }));
+  changed(jobId: string, sinceVersion: number, seconds = 30): Promise<Job> {
+    const params = { path: { job_id: jobId }, query: { wait: `${seconds}s`, since_version: sinceVersion } };
+    return bodyOf(`wait for ${jobId}`, this.http.GET('/v1/jobs/{job_id}', { params }));
   }
 
   /**
    * Downsampled metrics for a curve: at most `max_points` measured points with the extremes of `names` and both ends.
    */
-  async curve(job_id: string, max_points: number, query: CurveOptions = {}): Promise<JobMetric[]> {
-    return (await metricsPage(this.http, job_id, { ...query, max_points })).data;
+  async curve(jobId: string, maxPoints: number, query: CurveOptions = {}): Promise<JobMetric[]> {
+    return (await metricsPage(this.http, jobId, { ...query, max_points: maxPoints })).data;
   }
 
-  get(job_id: string, options: { signal?: AbortSignal } = {}): Promise<Job> {
+  get(jobId: string, options: { signal?: AbortSignal } = {}): Promise<Job> {
     return bodyOf(
-      `job ${job_id}`,
-      this.http.GET('/v1/jobs/{job_id}', { params: { path: { job_id } }, ...options }),
+      `job ${jobId}`,
+      this.http.GET('/v1/jobs/{job_id}', { params: { path: { job_id: jobId } }, ...options }),
     );
   }
 
   /** The document that created a job, before it was resolved; null if none is stored. */
-  async document(job_id: string, options: { signal?: AbortSignal } = {}): Promise<JobSpec | null> {
-    const params = { path: { job_id } };
+  async document(jobId: string, options: { signal?: AbortSignal } = {}): Promise<JobSpec | null> {
+    const params = { path: { job_id: jobId } };
     const answer = await bodyOf(
-      `document of ${job_id}`,
+      `document of ${jobId}`,
       this.http.GET('/v1/jobs/{job_id}/document', { params, ...options }),
     );
     // The contract describes it as any object: fields that the request left out have no default here.
@@ -115,143 +115,142 @@ export class Jobs {
     );
   }
 
-  cancel(job_id: string): Promise<Job> {
+  cancel(jobId: string): Promise<Job> {
     return bodyOf(
-      `cancel ${job_id}`,
-      this.http.POST('/v1/jobs/{job_id}/cancel', { params: { path: { job_id } } }),
+      `cancel ${jobId}`,
+      this.http.POST('/v1/jobs/{job_id}/cancel', { params: { path: { job_id: jobId } } }),
     );
   }
 
-  pause(job_id: string): Promise<Job> {
+  pause(jobId: string): Promise<Job> {
     return bodyOf(
-      `pause ${job_id}`,
-      this.http.POST('/v1/jobs/{job_id}/pause', { params: { path: { job_id } } }),
+      `pause ${jobId}`,
+      this.http.POST('/v1/jobs/{job_id}/pause', { params: { path: { job_id: jobId } } }),
     );
   }
 
-  resume(job_id: string, body: ResumeRequest = {}): Promise<Job> {
+  resume(jobId: string, body: ResumeRequest = {}): Promise<Job> {
     return bodyOf(
-      `resume ${job_id}`,
-      this.http.POST('/v1/jobs/{job_id}/resume', { params: { path: { job_id } }, body }),
+      `resume ${jobId}`,
+      this.http.POST('/v1/jobs/{job_id}/resume', { params: { path: { job_id: jobId } }, body }),
     );
   }
 
   /** Requests another number of ranks; a running job changes it without affecting the result. */
-  resize(job_id: string, ranks: number): Promise<Job> {
-    const params = { path: { job_id } };
-    return bodyOf(
-      `resize ${job_id}`,
-      this.http.POST('/v1/jobs/{job_id}/resize', { params, body: { ranks } }),
-    );
+  resize(jobId: string, ranks: number): Promise<Job> {
+    const params = { path: { job_id: jobId } };
+    return bodyOf(`resize ${jobId}`, this.http.POST('/v1/jobs/{job_id}/resize', { params, body: { ranks } }));
   }
 
   /** Changes priority, labels, ranks, limits or overrides; `null` removes a label or a limit. */
-  update(job_id: string, body: JobPatch, match: Match = {}): Promise<Job> {
-    const params = { path: { job_id }, ...matchHeader(match) };
-    return bodyOf(`update of ${job_id}`, this.http.PATCH('/v1/jobs/{job_id}', { params, body }));
+  update(jobId: string, body: JobPatch, match: Match = {}): Promise<Job> {
+    const params = { path: { job_id: jobId }, ...matchHeader(match) };
+    return bodyOf(`update of ${jobId}`, this.http.PATCH('/v1/jobs/{job_id}', { params, body }));
   }
 
   /** Queues a failed job again from its newest checkpoint. */
-  retry(job_id: string): Promise<Job> {
+  retry(jobId: string): Promise<Job> {
     return bodyOf(
-      `retry of ${job_id}`,
-      this.http.POST('/v1/jobs/{job_id}/retry', { params: { path: { job_id } } }),
+      `retry of ${jobId}`,
+      this.http.POST('/v1/jobs/{job_id}/retry', { params: { path: { job_id: jobId } } }),
     );
   }
 
   /** Deletes a finished job; with `artifacts` also its checkpoints and exports. */
-  async delete(job_id: string, options: { artifacts?: boolean } = {}): Promise<void> {
-    const params = { path: { job_id }, query: options };
-    await bodyOf(`delete ${job_id}`, this.http.DELETE('/v1/jobs/{job_id}', { params }));
+  async delete(jobId: string, options: { artifacts?: boolean } = {}): Promise<void> {
+    const params = { path: { job_id: jobId }, query: options };
+    await bodyOf(`delete ${jobId}`, this.http.DELETE('/v1/jobs/{job_id}', { params }));
   }
 
   /** Attempts of a job, newest first. */
-  attempts(job_id: string): AsyncIterable<Attempt> {
+  attempts(jobId: string): AsyncIterable<Attempt> {
     return allPages((after) =>
       bodyOf(
-        `attempts of ${job_id}`,
-        this.http.GET('/v1/jobs/{job_id}/attempts', { params: { path: { job_id }, query: { after } } }),
+        `attempts of ${jobId}`,
+        this.http.GET('/v1/jobs/{job_id}/attempts', {
+          params: { path: { job_id: jobId }, query: { after } },
+        }),
       ),
     );
   }
 
   /** Requests a checkpoint at the next step. */
-  checkpoint(job_id: string): Promise<Job> {
+  checkpoint(jobId: string): Promise<Job> {
     return bodyOf(
-      `checkpoint of ${job_id}`,
-      this.http.POST('/v1/jobs/{job_id}/checkpoint', { params: { path: { job_id } } }),
+      `checkpoint of ${jobId}`,
+      this.http.POST('/v1/jobs/{job_id}/checkpoint', { params: { path: { job_id: jobId } } }),
     );
   }
 
   /** Creates a new job that continues from a checkpoint of this one. */
-  fork(job_id: string, body: ForkRequest = {}, options: CreateOptions = {}): Promise<Job> {
+  fork(jobId: string, body: ForkRequest = {}, options: CreateOptions = {}): Promise<Job> {
     const { idempotencyKey = crypto.randomUUID(), signal } = options;
-    const params = { path: { job_id }, header: { 'Idempotency-Key': idempotencyKey } };
-    return bodyOf(`fork of ${job_id}`, this.http.POST('/v1/jobs/{job_id}/fork', { params, body, signal }));
+    const params = { path: { job_id: jobId }, header: { 'Idempotency-Key': idempotencyKey } };
+    return bodyOf(`fork of ${jobId}`, this.http.POST('/v1/jobs/{job_id}/fork', { params, body, signal }));
   }
 
   /** Events of a job so far, optionally after the entry with this `position`. */
-  events(job_id: string, begin?: string): AsyncIterable<JobEvent> {
+  events(jobId: string, begin?: string): AsyncIterable<JobEvent> {
     return allPages((after) => {
-      const params = { path: { job_id }, query: { after, limit: STREAM_PAGE } };
-      return bodyOf(`events of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/events', { params }));
+      const params = { path: { job_id: jobId }, query: { after, limit: STREAM_PAGE } };
+      return bodyOf(`events of ${jobId}`, this.http.GET('/v1/jobs/{job_id}/events', { params }));
     }, begin);
   }
 
   /** Metrics of the steps so far, optionally after the entry with this `position`. */
-  metrics(job_id: string, begin?: string): AsyncIterable<JobMetric> {
-    return allPages((after) => metricsPage(this.http, job_id, { after, limit: STREAM_PAGE }), begin);
+  metrics(jobId: string, begin?: string): AsyncIterable<JobMetric> {
+    return allPages((after) => metricsPage(this.http, jobId, { after, limit: STREAM_PAGE }), begin);
   }
 
   /** Metrics as a file of JSON lines, CSV or TensorBoard; with `max_points` those of {@link Jobs.curve}. */
   metricsFile(
-    job_id: string,
+    jobId: string,
     query: MetricsFileQuery,
     options: { signal?: AbortSignal } = {},
   ): Promise<MetricsFile> {
-    return openMetricsFile(this.http, job_id, query, options);
+    return openMetricsFile(this.http, jobId, query, options);
   }
 
   /**
    * Log lines of the job's ranks so far, of one rank or of all; see {@link Jobs.follow} for later ones.
    * @param options `after` the line with this `position`
    */
-  logs(job_id: string, options: { after?: string; rank?: number } = {}): AsyncIterable<JobLog> {
+  logs(jobId: string, options: { after?: string; rank?: number } = {}): AsyncIterable<JobLog> {
     return allPages((after) => {
-      const params = { path: { job_id }, query: { ...options, after, limit: STREAM_PAGE } };
-      return bodyOf(`logs of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/logs', { params }));
+      const params = { path: { job_id: jobId }, query: { ...options, after, limit: STREAM_PAGE } };
+      return bodyOf(`logs of ${jobId}`, this.http.GET('/v1/jobs/{job_id}/logs', { params }));
     }, options.after);
   }
 
   /** Log lines of the job, past and future ones, until it has ended; of one rank or of all. */
   followLogs(
-    job_id: string,
+    jobId: string,
     { rank, ...options }: Omit<FollowOptions, 'kinds'> & { rank?: number } = {},
   ): AsyncGenerator<JobLog, JobState> {
     const wants = (entry: StreamEntry): entry is JobLog =>
       entry.kind === 'log' && (rank === undefined || entry.rank === rank);
-    return followJob(this.http, job_id, { ...options, kinds: ['log'] }, wants);
+    return followJob(this.http, jobId, { ...options, kinds: ['log'] }, wants);
   }
 
   /** Events, metrics and log lines live, until the job has ended; see {@link followJob}. */
-  follow(job_id: string, options: FollowOptions = {}): AsyncGenerator<StreamEntry, JobState> {
-    return followJob(this.http, job_id, options, (_): _ is StreamEntry => true);
+  follow(jobId: string, options: FollowOptions = {}): AsyncGenerator<StreamEntry, JobState> {
+    return followJob(this.http, jobId, options, (_): _ is StreamEntry => true);
   }
 
   /** Waits until the job has ended. */
-  async wait(job_id: string, options: { signal?: AbortSignal } = {}): Promise<Job> {
-    for await (const _ of this.follow(job_id, options));
-    return this.get(job_id, options);
+  async wait(jobId: string, options: { signal?: AbortSignal } = {}): Promise<Job> {
+    for await (const _ of this.follow(jobId, options));
+    return this.get(jobId, options);
   }
 
   /** Returns the job once `condition` holds or it has ended. Suitable for progress, which changes no version. */
   async until(
-    job_id: string,
+    jobId: string,
     condition: (job: Job) => boolean,
     { onJob, interval_ms = INTERVAL_MS, signal }: UntilOptions = {},
   ): Promise<Job> {
     for (;;) {
-      const job = await this.get(job_id, { signal });
+      const job = await this.get(jobId, { signal });
       onJob?.(job);
       if (condition(job) || isFinal(job.state)) return job;
       await pause(interval_ms, signal);
@@ -259,11 +258,13 @@ export class Jobs {
   }
 
   /** Committed checkpoints, highest step first. */
-  checkpoints(job_id: string): AsyncIterable<Checkpoint> {
+  checkpoints(jobId: string): AsyncIterable<Checkpoint> {
     return allPages((after) =>
       bodyOf(
-        `checkpoints of ${job_id}`,
-        this.http.GET('/v1/jobs/{job_id}/checkpoints', { params: { path: { job_id }, query: { after } } }),
+        `checkpoints of ${jobId}`,
+        this.http.GET('/v1/jobs/{job_id}/checkpoints', {
+          params: { path: { job_id: jobId }, query: { after } },
+        }),
       ),
     );
   }

@@ -17,27 +17,26 @@ export interface MetricsFile {
 
 export async function metricsPage(
   http: Http,
-  job_id: string,
+  jobId: string,
   query: Omit<MetricsQuery, 'format'>,
 ): Promise<Page<JobMetric>> {
-  const params = { path: { job_id }, query };
+  const params = { path: { job_id: jobId }, query };
   const answer = http.GET('/v1/jobs/{job_id}/metrics', { params });
-  return (await bodyOf(`metrics of ${job_id}`, answer)) as Page<JobMetric>;
+  return (await bodyOf(`metrics of ${jobId}`, answer)) as Page<JobMetric>;
 }
 
 export async function openMetricsFile(
   http: Http,
-  job_id: string,
+  jobId: string,
   query: MetricsFileQuery,
   options: { signal?: AbortSignal },
 ): Promise<MetricsFile> {
-  const params = { path: { job_id }, query };
+  const params = { path: { job_id: jobId }, query };
   const answer = http.GET('/v1/jobs/{job_id}/metrics', { params, parseAs: 'stream', ...options });
-  const request = `metrics of ${job_id}`;
+  const request = `metrics of ${jobId}`;
   const content = await bodyOf(request, answer);
   const { response } = await answer;
-  const [, name = job_id] =
-    /filename="([^"]*)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
+  const [, name = jobId] = /filename="([^"]*)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
   return { name, content: piecesOf(request, content as ReadableStream<Uint8Array>, options) };
 }
 

@@ -7,8 +7,8 @@ const LOST = json(410, {
   title: 'The position was lost with the data of Redis',
   status: 410,
 });
-const page = (messages: string[], next_cursor: string | null) =>
-  json(200, { data: messages.map((message) => ({ message })), next_cursor });
+const page = (messages: string[], nextCursor: string | null) =>
+  json(200, { data: messages.map((message) => ({ message })), next_cursor: nextCursor });
 
 t.test('a list whose pages are lost with Redis continues with the recovered entries', async (t) => {
   const { url, seen } = await scriptedServer(t, [

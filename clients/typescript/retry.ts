@@ -36,17 +36,17 @@ async function sendRepeatedly(send: typeof fetch, policy: RetryPolicy, request: 
   const tries = isSafe || hasJson(request) ? policy.tries : 1;
   for (let attempt = 1; ; attempt += 1) {
     const last = attempt === tries;
-    let pause_ms = pauseAfter(attempt, policy);
+    let pauseMs = pauseAfter(attempt, policy);
     try {
       const response = await send(last ? request : request.clone());
       if (last || !isRetryable(response, isSafe)) return response;
       await response.body?.cancel();
-      pause_ms = Math.max(pause_ms, 1000 * (retryAfter(response.headers) ?? 0));
+      pauseMs = Math.max(pauseMs, 1000 * (retryAfter(response.headers) ?? 0));
     } catch (error) {
       signal.throwIfAborted();
       if (last || !isSafe) throw noAnswer(request, error);
     }
-    await pause(pause_ms, signal);
+    await pause(pauseMs, signal);
   }
 }
 

@@ -39,10 +39,10 @@ export class Sessions {
   }
 
   /** Ends all sessions of another key, user or share, and its codes; requires the scope `admin`. */
-  async endOf(principal_id: string): Promise<void> {
-    const params = { path: { principal_id } };
+  async endOf(principalId: string): Promise<void> {
+    const params = { path: { principal_id: principalId } };
     await bodyOf(
-      `end of sessions of ${principal_id}`,
+      `end of sessions of ${principalId}`,
       this.http.DELETE('/v1/principals/{principal_id}/sessions', { params }),
     );
   }

@@ -15,23 +15,23 @@ export class Shares {
   ) {}
 
   /** Creates a share. Only this answer contains its token, alone and in the fragment of the address. */
-  async create(job_id: string, body: ShareRequest = {}): Promise<SharedAddress> {
-    const params = { path: { job_id } };
+  async create(jobId: string, body: ShareRequest = {}): Promise<SharedAddress> {
+    const params = { path: { job_id: jobId } };
     const share = await bodyOf(
-      `share of ${job_id}`,
+      `share of ${jobId}`,
       this.http.POST('/v1/jobs/{job_id}/shares', { params, body }),
     );
     return { ...share, url: consoleAddress(this.baseUrl, ['shared', share.token]) };
   }
 
   /** Shares of a job that have not ended, newest first. */
-  async list(job_id: string): Promise<Share[]> {
-    const params = { path: { job_id } };
-    return (await bodyOf(`shares of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/shares', { params }))).data;
+  async list(jobId: string): Promise<Share[]> {
+    const params = { path: { job_id: jobId } };
+    return (await bodyOf(`shares of ${jobId}`, this.http.GET('/v1/jobs/{job_id}/shares', { params }))).data;
   }
 
-  async revoke(job_id: string, share_id: string): Promise<void> {
-    const params = { path: { job_id, share_id } };
-    await bodyOf(`revoke ${share_id}`, this.http.DELETE('/v1/jobs/{job_id}/shares/{share_id}', { params }));
+  async revoke(jobId: string, shareId: string): Promise<void> {
+    const params = { path: { job_id: jobId, share_id: shareId } };
+    await bodyOf(`revoke ${shareId}`, this.http.DELETE('/v1/jobs/{job_id}/shares/{share_id}', { params }));
   }
 }

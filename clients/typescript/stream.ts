@@ -41,9 +41,9 @@ async function* entriesOf<T extends StreamEntry>(
 ): AsyncGenerator<T, JobState> {
   const { signal } = options;
   let { after = '' } = options;
-  let reopen_ms = REOPEN_MS;
+  let reopenMs = REOPEN_MS;
   const onRetry = (retry: number) => {
-    reopen_ms = retry;
+    reopenMs = retry;
   };
   for (;;) {
     const messages = await open(http, jobId, { ...options, after, onRetry });
@@ -63,7 +63,7 @@ async function* entriesOf<T extends StreamEntry>(
       // Rejects if the connection broke; nothing has to be closed then.
       await messages.cancel().catch(() => undefined);
     }
-    await pause(reopen_ms, signal);
+    await pause(reopenMs, signal);
   }
 }
 

@@ -65,21 +65,21 @@ export class DatasetUploads {
     return bodyOf(`upload of ${announced.name}`, this.http.POST('/v1/uploads', { body: announced }));
   }
 
-  get(upload_id: string): Promise<Upload> {
-    const params = { path: { upload_id } };
-    return bodyOf(`upload ${upload_id}`, this.http.GET('/v1/uploads/{upload_id}', { params }));
+  get(uploadId: string): Promise<Upload> {
+    const params = { path: { upload_id: uploadId } };
+    return bodyOf(`upload ${uploadId}`, this.http.GET('/v1/uploads/{upload_id}', { params }));
   }
 
   /** Sends a part; retried without an answer. */
   async put(
-    upload_id: string,
-    part_number: number,
+    uploadId: string,
+    partNumber: number,
     content: Uint8Array,
     options: { signal?: AbortSignal } = {},
   ): Promise<void> {
-    const params = { path: { upload_id, part_number } };
+    const params = { path: { upload_id: uploadId, part_number: partNumber } };
     await bodyOf(
-      `part ${part_number} of ${upload_id}`,
+      `part ${partNumber} of ${uploadId}`,
       this.http.PUT('/v1/uploads/{upload_id}/parts/{part_number}', {
         params,
         ...options,
@@ -89,18 +89,18 @@ export class DatasetUploads {
   }
 
   /** URLs for sending parts, by default the missing ones. */
-  urls(upload_id: string, body: UploadUrlsRequest = {}): Promise<UploadUrls> {
-    const params = { path: { upload_id } };
+  urls(uploadId: string, body: UploadUrlsRequest = {}): Promise<UploadUrls> {
+    const params = { path: { upload_id: uploadId } };
     return bodyOf(
-      `URLs of ${upload_id}`,
+      `URLs of ${uploadId}`,
       this.http.POST('/v1/uploads/{upload_id}/part-urls', { params, body }),
     );
   }
 
-  complete(upload_id: string): Promise<Dataset> {
-    const params = { path: { upload_id } };
+  complete(uploadId: string): Promise<Dataset> {
+    const params = { path: { upload_id: uploadId } };
     return bodyOf(
-      `end of upload ${upload_id}`,
+      `end of upload ${uploadId}`,
       this.http.POST('/v1/uploads/{upload_id}/complete', { params }),
     );
   }
@@ -110,20 +110,20 @@ export class DatasetUploads {
    * content
    */
   async resume(
-    upload_id: string,
+    uploadId: string,
     read: (begin: number, end: number) => Uint8Array | Promise<Uint8Array>,
     { via = 'auto', signal }: ResumeOptions = {},
   ): Promise<Dataset> {
-    const { bytes, num_parts, part_bytes, received_parts, dataset_id } = await this.get(upload_id);
+    const { bytes, num_parts, part_bytes, received_parts, dataset_id } = await this.get(uploadId);
     const received = new Set(received_parts);
     const all = Array.from({ length: num_parts }, (_, index) => index + 1);
     const missing = dataset_id === null ? all.filter((part) => !received.has(part)) : [];
-    for (const part_number of missing) {
-      const begin = (part_number - 1) * part_bytes;
+    for (const partNumber of missing) {
+      const begin = (partNumber - 1) * part_bytes;
       const content = await read(begin, Math.min(begin + part_bytes, bytes));
-      await this.sendPart({ upload_id, part_number, via, signal }, content);
+      await this.sendPart({ upload_id: uploadId, part_number: partNumber, via, signal }, content);
     }
-    return this.complete(upload_id);
+    return this.complete(uploadId);
   }
 
   /** Sends a part to a presigned URL if there is one; the URL is valid for this content only. */
@@ -142,9 +142,9 @@ export class DatasetUploads {
     if (!response.ok) throw new ApiError(response.status, null, `part ${part_number} of ${upload_id}`);
   }
 
-  async delete(upload_id: string): Promise<void> {
-    const params = { path: { upload_id } };
-    await bodyOf(`delete ${upload_id}`, this.http.DELETE('/v1/uploads/{upload_id}', { params }));
+  async delete(uploadId: string): Promise<void> {
+    const params = { path: { upload_id: uploadId } };
+    await bodyOf(`delete ${uploadId}`, this.http.DELETE('/v1/uploads/{upload_id}', { params }));
   }
 }
 
@@ -176,9 +176,9 @@ export class Datasets {
     return bodyOf(`copy of ${uri}`, this.http.POST('/v1/datasets', { params }));
   }
 
-  get(dataset_id: string): Promise<Dataset> {
-    const params = { path: { dataset_id } };
-    return bodyOf(`dataset ${dataset_id}`, this.http.GET('/v1/datasets/{dataset_id}', { params }));
+  get(datasetId: string): Promise<Dataset> {
+    const params = { path: { dataset_id: datasetId } };
+    return bodyOf(`dataset ${datasetId}`, this.http.GET('/v1/datasets/{dataset_id}', { params }));
   }
 
   /** Datasets, newest first, optionally filtered by name. */
@@ -190,31 +190,31 @@ export class Datasets {
 
   /** Content of a dataset, from a byte offset on. */
   async content(
-    dataset_id: string,
+    datasetId: string,
     { from = 0, signal }: { from?: number; signal?: AbortSignal } = {},
   ): Promise<ReadableStream<Uint8Array>> {
     const body = await bodyOf(
-      `content of ${dataset_id}`,
+      `content of ${datasetId}`,
       this.http.GET('/v1/datasets/{dataset_id}/content', {
-        params: { path: { dataset_id } },
+        params: { path: { dataset_id: datasetId } },
         headers: from > 0 ? { Range: `bytes=${from}-` } : {},
         parseAs: 'stream',
         ...(signal && { signal }),
       }),
     );
-    if (body === null) throw new Error(`${dataset_id}: an answer without a body`);
+    if (body === null) throw new Error(`${datasetId}: an answer without a body`);
     return body as unknown as ReadableStream<Uint8Array>;
   }
 
   /** Changes the given fields; with `ifMatch`, the ETag of an answer, only if the record is unchanged. */
-  update(dataset_id: string, body: DatasetPatch, match: Match = {}): Promise<Dataset> {
-    const params = { path: { dataset_id }, ...matchHeader(match) };
-    return bodyOf(`change of ${dataset_id}`, this.http.PATCH('/v1/datasets/{dataset_id}', { params, body }));
+  update(datasetId: string, body: DatasetPatch, match: Match = {}): Promise<Dataset> {
+    const params = { path: { dataset_id: datasetId }, ...matchHeader(match) };
+    return bodyOf(`change of ${datasetId}`, this.http.PATCH('/v1/datasets/{dataset_id}', { params, body }));
   }
 
-  async delete(dataset_id: string): Promise<void> {
-    const params = { path: { dataset_id } };
-    await bodyOf(`delete ${dataset_id}`, this.http.DELETE('/v1/datasets/{dataset_id}', { params }));
+  async delete(datasetId: string): Promise<void> {
+    const params = { path: { dataset_id: datasetId } };
+    await bodyOf(`delete ${datasetId}`, this.http.DELETE('/v1/datasets/{dataset_id}', { params }));
   }
 }
 
@@ -243,10 +243,10 @@ export class Models {
     return bodyOf(`copy of ${uri}`, this.http.POST('/v1/models', { params }));
   }
 
-  get(model_id: string): Promise<Model> {
+  get(modelId: string): Promise<Model> {
     return bodyOf(
-      `model ${model_id}`,
-      this.http.GET('/v1/models/{model_id}', { params: { path: { model_id } } }),
+      `model ${modelId}`,
+      this.http.GET('/v1/models/{model_id}', { params: { path: { model_id: modelId } } }),
     );
   }
 
@@ -258,14 +258,14 @@ export class Models {
   }
 
   /** Changes the given fields; with `ifMatch`, the ETag of an answer, only if the record is unchanged. */
-  update(model_id: string, body: ModelPatch, match: Match = {}): Promise<Model> {
-    const params = { path: { model_id }, ...matchHeader(match) };
-    return bodyOf(`change of ${model_id}`, this.http.PATCH('/v1/models/{model_id}', { params, body }));
+  update(modelId: string, body: ModelPatch, match: Match = {}): Promise<Model> {
+    const params = { path: { model_id: modelId }, ...matchHeader(match) };
+    return bodyOf(`change of ${modelId}`, this.http.PATCH('/v1/models/{model_id}', { params, body }));
   }
 
-  async delete(model_id: string): Promise<void> {
-    const params = { path: { model_id } };
-    await bodyOf(`delete ${model_id}`, this.http.DELETE('/v1/models/{model_id}', { params }));
+  async delete(modelId: string): Promise<void> {
+    const params = { path: { model_id: modelId } };
+    await bodyOf(`delete ${modelId}`, this.http.DELETE('/v1/models/{model_id}', { params }));
   }
 }
 
@@ -273,9 +273,9 @@ export class Models {
 export function estimate(
   http: Http,
   spec: JobSpec,
-  world_sizes?: number[],
+  worldSizes?: number[],
   device?: Estimate['device'],
 ): Promise<Estimate> {
-  const body = { spec, ...(world_sizes && { world_sizes }), ...(device && { device }) };
+  const body = { spec, ...(worldSizes && { world_sizes: worldSizes }), ...(device && { device }) };
   return bodyOf('estimate', http.POST('/v1/estimate', { body }));
 }

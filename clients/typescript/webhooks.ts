@@ -16,9 +16,9 @@ export class Webhooks {
     return bodyOf('new webhook', this.http.POST('/v1/webhooks', { body: spec }));
   }
 
-  get(webhook_id: string): Promise<Webhook> {
-    const params = { path: { webhook_id } };
-    return bodyOf(`webhook ${webhook_id}`, this.http.GET('/v1/webhooks/{webhook_id}', { params }));
+  get(webhookId: string): Promise<Webhook> {
+    const params = { path: { webhook_id: webhookId } };
+    return bodyOf(`webhook ${webhookId}`, this.http.GET('/v1/webhooks/{webhook_id}', { params }));
   }
 
   /** Webhooks, newest first, optionally filtered by URL. */
@@ -29,50 +29,50 @@ export class Webhooks {
   }
 
   /** Changes the given fields; with `ifMatch`, the ETag of an answer, only if the record is unchanged. */
-  update(webhook_id: string, body: WebhookPatch, match: Match = {}): Promise<Webhook> {
-    const params = { path: { webhook_id }, ...matchHeader(match) };
-    return bodyOf(`change of ${webhook_id}`, this.http.PATCH('/v1/webhooks/{webhook_id}', { params, body }));
+  update(webhookId: string, body: WebhookPatch, match: Match = {}): Promise<Webhook> {
+    const params = { path: { webhook_id: webhookId }, ...matchHeader(match) };
+    return bodyOf(`change of ${webhookId}`, this.http.PATCH('/v1/webhooks/{webhook_id}', { params, body }));
   }
 
-  async delete(webhook_id: string): Promise<void> {
-    const params = { path: { webhook_id } };
-    await bodyOf(`delete ${webhook_id}`, this.http.DELETE('/v1/webhooks/{webhook_id}', { params }));
+  async delete(webhookId: string): Promise<void> {
+    const params = { path: { webhook_id: webhookId } };
+    await bodyOf(`delete ${webhookId}`, this.http.DELETE('/v1/webhooks/{webhook_id}', { params }));
   }
 
   /** Creates a new secret; the previous one also signs for `overlapSeconds`, a day by default. */
-  rotateSecret(webhook_id: string, overlapSeconds?: number): Promise<WebhookWithSecret> {
+  rotateSecret(webhookId: string, overlapSeconds?: number): Promise<WebhookWithSecret> {
     return bodyOf(
-      `new secret of ${webhook_id}`,
+      `new secret of ${webhookId}`,
       this.http.POST('/v1/webhooks/{webhook_id}/rotate-secret', {
-        params: { path: { webhook_id } },
+        params: { path: { webhook_id: webhookId } },
         body: overlapSeconds === undefined ? {} : { overlap_seconds: overlapSeconds },
       }),
     );
   }
 
   /** Sends a `webhook.ping` message; its delivery shows the result. */
-  ping(webhook_id: string): Promise<Delivery> {
-    const params = { path: { webhook_id } };
-    return bodyOf(`ping of ${webhook_id}`, this.http.POST('/v1/webhooks/{webhook_id}/ping', { params }));
+  ping(webhookId: string): Promise<Delivery> {
+    const params = { path: { webhook_id: webhookId } };
+    return bodyOf(`ping of ${webhookId}`, this.http.POST('/v1/webhooks/{webhook_id}/ping', { params }));
   }
 
   /** Deliveries, newest first. */
-  deliveries(webhook_id: string): AsyncIterable<Delivery> {
+  deliveries(webhookId: string): AsyncIterable<Delivery> {
     return allPages((after) =>
       bodyOf(
-        `deliveries of ${webhook_id}`,
+        `deliveries of ${webhookId}`,
         this.http.GET('/v1/webhooks/{webhook_id}/deliveries', {
-          params: { path: { webhook_id }, query: { after, limit: 100 } },
+          params: { path: { webhook_id: webhookId }, query: { after, limit: 100 } },
         }),
       ),
     );
   }
 
   /** Sends a message again. */
-  redeliver(webhook_id: string, delivery_id: string): Promise<Delivery> {
-    const params = { path: { webhook_id, delivery_id } };
+  redeliver(webhookId: string, deliveryId: string): Promise<Delivery> {
+    const params = { path: { webhook_id: webhookId, delivery_id: deliveryId } };
     return bodyOf(
-      `delivery ${delivery_id}`,
+      `delivery ${deliveryId}`,
       this.http.POST('/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver', { params }),
     );
   }

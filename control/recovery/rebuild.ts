@@ -17,8 +17,8 @@ export const EPOCH_JUMP = 1_000_000;
  */
 export function rebuild(stored: StoredJob, now: number): RestoredJob {
   const { spec, checkpoints, desired } = stored;
-  const created_at = new Date(decodeTime(spec.job_id.slice('job_'.length))).toISOString();
-  const fresh = initialJob(spec.job_id, spec.spec, created_at);
+  const createdAt = new Date(decodeTime(spec.job_id.slice('job_'.length))).toISOString();
+  const fresh = initialJob(spec.job_id, spec.spec, createdAt);
   const end = stateOf(stored, new Date(now).toISOString());
   const result = end.state === 'succeeded' || end.state === 'failed' ? stored.result : null;
   const latest = checkpoints.at(-1) ?? null;
@@ -36,7 +36,7 @@ export function rebuild(stored: StoredJob, now: number): RestoredJob {
     export: result?.export ?? null,
     failure: result?.failure ?? null,
   };
-  return { job, checkpoints, idempotency: idempotencyOf(stored, now - Date.parse(created_at)) };
+  return { job, checkpoints, idempotency: idempotencyOf(stored, now - Date.parse(createdAt)) };
 }
 
 function stateOf({ result, desired, checkpoints, epoch }: StoredJob, now: string): StateChange {
@@ -61,7 +61,7 @@ function progressAt({ progress, spec }: Job, step: number): Job['progress'] {
   return progressOf(spec, { ...progress, step, tokens });
 }
 
-function idempotencyOf({ spec }: StoredJob, age_ms: number): RestoredJob['idempotency'] {
-  const ttl_ms = IDEMPOTENCY_TTL_MS - age_ms;
-  return spec.idempotency && ttl_ms > 0 ? { ...spec.idempotency, ttl_ms } : null;
+function idempotencyOf({ spec }: StoredJob, ageMs: number): RestoredJob['idempotency'] {
+  const ttlMs = IDEMPOTENCY_TTL_MS - ageMs;
+  return spec.idempotency && ttlMs > 0 ? { ...spec.idempotency, ttl_ms: ttlMs } : null;
 }

@@ -92,13 +92,13 @@ t.test('a checkpoint with a changed tensor is the newest again', async (t) => {
     if (!claim.granted) throw new Error(claim.code);
     const saved = await checkpoint(s, job, claim.execution, 10);
     await putDesired(s.objects, await s.store.releaseAttempt(job.id, claim.execution, { to: 'paused' }));
-    const made_from = {
+    const madeFrom = {
       checkpoint_id: saved.id,
       edit_id: 'e',
       tensor: 'p0',
       tensor_state: 'master',
     } as const;
-    const made = await checkpoint(s, job, `${claim.job.epoch}-${token}`, 10, false, made_from);
+    const made = await checkpoint(s, job, `${claim.job.epoch}-${token}`, 10, false, madeFrom);
     await s.store.commitEdit(made, { sourceId: saved.id, epoch: claim.job.epoch });
     await loseAndRecover(s);
     t.match((await jobOf(s, job.id)).latest_checkpoint, { id: made.id, step: 10 });

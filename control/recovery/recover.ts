@@ -67,9 +67,9 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   // Quotas never refuse restored records, but apply to new ones from the first moment.
   await records(objects, 'projects/', 'quota.json', onUnusable, async (bytes) => {
     const { project, quota } = parseQuota(bytes);
-    const has_one = Object.values(await store.getQuota(project)).some((max) => max !== null);
-    if (!has_one) await store.putQuota(project, quota);
-    return !has_one;
+    const hasOne = Object.values(await store.getQuota(project)).some((max) => max !== null);
+    if (!hasOne) await store.putQuota(project, quota);
+    return !hasOne;
   });
   // Inputs of jobs come first: jobs may start as soon as they are restored.
   found.datasets = await records(objects, 'datasets/', 'dataset.json', onUnusable, async (bytes) => {

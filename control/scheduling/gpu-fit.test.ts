@@ -8,7 +8,7 @@ const spec = testSpec(`ds_${'0'.repeat(26)}`, { resources: { ranks: { min: 1, ma
 const need = gpuRankBytes(spec, 2);
 const worker = (...memories: number[]) =>
   testWorker('a', memories.length, {
-    gpus: memories.map((memory_bytes, i) => testGpu(`GPU-${i}`, { memory_bytes })),
+    gpus: memories.map((memoryBytes, i) => testGpu(`GPU-${i}`, { memory_bytes: memoryBytes })),
   });
 
 t.test('a job is refused only if all workers have GPUs', async (t) => {
@@ -33,7 +33,7 @@ t.test('offloaded state must fit into host memory', async (t) => {
   const of = (ranks: number) => offloadedBytes(offloading, ranks, 0);
   t.ok(of(1) > of(2) && of(2) > 0);
   const hosts = (...memories: number[]) =>
-    memories.map((memory_bytes, i) => ({ ...worker(need), id: `w${i}`, memory_bytes }));
+    memories.map((memoryBytes, i) => ({ ...worker(need), id: `w${i}`, memory_bytes: memoryBytes }));
   t.equal(misfitOf(offloading, hosts(of(1))), null);
   t.equal(misfitOf(offloading, hosts(of(1) - 1)), null, 'a second host may register');
   t.match(misfitOf(offloading, hosts(of(2) - 1)), {
@@ -58,7 +58,8 @@ t.test('the message has the numbers and the remedies', async (t) => {
 
 t.test('the memory that a rank has on any worker', async (t) => {
   const GIB = 2 ** 30;
-  const host = (id: string, memory_bytes: number, more = {}) => testWorker(id, 2, { memory_bytes, ...more });
+  const host = (id: string, memoryBytes: number, more = {}) =>
+    testWorker(id, 2, { memory_bytes: memoryBytes, ...more });
   t.equal(budgetOf([]), null);
   t.equal(budgetOf([host('a', GIB, { draining: true })]), null);
   const share = (bytes: number) => ({ device: 'cpu', bytes: bytes / 2 - GIB / 4 });

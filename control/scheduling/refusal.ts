@@ -56,11 +56,11 @@ export class Refusal {
     const { execution, job } = claim;
     const { category, retryable } = ERROR_CATALOGUE[code];
     const failure: JobFailure = { category, code, message, rank: null, step: null, retryable };
-    const finished_at = new Date().toISOString();
+    const finishedAt = new Date().toISOString();
     await store.appendEvent(id, execution, {
       type: 'attempt.error',
       data: { code, message, rank: null, step: null },
-      at: finished_at,
+      at: finishedAt,
       root_cause: true,
     });
     await putResult(objects, {
@@ -75,7 +75,7 @@ export class Refusal {
       metrics: job.progress,
       export: null,
       failure,
-      finished_at,
+      finished_at: finishedAt,
     }).catch((error: unknown) => log.warn({ err: error, job_id: id }, 'could not write result.json'));
     await store.finishJob(id, execution, 'failed', { reason: code, failure });
   }

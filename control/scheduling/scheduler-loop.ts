@@ -56,16 +56,16 @@ export class SchedulerLoop {
   /** Pools that have changed, and those of the periodic round that are still to be decided. Both take turns. */
   private readonly changed = new Set<string>();
   private readonly round = new Set<string>();
-  private turn_of_round = false;
+  private turnOfRound = false;
   /** True if a round of all pools has to begin. */
-  private begins_round = true;
+  private beginsRound = true;
   /** Due time of the next delayed job by pool, on this process' clock. */
   private readonly due = new Map<string, number>();
   /** Jobs by pool whose record says that they wait for slots. */
   private readonly reported = new Map<string, ReadonlySet<string>>();
   private wake: () => void = () => undefined;
-  private leads_until = 0;
-  private next_tick = 0;
+  private leadsUntil = 0;
+  private nextTick = 0;
   private readonly loop: Promise<void>;
 
   constructor(private readonly options: SchedulerOptions) {
@@ -88,18 +88,18 @@ export class SchedulerLoop {
         unwatch ??= await store.watchPools((pool) => this.onChange(pool));
         await this.step();
       } catch (error) {
-        this.begins_round = true;
+        this.beginsRound = true;
         log.warn({ err: error }, 'scheduling failed');
         await this.pause(this.timing.tick_ms, false);
       }
     }
     await unwatch?.();
-    if (this.leads_until > 0)
+    if (this.leadsUntil > 0)
       await store.acquireLeaderLease(LEASE_NAME, this.holder, 0).catch(() => undefined);
   }
 
   private onChange(pool: string | null): void {
-    if (pool === null) this.begins_round = true;
+    if (pool === null) this.beginsRound = true;
     else this.changed.add(pool);
     this.wake();
   }
@@ -110,14 +110,14 @@ export class SchedulerLoop {
       // A new leader begins with all pools.
       this.changed.clear();
       this.round.clear();
-      this.begins_round = true;
+      this.beginsRound = true;
       await this.pause(this.timing.tick_ms, false);
       return;
     }
-    if (performance.now() >= this.next_tick) await this.tick();
+    if (performance.now() >= this.nextTick) await this.tick();
     const pool = await this.nextPool();
     if (pool === undefined) {
-      if (!this.begins_round) await this.pause(this.untilNext(), true);
+      if (!this.beginsRound) await this.pause(this.untilNext(), true);
       return;
     }
     // A failing pool does not block others.
@@ -129,8 +129,8 @@ export class SchedulerLoop {
 
   private async tick(): Promise<void> {
     const { store, log, onAbandoned } = this.options;
-    this.next_tick = performance.now() + this.timing.tick_ms;
-    this.begins_round = true;
+    this.nextTick = performance.now() + this.timing.tick_ms;
+    this.beginsRound = true;
     const ids = await store.requeueAbandoned(0);
     if (ids.length > 0) {
       log.warn({ job_ids: ids }, 'workers of jobs were lost');
@@ -144,15 +144,15 @@ export class SchedulerLoop {
     if (this.changed.size === 0 && this.round.size === 0) {
       const now = performance.now();
       for (const [pool, at] of this.due) if (at <= now) this.changed.add(pool);
-      if (this.begins_round) {
-        this.begins_round = false;
+      if (this.beginsRound) {
+        this.beginsRound = false;
         for (const pool of await this.options.store.schedulerPools()) this.round.add(pool);
       }
     }
-    const [first, second] = this.turn_of_round ? [this.round, this.changed] : [this.changed, this.round];
+    const [first, second] = this.turnOfRound ? [this.round, this.changed] : [this.changed, this.round];
     const from = first.size > 0 ? first : second;
     const [pool] = from;
-    this.turn_of_round = from === this.changed;
+    this.turnOfRound = from === this.changed;
     for (const pools of [first, second]) pools.delete(pool ?? '');
     return pool;
   }
@@ -220,15 +220,15 @@ export class SchedulerLoop {
   private async leads(): Promise<boolean> {
     const { leader_ms } = this.timing;
     const now = performance.now();
-    if (now < this.leads_until - (2 * leader_ms) / 3) return true;
+    if (now < this.leadsUntil - (2 * leader_ms) / 3) return true;
     const { leads } = await this.options.store.acquireLeaderLease(LEASE_NAME, this.holder, leader_ms);
-    if (leads && this.leads_until === 0) this.begins_round = true;
-    this.leads_until = leads ? now + leader_ms : 0;
+    if (leads && this.leadsUntil === 0) this.beginsRound = true;
+    this.leadsUntil = leads ? now + leader_ms : 0;
     return leads;
   }
 
   private untilNext(): number {
-    const next = Math.min(this.next_tick, ...this.due.values());
+    const next = Math.min(this.nextTick, ...this.due.values());
     return Math.max(0, next - performance.now());
   }
 

@@ -27,7 +27,7 @@ export class WorkerQueues {
   /** @throws when Redis does not answer; the entry stays in the outbox and the relay retries it */
   async deliver({ job_id, attempt, worker_id, trace }: OutboxEntry): Promise<void> {
     const payload: QueuePayload = { job_id, attempt, ...(trace && { trace }) };
-    await this.#use(worker_id, (queue) =>
+    await this.use(worker_id, (queue) =>
       queue.add('attempt', payload, {
         jobId: queueJobId(payload),
         removeOnComplete: true,
@@ -39,7 +39,7 @@ export class WorkerQueues {
 
   /** Removes the queue of a worker that is gone. */
   async remove(workerId: string): Promise<void> {
-    await this.#use(workerId, (queue) => queue.obliterate({ force: true }));
+    await this.use(workerId, (queue) => queue.obliterate({ force: true }));
   }
 
   /** Idempotent. */
@@ -47,7 +47,7 @@ export class WorkerQueues {
     await disconnectRedis(this.redis);
   }
 
-  async #use(worker: string, work: (queue: Queue<QueuePayload>) => Promise<unknown>): Promise<void> {
+  private async use(worker: string, work: (queue: Queue<QueuePayload>) => Promise<unknown>): Promise<void> {
     const queue = new Queue<QueuePayload>(queueName(worker), {
       // BullMQ declares an older version of the type.
       connection: this.redis as unknown as ConnectionOptions,

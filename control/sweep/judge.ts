@@ -52,11 +52,11 @@ export async function leftoverOf(stores: Stores, folder: Folder): Promise<Leftov
 async function ofJob(stores: Stores, folder: Folder): Promise<Leftover> {
   const [, id = '', kind, name = ''] = folder.key.split('/');
   const committed = [`${folder.key}/${MANIFEST_FILE}`, exportRecordKey(folder.key)];
-  const is_committed = folder.objects.some(({ key }) => committed.includes(key));
+  const isCommitted = folder.objects.some(({ key }) => committed.includes(key));
   const job = await stores.store.getJob(id);
   const deleted = job ? null : await readDeleted(stores.objects, id);
-  if (deleted) return ofDeleted(stores.objects, folder, { deleted, kind, is_committed });
-  if (is_committed) return null;
+  if (deleted) return ofDeleted(stores.objects, folder, { deleted, kind, is_committed: isCommitted });
+  if (isCommitted) return null;
   if (!job) return (await wasAccepted(stores.objects, id)) ? null : neverAccepted(folder, id, kind);
   if (kind === 'checkpoints') return isDeadSave(job, name) ? 'save' : null;
   if (kind === 'exports') return isDeadExport(job, folder.key, name) ? 'export' : null;
@@ -73,9 +73,9 @@ interface OfDeleted {
 async function ofDeleted(objects: ObjectStore, { key }: Folder, of: OfDeleted): Promise<Leftover> {
   const { deleted, kind, is_committed } = of;
   const { job_id, artifacts } = deleted;
-  const is_document = kind !== 'checkpoints' && kind !== 'exports';
+  const isDocument = kind !== 'checkpoints' && kind !== 'exports';
   if (key !== deletedKey(job_id)) {
-    if (artifacts === 'removed' || is_document) return 'deleted job';
+    if (artifacts === 'removed' || isDocument) return 'deleted job';
     // The export at the end of a job has no record.
     return is_committed || kind === 'exports' ? null : 'save';
   }
@@ -108,9 +108,9 @@ function isDeadSave(job: Job, name: string): boolean {
   const save = parseCheckpointDirectory(name);
   if (!save) return false;
   if (isFinal(job.state)) return true;
-  const has_no_worker = job.state === 'queued' || job.state === 'paused';
+  const hasNoWorker = job.state === 'queued' || job.state === 'paused';
   const epoch = epochOf(save.execution);
-  return epoch < job.epoch || (has_no_worker && epoch === job.epoch);
+  return epoch < job.epoch || (hasNoWorker && epoch === job.epoch);
 }
 
 /**
@@ -118,6 +118,6 @@ function isDeadSave(job: Job, name: string): boolean {
  * but the job refers to it after success.
  */
 function isDeadExport(job: Job, key: string, name: string): boolean {
-  const is_requested = !/^\d+$/.test(name);
-  return is_requested || (isFinal(job.state) && job.state !== 'succeeded' && job.export?.prefix !== key);
+  const isRequested = !/^\d+$/.test(name);
+  return isRequested || (isFinal(job.state) && job.state !== 'succeeded' && job.export?.prefix !== key);
 }

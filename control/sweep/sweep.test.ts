@@ -59,8 +59,8 @@ class Stores {
   /** Writes an object of the same size as the others, modified an hour ago. */
   async putDated(key: string, content: string): Promise<void> {
     await this.objects.put(key, Buffer.from(content));
-    const hour_ago = new Date(this.opened - 3_600_000);
-    await utimes(join(this.dir, key), hour_ago, hour_ago);
+    const hourAgo = new Date(this.opened - 3_600_000);
+    await utimes(join(this.dir, key), hourAgo, hourAgo);
   }
 
   async keys(): Promise<string[]> {

@@ -68,12 +68,12 @@ export async function sweep(options: SweepOptions): Promise<Swept> {
 }
 
 async function find(stores: Stores, folder: Folder, before: number): Promise<FoundLeftover | null> {
-  const changed_at = changedAt(folder);
-  if (changed_at > before) return null;
+  const changed = changedAt(folder);
+  if (changed > before) return null;
   const what = await leftoverOf(stores, folder);
   if (!what) return null;
   const bytes = folder.objects.reduce((sum, object) => sum + object.bytes, 0);
-  const at = new Date(changed_at).toISOString();
+  const at = new Date(changed).toISOString();
   return { what, key: folder.key, objects: folder.objects.length, bytes, changed_at: at };
 }
 

@@ -60,7 +60,7 @@ export async function checkpoint(
   execution: Execution,
   step: number,
   recorded = true,
-  made_from: Manifest['made_from'] = null,
+  madeFrom: Manifest['made_from'] = null,
 ) {
   const prefix = checkpointKey(job.id, checkpointDirectory({ step, execution, nonce: 'abcd' }));
   const manifest = {
@@ -70,7 +70,7 @@ export async function checkpoint(
     step,
     epoch: epochOf(execution),
     eval_losses: { validation: 2.5 },
-    made_from,
+    made_from: madeFrom,
   };
   await objects.put(`${prefix}/${MANIFEST_FILE}`, encodeManifest(manifest));
   const made = checkpointOf(manifest, prefix);

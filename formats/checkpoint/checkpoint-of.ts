@@ -7,7 +7,7 @@ export function checkpointOf(manifest: Manifest, prefix: string, pinned = false)
   const { shards, reference, made_from } = manifest;
   const bytes = shards.reduce((sum, shard) => sum + shard.bytes, reference?.bytes ?? 0);
   const damaged = false;
-  const best_step = early_stopping?.best_step ?? null;
+  const bestStep = early_stopping?.best_step ?? null;
   return {
     id,
     job_id,
@@ -15,7 +15,7 @@ export function checkpointOf(manifest: Manifest, prefix: string, pinned = false)
     world_size,
     state_digest,
     ...(Object.keys(eval_losses).length > 0 && { eval_losses }),
-    ...(best_step !== null && { best_step }),
+    ...(bestStep !== null && { best_step: bestStep }),
     ...(made_from !== null && { made_from }),
     bytes,
     committed_at,

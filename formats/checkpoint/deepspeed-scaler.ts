@@ -42,7 +42,7 @@ const STATE = {
 export function readScaler(value: TorchValue | undefined): SavedScaler | null {
   if (!(value instanceof PyRecord) || value.name !== DYNAMIC) return null;
   const given = (name: keyof typeof STATE) => numberOf(value.attributes.get(STATE[name])) ?? Number.NaN;
-  const [scale, iteration, last_overflow_iteration, hysteresis] = [
+  const [scale, iteration, lastOverflowIteration, hysteresis] = [
     given('scale'),
     given('iteration'),
     given('last_overflow_iteration'),
@@ -51,11 +51,11 @@ export function readScaler(value: TorchValue | undefined): SavedScaler | null {
   const isPossible =
     Number.isFinite(scale) &&
     scale > 0 &&
-    [iteration, last_overflow_iteration, hysteresis].every(Number.isSafeInteger) &&
-    last_overflow_iteration >= -1 &&
-    last_overflow_iteration < iteration &&
+    [iteration, lastOverflowIteration, hysteresis].every(Number.isSafeInteger) &&
+    lastOverflowIteration >= -1 &&
+    lastOverflowIteration < iteration &&
     hysteresis >= 1;
-  const state = { scale, iteration, last_overflow_iteration, hysteresis };
+  const state = { scale, iteration, last_overflow_iteration: lastOverflowIteration, hysteresis };
   if (isPossible) return { type: 'dynamic', ...state, skipped_in_a_row: 0 };
   const detail = `loss_scaler has a state that no loss scaler can have: ${JSON.stringify(state)}`;
   throw new ZerofleetError('optimizer_state_invalid', detail);

@@ -159,11 +159,18 @@ t.test('every changed byte and every truncation of a manifest is detected', asyn
 });
 
 t.test('losses of evaluations keep their bits, on which the end of a training depends', async (t) => {
-  const [eval_losses, best_eval_loss] = [{ validation: 0.1 + 0.2, code: 1 / 3 }, Number.MIN_VALUE];
-  const early_stopping = { best_eval_loss, best_step: 3, evaluations_without_improvement: 2 };
-  const manifest = { ...testManifest({ numels: [60], ranks: 1 }), eval_losses, early_stopping };
-  t.match(parseManifest(encodeManifest(manifest)), { eval_losses, early_stopping });
-  const damaged = { ...manifest, early_stopping: { ...early_stopping, best_step: 0 } };
+  const [evalLosses, bestEvalLoss] = [{ validation: 0.1 + 0.2, code: 1 / 3 }, Number.MIN_VALUE];
+  const earlyStopping = { best_eval_loss: bestEvalLoss, best_step: 3, evaluations_without_improvement: 2 };
+  const manifest = {
+    ...testManifest({ numels: [60], ranks: 1 }),
+    eval_losses: evalLosses,
+    early_stopping: earlyStopping,
+  };
+  t.match(parseManifest(encodeManifest(manifest)), {
+    eval_losses: evalLosses,
+    early_stopping: earlyStopping,
+  });
+  const damaged = { ...manifest, early_stopping: { ...earlyStopping, best_step: 0 } };
   t.throws(() => parseManifest(encodeManifest(damaged)), { code: 'manifest_invalid' });
   const texts = { ...manifest, eval_losses: { code: '1' as unknown as number } };
   t.throws(() => parseManifest(encodeManifest(texts)), { code: 'manifest_invalid', message: /eval_losses/ });

@@ -17,12 +17,12 @@ export function seal(value: object): Buffer {
 
 /** Returns whether all bytes are as `seal` wrote them. */
 export function isSealed(bytes: Uint8Array): boolean {
-  const tail_bytes = HEX_DIGITS + END.length;
-  const head = bytes.subarray(0, Math.max(0, bytes.length - tail_bytes));
+  const tailBytes = HEX_DIGITS + END.length;
+  const head = bytes.subarray(0, Math.max(0, bytes.length - tailBytes));
   const tail = `${digestOf(head)}${END}`;
   return (
     Buffer.from(head).subarray(-LAST_MEMBER.length).equals(Buffer.from(LAST_MEMBER)) &&
-    Buffer.from(bytes).subarray(-tail_bytes).equals(Buffer.from(tail))
+    Buffer.from(bytes).subarray(-tailBytes).equals(Buffer.from(tail))
   );
 }
 

@@ -34,9 +34,17 @@ const resharding = fc
       expert_sets: fc.constant(2),
     });
     const experts = fc.subarray(numels.map((_, i) => i));
-    const expert_sets = experts.map((list) => Object.fromEntries(list.map((param, i) => [param, i % 2])));
+    const expertSets = experts.map((list) => Object.fromEntries(list.map((param, i) => [param, i % 2])));
     const ranks = fc.constantFrom(2, 4, 6);
-    return fc.record({ numels: fc.constant(numels), ranks, sharding, states, frozen, expert_sets, readers });
+    return fc.record({
+      numels: fc.constant(numels),
+      ranks,
+      sharding,
+      states,
+      frozen,
+      expert_sets: expertSets,
+      readers,
+    });
   });
 
 /** Returns the slices of every state that readers between the cuts will own, one list for each reader. */

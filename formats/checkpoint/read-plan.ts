@@ -76,9 +76,9 @@ function* readsOf(manifest: Manifest, { states, contents, pieces }: Plan): Gener
         const param = params[index];
         if (!param || !statesOf(param, states).includes(state)) continue;
         const before = contents.ownedBefore(rank, index, begin) * BYTES_PER_ELEMENT;
-        const byte_begin = data_begin + contents.tensorBegin(rank, state, index) + before;
-        const byte_end = byte_begin + (end - begin) * BYTES_PER_ELEMENT;
-        yield { file, byte_begin, byte_end, state, param: param.name, begin };
+        const byteBegin = data_begin + contents.tensorBegin(rank, state, index) + before;
+        const byteEnd = byteBegin + (end - begin) * BYTES_PER_ELEMENT;
+        yield { file, byte_begin: byteBegin, byte_end: byteEnd, state, param: param.name, begin };
       }
     }
   }

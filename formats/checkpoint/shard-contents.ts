@@ -187,8 +187,8 @@ export class ShardContents {
     const { block_elements } = this.state.sharding;
     const end = first_block + num_blocks;
     const owned = this.ownedBlocks(rank, index, end);
-    const has_last = owned > this.ownedBlocks(rank, index, end - 1);
-    const padding = has_last ? num_blocks * block_elements - param.numel : 0;
+    const hasLast = owned > this.ownedBlocks(rank, index, end - 1);
+    const padding = hasLast ? num_blocks * block_elements - param.numel : 0;
     return (owned * block_elements - padding) * BYTES_PER_ELEMENT;
   }
 
@@ -216,10 +216,10 @@ function localRank({ first_rank, stride }: Part, rank: number): number | null {
 
 function elementsOf(
   { begin, end }: { begin: number; end: number },
-  first_block: number,
-  block_elements: number,
+  firstBlock: number,
+  blockElements: number,
 ) {
-  return { begin: (begin - first_block) * block_elements, end: (end - first_block) * block_elements };
+  return { begin: (begin - firstBlock) * blockElements, end: (end - firstBlock) * blockElements };
 }
 
 /**
@@ -234,9 +234,9 @@ export function checkShards(
     throw incomplete(`there are ${shards.length} shards of ${state.world_size} ranks`);
   checkDistinct(state.params.map(({ name }) => name));
   checkDistinct(shards.map(({ file }) => file));
-  const data_bytes = new ShardContents(state).dataBytes();
+  const dataBytes = new ShardContents(state).dataBytes();
   for (const [rank, { file, bytes, data_begin }] of shards.entries()) {
-    const wanted = data_bytes[rank] ?? 0;
+    const wanted = dataBytes[rank] ?? 0;
     if (bytes - data_begin !== wanted)
       throw incomplete(`${file} has ${bytes - data_begin} bytes of the ${wanted} that rank ${rank} owns`);
   }
@@ -270,16 +270,16 @@ function placesOf({ params, sharding, world_size }: ShardedState): Place[] {
   const places: Place[] = [];
   for (const members of groups.values()) {
     const set = params[members[0] ?? 0]?.expert_set ?? null;
-    const [first_rank, stride] = set === null ? [0, 1] : [set, expert_sets];
+    const [firstRank, stride] = set === null ? [0, 1] : [set, expert_sets];
     const blocks = members.map((index) => blocksOf(params[index]?.numel ?? 0, block_elements));
-    const numBlocks = blocks.reduce((sum, some) => sum + some, 0);
-    const layout = new ShardLayout(numBlocks, world_size / stride, bucket_blocks);
-    const part = { layout, first_rank, stride };
-    let first_block = 0;
+    const totalBlocks = blocks.reduce((sum, some) => sum + some, 0);
+    const layout = new ShardLayout(totalBlocks, world_size / stride, bucket_blocks);
+    const part = { layout, first_rank: firstRank, stride };
+    let firstBlock = 0;
     for (const [place, index] of members.entries()) {
-      const num_blocks = blocks[place] ?? 0;
-      places[index] = { part, first_block, num_blocks };
-      first_block += num_blocks;
+      const numBlocks = blocks[place] ?? 0;
+      places[index] = { part, first_block: firstBlock, num_blocks: numBlocks };
+      firstBlock += numBlocks;
     }
   }
   return places;

@@ -17,7 +17,7 @@ const NEWLINE = 0x0a;
 export class LineBatcher {
   private pieces: Uint8Array[] = [];
   private pending = 0;
-  private first_line = 1;
+  private firstLine = 1;
 
   constructor(private readonly wanted = WANTED_BYTES) {}
 
@@ -34,17 +34,17 @@ export class LineBatcher {
     const end = bytes.lastIndexOf(NEWLINE) + 1;
     this.pieces = [bytes.subarray(end)];
     this.pending = bytes.length - end;
-    if (this.pending > MAX_LINE_BYTES) throw lineTooLong(this.first_line + numLines(bytes.subarray(0, end)));
+    if (this.pending > MAX_LINE_BYTES) throw lineTooLong(this.firstLine + numLines(bytes.subarray(0, end)));
     if (end === 0) return null;
-    const batch = { bytes: bytes.subarray(0, end), first_line: this.first_line };
-    this.first_line += numLines(batch.bytes);
+    const batch = { bytes: bytes.subarray(0, end), first_line: this.firstLine };
+    this.firstLine += numLines(batch.bytes);
     return batch;
   }
 
   /** Returns the remaining lines; null if there are none. */
   end(): LineBatch | null {
     if (this.pending === 0) return null;
-    return { bytes: Buffer.concat(this.pieces), first_line: this.first_line };
+    return { bytes: Buffer.concat(this.pieces), first_line: this.firstLine };
   }
 }
 

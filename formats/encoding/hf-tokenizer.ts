@@ -74,7 +74,7 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   }
 
   get decoder_table(): DecoderTable {
-    return this.tokenizer.decoder_table;
+    return this.tokenizer.decoderTable;
   }
 
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string {

@@ -23,11 +23,11 @@ export async function* eventRecords(read: ReadMetrics, job: MeasuredJob): AsyncG
   let last = 0;
   for await (const metric of read()) {
     const { step } = metric;
-    const wall_time = Date.parse(metric.at) / 1000;
-    if (step <= last) yield eventRecord({ wall_time, step, starts_session: true });
+    const wallTime = Date.parse(metric.at) / 1000;
+    if (step <= last) yield eventRecord({ wall_time: wallTime, step, starts_session: true });
     last = step;
     const scalars = valuesOf(metric).map(([tag, value]) => [tag, value ?? Number.NaN] as const);
-    yield eventRecord({ wall_time, step, scalars });
+    yield eventRecord({ wall_time: wallTime, step, scalars });
   }
 }
 

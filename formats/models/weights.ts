@@ -113,11 +113,11 @@ export function parseWeights(bytes: Uint8Array): ModelWeights {
     throw corrupt(`is not JSON: ${(error as Error).message}`);
   }
   if (!documents.fits(value)) throw corrupt(`is malformed: ${documents.problems().join('; ')}`);
-  for (const { file, bytes: file_bytes, tensors } of value.files) {
+  for (const { file, bytes: fileBytes, tensors } of value.files) {
     for (const tensor of tensors) {
       const { param, begin, end, numel } = elementsOf(tensor);
       const fits = tensor.begin === undefined ? end === numel : Number.isInteger(end) && end <= numel;
-      if (tensor.byte_end > file_bytes || begin > end || !fits)
+      if (tensor.byte_end > fileBytes || begin > end || !fits)
         throw corrupt(`says that ${param} is where it can't be in ${file}`);
     }
   }

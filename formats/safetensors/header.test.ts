@@ -11,9 +11,9 @@ import {
 import { parseSafetensorsHeader, safetensorsHeaderBytes } from './read-header.js';
 
 /** Builds a file from the format's description, not with our own writer. */
-function fileOf(json: string, data_bytes = 0): Buffer {
+function fileOf(json: string, dataBytes = 0): Buffer {
   const text = Buffer.from(json);
-  const file = Buffer.alloc(8 + text.length + data_bytes);
+  const file = Buffer.alloc(8 + text.length + dataBytes);
   file.writeBigUInt64LE(BigInt(text.length));
   text.copy(file, 8);
   return file;
@@ -160,14 +160,14 @@ function mutated(file: Buffer, { at, what, byte }: Mutation): Buffer {
 }
 
 /** Returns whether header and tensors fill a file of `bytes` bytes without gaps. */
-function fills({ bytes: header_bytes, tensors }: SafetensorsHeader, bytes: number): boolean {
+function fills({ bytes: headerBytes, tensors }: SafetensorsHeader, bytes: number): boolean {
   let position = 0;
   for (const { dtype, shape, begin, end } of tensors) {
     const numel = shape.reduce((product, size) => product * size, 1);
     if (begin !== position || end - begin !== numel * ELEMENT_BYTES[dtype]) return false;
     position = end;
   }
-  return header_bytes + position === bytes;
+  return headerBytes + position === bytes;
 }
 
 t.test('property: a mutated header is refused, or describes a file without gaps and overlaps', async (t) => {

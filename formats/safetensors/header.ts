@@ -54,13 +54,13 @@ const SHOWN_NAME = 200;
 /**
  * Encodes length and JSON of a file.
  * @param tensors in the order of their data, without gaps
- * @param alignment_bytes multiple of 8 at a multiple of which the data begins
+ * @param alignmentBytes multiple of 8 at a multiple of which the data begins
  * @throws ZerofleetError `safetensors_invalid`
  */
 export function safetensorsHeader(
   tensors: readonly HeaderTensor[],
   metadata: Record<string, string>,
-  alignment_bytes = ALIGNMENT_BYTES,
+  alignmentBytes = ALIGNMENT_BYTES,
 ): Buffer {
   checkTensors(tensors, 'safetensors');
   const entries = tensors.map(({ name, dtype, shape, begin, end }) => [
@@ -68,7 +68,7 @@ export function safetensorsHeader(
     { dtype, shape, data_offsets: [begin, end] },
   ]);
   const json = Buffer.from(JSON.stringify({ __metadata__: metadata, ...Object.fromEntries(entries) }));
-  const bytes = Math.ceil((LENGTH_BYTES + json.length) / alignment_bytes) * alignment_bytes;
+  const bytes = Math.ceil((LENGTH_BYTES + json.length) / alignmentBytes) * alignmentBytes;
   const header = Buffer.alloc(bytes, ' ');
   header.writeBigUInt64LE(BigInt(bytes - LENGTH_BYTES), 0);
   json.copy(header, LENGTH_BYTES);

@@ -108,9 +108,9 @@ function metadataOf(metadata: unknown, file: string): Record<string, string> {
 }
 
 /** Checks the file size: missing data is damage, and unused bytes could hide content. */
-function checkSize(file: SafetensorsFile, header_bytes: number, last: HeaderTensor | undefined): void {
+function checkSize(file: SafetensorsFile, headerBytes: number, last: HeaderTensor | undefined): void {
   if (file.bytes === undefined) return;
-  const end = header_bytes + (last?.end ?? 0);
+  const end = headerBytes + (last?.end ?? 0);
   if (file.bytes < end)
     throw malformed(
       file.name,

@@ -174,14 +174,14 @@ function ownedBlocks(shape: TestCheckpointShape): OwnedBlock[] {
     const owners = Array.from({ length: ranks }, (_, rank) => rank).filter(
       (rank) => set === null || rank % expert_sets === set,
     );
-    let next_extra = 0;
+    let nextExtra = 0;
     while (left.length > 0) {
       const bucket = left.splice(-bucket_blocks);
       const extra = Array.from(
         { length: bucket.length % owners.length },
-        (_, i) => (next_extra + i) % owners.length,
+        (_, i) => (nextExtra + i) % owners.length,
       );
-      next_extra = (next_extra + extra.length) % owners.length;
+      nextExtra = (nextExtra + extra.length) % owners.length;
       const share = Math.floor(bucket.length / owners.length);
       let at = 0;
       for (const [place, rank] of owners.entries()) {

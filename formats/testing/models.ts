@@ -107,15 +107,15 @@ export function modelFolder({
     ['tokenizer_config.json', json({ model_max_length: 64 })],
   ]);
   if (shards === 1) return files.set('model.safetensors', safetensorsFile(tensors));
-  const weight_map: Record<string, string> = {};
+  const weightMap: Record<string, string> = {};
   const digits = (value: number) => String(value).padStart(5, '0');
   for (let shard = 0; shard < shards; shard++) {
     const file = `model-${digits(shard + 1)}-of-${digits(shards)}.safetensors`;
     const mine = tensors.filter((_, i) => i % shards === shard);
-    for (const { name } of mine) weight_map[name] = file;
+    for (const { name } of mine) weightMap[name] = file;
     files.set(file, safetensorsFile(mine));
   }
-  return files.set('model.safetensors.index.json', json({ metadata: {}, weight_map }));
+  return files.set('model.safetensors.index.json', json({ metadata: {}, weight_map: weightMap }));
 }
 
 export function safetensorsFile(tensors: readonly TestTensor[]): Buffer {

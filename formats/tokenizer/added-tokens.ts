@@ -33,17 +33,17 @@ export function addedTokensOf(
 ): AddedToken[] {
   const found = new Map<string, AddedToken>();
   const size = vocabulary.ids.size;
-  let next_id = size;
+  let nextId = size;
   for (const component of components) {
     const content = component.string('content');
     if (content === '') continue;
-    const id = found.get(content)?.id ?? vocabulary.id(content) ?? next_id;
+    const id = found.get(content)?.id ?? vocabulary.id(content) ?? nextId;
     // The Hugging Face library assigns ids itself, and so do other readers of the file.
     if (component.count('id', 0) !== id)
       throw component.unread(
         `the id ${component.count('id', 0)} for ${JSON.stringify(content)}, which follows as ${id},`,
       );
-    if (id === next_id) next_id++;
+    if (id === nextId) nextId++;
     const special = component.boolean('special', false);
     const normalized = component.boolean('normalized', !special);
     found.set(content, {
@@ -62,7 +62,7 @@ export function addedTokensOf(
 /** Matches tokens in a text: leftmost first, then longest. */
 export class TokenFinder {
   /** Token texts by their first unit, longest first. */
-  private readonly by_first = new Map<string, { text: string; token: AddedToken }[]>();
+  private readonly byFirst = new Map<string, { text: string; token: AddedToken }[]>();
   /** Matches the units that begin a token; null without tokens. */
   private readonly firsts: RegExp | null;
 
@@ -77,10 +77,10 @@ export class TokenFinder {
         );
       seen.add(text);
       const first = text[0] as string;
-      this.by_first.set(first, [...(this.by_first.get(first) ?? []), { text, token }]);
+      this.byFirst.set(first, [...(this.byFirst.get(first) ?? []), { text, token }]);
     }
-    for (const entries of this.by_first.values()) entries.sort((a, b) => b.text.length - a.text.length);
-    const units = [...this.by_first.keys()].map(
+    for (const entries of this.byFirst.values()) entries.sort((a, b) => b.text.length - a.text.length);
+    const units = [...this.byFirst.keys()].map(
       (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
     );
     this.firsts = units.length === 0 ? null : new RegExp(`[${units.join('')}]`, 'g');
@@ -105,7 +105,7 @@ export class TokenFinder {
 
   private *matches(text: string): Generator<{ begin: number; end: number; token: AddedToken }> {
     for (let begin = this.candidate(text, 0); begin < text.length; ) {
-      const entry = this.by_first
+      const entry = this.byFirst
         .get(text[begin] as string)
         ?.find((entry) => text.startsWith(entry.text, begin));
       const end = begin + (entry?.text.length ?? 1);

@@ -24,18 +24,18 @@ export class Bpe implements TokenModel {
   private readonly unknown: string | null;
   private readonly prefix: string;
   private readonly suffix: string;
-  private readonly fuse_unknown: boolean;
-  private readonly byte_fallback: boolean;
-  private readonly ignore_merges: boolean;
+  private readonly fuseUnknown: boolean;
+  private readonly byteFallback: boolean;
+  private readonly ignoreMerges: boolean;
 
   constructor(component: Component) {
     this.vocabulary = Vocabulary.of(component);
     this.unknown = component.value('unk_token') === null ? null : component.string('unk_token');
     this.prefix = component.string('continuing_subword_prefix', '');
     this.suffix = component.string('end_of_word_suffix', '');
-    this.fuse_unknown = component.boolean('fuse_unk', false);
-    this.byte_fallback = component.boolean('byte_fallback', false);
-    this.ignore_merges = component.boolean('ignore_merges', false);
+    this.fuseUnknown = component.boolean('fuse_unk', false);
+    this.byteFallback = component.boolean('byte_fallback', false);
+    this.ignoreMerges = component.boolean('ignore_merges', false);
     if ((component.value('dropout') ?? 0) !== 0) throw component.unread('dropout, which merges at random,');
     const merges = component.list('merges');
     this.ranks = new PairTable(merges.length);
@@ -43,7 +43,7 @@ export class Bpe implements TokenModel {
   }
 
   encode(piece: string): readonly number[] {
-    const whole = this.ignore_merges ? this.vocabulary.id(piece) : undefined;
+    const whole = this.ignoreMerges ? this.vocabulary.id(piece) : undefined;
     if (whole !== undefined) return [whole];
     const symbols = this.characters(piece);
     return symbols.length <= FEW_SYMBOLS ? this.mergeFew(symbols) : this.merge(symbols);
@@ -64,14 +64,14 @@ export class Bpe implements TokenModel {
     let waiting = false;
     for (const text of this.symbolsOf(piece)) {
       const id = this.vocabulary.id(text);
-      const bytes = id === undefined && this.byte_fallback ? this.vocabulary.bytes(text) : null;
+      const bytes = id === undefined && this.byteFallback ? this.vocabulary.bytes(text) : null;
       if (bytes) found.push(...bytes);
       else if (id !== undefined) {
         if (waiting) found.push(this.unknownId());
         found.push(id);
         waiting = false;
       } else if (this.unknown !== null) {
-        if (waiting && !this.fuse_unknown) found.push(this.unknownId());
+        if (waiting && !this.fuseUnknown) found.push(this.unknownId());
         waiting = true;
       }
     }

@@ -85,19 +85,19 @@ function* literal(inside: string, text: string): Generator<Match> {
 /** An empty match right after a match does not count, and the search continues after the next character. */
 function* matchesOf(regex: RegExp, inside: string): Generator<Match> {
   let from = 0;
-  let last_end: number | null = null;
+  let lastEnd: number | null = null;
   while (from <= inside.length) {
     regex.lastIndex = from;
     const found = regex.exec(inside);
     if (!found) return;
     const begin = found.index;
     const end = begin + found[0].length;
-    if (begin === end && last_end === end) {
+    if (begin === end && lastEnd === end) {
       from += (inside.codePointAt(from) ?? 0) > 0xffff ? 2 : 1;
       continue;
     }
     from = end;
-    last_end = end;
+    lastEnd = end;
     yield [begin, end];
   }
 }

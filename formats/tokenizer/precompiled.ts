@@ -8,11 +8,11 @@ import type { Component } from './fields.js';
  */
 export function precompiled(component: Component): (text: string) => string {
   const blob = Buffer.from(component.string('precompiled_charsmap'), 'base64');
-  const trie_bytes = blob.length >= 4 ? blob.readUInt32LE(0) : -1;
-  if (trie_bytes < 4 || trie_bytes % 4 !== 0 || 4 + trie_bytes > blob.length)
+  const trieBytes = blob.length >= 4 ? blob.readUInt32LE(0) : -1;
+  if (trieBytes < 4 || trieBytes % 4 !== 0 || 4 + trieBytes > blob.length)
     throw component.unread('a precompiled_charsmap that is cut short');
-  const trie = Uint32Array.from({ length: trie_bytes / 4 }, (_, index) => blob.readUInt32LE(4 + 4 * index));
-  const replacements = blob.subarray(4 + trie_bytes);
+  const trie = Uint32Array.from({ length: trieBytes / 4 }, (_, index) => blob.readUInt32LE(4 + 4 * index));
+  const replacements = blob.subarray(4 + trieBytes);
   const lookUp = (key: string): string | null => {
     const begin = shortestEntry(trie, Buffer.from(key));
     if (begin === null) return null;

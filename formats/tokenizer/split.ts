@@ -31,31 +31,28 @@ function joined(ranges: readonly Range[], behavior: Behavior): readonly Range[] 
     case 'Removed':
       return ranges.filter(({ matches }) => !matches);
     case 'Contiguous':
-      return folded(ranges, (range, previous_matched) => range.matches === previous_matched);
+      return folded(ranges, (range, previousMatched) => range.matches === previousMatched);
     case 'MergedWithPrevious':
-      return folded(ranges, (range, previous_matched) => range.matches && !previous_matched);
+      return folded(ranges, (range, previousMatched) => range.matches && !previousMatched);
     case 'MergedWithNext':
-      return folded(
-        ranges.toReversed(),
-        (range, next_matched) => range.matches && !next_matched,
-      ).toReversed();
+      return folded(ranges.toReversed(), (range, nextMatched) => range.matches && !nextMatched).toReversed();
   }
 }
 
 /** Joins a range to the previous one if `joins` returns true. */
 function folded(
   ranges: readonly Range[],
-  joins: (range: Range, previous_matched: boolean) => boolean,
+  joins: (range: Range, previousMatched: boolean) => boolean,
 ): Range[] {
   const found: Range[] = [];
-  let previous_matched = false;
+  let previousMatched = false;
   for (const range of ranges) {
     const last = found.at(-1);
-    if (last && joins(range, previous_matched)) {
+    if (last && joins(range, previousMatched)) {
       last.begin = Math.min(last.begin, range.begin);
       last.end = Math.max(last.end, range.end);
     } else found.push({ ...range });
-    previous_matched = range.matches;
+    previousMatched = range.matches;
   }
   return found;
 }

@@ -34,13 +34,13 @@ export class Tokenizer {
   /** Tokens that the post-processor adds around a text. */
   readonly around: Around;
   readonly added: readonly AddedToken[];
-  private made_decoder: TokenDecoder | null = null;
-  private readonly decoder_component: unknown;
-  private readonly added_by_id: ReadonlyMap<number, AddedToken>;
-  private readonly as_written: TokenFinder;
+  private madeDecoder: TokenDecoder | null = null;
+  private readonly decoderComponent: unknown;
+  private readonly addedById: ReadonlyMap<number, AddedToken>;
+  private readonly asWritten: TokenFinder;
   private readonly normalized: TokenFinder;
   private readonly normalize: Normalizer;
-  private readonly pre_tokenizer: PreTokenizer;
+  private readonly preTokenizer: PreTokenizer;
   private readonly model: TokenModel;
   private readonly cache: PieceCache;
 
@@ -53,11 +53,11 @@ export class Tokenizer {
     const part = (name: string) => (root.value(name) === null ? null : new Component(root.value(name), name));
     checkFirst(part('normalizer'), part('pre_tokenizer'));
     this.normalize = normalizerOf(part('normalizer'));
-    const pre_tokenizer = preTokenizerOf(part('pre_tokenizer'));
+    const preTokenizer = preTokenizerOf(part('pre_tokenizer'));
     const model = modelOf(new Component(root.value('model'), 'model'));
-    this.pre_tokenizer = pre_tokenizer;
+    this.preTokenizer = preTokenizer;
     this.model = model;
-    this.cache = new PieceCache((piece) => model.encode(pre_tokenizer.spell(piece)));
+    this.cache = new PieceCache((piece) => model.encode(preTokenizer.spell(piece)));
     this.around = aroundOf(part('post_processor'));
     const added = root.value('added_tokens') === null ? [] : root.list('added_tokens');
     this.added = addedTokensOf(
@@ -65,13 +65,13 @@ export class Tokenizer {
       this.model.vocabulary,
       this.normalize,
     );
-    this.added_by_id = new Map(this.added.map((token) => [token.id, token]));
-    this.decoder_component = root.value('decoder');
+    this.addedById = new Map(this.added.map((token) => [token.id, token]));
+    this.decoderComponent = root.value('decoder');
     // Training decodes nothing, so the table is only checked.
-    new TokenDecoder(this.decoder_table);
+    new TokenDecoder(this.decoderTable);
     const later = this.added.filter(({ normalized }) => normalized !== null);
-    const at_once = this.added.filter(({ normalized }) => normalized === null);
-    this.as_written = new TokenFinder(at_once, ({ content }) => content);
+    const atOnce = this.added.filter(({ normalized }) => normalized === null);
+    this.asWritten = new TokenFinder(atOnce, ({ content }) => content);
     this.normalized = new TokenFinder(later, ({ normalized, content }) => normalized ?? content);
   }
 
@@ -79,7 +79,7 @@ export class Tokenizer {
   encode(text: string, special: SpecialTokens): number[] {
     const maySpecial = rule(special);
     const ids: number[] = [];
-    for (const section of this.as_written.sections(text, maySpecial)) {
+    for (const section of this.asWritten.sections(text, maySpecial)) {
       if (section.token) ids.push(section.token.id);
       else this.encodeSection(text, section, special, ids);
     }
@@ -88,12 +88,12 @@ export class Tokenizer {
 
   /** Decodes its tokens. */
   get decoder(): TokenDecoder {
-    this.made_decoder ??= new TokenDecoder(this.decoder_table);
-    return this.made_decoder;
+    this.madeDecoder ??= new TokenDecoder(this.decoderTable);
+    return this.madeDecoder;
   }
 
-  get decoder_table(): DecoderTable {
-    return { texts: textsOf(this.model.vocabulary, this.added), decoder: this.decoder_component };
+  get decoderTable(): DecoderTable {
+    return { texts: textsOf(this.model.vocabulary, this.added), decoder: this.decoderComponent };
   }
 
   id(token: string): number | null {
@@ -102,7 +102,7 @@ export class Tokenizer {
 
   /** Returns the text of a token and whether it is an added one. */
   token(id: number): { content: string; added: boolean } | null {
-    const added = this.added_by_id.get(id);
+    const added = this.addedById.get(id);
     if (added) return { content: added.content, added: true };
     const content = this.model.vocabulary.token(id);
     return content === undefined ? null : { content, added: false };
@@ -129,7 +129,7 @@ export class Tokenizer {
           text: normalized.slice(section.begin, section.end),
           first: starts && section.begin === 0,
         };
-        for (const { text: part } of this.pre_tokenizer.divide([piece])) push(ids, this.cache.tokens(part));
+        for (const { text: part } of this.preTokenizer.divide([piece])) push(ids, this.cache.tokens(part));
       }
     }
   }
@@ -180,14 +180,14 @@ function push(ids: number[], more: readonly number[]): void {
  * Checks the normalizers: survival of a text's first character is only defined for those that map one
  * character at a time.
  */
-function checkFirst(normalizer: Component | null, pre_tokenizer: Component | null): void {
+function checkFirst(normalizer: Component | null, preTokenizer: Component | null): void {
   const parts = [normalizer].flatMap((part) =>
     part?.type === 'Sequence' ? part.components('normalizers') : (part ?? []),
   );
   const drops = parts.some(
     (part) => part.type === 'Sequence' || (part.type === 'Replace' && part.string('content') === ''),
   );
-  const first = [pre_tokenizer]
+  const first = [preTokenizer]
     .flatMap((part) => (part?.type === 'Sequence' ? part.components('pretokenizers') : (part ?? [])))
     .find((part) => part.type === 'Metaspace' && prependScheme(part) === 'first');
   if (drops && first)

@@ -19,8 +19,8 @@ export class Unigram implements TokenModel {
   readonly vocabulary: Vocabulary;
   private readonly scores: readonly number[];
   private readonly unknown: number | null;
-  private readonly unknown_score: number;
-  private readonly byte_fallback: boolean;
+  private readonly unknownScore: number;
+  private readonly byteFallback: boolean;
   /** Units of the longest token by its first UTF-16 unit. */
   private readonly longest = new Map<string, number>();
 
@@ -33,11 +33,11 @@ export class Unigram implements TokenModel {
     });
     this.vocabulary = new Vocabulary(new Map(entries.map(([token], id) => [token, id])));
     this.scores = entries.map(([, score]) => score);
-    this.unknown_score =
+    this.unknownScore =
       this.scores.reduce((least, score) => Math.min(least, score), Infinity) - UNKNOWN_PENALTY;
     this.unknown = component.value('unk_id') === null ? null : component.count('unk_id', 0);
     if (this.unknown !== null && this.unknown >= entries.length) throw component.bad('unk_id');
-    this.byte_fallback = component.boolean('byte_fallback', false);
+    this.byteFallback = component.boolean('byte_fallback', false);
     for (const option of ['alpha', 'nbest_size'])
       if (component.value(option) !== null)
         throw component.unread(`${option}, which draws tokens at random,`);
@@ -69,17 +69,17 @@ export class Unigram implements TokenModel {
       if (!there || score > there.score) best[end] = { begin, id, score };
     };
     for (let begin = 0; begin < piece.length; ) {
-      const until_here = best[begin]?.score ?? 0;
+      const untilHere = best[begin]?.score ?? 0;
       const units = unitsAt(piece, begin);
       const limit = Math.min(piece.length, begin + (this.longest.get(piece[begin] ?? '') ?? 0));
       let single = false;
       for (let end = begin + units; end <= limit; end++) {
         const id = this.vocabulary.id(piece.slice(begin, end));
         if (id === undefined) continue;
-        offer(begin, end, id, (this.scores[id] ?? 0) + until_here);
+        offer(begin, end, id, (this.scores[id] ?? 0) + untilHere);
         single ||= end === begin + units;
       }
-      if (!single) offer(begin, begin + units, this.unknownId(), this.unknown_score + until_here);
+      if (!single) offer(begin, begin + units, this.unknownId(), this.unknownScore + untilHere);
       begin += units;
     }
     return best;
@@ -89,7 +89,7 @@ export class Unigram implements TokenModel {
   private unknownTokens(text: string): readonly number[] {
     const id = this.vocabulary.id(text);
     if (id !== undefined) return [id];
-    return (this.byte_fallback ? this.vocabulary.bytes(text) : null) ?? [this.unknownId()];
+    return (this.byteFallback ? this.vocabulary.bytes(text) : null) ?? [this.unknownId()];
   }
 
   private unknownId(): number {

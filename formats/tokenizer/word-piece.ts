@@ -10,18 +10,18 @@ export class WordPiece implements TokenModel {
   readonly vocabulary: Vocabulary;
   private readonly unknown: string;
   private readonly prefix: string;
-  private readonly max_characters: number;
+  private readonly maxCharacters: number;
 
   constructor(component: Component) {
     this.vocabulary = Vocabulary.of(component);
     this.unknown = component.string('unk_token');
     this.prefix = component.string('continuing_subword_prefix');
-    this.max_characters = component.count('max_input_chars_per_word', 0);
+    this.maxCharacters = component.count('max_input_chars_per_word', 0);
   }
 
   encode(piece: string): readonly number[] {
     const characters = [...piece];
-    if (characters.length > this.max_characters) return this.unknownWord();
+    if (characters.length > this.maxCharacters) return this.unknownWord();
     const found: number[] = [];
     for (let begin = 0; begin < characters.length; ) {
       let end = characters.length;

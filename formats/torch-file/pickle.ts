@@ -78,9 +78,9 @@ function writeDict(dict: ReadonlyMap<string | number, TorchValue>, parts: Buffer
 
 /** Writes a call of `_rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks)`. */
 function writeTensor(tensor: TorchTensor, parts: Buffer[]): void {
-  const { dtype, storage, storage_numel, offset, shape, strides } = tensor;
+  const { dtype, storage, storageNumel, offset, shape, strides } = tensor;
   parts.push(global('torch._utils._rebuild_tensor_v2'), opcode('('));
-  write(new Storage(storageOf(dtype), storage, storage_numel), parts);
+  write(new Storage(storageOf(dtype), storage, storageNumel), parts);
   write(offset, parts);
   write(new PyTuple([...shape]), parts);
   write(new PyTuple([...strides]), parts);

@@ -80,15 +80,14 @@ function recordsOf(
 }
 
 function placeOf(tensor: TorchTensor, records: ReadonlyMap<string, ScannedEntry>, file: string): TensorPlace {
-  const { dtype, shape, storage, offset, storage_numel, numel } = tensor;
+  const { dtype, shape, storage, offset, storageNumel, numel } = tensor;
   const entry = records.get(`data/${storage}`);
   const fail = (problem: string) => malformed(file, `a tensor of shape [${shape}] ${problem}`);
   if (entry === undefined) throw fail(`has the storage ${shown(storage)}, which is missing`);
   const element = ELEMENT_BYTES[dtype];
-  if (entry.end - entry.begin !== storage_numel * element)
-    throw fail(`has ${storage_numel} elements of ${dtype} in a storage of ${entry.end - entry.begin} bytes`);
-  if (!Number.isSafeInteger(numel) || offset + numel > storage_numel)
-    throw fail('reaches beyond its storage');
+  if (entry.end - entry.begin !== storageNumel * element)
+    throw fail(`has ${storageNumel} elements of ${dtype} in a storage of ${entry.end - entry.begin} bytes`);
+  if (!Number.isSafeInteger(numel) || offset + numel > storageNumel) throw fail('reaches beyond its storage');
   if (!isRowMajor(tensor)) throw fail(`has the strides [${tensor.strides}]; save it with .contiguous()`);
   const begin = offset * element;
   const end = begin + numel * element;

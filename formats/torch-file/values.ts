@@ -49,7 +49,7 @@ export class TorchTensor {
     readonly storage: string,
     /** First element in the storage, and the number of elements in the storage. */
     readonly offset: number,
-    readonly storage_numel: number,
+    readonly storageNumel: number,
     /** In elements, one for each dimension. */
     readonly strides: readonly number[],
   ) {}

@@ -80,10 +80,10 @@ interface DirectoryPlace {
  */
 async function findDirectory(source: ByteSource): Promise<DirectoryPlace> {
   const { name: file, bytes } = source;
-  const tail_bytes = Math.min(bytes, END_OF_DIRECTORY.bytes + END64_LOCATOR.bytes + END64.bytes);
-  if (tail_bytes < END_OF_DIRECTORY.bytes)
+  const tailBytes = Math.min(bytes, END_OF_DIRECTORY.bytes + END64_LOCATOR.bytes + END64.bytes);
+  if (tailBytes < END_OF_DIRECTORY.bytes)
     throw malformed(file, `it has only ${bytes} bytes, too few for a file of torch.save`);
-  const tail = await source.read(bytes - tail_bytes, bytes);
+  const tail = await source.read(bytes - tailBytes, bytes);
   const end = tail.subarray(tail.length - END_OF_DIRECTORY.bytes);
   if (end.readUInt32LE(0) !== END_OF_DIRECTORY.signature || end.readUInt16LE(20) !== 0)
     throw malformed(
@@ -130,22 +130,22 @@ function parseEntry(directory: Buffer, at: number, file: string): { entry: ZipEn
   const header = directory.subarray(at, at + CENTRAL_HEADER.bytes);
   if (header.length < CENTRAL_HEADER.bytes || header.readUInt32LE(0) !== CENTRAL_HEADER.signature)
     throw malformed(file, 'its directory ends early');
-  const [name_bytes, extra_bytes] = [header.readUInt16LE(28), header.readUInt16LE(30)];
-  const extra_at = at + CENTRAL_HEADER.bytes + name_bytes;
-  const next = extra_at + extra_bytes;
+  const [nameBytes, extraBytes] = [header.readUInt16LE(28), header.readUInt16LE(30)];
+  const extraAt = at + CENTRAL_HEADER.bytes + nameBytes;
+  const next = extraAt + extraBytes;
   if (
     next > directory.length ||
-    name_bytes === 0 ||
-    name_bytes > MAX_NAME_BYTES ||
+    nameBytes === 0 ||
+    nameBytes > MAX_NAME_BYTES ||
     header.readUInt16LE(32) !== 0
   )
     throw malformed(file, 'its directory has an entry with an impossible name');
-  const name = decodeName(directory.subarray(at + CENTRAL_HEADER.bytes, extra_at), file);
+  const name = decodeName(directory.subarray(at + CENTRAL_HEADER.bytes, extraAt), file);
   const fail = (problem: string) => malformed(file, `entry ${shown(name)} ${problem}`);
   const flags = header.readUInt16LE(8);
   if (header.readUInt16LE(10) !== 0) throw fail('is compressed; torch.save stores data as it is');
   if ((flags & ~(FLAG_DESCRIPTOR | FLAG_UTF8)) !== 0) throw fail('is encrypted or of an unknown kind');
-  const wide = zip64Fields(directory.subarray(extra_at, next));
+  const wide = zip64Fields(directory.subarray(extraAt, next));
   const field = (place: number) => {
     const value = header.readUInt32LE(place);
     return value === IN_ZIP64_32 ? wide() : value;

@@ -47,7 +47,7 @@ async function scanEntry(
   cursor: Cursor,
   entry: ZipEntry,
   end: number,
-  kept_bytes: number,
+  keptBytes: number,
 ): Promise<ScannedEntry> {
   const fail = (problem: string) => malformed(cursor.file, `entry ${shown(entry.name)} ${problem}`);
   if (entry.offset !== cursor.position)
@@ -58,8 +58,8 @@ async function scanEntry(
   checkExtra(await cursor.take(header.readUInt16LE(28)), fail);
   const begin = cursor.position;
   const rest = end - begin - entry.bytes;
-  const has_descriptor = (header.readUInt16LE(6) & 0x0008) !== 0;
-  if (name.toString() !== entry.name || header.readUInt16LE(8) !== 0 || has_descriptor !== entry.descriptor)
+  const hasDescriptor = (header.readUInt16LE(6) & 0x0008) !== 0;
+  if (name.toString() !== entry.name || header.readUInt16LE(8) !== 0 || hasDescriptor !== entry.descriptor)
     throw fail('has contradictory descriptions');
   const fits = entry.descriptor ? rest === DESCRIPTOR_BYTES || rest === DESCRIPTOR64_BYTES : rest === 0;
   if (!fits) throw fail(`has ${entry.bytes} bytes, and ${rest} more before what comes next`);
@@ -69,7 +69,7 @@ async function scanEntry(
   )
     throw fail('has contradictory descriptions');
 
-  const kept: Uint8Array[] | null = entry.bytes <= kept_bytes ? [] : null;
+  const kept: Uint8Array[] | null = entry.bytes <= keptBytes ? [] : null;
   let crc = 0;
   for await (const piece of cursor.pieces(entry.bytes)) {
     crc = crc32(piece, crc);

@@ -62,8 +62,8 @@ function ranksOf({ resources, zero }: JobSpec): number {
 
 /** Converts `init_from` to an object, because a key may set its `restore`. */
 function withInitObject(own: JobSpec): JobSpec {
-  const init_from = initFromOf(own.model);
-  return init_from === undefined ? own : { ...own, model: { ...own.model, init_from } };
+  const initFrom = initFromOf(own.model);
+  return initFrom === undefined ? own : { ...own, model: { ...own.model, init_from: initFrom } };
 }
 
 /** Converts the oldest form of the section, a boolean: true is stage 1. */

@@ -12,10 +12,10 @@ export interface OptimizerImport {
 }
 
 const lr = mapped('number', 'train.optimizer.lr; the scheduler may override it');
-const weight_decay = mapped('number', 'train.optimizer.weight_decay');
+const weightDecay = mapped('number', 'train.optimizer.weight_decay');
 const betas = mapped('list', 'train.optimizer.betas');
 const eps = mapped('number', 'train.optimizer.eps');
-const max_grad_norm = refused('DeepSpeed refuses it as well: use gradient_clipping');
+const maxGradNorm = refused('DeepSpeed refuses it as well: use gradient_clipping');
 const amsgrad = only([false], 'there is no AMSGrad');
 
 /** Options of the implementation that do not change the update. */
@@ -25,8 +25,8 @@ const IMPLEMENTATION: Keys = named(
 );
 const COMMON: Keys = {
   lr,
-  weight_decay,
-  max_grad_norm,
+  weight_decay: weightDecay,
+  max_grad_norm: maxGradNorm,
   ...IMPLEMENTATION,
   maximize: only([false], 'the loss is minimized'),
   fp32_optimizer_states: only([true], 'optimizer states are fp32'),

@@ -34,13 +34,13 @@ t.test('any two of the three batch sizes determine the third', async (t) => {
 });
 
 t.test('state that is restored from a checkpoint', async (t) => {
-  const restore = (load_from_fp32_weights: boolean, own?: 'full' | 'weights_16bit' | 'a text') => {
+  const restore = (loadFromFp32Weights: boolean, own?: 'full' | 'weights_16bit' | 'a text') => {
     const checkpoint = `ckpt_${'0'.repeat(26)}`;
-    const init_from =
+    const initFrom =
       own === 'a text' ? checkpoint : { checkpoint, ...(own !== undefined && { restore: own }) };
     const spec = document(
-      { zero_optimization: { load_from_fp32_weights } },
-      { train: { steps: 1, precision: 'bf16' }, model: { preset: 'llama-tiny', init_from } },
+      { zero_optimization: { load_from_fp32_weights: loadFromFp32Weights } },
+      { train: { steps: 1, precision: 'bf16' }, model: { preset: 'llama-tiny', init_from: initFrom } },
     );
     const source = {
       checkpoint: {

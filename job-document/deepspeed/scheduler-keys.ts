@@ -23,7 +23,7 @@ const RATES: Keys = {
   ),
 };
 const RATE_DEFAULTS = { warmup_min_lr: 0, warmup_max_lr: 0.001 };
-const total_num_steps = mapped('integer', 'train.steps');
+const totalNumSteps = mapped('integer', 'train.steps');
 
 /** By DeepSpeed's name. */
 export const SCHEDULERS: Readonly<Record<string, SchedulerImport>> = {
@@ -34,14 +34,14 @@ export const SCHEDULERS: Readonly<Record<string, SchedulerImport>> = {
   },
   WarmupDecayLR: {
     type: 'linear',
-    params: { ...WARM_UP, ...RATES, total_num_steps },
+    params: { ...WARM_UP, ...RATES, total_num_steps: totalNumSteps },
     defaults: { ...RATE_DEFAULTS, warmup_num_steps: 1000, warmup_type: 'log' },
   },
   WarmupCosineLR: {
     type: 'cosine',
     params: {
       ...WARM_UP,
-      total_num_steps,
+      total_num_steps: totalNumSteps,
       warmup_min_ratio: mapped('number', 'train.lr_schedule.warmup_start_lr = ratio × lr'),
       cos_min_ratio: mapped('number', 'train.lr_schedule.min_lr = ratio × lr'),
     },

@@ -98,9 +98,9 @@ function clipping(source: Source): Setting[] {
  */
 function restore(source: Source): Setting[] {
   const from = `${AT}.load_from_fp32_weights`;
-  const [said, init_from] = [source.get<boolean>(from), initFromOf(source.own.model)];
-  if (init_from === undefined || said === undefined) return [];
-  const contradicts = said && init_from.restore === 'weights_16bit';
+  const [said, initFrom] = [source.get<boolean>(from), initFromOf(source.own.model)];
+  if (initFrom === undefined || said === undefined) return [];
+  const contradicts = said && initFrom.restore === 'weights_16bit';
   return said && !contradicts
     ? []
     : [{ field: '/model/init_from/restore', value: said ? 'full' : 'weights_16bit', from }];

@@ -111,10 +111,10 @@ t.test('frozen parameters are shared by the ranks of a host that hold them, on C
 });
 
 t.test('experts in sets: each rank holds its set, and all ranks together own everything once', async (t) => {
-  const of = (expert_parallel_size: number) =>
+  const of = (expertParallelSize: number) =>
     resolved({
       model: { preset: 'mixtral-tiny' },
-      zero: { expert_parallel_size },
+      zero: { expert_parallel_size: expertParallelSize },
       resources: { ranks: { max: 16 } },
     });
   const whole = estimateRank(of(1), 1, 0, MACHINE);

@@ -39,10 +39,17 @@ t.test('a GPU has the tensors of a CPU, more logits at once, and no packed opera
 });
 
 t.test('a GPU has logits of up to 1 GiB, in equal chunks, and gradients of as many rows', async (t) => {
-  const activations = (vocab_size: number, device: 'cpu' | 'cuda') => {
+  const activations = (vocabSize: number, device: 'cpu' | 'cuda') => {
     const spec = resolved({
       model: {
-        config: { model_type: 'gpt2', vocab_size, n_positions: 1024, n_embd: 768, n_layer: 2, n_head: 12 },
+        config: {
+          model_type: 'gpt2',
+          vocab_size: vocabSize,
+          n_positions: 1024,
+          n_embd: 768,
+          n_layer: 2,
+          n_head: 12,
+        },
       },
       train: { steps: 1, sequence_length: 1024, global_batch_size: 64, micro_batch_size: 8 },
     });

@@ -46,8 +46,13 @@ export function gpuBytesBySize(spec: ResolvedJobSpec): [ranks: number, bytes: nu
 export function gpuMisfit(spec: ResolvedJobSpec, memories: readonly number[]): GpuMisfit | null {
   if (memories.length === 0 || fits(spec, memories)) return null;
   const sizes = gpuBytesBySize(spec);
-  const [world_size, bytes] = sizes.reduce((best, next) => (next[1] < best[1] ? next : best));
-  return { world_size, bytes, gpu_memory_bytes: Math.max(...memories), remedies: remediesOf(spec, memories) };
+  const [worldSize, bytes] = sizes.reduce((best, next) => (next[1] < best[1] ? next : best));
+  return {
+    world_size: worldSize,
+    bytes,
+    gpu_memory_bytes: Math.max(...memories),
+    remedies: remediesOf(spec, memories),
+  };
 }
 
 /** Host with GPUs. */
@@ -83,8 +88,8 @@ export function hostMisfit(spec: ResolvedJobSpec, hosts: readonly GpuHost[]): Ho
   };
   if (sizes.some(holds)) return null;
   const last = sizes.reduce((best, next) => (next.bytes < best.bytes ? next : best));
-  const host_memory_bytes = Math.max(...hosts.map((host) => host.memory_bytes));
-  return { world_size: last.size, bytes: last.bytes, host_memory_bytes };
+  const hostMemoryBytes = Math.max(...hosts.map((host) => host.memory_bytes));
+  return { world_size: last.size, bytes: last.bytes, host_memory_bytes: hostMemoryBytes };
 }
 
 function fits(spec: ResolvedJobSpec, memories: readonly number[]): boolean {

@@ -20,16 +20,16 @@ t.test('a micro-batch of auto', async (t) => {
 
   await t.test('is the largest one that fits into the memory', async (t) => {
     const machine = { device: 'cpu', threads: 1, instruction_set: 'generic' } as const;
-    const bytes = (micro_batch_size: number, ranks: number) => {
-      const spec = of(large, { global_batch_size: 64, micro_batch_size });
+    const bytes = (microBatchSize: number, ranks: number) => {
+      const spec = of(large, { global_batch_size: 64, micro_batch_size: microBatchSize });
       return estimateRank(spec, ranks, 0, machine).total;
     };
     for (const fitting of [1, 2, 4, 8, 16]) {
-      const global_batch_size = 64;
-      t.equal(size(cpu(bytes(fitting, 1)), { global_batch_size }), fitting);
+      const globalBatchSize = 64;
+      t.equal(size(cpu(bytes(fitting, 1)), { global_batch_size: globalBatchSize }), fitting);
       const ranks = { min: 1, preferred: 4, max: 4 };
       t.equal(
-        size(cpu(bytes(fitting, 4)), { global_batch_size }, { resources: { ranks } }),
+        size(cpu(bytes(fitting, 4)), { global_batch_size: globalBatchSize }, { resources: { ranks } }),
         fitting,
         'of 4 ranks',
       );
@@ -40,7 +40,9 @@ t.test('a micro-batch of auto', async (t) => {
   });
 
   await t.test('leaves leaves for four ranks, and for all of the job', async (t) => {
-    const sizes = [1, 3, 4, 6, 12, 30, 64].map((global_batch_size) => size(large, { global_batch_size }));
+    const sizes = [1, 3, 4, 6, 12, 30, 64].map((globalBatchSize) =>
+      size(large, { global_batch_size: globalBatchSize }),
+    );
     t.same(sizes, [1, 1, 1, 1, 3, 6, 16]);
     const resources = { ranks: { min: 1, max: 16 } };
     t.equal(size(large, { global_batch_size: 64 }, { resources }), 4);

@@ -40,6 +40,6 @@ export function flopsPerToken(spec: ResolvedJobSpec): number {
  * sequences.
  */
 function scoringPasses({ objective }: ResolvedJobSpec['train']): number {
-  const under_reference = objective?.reference === 'base' ? 1 : 0;
-  return objective?.type === 'kto' ? 2 * under_reference + 1 : under_reference;
+  const underReference = objective?.reference === 'base' ? 1 : 0;
+  return objective?.type === 'kto' ? 2 * underReference + 1 : underReference;
 }

@@ -155,7 +155,7 @@ const SMALL_GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, voca
 
 t.test('defaults of each family', async (t) => {
   const sizes = { hidden_size: 256, intermediate_size: 128, num_hidden_layers: 2, num_attention_heads: 32 };
-  const defaults = (model_type: string) => architecture({ model_type, ...sizes, vocab_size: 256 });
+  const defaults = (modelType: string) => architecture({ model_type: modelType, ...sizes, vocab_size: 256 });
   t.match(defaults('llama'), {
     num_key_value_heads: 32,
     max_position_embeddings: 2048,
@@ -202,15 +202,15 @@ t.test('both spellings of rotary positions', async (t) => {
   const llama = { model_type: 'llama', ...SMALL };
   const wanted = { rope_theta: 5e5, rope_scaling: { type: 'linear', factor: 4 } };
   t.match(architecture({ ...llama, rope_theta: 5e5, rope_scaling: { type: 'linear', factor: 4 } }), wanted);
-  const rope_parameters = { rope_type: 'linear', factor: 4, rope_theta: 5e5 };
-  t.match(architecture({ ...llama, rope_parameters }), wanted);
+  const ropeParameters = { rope_type: 'linear', factor: 4, rope_theta: 5e5 };
+  t.match(architecture({ ...llama, rope_parameters: ropeParameters }), wanted);
   t.match(architecture({ ...llama, rope_parameters: { rope_type: 'default', rope_theta: 5e5 } }), {
     rope_theta: 5e5,
     rope_scaling: { type: 'none' },
   });
   // The ranks compute the default of the attention factor from these fields.
   const yarn = { rope_type: 'yarn', factor: 4 };
-  const given = (rope_scaling: object) => architecture({ ...llama, rope_scaling }).rope_scaling;
+  const given = (ropeScaling: object) => architecture({ ...llama, rope_scaling: ropeScaling }).rope_scaling;
   t.match(given(yarn), { attention_factor: 0, mscale: 0, mscale_all_dim: 0 });
   t.match(given({ ...yarn, attention_factor: 0.5 }), { attention_factor: 0.5 });
   const mscales = { mscale: 2, mscale_all_dim: 0.5 };
@@ -232,8 +232,8 @@ t.test('windows of some layers', async (t) => {
   const windows = (changes: object) => architecture({ ...qwen, ...changes }).layer_windows;
   t.strictSame(windows({}), [0, 0, 0, 0]);
   t.strictSame(windows({ use_sliding_window: true, max_window_layers: 3 }), [0, 0, 0, 16]);
-  const layer_types = ['sliding_attention', 'full_attention', 'sliding_attention', 'full_attention'];
-  t.strictSame(windows({ use_sliding_window: true, layer_types }), [16, 0, 16, 0]);
+  const layerTypes = ['sliding_attention', 'full_attention', 'sliding_attention', 'full_attention'];
+  t.strictSame(windows({ use_sliding_window: true, layer_types: layerTypes }), [16, 0, 16, 0]);
 });
 
 t.test('other names, other activations, the auxiliary loss', async (t) => {

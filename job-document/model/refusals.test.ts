@@ -57,8 +57,8 @@ const REFUSED: Refusal[] = [
   ],
   // rotary positions
   ...['dynamic', 'longrope', 'su', 'mrope'].map(
-    (rope_type): Refusal => [
-      { ...LLAMA, rope_scaling: { rope_type, factor: 2 } },
+    (ropeType): Refusal => [
+      { ...LLAMA, rope_scaling: { rope_type: ropeType, factor: 2 } },
       'model_field_unsupported',
       '/rope_scaling/rope_type',
     ],

@@ -37,7 +37,7 @@ export function readRope(reader: ConfigReader, defaultTheta: number, maxPosition
 
 function readScaling(reader: ConfigReader, maxPositions: number): RopeScaling | null {
   const numErrors = reader.errors.length;
-  const rope_type = reader.choice('rope_type', {
+  const ropeType = reader.choice('rope_type', {
     aliases: ['type'],
     values: TYPES,
     fallback: 'default',
@@ -45,42 +45,51 @@ function readScaling(reader: ConfigReader, maxPositions: number): RopeScaling | 
   });
   // The type determines the allowed fields.
   if (reader.errors.length > numErrors) return null;
-  const scaling = rope_type === 'default' ? null : readType(reader, rope_type, maxPositions);
+  const scaling = ropeType === 'default' ? null : readType(reader, ropeType, maxPositions);
   reader.finish();
   return scaling;
 }
 
 function readType(
   reader: ConfigReader,
-  rope_type: RopeScaling['rope_type'],
+  ropeType: RopeScaling['rope_type'],
   maxPositions: number,
 ): RopeScaling {
   const factor = reader.number('factor', FACTOR);
-  if (rope_type === 'linear') return { rope_type, factor };
-  const original_max_position_embeddings = reader.integer('original_max_position_embeddings', {
+  if (ropeType === 'linear') return { rope_type: ropeType, factor };
+  const originalMaxPositionEmbeddings = reader.integer('original_max_position_embeddings', {
     min: 1,
     max: 1 << 24,
     fallback: maxPositions,
     fallbackText: 'max_position_embeddings',
   });
-  return rope_type === 'llama3'
-    ? { rope_type, factor, original_max_position_embeddings, ...readLlama3(reader) }
-    : { rope_type, factor, original_max_position_embeddings, ...readYarn(reader) };
+  return ropeType === 'llama3'
+    ? {
+        rope_type: ropeType,
+        factor,
+        original_max_position_embeddings: originalMaxPositionEmbeddings,
+        ...readLlama3(reader),
+      }
+    : {
+        rope_type: ropeType,
+        factor,
+        original_max_position_embeddings: originalMaxPositionEmbeddings,
+        ...readYarn(reader),
+      };
 }
 
 function readLlama3(reader: ConfigReader) {
-  const low_freq_factor = reader.number('low_freq_factor', { above: 0, max: 1e6 });
-  const high_freq_factor = reader.number('high_freq_factor', { above: 0, max: 1e6 });
-  if (high_freq_factor <= low_freq_factor)
-    reader.fail('high_freq_factor', 'out_of_range', `must be above low_freq_factor, ${low_freq_factor}`);
-  return { low_freq_factor, high_freq_factor };
+  const lowFreqFactor = reader.number('low_freq_factor', { above: 0, max: 1e6 });
+  const highFreqFactor = reader.number('high_freq_factor', { above: 0, max: 1e6 });
+  if (highFreqFactor <= lowFreqFactor)
+    reader.fail('high_freq_factor', 'out_of_range', `must be above low_freq_factor, ${lowFreqFactor}`);
+  return { low_freq_factor: lowFreqFactor, high_freq_factor: highFreqFactor };
 }
 
 function readYarn(reader: ConfigReader) {
-  const beta_fast = reader.number('beta_fast', { above: 0, max: 1e6, fallback: 32 });
-  const beta_slow = reader.number('beta_slow', { above: 0, max: 1e6, fallback: 1 });
-  if (beta_fast <= beta_slow)
-    reader.fail('beta_fast', 'out_of_range', `must be above beta_slow, ${beta_slow}`);
+  const betaFast = reader.number('beta_fast', { above: 0, max: 1e6, fallback: 32 });
+  const betaSlow = reader.number('beta_slow', { above: 0, max: 1e6, fallback: 1 });
+  if (betaFast <= betaSlow) reader.fail('beta_fast', 'out_of_range', `must be above beta_slow, ${betaSlow}`);
   const given = {
     attention_factor: reader.optionalNumber('attention_factor', { above: 0, below: 1000 }),
     mscale: reader.optionalNumber('mscale', { min: 0, max: 1e6 }),
@@ -88,8 +97,8 @@ function readYarn(reader: ConfigReader) {
   };
   reader.ignore(['finetuned']);
   return {
-    beta_fast,
-    beta_slow,
+    beta_fast: betaFast,
+    beta_slow: betaSlow,
     truncate: reader.flag('truncate', true),
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
   };

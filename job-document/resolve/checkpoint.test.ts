@@ -36,8 +36,8 @@ t.test('the best checkpoints need evaluations at the steps of checkpoints', asyn
       message: /train.evaluation.every_steps \(100 here\).*e\.g\. every_steps 100/,
     },
   ];
-  for (const every_steps of [20, 100, 300])
-    t.same(resolve({ every_steps, keep: { best: 1 } }).errors, [], `every ${every_steps} steps`);
+  for (const everySteps of [20, 100, 300])
+    t.same(resolve({ every_steps: everySteps, keep: { best: 1 } }).errors, [], `every ${everySteps} steps`);
   for (const when of [{ every_steps: 30 }, { every_seconds: 60 }, { auto: true as const }])
     t.match(resolve({ ...when, keep: { best: 1 } }).errors, refused, JSON.stringify(when));
 });

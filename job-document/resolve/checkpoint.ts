@@ -47,12 +47,12 @@ function checkBest(
   const unknown = checkMetric(METRIC, keep.best_metric, resolved);
   // Early stopping saves each evaluation that improves.
   if (unknown.length > 0 || train.early_stopping !== undefined) return unknown;
-  const { every_steps: eval_steps } = train.evaluation;
+  const { every_steps: evalSteps } = train.evaluation;
   const isAligned =
-    every_steps !== undefined && (every_steps % eval_steps === 0 || eval_steps % every_steps === 0);
+    every_steps !== undefined && (every_steps % evalSteps === 0 || evalSteps % every_steps === 0);
   if (isAligned) return [];
   const message =
     `keep.best compares checkpoints after whose steps the job is evaluated: set checkpoint.every_steps and ` +
-    `train.evaluation.every_steps (${eval_steps} here) so that one is a multiple of the other, e.g. every_steps ${eval_steps}`;
+    `train.evaluation.every_steps (${evalSteps} here) so that one is a multiple of the other, e.g. every_steps ${evalSteps}`;
   return [fieldError(BEST, 'checkpoints_not_evaluated', message, '0')];
 }

@@ -3,14 +3,14 @@ import { type ParamKind, paramName } from '../model/params.js';
 /** Set of parameters of a kind: a bit for each expert of each layer. */
 export class ParamSet {
   private readonly words: Int32Array;
-  private readonly row_words: number;
+  private readonly rowWords: number;
 
   private constructor(
     readonly kind: ParamKind,
     fill: number,
   ) {
-    this.row_words = Math.ceil(this.experts / 32);
-    this.words = new Int32Array(kind.layers * this.row_words).fill(fill);
+    this.rowWords = Math.ceil(this.experts / 32);
+    this.words = new Int32Array(kind.layers * this.rowWords).fill(fill);
   }
 
   static none(kind: ParamKind): ParamSet {
@@ -27,7 +27,7 @@ export class ParamSet {
   }
 
   has(layer: number, expert: number): boolean {
-    return ((this.words[layer * this.row_words + (expert >> 5)] as number) & (1 << (expert & 31))) !== 0;
+    return ((this.words[layer * this.rowWords + (expert >> 5)] as number) & (1 << (expert & 31))) !== 0;
   }
 
   /**
@@ -39,8 +39,8 @@ export class ParamSet {
   remove(rows: readonly (Int32Array | null)[], to?: ParamSet): boolean {
     let moved = 0;
     for (const [layer, row] of rows.entries())
-      for (let word = 0; row !== null && word < this.row_words; word++) {
-        const at = layer * this.row_words + word;
+      for (let word = 0; row !== null && word < this.rowWords; word++) {
+        const at = layer * this.rowWords + word;
         const found = (this.words[at] as number) & (row[word] as number);
         moved |= found;
         this.words[at] = (this.words[at] as number) ^ found;
@@ -74,7 +74,7 @@ export class ParamSet {
   }
 
   private *namesOf(at: number, word: number): Generator<string> {
-    const [layer, first] = [Math.floor(at / this.row_words), (at % this.row_words) * 32];
+    const [layer, first] = [Math.floor(at / this.rowWords), (at % this.rowWords) * 32];
     const last = Math.min(first + 32, this.experts);
     for (let expert = first; word !== 0 && expert < last; expert++)
       if ((word & (1 << (expert & 31))) !== 0) yield paramName(this.kind, layer, expert);

@@ -60,15 +60,15 @@ export function patchSpec(
 }
 
 /** Checks that the overrides of completed steps are unchanged. */
-function checkPast(before: ResolvedJobSpec, spec: ResolvedJobSpec, steps_done: number): FieldError[] {
-  const [old, now] = [before, spec].map(({ train }) => overridesBefore(train.overrides, steps_done));
+function checkPast(before: ResolvedJobSpec, spec: ResolvedJobSpec, stepsDone: number): FieldError[] {
+  const [old, now] = [before, spec].map(({ train }) => overridesBefore(train.overrides, stepsDone));
   if (JSON.stringify(old) === JSON.stringify(now)) return [];
   return [
     fieldError(
       '/train/overrides',
       'override_step_completed',
-      `${steps_done} steps are completed: keep the entries below step ${steps_done} as they are (${JSON.stringify(old)}), and add ` +
-        `others from step ${steps_done} on`,
+      `${stepsDone} steps are completed: keep the entries below step ${stepsDone} as they are (${JSON.stringify(old)}), and add ` +
+        `others from step ${stepsDone} on`,
     ),
   ];
 }

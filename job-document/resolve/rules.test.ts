@@ -276,7 +276,7 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
 
 /** Returns a document with the given number of expert sets. */
 function spread(
-  expert_parallel_size: number,
+  expertParallelSize: number,
   {
     leaves = 4,
     ranks = {},
@@ -286,7 +286,7 @@ function spread(
   return {
     model: { preset: 'mixtral-tiny' },
     train: { steps: 1, global_batch_size: leaves, micro_batch_size: 1 },
-    zero: { ...zero, expert_parallel_size },
+    zero: { ...zero, expert_parallel_size: expertParallelSize },
     resources: { ranks },
   };
 }

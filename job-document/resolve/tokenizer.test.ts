@@ -27,10 +27,10 @@ function resolve(
     today = null,
   }: { source?: InitSource | null; tokenizer?: Model | null; today?: string | null } = {},
 ) {
-  const init_from = source && ('model' in source ? { model: ID } : { checkpoint: source.checkpoint.id });
+  const initFrom = source && ('model' in source ? { model: ID } : { checkpoint: source.checkpoint.id });
   const document: JobSpec = {
     ...SMALLEST,
-    ...(init_from && { model: { ...('model' in init_from ? {} : { config: LLAMA }), init_from } }),
+    ...(initFrom && { model: { ...('model' in initFrom ? {} : { config: LLAMA }), init_from: initFrom } }),
     data: { ...SMALLEST.data, ...data },
   };
   const { spec, errors } = resolveSpec(document, dataset, { source, tokenizer, today });
@@ -38,11 +38,11 @@ function resolve(
 }
 
 const begun = resolveSpec({ ...SMALLEST, model: { config: LLAMA } }, null).spec;
-const checkpoint = (tokenizer: string | null, init_from: { model: string } | null = null): InitSource => ({
+const checkpoint = (tokenizer: string | null, initFrom: { model: string } | null = null): InitSource => ({
   checkpoint: { id: 'ckpt_01J00000000000000000000000' } as Checkpoint,
   spec: {
     ...begun,
-    model: { ...begun.model, init_from },
+    model: { ...begun.model, init_from: initFrom },
     data: { tokenizer } as ResolvedJobSpec['data'],
   },
 });
@@ -203,19 +203,22 @@ t.test('a job needs the model of its tokenizer', async (t) => {
 
 t.test('the date of a template is fixed once', async (t) => {
   const today = '2026-11-25';
-  const chat_template = "{{ strftime_now('%d %b %Y') }}{{ messages[0].content }}";
-  const dated = resolve({ chat_template }, CHATS, { today });
+  const chatTemplate = "{{ strftime_now('%d %b %Y') }}{{ messages[0].content }}";
+  const dated = resolve({ chat_template: chatTemplate }, CHATS, { today });
   t.strictSame(dated.errors, []);
   t.equal(dated.data.template_date, today);
-  const chosen = resolve({ chat_template, template_date: '2020-02-29' }, CHATS, { today });
+  const chosen = resolve({ chat_template: chatTemplate, template_date: '2020-02-29' }, CHATS, { today });
   t.strictSame(chosen.errors, []);
   t.equal(chosen.data.template_date, '2020-02-29');
 
   const begun = checkpoint('bytes');
   if (!('spec' in begun)) throw new Error('no checkpoint');
-  Object.assign(begun.spec.data, { chat_template, template_date: '2021-01-31' });
-  t.equal(resolve({ chat_template }, CHATS, { today, source: begun }).data.template_date, '2021-01-31');
-  const other = `${chat_template}!`;
+  Object.assign(begun.spec.data, { chat_template: chatTemplate, template_date: '2021-01-31' });
+  t.equal(
+    resolve({ chat_template: chatTemplate }, CHATS, { today, source: begun }).data.template_date,
+    '2021-01-31',
+  );
+  const other = `${chatTemplate}!`;
   t.equal(resolve({ chat_template: other }, CHATS, { today, source: begun }).data.template_date, today);
 });
 

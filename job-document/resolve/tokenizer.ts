@@ -65,8 +65,8 @@ export function resolveTemplate(
   sources: DataSources,
 ): Pick<ResolvedData, 'chat_template' | 'template_date'> {
   const found = given.chat_template ?? sources.tokenizer?.tokenizer?.chat_template ?? null;
-  const chat_template = hasNoChats(sources) ? null : found;
-  return { chat_template, template_date: resolveDate(given, chat_template, sources) };
+  const chatTemplate = hasNoChats(sources) ? null : found;
+  return { chat_template: chatTemplate, template_date: resolveDate(given, chatTemplate, sources) };
 }
 
 function hasNoChats({ dataset, evaluation }: DataSources): boolean {
@@ -120,12 +120,12 @@ export function checkVocabulary(
   ];
 }
 
-function checkLargestToken(at: string, dataset: Dataset | null, vocab_size: number): FieldError[] {
-  const max_token = dataset?.max_token ?? -1;
-  if (max_token < vocab_size) return [];
+function checkLargestToken(at: string, dataset: Dataset | null, vocabSize: number): FieldError[] {
+  const maxToken = dataset?.max_token ?? -1;
+  if (maxToken < vocabSize) return [];
   const message =
-    `dataset ${dataset?.id} has the token ${max_token}, and the model's vocab_size is ${vocab_size}; ` +
-    `encode the data with the model's tokenizer, or train a model with a vocab_size of at least ${max_token + 1}`;
+    `dataset ${dataset?.id} has the token ${maxToken}, and the model's vocab_size is ${vocabSize}; ` +
+    `encode the data with the model's tokenizer, or train a model with a vocab_size of at least ${maxToken + 1}`;
   return [fieldError(at, 'vocab_too_small', message)];
 }
 

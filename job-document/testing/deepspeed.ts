@@ -2,12 +2,12 @@ import type { JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { resolveSpec } from '../resolve-spec.js';
 
 /** Returns a document with a configuration; two ranks stand for two GPUs. */
-export function document(deepspeed_config: Record<string, unknown>, own: Partial<JobSpec> = {}): JobSpec {
+export function document(deepspeedConfig: Record<string, unknown>, own: Partial<JobSpec> = {}): JobSpec {
   return {
     model: { preset: 'llama-tiny' },
     data: { dataset: `ds_${'0'.repeat(26)}` },
     resources: { ranks: { min: 1, max: 2, preferred: 2 } },
-    deepspeed_config,
+    deepspeed_config: deepspeedConfig,
     ...own,
   };
 }

@@ -77,8 +77,8 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
          InstanceMethod("addAdapter", &AnswerEngineBinding::add_adapter),
          InstanceMethod("removeAdapter", &AnswerEngineBinding::remove_adapter),
          InstanceMethod("cancel", &AnswerEngineBinding::cancel), InstanceMethod("step", &AnswerEngineBinding::step),
-         InstanceAccessor("max_length", &AnswerEngineBinding::max_length, nullptr),
-         InstanceAccessor("num_bytes", &AnswerEngineBinding::num_bytes, nullptr),
+         InstanceAccessor("maxLength", &AnswerEngineBinding::max_length, nullptr),
+         InstanceAccessor("numBytes", &AnswerEngineBinding::num_bytes, nullptr),
          InstanceMethod("close", &AnswerEngineBinding::close)});
   }
 

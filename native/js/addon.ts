@@ -162,8 +162,8 @@ export interface AddedAdapter {
 }
 
 export interface RawAnswerEngine {
-  readonly max_length: number;
-  readonly num_bytes: number;
+  readonly maxLength: number;
+  readonly numBytes: number;
   setParam(index: number, begin: number, fp32: Uint8Array): void;
   add(id: number, prompt: Int32Array, options: object): void;
   addAdapter(adapter: object, values: Uint8Array[]): Promise<AddedAdapter>;

@@ -138,7 +138,7 @@ t.test('sequences of the model and of adapters over it share steps', async (t) =
 
 t.test('calls that cannot be are refused; a step that runs is not disturbed', async (t) => {
   const engine = create();
-  t.equal(engine.max_length, 64);
+  t.equal(engine.maxLength, 64);
   t.throws(() => engine.add(1, Array(64).fill(1), PLAIN), { code: 'prompt_too_long' });
   t.throws(() => engine.add(1, [101], PLAIN), { code: 'token_out_of_vocab' });
   t.throws(() => engine.add(1, [], PLAIN), { code: 'invalid_argument' });

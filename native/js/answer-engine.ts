@@ -51,7 +51,7 @@ export interface SequenceOptions {
  */
 export class AnswerEngine {
   /** Settles after the last of the calls that run one after the other. */
-  private last_call: Promise<unknown> = Promise.resolve();
+  private lastCall: Promise<unknown> = Promise.resolve();
 
   private constructor(private readonly raw: RawAnswerEngine) {}
 
@@ -61,13 +61,13 @@ export class AnswerEngine {
   }
 
   /** Largest number of tokens in a sequence, prompt and answer together. */
-  get max_length(): number {
-    return native(() => this.raw.max_length);
+  get maxLength(): number {
+    return native(() => this.raw.maxLength);
   }
 
   /** Bytes of the weights and the KV cache once all parameters are set, without adapters. */
-  get num_bytes(): number {
-    return native(() => this.raw.num_bytes);
+  get numBytes(): number {
+    return native(() => this.raw.numBytes);
   }
 
   /**
@@ -100,8 +100,8 @@ export class AnswerEngine {
    *   `invalid_argument`
    */
   add(id: number, prompt: readonly number[], options: SequenceOptions): void {
-    const end_tokens = Int32Array.from(options.end_tokens);
-    native(() => this.raw.add(id, Int32Array.from(prompt), { ...options, end_tokens }));
+    const endTokens = Int32Array.from(options.end_tokens);
+    native(() => this.raw.add(id, Int32Array.from(prompt), { ...options, end_tokens: endTokens }));
   }
 
   /** Drops a sequence. Unknown ids are ignored. */
@@ -119,8 +119,8 @@ export class AnswerEngine {
   }
 
   private inTurn<T>(call: () => Promise<T>): Promise<T> {
-    const called = this.last_call.then(() => nativeAsync(call));
-    this.last_call = called.catch(() => undefined);
+    const called = this.lastCall.then(() => nativeAsync(call));
+    this.lastCall = called.catch(() => undefined);
     return called;
   }
 }

@@ -133,10 +133,10 @@ export function initialValues(
 /**
  * Returns the part of the state digest of a parameter's values from a block on; 32 hexadecimal digits. The last block
  * is padded with zeros.
- * @param first_block number of that block among all blocks of the model
+ * @param firstBlock number of that block among all blocks of the model
  */
-export function digestValues(state: StateName, first_block: number, fp32: Uint8Array): string {
-  return native(() => addon().digestValues(state, first_block, aligned(fp32)));
+export function digestValues(state: StateName, firstBlock: number, fp32: Uint8Array): string {
+  return native(() => addon().digestValues(state, firstBlock, aligned(fp32)));
 }
 
 function aligned(fp32: Uint8Array): Uint8Array {
@@ -155,6 +155,6 @@ export function endWithParent(): boolean {
  * Binds all threads of this process to the processors of one NUMA node, so that its memory is local: where a
  * machine has several nodes, each has ranks, and this rank's threads fit. Returns true if they do.
  */
-export function stayOnNode(local_rank: number, local_ranks: number, threads: number): boolean {
-  return native(() => addon().stayOnNode(local_rank, local_ranks, threads));
+export function stayOnNode(localRank: number, localRanks: number, threads: number): boolean {
+  return native(() => addon().stayOnNode(localRank, localRanks, threads));
 }

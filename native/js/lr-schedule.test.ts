@@ -17,14 +17,14 @@ const rows = [
   rates: rates.split(' | ').map(Number),
 }));
 
-async function ratesOf(lr_schedule: Partial<TrainerConfig['lr_schedule']>): Promise<number[]> {
+async function ratesOf(lrSchedule: Partial<TrainerConfig['lr_schedule']>): Promise<number[]> {
   const config = tinyConfig(tokens.path);
   const trainer = Trainer.create(
     {
       ...config,
       steps: STEPS,
       optimizer: { ...config.optimizer, lr: 1e-3 },
-      lr_schedule: { ...config.lr_schedule, min_lr: 1e-4, warmup_steps: 3, decay_steps: 4, ...lr_schedule },
+      lr_schedule: { ...config.lr_schedule, min_lr: 1e-4, warmup_steps: 3, decay_steps: 4, ...lrSchedule },
     },
     () => {},
   );

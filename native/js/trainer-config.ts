@@ -86,7 +86,7 @@ export function plainSettings(precision: Precision): Omit<TrainerConfig, OwnFiel
     structuredClone(DEFAULTS);
   const { param_groups, ...optimizer } = OptimizerSpec;
   const { betas, ...adamw } = DEFAULTS_BY_TYPE.OptimizerSpec.adamw;
-  const loss_scale = precision === 'fp16' ? 'dynamic' : 'none';
+  const lossScale = precision === 'fp16' ? 'dynamic' : 'none';
   return {
     ...TrainSpec,
     precision,
@@ -95,7 +95,7 @@ export function plainSettings(precision: Precision): Omit<TrainerConfig, OwnFiel
     optimizer: { ...optimizer, ...adamw, beta1: betas[0], beta2: betas[1], ema_decay: 0 },
     param_groups,
     lr_schedule: { ...LrScheduleSpec, type: 'constant' },
-    loss_scale: { ...LossScaleSpec, ...DEFAULTS_BY_TYPE.LossScaleSpec[loss_scale], type: loss_scale },
+    loss_scale: { ...LossScaleSpec, ...DEFAULTS_BY_TYPE.LossScaleSpec[lossScale], type: lossScale },
     zero: { ...ZeroSpec, bucket_bytes: 16 << 20, reduce_dtype: precision },
   };
 }

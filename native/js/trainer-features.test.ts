@@ -47,11 +47,18 @@ t.test(
 
 t.test('fp16: the usable loss scale is the same for any number of leaves', async (t) => {
   const settings = plainSettings('fp16');
-  const loss_scale = { ...settings.loss_scale, initial_scale: 2 ** 30, hysteresis: 1 };
-  const endScale = async (micro_batch_size: number, grad_accum_dtype: 'fp16' | 'fp32') => {
-    const zero = { ...config.zero, reduce_dtype: 'fp16' as const, grad_accum_dtype };
+  const lossScale = { ...settings.loss_scale, initial_scale: 2 ** 30, hysteresis: 1 };
+  const endScale = async (microBatchSize: number, gradAccumDtype: 'fp16' | 'fp32') => {
+    const zero = { ...config.zero, reduce_dtype: 'fp16' as const, grad_accum_dtype: gradAccumDtype };
     const trainer = Trainer.create(
-      { ...config, precision: 'fp16', global_batch_size: 12, micro_batch_size, loss_scale, zero },
+      {
+        ...config,
+        precision: 'fp16',
+        global_batch_size: 12,
+        micro_batch_size: microBatchSize,
+        loss_scale: lossScale,
+        zero,
+      },
       () => {},
     );
     await trainer.connect();
@@ -63,22 +70,25 @@ t.test('fp16: the usable loss scale is the same for any number of leaves', async
     return loss_scaler.scale;
   };
   const whole = await endScale(12, 'fp16');
-  for (const micro_batch_size of [3, 1]) {
-    t.equal(await endScale(micro_batch_size, 'fp16'), whole, `${12 / micro_batch_size} leaves`);
-    t.ok((await endScale(micro_batch_size, 'fp32')) >= whole, 'sums in fp32 do not overflow');
+  for (const microBatchSize of [3, 1]) {
+    t.equal(await endScale(microBatchSize, 'fp16'), whole, `${12 / microBatchSize} leaves`);
+    t.ok((await endScale(microBatchSize, 'fp32')) >= whole, 'sums in fp32 do not overflow');
   }
 });
 
 t.test('the rate of a group of parameters alone, from a step on, on 1 and 2 ranks', async (t) => {
-  const lr_schedule = { ...config.lr_schedule, type: 'constant' as const, warmup_steps: 0 };
+  const lrSchedule = { ...config.lr_schedule, type: 'constant' as const, warmup_steps: 0 };
   const [match, other] = ['lm_head*', 'model.norm*'];
-  const digests = async (lr_scale: number, overrides: TrainerConfig['overrides'], ranks = 1) => {
+  const digests = async (lrScale: number, overrides: TrainerConfig['overrides'], ranks = 1) => {
     const group = { lr_scale: 1, weight_decay: 0, frozen: false };
-    const param_groups = [
-      { ...group, match, lr_scale },
+    const paramGroups = [
+      { ...group, match, lr_scale: lrScale },
       { ...group, match: other },
     ];
-    const world = await connectWorld({ ...config, lr_schedule, param_groups, overrides }, ranks);
+    const world = await connectWorld(
+      { ...config, lr_schedule: lrSchedule, param_groups: paramGroups, overrides },
+      ranks,
+    );
     await Promise.all(world.map((trainer) => trainer.initialize()));
     const found = [];
     for (let step = 0; step < 6; step++) {
@@ -103,10 +113,10 @@ t.test('the rate of a group of parameters alone, from a step on, on 1 and 2 rank
 t.test('evaluation of two files: the same bits on 1 and 2 ranks over Gloo', async (t) => {
   const few = Array.from({ length: 17 * 5 + 1 }, (_, i) => (i * 11) % 101);
   const directory = t.testdir({ few: tokenFile(few, 17) });
-  const evaluation_files = [tokens.path, join(directory, 'few')];
+  const evaluationFiles = [tokens.path, join(directory, 'few')];
   const losses = [];
   for (const worldSize of [1, 2]) {
-    const world = await connectWorld({ ...config, evaluation_files }, worldSize);
+    const world = await connectWorld({ ...config, evaluation_files: evaluationFiles }, worldSize);
     const evaluate = (file: number) => Promise.all(world.map((trainer) => trainer.evaluate(file)));
     await Promise.all(world.map((trainer) => trainer.initialize()));
     const before = await evaluate(0);
@@ -177,10 +187,14 @@ t.test(
       },
     };
     const settings = plainSettings('fp16');
-    for (const consecutive_hysteresis of [true, false]) {
-      const loss_scale = { ...settings.loss_scale, hysteresis: 3, consecutive_hysteresis };
+    for (const consecutiveHysteresis of [true, false]) {
+      const lossScale = {
+        ...settings.loss_scale,
+        hysteresis: 3,
+        consecutive_hysteresis: consecutiveHysteresis,
+      };
       const zero = { ...config.zero, reduce_dtype: 'fp16' as const };
-      const trainer = Trainer.create({ ...config, precision: 'fp16', loss_scale, zero }, () => {});
+      const trainer = Trainer.create({ ...config, precision: 'fp16', loss_scale: lossScale, zero }, () => {});
       await trainer.connect();
       await trainer.initialize();
       await trainer.finishLoad({ ...position, restore: 'full' });
@@ -189,7 +203,7 @@ t.test(
       snapshot.release();
       t.equal((await trainer.step(0)).finite, true);
       const { loss_scaler } = await trainer.snapshot();
-      t.equal(loss_scaler.hysteresis, consecutive_hysteresis ? 3 : 2);
+      t.equal(loss_scaler.hysteresis, consecutiveHysteresis ? 3 : 2);
       t.equal(loss_scaler.iteration, 8);
       trainer.close();
     }

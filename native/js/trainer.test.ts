@@ -105,8 +105,8 @@ t.test('a snapshot whose memory was prepared holds the same, at once and later',
   await Promise.all(other.map((trainer) => trainer.initialize()));
   prepared.prepareSnapshot();
   prepared.prepareSnapshot();
-  const [at_once, expected] = [await prepared.snapshot(), await (other[0] as Trainer).snapshot()];
-  t.ok(contents(at_once).equals(contents(expected)));
+  const [atOnce, expected] = [await prepared.snapshot(), await (other[0] as Trainer).snapshot()];
+  t.ok(contents(atOnce).equals(contents(expected)));
   plain.prepareSnapshot();
   for (const world of [trainers, other]) await Promise.all(world.map((trainer) => trainer.step(0)));
   const [later, wanted] = [await plain.snapshot(), await (other[1] as Trainer).snapshot()];

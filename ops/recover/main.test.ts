@@ -6,13 +6,13 @@ import { programPath } from '../../platform/process/programs.js';
 const program = programPath('ops/recover/main');
 
 t.test('the program runs stand-alone, as `zerofleet recover` and images start it', (t) => {
-  const data_dir = t.testdir({ objects: {} });
+  const dataDir = t.testdir({ objects: {} });
   const env = {
     PATH: process.env.PATH,
-    ZEROFLEET_DATA_DIR: data_dir,
-    ZEROFLEET_OBJECT_STORE: `file://${join(data_dir, 'objects')}`,
+    ZEROFLEET_DATA_DIR: dataDir,
+    ZEROFLEET_OBJECT_STORE: `file://${join(dataDir, 'objects')}`,
     // No server listens there.
-    ZEROFLEET_REDIS_URL: `unix://${join(data_dir, 'redis.sock')}`,
+    ZEROFLEET_REDIS_URL: `unix://${join(dataDir, 'redis.sock')}`,
   };
   const { status, stderr } = spawnSync(process.execPath, [program], {
     env,

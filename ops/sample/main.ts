@@ -34,17 +34,19 @@ function readRequest(args: readonly string[]): { dir: string; options: SampleTex
   if (parsed === null) return null;
   const { values, positionals } = parsed;
   const [dir] = positionals;
-  const [max_tokens = 0, temperature = 0, top_k = 0, top_p = 0, seed = 0] = [
+  const [maxTokens = 0, temperature = 0, topK = 0, topP = 0, seed = 0] = [
     values.tokens,
     values.temperature,
     values['top-k'],
     values['top-p'],
     values.seed,
   ].map(Number);
-  const valid =
-    [max_tokens, temperature, top_k, seed].every((value) => value >= 0) && top_p > 0 && top_p <= 1;
+  const valid = [maxTokens, temperature, topK, seed].every((value) => value >= 0) && topP > 0 && topP <= 1;
   if (dir === undefined || positionals.length > 1 || !valid) return null;
-  return { dir, options: { prompt: values.prompt, max_tokens, temperature, top_k, top_p, seed } };
+  return {
+    dir,
+    options: { prompt: values.prompt, max_tokens: maxTokens, temperature, top_k: topK, top_p: topP, seed },
+  };
 }
 
 /** Runs the command; sets the exit code. */

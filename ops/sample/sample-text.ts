@@ -36,14 +36,14 @@ export async function sampleText(dir: string, options: SampleTextOptions): Promi
   const engine = await loadEngine(dir, usableCores());
   try {
     const tokens = tokenizer.encodePrompt(prompt);
-    const { vocab_size: num_tokens, end } = tokenizer;
-    const end_tokens = end === null ? [] : [end];
+    const { vocab_size: numTokens, end } = tokenizer;
+    const endTokens = end === null ? [] : [end];
     const added = await drawAnswer(engine, tokens, {
       ...rest,
       top_k,
       top_p,
-      num_tokens,
-      end_tokens,
+      num_tokens: numTokens,
+      end_tokens: endTokens,
       top_logprobs: 0,
       adapter: 0,
     });

@@ -21,17 +21,17 @@ export async function withStores<T>(
 ): Promise<T> {
   const closers: (() => Promise<void>)[] = [];
   try {
-    let redis_url = config.redis_url;
-    if (redis_url === null) {
+    let redisUrl = config.redis_url;
+    if (redisUrl === null) {
       const redis = await startEmbeddedRedis({ dir: join(config.data_dir, 'redis'), log });
       closers.push(() => redis.stop());
-      redis_url = redis.url;
+      redisUrl = redis.url;
     }
     const url = objectStoreUrl(config);
     const create = config.object_store === null;
     const objects = await openObjectStore(url, { s3Endpoint: config.s3_endpoint, create });
     closers.push(() => objects.close());
-    const store = await openJobStore({ url: redis_url, log });
+    const store = await openJobStore({ url: redisUrl, log });
     closers.push(() => store.close());
     return await work({ store, objects });
   } finally {

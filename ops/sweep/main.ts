@@ -35,9 +35,9 @@ export function parse(args: readonly string[]): Arguments {
       options: { 'dry-run': { type: 'boolean', default: false }, 'grace-hours': { type: 'string' } },
     });
     const hours = values['grace-hours'];
-    const grace_ms = hours === undefined ? DEFAULT_GRACE_MS : Number(hours) * HOUR_MS;
-    if (!(grace_ms > 0)) throw new Error('HOURS must be more than 0');
-    return { dry_run: values['dry-run'], grace_ms };
+    const graceMs = hours === undefined ? DEFAULT_GRACE_MS : Number(hours) * HOUR_MS;
+    if (!(graceMs > 0)) throw new Error('HOURS must be more than 0');
+    return { dry_run: values['dry-run'], grace_ms: graceMs };
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${usage}`);
   }

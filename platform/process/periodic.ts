@@ -10,7 +10,7 @@ export class Periodic {
 
   constructor(
     private readonly work: (signal: AbortSignal) => Promise<unknown>,
-    private readonly interval_ms: number,
+    private readonly intervalMs: number,
     private readonly onError: (error: unknown) => void,
   ) {
     this.loop = this.run();
@@ -26,7 +26,7 @@ export class Periodic {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       await this.work(signal).catch(this.onError);
-      await sleep(this.interval_ms, undefined, { signal }).catch(() => undefined);
+      await sleep(this.intervalMs, undefined, { signal }).catch(() => undefined);
     }
   }
 }

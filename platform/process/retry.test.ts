@@ -61,17 +61,17 @@ t.test('aborts before or during the delay', async (t) => {
   await t.rejects(retry(before.operation, AT_ONCE, options), before.errors[0]!);
   t.equal(before.tries(), 1);
   const stop = new AbortController();
-  const while_waiting = failing(2);
+  const whileWaiting = failing(2);
   const long = { ...AT_ONCE, first_delay_ms: HOUR_MS, max_delay_ms: HOUR_MS };
   await t.rejects(
-    retry(while_waiting.operation, long, {
+    retry(whileWaiting.operation, long, {
       retryable: () => true,
       signal: stop.signal,
       onRetry: () => setImmediate(() => stop.abort()),
     }),
-    while_waiting.errors[0]!,
+    whileWaiting.errors[0]!,
   );
-  t.equal(while_waiting.tries(), 1);
+  t.equal(whileWaiting.tries(), 1);
 });
 
 t.test('a wait ends with its time or its signal', async (t) => {

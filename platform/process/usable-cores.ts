@@ -47,8 +47,8 @@ function quotaOfV1(folder: string): number {
 }
 
 /** Without a limit the first is `max`, -1 or missing. */
-function ratio(quota_us: string | undefined, period_us: string | undefined): number {
-  const cores = Number(quota_us || 'max') / Number(period_us);
+function ratio(quotaUs: string | undefined, periodUs: string | undefined): number {
+  const cores = Number(quotaUs || 'max') / Number(periodUs);
   return cores > 0 ? cores : Number.POSITIVE_INFINITY;
 }
 

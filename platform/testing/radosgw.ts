@@ -53,12 +53,12 @@ export function whyNoRadosgw(): Promise<string | null> {
 /**
  * Starts a fresh server; takes about ten seconds. Its start is retried after transient failures (a port taken
  * meanwhile, a monitor that is not ready), which are not the subject of the tests.
- * @param memory_bytes capacity
+ * @param memoryBytes capacity
  */
-export async function startRadosgw(memory_bytes = MEMORY_BYTES): Promise<TestS3> {
+export async function startRadosgw(memoryBytes = MEMORY_BYTES): Promise<TestS3> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await startCluster(memory_bytes);
+      return await startCluster(memoryBytes);
     } catch (error) {
       if (attempt === START_ATTEMPTS) throw error;
       console.error(`attempt ${attempt}: ${String(error)}`);
@@ -66,9 +66,9 @@ export async function startRadosgw(memory_bytes = MEMORY_BYTES): Promise<TestS3>
   }
 }
 
-async function startCluster(memory_bytes: number): Promise<TestS3> {
+async function startCluster(memoryBytes: number): Promise<TestS3> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-ceph-'));
-  const cluster = new Cluster(dir, memory_bytes, await freePort(), await freePort());
+  const cluster = new Cluster(dir, memoryBytes, await freePort(), await freePort());
   try {
     return await cluster.start();
   } catch (error) {

@@ -65,7 +65,7 @@ export async function startTestRedis(): Promise<TestRedis> {
       );
       return async () => {
         await Promise.all([redis.flushall(), redis.function('FLUSH')]);
-        for (const [key, value, ttl_ms] of kept) if (value) await redis.restore(key, ttl_ms, value);
+        for (const [key, value, ttlMs] of kept) if (value) await redis.restore(key, ttlMs, value);
         await disconnectRedis(redis);
       };
     },

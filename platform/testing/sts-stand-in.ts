@@ -31,10 +31,10 @@ export class StsStandIn {
   readonly sessions = new Map<string, StandInSession>();
   mood: StsMood = 'well';
   /** Duration of sessions. */
-  life_ms = 3_600_000;
+  lifeMs = 3_600_000;
   /** Number of requests, answered or not. */
   asked = 0;
-  private close_server: () => Promise<void> = async () => undefined;
+  private closeServer: () => Promise<void> = async () => undefined;
 
   /** @param bucket the only existing bucket */
   constructor(private readonly bucket: string) {}
@@ -57,7 +57,7 @@ export class StsStandIn {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    this.close_server = async () => {
+    this.closeServer = async () => {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
@@ -66,7 +66,7 @@ export class StsStandIn {
   }
 
   close(): Promise<void> {
-    return this.close_server();
+    return this.closeServer();
   }
 
   /**
@@ -106,7 +106,7 @@ export class StsStandIn {
     if (!(seconds >= 900 && seconds <= 3600) || !/^[\w+=,.@-]{2,64}$/.test(name) || policy.length > 2048)
       return failure(400, 'ValidationError', 'a value at a parameter failed to satisfy a constraint');
     const id = `ASIASTANDIN${String(this.sessions.size + 1).padStart(9, '0')}`;
-    const expires_at = Date.now() + this.life_ms;
+    const expiresAt = Date.now() + this.lifeMs;
     const token = `token-of-${id}`;
     const { Statement: statements } = JSON.parse(policy);
     const tags = tagsOf(form);
@@ -117,9 +117,9 @@ export class StsStandIn {
       tags,
       statements,
       token,
-      expires_at,
+      expires_at: expiresAt,
     });
-    const credentials = `<AccessKeyId>${id}</AccessKeyId><SecretAccessKey>secret-of-${id}</SecretAccessKey><SessionToken>${token}</SessionToken><Expiration>${new Date(expires_at).toISOString()}</Expiration>`;
+    const credentials = `<AccessKeyId>${id}</AccessKeyId><SecretAccessKey>secret-of-${id}</SecretAccessKey><SessionToken>${token}</SessionToken><Expiration>${new Date(expiresAt).toISOString()}</Expiration>`;
     const result = `<AssumeRoleResult><Credentials>${credentials}</Credentials></AssumeRoleResult>`;
     return [
       200,

@@ -102,11 +102,11 @@ export class PoolThread {
    * Schedules the next check for the time at which the task would exceed its limit if it computed
    * continuously.
    */
-  private watch(begun_ms: number): void {
+  private watch(begunMs: number): void {
     const { task_ms, limited } = this.options;
     if (this.task === null) return;
-    const left = task_ms - (this.busyMs() - begun_ms);
-    if (left > 0) this.timer = setTimeout(() => this.watch(begun_ms), Math.ceil(left));
+    const left = task_ms - (this.busyMs() - begunMs);
+    if (left > 0) this.timer = setTimeout(() => this.watch(begunMs), Math.ceil(left));
     else void this.end(limited('time', this.task.given.name));
   }
 

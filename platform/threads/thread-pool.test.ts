@@ -54,10 +54,10 @@ t.test('a task that exceeds a limit fails alone', async (t) => {
 });
 
 t.test('waiting for bytes does not count as compute time', async (t) => {
-  const task_ms = 1000;
-  const pool = poolOf(t, { task_ms, threads: 1 });
+  const taskMs = 1000;
+  const pool = poolOf(t, { task_ms: taskMs, threads: 1 });
   const read = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 2 * task_ms));
+    await new Promise((resolve) => setTimeout(resolve, 2 * taskMs));
     return Buffer.of(1);
   };
   t.equal(await pool.run('sum', { count: 1 }, { read }), 1);

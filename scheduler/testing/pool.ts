@@ -22,7 +22,7 @@ export function runningOf(
   placed: Record<string, number>,
   fields: Partial<RunningJob> = {},
 ): RunningJob {
-  const placements = Object.entries(placed).map(([worker_id, ranks]) => ({ worker_id, ranks }));
+  const placements = Object.entries(placed).map(([workerId, ranks]) => ({ worker_id: workerId, ranks }));
   const ranks = Object.values(placed).reduce((sum, some) => sum + some, 0);
   return {
     id,

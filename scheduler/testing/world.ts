@@ -23,7 +23,7 @@ export class World {
   readonly began = new Map<string, number>();
   private readonly waiting = new Map<string, WorldJob>();
   private readonly started = new Map<string, Started>();
-  private readonly served_at = new Map<string, Map<string, number>>();
+  private readonly servedAt = new Map<string, Map<string, number>>();
 
   constructor(readonly workers: readonly SchedulerWorker[]) {}
 
@@ -47,10 +47,10 @@ export class World {
       else if (running.request?.ranks === 0) this.handBack(job);
       else if (running.request) this.shrink(id, running.request.ranks);
     }
-    const { now, workers, served_at } = this;
+    const { now, workers, servedAt } = this;
     const running = [...this.started.values()].map((entry) => entry.running);
     const decision = place(
-      snapshotOf({ now, workers, served_at, running, waiting: [...this.waiting.values()] }),
+      snapshotOf({ now, workers, served_at: servedAt, running, waiting: [...this.waiting.values()] }),
     );
     for (const start of decision.starts) this.begin(start);
     for (const { job_id, placements } of decision.growth) this.change(job_id, { placements });
@@ -72,8 +72,8 @@ export class World {
     };
     this.started.set(id, { job, running, ends_at: this.now + job.runs_ms });
     if (!this.began.has(id)) this.began.set(id, this.now);
-    const served = this.served_at.get(project) ?? new Map<string, number>();
-    this.served_at.set(project, served.set(group, this.now));
+    const served = this.servedAt.get(project) ?? new Map<string, number>();
+    this.servedAt.set(project, served.set(group, this.now));
   }
 
   private change(id: string, fields: Partial<RunningJob>): void {

@@ -210,9 +210,14 @@ t.test('usage is added up by day', async (t) => {
 t.test('a job that is changed, retried or deleted counts in its new state', async (t) => {
   const store = await freshStore(t, { max_ranks: 3 });
   const job = await createTestJob(store, ranks(2));
-  const change = async (requested_ranks: number) => {
+  const change = async (requestedRanks: number) => {
     const before = (await store.getJob(job.id)) ?? job;
-    return store.updateJob({ before, spec: before.spec, requested_ranks, changed: ['resources'] });
+    return store.updateJob({
+      before,
+      spec: before.spec,
+      requested_ranks: requestedRanks,
+      changed: ['resources'],
+    });
   };
   await t.rejects(change(4), { code: 'ranks_quota_exceeded' });
   await change(3);

@@ -63,12 +63,12 @@ t.test('a session of a key; only hashes are stored, and everything expires', asy
 
 t.test('codes and sessions end by themselves; a session can be prolonged', async (t) => {
   const { store, key } = await start(t);
-  const code_ends_at = await store.putSignInCode('short', key.id, 1);
+  const codeEndsAt = await store.putSignInCode('short', key.id, 1);
   await store.createSession('short', { principal_id: key.id }, { ...insecure, lifeMs: 1 });
   const long = await store.createSession('long', { principal_id: key.id }, { ...insecure, lifeMs: 60_000 });
   while ((await store.findSession('short')) !== null) await sleep(5);
   // Redis' clock may be set back a little.
-  while ((await store.now()) < code_ends_at + 100) await sleep(5);
+  while ((await store.now()) < codeEndsAt + 100) await sleep(5);
   t.equal(await store.createSession('x', { code: 'short' }, insecure), null);
   await store.renewSession('short');
   t.equal(await store.findSession('short'), null, 'what has ended is not prolonged');

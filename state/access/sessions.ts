@@ -67,9 +67,9 @@ export function sessions(
     ): Promise<BrowserSession | null> {
       const whose = 'code' in by ? { code_hash: hashOf(by.code) } : by;
       const call = { hash: hashOf(token), ...whose, secure: secure ? '1' : '', life_ms: lifeMs };
-      const [created, principal_id, expires_at] = await commands.run('create_session', call);
+      const [created, principalId, expiresAt] = await commands.run('create_session', call);
       if (created !== '1') return null;
-      return withPrincipal({ principal_id: String(principal_id), expires_at: Number(expires_at), secure });
+      return withPrincipal({ principal_id: String(principalId), expires_at: Number(expiresAt), secure });
     },
 
     /** Returns null when the session has ended, or its principal was revoked. */

@@ -16,8 +16,8 @@ async function start(t: Test) {
   t.teardown(() => disconnectRedis(redis));
   const [store, other] = [await open(), await open()];
   const create = async () => (await createTestJob(store)).id;
-  const share = async (job_id: string, token = `zf_share_${ulid()}`, life_ms = 60_000) => ({
-    ...(await store.createShare(token, { job_id, description: 'a note', life_ms })),
+  const share = async (jobId: string, token = `zf_share_${ulid()}`, lifeMs = 60_000) => ({
+    ...(await store.createShare(token, { job_id: jobId, description: 'a note', life_ms: lifeMs })),
     token,
   });
   /** Waits until another server does not know the token. */
@@ -29,9 +29,9 @@ async function start(t: Test) {
 
 t.test('a share is a principal that reads one job', async (t) => {
   const { store, other, redis, prefix, create, share } = await start(t);
-  const [job_id, second] = [await create(), await create()];
+  const [jobId, second] = [await create(), await create()];
   const before = await store.now();
-  const { token, ...made } = await share(job_id);
+  const { token, ...made } = await share(jobId);
   const left = Date.parse(made.expires_at) - before;
   t.ok(left >= 60_000 && left < 120_000, `${left} ms`);
   const principal = await other.findPrincipal(token);
@@ -46,9 +46,9 @@ t.test('a share is a principal that reads one job', async (t) => {
     share: made,
     user: null,
   });
-  const { id: newer } = await share(job_id);
+  const { id: newer } = await share(jobId);
   t.same(
-    (await store.listShares(job_id)).map(({ id }) => id),
+    (await store.listShares(jobId)).map(({ id }) => id),
     [newer, made.id],
   );
   t.same(await store.listShares(second), []);
@@ -61,36 +61,36 @@ t.test('a share is a principal that reads one job', async (t) => {
 
 t.test('a revoked share ends everywhere, with its sessions', async (t) => {
   const { store, other, create, share, untilUnknown } = await start(t);
-  const [job_id, second] = [await create(), await create()];
-  const { id, token } = await share(job_id);
+  const [jobId, second] = [await create(), await create()];
+  const { id, token } = await share(jobId);
   await store.createSession('session', { principal_id: id }, { secure: false });
   for (const each of [store, other]) {
     t.match(await each.findPrincipal(token), { id });
-    t.match(await each.findSession('session'), { principal: { id, share: { job_id } } });
+    t.match(await each.findSession('session'), { principal: { id, share: { job_id: jobId } } });
   }
   t.equal(await store.revokeShare(second, id), false, 'of another job');
   t.not(await store.findPrincipal(token), null);
-  t.equal(await store.revokeShare(job_id, id), true);
-  t.equal(await store.revokeShare(job_id, id), false);
+  t.equal(await store.revokeShare(jobId, id), true);
+  t.equal(await store.revokeShare(jobId, id), false);
   t.same([await store.findPrincipal(token), await store.findSession('session')], [null, null]);
   await untilUnknown(token);
   t.equal(await other.findSession('session'), null);
   t.equal(await store.createSession('x', { principal_id: id }, { secure: false }), null);
-  t.same(await store.listShares(job_id), []);
+  t.same(await store.listShares(jobId), []);
 });
 
 t.test('a share ends by itself, and with its job', async (t) => {
   const { store, redis, prefix, create, share, untilUnknown } = await start(t);
-  const job_id = await create();
-  const short = await share(job_id, 'zf_share_short', 1);
+  const jobId = await create();
+  const short = await share(jobId, 'zf_share_short', 1);
   await untilUnknown(short.token);
   while ((await store.findPrincipal(short.token)) !== null) await sleep(1);
-  t.same(await store.listShares(job_id), []);
-  const { id, token } = await share(job_id);
+  t.same(await store.listShares(jobId), []);
+  const { id, token } = await share(jobId);
   await store.createSession('session', { principal_id: id }, { secure: false });
-  await store.requestCancel(job_id);
+  await store.requestCancel(jobId);
   t.not(await store.findPrincipal(token), null, 'a job that has ended can be read');
-  await store.deleteJob(job_id, { artifacts: false });
+  await store.deleteJob(jobId, { artifacts: false });
   await untilUnknown(token);
   while ((await store.findSession('session')) !== null) await sleep(1);
   const kept = (await redis.keys(`${prefix}:*`)).filter((name) => /share|principal|session/.test(name));
@@ -102,15 +102,15 @@ t.test('a share ends by itself, and with its job', async (t) => {
 
 t.test('a job has at most 50 shares; those that have ended do not count', async (t) => {
   const { store, create, share, untilUnknown } = await start(t);
-  const job_id = await create();
-  await share(job_id, 'zf_share_short', 1);
+  const jobId = await create();
+  await share(jobId, 'zf_share_short', 1);
   await untilUnknown('zf_share_short');
   // Redis' clock may be set back a little.
   const ends = await store.now();
   while ((await store.now()) < ends + 100) await sleep(5);
-  for (let n = 0; n < 50; n += 1) await share(job_id);
-  await t.rejects(share(job_id), { code: 'too_many_shares' });
-  const [first] = await store.listShares(job_id);
-  await store.revokeShare(job_id, first?.id ?? '');
-  await t.resolves(share(job_id));
+  for (let n = 0; n < 50; n += 1) await share(jobId);
+  await t.rejects(share(jobId), { code: 'too_many_shares' });
+  const [first] = await store.listShares(jobId);
+  await store.revokeShare(jobId, first?.id ?? '');
+  await t.resolves(share(jobId));
 });

@@ -32,10 +32,10 @@ export function shares(context: StoreContext, lookUps: LookUps) {
     /** @throws `job_not_found`, `too_many_shares` */
     async createShare(token: string, { job_id, description, life_ms }: ShareInput): Promise<Share> {
       const id = `shr_${newUlid()}`;
-      const created_at = nowText();
-      const call = { share_id: id, hash: hashOf(token), job_id, description, created_at, life_ms };
-      const [ends_at] = await lookUps.change('create_share', { ...call, limit: MAX_SHARES });
-      return { id, job_id, description, created_at, expires_at: timeText(ends_at) };
+      const createdAt = nowText();
+      const call = { share_id: id, hash: hashOf(token), job_id, description, created_at: createdAt, life_ms };
+      const [endsAt] = await lookUps.change('create_share', { ...call, limit: MAX_SHARES });
+      return { id, job_id, description, created_at: createdAt, expires_at: timeText(endsAt) };
     },
 
     /** Returns the shares of a job that have not ended, newest first. */
@@ -46,8 +46,8 @@ export function shares(context: StoreContext, lookUps: LookUps) {
     },
 
     /** Ends a share with its sessions. Returns false when the job has no such share. */
-    async revokeShare(job_id: string, share_id: string): Promise<boolean> {
-      const [revoked] = await lookUps.change('revoke_share', { job_id, share_id });
+    async revokeShare(jobId: string, shareId: string): Promise<boolean> {
+      const [revoked] = await lookUps.change('revoke_share', { job_id: jobId, share_id: shareId });
       return revoked === '1';
     },
 
@@ -68,12 +68,21 @@ export function shares(context: StoreContext, lookUps: LookUps) {
 
 /** Returns null for an empty record. */
 function principalOf(id: string, fields: Record<string, string>): Principal | null {
-  const { job_id, project, description, created_at, expires_at: ends_at } = fields;
+  const { job_id, project, description, created_at, expires_at: endsAt } = fields;
   if (!job_id || !project || description === undefined || !created_at) return null;
-  const expires_at = timeText(ends_at);
-  const share: Share = { id, job_id, description, created_at, expires_at };
+  const expiresAt = timeText(endsAt);
+  const share: Share = { id, job_id, description, created_at, expires_at: expiresAt };
   const rights = { scopes: ['jobs:read' as const], requests_per_minute: null };
-  return { id, name: description, project, ...rights, expires_at, api_key: null, share, user: null };
+  return {
+    id,
+    name: description,
+    project,
+    ...rights,
+    expires_at: expiresAt,
+    api_key: null,
+    share,
+    user: null,
+  };
 }
 
 function timeText(ms: unknown): string {

@@ -31,8 +31,8 @@ export function users(context: StoreContext, lookUps: LookUps) {
     /** Records a user who has signed in. Rights of an earlier sign-in are replaced, also for its sessions. */
     async putUser(input: UserInput, lifeMs: number): Promise<Principal> {
       const principal = principalOf(input, await serverTime(context), lifeMs);
-      const { id: user_id, project } = principal;
-      const call = { user_id, project, document: JSON.stringify(principal), life_ms: lifeMs };
+      const { id: userId, project } = principal;
+      const call = { user_id: userId, project, document: JSON.stringify(principal), life_ms: lifeMs };
       await lookUps.change('put_user', call);
       return principal;
     },
@@ -46,9 +46,9 @@ export function users(context: StoreContext, lookUps: LookUps) {
       const users = await Promise.all(
         ids.map(async (id): Promise<SignedInUser[]> => {
           const principal = await read(id);
-          const num_sessions = await redisCall(redis.zcount(`${prefix}:sessions:${id}`, now, '+inf'));
+          const numSessions = await redisCall(redis.zcount(`${prefix}:sessions:${id}`, now, '+inf'));
           if (!principal?.user) return [];
-          return [{ user: principal.user, scopes: [...principal.scopes], num_sessions }];
+          return [{ user: principal.user, scopes: [...principal.scopes], num_sessions: numSessions }];
         }),
       );
       return users.flat().sort((a, b) => b.user.signed_in_at.localeCompare(a.user.signed_in_at));
@@ -65,15 +65,15 @@ function principalOf(
   lifeMs: number,
 ): Principal {
   const id = idOf(issuer, subject);
-  const expires_at = new Date(now + lifeMs).toISOString();
-  const user = { id, subject, name, email, signed_in_at: new Date(now).toISOString(), expires_at };
+  const expiresAt = new Date(now + lifeMs).toISOString();
+  const user = { id, subject, name, email, signed_in_at: new Date(now).toISOString(), expires_at: expiresAt };
   return {
     id,
     name,
     project,
     scopes,
     requests_per_minute: null,
-    expires_at,
+    expires_at: expiresAt,
     api_key: null,
     share: null,
     user,

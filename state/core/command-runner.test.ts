@@ -42,10 +42,10 @@ t.test('errors of commands are typed, faults of calls are internal errors', asyn
 });
 
 t.test('a Redis without functions is refused', async (t) => {
-  const fcall_ro = async () => {
+  const fcallRo = async () => {
     throw new Error("ERR unknown command 'fcall_ro', with args beginning with: ");
   };
-  const runner = new CommandRunner({ fcall_ro } as unknown as Redis, '{test}');
+  const runner = new CommandRunner({ fcall_ro: fcallRo } as unknown as Redis, '{test}');
   await t.rejects(runner.run('get_jobs', {}), { code: 'invalid_configuration', message: /Redis 7/ });
 });
 

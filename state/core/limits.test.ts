@@ -89,19 +89,19 @@ t.test('a lost worker costs nothing after the end of its lease', async (t) => {
   t.ok(run_seconds > 0 && run_seconds <= 0.01, `${run_seconds} s of a lease of 0.01 s`);
 });
 
-for (const on_limit of ['pause', 'cancel'] as const) {
-  t.test(`max_cost reached: ${on_limit}`, async (t) => {
+for (const onLimit of ['pause', 'cancel'] as const) {
+  t.test(`max_cost reached: ${onLimit}`, async (t) => {
     const { store } = await open(t);
-    const job = await create(store, { max_cost: 0.02, on_limit });
+    const job = await create(store, { max_cost: 0.02, on_limit: onLimit });
     const execution = await claim(store, job);
     const asked = await untilAsked(store, job.id, execution);
-    t.match(asked, { state: on_limit === 'pause' ? 'pausing' : 'cancelling', reason: 'budget_reached' });
+    t.match(asked, { state: onLimit === 'pause' ? 'pausing' : 'cancelling', reason: 'budget_reached' });
     t.ok(asked.usage.cost >= 0.02);
     const ended =
-      on_limit === 'pause'
+      onLimit === 'pause'
         ? await store.releaseAttempt(job.id, execution, { to: 'paused', reason: 'user_request' })
         : await store.finishJob(job.id, execution, 'cancelled', { reason: 'user_request' });
-    t.match(ended, { state: on_limit === 'pause' ? 'paused' : 'cancelled', reason: 'budget_reached' });
+    t.match(ended, { state: onLimit === 'pause' ? 'paused' : 'cancelled', reason: 'budget_reached' });
   });
 }
 
@@ -127,10 +127,10 @@ t.test('a job that waits too long is paused or cancelled; a running job is not',
   const paused = await create(store, { max_wait: HOUR_S });
   const cancelled = await create(store, { max_wait: HOUR_S, on_limit: 'cancel' });
   const unlimited = await create(store, undefined);
-  for (const earlier_ms of [MINUTES_59_MS, MINUTE_MS]) {
+  for (const earlierMs of [MINUTES_59_MS, MINUTE_MS]) {
     t.same(await store.expireWaiting(), [], 'not a minute too early');
     for (const { id } of [running, paused, cancelled, unlimited])
-      await redis.zadd(`${REDIS_PREFIX}:wait-deadlines`, 'XX', 'INCR', -earlier_ms, id);
+      await redis.zadd(`${REDIS_PREFIX}:wait-deadlines`, 'XX', 'INCR', -earlierMs, id);
   }
   t.same((await store.expireWaiting()).sort(), [paused.id, cancelled.id].sort());
   t.same(await store.expireWaiting(), []);

@@ -22,23 +22,23 @@ async function numbers(count: number) {
 
 t.test('a page ends after a bounded number of records, and the next one continues after them', async (t) => {
   const { context, indexes } = await numbers(2500);
-  let looked_at = 0;
+  let lookedAt = 0;
   const load = async (ids: string[]) => {
-    looked_at += ids.length;
+    lookedAt += ids.length;
     return ids.map((id) => Number(id.slice(2)));
   };
   const matches = (n: number) => n % 900 === 0;
   const found: number[] = [];
   const pages: number[] = [];
   for (let after: string | undefined; ; ) {
-    looked_at = 0;
+    lookedAt = 0;
     const page = await readPage(context, {
       indexes,
       page: { limit: 2, ...(after && { after }) },
       load,
       matches,
     });
-    t.ok(looked_at <= MOST_LOOKED_AT + 101, `${looked_at} records`);
+    t.ok(lookedAt <= MOST_LOOKED_AT + 101, `${lookedAt} records`);
     found.push(...page.data);
     pages.push(page.data.length);
     if (page.next_cursor === null) break;

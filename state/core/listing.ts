@@ -37,7 +37,7 @@ export async function readPage<T>(context: StoreContext, listing: Listing<T>): P
   const limit = pageLimit(listing.page.limit);
   const found: { id: string; item: T }[] = [];
   let { after } = listing.page;
-  let looked_at = 0;
+  let lookedAt = 0;
   // The record after the limit shows that there is a next page.
   for (let batch = limit + 1; found.length <= limit; batch = BATCH) {
     const ids = await idsAfter(context, listing, after, batch);
@@ -47,9 +47,9 @@ export async function readPage<T>(context: StoreContext, listing: Listing<T>): P
       if (item !== null && (listing.matches?.(item) ?? true)) found.push({ id, item });
     });
     after = ids.at(-1);
-    looked_at += ids.length;
+    lookedAt += ids.length;
     if (ids.length < batch) after = undefined;
-    if (after === undefined || looked_at >= MOST_LOOKED_AT) break;
+    if (after === undefined || lookedAt >= MOST_LOOKED_AT) break;
   }
   const shown = found.slice(0, limit);
   return {
@@ -68,9 +68,9 @@ async function idsAfter(
   const highest = [after && `(${after}`, id_prefix && `(${id_prefix}~`, range.to && `(${range.to}`];
   const lowest = [id_prefix, range.from].flatMap((bound) => (bound ? [`[${bound}`] : []));
   const from = highest.flatMap((bound) => bound || []).sort()[0] ?? '+';
-  const down_to = lowest.sort().at(-1) ?? '-';
+  const downTo = lowest.sort().at(-1) ?? '-';
   const lists = await Promise.all(
-    indexes.map((index) => redisCall(redis.zrevrangebylex(index, from, down_to, 'LIMIT', 0, count))),
+    indexes.map((index) => redisCall(redis.zrevrangebylex(index, from, downTo, 'LIMIT', 0, count))),
   );
   // Each index returns its first `count`, so the first `count` of the union are among them. An id that moves between
   // indexes may be in both.

@@ -12,9 +12,9 @@ t.teardown(() => server.stop());
 
 /** Later ids are greater, as those of changed checkpoints are than those of their sources. */
 const nextId = monotonicFactory();
-const checkpointAt = (job_id: string, step: number): Checkpoint => ({
+const checkpointAt = (jobId: string, step: number): Checkpoint => ({
   id: `ckpt_${nextId()}`,
-  job_id,
+  job_id: jobId,
   step,
   bytes: 1,
   world_size: 1,

@@ -61,8 +61,8 @@ export function forwards({ commands }: Pick<StoreContext, 'commands'>) {
     async claimForwards(terms: ClaimTerms): Promise<ClaimedForward[]> {
       const token = randomPiece(TOKEN_BYTES).toString('hex');
       const claimed = (await commands.run('claim_forwards', { ...terms, look: LOOK, token })) as RawClaim[];
-      return claimed.map(([job_id, index, seq, state, interrupted]) => ({
-        job_id,
+      return claimed.map(([jobId, index, seq, state, interrupted]) => ({
+        job_id: jobId,
         index: Number(index),
         token,
         seq: Number(seq),

@@ -33,8 +33,8 @@ t.test('each epoch states its worker, its number of ranks and its end', async (t
   t.strictSame(released?.workers, ['a', 'b']);
   t.ok(released?.ended_at);
 
-  const claim = async (attempt: number, worker: string, lease_ms = 60_000) => {
-    const granted = await store.claimAttempt(job.id, attempt, worker, lease_ms);
+  const claim = async (attempt: number, worker: string, leaseMs = 60_000) => {
+    const granted = await store.claimAttempt(job.id, attempt, worker, leaseMs);
     if (!granted.granted) throw new Error(granted.code);
     return granted.job.epoch;
   };
@@ -70,9 +70,9 @@ t.test('each number of ranks of an attempt is a generation, which ends with it a
   const job = await pool.job({ ranks: 3 });
   await pool.placements(job);
   const execution = executionAt(job.id, (await store.getJob(job.id))?.epoch ?? 0);
-  const train = async (world_size: number) => {
+  const train = async (worldSize: number) => {
     await store.transition(job.id, execution, 'starting');
-    await store.transition(job.id, execution, 'running', { patch: { world_size } });
+    await store.transition(job.id, execution, 'running', { patch: { world_size: worldSize } });
   };
   const attempt = async () => (await store.listAttempts(job.id)).data[0];
   const sizes = async () => (await attempt())?.generations.map(({ world_size }) => world_size);

@@ -268,9 +268,9 @@ t.test('lost workers are counted until there is a new checkpoint or a user queue
   const store = await freshStore(t);
   const { id } = await createTestJob(store);
   let workers = 0;
-  const claim = async (attempt: number, lease_ms = 1) => {
+  const claim = async (attempt: number, leaseMs = 1) => {
     for (;;) {
-      const claimed = await store.claimAttempt(id, attempt, `w${workers++}`, lease_ms);
+      const claimed = await store.claimAttempt(id, attempt, `w${workers++}`, leaseMs);
       if (claimed.granted) return claimed;
     }
   };

@@ -160,8 +160,8 @@ export function jobAttempts(context: StoreContext) {
 function refusal(error: unknown): ClaimResult {
   const { code, message } = error as ZerofleetError;
   if (!CLAIM_REFUSALS.includes(code)) throw error;
-  const retry_after_ms = code === 'lease_held' ? Number(message) : 0;
-  return { granted: false, code: code as ClaimRefusal, retry_after_ms };
+  const retryAfterMs = code === 'lease_held' ? Number(message) : 0;
+  return { granted: false, code: code as ClaimRefusal, retry_after_ms: retryAfterMs };
 }
 
 async function watchControl(

@@ -149,16 +149,16 @@ async function listAttempts(
 
 function attemptOf(raw: RawAttempt): Attempt {
   const { epoch, attempt, workers, started_at, root_cause } = raw;
-  const ended_at = raw.ended_at ?? null;
+  const endedAt = raw.ended_at ?? null;
   // The end of an attempt is that of its ranks.
-  const generations = (raw.generations ?? []).map((generation) => ({ ended_at, ...generation }));
+  const generations = (raw.generations ?? []).map((generation) => ({ ended_at: endedAt, ...generation }));
   return {
     epoch,
     attempt,
     workers,
     generations,
     started_at,
-    ended_at,
+    ended_at: endedAt,
     outcome: raw.outcome ?? 'running',
     reason: raw.reason ?? null,
     root_cause: root_cause === undefined ? null : JSON.parse(root_cause),

@@ -26,9 +26,9 @@ async function handBack(pool: TestPool, job: Job, options: Partial<ReleaseOption
 const waiting = async (pool: TestPool) => (await pool.store.listPools())[0]?.waiting;
 
 /** Lets the delay of a job expire, `more_ms` ago. */
-async function due(pool: TestPool, job: Job, more_ms = 0): Promise<number> {
+async function due(pool: TestPool, job: Job, moreMs = 0): Promise<number> {
   const delayed = pool.key('pool:default:delayed');
-  const past = Number(await pool.redis.zscore(delayed, job.id)) - HOUR_MS - more_ms;
+  const past = Number(await pool.redis.zscore(delayed, job.id)) - HOUR_MS - moreMs;
   await pool.redis.zadd(delayed, String(past), job.id);
   return past;
 }

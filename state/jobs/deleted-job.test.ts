@@ -28,9 +28,9 @@ async function traces(id: string): Promise<string[]> {
   return found;
 }
 
-const checkpointOf = (job_id: string): Checkpoint => ({
+const checkpointOf = (jobId: string): Checkpoint => ({
   id: `ckpt_${ulid()}`,
-  job_id,
+  job_id: jobId,
   step: 1,
   world_size: 1,
   state_digest: '0'.repeat(32),
@@ -38,7 +38,7 @@ const checkpointOf = (job_id: string): Checkpoint => ({
   committed_at: '',
   pinned: false,
   damaged: false,
-  prefix: `jobs/${job_id}/checkpoints/1-1-0`,
+  prefix: `jobs/${jobId}/checkpoints/1-1-0`,
 });
 
 t.test('only the entry for the removal of its objects is left of a deleted job', async (t) => {

@@ -80,9 +80,9 @@ export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
 
 /** Returns the progress with the number of steps, which the document may get later. */
 export function progressOf({ train }: ResolvedJobSpec, reported: ReportedProgress): JobProgress {
-  const { steps: total_steps = null } = train;
-  const percent = total_steps === null ? null : (100 * reported.step) / total_steps;
-  return { ...reported, total_steps, percent };
+  const { steps: totalSteps = null } = train;
+  const percent = totalSteps === null ? null : (100 * reported.step) / totalSteps;
+  return { ...reported, total_steps: totalSteps, percent };
 }
 
 function sourceCheckpoint({ model }: ResolvedJobSpec): string {

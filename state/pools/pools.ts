@@ -157,24 +157,21 @@ type Avoided = { id: string } & WorkerRecord['avoided'][number];
 
 /** Returns each pair twice, once per worker. */
 function avoidedOf(flat: readonly string[]): Avoided[] {
-  return inPairs(flat).flatMap(([text, until_ms]) => {
-    const [first, second, job_id] = JSON.parse(text) as [string, string, string];
-    const until = new Date(Number(until_ms)).toISOString();
+  return inPairs(flat).flatMap(([text, untilMs]) => {
+    const [first, second, jobId] = JSON.parse(text) as [string, string, string];
+    const until = new Date(Number(untilMs)).toISOString();
     return [
-      { id: first, worker_id: second, job_id, until },
-      { id: second, worker_id: first, job_id, until },
+      { id: first, worker_id: second, job_id: jobId, until },
+      { id: second, worker_id: first, job_id: jobId, until },
     ];
   });
 }
 
-function workerOf(
-  [record, seen_at, used_slots, draining]: RawWorker,
-  pairs: readonly Avoided[],
-): WorkerRecord {
+function workerOf([record, seenAt, usedSlots, draining]: RawWorker, pairs: readonly Avoided[]): WorkerRecord {
   const worker: WorkerAnnouncement = JSON.parse(record);
-  const last_seen = new Date(Number(seen_at)).toISOString();
+  const lastSeen = new Date(Number(seenAt)).toISOString();
   const avoided = pairs.filter(({ id }) => id === worker.id).map(({ id: _, ...other }) => other);
-  return { ...worker, draining: draining === 1, used_slots, avoided, last_seen };
+  return { ...worker, draining: draining === 1, used_slots: usedSlots, avoided, last_seen: lastSeen };
 }
 
 /** Returns the memory available to a rank on any GPU of the worker; undefined where ranks run on the CPU. */

@@ -93,8 +93,8 @@ export function scaling(context: StoreContext) {
     /**
      * Adds an event `job.waiting` to a job that waits: the reason for which no machines are requested for it.
      */
-    async explainWait(job_id: string, reason: string, message: string): Promise<void> {
-      await commands.run('explain_wait', { job_id, reason, message, at: nowText() });
+    async explainWait(jobId: string, reason: string, message: string): Promise<void> {
+      await commands.run('explain_wait', { job_id: jobId, reason, message, at: nowText() });
     },
 
     /**
@@ -177,7 +177,7 @@ async function readDemand(context: StoreContext, name: string): Promise<PoolDema
     scheduling: snapshot,
     jobs,
     workers: workers.map(workerOf),
-    quotas: Object.fromEntries(quotas.filter(([, max_ranks]) => max_ranks !== null)),
+    quotas: Object.fromEntries(quotas.filter(([, maxRanks]) => maxRanks !== null)),
   };
 }
 

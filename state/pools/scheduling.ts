@@ -192,13 +192,13 @@ function decisionCall({ starts, growth, requests, withdrawn }: Omit<Decision, 'w
   };
 }
 
-function workerOf([id, slots, draining, group, gpu_bytes]: RawWorker): SchedulerWorker {
+function workerOf([id, slots, draining, group, gpuBytes]: RawWorker): SchedulerWorker {
   return {
     id,
     group,
     slots,
     schedulable: draining === 0,
-    gpu_bytes: gpu_bytes === '' ? null : Number(gpu_bytes),
+    gpu_bytes: gpuBytes === '' ? null : Number(gpuBytes),
   };
 }
 

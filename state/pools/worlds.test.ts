@@ -16,22 +16,22 @@ async function freshStore(t: Test): Promise<JobStore> {
   return store;
 }
 
-async function claimed(store: JobStore, worker: string, lease_ms = LEASE_MS) {
+async function claimed(store: JobStore, worker: string, leaseMs = LEASE_MS) {
   const { id } = await createTestJob(store);
-  return { id, execution: await claim(store, id, worker, lease_ms) };
+  return { id, execution: await claim(store, id, worker, leaseMs) };
 }
 
-async function claim(store: JobStore, id: string, worker: string, lease_ms = LEASE_MS) {
-  const reply = await store.claimAttempt(id, 1, worker, lease_ms);
+async function claim(store: JobStore, id: string, worker: string, leaseMs = LEASE_MS) {
+  const reply = await store.claimAttempt(id, 1, worker, leaseMs);
   if (!reply.granted) throw new Error(`refused: ${reply.code}`);
   return reply.execution;
 }
 
-const plan = (world_id: string, ...members: string[]): WorldPlan => ({
-  world_id,
-  token: `token of ${world_id}`,
+const plan = (worldId: string, ...members: string[]): WorldPlan => ({
+  world_id: worldId,
+  token: `token of ${worldId}`,
   leader: { worker_id: 'leader', address: '10.0.0.1', port: 1234 },
-  members: members.map((worker_id, i) => ({ worker_id, ranks: [i + 1] })),
+  members: members.map((workerId, i) => ({ worker_id: workerId, ranks: [i + 1] })),
 });
 
 t.test('members find the sealed world, other workers find none', async (t) => {

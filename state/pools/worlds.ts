@@ -73,6 +73,6 @@ export function worldRendezvous({ commands, subscriptions, prefix }: StoreContex
 /** Job, execution and plan in the reply of find_worlds.lua. */
 type WorldReply = [string, Execution, string];
 
-function worldOf([job_id, execution, plan]: WorldReply): SealedWorld {
-  return { ...JSON.parse(plan), job_id, execution };
+function worldOf([jobId, execution, plan]: WorldReply): SealedWorld {
+  return { ...JSON.parse(plan), job_id: jobId, execution };
 }

@@ -50,8 +50,8 @@ export function documents<T extends StoredDocument>(
     /** Deletes a record, if it exists. @throws `dataset_in_use`, `model_in_use` */
     async remove(id: string): Promise<boolean> {
       const document = await get(id);
-      const copy_of = document === null ? undefined : copyOf(document);
-      const [deleted] = await commands.run('delete_document', { kind, id, copy_of });
+      const source = document === null ? undefined : copyOf(document);
+      const [deleted] = await commands.run('delete_document', { kind, id, copy_of: source });
       return deleted === '1';
     },
 

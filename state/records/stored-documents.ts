@@ -200,10 +200,10 @@ const STATES_WITHOUT_WORKER: readonly Job['state'][] = ['queued', 'paused', 'can
 
 function desiredOf(job: Job): DesiredDocument {
   const at = new Date().toISOString();
-  const { id: job_id, state, reason, requested_ranks: ranks } = job;
+  const { id: jobId, state, reason, requested_ranks: ranks } = job;
   // A result of the last epoch does not count: the job was queued again since, or never ended in that epoch.
   const epoch = job.epoch + (STATES_WITHOUT_WORKER.includes(state) ? 1 : 0);
-  return { format_version: 1, job_id, desired: desiredIn(state), reason, ranks, epoch, at };
+  return { format_version: 1, job_id: jobId, desired: desiredIn(state), reason, ranks, epoch, at };
 }
 
 export async function putDocument(

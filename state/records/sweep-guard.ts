@@ -25,9 +25,9 @@ export function sweepGuard(context: StoreContext) {
     },
 
     /** Returns true to one of all servers that call it within `interval_ms`. */
-    async takeSweepTurn(interval_ms: number): Promise<boolean> {
+    async takeSweepTurn(intervalMs: number): Promise<boolean> {
       const at = new Date().toISOString();
-      return (await redisCall(redis.set(`${prefix}:sweep-lock`, at, 'PX', interval_ms, 'NX'))) === 'OK';
+      return (await redisCall(redis.set(`${prefix}:sweep-lock`, at, 'PX', intervalMs, 'NX'))) === 'OK';
     },
   };
 }

@@ -8,8 +8,8 @@ export type UploadSpace = ReturnType<typeof uploadSpace>;
 
 export function uploadSpace(context: StoreContext) {
   const { commands, redis } = context;
-  const count = async (project: string, upload_id: string, bytes: number) => {
-    await commands.run('reserve_upload', { project, upload_id, bytes });
+  const count = async (project: string, uploadId: string, bytes: number) => {
+    await commands.run('reserve_upload', { project, upload_id: uploadId, bytes });
   };
   return {
     /**

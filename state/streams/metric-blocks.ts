@@ -41,13 +41,13 @@ type Extremes = Record<string, [least: string, at_least: number, greatest: strin
 /** Reads all blocks of a job's metrics (report.lua). */
 export async function readBlocks(
   { commands }: StoreContext,
-  job_id: string,
+  jobId: string,
   names: readonly string[],
 ): Promise<{ stream: string; blocks: MetricBlock[] }> {
   const all: MetricBlock[] = [];
   for (;;) {
     const after = all.at(-1)?.first ?? 0;
-    const reply = await commands.run('read_blocks', { job_id, after, limit: BATCH_SIZE });
+    const reply = await commands.run('read_blocks', { job_id: jobId, after, limit: BATCH_SIZE });
     const [stream, oldest, blocks, extremes] = reply as [string, string, string[], string[]];
     all.push(...blocks.map((text, i) => blockOf(text, extremes[i] ?? '{}', Number(oldest), names)));
     if (blocks.length < BATCH_SIZE) return { stream, blocks: all };
@@ -55,18 +55,18 @@ export async function readBlocks(
 }
 
 function blockOf(text: string, extremes: string, oldest: number, names: readonly string[]): MetricBlock {
-  const [first = 0, from = 0, to = 0, last = 0, line_bytes = 0] = text.split(' ').map(Number);
+  const [first = 0, from = 0, to = 0, last = 0, lineBytes = 0] = text.split(' ').map(Number);
   const known: Extremes = JSON.parse(extremes);
   const found = names.flatMap((name): [string, [Extreme, Extreme]][] => {
     const pair = known[name];
     if (pair === undefined) return [];
-    const [least, at_least, greatest, at_greatest] = pair;
+    const [least, atLeast, greatest, atGreatest] = pair;
     return [
       [
         name,
         [
-          { value: Number(least), seq: at_least },
-          { value: Number(greatest), seq: at_greatest },
+          { value: Number(least), seq: atLeast },
+          { value: Number(greatest), seq: atGreatest },
         ],
       ],
     ];
@@ -75,7 +75,7 @@ function blockOf(text: string, extremes: string, oldest: number, names: readonly
     first,
     last,
     steps: { from, to },
-    line_bytes,
+    line_bytes: lineBytes,
     extremes: new Map(found),
     is_whole: first >= oldest,
   };

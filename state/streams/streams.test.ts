@@ -24,10 +24,10 @@ async function lastPositions(store: JobStore, id: string): Promise<[string, stri
 }
 
 /** Returns a checkpoint whose id falls while its step rises, as when a job moves to a host whose clock is behind. */
-function checkpoint(job_id: string, step: number): Checkpoint {
+function checkpoint(jobId: string, step: number): Checkpoint {
   return {
     id: `ckpt_${String(999_999 - step)}`,
-    job_id,
+    job_id: jobId,
     step,
     world_size: 2,
     state_digest: String(step).padStart(32, '0'),
@@ -35,7 +35,7 @@ function checkpoint(job_id: string, step: number): Checkpoint {
     committed_at: new Date().toISOString(),
     pinned: false,
     damaged: false,
-    prefix: `jobs/${job_id}/checkpoints/${step}`,
+    prefix: `jobs/${jobId}/checkpoints/${step}`,
   };
 }
 

@@ -92,9 +92,9 @@ export function jobStreams(context: StoreContext) {
      * @param stream of `readBlocks`
      * @throws ZerofleetError `position_lost` when the job has another stream
      */
-    async readMetrics(job_id: string, stream: string, ranges: readonly SeqRange[]): Promise<JobMetric[]> {
+    async readMetrics(jobId: string, stream: string, ranges: readonly SeqRange[]): Promise<JobMetric[]> {
       if (ranges.length === 0) return [];
-      const [entries] = await context.commands.run('read_metrics', { job_id, stream, ranges });
+      const [entries] = await context.commands.run('read_metrics', { job_id: jobId, stream, ranges });
       return (entries as RawEntry[]).map(([id, fields]) => metricOf(placeOf(stream, id), fields));
     },
 

@@ -33,10 +33,10 @@ export function workerWrites(
 }
 
 /** Returns the record of a checkpoint without files. */
-export function testCheckpoint(job_id: string, step: number): Checkpoint {
+export function testCheckpoint(jobId: string, step: number): Checkpoint {
   return {
     id: `ckpt_${ulid()}`,
-    job_id,
+    job_id: jobId,
     step,
     world_size: 2,
     state_digest: String(step).padStart(32, '0'),
@@ -44,6 +44,6 @@ export function testCheckpoint(job_id: string, step: number): Checkpoint {
     committed_at: new Date().toISOString(),
     pinned: false,
     damaged: false,
-    prefix: `jobs/${job_id}/checkpoints/${step}`,
+    prefix: `jobs/${jobId}/checkpoints/${step}`,
   };
 }

@@ -44,13 +44,13 @@ async function threeWebhooks(t: Test) {
       created_at: '',
       expires_at: null,
     });
-  const count = async (webhook_id: string, n: number, keep = 100) => {
+  const count = async (webhookId: string, n: number, keep = 100) => {
     const id = `dlv_${n}`;
     const message = { type: 'job.state' } as WebhookMessage;
-    await store.addDelivery({ id, webhook_id, message_id: id, message, created_at: '' });
-    const call = { project: 'default', webhook_id, delivery_id: id, round: 1, keep };
-    const [turn, , ...given_up] = await commands.run('count_delivery', call);
-    return { turn, given_up };
+    await store.addDelivery({ id, webhook_id: webhookId, message_id: id, message, created_at: '' });
+    const call = { project: 'default', webhook_id: webhookId, delivery_id: id, round: 1, keep };
+    const [turn, , ...givenUp] = await commands.run('count_delivery', call);
+    return { turn, given_up: givenUp };
   };
   return { store, commands, count };
 }

@@ -92,8 +92,8 @@ export function webhookDeliveries(
       { webhook_id, delivery_id, round }: DeliveryRound,
     ): Promise<CountedDelivery> {
       const call = { project, webhook_id, delivery_id, round, keep: KEEP_PENDING };
-      const [turn, failing, ...given_up] = await commands.run('count_delivery', call);
-      return { turn: Number(turn), failing: failing === 1, given_up: given_up as string[] };
+      const [turn, failing, ...givenUp] = await commands.run('count_delivery', call);
+      return { turn: Number(turn), failing: failing === 1, given_up: givenUp as string[] };
     },
 
     /**
@@ -110,7 +110,7 @@ export function webhookDeliveries(
       next_attempt_at,
     }: AttemptRecord): Promise<string | null> {
       const { at, error } = attempt;
-      const [failing_since] = await commands.run('record_delivery', {
+      const [failingSince] = await commands.run('record_delivery', {
         webhook_id,
         delivery_id,
         round,
@@ -121,7 +121,7 @@ export function webhookDeliveries(
         failing: error === 'webhook_disabled' ? undefined : error !== null,
         keep: KEEP_ATTEMPTS,
       });
-      return String(failing_since) || null;
+      return String(failingSince) || null;
     },
 
     /** Returns null when the log of this webhook has no such message. */

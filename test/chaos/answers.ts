@@ -43,10 +43,10 @@ export class Answers {
   }
 
   private async answerOf(seed: number, over: AbortSignal): Promise<void> {
-    for (let last_try = Number.POSITIVE_INFINITY; ; await sleep(RETRY_MS)) {
+    for (let lastTry = Number.POSITIVE_INFINITY; ; await sleep(RETRY_MS)) {
       if (await this.ask(seed)) return;
-      if (over.aborted) last_try = Math.min(last_try, Date.now() + LAST_ANSWER_MS);
-      if (Date.now() < last_try) continue;
+      if (over.aborted) lastTry = Math.min(lastTry, Date.now() + LAST_ANSWER_MS);
+      if (Date.now() < lastTry) continue;
       this.wrong.push(`question ${seed} was not answered after the last fault`);
       return;
     }

@@ -83,7 +83,7 @@ export async function runChaos({ seconds, seed, redis }: ChaosOptions): Promise<
     await Promise.all([calm, workload.run(CONCURRENCY, over), answers.run(over)]);
     const findings = await auditJobs(fleet.client, workload);
     const spread = await countSpread(fleet.client, workload);
-    const stray_objects = await orphanedObjects(store.objects, fleet.client, workload);
+    const strayObjects = await orphanedObjects(store.objects, fleet.client, workload);
     await fleet.stop();
     return {
       seed,
@@ -101,7 +101,7 @@ export async function runChaos({ seconds, seed, redis }: ChaosOptions): Promise<
       findings: {
         ...findings,
         wrong_answers: answers.wrong,
-        stray_objects,
+        stray_objects: strayObjects,
         orphan_processes: await orphans(fleet),
       },
     };

@@ -4,11 +4,13 @@ import { start } from './command-line.js';
 
 t.test('the rates of groups of parameters are overridden', async (t) => {
   const { stack, zerofleet } = await start(t);
-  const param_groups = [
+  const paramGroups = [
     { match: 'lm_head.*', lr: 0.002 },
     { match: '*norm*', weight_decay: 0.1 },
   ];
-  const { id } = await stack.createJob({ train: { steps: 9, optimizer: { type: 'adamw', param_groups } } });
+  const { id } = await stack.createJob({
+    train: { steps: 9, optimizer: { type: 'adamw', param_groups: paramGroups } },
+  });
   const override = async (...args: string[]) => zerofleet(['override', id, '--step', '3', ...args]);
   t.match(await override('--group-lr', 'lm_head.*=1e-4', '--lr', '1e-3'), { code: 0 });
   t.match(await override('--group-lr', '*norm*=0', '--group-lr', 'lm_head.*=share'), {
@@ -42,8 +44,8 @@ t.test('a job is updated, retried and deleted', async (t) => {
   if (!claim.granted) throw new Error(claim.code);
   t.match(await zerofleet(['delete', id]), { code: 1, err: /409 invalid_state: .*cancel it first/ });
   await stack.store.transition(id, claim.execution, 'starting');
-  for (const world_size of [1, 3, 2, 1, 3, 2, 1])
-    await stack.store.transition(id, claim.execution, 'running', { patch: { world_size } });
+  for (const worldSize of [1, 3, 2, 1, 3, 2, 1])
+    await stack.store.transition(id, claim.execution, 'running', { patch: { world_size: worldSize } });
   const failure = { category: 'oom', code: 'oom_killed', message: 'gone', rank: 1, step: 2 } as const;
   await stack.store.finishJob(id, claim.execution, 'failed', {
     reason: 'oom_killed',

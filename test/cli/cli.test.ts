@@ -51,12 +51,12 @@ t.test('from a text file to a watched job', async (t) => {
   t.equal((JSON.parse(one.out) as Job).id, (JSON.parse(two.out) as Job).id);
   t.equal(one.err, '', 'no remarks');
   const { train, ...rest } = smallSpec(uploaded.out);
-  const deepspeed_config = {
+  const deepspeedConfig = {
     train_micro_batch_size_per_gpu: 2,
     gradient_accumulation_steps: 2,
     comms_config: { verbose: true },
   };
-  const stdin = JSON.stringify({ ...rest, train, deepspeed_config });
+  const stdin = JSON.stringify({ ...rest, train, deepspeed_config: deepspeedConfig });
   const warning = /^warning: \/deepspeed_config\/comms_config: comms_config has no effect/;
   const warned = await zerofleet(['submit', '-'], { stdin });
   t.match(warned, { code: 0, out: /^job_\w+$/, err: warning });

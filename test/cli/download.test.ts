@@ -17,13 +17,13 @@ async function place(t: Test): Promise<string> {
 }
 
 /** A body that breaks after a number of bytes. */
-function bodyOf(bytes: Uint8Array, breaks_after = Number.POSITIVE_INFINITY): ReadableStream<Uint8Array> {
+function bodyOf(bytes: Uint8Array, breaksAfter = Number.POSITIVE_INFINITY): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
     pull(controller) {
-      if (at >= breaks_after) return controller.error(new TypeError('terminated'));
+      if (at >= breaksAfter) return controller.error(new TypeError('terminated'));
       if (at >= bytes.length) return controller.close();
-      const end = Math.min(at + 10_000, bytes.length, breaks_after);
+      const end = Math.min(at + 10_000, bytes.length, breaksAfter);
       controller.enqueue(bytes.subarray(at, end));
       at = end;
     },

@@ -172,9 +172,9 @@ t.test('all methods', async (t) => {
       found.map(({ step }) => step),
       [2, 1],
     );
-    const of_all = await collect(client.checkpoints.list());
+    const ofAll = await collect(client.checkpoints.list());
     const byId = (list: typeof found) => [...list].sort((one, two) => (one.id < two.id ? -1 : 1));
-    t.strictSame(byId(of_all.filter(({ job_id }) => job_id === job.id)), byId(found));
+    t.strictSame(byId(ofAll.filter(({ job_id }) => job_id === job.id)), byId(found));
     const [, first] = found;
     if (!first) return;
     await putTestCheckpoint(objects, first.prefix, { numels: [10], ranks: 2 });
@@ -254,17 +254,17 @@ t.test('all methods', async (t) => {
   });
 
   await t.test('shares', async (t) => {
-    const { id: job_id } = await stack.createJob();
-    const { url, token, ...made } = await client.shares.create(job_id, { description: 'a note' });
+    const { id: jobId } = await stack.createJob();
+    const { url, token, ...made } = await client.shares.create(jobId, { description: 'a note' });
     t.equal(url, `${client.options.baseUrl}/#/shared/${token}`);
-    t.strictSame(await client.shares.list(job_id), [made]);
+    t.strictSame(await client.shares.list(jobId), [made]);
     const viewer = new Zerofleet({ ...client.options, apiKey: token });
     t.match(await viewer.me(), { share: made, api_key: null, project: null });
-    t.equal((await viewer.jobs.get(job_id)).id, job_id);
-    await t.rejects(viewer.jobs.pause(job_id), { code: 'outside_share', status: 403 });
-    await client.shares.revoke(job_id, made.id);
+    t.equal((await viewer.jobs.get(jobId)).id, jobId);
+    await t.rejects(viewer.jobs.pause(jobId), { code: 'outside_share', status: 403 });
+    await client.shares.revoke(jobId, made.id);
     await t.rejects(viewer.me(), { code: 'unauthenticated' });
-    await t.rejects(client.shares.revoke(job_id, made.id), { code: 'share_not_found' });
+    await t.rejects(client.shares.revoke(jobId, made.id), { code: 'share_not_found' });
   });
 
   await t.test('webhooks', async (t) => {

@@ -21,9 +21,9 @@ async function start(t: Test) {
   t.teardown(() => stack.close());
   const base = await stack.listen();
   /** A browser with a session of this key or user. */
-  const browserOf = async (principal_id: string, hash: string) => {
-    const token = `zf_session_${principal_id}`;
-    await stack.store.createSession(token, { principal_id }, { secure: false });
+  const browserOf = async (principalId: string, hash: string) => {
+    const token = `zf_session_${principalId}`;
+    await stack.store.createSession(token, { principal_id: principalId }, { secure: false });
     const { page } = await openPage(t);
     await page.context().addCookies([{ name: 'zf_session', value: token, url: base }]);
     await page.goto(`${base}/${hash}`);

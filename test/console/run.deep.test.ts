@@ -28,9 +28,9 @@ t.test('the overview of a run', { skip }, async (t) => {
   await t.test('shows the ranks over time and the digest of the newest checkpoint', async (t) => {
     const execution = await claimAndTrain(stack.store, id, { steps: 4 });
     // It resizes before a step is done, so that no point of the curve has this number of ranks.
-    for (const world_size of [4, 3]) {
+    for (const worldSize of [4, 3]) {
       await stack.store.transition(id, execution, 'starting');
-      await stack.store.transition(id, execution, 'running', { patch: { world_size } });
+      await stack.store.transition(id, execution, 'running', { patch: { world_size: worldSize } });
     }
     await page.waitForSelector('.band rect >> nth=2', { timeout: 120_000 });
     t.match(

@@ -21,8 +21,8 @@ async function start(t: Test) {
   const base = await stack.listen();
   const { id } = await stack.createJob({ name: 'shown' });
   await claimAndTrain(stack.store, id, { steps: 5 });
-  const share = (life_ms = 86_400_000, token = 'zf_share_one') =>
-    stack.store.createShare(token, { job_id: id, description: 'for a review', life_ms });
+  const share = (lifeMs = 86_400_000, token = 'zf_share_one') =>
+    stack.store.createShare(token, { job_id: id, description: 'for a review', life_ms: lifeMs });
   return { stack, base, id, share };
 }
 

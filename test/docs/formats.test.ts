@@ -84,11 +84,11 @@ t.test('a checkpoint of three ranks: parameters in several runs, frozen ones, an
     hidden_size: 192,
     intermediate_size: 400,
   };
-  const param_groups = [{ match: '*norm*', frozen: true }];
+  const paramGroups = [{ match: '*norm*', frozen: true }];
   const { id } = await client.jobs.create({
     ...spec,
     model: { config: wide },
-    train: { ...spec.train, steps: 4, ema: { decay: 0.5 }, optimizer: { param_groups } },
+    train: { ...spec.train, steps: 4, ema: { decay: 0.5 }, optimizer: { param_groups: paramGroups } },
   });
   const { latest_checkpoint: last, failure } = await client.jobs.wait(id);
   t.equal(failure, null);

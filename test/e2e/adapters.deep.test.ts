@@ -278,13 +278,13 @@ t.test('adapters', async (t) => {
   });
 
   await t.test('a job begins with the adapter; another one does not fit', async (t) => {
-    const init_from = { checkpoint: checkpoint.id };
+    const initFrom = { checkpoint: checkpoint.id };
     const spec = (adapter: object | undefined) =>
       tinyJob({
         name: 'next',
         dataset,
         steps: 1,
-        init_from,
+        init_from: initFrom,
         train: { ...(adapter && { adapter }), optimizer: { lr: 1e-9 } },
       });
     const job = await run(t, spec(ADAPTER));

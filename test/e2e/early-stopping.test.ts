@@ -15,11 +15,11 @@ function stoppingJob(name: string, dataset: string, ranks: number): JobSpec {
     smallJob({ name, dataset, steps: STEPS, ranks, every_steps: 6, keep: { last: 1 } }),
     20,
   );
-  const early_stopping = { patience: 2, min_delta: 0.25 };
+  const earlyStopping = { patience: 2, min_delta: 0.25 };
   return {
     ...job,
     data: { ...job.data, validation_fraction: 0.1 },
-    train: { ...job.train, evaluation: { every_steps: EVERY }, early_stopping },
+    train: { ...job.train, evaluation: { every_steps: EVERY }, early_stopping: earlyStopping },
   };
 }
 

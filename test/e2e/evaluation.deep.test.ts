@@ -79,8 +79,11 @@ t.test('evaluation', async (t) => {
         { name: 'near', dataset: near },
         { name: 'far', dataset: far },
       ];
-      const early_stopping = { metric: 'eval_loss/far', patience: 2, min_delta: 0.2 };
-      return { ...spec, train: { ...spec.train, evaluation: { every_steps: 4, datasets }, early_stopping } };
+      const earlyStopping = { metric: 'eval_loss/far', patience: 2, min_delta: 0.2 };
+      return {
+        ...spec,
+        train: { ...spec.train, evaluation: { every_steps: 4, datasets }, early_stopping: earlyStopping },
+      };
     };
     const expected = await resultOf(await start(job('one rank, named', 1)));
     t.same(Object.keys(expected.losses[0]?.eval_losses ?? {}).sort(), ['far', 'near', 'validation']);
@@ -95,8 +98,8 @@ t.test('evaluation', async (t) => {
 
     const id = await start(job('two ranks, paused, three ranks', 2));
     await t.rejects(client.datasets.delete(far), { code: 'dataset_in_use' });
-    const paused_at = await interrupt(id, end - 7, 3);
-    t.ok(paused_at >= end - 7 && paused_at < end, `paused at step ${paused_at}`);
+    const pausedAt = await interrupt(id, end - 7, 3);
+    t.ok(pausedAt >= end - 7 && pausedAt < end, `paused at step ${pausedAt}`);
     t.strictSame(await resultOf(id), expected);
     const checkpoints = await collect(client.jobs.checkpoints(id));
     t.strictSame(

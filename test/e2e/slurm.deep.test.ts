@@ -44,8 +44,8 @@ t.test('on a real Slurm', { skip }, async (t) => {
   const { cluster, slurm } = stack;
   const { client } = cluster;
   const dataset = (await client.datasets.create('openapi', sampleText())).id;
-  const specOf = (name: string, ranks: number, every_steps = 100): JobSpec => ({
-    ...largerSteps(smallJob({ name, dataset, steps: STEPS, ranks, every_steps })),
+  const specOf = (name: string, ranks: number, everySteps = 100): JobSpec => ({
+    ...largerSteps(smallJob({ name, dataset, steps: STEPS, ranks, every_steps: everySteps })),
     resources: { ranks: { min: ranks, max: ranks, preferred: ranks } },
   });
   const untilEmpty = async () => {
@@ -71,8 +71,8 @@ t.test('on a real Slurm', { skip }, async (t) => {
   }
 
   /** A job that trains until it is paused: what is to interrupt it may take its time. */
-  function endless(name: string, ranks: number, pool: string, every_steps = 100_000): JobSpec {
-    const spec = specOf(name, ranks, every_steps);
+  function endless(name: string, ranks: number, pool: string, everySteps = 100_000): JobSpec {
+    const spec = specOf(name, ranks, everySteps);
     const { train, resources } = spec;
     return { ...spec, train: { ...train, steps: ENDLESS }, resources: { ...resources, pool } };
   }

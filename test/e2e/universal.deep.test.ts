@@ -63,9 +63,9 @@ t.test('there and back in the universal layout', async (t) => {
       t.equal(model.optimizer_steps, STEPS);
       t.same(model.dtypes, ['fp32']);
       t.equal((model.frozen_parameters ?? []).length > 0, param_groups !== undefined);
-      const digestOf = async (init_from: JobSpec['model']['init_from'], ranks: number) => {
+      const digestOf = async (initFrom: JobSpec['model']['init_from'], ranks: number) => {
         const spec = smallJob({ name: `on-${index}`, dataset, steps: 3, ranks });
-        const goOn = { ...spec, model: { ...spec.model, ...(init_from && { init_from }) } };
+        const goOn = { ...spec, model: { ...spec.model, ...(initFrom && { init_from: initFrom }) } };
         return (await run(goOn, optimizer)).export?.state_digest;
       };
       const all = { restore: 'full' } as const;
@@ -88,12 +88,16 @@ t.test('there and back in the universal layout', async (t) => {
       name: string,
       steps: number,
       ranks: number,
-      init_from?: JobSpec['model']['init_from'],
+      initFrom?: JobSpec['model']['init_from'],
     ) => {
       const spec = smallJob({ name, dataset, steps, ranks });
       const train = { ...spec.train, precision: 'fp16', loss_scale: { initial_scale: 256, window: 2 } };
       const job = await run(
-        { ...spec, model: { config: TINY_MIXTRAL, ...(init_from && { init_from }) }, train } as JobSpec,
+        {
+          ...spec,
+          model: { config: TINY_MIXTRAL, ...(initFrom && { init_from: initFrom }) },
+          train,
+        } as JobSpec,
         {},
       );
       const id = job.latest_checkpoint?.id ?? '';
@@ -124,8 +128,10 @@ t.test('there and back in the universal layout', async (t) => {
       [1, 3].map((ranks) => {
         const spec = smallJob({ name: `averaged-${ranks}`, dataset, steps: 1, ranks });
         const train = { ...spec.train, ema: { decay: 0.75 }, lr_schedule: { type: 'constant' } };
-        const init_from = { model: model.id, restore: 'full' };
-        return run({ ...spec, train, model: { ...spec.model, init_from } } as JobSpec, { lr: 1e-2 });
+        const initFrom = { model: model.id, restore: 'full' };
+        return run({ ...spec, train, model: { ...spec.model, init_from: initFrom } } as JobSpec, {
+          lr: 1e-2,
+        });
       }),
     );
     t.equal(one?.export?.state_digest, three?.export?.state_digest);

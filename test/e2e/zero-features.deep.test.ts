@@ -125,10 +125,10 @@ t.test("a job starts from another job's checkpoint", async (t) => {
   const from = new StoredState(stack.data_dir, checkpoint);
   type ParamGroups = NonNullable<NonNullable<NonNullable<JobSpec['train']>['optimizer']>['param_groups']>;
   type Restore = 'full' | 'weights' | 'weights_16bit';
-  const begun = async (restore: Restore, ranks: number, param_groups: ParamGroups) => {
-    const init_from = { checkpoint: checkpoint.id, restore };
-    const train = { optimizer: { ...optimizer, param_groups } };
-    const spec = tinyJob({ name: restore, dataset, ranks, steps: 2, train, init_from });
+  const begun = async (restore: Restore, ranks: number, paramGroups: ParamGroups) => {
+    const initFrom = { checkpoint: checkpoint.id, restore };
+    const train = { optimizer: { ...optimizer, param_groups: paramGroups } };
+    const spec = tinyJob({ name: restore, dataset, ranks, steps: 2, train, init_from: initFrom });
     const job = await run(t, spec);
     const [event] = (await collect(client.jobs.events(job.id))).filter(({ type }) => type === 'init.loaded');
     t.match(event?.data, { checkpoint: checkpoint.id, job_id: source.id, restore, step: STEPS });
@@ -179,11 +179,16 @@ t.test("a job starts from another job's checkpoint", async (t) => {
   });
 
   await t.test('another model or optimizer is refused when the job is created', async (t) => {
-    const init_from = { checkpoint: checkpoint.id, restore: 'full' as const };
-    const other = tinyJob({ name: 'other', dataset, init_from, train: { optimizer: { type: 'lion' } } });
+    const initFrom = { checkpoint: checkpoint.id, restore: 'full' as const };
+    const other = tinyJob({
+      name: 'other',
+      dataset,
+      init_from: initFrom,
+      train: { optimizer: { type: 'lion' } },
+    });
     await t.rejects(client.jobs.create(other), /422 .*\/model\/init_from\/restore/);
     const wider = { ...smallJob({ name: 'wider', dataset, steps: 2, ranks: 1 }) };
-    wider.model = { ...wider.model, init_from };
+    wider.model = { ...wider.model, init_from: initFrom };
     await t.rejects(client.jobs.create(wider), /422 .*\/model\/init_from\/checkpoint/);
   });
 });

@@ -103,9 +103,9 @@ t.test('epochs of chats', async (t) => {
   });
 
   await t.test("of a fork are its source's, or others", async (t) => {
-    const from_checkpoint = (await client.jobs.get(job.id)).latest_checkpoint?.id;
+    const fromCheckpoint = (await client.jobs.get(job.id)).latest_checkpoint?.id;
     const longer = await client.jobs.fork(job.id, {
-      from_checkpoint,
+      from_checkpoint: fromCheckpoint,
       overrides: { train: { steps: null, epochs: EPOCHS + 1 } },
     });
     t.equal(longer.progress.total_steps, null);
@@ -118,15 +118,15 @@ t.test('epochs of chats', async (t) => {
   });
 
   await t.test('that are too few fail the job with the field', async (t) => {
-    const from_checkpoint = job.latest_checkpoint?.id;
+    const fromCheckpoint = job.latest_checkpoint?.id;
     const overrides = { train: { steps: null, epochs: 1 } };
-    const fork = await client.jobs.fork(job.id, { from_checkpoint, overrides });
+    const fork = await client.jobs.fork(job.id, { from_checkpoint: fromCheckpoint, overrides });
     t.match(await client.jobs.until(fork.id, FINISHED), {
       state: 'failed',
       failure: { code: 'validation_failed', errors: [{ code: 'steps_not_beyond_checkpoint' }] },
     });
-    const lr_schedule = { warmup_steps: 1000 };
-    const { id } = await client.jobs.create(specOf({ epochs: 1, lr_schedule }, 1));
+    const lrSchedule = { warmup_steps: 1000 };
+    const { id } = await client.jobs.create(specOf({ epochs: 1, lr_schedule: lrSchedule }, 1));
     t.match(await client.jobs.until(id, FINISHED), {
       state: 'failed',
       failure: {

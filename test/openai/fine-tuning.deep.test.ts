@@ -42,13 +42,13 @@ t.test('fine-tuning through the official client', async (t) => {
     }
   };
   const chats = await send(CHATS, 'chats.jsonl');
-  const held_back = await send(CHATS.slice(0, 8), 'validation.jsonl');
+  const heldBack = await send(CHATS.slice(0, 8), 'validation.jsonl');
 
   const first = await untilEnded(
     await jobs.create({
       model: 'my-base',
       training_file: chats,
-      validation_file: held_back,
+      validation_file: heldBack,
       suffix: 'even',
       seed: 3,
       method: { type: 'supervised', supervised: { hyperparameters: { n_epochs: 4 } } },

@@ -43,8 +43,10 @@ function someOf(name: string, fields?: readonly string[]): Arbitrary<Record<stri
 
 const sections: Arbitrary<Partial<JobSpec>> = fc.oneof(
   someOf('OptimizerSpec').map((optimizer) => ({ train: { steps: 100, optimizer } })),
-  someOf('LrScheduleSpec').map((lr_schedule) => ({ train: { steps: 100, lr_schedule } })),
-  someOf('LossScaleSpec').map((loss_scale) => ({ train: { steps: 100, precision: 'fp16', loss_scale } })),
+  someOf('LrScheduleSpec').map((lrSchedule) => ({ train: { steps: 100, lr_schedule: lrSchedule } })),
+  someOf('LossScaleSpec').map((lossScale) => ({
+    train: { steps: 100, precision: 'fp16', loss_scale: lossScale },
+  })),
   someOf('ZeroSpec').map((zero) => ({ zero })),
   fc
     .tuple(someOf('TrainSpec', Object.keys(DEFAULTS.TrainSpec)), someOf('ZeroSpec'))

@@ -59,8 +59,8 @@ const orders: Record<Order['kind'], (order: Order) => Promise<unknown>> = {
   },
   async watched() {
     delay.disable();
-    const [p99_ms, max_ms] = [delay.percentile(99) / 1e6, delay.max / 1e6];
-    return { p99_ms, max_ms, lease_error: lease.error };
+    const [p99Ms, maxMs] = [delay.percentile(99) / 1e6, delay.max / 1e6];
+    return { p99_ms: p99Ms, max_ms: maxMs, lease_error: lease.error };
   },
 };
 
@@ -182,16 +182,23 @@ async function signIn({ request }: TestStack): Promise<string> {
   return cookie;
 }
 
-async function fillWebhook({ store }: TestStack, job_id: string, known: readonly string[]): Promise<Ids> {
-  const [webhook_id, id, created_at] = [`wh_${ulid()}`, `dlv_${ulid()}`, new Date().toISOString()];
+async function fillWebhook({ store }: TestStack, jobId: string, known: readonly string[]): Promise<Ids> {
+  const [webhookId, id, createdAt] = [`wh_${ulid()}`, `dlv_${ulid()}`, new Date().toISOString()];
   const url = 'https://hooks.example.com/';
-  const webhook = { id: webhook_id, url, description: '', events: ['*'], disabled_reason: null, created_at };
-  const secret = { secret: 'whsec_AA==', created_at, expires_at: null };
+  const webhook = {
+    id: webhookId,
+    url,
+    description: '',
+    events: ['*'],
+    disabled_reason: null,
+    created_at: createdAt,
+  };
+  const secret = { secret: 'whsec_AA==', created_at: createdAt, expires_at: null };
   // The log's limit is a hundred: new deliveries replace old ones.
   for (const old of known) await store.deleteWebhook('default', old);
   await store.createWebhook('default', { ...webhook, jobs: 'all', enabled: true }, secret);
-  const data = { job_id, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };
-  const message = { type: 'job.created', timestamp: created_at, data };
-  await store.addDelivery({ id, webhook_id, message_id: 'msg_1', message, created_at });
-  return { wh: [webhook_id], dlv: [id] };
+  const data = { job_id: jobId, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };
+  const message = { type: 'job.created', timestamp: createdAt, data };
+  await store.addDelivery({ id, webhook_id: webhookId, message_id: 'msg_1', message, created_at: createdAt });
+  return { wh: [webhookId], dlv: [id] };
 }

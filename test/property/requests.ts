@@ -53,10 +53,10 @@ export function requestsOf(document: ApiDocument): Map<string, Arbitrary<Generat
 }
 
 class Maker {
-  readonly #values: Values;
+  private readonly values: Values;
 
   constructor(private readonly document: ApiDocument) {
-    this.#values = new Values(document);
+    this.values = new Values(document);
   }
 
   requests(
@@ -65,17 +65,17 @@ class Maker {
     shared: Parameter[],
     operation: OperationDocument,
   ): Arbitrary<GeneratedRequest> {
-    const parameters = [...shared, ...(operation.parameters ?? [])].map((each) => this.#parameter(each));
+    const parameters = [...shared, ...(operation.parameters ?? [])].map((each) => this.parameter(each));
     const { operationId } = operation;
     return fc
       .record({
-        path: this.#path(
+        path: this.path(
           path,
           parameters.filter((each) => each.in === 'path'),
         ),
-        query: this.#query(parameters.filter((each) => each.in === 'query')),
-        headers: this.#headers(parameters.filter((each) => each.in === 'header')),
-        content: this.#content(operation),
+        query: this.query(parameters.filter((each) => each.in === 'query')),
+        headers: this.headers(parameters.filter((each) => each.in === 'header')),
+        content: this.content(operation),
       })
       .map(({ path: at, query, headers, content }) => ({
         operationId,
@@ -86,18 +86,18 @@ class Maker {
       }));
   }
 
-  #parameter(given: Parameter): Parameter {
+  private parameter(given: Parameter): Parameter {
     const name = given.$ref?.split('/').at(-1);
     return name === undefined ? given : (this.document.components.parameters[name] ?? given);
   }
 
-  #path(template: string, parameters: Parameter[]): Arbitrary<string> {
+  private path(template: string, parameters: Parameter[]): Arbitrary<string> {
     const bad = fc.oneof(
       fc.constantFrom('..%2f..%2fetc', '%00', '%zz', 'a'.repeat(64), 'a'.repeat(3000), '%E0%A4%A', '.', '@'),
       fc.string({ maxLength: 20 }).map(encodeURIComponent),
     );
     const parts = parameters.map(({ schema }) =>
-      fc.oneof({ weight: 9, arbitrary: this.#values.of(schema).map(String) }, bad),
+      fc.oneof({ weight: 9, arbitrary: this.values.of(schema).map(String) }, bad),
     );
     return fc
       .tuple(...parts)
@@ -106,9 +106,9 @@ class Maker {
       );
   }
 
-  #query(parameters: Parameter[]): Arbitrary<string> {
+  private query(parameters: Parameter[]): Arbitrary<string> {
     const each = parameters.map(({ name, schema, required }) => {
-      const good = this.#values.of(schema).map((value) => `${name}=${encodeURIComponent(asText(value))}`);
+      const good = this.values.of(schema).map((value) => `${name}=${encodeURIComponent(asText(value))}`);
       const bad = fc.oneof(
         JUNK.map((value) => `${name}=${encodeURIComponent(asText(value))}`),
         fc.constantFrom(
@@ -129,9 +129,9 @@ class Maker {
     return fc.tuple(...each, unknown).map((texts) => texts.filter((text) => text !== '').join('&'));
   }
 
-  #headers(parameters: Parameter[]): Arbitrary<Record<string, string>> {
+  private headers(parameters: Parameter[]): Arbitrary<Record<string, string>> {
     const each = parameters.map(({ name, schema }) => {
-      const good = this.#values.of(schema).map(asHeader);
+      const good = this.values.of(schema).map(asHeader);
       const text = fc.oneof(
         { weight: 4, arbitrary: good },
         JUNK.map((value) => asHeader(asText(value))),
@@ -142,7 +142,7 @@ class Maker {
     return fc.tuple(...each).map((all) => Object.assign({}, ...all));
   }
 
-  #content({
+  private content({
     requestBody,
   }: OperationDocument): Arbitrary<{ headers: Record<string, string>; body: string | undefined }> {
     const media = Object.entries(requestBody?.content ?? {});
@@ -152,15 +152,14 @@ class Maker {
       .map(([type, body]) => ({ headers: { 'content-type': type }, body }));
     if (media.length === 0) return fc.oneof({ weight: 15, arbitrary: none }, surprise);
     const each = media.map(([type, { schema, examples = {} }]) => {
-      const bodies =
-        type === 'application/json' && schema ? this.#json(schema, Object.values(examples)) : RAW;
+      const bodies = type === 'application/json' && schema ? this.json(schema, Object.values(examples)) : RAW;
       return bodies.map((body) => ({ headers: { 'content-type': type }, body }));
     });
     return fc.oneof({ weight: 12, arbitrary: fc.oneof(...each) }, none, surprise);
   }
 
-  #json(schema: Schema, examples: { value: unknown }[]): Arbitrary<string> {
-    const made = this.#values.of(schema);
+  private json(schema: Schema, examples: { value: unknown }[]): Arbitrary<string> {
+    const made = this.values.of(schema);
     // Examples also satisfy the rules between fields, which few random documents do.
     const shown = examples.map(({ value }) => fc.constant(withTokens(value)));
     const mixed = fc.tuple(fc.oneof(...shown, fc.constant({})), made, fc.nat()).map(([base, other, n]) => {

@@ -73,64 +73,64 @@ export async function runRequests(options: RunOptions): Promise<PropertyReport> 
 }
 
 class Run {
-  readonly #agent = new Agent({ keepAlive: true });
-  readonly #checker: ContractChecker;
-  readonly #ids = new Map<string, string[]>();
-  readonly #findings = new Map<string, PropertyReport['findings'][number]>();
-  readonly #statuses: PropertyReport['statuses'] = {};
-  readonly #contract = loadContract();
-  readonly #generators = [
-    ...requestsOf(this.#contract.document as unknown as ApiDocument).values(),
+  private readonly agent = new Agent({ keepAlive: true });
+  private readonly checker: ContractChecker;
+  private readonly ids = new Map<string, string[]>();
+  private readonly findings = new Map<string, PropertyReport['findings'][number]>();
+  private readonly statuses: PropertyReport['statuses'] = {};
+  private readonly contract = loadContract();
+  private readonly generators = [
+    ...requestsOf(this.contract.document as unknown as ApiDocument).values(),
     ...openaiRequests().values(),
   ];
-  #serverErrors = 0;
-  #hostileCount = 0;
-  #sent = 0;
+  private serverErrors = 0;
+  private hostileCount = 0;
+  private sent = 0;
 
-  #hostile: Promise<void> = Promise.resolve();
+  private hostile: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly api: ApiProcess,
     private readonly options: RunOptions,
   ) {
-    this.#checker = ContractChecker.of(this.#contract);
+    this.checker = ContractChecker.of(this.contract);
   }
 
   async run(): Promise<PropertyReport> {
     const { measured = false } = this.options;
-    await this.#warmUp();
-    const rss_before = measured ? await this.api.restingMib() : null;
+    await this.warmUp();
+    const rssBefore = measured ? await this.api.restingMib() : null;
     await this.api.watchDelay();
-    const requests = await this.#sendAll();
-    await this.#hostile;
+    const requests = await this.sendAll();
+    await this.hostile;
     const { p99_ms, max_ms, lease_error } = await this.api.watched();
-    const rss_after = measured ? await this.api.restingMib() : null;
-    this.#agent.destroy();
+    const rssAfter = measured ? await this.api.restingMib() : null;
+    this.agent.destroy();
     return {
       seed: this.options.seed,
       requests,
-      hostile_uploads: this.#hostileCount,
-      statuses: this.#statuses,
-      server_errors: this.#serverErrors,
+      hostile_uploads: this.hostileCount,
+      statuses: this.statuses,
+      server_errors: this.serverErrors,
       event_loop_delay_p99_ms: p99_ms,
       event_loop_delay_max_ms: max_ms,
       lease_error,
-      rss_mib: rss_before === null || rss_after === null ? null : { before: rss_before, after: rss_after },
-      findings: [...this.#findings.values()],
+      rss_mib: rssBefore === null || rssAfter === null ? null : { before: rssBefore, after: rssAfter },
+      findings: [...this.findings.values()],
     };
   }
 
   /** Sends each kind of hostile upload once, and requests of each operation, so that lazy initialization is done. */
-  async #warmUp(): Promise<void> {
-    await this.#fill();
-    for (const what of KINDS) await this.#sendHostile({ what, bytes: WARM_BYTES });
+  private async warmUp(): Promise<void> {
+    await this.fill();
+    for (const what of KINDS) await this.sendHostile({ what, bytes: WARM_BYTES });
     const { seed } = this.options;
-    for (const [index, generator] of this.#generators.entries())
+    for (const [index, generator] of this.generators.entries())
       for (const request of fc.sample(generator, { seed: seed - 1 - index, numRuns: BATCH }))
-        await this.#ask(this.#withIds(request));
+        await this.ask(this.withIds(request));
   }
 
-  async #sendAll(): Promise<number> {
+  private async sendAll(): Promise<number> {
     const { requests, seed, measured } = this.options;
     const sampled = fc.sample(HOSTILE, { seed, numRuns: Math.ceil(requests / REQUESTS_PER_HOSTILE) });
     const full = measured ? KINDS.map((what) => ({ what, bytes: FULL_BYTES })) : [];
@@ -138,18 +138,18 @@ class Run {
     const requestsPerHostile = Math.ceil(requests / hostile.length);
     let sent = 0;
     for (let round = 0; sent < requests; round += 1) {
-      await this.#fill();
-      for (const [index, generator] of this.#generators.entries()) {
+      await this.fill();
+      for (const [index, generator] of this.generators.entries()) {
         const numRuns = Math.min(BATCH, requests - sent);
         if (numRuns === 0) break;
         for (const request of fc.sample(generator, { seed: seed + 1000 * round + index, numRuns })) {
           const next = sent % requestsPerHostile === 0 ? hostile.shift() : undefined;
           if (next) {
             // The other requests continue meanwhile.
-            await this.#hostile;
-            this.#hostile = this.#sendHostile(next);
+            await this.hostile;
+            this.hostile = this.sendHostile(next);
           }
-          await this.#ask(this.#withIds(request));
+          await this.ask(this.withIds(request));
           sent += 1;
         }
       }
@@ -157,25 +157,25 @@ class Run {
     return sent;
   }
 
-  async #sendHostile(upload: HostileUpload): Promise<void> {
-    this.#hostileCount += 1;
-    await this.#ask(await hostileRequest(upload));
+  private async sendHostile(upload: HostileUpload): Promise<void> {
+    this.hostileCount += 1;
+    await this.ask(await hostileRequest(upload));
   }
 
-  async #fill(): Promise<void> {
-    const made = await this.api.fill({ wh: this.#known('wh') });
+  private async fill(): Promise<void> {
+    const made = await this.api.fill({ wh: this.known('wh') });
     for (const [kind, ids] of Object.entries(made))
-      this.#ids.set(kind, ONE_OF_EACH.has(kind) ? ids : [...ids, ...this.#known(kind)].slice(0, 20));
+      this.ids.set(kind, ONE_OF_EACH.has(kind) ? ids : [...ids, ...this.known(kind)].slice(0, 20));
   }
 
-  #known(kind: string): string[] {
-    return this.#ids.get(kind) ?? [];
+  private known(kind: string): string[] {
+    return this.ids.get(kind) ?? [];
   }
 
-  #withIds(request: GeneratedRequest): GeneratedRequest {
+  private withIds(request: GeneratedRequest): GeneratedRequest {
     const put = (text: string) =>
       text.replaceAll(ID_TOKEN, (_, kind: string, n: string) => {
-        const known = this.#known(kind);
+        const known = this.known(kind);
         return known[Number(n) % Math.max(1, known.length)] ?? `${kind}_${'0'.repeat(26)}`;
       });
     const { url, body } = request;
@@ -185,29 +185,29 @@ class Run {
     return { ...request, url: at, body: typeof body === 'string' ? put(body) : body };
   }
 
-  async #ask(request: GeneratedRequest): Promise<void> {
-    const answer = await this.#send(request).catch((error: Error) => error);
-    if (answer instanceof Error) return this.#found(`no answer: ${answer.message}`, request, '');
-    const statuses = this.#statuses[request.operationId] ?? {};
-    this.#statuses[request.operationId] = statuses;
+  private async ask(request: GeneratedRequest): Promise<void> {
+    const answer = await this.send(request).catch((error: Error) => error);
+    if (answer instanceof Error) return this.found(`no answer: ${answer.message}`, request, '');
+    const statuses = this.statuses[request.operationId] ?? {};
+    this.statuses[request.operationId] = statuses;
     statuses[answer.statusCode] = (statuses[answer.statusCode] ?? 0) + 1;
     // A missing worker is reported as such; any other status above 499 is a failure.
     const expected =
       answer.statusCode < 500 ||
       /"code":"(sample_timeout|job_store_unavailable|redis_full)"/.test(answer.body);
     if (!expected) {
-      this.#serverErrors += 1;
-      this.#found(`status ${answer.statusCode}`, request, answer.body);
+      this.serverErrors += 1;
+      this.found(`status ${answer.statusCode}`, request, answer.body);
     }
-    const wrong = request.url.startsWith('/openai/') ? wrongOpenai(answer) : this.#against(request, answer);
-    if (wrong !== null) this.#found(wrong, request, answer.body);
-    if (answer.statusCode === 201) this.#remember(answer.json());
+    const wrong = request.url.startsWith('/openai/') ? wrongOpenai(answer) : this.against(request, answer);
+    if (wrong !== null) this.found(wrong, request, answer.body);
+    if (answer.statusCode === 201) this.remember(answer.json());
   }
 
   /** Returns in what the answer differs from the contract, or null. */
-  #against({ method, url }: GeneratedRequest, answer: Answer): string | null {
+  private against({ method, url }: GeneratedRequest, answer: Answer): string | null {
     try {
-      this.#checker.check({ method: method as 'GET', url }, answer);
+      this.checker.check({ method: method as 'GET', url }, answer);
       return null;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
@@ -215,31 +215,31 @@ class Run {
   }
 
   /** Returns the headers of the credential that comes with the next request: mostly a key. */
-  #credential(): Record<string, string> {
-    const kind = this.#sent++ % PER_OTHER_CREDENTIAL;
-    const [session, share] = [this.#known('session')[0], this.#known('share')[0]];
+  private credential(): Record<string, string> {
+    const kind = this.sent++ % PER_OTHER_CREDENTIAL;
+    const [session, share] = [this.known('session')[0], this.known('share')[0]];
     if (kind === 3 && session) return { cookie: session, 'x-zerofleet-console': '1' };
     return { authorization: `Bearer ${kind === 5 && share ? share : ADMIN_KEY}` };
   }
 
-  #remember(made: unknown): void {
+  private remember(made: unknown): void {
     const { id }: { id?: unknown } = Object(made);
     if (typeof id !== 'string') return;
     const [kind = ''] = id.split('_', 1);
     // The newest first: old ones expire.
-    if (kind !== 'key') this.#ids.set(kind, [id, ...this.#known(kind)].slice(0, 20));
+    if (kind !== 'key') this.ids.set(kind, [id, ...this.known(kind)].slice(0, 20));
   }
 
-  #found(problem: string, request: GeneratedRequest, answer: string): void {
+  private found(problem: string, request: GeneratedRequest, answer: string): void {
     const [head = ''] = problem.split('\n', 1);
     const name = `${request.operationId}: ${head.slice(0, 200)}`;
     const body = request.body?.slice(0, 2000).toString('latin1');
     const short = { ...request, body, url: request.url.slice(0, 2000) };
-    if (!this.#findings.has(name))
-      this.#findings.set(name, { problem: name, request: short, answer: answer.slice(0, 1000) });
+    if (!this.findings.has(name))
+      this.findings.set(name, { problem: name, request: short, answer: answer.slice(0, 1000) });
   }
 
-  async #send({ method, url, headers, body }: GeneratedRequest): Promise<Answer> {
+  private async send({ method, url, headers, body }: GeneratedRequest): Promise<Answer> {
     const { hostname, port } = new URL(this.api.url);
     const request = httpRequest({
       method,
@@ -247,12 +247,12 @@ class Run {
       port,
       path: url,
       headers: {
-        ...this.#credential(),
+        ...this.credential(),
         ...headers,
         // Node omits it for methods that normally have no body.
         ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
       },
-      agent: this.#agent,
+      agent: this.agent,
       timeout: ANSWER_TIMEOUT_MS,
     });
     request.on('timeout', () => request.destroy(new Error('timeout')));

@@ -51,14 +51,14 @@ export const OPEN_KEYS = {
 };
 
 export class Values {
-  readonly #document: { components: { schemas: Record<string, Schema> } };
+  private readonly document: { components: { schemas: Record<string, Schema> } };
 
   constructor(document: { components: { schemas: Record<string, Schema> } }) {
-    this.#document = document;
+    this.document = document;
   }
 
   of(given: Schema, depth = 0): Arbitrary<unknown> {
-    const schema = this.#flat(given);
+    const schema = this.flat(given);
     if (schema.const !== undefined) return fc.constant(schema.const);
     if (schema.enum) return fc.constantFrom(...schema.enum);
     const choices = schema.oneOf ?? schema.anyOf;
@@ -68,10 +68,10 @@ export class Values {
     const types = Array.isArray(schema.type)
       ? schema.type
       : [schema.type ?? (schema.properties ? 'object' : 'any')];
-    return fc.oneof(...types.map((type) => this.#ofType(type, schema, depth)));
+    return fc.oneof(...types.map((type) => this.ofType(type, schema, depth)));
   }
 
-  #ofType(type: string, schema: Schema, depth: number): Arbitrary<unknown> {
+  private ofType(type: string, schema: Schema, depth: number): Arbitrary<unknown> {
     switch (type) {
       case 'null':
         return fc.constant(null);
@@ -84,15 +84,15 @@ export class Values {
       case 'string':
         return strings(schema);
       case 'array':
-        return this.#array(schema, depth);
+        return this.array(schema, depth);
       case 'object':
-        return this.#object(schema, depth);
+        return this.object(schema, depth);
       default:
         return fc.jsonValue({ maxDepth: 2 });
     }
   }
 
-  #array({ items = {}, minItems = 0, maxItems = MAX_ITEMS, uniqueItems }: Schema, depth: number) {
+  private array({ items = {}, minItems = 0, maxItems = MAX_ITEMS, uniqueItems }: Schema, depth: number) {
     const of = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, MAX_ITEMS)) };
     const element = this.of(items, depth + 1);
     if (depth > DEEPEST) return fc.constant([]);
@@ -100,13 +100,13 @@ export class Values {
     return fc.uniqueArray(element, { ...of, selector: (value) => JSON.stringify(value) });
   }
 
-  #object(schema: Schema, depth: number): Arbitrary<unknown> {
+  private object(schema: Schema, depth: number): Arbitrary<unknown> {
     // Alternatives of one object state which of its fields exclude each other. Sometimes all of them are given.
     const alternatives = schema.oneOf ?? [];
     if (alternatives.length > 0 && alternatives.every((each) => each.required)) {
       const { oneOf: _, ...whole } = schema;
-      const only = alternatives.map((chosen) => this.#object(withOnly(whole, chosen, alternatives), depth));
-      return fc.oneof(...only, this.#object(whole, depth));
+      const only = alternatives.map((chosen) => this.object(withOnly(whole, chosen, alternatives), depth));
+      return fc.oneof(...only, this.object(whole, depth));
     }
     const { properties = {}, required = [], additionalProperties } = schema;
     const known = Object.entries(properties).filter(([name]) => depth < DEEPEST || required.includes(name));
@@ -124,16 +124,16 @@ export class Values {
   }
 
   /** Resolves references and merges `allOf` and `then`. */
-  #flat(schema: Schema): Schema {
+  private flat(schema: Schema): Schema {
     if (schema.$ref !== undefined) {
-      const target = this.#document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {};
-      return this.#flat(target);
+      const target = this.document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {};
+      return this.flat(target);
     }
     const { allOf, then, ...rest } = schema;
     const own = { ...then, ...rest };
     if (allOf === undefined) return own;
     const merged: Schema = { required: [] };
-    for (const each of [...allOf.map((part) => this.#flat(part)), own]) {
+    for (const each of [...allOf.map((part) => this.flat(part)), own]) {
       const required = [...(merged.required ?? []), ...(each.required ?? [])];
       const properties = { ...merged.properties, ...each.properties };
       Object.assign(merged, each, { required }, Object.keys(properties).length > 0 && { properties });

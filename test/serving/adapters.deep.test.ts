@@ -46,10 +46,10 @@ const ask = async (checkpoint: string, seed: number) =>
 t.test('one process answers for the base and its adapters, each as if it were alone', async (t) => {
   const asked = Array.from({ length: 30 }, (_, i) => [checkpoints[i % 3] ?? '', i % 5] as const);
   const together = await Promise.all(asked.map(([checkpoint, seed]) => ask(checkpoint, seed)));
-  const [model_process, ...others] = modelProcesses(pid);
+  const [modelProcess, ...others] = modelProcesses(pid);
   t.strictSame(others, []);
   t.equal(new Set(together.slice(0, 3).map((choices) => choices[0]?.text)).size, 3);
-  process.kill(model_process ?? Number.NaN, 'SIGKILL');
+  process.kill(modelProcess ?? Number.NaN, 'SIGKILL');
   for (const [index, [checkpoint, seed]] of asked.slice(0, 15).entries()) {
     t.strictSame(await ask(checkpoint, seed), together[index]);
     t.strictSame(together[index + 15], together[index]);

@@ -73,13 +73,13 @@ t.test('the process of a model is killed: the answer continues with the same tex
   const { whole: expected } = await read(client.samples.stream(checkpoint, long));
   const stream = client.samples.stream(checkpoint, long);
   const first = await stream.next();
-  const [model_process] = modelProcesses(pid);
-  t.ok(model_process);
-  process.kill(model_process ?? Number.NaN, 'SIGKILL');
+  const [modelProcess] = modelProcesses(pid);
+  t.ok(modelProcess);
+  process.kill(modelProcess ?? Number.NaN, 'SIGKILL');
   const { texts, whole } = await read(stream);
   t.equal(`${(first.value as SampleDelta).text}${texts[0] ?? ''}`, expected.choices[0]?.text);
   t.strictSame(whole.choices, expected.choices);
-  t.not(modelProcesses(pid)[0], model_process, 'another process answered');
+  t.not(modelProcesses(pid)[0], modelProcess, 'another process answered');
 });
 
 t.test(

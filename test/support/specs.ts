@@ -52,6 +52,6 @@ export function smallJob({
 }
 
 /** The same with steps of some tens of milliseconds, so that requests and faults hit a running job. */
-export function largerSteps(spec: JobSpec, global_batch_size = 40): JobSpec {
-  return { ...spec, train: { ...spec.train, global_batch_size, sequence_length: 128 } };
+export function largerSteps(spec: JobSpec, globalBatchSize = 40): JobSpec {
+  return { ...spec, train: { ...spec.train, global_batch_size: globalBatchSize, sequence_length: 128 } };
 }

@@ -78,13 +78,13 @@ export function buildPercent(line) {
  * Removes a build folder that was configured for other sources: CMake refuses the folder of a moved checkout, and
  * writes into the original checkout of a copied one.
  * @param {string} dir of the build
- * @param {string} source_dir absolute
+ * @param {string} sourceDir absolute
  */
-export function dropForeignBuild(dir, source_dir) {
+export function dropForeignBuild(dir, sourceDir) {
   const cache = join(dir, 'CMakeCache.txt');
   if (!existsSync(cache)) return;
   const [, home = ''] = /^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$/m.exec(readFileSync(cache, 'utf8')) ?? [];
-  const isSame = existsSync(home) && realpathSync(home) === realpathSync(source_dir);
+  const isSame = existsSync(home) && realpathSync(home) === realpathSync(sourceDir);
   if (!isSame) rmSync(dir, { recursive: true });
 }
 

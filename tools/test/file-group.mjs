@@ -38,7 +38,7 @@ function restoreEnvironment(before) {
 
 async function runFile(test, file) {
   const environment = { ...process.env };
-  const cpu_s = process.platform === 'linux' ? processorSeconds() : null;
+  const cpuS = process.platform === 'linux' ? processorSeconds() : null;
   const started = performance.now();
   let loaded = started;
   await test(file, { timeout: FILE_TIMEOUT_MS }, async (child) => {
@@ -52,7 +52,7 @@ async function runFile(test, file) {
     file,
     wall_s: seconds(performance.now() - started),
     load_s: seconds(loaded - started),
-    cpu_s: cpu_s === null ? null : Number((processorSeconds() - cpu_s).toFixed(2)),
+    cpu_s: cpuS === null ? null : Number((processorSeconds() - cpuS).toFixed(2)),
   };
   t.comment(`times ${JSON.stringify(times)}`);
 }

@@ -100,16 +100,16 @@ export async function startNativeTests(presets, runs) {
       skipCuda(runs);
       continue;
     }
-    const { parts = { '': [] }, build_s = 0, run_s: takes_s = 0 } = suites[preset];
+    const { parts = { '': [] }, build_s = 0, run_s: takesS = 0 } = suites[preset];
     const names = Object.keys(parts);
     const isBuilt = nativeBuildIsCurrent(preset);
-    if (!runs.hasTimeFor(takes_s + (isBuilt ? 0 : build_s))) {
+    if (!runs.hasTimeFor(takesS + (isBuilt ? 0 : build_s))) {
       for (const part of names) runs.skip(labelOf(preset, part));
       continue;
     }
     if (!(await build(preset, runs))) continue;
     const tasks = names.map((part) =>
-      runs.suite(labelOf(preset, part), () => runSuite(preset, part), { takes_s }),
+      runs.suite(labelOf(preset, part), () => runSuite(preset, part), { takes_s: takesS }),
     );
     runs.continueInBackground(Promise.all(tasks.map((task) => task())));
   }

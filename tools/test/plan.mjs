@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 const TURNS = 3;
 const DAY_MS = 86_400_000;
 
-/** @param {number} now_ms Unix time @returns {number} the turn (from 0) of that day (UTC) */
-export const turnOfDay = (now_ms) => Math.floor(now_ms / DAY_MS) % TURNS;
+/** @param {number} nowMs Unix time @returns {number} the turn (from 0) of that day (UTC) */
+export const turnOfDay = (nowMs) => Math.floor(nowMs / DAY_MS) % TURNS;
 
 /** The turn of a suite. It depends on its name alone, so that new suites do not shift it. */
 export const turnOf = (name) => createHash('sha256').update(name).digest().readUInt32BE() % TURNS;

@@ -42,7 +42,7 @@ export function busyProcesses(count) {
  * @throws SetupError without a writable CPU control group
  */
 export function limitProcessor(processors) {
-  const quota_us = Math.round(processors * PERIOD_US);
+  const quotaUs = Math.round(processors * PERIOD_US);
   const isV1 = existsSync('/sys/fs/cgroup/cpu');
   const parent = isV1 ? '/sys/fs/cgroup/cpu' : '/sys/fs/cgroup';
   const group = `${parent}/zerofleet-${process.pid}`;
@@ -50,8 +50,8 @@ export function limitProcessor(processors) {
     mkdirSync(group);
     if (isV1) {
       writeFileSync(`${group}/cpu.cfs_period_us`, String(PERIOD_US));
-      writeFileSync(`${group}/cpu.cfs_quota_us`, String(quota_us));
-    } else writeFileSync(`${group}/cpu.max`, `${quota_us} ${PERIOD_US}`);
+      writeFileSync(`${group}/cpu.cfs_quota_us`, String(quotaUs));
+    } else writeFileSync(`${group}/cpu.max`, `${quotaUs} ${PERIOD_US}`);
     writeFileSync(`${group}/cgroup.procs`, String(process.pid));
   } catch (error) {
     throw new SetupError(

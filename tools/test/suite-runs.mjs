@@ -16,7 +16,7 @@ const RESERVE_MS = 180_000;
  */
 export class SuiteRuns {
   #end;
-  #reserve_ms;
+  #reserveMs;
   #retries;
   #log;
   #results = [];
@@ -27,7 +27,7 @@ export class SuiteRuns {
   /** @param {{within_s?: number, reserve_ms?: number, retries?: boolean, log?: (line: string) => void}} [options] */
   constructor({ within_s = Infinity, reserve_ms = RESERVE_MS, retries = false, log = console.log } = {}) {
     this.#end = performance.now() + within_s * 1000;
-    this.#reserve_ms = reserve_ms;
+    this.#reserveMs = reserve_ms;
     this.#retries = retries;
     this.#log = log;
   }
@@ -37,7 +37,7 @@ export class SuiteRuns {
    * time limit
    */
   hasTimeFor(seconds) {
-    return performance.now() + Math.max(seconds * 1000, this.#reserve_ms) < this.#end;
+    return performance.now() + Math.max(seconds * 1000, this.#reserveMs) < this.#end;
   }
 
   /** @param {string} name of a suite that does not begin */

@@ -18,7 +18,7 @@ t.test('a job trains, saves, exports and succeeds', async (t) => {
   await f.agent();
   const id = await f.submit({ steps: 12, every_steps: 5, ranks: 2 });
   const job = await f.untilState(id, 'succeeded');
-  const state_digest = fakeStateDigest(1, 12);
+  const stateDigest = fakeStateDigest(1, 12);
   t.match(job, {
     reason: 'completed',
     epoch: 1,
@@ -26,8 +26,8 @@ t.test('a job trains, saves, exports and succeeds', async (t) => {
     lost_work_seconds: 0,
     failure: null,
     progress: { step: 12, total_steps: 12, percent: 100 },
-    latest_checkpoint: { step: 12, state_digest },
-    export: { state_digest, files: [{ name: 'config.json' }, { name: 'model.safetensors' }] },
+    latest_checkpoint: { step: 12, state_digest: stateDigest },
+    export: { state_digest: stateDigest, files: [{ name: 'config.json' }, { name: 'model.safetensors' }] },
   });
   t.strictSame(
     job.state_history.map(({ state }) => state),
@@ -41,7 +41,13 @@ t.test('a job trains, saves, exports and succeeds', async (t) => {
   );
   for (const { memory_bytes } of await f.metrics(id)) t.ok(memory_bytes > 2 ** 20, `${memory_bytes} bytes`);
   const result = JSON.parse(String(await f.objects.get(`jobs/${id}/result.json`)));
-  t.match(result, { job_id: id, state: 'succeeded', step: 12, state_digest, export: job.export });
+  t.match(result, {
+    job_id: id,
+    state: 'succeeded',
+    step: 12,
+    state_digest: stateDigest,
+    export: job.export,
+  });
 });
 
 t.test('a job paused on two ranks and resumed on three ends with the same bits', async (t) => {

@@ -62,7 +62,7 @@ export class Agent {
     );
     this.worker.on('error', (error) => log.warn({ err: error }, 'queue'));
     this.samples = new SampleServer(options, () => this.announcer.refresh());
-    this.announcer = new Announcer({ ...options, model_bytes: () => this.samples.model_bytes }, this.id);
+    this.announcer = new Announcer({ ...options, modelBytes: () => this.samples.modelBytes }, this.id);
     for (const gpus of [options.gpus, options.answer_gpus]) gpus?.onChange(() => this.announcer.refresh());
     options.processes.onChange(() => this.announcer.refresh());
     this.exports = new ExportServer(options);
@@ -88,22 +88,21 @@ export class Agent {
     const { drain, timing } = this.options;
     const draining = 'the worker reached its drain deadline';
     drain.begin(notice);
-    const { left_ms } = drain;
-    const grace_ms =
-      left_ms === null ? timing.drain_ms : Math.max(FINAL_WRITES_MS, left_ms - FINAL_WRITES_MS);
+    const { leftMs } = drain;
+    const graceMs = leftMs === null ? timing.drain_ms : Math.max(FINAL_WRITES_MS, leftMs - FINAL_WRITES_MS);
     this.announcer.drain();
-    const members_left = this.members.leave();
+    const membersLeft = this.members.leave();
     const closing = [this.worker, this.samples, this.exports].map((part) => part.close());
-    const closed = Promise.all([members_left, ...closing]).catch((error: unknown) => {
+    const closed = Promise.all([membersLeft, ...closing]).catch((error: unknown) => {
       this.options.log.warn({ err: error }, 'queue did not close cleanly');
     });
     this.processor.drain();
     const deadline = setTimeout(() => {
       this.processor.abandon(new ZerofleetError('worker_draining', draining));
       void this.members.close(draining);
-    }, grace_ms);
+    }, graceMs);
     const finished = new AbortController();
-    const force = waitOrAbort(grace_ms + MAX_CLOSE_MS, finished.signal).then(() => {
+    const force = waitOrAbort(graceMs + MAX_CLOSE_MS, finished.signal).then(() => {
       this.processor.disconnected();
       const disconnects = [this.worker, this.samples, this.exports].map((part) => part.disconnect());
       return within(MAX_DISCONNECT_MS, Promise.all(disconnects));

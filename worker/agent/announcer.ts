@@ -22,7 +22,7 @@ export interface AnnouncerOptions
   > {
   pool: string;
   /** Memory of models that answer requests. */
-  model_bytes(): number;
+  modelBytes(): number;
 }
 
 /** Delay after a failed announcement. */
@@ -41,7 +41,7 @@ export class Announcer {
 
   constructor(
     private readonly options: AnnouncerOptions,
-    private readonly worker_id: string,
+    private readonly workerId: string,
   ) {
     this.announced = this.first.promise;
     this.loop = this.announceForever();
@@ -83,14 +83,14 @@ export class Announcer {
     }
     // A worker that could not announce its withdrawal disappears when its last announcement expires.
     if (!announced) return;
-    await store.withdrawWorker(this.worker_id).catch((error: unknown) => {
+    await store.withdrawWorker(this.workerId).catch((error: unknown) => {
       log.warn({ err: error }, 'worker not withdrawn');
     });
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots, numerics, gpus, answer_gpus, processes, links, machine, model_bytes } = this.options;
-    const { worker_id: id } = this;
+    const { pool, slots, numerics, gpus, answer_gpus, processes, links, machine, modelBytes } = this.options;
+    const { workerId: id } = this;
     const { problem } = processes;
     return {
       id,
@@ -106,7 +106,7 @@ export class Announcer {
       numerics,
       gpus: gpus?.gpus ?? [],
       answer_gpus: answer_gpus?.gpus ?? [],
-      memory_bytes: Math.max(0, totalMemory() - model_bytes()),
+      memory_bytes: Math.max(0, totalMemory() - modelBytes()),
     };
   }
 }

@@ -60,18 +60,17 @@ export async function findCompute(
   log: Logger,
 ): Promise<Compute> {
   const { device } = config;
-  const uses_gpus = device !== 'cpu';
-  const report = await inspectMachineByTask(processes, { gpus: uses_gpus, cuda: uses_gpus }, { log }).catch(
+  const usesGpus = device !== 'cpu';
+  const report = await inspectMachineByTask(processes, { gpus: usesGpus, cuda: usesGpus }, { log }).catch(
     (error: unknown) => {
-      if (!uses_gpus || !(error instanceof ZerofleetError) || error.code !== 'device_unavailable')
-        throw error;
+      if (!usesGpus || !(error instanceof ZerofleetError) || error.code !== 'device_unavailable') throw error;
       throw new ZerofleetError(
         'device_unavailable',
         `${error.message}. With ZEROFLEET_DEVICE=cpu ranks would not need a GPU`,
       );
     },
   );
-  if (!uses_gpus) return onCpu(config, report);
+  if (!usesGpus) return onCpu(config, report);
   const missing = whyNoGpu(report);
   if (missing === null) return onGpus(config, report.gpus, log);
   if (device === 'cuda') throw new ZerofleetError('device_unavailable', `ZEROFLEET_DEVICE=cuda: ${missing}`);
@@ -103,19 +102,19 @@ function whyNoGpu({ has_cuda, gpus, num_cuda_devices, cuda_problem }: MachineRep
 
 /** The last GPUs are for models that answer, the others for ranks. */
 function onGpus({ slots, answer_gpus }: DeviceConfig, found: readonly MachineGpu[], log: Logger): Compute {
-  const num_ranks = found.length - answer_gpus;
-  if (num_ranks < (slots ?? 0))
+  const numRanks = found.length - answer_gpus;
+  if (numRanks < (slots ?? 0))
     throw new ZerofleetError(
       'invalid_configuration',
-      `ZEROFLEET_SLOTS is ${slots}, but there are ${num_ranks} GPUs for ranks, and each rank needs its own. Leave it unset for one slot per GPU`,
+      `ZEROFLEET_SLOTS is ${slots}, but there are ${numRanks} GPUs for ranks, and each rank needs its own. Leave it unset for one slot per GPU`,
     );
-  if (num_ranks < 1)
+  if (numRanks < 1)
     throw new ZerofleetError(
       'invalid_configuration',
       `ZEROFLEET_ANSWER_GPUS is ${answer_gpus} of ${found.length} GPUs, and ranks need at least one`,
     );
-  const gpus = new GpuPool({ found: found.slice(0, num_ranks), limit: slots, log });
-  const serving_gpus = found.slice(num_ranks);
+  const gpus = new GpuPool({ found: found.slice(0, numRanks), limit: slots, log });
+  const servingGpus = found.slice(numRanks);
   const withheld = Object.keys(process.env).filter(isGpuVariable);
   if (withheld.length > 0)
     log.warn({ variables: withheld }, 'ranks do not have these variables: only ZEROFLEET_GPU_ENV sets them');
@@ -125,8 +124,8 @@ function onGpus({ slots, answer_gpus }: DeviceConfig, found: readonly MachineGpu
       slots: gpus.slots,
       numerics: gpus.numerics,
       gpus,
-      answer_gpus: serving_gpus.length > 0 ? new GpuPool({ found: serving_gpus, limit: null, log }) : null,
+      answer_gpus: servingGpus.length > 0 ? new GpuPool({ found: servingGpus, limit: null, log }) : null,
     };
   const problems = gpus.gpus.map(({ uuid, problem }) => `${uuid}: ${problem}`).join('; ');
-  throw new ZerofleetError('device_unavailable', `none of the ${num_ranks} GPUs can be used: ${problems}`);
+  throw new ZerofleetError('device_unavailable', `none of the ${numRanks} GPUs can be used: ${problems}`);
 }

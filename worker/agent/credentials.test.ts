@@ -64,7 +64,7 @@ const isSession = (key: string) => key.startsWith('ASIA');
 
 t.test('ranks save with credentials of their job, which rotate between saves', async (t) => {
   const { fleet, sts, seen, agent } = await start(t, { step_ms: 25 });
-  sts.life_ms = 1_500;
+  sts.lifeMs = 1_500;
   await agent();
   const id = await fleet.submit({ steps: 200, every_steps: 10, ranks: 2 });
   await until(async () => (await fleet.rankProcesses()).length === 2);
@@ -96,7 +96,7 @@ t.test('ranks save with credentials of their job, which rotate between saves', a
     seen.some(({ access_key_id, key }) => access_key_id === AGENT_KEY && key.endsWith('MANIFEST.json')),
     'the agent commits the manifest',
   );
-  for (const folder of [`a/datasets/${fleet.dataset_id}/text`, `a/jobs/${id}/exports/`])
+  for (const folder of [`a/datasets/${fleet.datasetId}/text`, `a/jobs/${id}/exports/`])
     t.ok(
       keysOf(seen.filter(({ key }) => key.startsWith(folder))).some(isSession),
       `the other processes of the job have a session, too: ${folder}`,
@@ -119,7 +119,7 @@ t.test('each dataset to evaluate on is read in a session that reaches no other',
   const id = await fleet.submit({ steps: 4, train: { evaluation: { every_steps: 2, datasets } } });
   await fleet.untilState(id, 'succeeded');
   await hasOnlyCredentialErrors(t, fleet, id);
-  const readers = [fleet.dataset_id, ...ids].map((dataset) =>
+  const readers = [fleet.datasetId, ...ids].map((dataset) =>
     keysOf(seen.filter(({ key, action }) => action === 's3:GetObject' && key.includes(dataset))).filter(
       isSession,
     ),
@@ -146,7 +146,7 @@ t.test('each machine of a job has a session of its own', async (t) => {
 
 t.test('an STS outage that outlasts the credentials costs saves, not the job', async (t) => {
   const { fleet, sts, seen, agent } = await start(t, { slow: { from: 6, ms: 100 } });
-  sts.life_ms = 1_000;
+  sts.lifeMs = 1_000;
   await agent();
   const id = await fleet.submit({ steps: 400, every_steps: 10, ranks: 2 });
   await fleet.until(id, (job) => job.latest_checkpoint !== null);
@@ -156,7 +156,7 @@ t.test('an STS outage that outlasts the credentials costs saves, not the job', a
   t.ok((await typesOf(fleet, id)).includes('credentials.failed'));
   t.equal((await fleet.store.getJob(id))?.state, 'running', 'training goes on');
   // On a starved machine a save takes longer than credentials of a second live.
-  sts.life_ms = 60_000;
+  sts.lifeMs = 60_000;
   sts.mood = 'well';
   await fleet.speedUp();
   const job = await fleet.untilState(id, 'succeeded');

@@ -143,8 +143,8 @@ t.test('a fork begins with its own evaluations', async (t) => {
   await fleet.untilState(id, 'succeeded');
   const [last] = (await fleet.store.listCheckpoints(id)).data;
   const { id: checkpoint, prefix } = last as Checkpoint;
-  const init_from = { checkpoint, prefix, job: id, restore: 'continue' as const };
-  const fork = await fleet.submit({ ...JOB, steps: 40, init_from });
+  const initFrom = { checkpoint, prefix, job: id, restore: 'continue' as const };
+  const fork = await fleet.submit({ ...JOB, steps: 40, init_from: initFrom });
   const job = await fleet.untilState(fork, 'succeeded');
   t.match(job, { reason: 'completed', progress: { step: 40, early_stopping: { best_step: 28 } } });
   t.match(job.export, { step: 28, state_digest: fakeStateDigest(1, 28) });

@@ -98,15 +98,15 @@ t.test('an agent that was stopped and resumes writes nothing more, and its ranks
   t.strictSame([...epochs].sort(), epochs, 'no metric of the old epoch follows one of the new');
   const checkpoints = (await f.store.listCheckpoints(id, { limit: 100 })).data;
   const line = new Set<string>();
-  let next_id: string | null = checkpoints[0]!.id;
-  while (next_id !== null) {
-    const one = checkpoints.find((checkpoint) => checkpoint.id === next_id);
+  let nextId: string | null = checkpoints[0]!.id;
+  while (nextId !== null) {
+    const one = checkpoints.find((checkpoint) => checkpoint.id === nextId);
     if (!one) break;
     line.add(one.id);
     const { parent }: { parent: string | null } = parseManifest(
       await f.objects.get(`${one.prefix}/MANIFEST.json`),
     );
-    next_id = parent;
+    nextId = parent;
   }
   t.equal(line.size, checkpoints.length, 'the parent of every checkpoint is the one before');
   t.ok(resumed.epoch >= 2);

@@ -88,8 +88,8 @@ t.test('a fork continues from its checkpoint, with the same document to the same
   const id = await f.submit({ steps: 40, every_steps: 10, keep: { last: 100 }, ranks: 2 });
   const job = await f.untilState(id, 'succeeded');
   const middle = (await f.store.listCheckpoints(id)).data.find(({ step }) => step < 40)!;
-  const init_from = { checkpoint: middle.id, job: id, prefix: middle.prefix, restore: 'continue' as const };
-  const fork = await f.submit({ steps: 40, every_steps: 1000, ranks: 3, init_from });
+  const initFrom = { checkpoint: middle.id, job: id, prefix: middle.prefix, restore: 'continue' as const };
+  const fork = await f.submit({ steps: 40, every_steps: 1000, ranks: 3, init_from: initFrom });
   const same = await f.untilState(fork, 'succeeded');
   t.equal(same.export?.state_digest, job.export?.state_digest);
   t.equal((await f.steps(fork))[0], middle.step + 1);
@@ -98,6 +98,6 @@ t.test('a fork continues from its checkpoint, with the same document to the same
     checkpoint: middle.id,
     restore: 'continue',
   });
-  const longer = await f.submit({ steps: 50, ranks: 1, init_from });
+  const longer = await f.submit({ steps: 50, ranks: 1, init_from: initFrom });
   t.equal((await f.untilState(longer, 'succeeded')).export?.state_digest, fakeStateDigest(1, 50));
 });

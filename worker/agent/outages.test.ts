@@ -53,17 +53,17 @@ t.test('an object store outage costs only time', async (t) => {
   await f.agent(4, { storage: { attempts: 100, first_delay_ms: 20, max_delay_ms: 100 } });
   const id = await f.submit({ steps: 80, every_steps: 5, ranks: 2 });
   await f.until(id, (job) => job.latest_checkpoint !== null);
-  await rename(f.objects_dir, `${f.objects_dir}.away`);
+  await rename(f.objectsDir, `${f.objectsDir}.away`);
   const failed = await untilEvent(f, id, 'checkpoint.failed');
   t.match(failed.data, { code: /bucket_not_found|object_store_unavailable/ });
   // The agent may create a folder in place of the store at any moment.
   await until(async () => {
-    const is_back = await rename(`${f.objects_dir}.away`, f.objects_dir).then(
+    const isBack = await rename(`${f.objectsDir}.away`, f.objectsDir).then(
       () => true,
       () => false,
     );
-    if (!is_back) await rm(f.objects_dir, { recursive: true, force: true }).catch(() => undefined);
-    return is_back;
+    if (!isBack) await rm(f.objectsDir, { recursive: true, force: true }).catch(() => undefined);
+    return isBack;
   });
   await f.speedUp();
   const job = await f.untilState(id, 'succeeded');
@@ -95,8 +95,8 @@ t.test('a full Redis costs no job its lease, and no metric is lost', async (t) =
   await redis.config('SET', 'maxmemory', '1');
   await t.rejects(f.store.check(), { code: 'redis_full' });
   const renewedUntil = async () => Number(await redis.zscore(`${REDIS_PREFIX}:leases`, id));
-  const full_since = await renewedUntil();
-  await until(async () => (await renewedUntil()) > full_since + 4000);
+  const fullSince = await renewedUntil();
+  await until(async () => (await renewedUntil()) > fullSince + 4000);
   await redis.config('SET', 'maxmemory', '0');
   await f.speedUp();
   const job = await f.untilState(id, 'succeeded');

@@ -10,12 +10,12 @@ import type { AgentDeps } from './attempt/context.js';
 import { Processor } from './processor.js';
 
 /** Returns a queue entry that counts its returns to the queue. */
-function entryOf(job_id: string, attempt = 1): { entry: QueueJob<QueuePayload>; handedBack(): number } {
+function entryOf(jobId: string, attempt = 1): { entry: QueueJob<QueuePayload>; handedBack(): number } {
   let count = 0;
   const moveToDelayed = async () => {
     count += 1;
   };
-  const entry = { data: { job_id, attempt }, moveToDelayed } as unknown as QueueJob<QueuePayload>;
+  const entry = { data: { job_id: jobId, attempt }, moveToDelayed } as unknown as QueueJob<QueuePayload>;
   return { entry, handedBack: () => count };
 }
 

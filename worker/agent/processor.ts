@@ -29,12 +29,12 @@ export class Processor {
   /** Attempts that run here, by job. */
   private readonly attempts = new Map<string, number>();
   private readonly running = new Map<string, { stops: StopRequests; lease: Lease }>();
-  private readonly queue_closed = new AbortController();
+  private readonly queueClosed = new AbortController();
   private draining = false;
 
   constructor(
     private readonly deps: AgentDeps,
-    private readonly worker_id: string,
+    private readonly workerId: string,
   ) {}
 
   /**
@@ -56,22 +56,22 @@ export class Processor {
    * returned fails. When the retries end, the lock of the entry has expired, and it goes to the next worker that checks
    * for stalled entries.
    */
-  private async handBack(entry: QueueJob<QueuePayload>, token: string | undefined, after_ms: number) {
+  private async handBack(entry: QueueJob<QueuePayload>, token: string | undefined, afterMs: number) {
     const { lease_ms, hand_back_ms } = this.deps.timing;
     const policy = {
       attempts: Math.ceil((2 * lease_ms) / hand_back_ms),
       first_delay_ms: hand_back_ms,
       max_delay_ms: hand_back_ms,
     };
-    await retry(() => entry.moveToDelayed(Date.now() + after_ms, token), policy, {
+    await retry(() => entry.moveToDelayed(Date.now() + afterMs, token), policy, {
       retryable: (error) => !/^Missing (lock|key)/.test((error as Error).message),
-      signal: this.queue_closed.signal,
+      signal: this.queueClosed.signal,
     });
   }
 
   /** Ends all retries of `handBack`: the connections of the queue are closed. */
   disconnected(): void {
-    this.queue_closed.abort();
+    this.queueClosed.abort();
   }
 
   /** Requests every running attempt to save and return its job; new entries are returned at once. */
@@ -91,9 +91,9 @@ export class Processor {
    */
   private async runOnce(payload: QueuePayload): Promise<EntryOutcome> {
     const { job_id, attempt } = payload;
-    const running_attempt = this.attempts.get(job_id);
-    if (running_attempt === attempt) return DONE;
-    if (running_attempt !== undefined) return { kind: 'retry', after_ms: this.deps.timing.hand_back_ms };
+    const runningAttempt = this.attempts.get(job_id);
+    if (runningAttempt === attempt) return DONE;
+    if (runningAttempt !== undefined) return { kind: 'retry', after_ms: this.deps.timing.hand_back_ms };
     this.attempts.set(job_id, attempt);
     try {
       await this.run(payload);
@@ -107,18 +107,18 @@ export class Processor {
     const { store, timing, price_per_rank_hour } = this.deps;
     // The scheduler reclaims the slots of a worker that takes no new work.
     if (this.draining || this.deps.processes.problem !== null) return;
-    const claimed_at = performance.now();
+    const claimedAt = performance.now();
     const { job_id, attempt } = payload;
     const options = { allocated: true, price_per_rank_hour };
-    const claim = await store.claimAttempt(job_id, attempt, this.worker_id, timing.lease_ms, options);
-    if (claim.granted) await this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimed_at);
+    const claim = await store.claimAttempt(job_id, attempt, this.workerId, timing.lease_ms, options);
+    if (claim.granted) await this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimedAt);
     else this.deps.log.info({ ...payload, code: claim.code }, 'attempt not granted');
   }
 
-  private async execute(claim: TracedClaim, claimed_at: number): Promise<void> {
+  private async execute(claim: TracedClaim, claimedAt: number): Promise<void> {
     const { deps } = this;
     const { job } = claim;
-    const { ctx, onControl } = attemptParts(deps, claim, claimed_at);
+    const { ctx, onControl } = attemptParts(deps, claim, claimedAt);
     const { stops, lease, log } = ctx;
     this.running.set(job.id, { stops, lease });
     if (this.draining) stops.request('drain');
@@ -140,8 +140,8 @@ export class Processor {
 
 /** Returns the error of a job that lost too many workers in a row, or null. A checkpoint resets the count. */
 function workersLost({ lost_workers, lost_workers_before, control }: GrantedClaim): ZerofleetError | null {
-  const is_new = lost_workers > lost_workers_before;
-  if (!is_new || lost_workers <= MAX_LOST_WORKERS || control.desired !== 'run') return null;
+  const isNew = lost_workers > lost_workers_before;
+  if (!isNew || lost_workers <= MAX_LOST_WORKERS || control.desired !== 'run') return null;
   return new ZerofleetError(
     'workers_lost',
     `${lost_workers} workers were lost with the job, one after the other, without a new checkpoint. If the machines were healthy, the job ` +
@@ -150,7 +150,7 @@ function workersLost({ lost_workers, lost_workers_before, control }: GrantedClai
 }
 
 /** Builds the context of an attempt and the handler of its control messages. */
-function attemptParts(deps: AgentDeps, { job, execution, control, trace }: TracedClaim, claimed_at: number) {
+function attemptParts(deps: AgentDeps, { job, execution, control, trace }: TracedClaim, claimedAt: number) {
   const { store, timing } = deps;
   const log = deps.log.child({ job_id: job.id, epoch: job.epoch, ...traceFields(trace) });
   const stops = new StopRequests();
@@ -163,7 +163,7 @@ function attemptParts(deps: AgentDeps, { job, execution, control, trace }: Trace
   };
   const lease = new Lease(
     { store, job_id: job.id, execution, lease_ms: timing.lease_ms, log, onControl },
-    claimed_at,
+    claimedAt,
   );
   const resizer = new Resizer({ store, lease, stops });
   const reporter = new ProgressReporter({

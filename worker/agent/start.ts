@@ -37,7 +37,7 @@ export interface StartWorkerOptions {
 
 export interface RunningWorker {
   /** URL of its metrics; null when it serves none. */
-  readonly metrics_url: string | null;
+  readonly metricsUrl: string | null;
   readonly id: string;
   /** Saves and returns every job, then ends. Idempotent. */
   close(): Promise<void>;
@@ -122,7 +122,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await closeOpened();
   };
   return {
-    metrics_url: parts.metrics_url,
+    metricsUrl: parts.metrics_url,
     id: agent.id,
     close: () => {
       closed ??= close();
@@ -135,20 +135,20 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
 const GPU_WATCH_MS = 60_000;
 
 function watchGpus(
-  { gpus: of_ranks, answer_gpus }: Compute,
+  { gpus: ofRanks, answer_gpus }: Compute,
   metrics: AgentMetrics,
   processes: ChildProcesses,
   log: Logger,
 ): GpuWatch | null {
-  if (of_ranks === null) return null;
-  const pools = [of_ranks, ...(answer_gpus === null ? [] : [answer_gpus])];
+  if (ofRanks === null) return null;
+  const pools = [ofRanks, ...(answer_gpus === null ? [] : [answer_gpus])];
   const watch = new GpuWatch({
     pools,
     interval_ms: GPU_WATCH_MS,
     inspect: (signal) => inspectMachineByTask(processes, { gpus: true, cuda: false }, { log, signal }),
     log,
   });
-  const update = () => metrics.gpus({ slots: of_ranks.slots, gpus: pools.flatMap((pool) => pool.gpus) });
+  const update = () => metrics.gpus({ slots: ofRanks.slots, gpus: pools.flatMap((pool) => pool.gpus) });
   update();
   for (const pool of pools) {
     pool.onChange(update);

@@ -48,7 +48,7 @@ export class Inbox {
   /** Flags that the agent wants passed to the steps. */
   flags = 0;
   /** Number of the newest save request. */
-  save_request = 0;
+  saveRequest = 0;
 
   /** Called with every message of the agent. */
   onAnyMessage: () => void = () => undefined;
@@ -80,7 +80,7 @@ export class Inbox {
           break;
         case 'flags':
           this.flags = message.flags;
-          this.save_request = message.save_request;
+          this.saveRequest = message.save_request;
           break;
         case 'proceed':
           proceed.resolve();

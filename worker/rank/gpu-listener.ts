@@ -43,9 +43,9 @@ export class GpuListener {
     }
     if (!this.silence) return;
     if (this.silence.step !== step) this.silence = { since: this.now(), step };
-    const waited_ms = Math.round(this.now() - this.silence.since);
-    if (waited_ms < SILENT_TIMEOUT_MS) return;
-    const message = `the rank waited for its GPU for ${waited_ms} ms`;
+    const waitedMs = Math.round(this.now() - this.silence.since);
+    if (waitedMs < SILENT_TIMEOUT_MS) return;
+    const message = `the rank waited for its GPU for ${waitedMs} ms`;
     this.end.reject(Object.assign(new Error(message), { code: 'gpu_lost' }));
   }
 

@@ -17,15 +17,15 @@ function journal() {
     },
     onDisconnect: () => undefined,
   };
-  const channel_with_journal = withJournal(channel, {
+  const channelWithJournal = withJournal(channel, {
     info: (line) => lines.push(line),
     warn: (line) => lines.push(`! ${line}`),
     now: () => clock.now,
   });
   const received: AgentMessage[] = [];
-  channel_with_journal.onMessage((message) => received.push(message as AgentMessage));
+  channelWithJournal.onMessage((message) => received.push(message as AgentMessage));
   return {
-    channel_with_journal,
+    channel_with_journal: channelWithJournal,
     sent,
     received,
     lines,

@@ -51,8 +51,8 @@ export function withJournal(channel: RankChannel, options: JournalOptions): Rank
 
 class Journal {
   private start: StartMessage | null = null;
-  private first_step: number | null = null;
-  private line_at = Number.NEGATIVE_INFINITY;
+  private firstStep: number | null = null;
+  private lineAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: JournalOptions) {}
 
@@ -73,7 +73,7 @@ class Journal {
         this.info('loaded', loadFields(this.start?.load ?? null));
         break;
       case 'running':
-        this.first_step = message.step;
+        this.firstStep = message.step;
         this.info('training begins', { after_step: message.step });
         break;
       case 'stepped':
@@ -118,19 +118,19 @@ class Journal {
       );
     const total = this.start?.spec.train.steps ?? step;
     const { now } = this.options;
-    const is_edge = step === (this.first_step ?? 0) + 1 || step === total || evaluations.length > 0;
-    if (!is_edge && now() - this.line_at < STEP_LINE_MS) return;
-    this.line_at = now();
+    const isEdge = step === (this.firstStep ?? 0) + 1 || step === total || evaluations.length > 0;
+    if (!isEdge && now() - this.lineAt < STEP_LINE_MS) return;
+    this.lineAt = now();
     const { loss, aux_loss, preference, grad_norm, lr, tokens } = message;
     const seconds = message.seconds.total;
-    const tokens_per_second = Math.round(tokens / seconds);
+    const tokensPerSecond = Math.round(tokens / seconds);
     this.info(`step ${step} of ${total}`, {
       loss,
       ...(aux_loss !== null && { aux_loss }),
       ...(preference && { margin: preference.margin, accuracy: preference.accuracy }),
       grad_norm,
       lr,
-      tokens_per_second,
+      tokens_per_second: tokensPerSecond,
       seconds,
       ...Object.fromEntries(evaluations.map((evaluation) => [metricOf(evaluation.name), evaluation.loss])),
       ...(loss_scale !== 1 && { loss_scale }),

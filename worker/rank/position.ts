@@ -29,8 +29,8 @@ export function positionAfterRestore(
   optimizer: OptimizerProgress | null,
   lossScale: LossScale,
 ): TrainingPosition {
-  const loss_scaler = restoredScaler(optimizer?.loss_scaler ?? null, lossScale);
-  return { step: 0, optimizer_steps: optimizer?.steps ?? 0, skipped_steps: 0, loss_scaler };
+  const lossScaler = restoredScaler(optimizer?.loss_scaler ?? null, lossScale);
+  return { step: 0, optimizer_steps: optimizer?.steps ?? 0, skipped_steps: 0, loss_scaler: lossScaler };
 }
 
 function restoredScaler(saved: OptimizerProgress['loss_scaler'], lossScale: LossScale): LossScalerState {

@@ -85,15 +85,15 @@ t.test(
     const reference = (await beginReference(first.ctx, first.trainer, null)) as Reference;
     const continued = await saved(t, first, reference);
     const refused = { code: 'checkpoint_mismatch', message: /restore: weights/ };
-    const with_manifest = (fields: Partial<ContinuedCheckpoint['manifest']>) =>
+    const withManifest = (fields: Partial<ContinuedCheckpoint['manifest']>) =>
       beginReference(first.ctx, first.trainer, {
         ...continued,
         manifest: { ...continued.manifest, ...fields },
       });
-    await t.rejects(with_manifest({ reference: null }), refused);
-    await t.rejects(with_manifest({ reference: { ...reference.record, objective: 'ipo' } }), refused);
-    await t.rejects(with_manifest({ tokens_digest: 'sha256:other' }), refused);
-    await t.resolves(with_manifest({}));
+    await t.rejects(withManifest({ reference: null }), refused);
+    await t.rejects(withManifest({ reference: { ...reference.record, objective: 'ipo' } }), refused);
+    await t.rejects(withManifest({ tokens_digest: 'sha256:other' }), refused);
+    await t.resolves(withManifest({}));
   },
 );
 

@@ -35,8 +35,8 @@ class Agent implements RankChannel {
 async function run(t: Test, core: ReturnType<typeof fakeCore>, start: StartFields = {}) {
   const agent = new Agent();
   const code = runRank(agent, core);
-  const object_store = { url: pathToFileURL(t.testdir()).href, s3_endpoint: null };
-  agent.post(startMessage({ object_store, ...start }));
+  const objectStore = { url: pathToFileURL(t.testdir()).href, s3_endpoint: null };
+  agent.post(startMessage({ object_store: objectStore, ...start }));
   return { code: await code, received: agent.received };
 }
 
@@ -82,10 +82,10 @@ t.test('heartbeats have the resident set on the CPU, on a GPU what the trainer h
   const status = () => readFileSync('/proc/self/status', 'utf8');
   const kilobytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status())?.[1]);
   const rarely = { heartbeat_ms: 600_000 };
-  const [first, after_step] = measured((await run(t, fakeCore(), rarely)).received);
-  t.match([first, after_step], [{ step: 0 }, { step: 1 }], 'one follows the first step');
+  const [first, afterStep] = measured((await run(t, fakeCore(), rarely)).received);
+  t.match([first, afterStep], [{ step: 0 }, { step: 1 }], 'one follows the first step');
   if (process.platform === 'linux') {
-    const share = (after_step?.memory_bytes ?? 0) / 1024 / kilobytes('VmRSS');
+    const share = (afterStep?.memory_bytes ?? 0) / 1024 / kilobytes('VmRSS');
     t.ok(share > 0.5 && share < 2, `${share} of what the kernel tells`);
   }
   const gpu = measured((await run(t, fakeCore(), { ...rarely, device: 'cuda' })).received);

@@ -63,9 +63,9 @@ export async function runRank(
   const beat = () => {
     gpu?.listen(position.step);
     const { step, gpu_bytes } = position;
-    const memory_bytes = start.device === 'cpu' ? process.memoryUsage.rss() : gpu_bytes;
+    const memoryBytes = start.device === 'cpu' ? process.memoryUsage.rss() : gpu_bytes;
     position.is_sent = true;
-    void channel.send({ kind: 'heartbeat', step, memory_bytes }).catch(() => undefined);
+    void channel.send({ kind: 'heartbeat', step, memory_bytes: memoryBytes }).catch(() => undefined);
   };
   const heartbeat = setInterval(beat, start.heartbeat_ms);
   beat();
@@ -83,9 +83,9 @@ export async function runRank(
     await inbox.exit;
     return 0;
   } catch (error) {
-    const rank_error = toRankError(error);
+    const rankError = toRankError(error);
     await channel
-      .send({ kind: 'failed', error: gpu?.explain(rank_error) ?? rank_error, step: position.step })
+      .send({ kind: 'failed', error: gpu?.explain(rankError) ?? rankError, step: position.step })
       .catch(() => undefined);
     return 1;
   } finally {
@@ -132,9 +132,9 @@ async function trainWith(
 ): Promise<void> {
   const { channel, inbox, core, start, objects, position, beat } = ctx;
   inbox.onDeliver((key, value) => trainer.deliver(key, value));
-  const nccl_log = start.device === 'cuda' && start.world_size > 1 ? await NcclLog.begin() : null;
+  const ncclLog = start.device === 'cuda' && start.world_size > 1 ? await NcclLog.begin() : null;
   await trainer.connect();
-  if (nccl_log) console.log(ncclLine(await nccl_log.end()));
+  if (ncclLog) console.log(ncclLine(await ncclLog.end()));
   await channel.send({
     kind: 'connected',
     params: [...state.params],
@@ -157,7 +157,7 @@ async function trainWith(
     first_step: step,
     early_stopping,
     flags: () => inbox.flags,
-    saveRequest: () => inbox.save_request,
+    saveRequest: () => inbox.saveRequest,
     now: () => performance.now() / 1000,
     send,
     onStep: (done) => {
@@ -194,8 +194,8 @@ async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState
   if (source === null) {
     await trainer.initialize();
     const reference = await beginReference(ctx, trainer, null);
-    const base_digest_part = start.base === null ? null : await trainer.baseDigestPart();
-    return { step: 0, early_stopping: fresh, base_digest_part, reference };
+    const baseDigestPart = start.base === null ? null : await trainer.baseDigestPart();
+    return { step: 0, early_stopping: fresh, base_digest_part: baseDigestPart, reference };
   }
   // The source may have no adapters. A base would take long, and is loaded.
   if (state.num_base < state.params.length) await trainer.initialize(state.num_base);
@@ -257,13 +257,13 @@ async function load(
   const { manifest, ranges } = await loadCheckpoint({ objects, source, trainer, state, retry });
   const at = positionAfterLoad(manifest, source, loss_scale);
   // A fork saves and exports its own best checkpoint, so it does not continue with the evaluations of the other job.
-  const early_stopping = manifest.job_id === start.job_id ? manifest.early_stopping : null;
+  const earlyStopping = manifest.job_id === start.job_id ? manifest.early_stopping : null;
   const { restore, directory } = source;
   return {
     ranges,
     at,
     restore,
-    early_stopping,
+    early_stopping: earlyStopping,
     continued: restore === 'weights' ? null : { directory, manifest },
   };
 }

@@ -8,7 +8,7 @@ import type { ResolvedJobSpec } from '../../contracts/index.js';
 export interface SavePace {
   isDue(): boolean;
   /** Records a save with the seconds for which the training stalled. */
-  saved(stall_seconds: number): void;
+  saved(stallSeconds: number): void;
 }
 
 interface PaceOptions {
@@ -37,8 +37,8 @@ export function savePace({ checkpoint, failures_per_second, now }: PaceOptions):
  * Returns the interval that minimizes the sum of checkpoint time and lost time: sqrt(2 · cost / rate). J. W. Young, A
  * first order approximation to the optimum checkpoint interval (1974); J. T. Daly (2006).
  */
-export function youngDaly(cost_seconds: number, failures_per_second: number): number {
-  const seconds = Math.sqrt((2 * cost_seconds) / failures_per_second);
+export function youngDaly(costSeconds: number, failuresPerSecond: number): number {
+  const seconds = Math.sqrt((2 * costSeconds) / failuresPerSecond);
   return Math.min(AUTO_MAX_SECONDS, Math.max(AUTO_MIN_SECONDS, seconds));
 }
 
@@ -48,7 +48,7 @@ class ClockPace implements SavePace {
 
   constructor(
     private readonly now: () => number,
-    private readonly interval: (cost_seconds: number) => number,
+    private readonly interval: (costSeconds: number) => number,
   ) {
     this.last = now();
   }
@@ -57,9 +57,9 @@ class ClockPace implements SavePace {
     return this.now() - this.last >= this.interval(this.cost ?? FIRST_COST_SECONDS);
   }
 
-  saved(stall_seconds: number): void {
+  saved(stallSeconds: number): void {
     this.last = this.now();
-    const before = this.cost ?? stall_seconds;
-    this.cost = before + (stall_seconds - before) * NEWEST_WEIGHT;
+    const before = this.cost ?? stallSeconds;
+    this.cost = before + (stallSeconds - before) * NEWEST_WEIGHT;
   }
 }

@@ -66,13 +66,13 @@ export class SnapshotWriter {
     const started = performance.now();
     if (this.busy) await this.oldest;
     const snapshot = await trainer.snapshot();
-    const stall_seconds = secondsSince(started);
+    const stallSeconds = secondsSince(started);
     this.held++;
     const before = this.tail;
     this.oldest = before;
     this.tail = before.then(async () => {
       try {
-        await this.options.send(await this.store(snapshot, policy, { ...note, stall_seconds }));
+        await this.options.send(await this.store(snapshot, policy, { ...note, stall_seconds: stallSeconds }));
       } finally {
         snapshot.release();
         this.held--;
@@ -81,7 +81,7 @@ export class SnapshotWriter {
     // Prevents an unhandled rejection; callers of `idle` receive the error.
     this.tail.catch(() => undefined);
     if (this.held === 1) this.oldest = this.tail;
-    return stall_seconds;
+    return stallSeconds;
   }
 
   /** Resolves when no save is in progress. */

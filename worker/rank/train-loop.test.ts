@@ -93,11 +93,15 @@ t.test('early stopping judges the metric that it names', async (t) => {
 });
 
 t.test('early stopping continues with the state of a checkpoint', async (t) => {
-  for (const first_step of [6, 7, 9, 10, 11]) {
-    const evaluations_without_improvement = Math.floor(first_step / 2) - 3;
-    const early_stopping = { best_eval_loss: 2.5, best_step: 6, evaluations_without_improvement };
-    const { end, saved } = await run({ ...STOPPING, first_step, early_stopping });
-    t.strictSame({ end, saved }, { end: { step: 12, flags: 0 }, saved: ['12 final'] }, `from ${first_step}`);
+  for (const firstStep of [6, 7, 9, 10, 11]) {
+    const evaluationsWithoutImprovement = Math.floor(firstStep / 2) - 3;
+    const earlyStopping = {
+      best_eval_loss: 2.5,
+      best_step: 6,
+      evaluations_without_improvement: evaluationsWithoutImprovement,
+    };
+    const { end, saved } = await run({ ...STOPPING, first_step: firstStep, early_stopping: earlyStopping });
+    t.strictSame({ end, saved }, { end: { step: 12, flags: 0 }, saved: ['12 final'] }, `from ${firstStep}`);
   }
 });
 

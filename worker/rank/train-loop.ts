@@ -111,9 +111,9 @@ class Saves {
 
   async take(policy: RetryPolicy, record: EvaluationRecord): Promise<void> {
     const { writer, trainer } = this.options;
-    const save_request = this.carried > this.answered ? this.carried : 0;
+    const saveRequest = this.carried > this.answered ? this.carried : 0;
     this.answered = this.carried;
-    this.pace.saved(await writer.save(trainer, policy, { save_request, ...record }));
+    this.pace.saved(await writer.save(trainer, policy, { save_request: saveRequest, ...record }));
   }
 }
 

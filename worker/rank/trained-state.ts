@@ -21,6 +21,6 @@ export function trainedState(
     const frozen = base || (groupOf(param_groups, name)?.frozen ?? false);
     return { name, shape, numel, group, frozen, base, expert_set: setOf(name) };
   });
-  const num_base = modelParams(architectureOf(spec.model.config)).length;
-  return { params, optimizer: type, states: core.stateNames(config.optimizer), num_base, sharding };
+  const numBase = modelParams(architectureOf(spec.model.config)).length;
+  return { params, optimizer: type, states: core.stateNames(config.optimizer), num_base: numBase, sharding };
 }

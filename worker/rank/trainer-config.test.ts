@@ -117,7 +117,7 @@ t.test("a group's own rate is a factor of the peak", async (t) => {
 });
 
 t.test('schedule, clipping, loss scale and overrides', async (t) => {
-  const lr_schedule = {
+  const lrSchedule = {
     type: 'wsd' as const,
     warmup_steps: 5,
     warmup_type: 'log' as const,
@@ -125,7 +125,7 @@ t.test('schedule, clipping, loss scale and overrides', async (t) => {
     min_lr: 1e-4,
     decay_steps: 7,
   };
-  const loss_scale = {
+  const lossScale = {
     type: 'dynamic' as const,
     initial_scale: 128,
     window: 9,
@@ -143,8 +143,8 @@ t.test('schedule, clipping, loss scale and overrides', async (t) => {
     gradient_clipping: 0.5,
     gradient_clipping_norm: 'max' as const,
   };
-  const config = configOf({ train: { ...train, lr_schedule, loss_scale, overrides } });
-  t.match(config, { ...train, lr_schedule, loss_scale, overrides });
+  const config = configOf({ train: { ...train, lr_schedule: lrSchedule, loss_scale: lossScale, overrides } });
+  t.match(config, { ...train, lr_schedule: lrSchedule, loss_scale: lossScale, overrides });
   t.strictSame(config.overrides, overrides);
   const plain = configOf({});
   t.match(plain.loss_scale, { type: 'none', max_skipped_steps: 100 });

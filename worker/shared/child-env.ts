@@ -62,6 +62,6 @@ export function childEnv(aws: boolean, gpu: string | null): NodeJS.ProcessEnv {
 }
 
 /** Whether a child process needs the AWS credentials of this one: it reads a store in S3, and has no session. */
-export function needsCredentials(object_store: { url: string } | null, session: object | null): boolean {
-  return session === null && (object_store?.url.startsWith('s3:') ?? false);
+export function needsCredentials(objectStore: { url: string } | null, session: object | null): boolean {
+  return session === null && (objectStore?.url.startsWith('s3:') ?? false);
 }

@@ -13,9 +13,9 @@ const ONE = 0x80000000;
 /** Entry k is x^(2^k) mod P. */
 const POWERS = powersOfTwo();
 
-/** Returns the CRC of A‖B. @param length_b number of bytes that `crc_b` covers */
-export function combineCrc32c(crc_a: number, crc_b: number, length_b: number): number {
-  return (multiply(shiftBy(length_b), crc_a) ^ crc_b) >>> 0;
+/** Returns the CRC of A‖B. @param lengthB number of bytes that `crc_b` covers */
+export function combineCrc32c(crcA: number, crcB: number, lengthB: number): number {
+  return (multiply(shiftBy(lengthB), crcA) ^ crcB) >>> 0;
 }
 
 /** Returns x^(8 · bytes) mod P, from the binary digits of the exponent. */

@@ -10,8 +10,8 @@ export function codeOf(error: unknown): string | null {
 
 /** Converts an error to the code and message that are sent between processes. A `RankError` stays as it is. */
 export function toRankError(error: unknown): RankError {
-  const message_field = (error as { message?: unknown } | null)?.message;
-  const message = typeof message_field === 'string' ? message_field : String(error);
+  const messageField = (error as { message?: unknown } | null)?.message;
+  const message = typeof messageField === 'string' ? messageField : String(error);
   return { code: systemCode(error) ?? codeOf(error) ?? 'internal_error', message };
 }
 

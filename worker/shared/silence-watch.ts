@@ -11,29 +11,29 @@ export const CHILD_START_MS = 60_000;
  */
 export class SilenceWatch {
   private readonly timer: NodeJS.Timeout;
-  private readonly tick_ms: number;
-  private allowed_ms: number;
-  private last_heard = performance.now();
-  private last_tick = performance.now();
+  private readonly tickMs: number;
+  private allowedMs: number;
+  private lastHeard = performance.now();
+  private lastTick = performance.now();
 
   /**
    * Starts watching.
-   * @param limit_ms time without a message that counts as hanging
-   * @param first_ms limit before the first message: a process on a busy machine may start slowly
+   * @param limitMs time without a message that counts as hanging
+   * @param firstMs limit before the first message: a process on a busy machine may start slowly
    */
   constructor(
-    private readonly limit_ms: number,
-    first_ms: number,
-    private readonly onSilence: (silent_ms: number) => void,
+    private readonly limitMs: number,
+    firstMs: number,
+    private readonly onSilence: (silentMs: number) => void,
   ) {
-    this.allowed_ms = Math.max(first_ms, limit_ms);
-    this.tick_ms = limit_ms / 8;
-    this.timer = setInterval(() => this.check(), this.tick_ms);
+    this.allowedMs = Math.max(firstMs, limitMs);
+    this.tickMs = limitMs / 8;
+    this.timer = setInterval(() => this.check(), this.tickMs);
   }
 
   heard(): void {
-    this.last_heard = performance.now();
-    this.allowed_ms = this.limit_ms;
+    this.lastHeard = performance.now();
+    this.allowedMs = this.limitMs;
   }
 
   /** Idempotent. */
@@ -43,15 +43,15 @@ export class SilenceWatch {
 
   private check(): void {
     const now = performance.now();
-    const late_ms = now - this.last_tick - this.tick_ms;
-    this.last_tick = now;
-    if (late_ms > this.limit_ms / 2) {
-      this.last_heard = now;
+    const lateMs = now - this.lastTick - this.tickMs;
+    this.lastTick = now;
+    if (lateMs > this.limitMs / 2) {
+      this.lastHeard = now;
       return;
     }
-    const silent_ms = now - this.last_heard;
-    if (silent_ms < this.allowed_ms) return;
+    const silentMs = now - this.lastHeard;
+    if (silentMs < this.allowedMs) return;
     this.close();
-    this.onSilence(Math.round(silent_ms));
+    this.onSilence(Math.round(silentMs));
   }
 }

@@ -31,14 +31,14 @@ export interface InspectOptions {
 /** Inspects this machine. @throws NativeError `device_unavailable` if a driver is installed but does not work */
 export function inspectMachine(core: NativeCore, { gpus, cuda }: InspectOptions): MachineReport {
   const devices = cuda ? core.cudaDevices() : null;
-  const cuda_problem = cuda ? core.cudaProblem() : null;
-  const unlisted = cuda_problem === null ? 'CUDA does not list it' : `CUDA does not list it: ${cuda_problem}`;
+  const cudaProblem = cuda ? core.cudaProblem() : null;
+  const unlisted = cudaProblem === null ? 'CUDA does not list it' : `CUDA does not list it: ${cudaProblem}`;
   const numerics = new Map(devices?.map(({ uuid, fingerprint }) => [uuid, fingerprint]));
   const found = gpus ? visible(core.gpus(), process.env.CUDA_VISIBLE_DEVICES) : [];
   return {
     has_cuda: devices !== null,
     num_cuda_devices: devices?.length ?? null,
-    cuda_problem,
+    cuda_problem: cudaProblem,
     cpu_numerics: core.fingerprint('cpu'),
     gpus: found.map(({ index, uuid, name, memory_bytes, driver, problem }) => ({
       // A GPU without a UUID is identified by its index.

@@ -88,10 +88,10 @@ async function perform(
   }
 }
 
-function progressSender(total_bytes: number): (done_bytes: number) => void {
-  const milestones = new Milestones(total_bytes);
-  return (done_bytes) => {
-    if (milestones.reached(done_bytes))
-      process.send?.({ progress: { done_bytes, total_bytes } } satisfies TaskMessage);
+function progressSender(totalBytes: number): (doneBytes: number) => void {
+  const milestones = new Milestones(totalBytes);
+  return (doneBytes) => {
+    if (milestones.reached(doneBytes))
+      process.send?.({ progress: { done_bytes: doneBytes, total_bytes: totalBytes } } satisfies TaskMessage);
   };
 }

@@ -50,8 +50,8 @@ if (what === 'whole') spec.train.ema = { decay: 0.5 };
 Object.assign(spec.train, { micro_batch_size: 1, global_batch_size: WORLDS.length });
 const { sequence_length } = spec.train;
 
-const token_file = join(directory, 'tokens.bin');
-const corpus = new TokenFileWriter(token_file, { token_bytes: 2, sequence_length });
+const tokenFile = join(directory, 'tokens.bin');
+const corpus = new TokenFileWriter(tokenFile, { token_bytes: 2, sequence_length });
 corpus.append(
   Uint16Array.from({ length: SEQUENCES * sequence_length + 1 }, (_, i) => (i * i) % 251),
   null,
@@ -68,8 +68,8 @@ function report(finding: Finding): Promise<void> {
   );
 }
 
-function start(world_size: number, nonce = ''): Promise<LocalWorld> {
-  return LocalWorld.start({ core, spec, world_size, job_id: 'job', nonce, token_file });
+function start(worldSize: number, nonce = ''): Promise<LocalWorld> {
+  return LocalWorld.start({ core, spec, world_size: worldSize, job_id: 'job', nonce, token_file: tokenFile });
 }
 
 /** Trains to the end without a save. */

@@ -58,11 +58,11 @@ function describedGpus(): DescribedGpu[] {
 
 /** Subscribes to XIDs; each subscriber gets each once. */
 function fakeXids(uuid: string): () => number[] {
-  let num_heard = 0;
+  let numHeard = 0;
   return () => {
     const xids = describedGpus().find((gpu) => gpu.uuid === uuid)?.xids ?? [];
-    const fresh = xids.slice(num_heard);
-    num_heard = xids.length;
+    const fresh = xids.slice(numHeard);
+    numHeard = xids.length;
     return fresh;
   };
 }
@@ -83,8 +83,8 @@ function fakeGpus(): Gpu[] {
 
 /** The answer to any prompt is a hex digest of the weights, those of the adapter included. */
 class FakeEngine implements CoreEngine {
-  readonly max_length = 1_000_000;
-  readonly num_bytes = 1;
+  readonly maxLength = 1_000_000;
+  readonly numBytes = 1;
   private readonly hash = createHash('sha256');
   private readonly adapters = new Map<number, Uint8Array[]>();
   private readonly texts = new Map<number, { options: SequenceOptions; num_drawn: number }>();

@@ -91,10 +91,10 @@ async function openWithFaults(...args: Parameters<typeof openObjectStore>): Prom
 }
 
 const core = fakeCore({ beforeStep, evalLoss: (step, file) => plan.eval_losses?.[file]?.[step] });
-const exit_code = runRank(withJournal(processChannel(), processJournal), core, openWithFaults);
+const exitCode = runRank(withJournal(processChannel(), processJournal), core, openWithFaults);
 // The start message completes the environment.
 process.on('message', ({ kind }: AgentMessage | LocalMessage) => {
   if (kind !== 'start') return;
   for (const name of plan.print ?? []) console.log(`${name}=${process.env[name]}`);
 });
-process.exit(await exit_code);
+process.exit(await exitCode);

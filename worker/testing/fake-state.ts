@@ -26,10 +26,10 @@ const PARAMS = [
 ];
 
 export function fakeParamTable(): ParamInfo[] {
-  let first_block = 0;
+  let firstBlock = 0;
   return PARAMS.map(({ name, shape }, index) => {
     const numel = shape.reduce((product, size) => product * size, 1);
-    const num_blocks = Math.ceil(numel / FAKE_BLOCK);
+    const numBlocks = Math.ceil(numel / FAKE_BLOCK);
     const group = shape.length > 1 ? ('decay' as const) : ('no_decay' as const);
     const info = {
       index,
@@ -39,10 +39,10 @@ export function fakeParamTable(): ParamInfo[] {
       group,
       base: false,
       quantization: null,
-      first_block,
-      num_blocks,
+      first_block: firstBlock,
+      num_blocks: numBlocks,
     };
-    first_block += num_blocks;
+    firstBlock += numBlocks;
     return info;
   });
 }
@@ -143,22 +143,22 @@ interface FakeOwner {
 export function digestOf(state: FakeState, training: FakeTraining, owner: FakeOwner): string {
   const parts: string[] = [];
   for (const { param, begin, end } of ownedSlices(training, owner)) {
-    const first_block = (fakeParamTable()[param]?.first_block ?? 0) + begin / FAKE_BLOCK;
+    const firstBlock = (fakeParamTable()[param]?.first_block ?? 0) + begin / FAKE_BLOCK;
     for (const name of statesOf(training, param))
-      parts.push(fakeDigest(name, first_block, bytesOf(valuesOf(state, name, param).subarray(begin, end))));
+      parts.push(fakeDigest(name, firstBlock, bytesOf(valuesOf(state, name, param).subarray(begin, end))));
   }
   return sumDigests(parts);
 }
 
 /** Digest of values from a block on. */
-export function fakeDigest(state: StateName, first_block: number, values: Uint8Array): string {
-  const block_bytes = FAKE_BLOCK * Float32Array.BYTES_PER_ELEMENT;
+export function fakeDigest(state: StateName, firstBlock: number, values: Uint8Array): string {
+  const blockBytes = FAKE_BLOCK * Float32Array.BYTES_PER_ELEMENT;
   const parts: string[] = [];
-  for (let at = 0; at < values.length; at += block_bytes)
+  for (let at = 0; at < values.length; at += blockBytes)
     parts.push(
       createHash('md5')
-        .update(`${state}/${first_block + at / block_bytes}/`)
-        .update(values.subarray(at, at + block_bytes))
+        .update(`${state}/${firstBlock + at / blockBytes}/`)
+        .update(values.subarray(at, at + blockBytes))
         .digest('hex'),
     );
   return sumDigests(parts);

@@ -106,9 +106,9 @@ export class FakeTrainer implements RankTrainer {
     return this.reference;
   }
 
-  setReference(log_probs: Float64Array): void {
-    if (log_probs.length !== 2) throw new Error(`the reference has ${log_probs.length} log-probabilities`);
-    this.reference = log_probs;
+  setReference(logProbs: Float64Array): void {
+    if (logProbs.length !== 2) throw new Error(`the reference has ${logProbs.length} log-probabilities`);
+    this.reference = logProbs;
   }
 
   async step(flags: number): Promise<StepResult> {

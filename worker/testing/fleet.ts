@@ -74,9 +74,9 @@ export interface FleetOptions {
 
 /** Private Redis, directory object store, job store and queue for agents. */
 export class Fleet {
-  readonly objects_dir: string;
+  readonly objectsDir: string;
   /** Default dataset of jobs. */
-  dataset_id = '';
+  datasetId = '';
   /** Receives log lines of agents in this process. */
   onLog: ((line: string) => void) | null = null;
   private readonly closers: (() => Promise<unknown>)[] = [];
@@ -88,7 +88,7 @@ export class Fleet {
     readonly objects: ObjectStore,
     private readonly programs: { rank: string; task: string },
   ) {
-    this.objects_dir = join(dir, 'objects');
+    this.objectsDir = join(dir, 'objects');
   }
 
   static async start({
@@ -109,7 +109,7 @@ export class Fleet {
     const own = programs ?? PROGRAMS[core];
     const fleet = new Fleet(dir, redis, store, objects, own);
     fleet.startScheduler();
-    fleet.dataset_id = await fleet.addDataset(Buffer.from(text));
+    fleet.datasetId = await fleet.addDataset(Buffer.from(text));
     return fleet;
   }
 
@@ -185,7 +185,7 @@ export class Fleet {
   /** Creates a job; it is queued when this resolves. */
   async submit(spec: TestSpec = {}, trace?: TraceHeaders): Promise<string> {
     const id = `job_${ulid()}`;
-    const resolved = submittedSpec({ dataset: this.dataset_id, ...spec });
+    const resolved = submittedSpec({ dataset: this.datasetId, ...spec });
     await putSpec(this.objects, { job_id: id, spec: resolved, idempotency: null });
     const { job } = await this.store.createJob({ id, spec: resolved, ...(trace && { trace }) });
     await putAccepted(this.objects, job);

@@ -34,19 +34,19 @@ type Renew = () => Promise<Control>;
 export function lease(t: Test, answer: Renew, { clock = new FakeClock(), lease_ms = LEASE_MS } = {}) {
   const seen: Control[] = [];
   /** Times of the renewal requests. */
-  const requested_at: number[] = [];
+  const requestedAt: number[] = [];
   const requests: unknown[] = [];
   const store = {
     renewLease: (...call: [string, Execution, number]) => {
       requests.push(call);
-      requested_at.push(clock.now());
+      requestedAt.push(clock.now());
       return answer();
     },
   };
   const onControl = (now: Control) => seen.push(now);
   const held = new Lease({ store, job_id: 'job', execution: EXECUTION, lease_ms, log, onControl, clock }, 0);
   t.teardown(() => held.lose(new Error('the test is over')));
-  return { held, clock, seen, requests, requested_at };
+  return { held, clock, seen, requests, requested_at: requestedAt };
 }
 
 /** Replies of the store in the order of the requests, settled by the test. */
@@ -72,12 +72,12 @@ export function watched<T>(promise: Promise<T>) {
 
 /** Advances the clock and returns when the lease was lost, to the millisecond; null if it was not. */
 export async function lostWithin(ms: number, { held, clock }: { held: Lease; clock: FakeClock }) {
-  let lost_at: number | null = null;
+  let lostAt: number | null = null;
   const onLost = () => {
-    lost_at = clock.now();
+    lostAt = clock.now();
   };
   held.lost.addEventListener('abort', onLost, { once: true });
   await clock.pass(ms);
   held.lost.removeEventListener('abort', onLost);
-  return lost_at;
+  return lostAt;
 }

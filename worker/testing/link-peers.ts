@@ -15,17 +15,17 @@ import { connectToLeader, serverOptions } from '../agent/link/tls.js';
 type WorldAtLeader = Pick<WorldPlan, 'world_id' | 'token' | 'leader'>;
 
 /** World record of a member whose leader listens at this port. */
-export const worldAtPort = (port: number, token: string, world_id = 'w1'): WorldAtLeader => ({
-  world_id,
+export const worldAtPort = (port: number, token: string, worldId = 'w1'): WorldAtLeader => ({
+  world_id: worldId,
   token,
   leader: { worker_id: 'leader', address: '127.0.0.1', port },
 });
 
 /** Joins a world and does nothing more. */
-export async function joined(world: WorldAtLeader, worker_id: string): Promise<Link> {
+export async function joined(world: WorldAtLeader, workerId: string): Promise<Link> {
   const link = new Link(connectToLeader(world));
   await link.secured();
-  link.send({ kind: 'join', worker_id, host: 'node-x' });
+  link.send({ kind: 'join', worker_id: workerId, host: 'node-x' });
   return link;
 }
 

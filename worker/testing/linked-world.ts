@@ -51,10 +51,10 @@ export function scriptedJob(): MemberJob {
   };
 }
 
-export function scriptedHost(silence_ms = 20_000, changes: Partial<ChildProcessesOptions> = {}): RankHost {
+export function scriptedHost(silenceMs = 20_000, changes: Partial<ChildProcessesOptions> = {}): RankHost {
   return new LocalRankHost({
     processes: testProcesses({ programs: { rank: SCRIPTED_RANK, task: '' }, ...changes }),
-    silence_ms,
+    silence_ms: silenceMs,
     session: () => null,
     gpus: null,
     log: silentLog,
@@ -69,7 +69,7 @@ interface LinkedOptions {
   join_ms?: number;
   silence_ms?: number;
   /** Joins a member to the sealed world; by default each is an agent in this process. */
-  enter?(world: SealedWorld, worker_id: string): void;
+  enter?(world: SealedWorld, workerId: string): void;
 }
 
 interface Linked {
@@ -82,12 +82,12 @@ interface Linked {
 
 export const memberOf = (
   world: SealedWorld,
-  worker_id: string,
+  workerId: string,
   options: Partial<ConstructorParameters<typeof MemberWorld>[0]> = {},
 ) =>
   new MemberWorld({
     world,
-    worker_id,
+    worker_id: workerId,
     host: scriptedHost(),
     prepare: async () => scriptedJob(),
     ping_ms: 100,
@@ -110,8 +110,8 @@ export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
   t.teardown(() => Promise.all(members.map((member) => member.end('the test is over'))));
   const enter =
     options.enter ??
-    ((world: SealedWorld, worker_id: string) => {
-      members.push(memberOf(world, worker_id));
+    ((world: SealedWorld, workerId: string) => {
+      members.push(memberOf(world, workerId));
     });
   const seal = async (plan: WorldPlan) => {
     const world = { ...plan, job_id: scripts.join(','), execution: '1-a' as const };

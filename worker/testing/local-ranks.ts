@@ -78,13 +78,13 @@ export class LocalWorld {
   /** Message of rank 0 after the ranks connected. */
   get connected() {
     const { params, states, sharding } = this.state;
-    const numerics_fingerprint = this.options.core.fingerprint('cpu');
+    const numericsFingerprint = this.options.core.fingerprint('cpu');
     return {
       kind: 'connected' as const,
       params: [...params],
       states: [...states],
       sharding,
-      numerics_fingerprint,
+      numerics_fingerprint: numericsFingerprint,
     };
   }
 
@@ -116,8 +116,15 @@ export class LocalWorld {
       const sent: RankMessage[] = [];
       const send = async (message: RankMessage) => void sent.push(message);
       const { state } = this;
-      const base_digest_part = this.has_base ? await trainer.baseDigestPart() : null;
-      const writer = new SnapshotWriter({ objects, start, state, base_digest_part, reference: null, send });
+      const baseDigestPart = this.hasBase ? await trainer.baseDigestPart() : null;
+      const writer = new SnapshotWriter({
+        objects,
+        start,
+        state,
+        base_digest_part: baseDigestPart,
+        reference: null,
+        send,
+      });
       await writer.save(trainer, start.save.final, NOTE);
       await writer.idle();
       return sent.at(-1);
@@ -132,7 +139,7 @@ export class LocalWorld {
     const { state } = this;
     const { loss_scale } = this.options.spec.train;
     const parts = await this.each(async ({ trainer, start }) => {
-      if (this.has_base) await trainer.initializeBase(start.spec.train.seed);
+      if (this.hasBase) await trainer.initializeBase(start.spec.train.seed);
       return loadCheckpoint({ objects, source, trainer, state, retry: ONCE });
     });
     const [first] = parts;
@@ -163,11 +170,11 @@ export class LocalWorld {
     return { stalled, stored: writer.idle() };
   }
 
-  private get has_base(): boolean {
+  private get hasBase(): boolean {
     return this.state.params.some(({ base }) => base);
   }
 
-  get job_id(): string {
+  get jobId(): string {
     return this.ranks[0]?.start.job_id ?? '';
   }
 

@@ -24,23 +24,23 @@ export class SampleClient {
 
   constructor(private readonly fleet: Fleet) {}
 
-  /** @param wait_ms time until the request expires */
+  /** @param waitMs time until the request expires */
   async ask(
     source: Source,
     request: Partial<SamplePayload['request']> = {},
-    wait_ms = 240_000,
+    waitMs = 240_000,
   ): Promise<SampleReply> {
-    return this.reply(await this.add(source, request, wait_ms));
+    return this.reply(await this.add(source, request, waitMs));
   }
 
   /** Adds a request and does not wait for its answer. @returns its id */
   async add(
     source: Source,
     request: Partial<SamplePayload['request']> = {},
-    wait_ms = 240_000,
+    waitMs = 240_000,
   ): Promise<string> {
     const id = randomUUID();
-    const payload_source =
+    const payloadSource =
       'model_id' in source
         ? source
         : { job_id: source.job_id, checkpoint: { id: source.id, prefix: source.prefix } };
@@ -53,10 +53,10 @@ export class SampleClient {
       payload: {
         project: 'default',
         model: 'model_id' in source ? source.model_id : source.id,
-        source: payload_source,
+        source: payloadSource,
         request: { ...REQUEST, ...request },
       },
-      wait_ms,
+      wait_ms: waitMs,
     });
     return id;
   }

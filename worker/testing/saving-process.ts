@@ -28,22 +28,22 @@ export interface Stores {
 }
 
 /**
- * Returns the digest of the tokens that an agent would prepare for a job. @param cache_dir directory of this call alone
+ * Returns the digest of the tokens that an agent would prepare for a job. @param cacheDir directory of this call alone
  */
 export async function tokensDigest(
   { store, objects }: Stores,
-  job_id: string,
-  cache_dir: string,
+  jobId: string,
+  cacheDir: string,
 ): Promise<string> {
-  const job = await store.getJob(job_id);
+  const job = await store.getJob(jobId);
   const dataset = job && (await store.getDataset(job.spec.data.dataset));
-  if (!dataset) throw new Error(`job ${job_id} or its dataset is gone`);
+  if (!dataset) throw new Error(`job ${jobId} or its dataset is gone`);
   const request = {
     ...tokenRequest(job.spec, dataset),
-    cache_dir,
+    cache_dir: cacheDir,
     cache_bytes: 1e9,
     num_threads: 1,
-    attempt: job_id,
+    attempt: jobId,
   };
   return (await prepareTokens(objects, request)).tokens_digest;
 }
@@ -51,22 +51,29 @@ export async function tokensDigest(
 /**
  * Runs one process: resumes from the newest checkpoint on `world_size` ranks, then trains three steps and saves,
  * `saves` times.
- * @param tokens_digest digest of the prepared tokens, if an agent resumes from the checkpoints
+ * @param tokensDigest digest of the prepared tokens, if an agent resumes from the checkpoints
  * @returns the last step
  */
 export async function trainAndSave(
   { store, objects }: Stores,
-  job_id: string,
-  world_size: number,
+  jobId: string,
+  worldSize: number,
   saves = 1,
-  tokens_digest = 'sha256:0',
+  tokensDigest = 'sha256:0',
 ): Promise<number> {
-  const attempt = await claimForTest({ store, objects, job_id });
+  const attempt = await claimForTest({ store, objects, job_id: jobId });
   try {
     const checkpoints = new JobCheckpoints(attempt.ctx, 0);
     const resume = await checkpoints.newest();
     const { execution } = attempt.ctx.lease;
-    const world = await LocalWorld.start({ core, spec, world_size, job_id, execution, nonce: 'n' });
+    const world = await LocalWorld.start({
+      core,
+      spec,
+      world_size: worldSize,
+      job_id: jobId,
+      execution,
+      nonce: 'n',
+    });
     if (resume) {
       const directory = resume.prefix;
       const loaded = await world.load(objects, { kind: 'checkpoint', directory, restore: 'full', own: true });
@@ -81,7 +88,13 @@ export async function trainAndSave(
     } else {
       await world.initialize();
     }
-    const by = { spec, connected: world.connected, world_size, data_digest: 'sha256:0', tokens_digest };
+    const by = {
+      spec,
+      connected: world.connected,
+      world_size: worldSize,
+      data_digest: 'sha256:0',
+      tokens_digest: tokensDigest,
+    };
     for (let left = saves; ; left--) {
       await world.train(STEPS);
       const save = await world.save(objects);
@@ -94,8 +107,8 @@ export async function trainAndSave(
 }
 
 /** Ends a job whose last step is saved. @returns the number of files and the steps of its remaining checkpoints */
-export async function end({ store, objects }: Stores, job_id: string) {
-  const attempt = await claimForTest({ store, objects, job_id });
+export async function end({ store, objects }: Stores, jobId: string) {
+  const attempt = await claimForTest({ store, objects, job_id: jobId });
   try {
     const checkpoints = new JobCheckpoints(attempt.ctx, 0);
     await checkpoints.newest();
@@ -103,19 +116,19 @@ export async function end({ store, objects }: Stores, job_id: string) {
   } finally {
     await attempt.close();
   }
-  const { data } = await store.listCheckpoints(job_id);
-  return { files: (await filesOf(objects, job_id)).length, steps: data.map(({ step }) => step) };
+  const { data } = await store.listCheckpoints(jobId);
+  return { files: (await filesOf(objects, jobId)).length, steps: data.map(({ step }) => step) };
 }
 
-async function filesOf(objects: ObjectStore, job_id: string): Promise<string[]> {
+async function filesOf(objects: ObjectStore, jobId: string): Promise<string[]> {
   const files: string[] = [];
-  for await (const { key } of objects.list(checkpointsPrefix(job_id))) files.push(key);
+  for await (const { key } of objects.list(checkpointsPrefix(jobId))) files.push(key);
   return files;
 }
 
 /** Returns the newest checkpoint for a later agent. */
-export async function newest({ store, objects }: Stores, job_id: string) {
-  const attempt = await claimForTest({ store, objects, job_id });
+export async function newest({ store, objects }: Stores, jobId: string) {
+  const attempt = await claimForTest({ store, objects, job_id: jobId });
   try {
     return await new JobCheckpoints(attempt.ctx, 0).newest();
   } finally {

@@ -116,8 +116,8 @@ export async function runScript({
   };
   if (evaluate_every !== undefined) spec.train.evaluation = { every_steps: evaluate_every, datasets: [] };
   if (stopping) spec.train.early_stopping = { metric: 'eval_loss', min_delta: 0, ...stopping };
-  const evaluation_files = Object.keys(losses).map((name) => ({ name, path: `/${name}` }));
-  const start = startMessage({ rank, spec, evaluation_files, failures_per_second });
+  const evaluationFiles = Object.keys(losses).map((name) => ({ name, path: `/${name}` }));
+  const start = startMessage({ rank, spec, evaluation_files: evaluationFiles, failures_per_second });
   const writer = {
     get busy() {
       return busy.includes(step + 1);

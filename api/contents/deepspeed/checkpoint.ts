@@ -29,8 +29,8 @@ interface CheckedCheckpoint {
 /** Collects the files of a DeepSpeed checkpoint in any order. */
 export class DeepSpeedCheckpoint {
   private readonly universal = new UniversalFiles();
-  private readonly model_states: RankFile[] = [];
-  private readonly optim_states: RankFile[] = [];
+  private readonly modelStates: RankFile[] = [];
+  private readonly optimStates: RankFile[] = [];
   /** Read errors of rank files; reported only if the file is needed. */
   private readonly unread: ZerofleetError[] = [];
 
@@ -41,7 +41,7 @@ export class DeepSpeedCheckpoint {
 
   /** True if there is any file that can hold parameters. */
   get hasParams(): boolean {
-    return this.isUniversal || this.optim_states.length + this.unread.length > 0;
+    return this.isUniversal || this.optimStates.length + this.unread.length > 0;
   }
 
   /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_…`, `optimizer_state_invalid`; errors of `read` */
@@ -57,13 +57,14 @@ export class DeepSpeedCheckpoint {
         if (!(error instanceof ZerofleetError)) throw error;
         this.unread.push(error);
       });
-      if (content) this[file.kind].push({ name, rank: file.rank, file: content });
+      const files = file.kind === 'model_states' ? this.modelStates : this.optimStates;
+      if (content) files.push({ name, rank: file.rank, file: content });
     }
   }
 
   /** @throws ZerofleetError `model_tensor_…`, `optimizer_state_invalid`, `torch_file_…` */
   finish(params: readonly ModelParam[]): CheckedCheckpoint {
-    const { universal, isUniversal, model_states } = this;
+    const { universal, isUniversal, modelStates } = this;
     const tensors = knownTensors(params);
     const raw = isUniversal ? null : this.raw(tensors);
     const stored = raw?.runs ?? universal.runs(tensors);
@@ -81,19 +82,19 @@ export class DeepSpeedCheckpoint {
     const counts = raw?.counts ?? universal.counts(trained.every(({ name }) => counted.has(name)));
     const hasState = trained.length > 0 && states.length + counts.length > 0;
     const frozen = params.filter((param) => !isTrained(param)).map(({ name }) => name);
-    const { loss_scaler } = raw ?? universal;
+    const lossScaler = raw ? raw.loss_scaler : universal.lossScaler;
     return {
       tensors: tensorsByFile(all, params),
-      optimizer: hasState ? { steps: this.updates(counts), states, frozen, loss_scaler } : null,
-      pairs: comparedPairs(stored, model_states, tensors),
+      optimizer: hasState ? { steps: this.updates(counts), states, frozen, loss_scaler: lossScaler } : null,
+      pairs: comparedPairs(stored, modelStates, tensors),
     };
   }
 
   private raw(tensors: ReadonlyMap<string, ModuleTensor>): ReturnType<typeof rawRuns> {
     this.requireReadable();
-    const [states] = this.model_states;
+    const [states] = this.modelStates;
     if (states !== undefined)
-      return rawRuns(this.optim_states, tensors, itemsOf(entryOf(states.file.value, 'param_shapes')));
+      return rawRuns(this.optimStates, tensors, itemsOf(entryOf(states.file.value, 'param_shapes')));
     const file = 'mp_rank_00_model_states.pt';
     throw problem(
       'model_tensor_missing',
@@ -119,13 +120,13 @@ export class DeepSpeedCheckpoint {
       params.every(({ name }) => !there.has(name)),
     );
     if (missing.length > 0) this.requireReadable();
-    return runsOfParams(frozenRuns(this.model_states, missing), tensors);
+    return runsOfParams(frozenRuns(this.modelStates, missing), tensors);
   }
 
   /** The optimizer's update count. PyTorch's SGD has none; DeepSpeed counts its updates. */
   private updates(counts: readonly number[]): number {
     if (counts.length > 0) return oneCount(counts);
-    const steps = this.model_states.flatMap(({ file: { value } }) => {
+    const steps = this.modelStates.flatMap(({ file: { value } }) => {
       const [steps, skipped] = [entryOf(value, 'global_steps'), entryOf(value, 'skipped_steps')];
       return typeof steps === 'number' && typeof skipped === 'number' ? [steps - skipped] : [];
     });

@@ -42,9 +42,9 @@ export function deepSpeedFile(name: string): DeepSpeedFile | null {
   if (name === 'zero/optimizer_state.pt') return { kind: 'optimizer' };
   const [, param, content] = PARAM.exec(name) ?? [];
   if (param !== undefined && content !== undefined) return { kind: 'param', param, content };
-  const [, rank = '0', tensor_rank, kind] = OF_A_RANK.exec(name) ?? [];
+  const [, rank = '0', tensorRank, kind] = OF_A_RANK.exec(name) ?? [];
   if (kind !== 'model_states' && kind !== 'optim_states') return null;
-  return { kind, rank: Number(rank), tensor_rank: Number(tensor_rank) };
+  return { kind, rank: Number(rank), tensor_rank: Number(tensorRank) };
 }
 
 /** File of a state in a parameter's folder. */

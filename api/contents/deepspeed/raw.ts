@@ -77,10 +77,10 @@ function tensorsOf(names: TorchValue, left: Map<string, ModuleTensor>): ModuleTe
 }
 
 /** Without one of the files the elements of all others would be read at wrong places. */
-function checkRanks(ranks: readonly RankStates[], num_groups: number): void {
+function checkRanks(ranks: readonly RankStates[], numGroups: number): void {
   for (const [index, { name, rank, groups, ranks: count }] of ranks.entries()) {
-    if (groups.length !== num_groups)
-      throw invalidState(`${name} has ${groups.length} groups, and ${PARAM_SHAPES} ${num_groups}`);
+    if (groups.length !== numGroups)
+      throw invalidState(`${name} has ${groups.length} groups, and ${PARAM_SHAPES} ${numGroups}`);
     if (rank === index && count === ranks.length) continue;
     const detail = `the checkpoint is of ${count} ranks, and the archive has optimizer states of ${ranks.length}. Send the files of all ranks`;
     throw problem('model_tensor_missing', detail, name);
@@ -103,8 +103,16 @@ function statesOf({ name, rank, file }: RankFile): RankStates {
     if (own instanceof Map) addStates(group, own, { name, file });
     return group;
   });
-  const loss_scaler = readScaler(entryOf(states, 'loss_scaler'));
-  return { name, rank, groups, isStage3, ranks, counts: countsIn(file, optimizer, name), loss_scaler };
+  const lossScaler = readScaler(entryOf(states, 'loss_scaler'));
+  return {
+    name,
+    rank,
+    groups,
+    isStage3,
+    ranks,
+    counts: countsIn(file, optimizer, name),
+    loss_scaler: lossScaler,
+  };
 }
 
 /** Number of ranks: one for all groups, or one for each of them. Null for groups that ranks share differently. */

@@ -69,8 +69,10 @@ export function runsOfParams(runs: readonly Run[], tensors: ReadonlyMap<string, 
       const first = at;
       at += numel;
       const [begin, end] = [Math.max(run.begin, first), Math.min(run.end, at)];
-      const byte_begin = run.byte_begin + (begin - run.begin) * ELEMENT_BYTES[run.dtype];
-      return begin < end ? [{ ...run, param: name, begin: begin - first, end: end - first, byte_begin }] : [];
+      const byteBegin = run.byte_begin + (begin - run.begin) * ELEMENT_BYTES[run.dtype];
+      return begin < end
+        ? [{ ...run, param: name, begin: begin - first, end: end - first, byte_begin: byteBegin }]
+        : [];
     });
   });
 }
@@ -129,8 +131,8 @@ export function tensorsByFile(
   const weightTensor = ({ state, param, begin, end, dtype, byte_begin }: Run): WeightTensor => {
     const { shape, numel } = byName.get(param) as ModelParam;
     const whole = begin === 0 && end === numel;
-    const byte_end = byte_begin + (end - begin) * ELEMENT_BYTES[dtype];
-    return { param, state, dtype, shape, ...(whole ? {} : { begin }), byte_begin, byte_end };
+    const byteEnd = byte_begin + (end - begin) * ELEMENT_BYTES[dtype];
+    return { param, state, dtype, shape, ...(whole ? {} : { begin }), byte_begin, byte_end: byteEnd };
   };
   const files = grouped(runs, ({ file }) => file);
   return new Map([...files].map(([file, list]) => [file, list.map(weightTensor)]));

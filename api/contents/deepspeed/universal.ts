@@ -19,9 +19,9 @@ interface ParamFile {
 export class UniversalFiles {
   private readonly tensors: { state: StateName; param: string; tensor: FoundTensor }[] = [];
   private readonly steps = new Map<string, number>();
-  private group_counts: number[] = [];
+  private groupCounts: number[] = [];
   /** Null unless it is dynamic. */
-  loss_scaler: OptimizerProgress['loss_scaler'] = null;
+  lossScaler: OptimizerProgress['loss_scaler'] = null;
 
   get isEmpty(): boolean {
     return this.tensors.length === 0;
@@ -46,8 +46,8 @@ export class UniversalFiles {
   /** Adds `optimizer_state.pt`. In stage 3 it holds the state of one rank, and no `step.pt` exists. */
   addOptimizer(name: string, file: TorchFile): void {
     const { value } = file;
-    this.group_counts = countsIn(file, entryOf(value, 'optimizer_state_dict') ?? value, name);
-    this.loss_scaler = readScaler(entryOf(value, 'loss_scaler'));
+    this.groupCounts = countsIn(file, entryOf(value, 'optimizer_state_dict') ?? value, name);
+    this.lossScaler = readScaler(entryOf(value, 'loss_scaler'));
   }
 
   /** @throws ZerofleetError `model_tensor_unexpected`, `model_tensor_mismatch` */
@@ -82,7 +82,7 @@ export class UniversalFiles {
 
   /** Update counts. Those of the groups only count where a trained parameter has none of its own. */
   counts(areComplete: boolean): number[] {
-    return [...this.steps.values(), ...(areComplete ? [] : this.group_counts)];
+    return [...this.steps.values(), ...(areComplete ? [] : this.groupCounts)];
   }
 
   readonly nameOf = stateFile;

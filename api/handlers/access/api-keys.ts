@@ -26,8 +26,8 @@ export const createApiKey: OperationHandler<'createApiKey'> = async (request, re
   if (errors.length > 0) throw invalidDocument(errors);
   const secret = newSecret();
   const { project = request.records.project } = body;
-  const expires_at = timeText(body.expires_at ?? null);
-  const key = await store.putApiKey(secret, { ...body, project, expires_at });
+  const expiresAt = timeText(body.expires_at ?? null);
+  const key = await store.putApiKey(secret, { ...body, project, expires_at: expiresAt });
   reply.code(201).header('location', `/v1/api-keys/${key.id}`).header('cache-control', 'no-store');
   return { ...key, secret };
 };
@@ -101,9 +101,9 @@ function errorsOf({ scopes, project, expires_at }: ApiKeyRequest, by: Rights | n
   return [...errors, ...expiryErrors(expires_at)];
 }
 
-function expiryErrors(expires_at: string | null = null): FieldError[] {
-  if (expires_at === null || Date.parse(expires_at) > Date.now()) return [];
-  return [{ pointer: '/expires_at', code: 'time_in_past', message: `${expires_at} has passed` }];
+function expiryErrors(expiresAt: string | null = null): FieldError[] {
+  if (expiresAt === null || Date.parse(expiresAt) > Date.now()) return [];
+  return [{ pointer: '/expires_at', code: 'time_in_past', message: `${expiresAt} has passed` }];
 }
 
 function timeText(time: string | null): string | null {

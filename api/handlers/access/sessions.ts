@@ -21,9 +21,9 @@ export const createSignInCode: OperationHandler<'createSignInCode'> = async (
   if (request.session !== null)
     throw new ZerofleetError('insufficient_scope', 'a session cannot create sign-in codes; send the API key');
   const code = newSecret('code');
-  const expires_at = await request.server.services.store.putSignInCode(code, id);
+  const expiresAt = await request.server.services.store.putSignInCode(code, id);
   reply.code(201).header('cache-control', 'no-store');
-  return { code, expires_at: timeText(expires_at) };
+  return { code, expires_at: timeText(expiresAt) };
 };
 
 export const createSession: OperationHandler<'createSession'> = async (request, reply): Promise<Session> => {

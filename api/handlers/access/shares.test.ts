@@ -18,8 +18,8 @@ async function start(t: Pick<Test, 'teardown'>) {
     return reply;
   };
   const own = (request: InjectOptions) => send(request, { authorization: `Bearer ${ADMIN_KEY}` });
-  const share = async (job_id: string, payload: object = {}) =>
-    (await own({ method: 'POST', url: `/v1/jobs/${job_id}/shares`, payload })).json<NewShare>();
+  const share = async (jobId: string, payload: object = {}) =>
+    (await own({ method: 'POST', url: `/v1/jobs/${jobId}/shares`, payload })).json<NewShare>();
   /** Signs a browser in. @param cookie of its present session */
   const signIn = async (token: string, cookie = '') => {
     const reply = await send({ method: 'POST', url: '/v1/sessions', payload: { token } }, { cookie });
@@ -32,17 +32,17 @@ const shared = await start(t);
 
 t.test('a share is made, listed without its token, and revoked', async (t) => {
   const { stack, own, share } = shared;
-  const { id: job_id } = await stack.createJob();
-  const url = `/v1/jobs/${job_id}/shares`;
+  const { id: jobId } = await stack.createJob();
+  const url = `/v1/jobs/${jobId}/shares`;
   const before = Date.now();
   const reply = await own({ method: 'POST', url, payload: {} });
   const { token, ...made } = reply.json<NewShare>();
   t.match(reply.headers, { location: `${url}/${made.id}`, 'cache-control': 'no-store' });
   t.match(token, /^zf_share_[A-Za-z0-9_-]{43}$/);
-  t.match(made, { job_id, description: '' });
+  t.match(made, { job_id: jobId, description: '' });
   const left = Date.parse(made.expires_at) - before;
   t.ok(left >= 7 * DAY_MS - 60_000 && left < 8 * DAY_MS, `${left} ms`);
-  const longest = await share(job_id, { expires_in_seconds: 7_776_000, description: 'a note' });
+  const longest = await share(jobId, { expires_in_seconds: 7_776_000, description: 'a note' });
   const list = async () => (await own({ url })).json<{ data: NewShare[] }>().data;
   t.same(
     (await list()).map(({ id, description }) => [id, description]),
@@ -65,18 +65,18 @@ t.test('a share is made, listed without its token, and revoked', async (t) => {
 
 t.test('a job has a bounded number of shares', async (t) => {
   const { stack, own } = shared;
-  const { id: job_id } = await stack.createJob();
+  const { id: jobId } = await stack.createJob();
   for (let n = 0; n < 50; n += 1)
-    await stack.store.createShare(`zf_share_${n}`, { job_id, description: '', life_ms: DAY_MS });
-  const reply = await own({ method: 'POST', url: `/v1/jobs/${job_id}/shares`, payload: {} });
+    await stack.store.createShare(`zf_share_${n}`, { job_id: jobId, description: '', life_ms: DAY_MS });
+  const reply = await own({ method: 'POST', url: `/v1/jobs/${jobId}/shares`, payload: {} });
   t.match(reply.json(), { status: 409, code: 'too_many_shares', detail: /50 shares; revoke one/ });
 });
 
 t.test('a browser session of a share has its rights', async (t) => {
   const { stack, send, share, signIn } = shared;
-  const { id: job_id } = await stack.createJob({ name: 'shown' });
+  const { id: jobId } = await stack.createJob({ name: 'shown' });
   const other = await stack.createJob();
-  const { token, ...made } = await share(job_id, { description: 'a note' });
+  const { token, ...made } = await share(jobId, { description: 'a note' });
   const { reply, cookie } = await signIn(token);
   t.equal(reply.statusCode, 201);
   t.match(reply.headers['set-cookie'], /; HttpOnly; SameSite=Strict$/);
@@ -84,11 +84,11 @@ t.test('a browser session of a share has its rights', async (t) => {
   t.same(me, { api_key: null, share: made, user: null, scopes: ['jobs:read'], project: null });
   t.same(reply.json<{ me: Me }>().me, me);
   const get = async (path: string) => (await send({ url: path }, { cookie })).statusCode;
-  t.same([await get(`/v1/jobs/${job_id}`), await get(`/v1/jobs/${other.id}`)], [200, 404]);
+  t.same([await get(`/v1/jobs/${jobId}`), await get(`/v1/jobs/${other.id}`)], [200, 404]);
   t.same([await get('/v1/jobs'), await get('/v1/api-keys')], [403, 403]);
   const console = { cookie, 'x-zerofleet-console': '1' };
   const post = (url: string) => send({ method: 'POST', url, payload: {} }, console);
-  for (const url of [`/v1/jobs/${job_id}/shares`, `/v1/jobs/${job_id}/pause`])
+  for (const url of [`/v1/jobs/${jobId}/shares`, `/v1/jobs/${jobId}/pause`])
     t.equal((await post(url)).json<Problem>().code, 'outside_share');
   t.equal((await send({ method: 'POST', url: '/v1/sign-in-codes' }, console)).statusCode, 403);
   const foreign = { cookie, 'sec-fetch-site': 'cross-site' };
@@ -97,27 +97,26 @@ t.test('a browser session of a share has its rights', async (t) => {
   const next = await signIn(ADMIN_KEY, cookie);
   t.equal(await get('/v1/me'), 401, 'a browser has one session');
   t.equal((await send({ url: '/v1/me' }, { cookie: next.cookie })).statusCode, 200);
-  const left_by = await signIn(token);
-  const out = { cookie: left_by.cookie, 'x-zerofleet-console': '1' };
+  const leftBy = await signIn(token);
+  const out = { cookie: leftBy.cookie, 'x-zerofleet-console': '1' };
   t.equal((await send({ method: 'DELETE', url: '/v1/sessions/current' }, out)).statusCode, 204);
-  t.equal((await send({ url: '/v1/me' }, { cookie: left_by.cookie })).statusCode, 401);
+  t.equal((await send({ url: '/v1/me' }, { cookie: leftBy.cookie })).statusCode, 401);
   t.equal((await send({ url: '/v1/me' }, { authorization: `Bearer ${token}` })).statusCode, 200);
 });
 
 t.test('a share that ends takes its sessions and streams with it', async (t) => {
   const { stack, own, send, share, signIn } = shared;
   const base = await stack.listen();
-  const { id: job_id } = await stack.createJob();
-  const open = (caller: string | { cookie: string }) =>
-    openStream(`${base}/v1/jobs/${job_id}/stream`, caller);
+  const { id: jobId } = await stack.createJob();
+  const open = (caller: string | { cookie: string }) => openStream(`${base}/v1/jobs/${jobId}/stream`, caller);
   const isValid = async (cookie: string) => (await send({ url: '/v1/me' }, { cookie })).statusCode === 200;
 
-  const revoked = await share(job_id);
+  const revoked = await share(jobId);
   const { cookie } = await signIn(revoked.token);
   const streams = [await open({ cookie }), await open(revoked.token)];
   const stays = await open(ADMIN_KEY);
   t.ok(await isValid(cookie));
-  await own({ method: 'DELETE', url: `/v1/jobs/${job_id}/shares/${revoked.id}` });
+  await own({ method: 'DELETE', url: `/v1/jobs/${jobId}/shares/${revoked.id}` });
   for (const stream of streams) {
     const messages = await stream.rest();
     t.notOk(messages.some(({ event }) => event === 'end'));
@@ -125,17 +124,17 @@ t.test('a share that ends takes its sessions and streams with it', async (t) => 
   t.notOk(await isValid(cookie));
   t.equal((await signIn(revoked.token)).reply.json<Problem>().code, 'unauthenticated');
 
-  const short = await share(job_id, { expires_in_seconds: 1 });
+  const short = await share(jobId, { expires_in_seconds: 1 });
   const expiring = await open(short.token);
   await expiring.rest();
   t.match((await signIn(short.token)).reply.json(), { code: 'unauthenticated', detail: /share link/ });
 
-  const last = await share(job_id);
+  const last = await share(jobId);
   const session = await signIn(last.token);
-  await stack.store.requestCancel(job_id);
+  await stack.store.requestCancel(jobId);
   await stays.rest();
   t.ok(await isValid(session.cookie), 'a job that has ended can be read');
-  t.equal((await own({ method: 'DELETE', url: `/v1/jobs/${job_id}` })).statusCode, 204);
+  t.equal((await own({ method: 'DELETE', url: `/v1/jobs/${jobId}` })).statusCode, 204);
   // The message about the change travels through Redis.
   while (await isValid(session.cookie));
   t.equal((await signIn(last.token)).reply.statusCode, 401);

@@ -8,11 +8,11 @@ const WEEK_SECONDS = 604_800;
 
 export const createShare: OperationHandler<'createShare'> = async (request, reply): Promise<NewShare> => {
   const { expires_in_seconds = WEEK_SECONDS, description = '' } = request.body;
-  const { id: job_id } = await findJob(request.records, request.params.job_id);
+  const { id: jobId } = await findJob(request.records, request.params.job_id);
   const token = `${SHARE_TOKEN}${randomBytes(32).toString('base64url')}`;
-  const made = { job_id, description, life_ms: expires_in_seconds * 1000 };
+  const made = { job_id: jobId, description, life_ms: expires_in_seconds * 1000 };
   const share = await request.server.services.store.createShare(token, made);
-  reply.code(201).header('location', `/v1/jobs/${job_id}/shares/${share.id}`);
+  reply.code(201).header('location', `/v1/jobs/${jobId}/shares/${share.id}`);
   reply.header('cache-control', 'no-store');
   return { ...share, token };
 };

@@ -11,8 +11,8 @@ export const getUsage: OperationHandler<'getUsage'> = async (request): Promise<P
   const { project } = request.records;
   const { to = dayOf(Date.now()) } = request.query;
   const { from = dayOf(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS) } = request.query;
-  const num_days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
-  if (num_days < 1 || num_days > MAX_DAYS)
+  const numDays = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
+  if (numDays < 1 || numDays > MAX_DAYS)
     throw new ZerofleetError('invalid_parameter', `from ${from} to ${to} must be 1 to ${MAX_DAYS} days`);
   const [days, use, quota] = await Promise.all([
     store.getUsage(project, from, to),
@@ -20,8 +20,8 @@ export const getUsage: OperationHandler<'getUsage'> = async (request): Promise<P
     store.getQuota(project),
   ]);
   const { jobs, ranks, ...stored } = use;
-  const total_bytes = storedBytes(use);
-  const storage = { ...stored, total_bytes };
+  const totalBytes = storedBytes(use);
+  const storage = { ...stored, total_bytes: totalBytes };
   return { project, from, to, total: sumOf(days), days, jobs, ranks, storage, quota };
 };
 

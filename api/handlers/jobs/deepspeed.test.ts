@@ -18,9 +18,9 @@ t.test('a job from a DeepSpeed configuration', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const dataset = await stack.upload('some text to train on, long enough for a sequence. '.repeat(10));
-  const create = (deepspeed_config: unknown, changes: Partial<JobSpec> = {}) => {
+  const create = (deepspeedConfig: unknown, changes: Partial<JobSpec> = {}) => {
     const { train: _, ...spec } = smallSpec(dataset.id);
-    const payload = { ...spec, deepspeed_config, ...changes };
+    const payload = { ...spec, deepspeed_config: deepspeedConfig, ...changes };
     return stack.request({ method: 'POST', url: '/v1/jobs', payload });
   };
   const errors = async (config: unknown, changes?: Partial<JobSpec>) =>
@@ -50,10 +50,13 @@ t.test('a job from a DeepSpeed configuration', async (t) => {
   t.test('keys without effect are listed in the answer, also for a repeated request', async (t) => {
     const quiet = (await create(CONFIG)).json<Job>();
     t.notOk('warnings' in quiet);
-    const comms_config = { comms_logger: { enabled: true } };
-    const monitor_config = { wandb: { enabled: true }, tensorboard: { enabled: true } };
+    const commsConfig = { comms_logger: { enabled: true } };
+    const monitorConfig = { wandb: { enabled: true }, tensorboard: { enabled: true } };
     const { train: _, ...spec } = smallSpec(dataset.id);
-    const payload = { ...spec, deepspeed_config: { ...CONFIG, comms_config, monitor_config } };
+    const payload = {
+      ...spec,
+      deepspeed_config: { ...CONFIG, comms_config: commsConfig, monitor_config: monitorConfig },
+    };
     const headers = { 'idempotency-key': 'k1' };
     const send = async (url: string) =>
       (await stack.request({ method: 'POST', url, headers, payload })).json();

@@ -5,8 +5,8 @@ import { testGpu, testWorker } from '../../../state/testing/workers.js';
 import { smallSpec, startTestStack, type TestStack } from '../../testing/stack.js';
 
 /** Registers one worker with one GPU per slot. */
-function announce(stack: TestStack, slots: number, memory_bytes: number): Promise<void> {
-  const gpus = Array.from({ length: slots }, (_, i) => testGpu(`GPU-${i}`, { memory_bytes }));
+function announce(stack: TestStack, slots: number, memoryBytes: number): Promise<void> {
+  const gpus = Array.from({ length: slots }, (_, i) => testGpu(`GPU-${i}`, { memory_bytes: memoryBytes }));
   return stack.store.announceWorker(testWorker('gpu', slots, { gpus }), 60_000);
 }
 
@@ -89,11 +89,14 @@ t.test('a micro-batch of auto is the largest one that fits on the GPUs of the po
   t.teardown(() => stack.close());
   const { id: dataset } = await stack.upload('some text '.repeat(500));
   const small = smallSpec(dataset);
-  const send = (url: string, micro_batch_size: number | 'auto') =>
+  const send = (url: string, microBatchSize: number | 'auto') =>
     stack.request({
       method: 'POST',
       url,
-      payload: { ...small, train: { ...small.train, global_batch_size: 32, micro_batch_size } },
+      payload: {
+        ...small,
+        train: { ...small.train, global_batch_size: 32, micro_batch_size: microBatchSize },
+      },
     });
   const specOf = async (size: number | 'auto') => {
     const sent = await send('/v1/jobs', size);

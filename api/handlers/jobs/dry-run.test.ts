@@ -18,16 +18,16 @@ async function workOf(spec: object): Promise<DryRun['work']> {
 
 t.test('sequences, tokens and epochs of the steps', async (t) => {
   const { id } = await stack.upload(TEXT);
-  const sequences_per_epoch = Math.floor((TEXT.length - 1) / 128);
+  const sequencesPerEpoch = Math.floor((TEXT.length - 1) / 128);
   t.strictSame(await workOf(smallSpec(id)), {
     sequences: 10 * 16,
     tokens: 10 * 16 * 128,
-    sequences_per_epoch,
-    epochs: 160 / sequences_per_epoch,
+    sequences_per_epoch: sequencesPerEpoch,
+    epochs: 160 / sequencesPerEpoch,
     duration: null,
   });
   const aside = await workOf({ ...smallSpec(id), data: { dataset: id, validation_fraction: 0.1 } });
-  t.equal(aside.sequences_per_epoch, sequences_per_epoch - Math.round(sequences_per_epoch / 10));
+  t.equal(aside.sequences_per_epoch, sequencesPerEpoch - Math.round(sequencesPerEpoch / 10));
 });
 
 t.test('epochs instead of steps', async (t) => {
@@ -86,12 +86,12 @@ t.test('preferences and their objective belong together', async (t) => {
 });
 
 t.test('duration from the speed of another job of the pool', async (t) => {
-  const model = (num_hidden_layers: number): JobSpec['model'] => ({
+  const model = (numHiddenLayers: number): JobSpec['model'] => ({
     config: {
       model_type: 'llama',
       hidden_size: 32,
       intermediate_size: 64,
-      num_hidden_layers,
+      num_hidden_layers: numHiddenLayers,
       num_attention_heads: 4,
       vocab_size: 256,
     },

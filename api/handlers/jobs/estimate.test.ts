@@ -117,13 +117,15 @@ t.test('estimates', async (t) => {
 
   t.test('a DeepSpeed configuration is translated first', async (t) => {
     const { train: _, ...rest } = spec;
-    const deepspeed_config = {
+    const deepspeedConfig = {
       bf16: { enabled: true },
       train_micro_batch_size_per_gpu: 4,
       gradient_accumulation_steps: 3,
       zero_optimization: { stage: 2 },
     };
-    const reply = await estimate({ spec: { ...rest, train: { steps: 1 }, deepspeed_config } });
+    const reply = await estimate({
+      spec: { ...rest, train: { steps: 1 }, deepspeed_config: deepspeedConfig },
+    });
     t.equal(reply.statusCode, 200, reply.body);
   });
 });

@@ -20,13 +20,13 @@ t.test('a job that starts from a checkpoint', async (t) => {
   const manifest = `${checkpoint.prefix}/MANIFEST.json`;
   await objects.put(manifest, Buffer.from('{}'));
 
-  const create = (init_from: object | string, changes: Partial<JobSpec> = {}) => {
+  const create = (initFrom: object | string, changes: Partial<JobSpec> = {}) => {
     const spec = smallSpec(first.spec.data.dataset);
-    const payload = { ...spec, model: { ...spec.model, init_from }, ...changes };
+    const payload = { ...spec, model: { ...spec.model, init_from: initFrom }, ...changes };
     return stack.request({ method: 'POST', url: '/v1/jobs', payload });
   };
-  const errors = async (init_from: object | string, changes?: Partial<JobSpec>) =>
-    (await create(init_from, changes))
+  const errors = async (initFrom: object | string, changes?: Partial<JobSpec>) =>
+    (await create(initFrom, changes))
       .json<Problem>()
       .errors.map(({ pointer, code }) => `${pointer} ${code}`)
       .join();
@@ -43,8 +43,8 @@ t.test('a job that starts from a checkpoint', async (t) => {
   });
 
   t.test('refused: an unknown checkpoint', async (t) => {
-    const init_from = { checkpoint: `ckpt_${'0'.repeat(26)}` };
-    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_not_found');
+    const initFrom = { checkpoint: `ckpt_${'0'.repeat(26)}` };
+    t.equal(await errors(initFrom), '/model/init_from/checkpoint checkpoint_not_found');
     t.equal(await errors({ checkpoint: 'newest' }), '/model/init_from/checkpoint wrong_format');
     t.equal(await errors({}), '/model/init_from exactly_one_of');
   });
@@ -101,17 +101,17 @@ t.test('a job that starts from a checkpoint', async (t) => {
   });
 
   t.test('refused: a removed checkpoint', async (t) => {
-    const init_from = { checkpoint: checkpoint.id };
+    const initFrom = { checkpoint: checkpoint.id };
     await objects.delete([manifest]);
-    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_removed');
+    t.equal(await errors(initFrom), '/model/init_from/checkpoint checkpoint_removed');
     await objects.put(manifest, Buffer.from('{}'));
-    const made = await create(init_from);
+    const made = await create(initFrom);
     t.equal(made.statusCode, 201);
     await t.rejects(store.removeCheckpoint(first.id, execution, checkpoint.id), { code: 'checkpoint_held' });
     // The jobs that start from it, here and in the tests before, need it no longer.
     for (const { id } of (await store.listJobs({ state: ['queued'] })).data) await store.requestCancel(id);
     await store.removeCheckpoint(first.id, execution, checkpoint.id);
-    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_removed');
+    t.equal(await errors(initFrom), '/model/init_from/checkpoint checkpoint_removed');
   });
 });
 

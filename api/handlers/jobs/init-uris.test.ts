@@ -249,9 +249,9 @@ t.test('a copy continues after its client disconnects, and the next request wait
     reading: async () => {
       copies += 1;
       if (copies > 1) return;
-      const go_on = once(events, 'go on');
+      const goOn = once(events, 'go on');
       events.emit('reading');
-      await go_on;
+      await goOn;
     },
   });
   const { id } = await stack.upload(TEXT);

@@ -28,9 +28,9 @@ t.test('a copy continues after its client disconnects, and the next request wait
           ...object,
           async *read() {
             copies += 1;
-            const go_on = once(events, 'go on');
+            const goOn = once(events, 'go on');
             events.emit('reading');
-            await go_on;
+            await goOn;
             yield* object.read();
           },
         };

@@ -158,10 +158,10 @@ t.test('a dry run only looks the object up, an estimate does not', async (t) => 
   t.match(chats.spec.data, { format: 'jsonl', packing: 'whole' });
   const short = await post({ uri: URI }, { url, train: { sequence_length: 2000 } });
   t.match(short.json<Problem>().errors, [{ code: 'sequence_longer_than_data', message: /open\/play.txt/ }]);
-  const requested_of_estimate = requested.length;
+  const requestedOfEstimate = requested.length;
   const payload = { spec: { ...smallSpec(''), data: { uri: 's3://nowhere/at/all' } } };
   t.equal((await stack.request({ method: 'POST', url: '/v1/estimate', payload })).statusCode, 200);
-  t.equal(requested.length, requested_of_estimate);
+  t.equal(requested.length, requestedOfEstimate);
   t.equal(reads(requested), 0);
   t.same(await datasets(), []);
   await post({ uri: URI });

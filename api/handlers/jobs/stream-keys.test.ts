@@ -23,8 +23,8 @@ t.test('streams end when their key is revoked or expires; streams of other keys 
   const kept = await open('zf_kept');
   const [one, two] = [await open('zf_revoked'), await open('zf_revoked')];
   t.equal(one.id, two.id);
-  const expires_at = new Date(Date.now() + 1500).toISOString();
-  const expired = await open('zf_expired', { expires_at });
+  const expiresAt = new Date(Date.now() + 1500).toISOString();
+  const expired = await open('zf_expired', { expires_at: expiresAt });
   await sleep(1100);
   t.notOk(one.hasEnded() || two.hasEnded() || kept.hasEnded(), 'they were looked up and are valid');
   await store.revokeApiKey(one.id);

@@ -89,8 +89,8 @@ t.test('the beginning of data', async (t) => {
 
   t.test('a template that fails names the line', async (t) => {
     const dataset = await uploadData(`${chat('a', 'b')}\n${chat('bad', 'b')}\n`, 'jsonl');
-    const chat_template = `{% if messages[0].content == 'bad' %}{{ raise_exception('no') }}{% endif %}${TEMPLATE}`;
-    const reply = await ask(dataset, { chat_template });
+    const chatTemplate = `{% if messages[0].content == 'bad' %}{{ raise_exception('no') }}{% endif %}${TEMPLATE}`;
+    const reply = await ask(dataset, { chat_template: chatTemplate });
     t.match(reply.json<Problem>(), { code: 'chat_template_invalid', detail: /^line 2: / });
   });
 

@@ -16,7 +16,7 @@ const NEWLINE = 0x0a;
 const NOTHING: DataPreview = { read: null, texts: [], warnings: [] };
 
 export const previewData: OperationHandler<'previewData'> = async (request): Promise<DataPreview> => {
-  const { spec: document, texts: num_texts = 5 } = request.body;
+  const { spec: document, texts: numTexts = 5 } = request.body;
   // Objects in buckets are not read; what else the document refers to must exist.
   const { object: _, ...find } = specLookups(request);
   const { spec, errors } = await tryResolve(document, [], find);
@@ -46,7 +46,7 @@ export const previewData: OperationHandler<'previewData'> = async (request): Pro
       tokenizer: model === null ? null : await readTokenizerBytes(objects, model),
       packing,
       sequence_length: spec.train.sequence_length,
-      num_texts,
+      num_texts: numTexts,
     };
   };
   const { counts, ...rest } = await inspector.run('previewData', beginning, {

@@ -109,10 +109,10 @@ t.test('formats of datasets', async (t) => {
       '/data/chat_template chat_template_invalid',
     );
     t.equal(await refusal(chats, { tokenizer: 'words' }), '/data/tokenizer wrong_format');
-    const chat_template = '{% for m in messages %}{{ m.content }}{% endfor %}';
-    t.match((await create(chats, { chat_template })).json<Job>().spec.data, {
+    const chatTemplate = '{% for m in messages %}{{ m.content }}{% endfor %}';
+    t.match((await create(chats, { chat_template: chatTemplate })).json<Job>().spec.data, {
       tokenizer: 'bytes',
-      chat_template,
+      chat_template: chatTemplate,
       packing: 'whole',
     });
     const small = await store('tokens', tokenFile([0, 255]));

@@ -163,7 +163,7 @@ t.test('a client that disconnects leaves nothing, and a silent connection is kep
   });
   t.teardown(() => real.close());
   const events = new EventEmitter();
-  let pause_ms = 10_000;
+  let pauseMs = 10_000;
   const stack = await startTestStack({
     // Long enough for the surrounding steps on a busy machine.
     limits: { idle_connection_ms: 1_500 },
@@ -173,7 +173,7 @@ t.test('a client that disconnects leaves nothing, and a silent connection is kep
         const object = await real.find(uri);
         const read = async function* () {
           events.emit('reading');
-          await Promise.race([sleep(pause_ms, undefined, { ref: false }), once(events, 'go on')]);
+          await Promise.race([sleep(pauseMs, undefined, { ref: false }), once(events, 'go on')]);
           yield* object.read();
         };
         return { ...object, read };
@@ -194,7 +194,7 @@ t.test('a client that disconnects leaves nothing, and a silent connection is kep
   events.emit('go on');
   await sleep(200);
   t.same((await stack.request({ url: '/v1/datasets' })).json(), { data: [], next_cursor: null });
-  pause_ms = 4_500;
+  pauseMs = 4_500;
   const patient = await fetch(url, { method: 'POST', headers });
   t.equal(patient.status, 201, 'three times the limit of a silent connection');
   await patient.body?.cancel();

@@ -262,8 +262,8 @@ t.test('a failed copy leaves nothing, and the next request repeats it', async (t
 t.test('no job starts from a tokenizer, but jobs may use it by its id', async (t) => {
   const { stack, ask } = await start(t);
   const { tokenizer } = (await ask({ tokenizer: URI })).json<Job>().spec.data;
-  for (const init_from of [{ model: tokenizer }, { model: tokenizer, restore: 'full' }]) {
-    const reply = await ask({}, { changes: { model: { init_from } } });
+  for (const initFrom of [{ model: tokenizer }, { model: tokenizer, restore: 'full' }]) {
+    const reply = await ask({}, { changes: { model: { init_from: initFrom } } });
     t.strictSame(wrong(reply), ['/model/init_from/model model_file_missing']);
   }
   const estimate = await stack.request({

@@ -95,7 +95,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
   });
 
   await t.test('the state of any optimizer, and frozen parameters', async (t) => {
-    const upload_of = async (change: (files: Map<string, Buffer>) => unknown) =>
+    const uploadOf = async (change: (files: Map<string, Buffer>) => unknown) =>
       (await upload(change)).json<Model>();
     const renamed = (from: RegExp, to: string) => (files: Map<string, Buffer>) => {
       for (const [name, content] of [...files]) {
@@ -117,14 +117,14 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
       [{ type: 'sgd', momentum: 0 }, /^$/, '', []],
     ];
     for (const [optimizer, from, to, states] of cases) {
-      const { id, ...model } = await upload_of(renamed(from, to));
+      const { id, ...model } = await uploadOf(renamed(from, to));
       t.match(model, { optimizer_steps: 12, optimizer_states: states, frozen_parameters: [] });
       t.strictSame(await ask(id, optimizer), []);
       t.match(await ask(id, { type: 'adamw' }), [
         /checkpoint_optimizer_mismatch: .* adamw needs exp_avg and exp_avg_sq/,
       ]);
     }
-    const { id, ...model } = await upload_of((files) => {
+    const { id, ...model } = await uploadOf((files) => {
       for (const name of [...files.keys()])
         if (name.startsWith(NORM) && !name.endsWith('fp32.pt')) files.delete(name);
     });

@@ -9,8 +9,8 @@ import { ADMIN_KEY } from '../../testing/stack.js';
 t.test('announced bytes count as storage until the upload completes or is deleted', async (t) => {
   const { stack, put, complete } = await startUploads(t);
   const { store, objects } = stack;
-  const limit = async (max_storage_bytes: number) =>
-    store.putQuota('default', { max_jobs: null, max_ranks: null, max_storage_bytes });
+  const limit = async (maxStorageBytes: number) =>
+    store.putQuota('default', { max_jobs: null, max_ranks: null, max_storage_bytes: maxStorageBytes });
   const storage = async () => (await stack.request({ url: '/v1/usage' })).json<ProjectUsage>().storage;
   const post = (bytes: number) =>
     stack.request({ method: 'POST', url: '/v1/uploads', payload: { name: 'x', bytes } });
@@ -28,9 +28,9 @@ t.test('announced bytes count as storage until the upload completes or is delete
     payload: 'x'.repeat(401),
   });
   t.match(direct.json<Problem>(), { code: 'storage_quota_exceeded' }, 'less is left for other uploads');
-  const at_once = await Promise.all(Array.from({ length: 8 }, () => post(100)));
+  const atOnce = await Promise.all(Array.from({ length: 8 }, () => post(100)));
   t.equal(
-    at_once.filter(({ statusCode }) => statusCode === 201).length,
+    atOnce.filter(({ statusCode }) => statusCode === 201).length,
     4,
     'concurrent requests cannot exceed it',
   );
@@ -48,7 +48,7 @@ t.test('announced bytes count as storage until the upload completes or is delete
   await remove(id);
   t.match(await storage(), { upload_bytes: 400, dataset_bytes: 600 });
 
-  const [first, second, third] = at_once
+  const [first, second, third] = atOnce
     .filter(({ statusCode }) => statusCode === 201)
     .map((reply) => reply.json<Upload>().id);
   await remove(`${first}`);

@@ -145,10 +145,10 @@ for (const [first, rest] of [
             // The current content; the test decides when its completion continues.
             const bytes = await objects.get(key);
             reading += 1;
-            const [mine, go_on] = [reading, once(events, `go on ${reading}`)];
+            const [mine, goOn] = [reading, once(events, `go on ${reading}`)];
             events.emit(`reading ${mine}`);
             return (async function* () {
-              await go_on;
+              await goOn;
               yield bytes;
             })();
           }),
@@ -319,10 +319,10 @@ t.test('URLs for sending parts', async (t) => {
   const missing = (await urls({ via: 'api' })).json<UploadUrls>();
   t.match(missing, {
     expires_at: null,
-    parts: [1, 3].map((part_number) => ({
-      part_number,
+    parts: [1, 3].map((partNumber) => ({
+      part_number: partNumber,
       headers: {},
-      url: `/v1/uploads/${id}/parts/${part_number}`,
+      url: `/v1/uploads/${id}/parts/${partNumber}`,
     })),
   });
   t.match((await urls({ part_numbers: [4] })).json<Problem>(), { status: 422, code: 'upload_part_invalid' });

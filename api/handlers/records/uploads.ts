@@ -40,14 +40,14 @@ export const createUploadUrls: OperationHandler<'createUploadUrls'> = async (
     via = 'auto',
   } = request.body ?? {};
   // Computed before the URLs are created, so the URLs are valid at least that long.
-  const expires_at = new Date(Date.now() + seconds * 1000).toISOString();
+  const expiresAt = new Date(Date.now() + seconds * 1000).toISOString();
   const { is_signed, parts } = await session.partUrls(part_numbers, {
     seconds,
     via,
     most: MAX_URLS,
     sha256,
   });
-  return { upload_id: session.announced.id, expires_at: is_signed ? expires_at : null, parts };
+  return { upload_id: session.announced.id, expires_at: is_signed ? expiresAt : null, parts };
 };
 
 export const putUploadPart: OperationHandler<'putUploadPart'> = async (request, reply) => {

@@ -19,12 +19,12 @@ interface Filled {
 
 /** A training job with a complete checkpoint. */
 async function fill({ store, objects, createJob }: TestStack): Promise<Filled> {
-  const { id: job_id } = await createJob();
-  const execution = await claimAndTrain(store, job_id, { steps: 1 });
-  const checkpoint = checkpointOf(job_id, 2);
+  const { id: jobId } = await createJob();
+  const execution = await claimAndTrain(store, jobId, { steps: 1 });
+  const checkpoint = checkpointOf(jobId, 2);
   await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10, 6], ranks: 2 }, checkpoint.id);
-  await store.commitCheckpoint(job_id, execution, checkpoint);
-  return { checkpoint, execution, job_id };
+  await store.commitCheckpoint(jobId, execution, checkpoint);
+  return { checkpoint, execution, job_id: jobId };
 }
 
 const files = {
@@ -42,10 +42,10 @@ async function putExport({ objects }: TestStack, { checkpoint, job_id }: Filled)
     bytes: bytes.length,
     sha256: sha256(bytes),
   }));
-  const { id: checkpoint_id, state_digest } = checkpoint;
+  const { id: checkpointId, state_digest } = checkpoint;
   const record = {
     format_version: 1 as const,
-    checkpoint_id,
+    checkpoint_id: checkpointId,
     job_id,
     ...kind,
     prefix,
@@ -208,8 +208,8 @@ t.test(
     await t.rejects(retention(), { code: 'checkpoint_held', message: /download/ });
     t.ok((await holdsOf()) <= 61, 'as long as the URLs are valid');
     t.equal((await stack.request({ url: list.files[0]?.url ?? '' })).statusCode, 200);
-    const after_file = await holdsOf();
-    t.ok(after_file > 3500 && after_file <= 3601, 'each file extends the protection to an hour');
+    const afterFile = await holdsOf();
+    t.ok(afterFile > 3500 && afterFile <= 3601, 'each file extends the protection to an hour');
     await urls({ expires_seconds: 60 });
     t.ok((await holdsOf()) > 3500, 'a shorter request does not shorten the protection');
     await putExport(stack, filled);

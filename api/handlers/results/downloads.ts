@@ -17,19 +17,19 @@ export const createDownloadUrls: OperationHandler<'createDownloadUrls'> = async 
   const wanted = { ...kind, hold_ms: expires_seconds * 1000 };
   const set = await findFiles({ store: request.records, objects }, checkpoint_id, wanted);
   // Computed before the URLs are created, so the URLs are valid at least that long.
-  const expires_at = new Date(Date.now() + expires_seconds * 1000).toISOString();
-  let is_signed = via === 'auto';
+  const expiresAt = new Date(Date.now() + expires_seconds * 1000).toISOString();
+  let isSigned = via === 'auto';
   const files: DownloadFile[] = [];
   for (const file of set.files) {
-    const signed = is_signed ? await objects.downloadUrl(keyOf(set, file), expires_seconds) : null;
-    is_signed = signed !== null;
+    const signed = isSigned ? await objects.downloadUrl(keyOf(set, file), expires_seconds) : null;
+    isSigned = signed !== null;
     files.push({ ...file, url: signed ?? pathOf(checkpoint_id, set, file) });
   }
   return {
     checkpoint_id,
     ...(set.kind ?? { format: null, dtype: null, weights: null, tensorboard: null }),
     state_digest: set.state_digest,
-    expires_at: is_signed ? expires_at : null,
+    expires_at: isSigned ? expiresAt : null,
     files,
   };
 };

@@ -77,8 +77,8 @@ t.test('exports of a checkpoint', async (t) => {
     const last = await firstCheckpoint(averaged.id);
     await stack.objects.put(`${last.prefix}/MANIFEST.json`, Buffer.from('{}'));
     const prefix = (kind: string) => `jobs/${averaged.id}/exports/7-${last.id}-${kind}`;
-    const default_prefix = prefix('safetensors-bf16-ema');
-    t.match((await post({}, last.id)).json(), { weights: 'ema', prefix: default_prefix });
+    const defaultPrefix = prefix('safetensors-bf16-ema');
+    t.match((await post({}, last.id)).json(), { weights: 'ema', prefix: defaultPrefix });
     const trained = (await post({ weights: 'trained' }, last.id)).json();
     t.match(trained, { weights: 'trained', prefix: prefix('safetensors-bf16') });
     const universal = { format: 'deepspeed_universal' };

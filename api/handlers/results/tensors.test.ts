@@ -12,12 +12,12 @@ const NUMELS = [300, 6, 41];
 
 /** A job with a checkpoint of three ranks, of which each owns several stretches of a tensor. */
 async function fill({ store, objects, createJob }: TestStack) {
-  const { id: job_id } = await createJob();
-  const execution = await claimAndTrain(store, job_id, { steps: 1 });
-  const checkpoint = checkpointOf(job_id, 2);
+  const { id: jobId } = await createJob();
+  const execution = await claimAndTrain(store, jobId, { steps: 1 });
+  const checkpoint = checkpointOf(jobId, 2);
   const shape = { numels: NUMELS, ranks: 3, frozen: [1] };
   await putTestCheckpoint(objects, checkpoint.prefix, shape, checkpoint.id);
-  await store.commitCheckpoint(job_id, execution, checkpoint);
+  await store.commitCheckpoint(jobId, execution, checkpoint);
   return { checkpoint, execution };
 }
 
@@ -237,18 +237,18 @@ t.test('changes of a tensor', async (t) => {
 
   t.test('a repeated request finds the checkpoint that the first one made', async (t) => {
     const made = { ...checkpoint, id: id.replace(/.{4}$/, 'ZZZZ'), prefix: `${checkpoint.prefix}-made` };
-    const made_from = {
+    const madeFrom = {
       checkpoint_id: id,
       edit_id: first.id,
       tensor: 'p0',
       tensor_state: 'exp_avg' as const,
     };
-    await store.commitEdit({ ...made, made_from }, { sourceId: id, epoch: 1 });
+    await store.commitEdit({ ...made, made_from: madeFrom }, { sourceId: id, epoch: 1 });
     const found = edits.requested.get(first.id);
     if (found) found.progress = { state: 'succeeded', checkpoint_id: made.id };
     const reply = await put('p0', fileOf('p0', [300], 2), '?state=exp_avg');
     t.match(reply.json(), { id: first.id, state: 'succeeded', checkpoint_id: made.id });
     t.match((await put('p0', fileOf('p0', [300], 9))).json(), { code: 'checkpoint_not_newest' });
-    t.match((await stack.request({ url: `/v1/checkpoints/${made.id}` })).json(), { made_from });
+    t.match((await stack.request({ url: `/v1/checkpoints/${made.id}` })).json(), { made_from: madeFrom });
   });
 });

@@ -107,8 +107,8 @@ function payloadOf(
 ): EditPayload {
   const { tensor, tensor_state, values } = change;
   const parts = [id, tensor, tensor_state, values.sha256];
-  const edit_id = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
-  return { edit_id, job_id, checkpoint: { id, prefix }, ...change };
+  const editId = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
+  return { edit_id: editId, job_id, checkpoint: { id, prefix }, ...change };
 }
 
 function editOf(
@@ -138,7 +138,7 @@ type TensorRequest = OperationRequest<
 async function requireEditable(
   { records }: TensorRequest,
   { id, state, latest_checkpoint: latest }: Job,
-  { id: checkpoint_id }: Checkpoint,
+  { id: checkpointId }: Checkpoint,
 ): Promise<void> {
   if (state !== 'paused' && !isFinal(state))
     throw new ZerofleetError(
@@ -146,8 +146,8 @@ async function requireEditable(
       `job ${id} is ${state}: pause it first (POST /v1/jobs/${id}/pause), and change its newest checkpoint then`,
     );
   const newest = latest && (await records.findCheckpoint(latest.id))?.checkpoint;
-  if (latest?.id !== checkpoint_id && newest?.made_from?.checkpoint_id !== checkpoint_id)
-    throw notNewest(checkpoint_id, latest?.id);
+  if (latest?.id !== checkpointId && newest?.made_from?.checkpoint_id !== checkpointId)
+    throw notNewest(checkpointId, latest?.id);
 }
 
 /** @throws ZerofleetError `checkpoint_not_newest` */

@@ -32,17 +32,17 @@ export class MlflowStore implements TrackerStore {
     return path.replace(/^api\/2\.0\/mlflow\//, '');
   }
 
-  errorBody(error_code: string): object {
-    return { error_code, message: 'as the test asked' };
+  errorBody(errorCode: string): object {
+    return { error_code: errorCode, message: 'as the test asked' };
   }
 
   handle(request: TrackerRequest): object {
     const { query, body } = request;
     switch (this.nameOf(request)) {
       case 'experiments/get-by-name': {
-        const experiment_id = this.experiments.get(query.get('experiment_name') ?? '');
-        if (experiment_id === undefined) throw new Refusal(404, 'RESOURCE_DOES_NOT_EXIST');
-        return { experiment: { experiment_id } };
+        const experimentId = this.experiments.get(query.get('experiment_name') ?? '');
+        if (experimentId === undefined) throw new Refusal(404, 'RESOURCE_DOES_NOT_EXIST');
+        return { experiment: { experiment_id: experimentId } };
       }
       case 'experiments/create': {
         const name = String(body.name);

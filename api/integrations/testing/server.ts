@@ -15,9 +15,9 @@ export interface TrackerRequest {
 export class Refusal extends Error {
   constructor(
     readonly status: number,
-    readonly error_code: string,
+    readonly errorCode: string,
   ) {
-    super(error_code);
+    super(errorCode);
   }
 }
 
@@ -78,7 +78,7 @@ export async function startTestTracker<S extends TrackerStore>(store: S): Promis
       else answer(reply, 200, answered);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      answer(reply, error.status, store.errorBody(error.error_code));
+      answer(reply, error.status, store.errorBody(error.errorCode));
     } finally {
       wake();
     }

@@ -47,10 +47,10 @@ async function ofCheckpoint(
   job: Job,
   { id, step, committed_at, eval_losses = {} }: Checkpoint,
 ): Promise<FineTuningJobCheckpoint> {
-  const { [VALIDATION_FILE]: valid_loss } = eval_losses;
+  const { [VALIDATION_FILE]: validLoss } = eval_losses;
   let newest: JobMetric | null = null;
   for await (const metric of metricsBetween(store, job.id, { from: step, to: step })) newest = metric;
-  const train_loss = newest?.loss;
+  const trainLoss = newest?.loss;
   return {
     id,
     object: 'fine_tuning.job.checkpoint',
@@ -60,8 +60,8 @@ async function ofCheckpoint(
     step_number: step,
     metrics: {
       step,
-      ...(typeof train_loss === 'number' && { train_loss }),
-      ...(valid_loss !== undefined && { valid_loss, full_valid_loss: valid_loss }),
+      ...(typeof trainLoss === 'number' && { train_loss: trainLoss }),
+      ...(validLoss !== undefined && { valid_loss: validLoss, full_valid_loss: validLoss }),
     },
   };
 }

@@ -27,47 +27,47 @@ const LEVELS: Readonly<Record<string, FineTuningJobEvent['level']>> = {
  */
 export async function eventsPage(
   store: Pick<JobStreams, 'readNewest'>,
-  { id: job_id, spec }: Job,
+  { id: jobId, spec }: Job,
   { after, limit }: PageQuery,
 ): Promise<Page<FineTuningJobEvent>> {
   const before = after === undefined ? null : ID.exec(after)?.[1];
   if (before === undefined) throw unknownCursor(after);
-  const entries = await store.readNewest(job_id, before, limit + 1, ['event', 'metric']).catch((error) => {
+  const entries = await store.readNewest(jobId, before, limit + 1, ['event', 'metric']).catch((error) => {
     const isLost = error instanceof ZerofleetError && error.code === 'position_lost';
     throw isLost ? unknownCursor(after) : error;
   });
   const data = entries.slice(0, limit).flatMap((entry) => {
-    if (entry.kind === 'event') return [ofEvent(job_id, entry)];
+    if (entry.kind === 'event') return [ofEvent(jobId, entry)];
     return entry.kind === 'metric' ? [ofMetric(entry, spec.train.steps)] : [];
   });
   return { data, next_cursor: entries.length > limit ? (data.at(-1)?.id ?? null) : null };
 }
 
 /** Server-sent events of a job, from its beginning until its end. */
-export async function* streamOf(api: Zerofleet, job_id: string, signal: AbortSignal): AsyncGenerator<string> {
-  const { spec } = await api.jobs.get(job_id);
+export async function* streamOf(api: Zerofleet, jobId: string, signal: AbortSignal): AsyncGenerator<string> {
+  const { spec } = await api.jobs.get(jobId);
   const message = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
-  for await (const entry of api.jobs.follow(job_id, { kinds: ['event', 'metric'], signal })) {
-    if (entry.kind === 'event') yield message(ofEvent(job_id, entry));
+  for await (const entry of api.jobs.follow(jobId, { kinds: ['event', 'metric'], signal })) {
+    if (entry.kind === 'event') yield message(ofEvent(jobId, entry));
     else if (entry.kind === 'metric') yield message(ofMetric(entry, spec.train.steps));
   }
   yield 'data: [DONE]\n\n';
 }
 
-function ofEvent(job_id: string, { position, type, at, data }: JobEvent): FineTuningJobEvent {
+function ofEvent(jobId: string, { position, type, at, data }: JobEvent): FineTuningJobEvent {
   return {
     id: `ftevent-${position}`,
     object: 'fine_tuning.job.event',
     created_at: secondsOf(at),
     level: data.to === 'failed' ? 'error' : (LEVELS[type] ?? 'info'),
-    message: messageOf(job_id, type, data),
+    message: messageOf(jobId, type, data),
     type: 'message',
     data: { ...data, type },
   };
 }
 
-function messageOf(job_id: string, type: string, data: JobEvent['data']): string {
-  if (type === 'job.created') return `Created fine-tuning job: ${job_id}`;
+function messageOf(jobId: string, type: string, data: JobEvent['data']): string {
+  if (type === 'job.created') return `Created fine-tuning job: ${jobId}`;
   if (type === 'job.state')
     return data.reason ? `The job is ${data.to}: ${data.reason}` : `The job is ${data.to}`;
   if (type === 'checkpoint.committed') return `Checkpoint created at step ${data.step}`;
@@ -75,16 +75,21 @@ function messageOf(job_id: string, type: string, data: JobEvent['data']): string
   return `${type}: ${details.join(', ')}`;
 }
 
-function ofMetric({ position, at, step, loss, eval_losses }: JobMetric, total_steps = 0): FineTuningJobEvent {
-  const valid_loss = eval_losses?.[VALIDATION_FILE] ?? null;
-  const losses = `training loss=${loss?.toFixed(4)}${valid_loss === null ? '' : `, validation loss=${valid_loss.toFixed(4)}`}`;
+function ofMetric({ position, at, step, loss, eval_losses }: JobMetric, totalSteps = 0): FineTuningJobEvent {
+  const validLoss = eval_losses?.[VALIDATION_FILE] ?? null;
+  const losses = `training loss=${loss?.toFixed(4)}${validLoss === null ? '' : `, validation loss=${validLoss.toFixed(4)}`}`;
   return {
     id: `ftevent-${position}`,
     object: 'fine_tuning.job.event',
     created_at: secondsOf(at),
     level: 'info',
-    message: `Step ${step}/${total_steps}: ${losses}`,
+    message: `Step ${step}/${totalSteps}: ${losses}`,
     type: 'metrics',
-    data: { step, total_steps, train_loss: loss, ...(valid_loss !== null && { valid_loss }) },
+    data: {
+      step,
+      total_steps: totalSteps,
+      train_loss: loss,
+      ...(validLoss !== null && { valid_loss: validLoss }),
+    },
   };
 }

@@ -57,9 +57,9 @@ export function fineTuningJob(job: Job): FineTuningJob {
 function methodOf({ spec, labels }: Job): Pick<FineTuningJob, 'hyperparameters' | 'method'> {
   const { objective, global_batch_size, epochs } = spec.train;
   const number = (label: string) => Number(labels[label] ?? Number.NaN);
-  const [n_epochs, multiplier] = [number(LABELS.epochs), number(LABELS.multiplier)];
+  const [nEpochs, multiplier] = [number(LABELS.epochs), number(LABELS.multiplier)];
   const hyperparameters = {
-    n_epochs: Number.isNaN(n_epochs) ? (epochs ?? ('auto' as const)) : n_epochs,
+    n_epochs: Number.isNaN(nEpochs) ? (epochs ?? ('auto' as const)) : nEpochs,
     batch_size: global_batch_size,
     learning_rate_multiplier: Number.isNaN(multiplier) ? ('auto' as const) : multiplier,
   };

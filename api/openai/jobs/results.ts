@@ -23,13 +23,13 @@ export const RESULTS_FORMAT: MetricFormat = {
 };
 
 /** Returns the id of the file with a job's metrics. */
-export function resultsId(job_id: string): string {
-  return PREFIX + job_id;
+export function resultsId(jobId: string): string {
+  return PREFIX + jobId;
 }
 
 /** Returns the job of a result file; null for another file. */
-export function jobOfResults(file_id: string): string | null {
-  return file_id.startsWith(PREFIX) ? file_id.slice(PREFIX.length) : null;
+export function jobOfResults(fileId: string): string | null {
+  return fileId.startsWith(PREFIX) ? fileId.slice(PREFIX.length) : null;
 }
 
 /**
@@ -38,15 +38,15 @@ export function jobOfResults(file_id: string): string | null {
  */
 export async function resultsFile(
   store: Store,
-  { id: job_id, updated_at }: Pick<Job, 'id' | 'updated_at'>,
+  { id: jobId, updated_at }: Pick<Job, 'id' | 'updated_at'>,
 ): Promise<FileObject> {
-  const { read, parts } = await partsOf(store, job_id);
+  const { read, parts } = await partsOf(store, jobId);
   let bytes = STEP_LINES_HEAD.length;
   for (const part of parts) if (isWhole(part)) bytes += part.block.line_bytes;
   const others = parts.filter((part) => !isWhole(part));
   for await (const metric of metricsOfParts(read, others)) bytes += stepLine(metric).length;
   return {
-    id: resultsId(job_id),
+    id: resultsId(jobId),
     object: 'file',
     bytes,
     created_at: secondsOf(updated_at),
@@ -57,13 +57,13 @@ export async function resultsFile(
 }
 
 /** Yields the newest metric of each step, in the order of the steps. */
-export async function* resultsOf(store: Store, job_id: string) {
-  const { read, parts } = await partsOf(store, job_id);
+export async function* resultsOf(store: Store, jobId: string) {
+  const { read, parts } = await partsOf(store, jobId);
   yield* metricsOfParts(read, parts);
 }
 
-async function partsOf(store: Store, job_id: string) {
-  const { stream, blocks } = await store.readBlocks(job_id, []);
-  const read = (ranges: Parameters<Store['readMetrics']>[2]) => store.readMetrics(job_id, stream, ranges);
+async function partsOf(store: Store, jobId: string) {
+  const { stream, blocks } = await store.readBlocks(jobId, []);
+  const read = (ranges: Parameters<Store['readMetrics']>[2]) => store.readMetrics(jobId, stream, ranges);
   return { read, parts: newestParts(blocks, { from: 0, to: Number.POSITIVE_INFINITY }) };
 }

@@ -78,9 +78,9 @@ t.test('parts of any sizes become the file that files.create makes', async (t) =
   await Promise.all(inReverse.map(async ([index, part]) => sent.set(index, await send(upload.id, part))));
   const part = await uploads.parts.create(upload.id, { data: await toFile(Buffer.from('again'), 'part') });
   t.match(part, { id: /^part_\w{26}$/, object: 'upload.part', created_at: Number, upload_id: upload.id });
-  const part_ids = PARTS.map((_, index) => sent.get(index) ?? '');
+  const partIds = PARTS.map((_, index) => sent.get(index) ?? '');
 
-  const completion = { part_ids, md5: MD5.toUpperCase() };
+  const completion = { part_ids: partIds, md5: MD5.toUpperCase() };
   const [done, same] = await Promise.all([1, 2].map(() => uploads.complete(upload.id, completion)));
   t.match(done, { ...upload, status: 'completed', file: { object: 'file', filename: 'chats.jsonl' } });
   t.same(same, done, 'concurrent completions make one file');
@@ -100,10 +100,10 @@ t.test('parts of any sizes become the file that files.create makes', async (t) =
 t.test('wrong parts, orders and contents', async (t) => {
   const { stack, uploads, begin, send, sendAll } = await setup(t);
   const { id } = await begin();
-  const part_ids = await sendAll(id);
+  const partIds = await sendAll(id);
   const before = await storedKeys(stack);
-  const complete = (more: object) => uploads.complete(id, { part_ids, ...more });
-  const [first = '', ...rest] = part_ids;
+  const complete = (more: object) => uploads.complete(id, { part_ids: partIds, ...more });
+  const [first = '', ...rest] = partIds;
   const unknown = `part_${'0'.repeat(26)}`;
   const wrong: [more: object, error: object][] = [
     [{ part_ids: [unknown, ...rest] }, { code: 'upload_part_not_found', param: 'part_ids' }],
@@ -116,7 +116,7 @@ t.test('wrong parts, orders and contents', async (t) => {
     [{ more: 1 }, { code: 'invalid_parameter' }],
   ];
   for (const [more, error] of wrong) await refused(t, complete(more), { status: 400, ...error });
-  const backwards = { part_ids: [...part_ids].reverse() };
+  const backwards = { part_ids: [...partIds].reverse() };
   await refused(t, complete(backwards), { status: 400, code: 'dataset_line_invalid', param: 'file' });
   t.same(await storedKeys(stack), before, 'a refused completion changes nothing');
   t.equal((await complete({ md5: MD5 })).status, 'completed');
@@ -131,10 +131,13 @@ t.test('as many parts as an upload may have can be completed', async (t) => {
     wrap: ({ objects }) => ({ objects: withManyParts(objects, MAX_PARTS) }),
   });
   const { id } = await begin(MAX_PARTS);
-  const part_ids = Array.from({ length: MAX_PARTS }, (_, part) => partId(part));
+  const partIds = Array.from({ length: MAX_PARTS }, (_, part) => partId(part));
   // All were found: together they have the announced bytes, which are no file.
-  await refused(t, uploads.complete(id, { part_ids, md5: MD5 }), { status: 400, code: /line_invalid|md5/ });
-  await refused(t, uploads.complete(id, { part_ids: [...part_ids, partId(MAX_PARTS)] }), {
+  await refused(t, uploads.complete(id, { part_ids: partIds, md5: MD5 }), {
+    status: 400,
+    code: /line_invalid|md5/,
+  });
+  await refused(t, uploads.complete(id, { part_ids: [...partIds, partId(MAX_PARTS)] }), {
     status: 400,
     param: 'part_ids',
   });
@@ -147,10 +150,10 @@ t.test('as many parts as an upload may have can be completed', async (t) => {
 t.test('what is no file for training is refused', async (t) => {
   const { stack, uploads } = await setup(t, { limits: { dataset_bytes: 10_000 } });
   const wanted = { bytes: 10, filename: 'a', mime_type: 'text/jsonl', purpose: 'fine-tune' as const };
-  const expires_after = { anchor: 'created_at' as const, seconds: 3600 };
+  const expiresAfter = { anchor: 'created_at' as const, seconds: 3600 };
   const create = (more: object) => uploads.create({ ...wanted, ...more });
   await refused(t, create({ purpose: 'batch' }), { status: 400, param: 'purpose' });
-  await refused(t, create({ expires_after }), { status: 400, param: 'expires_after' });
+  await refused(t, create({ expires_after: expiresAfter }), { status: 400, param: 'expires_after' });
   await refused(t, create({ bytes: 0 }), { status: 400, param: 'bytes' });
   await refused(t, create({ filename: undefined }), { status: 400, param: 'filename' });
   await refused(t, create({ bytes: 10_001 }), { status: 413, code: 'dataset_too_large' });
@@ -237,14 +240,14 @@ t.test('forms without a part, and bodies that break off', async (t) => {
 t.test('cancelled and expired uploads', async (t) => {
   const { stack, uploads, begin, send, sendAll, stored } = await setup(t);
   const upload = await begin();
-  const part_ids = await sendAll(upload.id);
+  const partIds = await sendAll(upload.id);
   t.same(await uploads.cancel(upload.id), { ...upload, status: 'cancelled' });
   t.same(await uploads.cancel(upload.id), { ...upload, status: 'cancelled' }, 'and again');
   t.equal(await stored(), 0);
   t.equal((await storedKeys(stack)).filter((key) => key.includes('/parts/')).length, 0);
   const cancelled = { status: 400, code: 'upload_not_pending', message: /is cancelled/ };
   await refused(t, send(upload.id, CONTENT), cancelled);
-  await refused(t, uploads.complete(upload.id, { part_ids }), cancelled);
+  await refused(t, uploads.complete(upload.id, { part_ids: partIds }), cancelled);
   const own = await stack.request({ url: `/v1/uploads/${upload.id}` });
   t.equal(own.statusCode, 404, 'the own API does not know it any more');
 
@@ -252,8 +255,8 @@ t.test('cancelled and expired uploads', async (t) => {
   const parts = await sendAll(old.id);
   const document = uploadDocumentKey('default', old.id);
   const announced = JSON.parse(String(await stack.objects.get(document)));
-  const created_at = new Date(Date.now() - 3_600_000).toISOString();
-  await putDocument(stack.objects, document, { ...announced, created_at });
+  const createdAt = new Date(Date.now() - 3_600_000).toISOString();
+  await putDocument(stack.objects, document, { ...announced, created_at: createdAt });
   const expired = { status: 400, code: 'upload_not_pending', message: /is expired/ };
   await refused(t, send(old.id, CONTENT), expired);
   await refused(t, uploads.complete(old.id, { part_ids: parts }), expired);
@@ -287,9 +290,9 @@ t.test('an upload that is cancelled while a part or its completion is on the way
   await refused(t, send(inPart.id, CONTENT), { code: 'upload_not_pending' });
   t.same(await left(), []);
   const inCompletion = await begin();
-  const part_ids = [await send(inCompletion.id, CONTENT)];
+  const partIds = [await send(inCompletion.id, CONTENT)];
   Object.assign(cancel, { now: () => uploads.cancel(inCompletion.id), at: /^datasets\// });
-  await refused(t, uploads.complete(inCompletion.id, { part_ids }), { code: 'upload_not_found' });
+  await refused(t, uploads.complete(inCompletion.id, { part_ids: partIds }), { code: 'upload_not_found' });
   t.same(await left(), []);
   t.equal(await stored(), 0);
 });

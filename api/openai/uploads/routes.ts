@@ -118,9 +118,9 @@ async function receive(request: FastifyRequest, parts: UploadParts): Promise<str
   return id;
 }
 
-function partOf(id: string, upload_id: string): UploadPart {
-  const created_at = Math.floor(decodeTime(id.slice('part_'.length)) / 1000);
-  return { id, object: 'upload.part', created_at, upload_id };
+function partOf(id: string, uploadId: string): UploadPart {
+  const createdAt = Math.floor(decodeTime(id.slice('part_'.length)) / 1000);
+  return { id, object: 'upload.part', created_at: createdAt, upload_id: uploadId };
 }
 
 function uploadOf(

@@ -8,12 +8,18 @@ import { type Mutation, numOf, TEXT } from './mutation.js';
 const now = () => new Date().toISOString();
 
 async function webhookOf({ store }: TestStack) {
-  const [id, secret, created_at] = [`wh_${ulid()}`, 'whsec_AA==', now()];
-  const document = { id, url: 'https://hooks.example.com/', description: '', events: ['*'], created_at };
+  const [id, secret, createdAt] = [`wh_${ulid()}`, 'whsec_AA==', now()];
+  const document = {
+    id,
+    url: 'https://hooks.example.com/',
+    description: '',
+    events: ['*'],
+    created_at: createdAt,
+  };
   await store.createWebhook(
     'default',
     { ...document, jobs: 'all', enabled: true, disabled_reason: null },
-    { secret, created_at, expires_at: null },
+    { secret, created_at: createdAt, expires_at: null },
   );
   return { id, secret };
 }
@@ -193,21 +199,21 @@ export const RECORD_MUTATIONS = {
     status: 201,
     showsSecret: true,
     prepare: async (stack) => {
-      const job_id = (await stack.createJob()).id;
-      const effects = async () => (await stack.store.listShares(job_id)).length;
-      return { request: { method: 'POST', url: `/v1/jobs/${job_id}/shares`, payload: {} }, effects };
+      const jobId = (await stack.createJob()).id;
+      const effects = async () => (await stack.store.listShares(jobId)).length;
+      return { request: { method: 'POST', url: `/v1/jobs/${jobId}/shares`, payload: {} }, effects };
     },
   },
   revokeShare: {
     status: 204,
     prepare: async (stack) => {
-      const job_id = (await stack.createJob()).id;
+      const jobId = (await stack.createJob()).id;
       const { store } = stack;
-      const share = { job_id, description: '', life_ms: 60_000 };
+      const share = { job_id: jobId, description: '', life_ms: 60_000 };
       const { id } = await store.createShare(`zf_share_${ulid()}`, share);
       return {
-        request: { method: 'DELETE', url: `/v1/jobs/${job_id}/shares/${id}` },
-        effects: async () => (await store.listShares(job_id)).length,
+        request: { method: 'DELETE', url: `/v1/jobs/${jobId}/shares/${id}` },
+        effects: async () => (await store.listShares(jobId)).length,
       };
     },
   },
@@ -254,18 +260,18 @@ export const RECORD_MUTATIONS = {
   redeliverWebhook: {
     status: 202,
     prepare: async (stack) => {
-      const [{ id: webhook_id }, id] = [await webhookOf(stack), `dlv_${ulid()}`];
+      const [{ id: webhookId }, id] = [await webhookOf(stack), `dlv_${ulid()}`];
       const data = { job_id: `job_${ulid()}`, seq: 1, position: '3fa91c0b-1-660da8a518800', details: {} };
       const message = { type: 'job.created', timestamp: now(), data };
-      const delivery = { id, webhook_id, message_id: `msg_${ulid()}`, message, created_at: now() };
+      const delivery = { id, webhook_id: webhookId, message_id: `msg_${ulid()}`, message, created_at: now() };
       await stack.store.addDelivery(delivery);
       const attempt = { at: now(), duration_ms: 1, status: 500, error: 'refused_by_receiver' } as const;
-      const record = { webhook_id, delivery_id: id, round: 1, attempt, next_attempt_at: null };
+      const record = { webhook_id: webhookId, delivery_id: id, round: 1, attempt, next_attempt_at: null };
       await stack.store.recordAttempt({ ...record, state: 'failed' });
       return {
-        request: { method: 'POST', url: `/v1/webhooks/${webhook_id}/deliveries/${id}/redeliver` },
+        request: { method: 'POST', url: `/v1/webhooks/${webhookId}/deliveries/${id}/redeliver` },
         // It is to be sent again; further requests change nothing while it is.
-        effects: async () => Number((await stack.store.getDelivery(webhook_id, id))?.state === 'pending'),
+        effects: async () => Number((await stack.store.getDelivery(webhookId, id))?.state === 'pending'),
       };
     },
   },

@@ -110,7 +110,7 @@ interface ListOptions {
 }
 
 async function list(context: Context, options: ListOptions): Promise<void> {
-  const { limit, since: created_after, before: created_before, ...filter } = options;
+  const { limit, since: createdAfter, before: createdBefore, ...filter } = options;
   const columns: Columns<Job> = {
     JOB: ({ id }) => id,
     NAME: ({ name }) => name,
@@ -120,7 +120,11 @@ async function list(context: Context, options: ListOptions): Promise<void> {
     RANKS: (job) => String(ranksOf(job)),
     CREATED: ({ created_at }) => age(created_at),
   };
-  const jobs = context.client.jobs.list({ ...filter, created_after, created_before });
+  const jobs = context.client.jobs.list({
+    ...filter,
+    created_after: createdAfter,
+    created_before: createdBefore,
+  });
   context.list(await collect(jobs, limit), columns, 'no jobs');
 }
 

@@ -72,7 +72,7 @@ interface AuditOptions {
 
 async function listAudit(
   context: Context,
-  { key: principal_id, limit, ...filter }: AuditOptions,
+  { key: principalId, limit, ...filter }: AuditOptions,
 ): Promise<void> {
   const columns: Columns<AuditEntry> = {
     AT: ({ at }) => at,
@@ -81,7 +81,7 @@ async function listAudit(
     OF: ({ resource }) => resource ?? '',
     OUTCOME: ({ outcome, code }) => (code === null ? outcome : `${outcome}: ${code}`),
   };
-  const entries = await collect(context.client.audit({ principal_id, ...filter }), limit);
+  const entries = await collect(context.client.audit({ principal_id: principalId, ...filter }), limit);
   context.list(entries, columns, 'no entries');
 }
 
@@ -105,8 +105,14 @@ interface CreateOptions {
 }
 
 async function createKey(context: Context, name: string, options: CreateOptions): Promise<void> {
-  const { scope: scopes, project, expires: expires_at, requestsPerMinute: requests_per_minute } = options;
-  const request: ApiKeyRequest = { name, scopes, project, expires_at, requests_per_minute };
+  const { scope: scopes, project, expires: expiresAt, requestsPerMinute } = options;
+  const request: ApiKeyRequest = {
+    name,
+    scopes,
+    project,
+    expires_at: expiresAt,
+    requests_per_minute: requestsPerMinute,
+  };
   showSecret(context, await context.client.apiKeys.create(request));
 }
 

@@ -55,8 +55,8 @@ export function addOverrideCommand(program: Command, run: Run): void {
 function withEntry(overrides: Overrides, entry: Overrides[number]): Overrides {
   const others = overrides.filter(({ step }) => step !== entry.step);
   const before = overrides.find(({ step }) => step === entry.step);
-  const group_lr = { ...before?.group_lr, ...entry.group_lr };
-  const merged = { ...before, ...entry, ...(Object.keys(group_lr).length > 0 && { group_lr }) };
+  const groupLr = { ...before?.group_lr, ...entry.group_lr };
+  const merged = { ...before, ...entry, ...(Object.keys(groupLr).length > 0 && { group_lr: groupLr }) };
   return [...others, merged].sort((a, b) => a.step - b.step);
 }
 

@@ -78,7 +78,11 @@ interface QuotaOptions {
 }
 
 async function setQuota(context: Context, name: string, options: QuotaOptions): Promise<void> {
-  const { maxJobs: max_jobs, maxRanks: max_ranks, maxStorage: max_storage_bytes } = options;
-  const project = await context.client.projects.put(name, { max_jobs, max_ranks, max_storage_bytes });
+  const { maxJobs, maxRanks, maxStorage: maxStorageBytes } = options;
+  const project = await context.client.projects.put(name, {
+    max_jobs: maxJobs,
+    max_ranks: maxRanks,
+    max_storage_bytes: maxStorageBytes,
+  });
   context.show(project, () => `${name}  ${JSON.stringify(project.quota)}`);
 }

@@ -38,10 +38,10 @@ t.test('a key', async (t) => {
 });
 
 t.test('a change of a key has what was changed', async (t) => {
-  const expires_at = new Date(2027, 0, 31, 8, 5, 12, 345).toISOString();
-  const key = { name: 'ci', expires_at, requests_per_minute: 60 };
+  const expiresAt = new Date(2027, 0, 31, 8, 5, 12, 345).toISOString();
+  const key = { name: 'ci', expires_at: expiresAt, requests_per_minute: 60 };
   const fields = { name: 'ci', expires_at: '2027-01-31T08:05', requests_per_minute: '60' };
-  t.equal(localOf(expires_at), fields.expires_at);
+  t.equal(localOf(expiresAt), fields.expires_at);
   t.strictSame(keyPatchOf(formOf(fields), key), {}, 'seconds are no change');
   t.strictSame(keyPatchOf(formOf({ ...fields, name: ' cd ' }), key), { name: 'cd' });
   t.strictSame(keyPatchOf(formOf({ ...fields, expires_at: '', requests_per_minute: '' }), key), {

@@ -48,11 +48,11 @@ type Changeable = Pick<ApiKey, 'name' | 'expires_at' | 'requests_per_minute'>;
 export function keyPatchOf(form: FormData, key: Changeable): ApiKeyPatch {
   const name = textOf(form, 'name');
   const expires = textOf(form, 'expires_at');
-  const requests_per_minute = numberOf(form, 'requests_per_minute') ?? null;
+  const requestsPerMinute = numberOf(form, 'requests_per_minute') ?? null;
   return {
     ...(name !== key.name && { name }),
     ...(expires !== localOf(key.expires_at) && { expires_at: timeOf(expires) ?? null }),
-    ...(requests_per_minute !== key.requests_per_minute && { requests_per_minute }),
+    ...(requestsPerMinute !== key.requests_per_minute && { requests_per_minute: requestsPerMinute }),
   };
 }
 

@@ -54,8 +54,8 @@ interface Share {
 /** Current use of a project, from its usage. */
 export function projectOf({ jobs, ranks, storage, quota }: ProjectUsage): Pick<Project, 'used' | 'quota'> {
   const unfinished = Object.entries(jobs).filter(([state]) => !isFinal(state as JobState));
-  const num_jobs = unfinished.reduce((total, [, num]) => total + num, 0);
-  return { used: { jobs: num_jobs, ranks, storage_bytes: storage.total_bytes }, quota };
+  const numJobs = unfinished.reduce((total, [, num]) => total + num, 0);
+  return { used: { jobs: numJobs, ranks, storage_bytes: storage.total_bytes }, quota };
 }
 
 /** A project's use of each limit. */

@@ -4,11 +4,14 @@ import { attemptText, deliveryState, runOf, stateOf } from './webhooks.js';
 
 t.test('state of a webhook', async (t) => {
   const enabled = { enabled: true, disabled_reason: null, failing_since: null };
-  const failing_since = '2026-11-27T20:00:00Z';
+  const failingSince = '2026-11-27T20:00:00Z';
   t.same(stateOf(enabled), { text: 'enabled', kind: 'good' });
-  t.match(stateOf({ ...enabled, failing_since }), { text: /^failing since .*2026/, kind: 'warn' });
+  t.match(stateOf({ ...enabled, failing_since: failingSince }), {
+    text: /^failing since .*2026/,
+    kind: 'warn',
+  });
   t.same(stateOf({ ...enabled, enabled: false }), { text: 'disabled', kind: '' });
-  t.same(stateOf({ enabled: false, disabled_reason: 'not_delivered', failing_since }), {
+  t.same(stateOf({ enabled: false, disabled_reason: 'not_delivered', failing_since: failingSince }), {
     text: 'disabled: not delivered',
     kind: 'bad',
   });

@@ -16,9 +16,9 @@ const runOf = ({ job_id }: Share) => linkTo(['runs', job_id]);
 /**
  * True if the session of the browser reads the run as well. @throws errors of the client, other than that it does not
  */
-async function reads(job_id: string): Promise<boolean> {
+async function reads(jobId: string): Promise<boolean> {
   try {
-    await client.jobs.get(job_id);
+    await client.jobs.get(jobId);
     return true;
   } catch (error) {
     if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return false;

@@ -48,11 +48,11 @@ function focusSearch(event: KeyboardEvent): void {
 export function useShortcuts(onHelp: () => void): void {
   // One listener for the life of the page.
   useEffect(() => {
-    let went_at = Number.NEGATIVE_INFINITY;
+    let wentAt = Number.NEGATIVE_INFINITY;
     const press = (event: KeyboardEvent) => {
       if (!isCommand(event)) return;
-      const page = performance.now() - went_at < SEQUENCE_MS ? PAGES[event.key] : undefined;
-      went_at = event.key === 'g' ? performance.now() : Number.NEGATIVE_INFINITY;
+      const page = performance.now() - wentAt < SEQUENCE_MS ? PAGES[event.key] : undefined;
+      wentAt = event.key === 'g' ? performance.now() : Number.NEGATIVE_INFINITY;
       if (page !== undefined) go(page);
       else if (event.key === '?') onHelp();
       else if (event.key === '/') focusSearch(event);

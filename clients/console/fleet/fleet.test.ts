@@ -10,12 +10,12 @@ t.test('slots of a worker', async (t) => {
   t.strictSame(slotsOf({ ...worker, slots: 0 }), ['used'], 'a held slot is shown, whatever it offers');
 });
 
-const job = (id: string, queue_position: number | null, pool = 'a', min = 2) =>
+const job = (id: string, queuePosition: number | null, pool = 'a', min = 2) =>
   ({
     id,
-    queue_position,
+    queue_position: queuePosition,
     created_at: id,
-    state: queue_position === null ? 'provisioning' : 'queued',
+    state: queuePosition === null ? 'provisioning' : 'queued',
     spec: { resources: { pool, ranks: { min } } },
   }) as unknown as Job;
 
@@ -30,7 +30,7 @@ t.test('the queue has the order of the pools', async (t) => {
 const pool = (...groups: [slots: number, used: number][]) =>
   ({
     workers: groups.length,
-    groups: groups.map(([slots, used_slots]) => ({ slots, used_slots })),
+    groups: groups.map(([slots, usedSlots]) => ({ slots, used_slots: usedSlots })),
   }) as unknown as Pool;
 
 t.test('why a job waits', async (t) => {

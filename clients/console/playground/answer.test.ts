@@ -3,12 +3,12 @@ import type { Sample, SampleDelta } from '../../../contracts/types.js';
 import { ApiError } from '../../typescript/errors.js';
 import { type Answer, growing, WAITING } from './answer.js';
 
-const sample = (text: string, completion_tokens: number): Sample => ({
+const sample = (text: string, completionTokens: number): Sample => ({
   model: 'ckpt_1',
   step: 7,
   prompt: 'Once',
   choices: [{ index: 0, text, finish_reason: 'length', logprobs: [] }],
-  usage: { prompt_tokens: 1, cached_tokens: 0, completion_tokens },
+  usage: { prompt_tokens: 1, cached_tokens: 0, completion_tokens: completionTokens },
 });
 const delta = (text: string): SampleDelta => ({ index: 0, text, logprobs: [] });
 

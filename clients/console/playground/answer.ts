@@ -37,55 +37,55 @@ export async function* growing(
   let answer = WAITING;
   yield answer;
   for (;;) {
-    const asked_at = now();
+    const askedAt = now();
     try {
       const deltas = ask(signal);
       for (;;) {
         const { value, done } = await deltas.next();
-        answer = done ? ended(answer, value, now() - asked_at) : grown(answer, value, now() - asked_at);
+        answer = done ? ended(answer, value, now() - askedAt) : grown(answer, value, now() - askedAt);
         yield answer;
         if (done) return;
       }
     } catch (error) {
       if (signal.aborted) return yield { ...answer, phase: 'stopped' };
-      const wait_s = loadingSeconds(error);
-      if (wait_s === null) return yield { ...answer, phase: 'failed', error };
+      const waitS = loadingSeconds(error);
+      if (waitS === null) return yield { ...answer, phase: 'failed', error };
       answer = { ...WAITING, phase: 'loading' };
       yield answer;
-      await pause(wait_s * 1000, signal).catch(() => undefined);
+      await pause(waitS * 1000, signal).catch(() => undefined);
       if (signal.aborted) return yield { ...answer, phase: 'stopped' };
     }
   }
 }
 
-function grown(answer: Answer, { text, logprobs }: SampleDelta, at_ms: number): Answer {
+function grown(answer: Answer, { text, logprobs }: SampleDelta, atMs: number): Answer {
   return {
     ...answer,
     phase: 'writing',
     text: answer.text + text,
     tokens: [...answer.tokens, ...logprobs],
-    first_ms: answer.first_ms ?? at_ms,
+    first_ms: answer.first_ms ?? atMs,
   };
 }
 
-function ended(answer: Answer, { choices: [choice], usage }: Sample, at_ms: number): Answer {
+function ended(answer: Answer, { choices: [choice], usage }: Sample, atMs: number): Answer {
   if (choice === undefined) throw new Error('a sample without an answer');
   const { text, logprobs, finish_reason } = choice;
-  const first_ms = answer.first_ms ?? at_ms;
+  const firstMs = answer.first_ms ?? atMs;
   const tokens = usage.completion_tokens;
   // The first token's time is that of reading the prompt.
-  const tokens_per_s = tokens > 1 && at_ms > first_ms ? ((tokens - 1) * 1000) / (at_ms - first_ms) : null;
+  const tokensPerS = tokens > 1 && atMs > firstMs ? ((tokens - 1) * 1000) / (atMs - firstMs) : null;
   return {
     phase: 'done',
     text,
     tokens: logprobs,
-    first_ms,
-    end: { tokens, tokens_per_s, finish_reason },
+    first_ms: firstMs,
+    end: { tokens, tokens_per_s: tokensPerS, finish_reason },
   };
 }
 
 /** Seconds until a model that is loading is asked again; null for other errors. */
 function loadingSeconds(error: unknown): number | null {
   if (!(error instanceof ApiError && error.code === 'model_loading')) return null;
-  return error.retry_after_s ?? LOADING_S;
+  return error.retryAfterS ?? LOADING_S;
 }

@@ -50,9 +50,9 @@ t.test('a metric has the values of its step, of its evaluation and of its phases
 
 t.test('the first points have the extremes of what jumps, and of the evaluations', async (t) => {
   const jumping = ['loss', 'grad_norm', 'tokens_per_second', 'memory_bytes'];
-  const given = (validation_fraction: number, names: string[]) =>
+  const given = (validationFraction: number, names: string[]) =>
     ({
-      data: { validation_fraction },
+      data: { validation_fraction: validationFraction },
       train: { evaluation: { datasets: names.map((name) => ({ name })) } },
     }) as unknown as ResolvedJobSpec;
   t.same(extremesOf(given(0, [])), jumping);

@@ -31,7 +31,7 @@ export function allowedKind({ format, dtype, weights, tensorboard }: Kind, spec:
  * Address of a file, relative to the console's page. The browser sends its session, so the address never expires.
  * @param kind export that has the file; null for a file of the checkpoint itself
  */
-export function fileLink(checkpoint_id: string, name: string, kind: Kind | null): string {
+export function fileLink(checkpointId: string, name: string, kind: Kind | null): string {
   const of = kind && {
     format: kind.format,
     dtype: kind.dtype,
@@ -39,5 +39,5 @@ export function fileLink(checkpoint_id: string, name: string, kind: Kind | null)
     tensorboard: String(kind.tensorboard),
   };
   const query = new URLSearchParams({ name, ...of });
-  return `v1/checkpoints/${checkpoint_id}/file?${query}`;
+  return `v1/checkpoints/${checkpointId}/file?${query}`;
 }

@@ -35,9 +35,9 @@ export class LiveRun {
   private readonly wanted = new Set<Reread>();
   private gathering: ReturnType<typeof setTimeout> | undefined;
   private rereading: ReturnType<typeof setTimeout> | undefined;
-  private read_at = Number.NEGATIVE_INFINITY;
+  private readAt = Number.NEGATIVE_INFINITY;
   private seen = 0;
-  private has_events = false;
+  private hasEvents = false;
 
   constructor(private readonly id: string) {}
 
@@ -69,7 +69,7 @@ export class LiveRun {
   reread(what: Reread): void {
     this.wanted.add(what);
     if (this.rereading !== undefined) return;
-    const pause = Math.max(0, this.read_at + REREAD_MS - performance.now());
+    const pause = Math.max(0, this.readAt + REREAD_MS - performance.now());
     this.rereading = setTimeout(() => void this.rereadNext(), pause);
   }
 
@@ -78,7 +78,7 @@ export class LiveRun {
     const [what] = this.wanted;
     if (what === undefined || this.closing.signal.aborted) return;
     this.wanted.delete(what);
-    this.read_at = performance.now();
+    this.readAt = performance.now();
     try {
       if (what === 'job') this.job.value = await client.jobs.get(this.id, { signal: this.closing.signal });
       else if (what === 'attempts') this.attempts.value = await collect(client.jobs.attempts(this.id));
@@ -106,7 +106,7 @@ export class LiveRun {
     this.attempts.value = attempts;
     this.points.value = curve.map(pointOf);
     this.reread('checkpoints');
-    this.read_at = performance.now();
+    this.readAt = performance.now();
     const last = curve.at(-1);
     this.seen = last?.seq ?? 0;
     return last?.position;
@@ -114,10 +114,10 @@ export class LiveRun {
 
   /** Reads the events that came before those of the stream, once. @throws errors of the client */
   async readEvents(): Promise<void> {
-    if (this.has_events) return;
-    this.has_events = true;
+    if (this.hasEvents) return;
+    this.hasEvents = true;
     const read = await collect(client.jobs.events(this.id)).catch((error: unknown) => {
-      this.has_events = false;
+      this.hasEvents = false;
       throw error;
     });
     const known = new Set(this.events.value.map(({ seq }) => seq));
@@ -175,8 +175,16 @@ export class LiveRun {
     const { step, loss, tokens, tokens_per_second, world_size } = metric;
     const { total_steps } = job.progress;
     const percent = total_steps === null ? null : (100 * step) / total_steps;
-    const eta_seconds = total_steps === null ? null : (total_steps - step) * metric.seconds.total;
-    const progress = { ...job.progress, step, loss, tokens, tokens_per_second, percent, eta_seconds };
+    const etaSeconds = total_steps === null ? null : (total_steps - step) * metric.seconds.total;
+    const progress = {
+      ...job.progress,
+      step,
+      loss,
+      tokens,
+      tokens_per_second,
+      percent,
+      eta_seconds: etaSeconds,
+    };
     this.job.value = { ...job, world_size, progress };
   }
 

@@ -8,10 +8,11 @@ const checkpoint = (step: number, more: object = {}) => ({
   damaged: false,
   ...more,
 });
-const rules = (keep: object = {}, early_stopping?: object) =>
-  ({ train: { early_stopping }, checkpoint: { keep: { last: 3, best: 0, ...keep } } }) as Parameters<
-    typeof marksOf
-  >[1];
+const rules = (keep: object = {}, earlyStopping?: object) =>
+  ({
+    train: { early_stopping: earlyStopping },
+    checkpoint: { keep: { last: 3, best: 0, ...keep } },
+  }) as Parameters<typeof marksOf>[1];
 const texts = (...of: Parameters<typeof marksOf>) =>
   [...marksOf(...of)].map(([id, marks]) => `${id} ${marks.join(' ')}`.trim());
 

@@ -3,8 +3,8 @@ import t from 'tap';
 import { gathered, type Period, periodsOf } from './periods.js';
 
 const at = (ms: number) => new Date(ms).toISOString();
-const generation = (world_size: number, from: number, to: number | null) => ({
-  world_size,
+const generation = (worldSize: number, from: number, to: number | null) => ({
+  world_size: worldSize,
   started_at: at(from),
   ended_at: to === null ? null : at(to),
 });

@@ -37,7 +37,7 @@ t.test('a document differs from another exactly where it was changed', async () 
 
 t.test('digests say until where runs are equal', async (t) => {
   const proofs = (text: string) =>
-    [...text].map((state_digest, index) => ({ step: (index + 1) * 10, state_digest }));
+    [...text].map((stateDigest, index) => ({ step: (index + 1) * 10, state_digest: stateDigest }));
   t.same(agreement([proofs('abc'), proofs('abc')]), { equal_until: 30, differs_at: null });
   t.same(agreement([proofs('abcd'), proofs('abx')]), { equal_until: 20, differs_at: 30 });
   t.same(

@@ -50,9 +50,7 @@ export function agreement(runs: readonly (readonly Proof[])[]): Agreement {
       (proofs) => proofs.get(step)?.state_digest === (first as Map<number, Proof>).get(step)?.state_digest,
     );
   const steps = common.sort((a, b) => a - b);
-  const differs_at = steps.find((step) => !isEqual(step)) ?? null;
-  const equal_until = steps
-    .filter((step) => isEqual(step) && (differs_at === null || step < differs_at))
-    .at(-1);
-  return { equal_until: equal_until ?? null, differs_at };
+  const differsAt = steps.find((step) => !isEqual(step)) ?? null;
+  const equalUntil = steps.filter((step) => isEqual(step) && (differsAt === null || step < differsAt)).at(-1);
+  return { equal_until: equalUntil ?? null, differs_at: differsAt };
 }

@@ -22,30 +22,30 @@ type DecoderConfig = Omit<ResolvedLlamaConfig, 'model_type' | 'attention_bias' |
 const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
 
 export function readDecoder(reader: ConfigReader, defaults: DecoderDefaults): DecoderConfig {
-  const hidden_size = reader.integer('hidden_size', LIMITS.hidden);
-  const num_attention_heads = reader.integer('num_attention_heads', LIMITS.heads);
-  const max_position_embeddings = reader.integer('max_position_embeddings', {
+  const hiddenSize = reader.integer('hidden_size', LIMITS.hidden);
+  const numAttentionHeads = reader.integer('num_attention_heads', LIMITS.heads);
+  const maxPositionEmbeddings = reader.integer('max_position_embeddings', {
     ...LIMITS.positions,
     fallback: defaults.max_position_embeddings,
   });
-  const ofHeads = { fallback: num_attention_heads, fallbackText: 'num_attention_heads' };
+  const ofHeads = { fallback: numAttentionHeads, fallbackText: 'num_attention_heads' };
   // transformers: an absent field has the family's default, null means the number of query heads.
-  const num_key_value_heads =
+  const numKeyValueHeads =
     reader.integerOrNull('num_key_value_heads', {
       ...LIMITS.heads,
       ...(defaults.num_key_value_heads === undefined ? ofHeads : { fallback: defaults.num_key_value_heads }),
-    }) ?? num_attention_heads;
+    }) ?? numAttentionHeads;
   return {
-    hidden_size,
+    hidden_size: hiddenSize,
     intermediate_size: reader.integer('intermediate_size', LIMITS.inner),
     num_hidden_layers: reader.integer('num_hidden_layers', LIMITS.layers),
-    num_attention_heads,
-    num_key_value_heads,
-    head_dim: readHeadDim(reader, hidden_size, num_attention_heads, defaults.head_dim),
+    num_attention_heads: numAttentionHeads,
+    num_key_value_heads: numKeyValueHeads,
+    head_dim: readHeadDim(reader, hiddenSize, numAttentionHeads, defaults.head_dim),
     vocab_size: reader.integer('vocab_size', LIMITS.vocab),
-    max_position_embeddings,
+    max_position_embeddings: maxPositionEmbeddings,
     rms_norm_eps: reader.number('rms_norm_eps', { ...LIMITS.eps, fallback: defaults.rms_norm_eps }),
-    ...readRope(reader, defaults.rope_theta, max_position_embeddings),
+    ...readRope(reader, defaults.rope_theta, maxPositionEmbeddings),
     tie_word_embeddings: reader.flag('tie_word_embeddings', false),
     initializer_range: reader.number('initializer_range', { ...LIMITS.deviation, fallback: 0.02 }),
     hidden_act: reader.choice('hidden_act', {

@@ -50,14 +50,14 @@ export const GPT2: Family<ResolvedGpt2Config> = {
   read(reader) {
     refuseOtherAttention(reader);
     reader.ignore(UNUSED);
-    const n_embd = reader.integer('n_embd', { ...LIMITS.hidden, aliases: ['hidden_size'] });
-    const n_head = reader.integer('n_head', { ...LIMITS.heads, aliases: ['num_attention_heads'] });
-    if (n_embd % (2 * n_head) !== 0 && reader.isSound('n_embd', 'n_head'))
+    const nEmbd = reader.integer('n_embd', { ...LIMITS.hidden, aliases: ['hidden_size'] });
+    const nHead = reader.integer('n_head', { ...LIMITS.heads, aliases: ['num_attention_heads'] });
+    if (nEmbd % (2 * nHead) !== 0 && reader.isSound('n_embd', 'n_head'))
       reader.fail(
         'n_embd',
         'hidden_size_not_divisible',
-        `n_embd ${n_embd} is not a multiple of twice n_head ${n_head}: heads have the same, even width`,
-        String(nearestMultiple(n_embd, 2 * n_head)),
+        `n_embd ${nEmbd} is not a multiple of twice n_head ${nHead}: heads have the same, even width`,
+        String(nearestMultiple(nEmbd, 2 * nHead)),
       );
     const dropout = (name: string) => reader.number(name, { ...LIMITS.dropout, fallback: 0.1 });
     return {
@@ -68,12 +68,12 @@ export const GPT2: Family<ResolvedGpt2Config> = {
         aliases: ['max_position_embeddings'],
         fallback: 1024,
       }),
-      n_embd,
+      n_embd: nEmbd,
       n_layer: reader.integer('n_layer', { ...LIMITS.layers, aliases: ['num_hidden_layers'] }),
-      n_head,
+      n_head: nHead,
       n_inner: reader.integer('n_inner', {
         ...LIMITS.inner,
-        fallback: 4 * n_embd,
+        fallback: 4 * nEmbd,
         fallbackText: '4 · n_embd',
       }),
       activation_function: reader.choice('activation_function', {

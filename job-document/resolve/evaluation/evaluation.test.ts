@@ -73,7 +73,9 @@ t.test('losses by metric', async (t) => {
 
 t.test('early stopping and the best checkpoints may name any metric of the job', async (t) => {
   const stopping = (metric?: string) => ({ early_stopping: { patience: 2, ...(metric && { metric }) } });
-  const best = (best_metric?: string) => ({ keep: { best: 1, ...(best_metric && { best_metric }) } });
+  const best = (bestMetric?: string) => ({
+    keep: { best: 1, ...(bestMetric && { best_metric: bestMetric }) },
+  });
   const metrics = (data: JobSpec['data'], train: JobSpec['train'], checkpoint: JobSpec['checkpoint']) => {
     const { spec, errors } = resolve(NAMED, { data, train, checkpoint });
     t.same(errors, []);

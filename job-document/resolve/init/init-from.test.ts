@@ -19,8 +19,10 @@ t.test('a checkpoint as initial state', async (t) => {
     },
     spec: resolveSpec({ ...SMALLEST, train, model }, null).spec,
   });
-  const begin = (init_from: { checkpoint: string; restore?: 'full' }, from: ReturnType<typeof source>) =>
-    resolveSpec({ ...SMALLEST, model: { preset: 'llama-tiny', init_from } }, DATASET, { source: from });
+  const begin = (initFrom: { checkpoint: string; restore?: 'full' }, from: ReturnType<typeof source>) =>
+    resolveSpec({ ...SMALLEST, model: { preset: 'llama-tiny', init_from: initFrom } }, DATASET, {
+      source: from,
+    });
   const { checkpoint } = source();
   const good = begin({ checkpoint: checkpoint.id }, source({ steps: 1, optimizer: { type: 'lion' } }));
   t.same(good.errors, []);

@@ -94,11 +94,9 @@ function shapeOf(adapter: ResolvedJobSpec['train']['adapter']): string | undefin
  * training.
  */
 function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): FieldError[] {
-  const [base_here, base_there] = [ours, theirs].map(
-    ({ model }) => model.quantization ?? 'training precision',
-  );
-  if (base_here !== base_there) {
-    const message = `the checkpoint was trained over a base in ${base_there}, and the job has one in ${base_here}`;
+  const [baseHere, baseThere] = [ours, theirs].map(({ model }) => model.quantization ?? 'training precision');
+  if (baseHere !== baseThere) {
+    const message = `the checkpoint was trained over a base in ${baseThere}, and the job has one in ${baseHere}`;
     return [fieldError(`${AT}/restore`, 'checkpoint_quantization_mismatch', message, 'weights')];
   }
   const [here, there] = [statesText(ours), statesText(theirs)];

@@ -42,19 +42,23 @@ t.test('another configuration with the same parameters takes precedence', async 
 });
 
 t.test('a mismatch is refused by name', async (t) => {
-  const init_from = { model: id };
+  const initFrom = { model: id };
   const cases: [JobSpec['model'], string, RegExp][] = [
     [
-      { config: { ...config, intermediate_size: 130 } as never, init_from },
+      { config: { ...config, intermediate_size: 130 } as never, init_from: initFrom },
       '/model/init_from/model init_model_mismatch',
       /gate_proj.weight has shape \[128,64\] in the model and \[130,64\] in the job/,
     ],
     [
-      { config: { ...config, tie_word_embeddings: true } as never, init_from },
+      { config: { ...config, tie_word_embeddings: true } as never, init_from: initFrom },
       '/model/init_from/model init_model_mismatch',
       /the job's model has no lm_head.weight/,
     ],
-    [{ preset: 'llama-small', init_from }, '/model/init_from/model init_model_mismatch', /embed_tokens/],
+    [
+      { preset: 'llama-small', init_from: initFrom },
+      '/model/init_from/model init_model_mismatch',
+      /embed_tokens/,
+    ],
     [
       { init_from: { model: id, restore: 'full' } },
       '/model/init_from/restore field_without_effect',

@@ -17,8 +17,8 @@ export function checkGiven(given: JobSpec['model']): FieldError[] {
   if (preset !== undefined && config !== undefined)
     errors.push(fieldError('/model', 'exactly_one_of', 'set preset or config, not both'));
   const { model, uri, restore = 'weights' } = initFromOf(given) ?? {};
-  const has_model = model !== undefined || uri !== undefined;
-  if (preset === undefined && config === undefined && !has_model)
+  const hasModel = model !== undefined || uri !== undefined;
+  if (preset === undefined && config === undefined && !hasModel)
     errors.push(
       fieldError(
         '/model',
@@ -26,7 +26,7 @@ export function checkGiven(given: JobSpec['model']): FieldError[] {
         'set exactly one of preset, config, init_from.model, init_from.uri',
       ),
     );
-  if (has_model && restore === 'continue')
+  if (hasModel && restore === 'continue')
     errors.push(
       fieldError(
         `${AT}/restore`,
@@ -82,8 +82,8 @@ function checkState(spec: ResolvedJobSpec, model: Model): FieldError[] {
 /**
  * Returns the name of a parameter that is frozen only by the job or only in the model; null if there is none.
  */
-function frozenOtherwise(spec: ResolvedJobSpec, frozen_parameters: readonly string[]): string | null {
-  const theirs = new Set(frozen_parameters);
+function frozenOtherwise(spec: ResolvedJobSpec, frozenParameters: readonly string[]): string | null {
+  const theirs = new Set(frozenParameters);
   const ours = new Set<string>();
   // Stops after as many names as the model has, regardless of the job's frozen parameters.
   for (const { frozen } of splitParams(spec))
@@ -91,7 +91,7 @@ function frozenOtherwise(spec: ResolvedJobSpec, frozen_parameters: readonly stri
       if (!theirs.has(name)) return name;
       ours.add(name);
     }
-  return frozen_parameters.find((name) => !ours.has(name)) ?? null;
+  return frozenParameters.find((name) => !ours.has(name)) ?? null;
 }
 
 function firstDifference(here: readonly ParamKind[], there: readonly ParamKind[]): string | null {

@@ -64,8 +64,8 @@ t.test('a micro-batch of the document has to divide the number', async (t) => {
 });
 
 t.test('without a number the micro-batch is the largest divisor up to 4', async (t) => {
-  const sizes = [1, 2, 3, 6, 7, 8, 10, 12].map((global_batch_size) => {
-    const { spec, errors } = resolve(text(1_000), { global_batch_size });
+  const sizes = [1, 2, 3, 6, 7, 8, 10, 12].map((globalBatchSize) => {
+    const { spec, errors } = resolve(text(1_000), { global_batch_size: globalBatchSize });
     t.same(errors, []);
     return spec.train.micro_batch_size;
   });

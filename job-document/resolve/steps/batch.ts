@@ -26,12 +26,12 @@ const LEAVES = DEFAULT_BATCH.global_batch_size / DEFAULT_BATCH.micro_batch_size;
  */
 export function resolveBatch(given: Train | undefined, samples: number | null): BatchSizes {
   const { global_batch_size: size = DEFAULT_BATCH.global_batch_size, micro_batch_size: micro } = given ?? {};
-  const global_batch_size = typeof size === 'number' ? size : autoSize(samples);
-  if (typeof micro === 'number') return { global_batch_size, micro_batch_size: micro };
+  const globalBatchSize = typeof size === 'number' ? size : autoSize(samples);
+  if (typeof micro === 'number') return { global_batch_size: globalBatchSize, micro_batch_size: micro };
   const least = given?.objective?.type === 'kto' ? MIN_MICRO_BATCH_OF_KTO : 1;
-  const most = size === 'auto' ? largestMicroBatch(global_batch_size) : global_batch_size;
+  const most = size === 'auto' ? largestMicroBatch(globalBatchSize) : globalBatchSize;
   const atMost = micro === 'auto' ? least : Math.min(DEFAULT_BATCH.micro_batch_size, most);
-  return { global_batch_size, micro_batch_size: largestDivisor(global_batch_size, atMost) };
+  return { global_batch_size: globalBatchSize, micro_batch_size: largestDivisor(globalBatchSize, atMost) };
 }
 
 /** Returns the power of two nearest to SHARE of the samples, within the bounds. */

@@ -15,7 +15,7 @@ export interface BodyPart {
  * copied only where a part spans several pieces.
  */
 export async function* bodyParts(body: PutBody, partBytes: number): AsyncGenerator<BodyPart> {
-  const is_stable = !(Symbol.asyncIterator in body);
+  const isStable = !(Symbol.asyncIterator in body);
   const free: Buffer[] = [];
   let memory: Buffer | null = null;
   let held = 0;
@@ -27,11 +27,7 @@ export async function* bodyParts(body: PutBody, partBytes: number): AsyncGenerat
   };
   for await (const piece of bodyPieces(body)) {
     for (let offset = 0; offset < piece.length; ) {
-      if (
-        is_stable &&
-        memory === null &&
-        (piece.length - offset >= partBytes || body instanceof Uint8Array)
-      ) {
+      if (isStable && memory === null && (piece.length - offset >= partBytes || body instanceof Uint8Array)) {
         yield { bytes: piece.subarray(offset, offset + partBytes), release: () => undefined };
         offset += partBytes;
         continue;

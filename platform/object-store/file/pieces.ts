@@ -67,7 +67,7 @@ async function flushed(file: FileHandle, write: (flusher: Flusher) => Promise<nu
 /** Flushes written bytes to the disk while further bytes arrive, so that the final sync is short. */
 class Flusher {
   private waiting = 0;
-  private is_flushing = false;
+  private isFlushing = false;
   // Sequential, and none after a failure: the kernel reports a lost write only once.
   private flushes = Promise.resolve();
 
@@ -75,12 +75,12 @@ class Flusher {
 
   wrote(bytes: number): void {
     this.waiting += bytes;
-    if (this.is_flushing || this.waiting < FLUSH_BYTES) return;
-    this.is_flushing = true;
+    if (this.isFlushing || this.waiting < FLUSH_BYTES) return;
+    this.isFlushing = true;
     this.waiting = 0;
     this.flushes = this.flushes.then(async () => {
       await this.file.datasync();
-      this.is_flushing = false;
+      this.isFlushing = false;
     });
     // The awaiting caller sees the error; this handler keeps an earlier rejection from ending the process.
     this.flushes.catch(() => undefined);

@@ -73,20 +73,20 @@ export class FileStore implements ObjectStore {
     this.checkCall(key);
     const { createOnly = false } = options;
     const temp = join(this.root, TEMP_DIR, randomUUID());
-    let is_there = true;
+    let isThere = true;
     try {
       const content = createOnly ? await wholeBody(key, body) : body;
       const bytes = await this.writeTemporary(temp, content);
       await this.giveName(temp, key, createOnly);
       // A renamed file has no other name.
-      is_there = createOnly;
+      isThere = createOnly;
       return { bytes };
     } catch (error) {
       if (error instanceof BodyError) throw error.cause;
       // The root is never created here: an unmounted disk must not lead to writes on the disk below it.
       throw fileError(error, key, 'bucket_not_found');
     } finally {
-      if (is_there) await this.fs.unlink(temp).catch(() => undefined);
+      if (isThere) await this.fs.unlink(temp).catch(() => undefined);
     }
   }
 

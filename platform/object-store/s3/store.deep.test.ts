@@ -100,11 +100,11 @@ t.test('against radosgw', { skip }, async (t) => {
     await begin('dead/jobs/1/shard-0');
     await begin('dead/jobs/1/shard-1');
     const { UploadId } = await begin('dead/jobs/2/shard-0');
-    const hour_ms = 3_600_000;
+    const hourMs = 3_600_000;
     const before = (ms: number) => ({ began_before: new Date(Date.now() + ms) });
-    t.equal(await store.abandonUploads('jobs/1/', before(-hour_ms)), 0, 'they may be in progress');
-    t.equal(await store.abandonUploads('jobs/1/', { ...before(hour_ms), only_count: true }), 2);
-    t.equal(await store.abandonUploads('jobs/1/', before(hour_ms)), 2);
+    t.equal(await store.abandonUploads('jobs/1/', before(-hourMs)), 0, 'they may be in progress');
+    t.equal(await store.abandonUploads('jobs/1/', { ...before(hourMs), only_count: true }), 2);
+    t.equal(await store.abandonUploads('jobs/1/', before(hourMs)), 2);
     t.equal(await store.abandonUploads('jobs/1/'), 0);
     const left = await client.send(new ListMultipartUploadsCommand({ Bucket: 'tests', Prefix: 'dead/' }));
     t.same(

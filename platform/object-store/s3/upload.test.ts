@@ -74,20 +74,20 @@ t.test('an upload whose completion failed has succeeded if the object has its pa
     .digest('hex');
   const gone = fails(404, 'NoSuchUpload');
   const none = fails(404, 'NoSuchKey');
-  const these_parts = stored(2500, `"${whole}-3"`);
-  const other_etag = stored(2500, '"x"');
+  const theseParts = stored(2500, `"${whole}-3"`);
+  const otherEtag = stored(2500, '"x"');
   const cases: [string, Answer, Answer, string | null][] = [
     ['gone: no object', gone, none, 'object_not_found'],
     ['gone: another size', gone, stored(7, `"${whole}-3"`), 'object_not_found'],
     ['gone: other parts', gone, stored(2500, `"${'0'.repeat(32)}-3"`), 'object_not_found'],
     ['gone: more parts', gone, stored(2500, `"${whole}-4"`), 'object_not_found'],
-    ['gone: these parts', gone, these_parts, null],
-    ['gone: an ETag of another kind', gone, other_etag, null],
+    ['gone: these parts', gone, theseParts, null],
+    ['gone: an ETag of another kind', gone, otherEtag, null],
     ['500: no object', fails(500, 'InternalError'), none, 'object_store_unavailable'],
-    ['500: these parts', fails(500, 'InternalError'), these_parts, null],
-    ['500: perhaps an older object', fails(500, 'InternalError'), other_etag, 'object_store_unavailable'],
-    ['no answer: these parts', hangsUp, these_parts, null],
-    ['refused', fails(403, 'AccessDenied'), these_parts, 'access_denied'],
+    ['500: these parts', fails(500, 'InternalError'), theseParts, null],
+    ['500: perhaps an older object', fails(500, 'InternalError'), otherEtag, 'object_store_unavailable'],
+    ['no answer: these parts', hangsUp, theseParts, null],
+    ['refused', fails(403, 'AccessDenied'), theseParts, 'access_denied'],
   ];
   for (const [what, end, head, code] of cases) {
     const answers: Answer = (request, response) => {

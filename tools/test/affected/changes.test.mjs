@@ -19,8 +19,8 @@ function repository(t) {
   git(['init', '--quiet', '--initial-branch', 'main']);
   const write = (file, text = file) => writeFileSync(join(dir, file), text);
   /** Commits all files. @returns the commit */
-  const commit = (hours_ago) => {
-    const date = `${Math.round(Date.now() / 1000 - hours_ago * HOUR_S)} +0000`;
+  const commit = (hoursAgo) => {
+    const date = `${Math.round(Date.now() / 1000 - hoursAgo * HOUR_S)} +0000`;
     git(['add', '--all']);
     git(['commit', '--quiet', '-m', 'x'], { GIT_COMMITTER_DATE: date, GIT_AUTHOR_DATE: date });
     return git(['rev-parse', 'HEAD']);

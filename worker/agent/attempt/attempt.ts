@@ -52,9 +52,9 @@ export class Attempt {
    * role.
    */
   private session: JobSession | null = null;
-  private lost_work_seconds: number;
+  private lostWorkSeconds: number;
   /** World size of the newest generation; null before the first. */
-  private world_size: number | null = null;
+  private worldSize: number | null = null;
   /** Id of the worker that leads the newest generation. */
   private leader: string | null = null;
   /** True if the newest generation stopped for a new placement of the job. */
@@ -67,7 +67,7 @@ export class Attempt {
     private readonly claim: Pick<GrantedClaim, 'error_count' | 'placements'>,
   ) {
     this.checkpoints = new JobCheckpoints(ctx, claim.error_count);
-    this.lost_work_seconds = ctx.job.lost_work_seconds;
+    this.lostWorkSeconds = ctx.job.lost_work_seconds;
   }
 
   /**
@@ -126,16 +126,16 @@ export class Attempt {
 
   /** Returns the placement of the next generation, or null if the job cannot continue here. */
   private async placed() {
-    const { claim, ctx, world_size: before } = this;
+    const { claim, ctx, worldSize: before } = this;
     if (ctx.deps.processes.problem !== null) return null;
     const placements = before === null ? claim.placements : await ctx.resizer.place();
     if (!placements) return null;
-    const world_size = countRanks(placements);
-    this.world_size = world_size;
+    const worldSize = countRanks(placements);
+    this.worldSize = worldSize;
     this.leader = placements[0]?.worker_id ?? null;
-    if (before !== null && before !== world_size)
-      await emit(ctx, 'ranks.changed', { from: before, to: world_size });
-    return { ...ctx, placements, world_size };
+    if (before !== null && before !== worldSize)
+      await emit(ctx, 'ranks.changed', { from: before, to: worldSize });
+    return { ...ctx, placements, world_size: worldSize };
   }
 
   /** Opens the session, which lasts as long as the attempt. */
@@ -154,9 +154,14 @@ export class Attempt {
   ): Promise<GenerationEnd> {
     this.moving = false;
     await this.enter('starting');
-    const failures_per_second = failuresPerSecond(ctx.job, new Date());
+    const failureRate = failuresPerSecond(ctx.job, new Date());
     const { checkpoints } = this;
-    const generation = new Generation(ctx, { checkpoints, ...sources, failures_per_second, ...data });
+    const generation = new Generation(ctx, {
+      checkpoints,
+      ...sources,
+      failures_per_second: failureRate,
+      ...data,
+    });
     this.ctx.resizer.begin(ctx.world_size, documentHash(ctx.job.spec.train.overrides));
     return generation.run().finally(() => this.ctx.resizer.end());
   }
@@ -242,14 +247,14 @@ export class Attempt {
     });
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
     await this.loseWork('recovering', code, { world_size: null, error_count: errors });
-    const delay_ms = Math.round(backoffMs(deps.timing.restart, errors));
-    await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms });
-    logs.message(`retries in ${delay_ms} ms; error ${errors} of ${job.spec.retry.max_errors} allowed`);
+    const delayMs = Math.round(backoffMs(deps.timing.restart, errors));
+    await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms: delayMs });
+    logs.message(`retries in ${delayMs} ms; error ${errors} of ${job.spec.retry.max_errors} allowed`);
     // Other jobs may use the slots during a long backoff. A job with a pending stop request does not wait: the request
     // is served here.
-    if (delay_ms > deps.timing.restart_in_place_ms && !stops.ending)
-      return this.release({ reason: code, delay_ms });
-    await waitOrAbort(delay_ms, this.interrupt.signal);
+    if (delayMs > deps.timing.restart_in_place_ms && !stops.ending)
+      return this.release({ reason: code, delay_ms: delayMs });
+    await waitOrAbort(delayMs, this.interrupt.signal);
     return 'again';
   }
 
@@ -257,7 +262,7 @@ export class Attempt {
    * Returns a job to its queue after a lost worker, a failed GPU or missing credentials, which are no errors of the
    * job.
    */
-  private async replaceNode(error: AttemptError, event: string, delay_ms?: number): Promise<Verdict> {
+  private async replaceNode(error: AttemptError, event: string, delayMs?: number): Promise<Verdict> {
     const { log } = this.ctx;
     const { code: reason, message, worker_id } = error;
     log.warn({ ...rootCauseOf(error) }, message);
@@ -267,7 +272,7 @@ export class Attempt {
     const data = { ...rootCauseOf(error), ...(avoid && { avoided_seconds: AVOID_MS / 1000 }) };
     await emit(this.ctx, event, data, { root_cause: true });
     await this.loseWork('recovering', reason, { world_size: null });
-    return this.release({ reason, delay_ms, avoid });
+    return this.release({ reason, delay_ms: delayMs, avoid });
   }
 
   private async fail(error: AttemptError): Promise<Verdict> {
@@ -290,9 +295,9 @@ export class Attempt {
 
   /** Enters a state from which the job continues at its newest checkpoint: the work since then is lost. */
   private async loseWork(state: WorkingState, reason: string, patch: TransitionPatch = {}): Promise<void> {
-    this.lost_work_seconds += this.checkpoints.unsavedSeconds();
-    const { lost_work_seconds } = this;
-    await this.enter(state, { reason, patch: { ...patch, lost_work_seconds } });
+    this.lostWorkSeconds += this.checkpoints.unsavedSeconds();
+    const { lostWorkSeconds } = this;
+    await this.enter(state, { reason, patch: { ...patch, lost_work_seconds: lostWorkSeconds } });
   }
 
   /**

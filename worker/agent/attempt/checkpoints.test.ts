@@ -105,8 +105,8 @@ t.test('retention keeps the newest checkpoints, and leftovers are removed', asyn
 });
 
 t.test('the best checkpoints are kept, also by a worker that did not evaluate them', async (t) => {
-  const eval_losses = [{ 5: 3, 10: 1.25, 15: 2, 20: 4, 25: 5, 30: 4, 35: 5, 40: 3 }];
-  const f = await fleet(t, { ranks: { slow: { from: 22, ms: 300 }, eval_losses } });
+  const evalLosses = [{ 5: 3, 10: 1.25, 15: 2, 20: 4, 25: 5, 30: 4, 35: 5, 40: 3 }];
+  const f = await fleet(t, { ranks: { slow: { from: 22, ms: 300 }, eval_losses: evalLosses } });
   const first = await f.agent();
   const id = await f.submit({
     steps: 40,

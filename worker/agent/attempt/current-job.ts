@@ -14,7 +14,7 @@ export async function trainableJob(ctx: AttemptContext, sources: StepSources): P
   const { deps, lease } = ctx;
   for (;;) {
     const job = await lease.call((id) => deps.store.getJob(id));
-    if (job === null) throw new ZerofleetError('job_not_found', `there is no job ${lease.job_id}`);
+    if (job === null) throw new ZerofleetError('job_not_found', `there is no job ${lease.jobId}`);
     if (isTrainable(job.spec)) return { ...job, spec: job.spec };
     const { epochs } = job.spec.train;
     const { spec, errors } = resolveSteps(job.spec, sources);

@@ -47,8 +47,8 @@ export function describeError(
 /** Describes the unexpected end of a rank. @param host the machine on which it ran */
 export function describeRankEnd(rank: number, host: string, end: RankEnd): AttemptError {
   const { code, what } = explain(end);
-  const is_complete = end.kind === 'failed' && !isDeviceCode(code);
-  const message = is_complete ? what : `rank ${rank} on ${host} ${what}${outputTail(end.output)}`;
+  const isComplete = end.kind === 'failed' && !isDeviceCode(code);
+  const message = isComplete ? what : `rank ${rank} on ${host} ${what}${outputTail(end.output)}`;
   // Every rank has these errors, so none of them is assigned to the rank that reported first.
   if (end.kind === 'failed' && ['user', 'diverged'].includes(ERROR_CATALOGUE[code].category)) {
     return build(code, message, null, end.step);

@@ -16,9 +16,9 @@ t.test('a worker that lost the lease of the job writes no result', async (t) => 
   const redis = await startTestRedis();
   const store = await openJobStore({ url: redis.url });
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
-  const { id: job_id } = await createTestJob(store);
-  const lost = await claimForTest({ store, objects, job_id });
-  const held = await claimForTest({ store, objects, job_id });
+  const { id: jobId } = await createTestJob(store);
+  const lost = await claimForTest({ store, objects, job_id: jobId });
+  const held = await claimForTest({ store, objects, job_id: jobId });
   t.teardown(async () => {
     await Promise.all([lost.close(), held.close()]);
     await objects.close();
@@ -26,13 +26,13 @@ t.test('a worker that lost the lease of the job writes no result', async (t) => 
     await redis.stop();
   });
   const manifest = { early_stopping: null };
-  const last = { checkpoint: testCheckpoint(job_id, 100), manifest } as ResumePoint;
+  const last = { checkpoint: testCheckpoint(jobId, 100), manifest } as ResumePoint;
   const exported: JobExport = { checkpoint_id: 'x', step: 1, prefix: 'x', state_digest: '', files: [] };
   await t.rejects(succeed(lost.ctx, last, exported), { code: 'stale_epoch' });
-  t.equal(await objects.head(resultKey(job_id)), null);
+  t.equal(await objects.head(resultKey(jobId)), null);
   for (const state of ['starting', 'running'] as const)
-    await store.transition(job_id, held.ctx.lease.execution, state);
+    await store.transition(jobId, held.ctx.lease.execution, state);
   await succeed(held.ctx, last, exported);
-  t.ok(await objects.head(resultKey(job_id)));
-  t.match(await store.getJob(job_id), { state: 'succeeded' });
+  t.ok(await objects.head(resultKey(jobId)));
+  t.match(await store.getJob(jobId), { state: 'succeeded' });
 });

@@ -50,15 +50,15 @@ export class Generation implements WorldListener {
   private readonly background: Promise<unknown>[] = [];
   private running = false;
   /** True if the machine stops before a save could finish. */
-  private save_skipped = false;
+  private saveSkipped = false;
   private readonly estimate = new SaveEstimate();
-  private stop_flags = 0;
+  private stopFlags = 0;
   private connected: ConnectedMessage | null = null;
   private readonly skips = new SkipEvents();
-  private cancel_timer: NodeJS.Timeout | undefined;
+  private cancelTimer: NodeJS.Timeout | undefined;
   /** Reason for which this side killed the world. */
   private error: AttemptError | null = null;
-  private save_error: AttemptError | null = null;
+  private saveError: AttemptError | null = null;
 
   constructor(
     private readonly ctx: GenerationContext,
@@ -69,14 +69,14 @@ export class Generation implements WorldListener {
       world_size,
       commit: (save) => options.checkpoints.commit(save, this.writtenBy()),
       onFailed: (save, error) => {
-        this.save_error = describeError(error, null, save.step);
+        this.saveError = describeError(error, null, save.step);
         const { code, message } = toRankError(error);
         // Alarms match this line (infra/terraform/modules/observability).
         ctx.log.warn({ err: error, step: save.step, code }, 'checkpoint not saved');
         this.inBackground(emit(ctx, 'checkpoint.failed', { step: save.step, code, message }));
         // The last step is judged when the ranks have stopped.
         const isLast = save.step === ctx.job.spec.train.steps;
-        if (save.early_stopping?.best_step === save.step && !isLast) this.abandon(this.save_error);
+        if (save.early_stopping?.best_step === save.step && !isLast) this.abandon(this.saveError);
       },
     });
   }
@@ -99,7 +99,7 @@ export class Generation implements WorldListener {
       unwatch();
       unwatchSaves();
       lease.lost.removeEventListener('abort', onLost);
-      clearTimeout(this.cancel_timer);
+      clearTimeout(this.cancelTimer);
     }
   }
 
@@ -175,12 +175,12 @@ export class Generation implements WorldListener {
 
   /** Sends the ranks their current flags and save request. */
   private sendFlags(): void {
-    if (this.running) this.world?.setFlags(this.stop_flags, this.ctx.stops.save_request);
+    if (this.running) this.world?.setFlags(this.stopFlags, this.ctx.stops.saveRequest);
   }
 
-  onStepped(message: SteppedMessage, memory_bytes: number): void {
+  onStepped(message: SteppedMessage, memoryBytes: number): void {
     const { world_size, job, reporter } = this.ctx;
-    reporter.stepped(message, { world_size, memory_bytes, total_steps: job.spec.train.steps });
+    reporter.stepped(message, { world_size, memory_bytes: memoryBytes, total_steps: job.spec.train.steps });
     this.ctx.deps.metrics.stepped(message);
     this.estimate.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.inBackground(emit(this.ctx, type, data));
@@ -211,14 +211,14 @@ export class Generation implements WorldListener {
       return;
     }
     if (reason === 'drain' && !this.hasTimeToSave()) {
-      this.save_skipped = true;
+      this.saveSkipped = true;
       this.kill();
       return;
     }
-    this.stop_flags = reason === 'cancel' ? STEP_FLAGS.cancel : STEP_FLAGS.pause;
+    this.stopFlags = reason === 'cancel' ? STEP_FLAGS.cancel : STEP_FLAGS.pause;
     this.sendFlags();
     if (reason !== 'cancel') return;
-    this.cancel_timer ??= setTimeout(() => this.kill(), this.ctx.deps.timing.cancel_grace_ms);
+    this.cancelTimer ??= setTimeout(() => this.kill(), this.ctx.deps.timing.cancel_grace_ms);
   }
 
   /**
@@ -226,10 +226,10 @@ export class Generation implements WorldListener {
    * when it is returned at once.
    */
   private hasTimeToSave(): boolean {
-    const { left_ms } = this.ctx.deps.drain;
-    if (this.estimate.fits(left_ms)) return true;
+    const { leftMs } = this.ctx.deps.drain;
+    if (this.estimate.fits(leftMs)) return true;
     this.inBackground(
-      emit(this.ctx, 'checkpoint.skipped', { remaining_ms: left_ms, needed_ms: this.estimate.save_ms }),
+      emit(this.ctx, 'checkpoint.skipped', { remaining_ms: leftMs, needed_ms: this.estimate.saveMs }),
     );
     return false;
   }
@@ -247,7 +247,7 @@ export class Generation implements WorldListener {
         return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
       }
       case 'killed':
-        if (this.save_skipped) return { kind: 'stopped', cancelled: false, saved: false };
+        if (this.saveSkipped) return { kind: 'stopped', cancelled: false, saved: false };
         if (!this.error) return { kind: 'interrupted' };
         return { kind: isBadCheckpoint(this.error.code) ? 'bad_checkpoint' : 'failed', error: this.error };
     }
@@ -255,13 +255,13 @@ export class Generation implements WorldListener {
 
   private judgeStop(step: number, flags: number): GenerationEnd {
     if (flags & STEP_FLAGS.cancel) return { kind: 'stopped', cancelled: true, saved: false };
-    const saved = this.options.checkpoints.latest_step === step;
+    const saved = this.options.checkpoints.latestStep === step;
     if (flags !== 0) return { kind: 'stopped', cancelled: false, saved };
     if (saved) return { kind: 'complete' };
     return {
       kind: 'unsaved',
       error:
-        this.save_error ??
+        this.saveError ??
         describeError(new ZerofleetError('checkpoint_save_failed', 'the last step was not saved')),
     };
   }

@@ -41,8 +41,8 @@ async function training(t: { teardown(end: () => Promise<void>): void }) {
 t.test('a queued job finds its initial checkpoint, however long the other job trains', async (t) => {
   const { fleet, id, hold, after, removed } = await training(t);
   const from = await hold('test');
-  const init_from = { checkpoint: from.id, job: id, prefix: from.prefix, restore: 'full' as const };
-  const forked = await fleet.submit({ steps: 20, every_steps: 10, init_from });
+  const initFrom = { checkpoint: from.id, job: id, prefix: from.prefix, restore: 'full' as const };
+  const forked = await fleet.submit({ steps: 20, every_steps: 10, init_from: initFrom });
   await fleet.store.letGoCheckpoint(from.id, 'test');
   await after(from.step + 15);
   // Retention removes the others, the second newest shortly after the newest was saved.

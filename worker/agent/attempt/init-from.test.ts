@@ -45,12 +45,12 @@ t.test('a job restores the selected parts on any number of ranks and counts its 
 
 t.test('a job resumes from its own checkpoint after the initial one is deleted', async (t) => {
   const { fleet, init } = await source(t, { ranks: { slow: { from: FROM + 1, ms: 300 } } });
-  const init_from = init('full');
-  const id = await fleet.submit({ steps: STEPS, every_steps: 100, ranks: 2, init_from });
+  const initFrom = init('full');
+  const id = await fleet.submit({ steps: STEPS, every_steps: 100, ranks: 2, init_from: initFrom });
   await fleet.until(id, (job) => job.progress.step >= FROM);
   await fleet.store.requestPause(id);
   await fleet.untilState(id, 'paused');
-  await fleet.objects.delete(await fleet.keys(init_from.prefix));
+  await fleet.objects.delete(await fleet.keys(initFrom.prefix));
   await fleet.speedUp();
   await fleet.store.resumeJob(id, { ranks: 3 });
   const job = await fleet.untilState(id, 'succeeded');
@@ -67,13 +67,13 @@ t.test('a job whose ranks die before its first checkpoint starts again from the 
 
 t.test('a missing, damaged or mismatched checkpoint is refused with its reason', async (t) => {
   const { fleet, init } = await source(t);
-  const init_from = init('full');
-  const manifest_key = `${init_from.prefix}/MANIFEST.json`;
-  const good = await fleet.objects.get(manifest_key);
+  const initFrom = init('full');
+  const manifestKey = `${initFrom.prefix}/MANIFEST.json`;
+  const good = await fleet.objects.get(manifestKey);
   const { sha256: _, ...manifest } = JSON.parse(String(good));
-  const put = (change: object) => fleet.objects.put(manifest_key, seal({ ...manifest, ...change }));
+  const put = (change: object) => fleet.objects.put(manifestKey, seal({ ...manifest, ...change }));
   const failure = async () => {
-    const job = await fleet.untilState(await fleet.submit({ ranks: 2, init_from }), 'failed');
+    const job = await fleet.untilState(await fleet.submit({ ranks: 2, init_from: initFrom }), 'failed');
     t.notOk(
       job.state_history.some(({ state }) => state === 'recovering'),
       'no retry',
@@ -90,16 +90,16 @@ t.test('a missing, damaged or mismatched checkpoint is refused with its reason',
   });
 
   await put({});
-  const [shard] = (await fleet.keys(init_from.prefix)).filter((key) => key.endsWith('.safetensors'));
+  const [shard] = (await fleet.keys(initFrom.prefix)).filter((key) => key.endsWith('.safetensors'));
   const bytes = await fleet.objects.get(shard!);
   const damaged = Buffer.from(bytes);
   damaged[damaged.length - 3]! ^= 1;
   await fleet.objects.put(shard!, damaged);
-  t.match(await failure(), { code: 'shard_corrupt', message: new RegExp(init_from.checkpoint) });
+  t.match(await failure(), { code: 'shard_corrupt', message: new RegExp(initFrom.checkpoint) });
 
-  const not_found = { category: 'user', code: 'checkpoint_not_found', message: new RegExp(init_from.job) };
+  const notFound = { category: 'user', code: 'checkpoint_not_found', message: new RegExp(initFrom.job) };
   await fleet.objects.delete([shard!]);
-  t.match(await failure(), not_found);
-  await fleet.objects.delete([manifest_key]);
-  t.match(await failure(), not_found);
+  t.match(await failure(), notFound);
+  await fleet.objects.delete([manifestKey]);
+  t.match(await failure(), notFound);
 });

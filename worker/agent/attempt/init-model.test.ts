@@ -52,11 +52,11 @@ t.test('with the fake core', async (t) => {
     t.match(await failure(), { code: 'model_corrupt', category: 'data', message: new RegExp(MODEL) });
     await fleet.objects.put(key, weights.subarray(0, -2));
     t.match(await failure(), { code: 'model_corrupt', message: new RegExp(MODEL) });
-    const not_found = { code: 'model_not_found', category: 'user', message: new RegExp(MODEL) };
+    const notFound = { code: 'model_not_found', category: 'user', message: new RegExp(MODEL) };
     await fleet.objects.delete([key]);
-    t.match(await failure(), not_found);
+    t.match(await failure(), notFound);
     await fleet.objects.delete([`models/${MODEL}/WEIGHTS.json`]);
-    t.match(await failure(), not_found);
+    t.match(await failure(), notFound);
   });
 });
 
@@ -117,10 +117,17 @@ t.test('with the native core', built ? {} : { skip: 'the native core is not buil
       const files = modelFolder({ config, shards: 2, dtype: FORMATS[dtype].file });
       await fleet.store.putModel(testModel(model));
       await storeModel(fleet.objects, model, files);
-      const init_from = { model };
+      const initFrom = { model };
       // A step with a learning rate of 0 changes no weight.
       const overrides = [{ step: 0, lr: 0 }];
-      const id = await fleet.submit({ steps: 1, ranks, config, init_from, overrides, export_dtype: dtype });
+      const id = await fleet.submit({
+        steps: 1,
+        ranks,
+        config,
+        init_from: initFrom,
+        overrides,
+        export_dtype: dtype,
+      });
       const job = await fleet.untilState(id, 'succeeded');
       const exported = (name: string) => fleet.objects.get(`${job.export?.prefix}/${name}`);
 
@@ -137,12 +144,12 @@ t.test('with the native core', built ? {} : { skip: 'the native core is not buil
       for (const { name, begin, end } of tensors)
         t.ok(stored.get(name)?.equals(written.subarray(bytes + begin, bytes + end)), name);
 
-      const torch_dtype = FORMATS[dtype].torch;
+      const torchDtype = FORMATS[dtype].torch;
       t.strictSame(JSON.parse(String(await exported('config.json'))), {
         ...JSON.parse(String(files.get('config.json'))),
         architectures: [CLASSES[model_type]],
-        torch_dtype,
-        dtype: torch_dtype,
+        torch_dtype: torchDtype,
+        dtype: torchDtype,
       });
       // The job reads bytes: the model's tokenizer would not match its data.
       const names = ['config.json', 'generation_config.json', 'model.safetensors'];

@@ -12,7 +12,7 @@ const record = (directory: string) =>
 t.test('the newest checkpoint of a job without one is null', async (t) => {
   const { checkpoints, steps } = await recordedAttempt(t);
   t.equal(await checkpoints.newest(), null);
-  t.equal(checkpoints.latest_step, null);
+  t.equal(checkpoints.latestStep, null);
   t.strictSame(steps, ['list', 'confirm', 'confirm', 'abandon jobs/job/checkpoints/']);
 });
 
@@ -78,20 +78,27 @@ t.test(
       [named(6, '2-a'), named(6, '2-b')],
       [named(6, '2-b'), named(6, '2-a')],
     ] as const) {
-      const made_from = {
+      const madeFrom = {
         checkpoint_id: 'ckpt_1',
         edit_id: 'e',
         tensor: 'p0',
         tensor_state: 'master',
       } as const;
       const recorded = [
-        { ...record(made), id: 'ckpt_2', step: 6, made_from },
+        { ...record(made), id: 'ckpt_2', step: 6, made_from: madeFrom },
         { ...record(saved), id: 'ckpt_1', step: 6 },
       ];
       const { checkpoints, store } = await recordedAttempt(t, { recorded });
-      const early_stopping = { best_eval_loss: 2, best_step: 6, evaluations_without_improvement: 0 };
-      await putTestCheckpoint(store, keyOf(saved), SHAPE, 'ckpt_1', { step: 6, early_stopping });
-      await putTestCheckpoint(store, keyOf(made), SHAPE, 'ckpt_2', { step: 6, early_stopping, made_from });
+      const earlyStopping = { best_eval_loss: 2, best_step: 6, evaluations_without_improvement: 0 };
+      await putTestCheckpoint(store, keyOf(saved), SHAPE, 'ckpt_1', {
+        step: 6,
+        early_stopping: earlyStopping,
+      });
+      await putTestCheckpoint(store, keyOf(made), SHAPE, 'ckpt_2', {
+        step: 6,
+        early_stopping: earlyStopping,
+        made_from: madeFrom,
+      });
       const found = await checkpoints.newest();
       t.equal(found?.checkpoint.id, 'ckpt_2');
       t.equal(found?.best.checkpoint.id, 'ckpt_1');

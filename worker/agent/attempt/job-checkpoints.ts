@@ -31,16 +31,16 @@ export class JobCheckpoints {
   /** Unreadable manifests without a record in the job store. */
   private readonly unreadable = new Set<string>();
   private errors: number;
-  private saved_at = performance.now();
+  private savedAt = performance.now();
 
   constructor(
     private readonly ctx: AttemptContext,
-    error_count: number,
+    errorCount: number,
   ) {
-    this.errors = error_count;
+    this.errors = errorCount;
   }
 
-  get latest_step(): number | null {
+  get latestStep(): number | null {
     return this.latest?.step ?? null;
   }
 
@@ -52,12 +52,12 @@ export class JobCheckpoints {
 
   /** Restarts the clock of lost work: work from here on may be lost. */
   restartLostWorkClock(): void {
-    this.saved_at = performance.now();
+    this.savedAt = performance.now();
   }
 
   /** Returns the seconds of training since the newest checkpoint, and restarts the clock. */
   unsavedSeconds(): number {
-    const seconds = (performance.now() - this.saved_at) / 1000;
+    const seconds = (performance.now() - this.savedAt) / 1000;
     this.restartLostWorkClock();
     return seconds;
   }
@@ -221,10 +221,10 @@ export class JobCheckpoints {
     }
   }
 
-  private async record(checkpoint: Checkpoint, save_request = 0): Promise<void> {
+  private async record(checkpoint: Checkpoint, saveRequest = 0): Promise<void> {
     const { deps, lease } = this.ctx;
     await lease.call((id, execution) =>
-      deps.store.commitCheckpoint(id, execution, checkpoint, { save_request }),
+      deps.store.commitCheckpoint(id, execution, checkpoint, { save_request: saveRequest }),
     );
   }
 

@@ -143,7 +143,7 @@ function digestOfAll(digests: readonly string[]): string {
 /** Prepares the dataset of the document's data section. */
 async function prepareDataset(
   deps: AgentDeps,
-  { id: job_id, spec }: Pick<Job, 'id' | 'spec'>,
+  { id: jobId, spec }: Pick<Job, 'id' | 'spec'>,
   options: PrepareOptions,
   use: CacheUse,
 ): Promise<PreparedDataset> {
@@ -161,7 +161,7 @@ async function prepareDataset(
     {
       retryable: isRetryable,
       signal: options.signal,
-      onRetry: (error) => deps.log.warn({ err: error, job_id }, 'data preparation failed, retrying'),
+      onRetry: (error) => deps.log.warn({ err: error, job_id: jobId }, 'data preparation failed, retrying'),
     },
   );
   return { ...tokens, dataset };

@@ -125,7 +125,7 @@ t.test('a training that diverged is not retried, and no rank is the root cause',
 
 t.test('a damaged dataset fails the job', async (t) => {
   const f = await fleet(t);
-  await f.objects.put(`datasets/${f.dataset_id}/text`, Buffer.from('other text'));
+  await f.objects.put(`datasets/${f.datasetId}/text`, Buffer.from('other text'));
   await f.agent();
   const job = await f.untilState(await f.submit(), 'failed');
   t.match(job.failure, { category: 'data', code: 'dataset_corrupt' });

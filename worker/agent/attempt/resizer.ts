@@ -15,7 +15,7 @@ export interface ResizerOptions {
  */
 export class Resizer {
   /** World size of the running generation; null between generations. */
-  private world_size: number | null = null;
+  private worldSize: number | null = null;
   /** Hash of the overrides of the running generation. */
   private overrides = '';
 
@@ -32,13 +32,13 @@ export class Resizer {
     return lease.call((id, execution) => store.adjustPlacements(id, execution));
   }
 
-  begin(world_size: number, overrides: string): void {
-    this.world_size = world_size;
+  begin(worldSize: number, overrides: string): void {
+    this.worldSize = worldSize;
     this.overrides = overrides;
   }
 
   end(): void {
-    this.world_size = null;
+    this.worldSize = null;
   }
 
   /** Handles the control data of the job store, which come with every renewal of the lease and after every change. */
@@ -49,11 +49,11 @@ export class Resizer {
       return;
     }
     stops.withdraw('preempt');
-    if (this.world_size === null) return;
+    if (this.worldSize === null) return;
     if (overrides !== this.overrides) stops.request('update');
     // The slots are allocated before the ranks stop, so no stop is useless.
-    else if (moves || held_ranks > this.world_size) stops.request('resize');
-    else if (Math.min(requested_ranks, preemption_request ?? requested_ranks) < this.world_size)
+    else if (moves || held_ranks > this.worldSize) stops.request('resize');
+    else if (Math.min(requested_ranks, preemption_request ?? requested_ranks) < this.worldSize)
       stops.request('resize');
   }
 }

@@ -10,9 +10,9 @@ export type EndReason = Exclude<StopReason, 'update' | 'resize'>;
 /** Pending stop and save requests of one attempt. Reasons are independent and may come in any order. */
 export class StopRequests {
   private readonly reasons = new Set<StopReason>();
-  private save_requested = 0;
-  private save_completed = 0;
-  private readonly save_listeners = new Set<() => void>();
+  private saveRequested = 0;
+  private saveCompleted = 0;
+  private readonly saveListeners = new Set<() => void>();
   private readonly listeners = new Set<(reason: StopReason) => void>();
 
   /** The most urgent reason to stop, or null. */
@@ -21,25 +21,25 @@ export class StopRequests {
   }
 
   /** Number of the newest save request without a checkpoint; 0 for none. */
-  get save_request(): number {
-    return this.save_requested > this.save_completed ? this.save_requested : 0;
+  get saveRequest(): number {
+    return this.saveRequested > this.saveCompleted ? this.saveRequested : 0;
   }
 
   /** Marks the requests up to this number as answered by a checkpoint. */
   answerSave(request: number): void {
-    this.save_completed = Math.max(this.save_completed, request);
+    this.saveCompleted = Math.max(this.saveCompleted, request);
   }
 
   setSaveRequest(request: number): void {
-    if (request <= this.save_requested) return;
-    this.save_requested = request;
-    for (const listener of [...this.save_listeners]) listener();
+    if (request <= this.saveRequested) return;
+    this.saveRequested = request;
+    for (const listener of [...this.saveListeners]) listener();
   }
 
   /** Calls the listener with each new request. Returns the unsubscription. */
   watchSaveRequests(listener: () => void): () => void {
-    this.save_listeners.add(listener);
-    return () => this.save_listeners.delete(listener);
+    this.saveListeners.add(listener);
+    return () => this.saveListeners.delete(listener);
   }
 
   /** The most urgent reason to end the attempt, or null. */

@@ -35,7 +35,7 @@ export function rendezvousAddress({ deps, placements }: GenerationContext): stri
  */
 export function assembleWorld(
   ctx: GenerationContext,
-  tokens_digest: string,
+  tokensDigest: string,
   signal: AbortSignal,
 ): Promise<Assembly> {
   const { deps, lease, placements, stops } = ctx;
@@ -43,11 +43,11 @@ export function assembleWorld(
   return assemble({
     placements,
     local: localHost(deps, () => ctx.session),
-    tokens_digest,
+    tokens_digest: tokensDigest,
     server: deps.links.server,
     address: deps.links.address,
     seal: (plan: WorldPlan) => lease.call((id, execution) => deps.store.sealWorld(id, execution, plan)),
-    close: (worldId) => deps.store.closeWorld(lease.job_id, worldId),
+    close: (worldId) => deps.store.closeWorld(lease.jobId, worldId),
     join_ms: timing.join_ms,
     ping_ms: timing.heartbeat_ms,
     silence_ms: timing.silence_ms,
@@ -58,11 +58,11 @@ export function assembleWorld(
 }
 
 /** Watches for worlds that other workers lead and that this worker is a member of. */
-export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
+export function watchWorlds(deps: AgentDeps, workerId: string): Members {
   const { store, timing, log } = deps;
   return new Members({
     store,
-    worker_id,
+    worker_id: workerId,
     interval_ms: timing.lease_ms / 3,
     log,
     join: (world) => {
@@ -71,7 +71,7 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
       let endUnused = () => {};
       const member = new MemberWorld({
         world,
-        worker_id,
+        worker_id: workerId,
         host: localHost(deps, () => session),
         prepare: async (signal) => {
           const job = await store.getJob(world.job_id);
@@ -79,7 +79,7 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
           const purpose = `${world.execution}-member`;
           session = (await deps.sessions?.open(job, { purpose, signal })) ?? null;
           // The leader has counted the samples before it sealed the world.
-          const membership = { deps, world, worker_id, signal, job: withSteps(job), session };
+          const membership = { deps, world, worker_id: workerId, signal, job: withSteps(job), session };
           endUnused = prepareRanks(deps, session, sizeOf(membership).ranks);
           data = await prepareMember(membership);
           return memberJob(membership, data);

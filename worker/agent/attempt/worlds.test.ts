@@ -32,8 +32,8 @@ t.test('a job that fits on no single worker runs on two, with the same digest', 
 });
 
 t.test('a job on two workers is evaluated on several datasets, and one of them ends it', async (t) => {
-  const eval_losses: Record<number, number>[] = [{}, { 4: 3, 8: 2, 12: 2.5, 16: 2 }];
-  const f = await fleet(t, { ranks: { step_ms: 5, eval_losses } });
+  const evalLosses: Record<number, number>[] = [{}, { 4: 3, 8: 2, 12: 2.5, 16: 2 }];
+  const f = await fleet(t, { ranks: { step_ms: 5, eval_losses: evalLosses } });
   await f.agent(2);
   await f.agent(2);
   const [code, text] = await Promise.all(
@@ -43,8 +43,8 @@ t.test('a job on two workers is evaluated on several datasets, and one of them e
     { name: 'code', dataset: `${code}` },
     { name: 'text', dataset: `${text}` },
   ];
-  const early_stopping = { metric: 'eval_loss/code', patience: 2 };
-  const train = { evaluation: { every_steps: 4, datasets }, early_stopping };
+  const earlyStopping = { metric: 'eval_loss/code', patience: 2 };
+  const train = { evaluation: { every_steps: 4, datasets }, early_stopping: earlyStopping };
   const id = await f.submit({
     steps: 100,
     every_steps: 50,
@@ -66,8 +66,8 @@ t.test('each agent counts its own ranks, whichever agent leads them', async (t) 
   for (const slots of [2, 1]) agents.push(await f.agent(slots, {}, { ZEROFLEET_METRICS_PORT: '0' }));
   const running = () =>
     Promise.all(
-      agents.map(async ({ metrics_url }) => {
-        const text = await (await fetch(metrics_url ?? 'http://none')).text();
+      agents.map(async ({ metricsUrl }) => {
+        const text = await (await fetch(metricsUrl ?? 'http://none')).text();
         return Number(/^zerofleet_worker_running_ranks\{.*\} (\d+)$/m.exec(text)?.[1]);
       }),
     );

@@ -63,8 +63,8 @@ t.test('a save is committed by its manifest, and the lease is confirmed before a
   );
   t.match(first, { step: 4, prefix: keyOf(named(4)), world_size: 2, job_id: 'job' });
   t.equal(checkpoints.latest, first);
-  t.equal(checkpoints.latest_step, 4);
-  t.equal(stops.save_request, 0, 'the request is answered');
+  t.equal(checkpoints.latestStep, 4);
+  t.equal(stops.saveRequest, 0, 'the request is answered');
   t.match(events, [
     {
       type: 'checkpoint.saved',
@@ -123,7 +123,7 @@ t.test('a failed removal of old checkpoints does not affect the commit', async (
     },
   });
   await checkpoints.commit(saveOf(4), BY);
-  t.equal(checkpoints.latest_step, 4);
+  t.equal(checkpoints.latestStep, 4);
 });
 
 t.test('retention follows and keeps as many checkpoints as the job says', async (t) => {

@@ -24,14 +24,14 @@ export interface WrittenBy {
 }
 
 /** Builds the document that makes a save a checkpoint: all state that determines the further training. */
-export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy): Manifest {
+export function buildManifest(jobId: string, save: CompleteSave, by: WrittenBy): Manifest {
   const { model, train, data, zero } = by.spec;
   const { base_digest_parts } = save;
   const leaves = leafCount(train);
   return {
     format_version: FORMAT_VERSION,
     id: `ckpt_${newUlid()}`,
-    job_id,
+    job_id: jobId,
     step: save.step,
     optimizer_steps: save.optimizer_steps,
     skipped_steps: save.skipped_steps,

@@ -26,48 +26,48 @@ await store.putDataset({ ...testDataset(), id: spec.data.dataset });
 
 /** Creates a job that keeps one checkpoint and has two: a pinned one at step 3, and a damaged one at step 9. */
 async function damagedJob(): Promise<string> {
-  const job_id = `job_${ulid()}`;
-  await store.createJob({ id: job_id, spec });
-  await trainAndSave(stores, job_id, 2);
-  const [pinned] = (await store.listCheckpoints(job_id)).data;
+  const jobId = `job_${ulid()}`;
+  await store.createJob({ id: jobId, spec });
+  await trainAndSave(stores, jobId, 2);
+  const [pinned] = (await store.listCheckpoints(jobId)).data;
   await store.pinCheckpoint(`${pinned?.id}`, true);
-  await trainAndSave(stores, job_id, 2, 2);
-  const attempt = await claimForTest({ ...stores, job_id });
+  await trainAndSave(stores, jobId, 2, 2);
+  const attempt = await claimForTest({ ...stores, job_id: jobId });
   const checkpoints = new JobCheckpoints(attempt.ctx, 0);
   const damaged = await checkpoints.newest();
   if (damaged?.manifest.step !== 9) throw new Error(`the newest is at step ${damaged?.manifest.step}`);
   await checkpoints.reject(damaged, describeError(new ZerofleetError('shard_corrupt', 'chunk 3')));
   await attempt.close();
-  return job_id;
+  return jobId;
 }
 
 t.test('after a fallback the new checkpoint is kept and the damaged one is removed', async (t) => {
-  const job_id = await damagedJob();
+  const jobId = await damagedJob();
   const steps = async () =>
-    (await store.listCheckpoints(job_id)).data.map(({ step, damaged }) =>
+    (await store.listCheckpoints(jobId)).data.map(({ step, damaged }) =>
       damaged ? `${step} damaged` : step,
     );
   t.strictSame(await steps(), ['9 damaged', 3]);
-  t.equal((await store.getJob(job_id))?.latest_checkpoint?.step, 3);
-  t.equal(await trainAndSave(stores, job_id, 2), 6, 'another worker resumes from step 3');
+  t.equal((await store.getJob(jobId))?.latest_checkpoint?.step, 3);
+  t.equal(await trainAndSave(stores, jobId, 2), 6, 'another worker resumes from step 3');
   t.strictSame(await steps(), [6, 3]);
-  t.equal((await store.getJob(job_id))?.latest_checkpoint?.step, 6);
+  t.equal((await store.getJob(jobId))?.latest_checkpoint?.step, 6);
 });
 
 t.test(
   'a damaged checkpoint stays excluded when the process dies before any call after a fallback',
   async (t) => {
     for (let at = 1; ; at++) {
-      const job_id = await damagedJob();
+      const jobId = await damagedJob();
       const crash = new Crash(at, 'before');
       const dying = { objects: crashingObjects(objects, crash), store: crash.wrap(store, 'store') };
-      await trainAndSave(dying, job_id, 2).catch(() => undefined);
+      await trainAndSave(dying, jobId, 2).catch(() => undefined);
       if (!crash.happened) break;
       const call = `call ${at}, ${crash.calls.at(-1)}`;
-      const step = (await newest(stores, job_id))?.manifest.step;
+      const step = (await newest(stores, jobId))?.manifest.step;
       t.ok(step === 3 || step === 6, `${call}: resumes from step ${step}`);
-      if (step === 3) await trainAndSave(stores, job_id, 2);
-      t.strictSame(await end(stores, job_id), { files: 6, steps: [6, 3] }, call);
+      if (step === 3) await trainAndSave(stores, jobId, 2);
+      t.strictSame(await end(stores, jobId), { files: 6, steps: [6, 3] }, call);
     }
   },
 );

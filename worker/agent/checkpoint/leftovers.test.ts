@@ -85,7 +85,7 @@ t.test(
       ['something'],
       'later ones belong to it: their agent died before it could record them',
     );
-    const outside_names = ['000000007-1-a-cccccccc', 'something', OLD];
+    const outsideNames = ['000000007-1-a-cccccccc', 'something', OLD];
     t.strictSame(outside('000000012-2-b-eeeeeeee'), [
       OLD,
       '000000007-1-a-cccccccc',
@@ -95,7 +95,7 @@ t.test(
     ]);
     t.strictSame(
       outside('000000008-1-a-dddddddd').sort(),
-      outside_names.sort(),
+      outsideNames.sort(),
       'a retention was interrupted',
     );
     t.strictSame(outside(), [], 'none is recorded');

@@ -54,10 +54,10 @@ const SHAPES = {
   },
 };
 
-function specOf(model: keyof typeof SHAPES, bucket_bytes = 16 * MIB): TrainableJobSpec {
+function specOf(model: keyof typeof SHAPES, bucketBytes = 16 * MIB): TrainableJobSpec {
   const spec = testSpec();
   Object.assign(spec.model.config, { ...SHAPES[model], head_dim: 128, tie_word_embeddings: false });
-  Object.assign(spec.zero, { bucket_bytes });
+  Object.assign(spec.zero, { bucket_bytes: bucketBytes });
   return spec;
 }
 
@@ -85,14 +85,16 @@ const digits = (what: string, count: number) => {
 };
 
 /** Returns the manifest of a job's save with made-up checksums. */
-function manifestOf(spec: TrainableJobSpec, world_size: number) {
+function manifestOf(spec: TrainableJobSpec, worldSize: number) {
   const { params, states, sharding } = stateOf(spec);
-  const shards = new ShardContents({ params, states, sharding, world_size }).dataBytes().map((data, rank) => {
-    const bytes = HEADER_BYTES + data;
-    const file = shardName(rank, world_size);
-    const crc32c = digits(file, 8 * Math.ceil(bytes / CHUNK_BYTES));
-    return { file, bytes, data_begin: HEADER_BYTES, sha256: digits(`${file} whole`, 64), crc32c };
-  });
+  const shards = new ShardContents({ params, states, sharding, world_size: worldSize })
+    .dataBytes()
+    .map((data, rank) => {
+      const bytes = HEADER_BYTES + data;
+      const file = shardName(rank, worldSize);
+      const crc32c = digits(file, 8 * Math.ceil(bytes / CHUNK_BYTES));
+      return { file, bytes, data_begin: HEADER_BYTES, sha256: digits(`${file} whole`, 64), crc32c };
+    });
   const save: CompleteSave = {
     directory: 'x',
     step: 1000,
@@ -114,7 +116,7 @@ function manifestOf(spec: TrainableJobSpec, world_size: number) {
     save_request: 0,
     cost: { stall_seconds: 0, write_seconds: 0 },
   };
-  const numerics_fingerprint = 'cpu-generic/1';
+  const numericsFingerprint = 'cpu-generic/1';
   return buildManifest('job_1', save, {
     spec,
     connected: {
@@ -122,9 +124,9 @@ function manifestOf(spec: TrainableJobSpec, world_size: number) {
       params: [...params],
       states: [...states],
       sharding,
-      numerics_fingerprint,
+      numerics_fingerprint: numericsFingerprint,
     },
-    world_size,
+    world_size: worldSize,
     epoch: 1,
     parent: null,
     data_digest: 'sha256:0',
@@ -132,20 +134,20 @@ function manifestOf(spec: TrainableJobSpec, world_size: number) {
   });
 }
 
-for (const [name, spec, world_size, at_most] of [
+for (const [name, spec, worldSize, atMost] of [
   ['7 B on 16 ranks, the smallest buckets', specOf('7B', 16384), 16, 1],
   ['13 B on 128 ranks', specOf('13B'), 128, 1],
   ['70 B on 512 ranks', specOf('70B'), 512, 4],
   ['70 B on 4096 ranks, the smallest buckets', specOf('70B', 16384), 4096, 4],
 ] as const) {
-  t.test(`${name}: the manifest has less than ${at_most} MiB and reads back`, async (t) => {
-    const manifest = manifestOf(spec, world_size);
+  t.test(`${name}: the manifest has less than ${atMost} MiB and reads back`, async (t) => {
+    const manifest = manifestOf(spec, worldSize);
     const elements = manifest.params.reduce((sum, { numel }) => sum + numel, 0);
     const stored = manifest.shards.reduce((sum, { bytes, data_begin }) => sum + bytes - data_begin, 0);
     t.equal(stored, elements * 4 * 3);
     const encoded = encodeManifest(manifest);
     t.comment(`${(elements / 1e9).toFixed(2)} B parameters: ${(encoded.length / MIB).toFixed(2)} MiB`);
-    t.ok(encoded.length < at_most * MIB);
+    t.ok(encoded.length < atMost * MIB);
     t.ok(encoded.length < CREATE_ONLY_MAX_BYTES, 'within the limit of a conditional put');
     t.strictSame(parseManifest(encoded), manifest);
   });
@@ -179,9 +181,9 @@ t.test("70 B from 512 to 384 ranks: planning one rank's reads does not block the
     bytes += end - begin;
     fetches += 1;
   }
-  const spent_ms = (process.cpuUsage().user - user) / 1000;
+  const spentMs = (process.cpuUsage().user - user) / 1000;
   t.comment(
-    `${slices.length} stretches, ${fetches} requests, ${spent_ms.toFixed()} ms, ${delay.max / 1e6} ms at once`,
+    `${slices.length} stretches, ${fetches} requests, ${spentMs.toFixed()} ms, ${delay.max / 1e6} ms at once`,
   );
   t.equal(bytes, mine.dataBytes()[rank], "all bytes of the rank's new shard, and no others");
   t.ok(turns > slices.length / 1000, 'other callbacks ran');

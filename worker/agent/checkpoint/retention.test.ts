@@ -8,14 +8,14 @@ import { openObjectStore } from '../../../platform/object-store/index.js';
 import { applyRetention, type RetentionContext, superseded } from './retention.js';
 
 function checkpoint(step: number, fields: Partial<Checkpoint> = {}): Checkpoint {
-  const committed_at = new Date(step * 1000).toISOString();
+  const committedAt = new Date(step * 1000).toISOString();
   const digest = { state_digest: '0'.repeat(32), bytes: 1, world_size: 1 };
   return {
     id: `c${step}`,
     job_id: 'job',
     step,
     ...digest,
-    committed_at,
+    committed_at: committedAt,
     pinned: false,
     damaged: false,
     prefix: `p${step}`,
@@ -70,22 +70,26 @@ t.test('the checkpoints with the lowest losses stay in addition to the newest', 
   const all = losses.map(([step, validation]) =>
     checkpoint(step, validation === undefined ? {} : { eval_losses: { validation, code: 100 - step } }),
   );
-  const best_metric = 'eval_loss';
-  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 1, best_metric } })), [
+  const bestMetric = 'eval_loss';
+  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 1, best_metric: bestMetric } })), [
     'c50',
     'c40',
     'c30',
     'c25',
     'c10',
   ]);
-  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 3, best_metric } })), ['c50', 'c25', 'c10']);
+  t.strictSame(ids(superseded(all, { keep: { last: 1, best: 3, best_metric: bestMetric } })), [
+    'c50',
+    'c25',
+    'c10',
+  ]);
   t.strictSame(
-    ids(superseded(all, { keep: { last: 2, best: 9, best_metric } })),
+    ids(superseded(all, { keep: { last: 2, best: 9, best_metric: bestMetric } })),
     ['c25'],
     'one without a loss does not compete',
   );
   const damaged = all.map((one) => (one.step === 20 ? { ...one, damaged: true } : one));
-  t.strictSame(ids(superseded(damaged, { keep: { last: 1, best: 1, best_metric } })), [
+  t.strictSame(ids(superseded(damaged, { keep: { last: 1, best: 1, best_metric: bestMetric } })), [
     'c50',
     'c30',
     'c25',

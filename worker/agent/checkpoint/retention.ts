@@ -41,9 +41,8 @@ export function superseded(
   const whole = checkpoints
     .filter(({ damaged }) => !damaged)
     .sort((a, b) => b.step - a.step || Date.parse(b.committed_at) - Date.parse(a.committed_at));
-  const best_step = whole[0]?.best_step;
-  const isKept = (step: number) =>
-    step === best_step || (keep_every !== undefined && step % keep_every === 0);
+  const bestStep = whole[0]?.best_step;
+  const isKept = (step: number) => step === bestStep || (keep_every !== undefined && step % keep_every === 0);
   const kept = new Set([
     ...whole.slice(0, keep.last),
     ...bestFirst(whole, keep.best_metric).slice(0, keep.best),

@@ -25,14 +25,14 @@ function ref(step: number, directory = `step-${step}`): SaveRef {
 function report(save: SaveRef, rank: number): ShardMessage {
   const shard = { file: `shard-${rank}`, bytes: 0, data_begin: 0, sha256: '', crc32c: '' };
   const cost = { stall_seconds: 0.5 + rank, write_seconds: 4 - rank };
-  const save_request = rank === 0 ? 7 : 0;
+  const saveRequest = rank === 0 ? 7 : 0;
   return {
     kind: 'shard',
     save,
     shard,
     digest_part: `digest-${rank}`,
     base_digest_part: null,
-    save_request,
+    save_request: saveRequest,
     cost,
   };
 }

@@ -92,15 +92,18 @@ async function survives(t: Test, { at, moment, lives }: Fault, seen: Seen): Prom
     return requests.length === at && moment === 'after' ? 'mute' : 'cut';
   }
   try {
-    const job_id = `job_${ulid()}`;
-    await store.createJob({ id: job_id, spec });
-    await trainAndSave(healthy, job_id, 2);
+    const jobId = `job_${ulid()}`;
+    await store.createJob({ id: jobId, spec });
+    await trainAndSave(healthy, jobId, 2);
     // No process receives the reports of the dying one.
-    await trainAndSave(dying, job_id, 2).catch(() => undefined);
+    await trainAndSave(dying, jobId, 2).catch(() => undefined);
     const request = requests[at - 1];
     if (request === undefined) return false;
     seen.requests.add(request.split(' ')[0] ?? '');
-    const step = await checkRecovery(t, healthy, { job_id, call: `${moment} request ${at}, ${request}` });
+    const step = await checkRecovery(t, healthy, {
+      job_id: jobId,
+      call: `${moment} request ${at}, ${request}`,
+    });
     if (step !== null) seen.steps.add(step);
     t.equal(server.uploads.size, 0, 'no parts were left');
     return true;

@@ -36,14 +36,14 @@ async function setup(t: Test) {
     await redis.stop();
   });
   await store.putDataset({ ...testDataset(), id: spec.data.dataset });
-  const job_id = `job_${ulid()}`;
-  await store.createJob({ id: job_id, spec });
+  const jobId = `job_${ulid()}`;
+  await store.createJob({ id: jobId, spec });
   const keys = async () => {
     const all: string[] = [];
-    for await (const { key } of objects.list(checkpointsPrefix(job_id))) all.push(key);
+    for await (const { key } of objects.list(checkpointsPrefix(jobId))) all.push(key);
     return all;
   };
-  return { redis, store, objects, job_id, keys };
+  return { redis, store, objects, job_id: jobId, keys };
 }
 
 /** Returns the stores of a worker that is stopped between the confirmation of its lease and the next write. */
@@ -62,12 +62,19 @@ class Holder {
   ) {}
 
   /** Claims the job when the lease of its holder has expired. */
-  static async take(stores: Stores, job_id: string, worker: string, world_size: number): Promise<Holder> {
-    const attempt = await Holder.claim({ ...stores, job_id, worker });
+  static async take(stores: Stores, jobId: string, worker: string, worldSize: number): Promise<Holder> {
+    const attempt = await Holder.claim({ ...stores, job_id: jobId, worker });
     const checkpoints = new JobCheckpoints(attempt.ctx, 0);
     const resume = await checkpoints.newest();
     const { execution } = attempt.ctx.lease;
-    const world = await LocalWorld.start({ core, spec, world_size, job_id, execution, nonce: worker });
+    const world = await LocalWorld.start({
+      core,
+      spec,
+      world_size: worldSize,
+      job_id: jobId,
+      execution,
+      nonce: worker,
+    });
     const directory = resume?.prefix ?? '';
     if (resume)
       await world.load(stores.objects, { kind: 'checkpoint', directory, restore: 'full', own: true });
@@ -103,8 +110,8 @@ class Holder {
   /** Stops the renewals, as if the process were stopped; its lease expires at once. */
   async stop(store: JobStore): Promise<void> {
     await this.close();
-    const { job_id, execution } = this.attempt.ctx.lease;
-    await store.renewLease(job_id, execution, 1);
+    const { jobId, execution } = this.attempt.ctx.lease;
+    await store.renewLease(jobId, execution, 1);
   }
 
   close(): Promise<void> {

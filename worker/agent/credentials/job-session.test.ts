@@ -13,15 +13,20 @@ const refusal = () =>
 const transient = () => new ZerofleetError('credentials_unavailable', 'not now');
 
 /** Returns an issuer of numbered sessions of `life_ms`; an error from `fails` is thrown instead. */
-function issuer(life_ms: number, fails: (number: number) => Error | null = () => null) {
+function issuer(lifeMs: number, fails: (number: number) => Error | null = () => null) {
   const state = { requests: 0, failed: 0, at: [] as number[] };
   const assume = async (): Promise<SessionCredentials> => {
     state.requests += 1;
     state.at.push(performance.now());
     const error = fails(state.requests);
     if (error) throw error;
-    const expires_at = new Date(Date.now() + life_ms).toISOString();
-    return { access_key_id: `${state.requests}`, secret_access_key: 's', session_token: 't', expires_at };
+    const expiresAt = new Date(Date.now() + lifeMs).toISOString();
+    return {
+      access_key_id: `${state.requests}`,
+      secret_access_key: 's',
+      session_token: 't',
+      expires_at: expiresAt,
+    };
   };
   const options: JobSessionOptions = {
     assume,
@@ -89,11 +94,11 @@ t.test('the first credentials', async (t) => {
 });
 
 t.test('a clock that is hours off causes no flood of requests', async (t) => {
-  for (const life_ms of [-7_200_000, 7_200_000]) {
-    const { state, options } = issuer(life_ms);
+  for (const lifeMs of [-7_200_000, 7_200_000]) {
+    const { state, options } = issuer(lifeMs);
     const session = await JobSession.open(options);
     await new Promise((resolve) => setTimeout(resolve, 200));
-    t.equal(state.requests, 1, `${life_ms} ms`);
+    t.equal(state.requests, 1, `${lifeMs} ms`);
     await session.close();
   }
 });

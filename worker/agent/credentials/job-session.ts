@@ -68,19 +68,19 @@ export class JobSession {
   private async renewForever(): Promise<void> {
     const { signal } = this.closed;
     for (let failures = 0; ; ) {
-      const pause_ms = failures === 0 ? this.untilRenewalMs() : backoffMs(this.options.retry, failures);
-      await waitOrAbort(pause_ms, signal);
+      const pauseMs = failures === 0 ? this.untilRenewalMs() : backoffMs(this.options.retry, failures);
+      await waitOrAbort(pauseMs, signal);
       if (signal.aborted) return;
       failures = (await this.renew(failures === 0)) ? 0 : failures + 1;
     }
   }
 
-  private async renew(is_first: boolean): Promise<boolean> {
+  private async renew(isFirst: boolean): Promise<boolean> {
     const { assume, onFailed } = this.options;
     try {
       this.credentials = await assume();
     } catch (error) {
-      if (is_first && !this.closed.signal.aborted) onFailed(error);
+      if (isFirst && !this.closed.signal.aborted) onFailed(error);
       return false;
     }
     for (const listener of this.listeners) listener(this.credentials);
@@ -88,10 +88,10 @@ export class JobSession {
   }
 
   private untilRenewalMs(): number {
-    const reported_ms = Date.parse(this.credentials.expires_at) - Date.now();
-    const max_ms = SESSION_SECONDS * 1000;
+    const reportedMs = Date.parse(this.credentials.expires_at) - Date.now();
+    const maxMs = SESSION_SECONDS * 1000;
     // A value out of range means that one of the clocks is wrong; the requested lifetime is used then.
-    const left_ms = reported_ms > 0 && reported_ms < max_ms ? reported_ms : max_ms;
-    return left_ms * USED_PART;
+    const leftMs = reportedMs > 0 && reportedMs < maxMs ? reportedMs : maxMs;
+    return leftMs * USED_PART;
   }
 }

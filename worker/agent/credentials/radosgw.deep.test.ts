@@ -22,7 +22,7 @@ t.test('a session of a job, at a server with STS', { skip }, async (t) => {
   t.teardown(() => server.stop());
   await server.createBucket('fleet');
   const everything = { Effect: 'Allow', Action: ['s3:*'], Resource: ['arn:aws:s3:::*'] };
-  const role_arn = await server.createRole('attempt', { Version: '2012-10-17', Statement: [everything] });
+  const roleArn = await server.createRole('attempt', { Version: '2012-10-17', Statement: [everything] });
   const { endpoint, region, credentials } = server;
   const agent = new S3Store({ bucket: 'fleet', prefix: 'a', endpoint, region, credentials });
   t.teardown(() => agent.close());
@@ -49,10 +49,10 @@ t.test('a session of a job, at a server with STS', { skip }, async (t) => {
   process.env.AWS_ACCESS_KEY_ID = credentials.accessKeyId;
   process.env.AWS_SECRET_ACCESS_KEY = credentials.secretAccessKey;
   const bucket = { bucket: 'fleet', prefix: 'a', kms: false };
-  const role = new AttemptRole({ role_arn, bucket, endpoint, region });
+  const role = new AttemptRole({ role_arn: roleArn, bucket, endpoint, region });
   t.teardown(() => role.close());
-  const init_from = { checkpoint: 'ckpt_1', job: SOURCE, prefix: checkpoint, restore: 'full' as const };
-  const spec = testSpec({ init_from, dataset: DATASET, data: { tokenizer: MODEL } });
+  const initFrom = { checkpoint: 'ckpt_1', job: SOURCE, prefix: checkpoint, restore: 'full' as const };
+  const spec = testSpec({ init_from: initFrom, dataset: DATASET, data: { tokenizer: MODEL } });
   const session = await role.assume({ id: OWN, spec }, `${OWN}-1`);
   const objects = await openObjectStore('s3://fleet/a', {
     s3Endpoint: endpoint,

@@ -22,8 +22,8 @@ t.test('it also reads the models and the checkpoint of its spec, each listed onc
   const begun = testSpec({ init_from: { model: MODEL }, data: { tokenizer: MODEL } });
   t.strictSame(reachOf({ id: JOB, spec: begun }).reads.slice(2), [`models/${MODEL}/`]);
   const prefix = `jobs/${OTHER}/checkpoints/000000005-1-a-abc`;
-  const init_from = { checkpoint: 'ckpt_1', job: OTHER, prefix, restore: 'full' as const };
-  const forked = { id: JOB, spec: testSpec({ init_from, data: { tokenizer: TOKENIZER } }) };
+  const initFrom = { checkpoint: 'ckpt_1', job: OTHER, prefix, restore: 'full' as const };
+  const forked = { id: JOB, spec: testSpec({ init_from: initFrom, data: { tokenizer: TOKENIZER } }) };
   t.strictSame(reachOf(forked).reads.slice(2), [`models/${TOKENIZER}/`, `${prefix}/`]);
   t.equal(sourceOf(forked), OTHER);
 });

@@ -60,8 +60,8 @@ function reachOfJob({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
 
 /** Returns the job of the initial checkpoint; without one, the owner itself. */
 export function sourceOf(owner: SessionOwner): string {
-  const init_from = 'spec' in owner ? owner.spec.model.init_from : null;
-  return init_from !== null && 'checkpoint' in init_from ? init_from.job : owner.id;
+  const initFrom = 'spec' in owner ? owner.spec.model.init_from : null;
+  return initFrom !== null && 'checkpoint' in initFrom ? initFrom.job : owner.id;
 }
 
 /**

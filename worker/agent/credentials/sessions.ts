@@ -58,11 +58,11 @@ export class Sessions {
  */
 export async function openSessions(
   { attempt_role, s3_endpoint }: Pick<Config, 'attempt_role' | 's3_endpoint'>,
-  object_store_url: string,
+  objectStoreUrl: string,
   options: { retry: RetryPolicy; metrics: AgentMetrics; log: Logger },
 ): Promise<Sessions | null> {
   if (attempt_role === null) return null;
-  const { protocol, hostname: bucket, pathname } = new URL(object_store_url);
+  const { protocol, hostname: bucket, pathname } = new URL(objectStoreUrl);
   const region = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
   if (protocol !== 's3:' || !region)
     throw new ZerofleetError(

@@ -60,9 +60,9 @@ export async function makeEdit(
   return manifest.id;
 }
 
-function directoryOf(job: Job, { step }: Checkpoint, edit_id: string): string {
-  const execution = executionOf(job.epoch, edit_id.slice(0, TOKEN_DIGITS));
-  const nonce = edit_id.slice(TOKEN_DIGITS, TOKEN_DIGITS + NONCE_DIGITS);
+function directoryOf(job: Job, { step }: Checkpoint, editId: string): string {
+  const execution = executionOf(job.epoch, editId.slice(0, TOKEN_DIGITS));
+  const nonce = editId.slice(TOKEN_DIGITS, TOKEN_DIGITS + NONCE_DIGITS);
   return checkpointKey(job.id, checkpointDirectory({ step, execution, nonce }));
 }
 
@@ -85,21 +85,21 @@ function newManifest(
   { shards, state_digest }: TaskResults['edit'],
   { edit_id, tensor, tensor_state }: EditPayload,
 ): Manifest {
-  const made_at = Math.max(
+  const madeAt = Math.max(
     Date.now(),
     Date.parse(old.committed_at) + 1,
     decodeTime(old.id.slice(ID_PREFIX.length)) + 1,
   );
   return {
     ...old,
-    id: `${ID_PREFIX}${newUlid(made_at)}`,
+    id: `${ID_PREFIX}${newUlid(madeAt)}`,
     shards,
     state_digest,
     // The losses are those of other weights.
     eval_losses: {},
     parent: old.id,
     made_from: { checkpoint_id: old.id, edit_id, tensor, tensor_state },
-    committed_at: new Date(made_at).toISOString(),
+    committed_at: new Date(madeAt).toISOString(),
     program_version: PROGRAM_VERSION,
   };
 }

@@ -39,19 +39,19 @@ t.test('a tensor of a paused job is changed', async (t) => {
 
   const payloadOf = async (
     { id, job_id, prefix }: Checkpoint,
-    tensor_state: TensorState,
+    tensorState: TensorState,
     values: Uint8Array,
   ): Promise<EditPayload> => {
     const sha256 = createHash('sha256').update(values).digest('hex');
-    const edit_id = createHash('sha256').update(`${id}${tensor_state}${sha256}`).digest('hex').slice(0, 32);
-    const key = editValuesKey(job_id, edit_id);
+    const editId = createHash('sha256').update(`${id}${tensorState}${sha256}`).digest('hex').slice(0, 32);
+    const key = editValuesKey(job_id, editId);
     await objects.put(key, values);
     return {
-      edit_id,
+      edit_id: editId,
       job_id,
       checkpoint: { id, prefix },
       tensor: TENSOR,
-      tensor_state,
+      tensor_state: tensorState,
       values: { key, sha256 },
     };
   };

@@ -31,7 +31,7 @@ export class GpuPool {
 
   private readonly entries: Entry[];
   private readonly watchers: (() => void)[] = [];
-  private readonly fault_watchers: (() => void)[] = [];
+  private readonly faultWatchers: (() => void)[] = [];
   private readonly now: () => number;
   /** Problems by UUID at the last notification. */
   private notified: ReadonlyMap<string, string | null>;
@@ -70,7 +70,7 @@ export class GpuPool {
 
   /** Calls the watcher when a rank failed because of its GPU. */
   onFault(watcher: () => void): void {
-    this.fault_watchers.push(watcher);
+    this.faultWatchers.push(watcher);
   }
 
   /** Takes a healthy GPU without a rank; null when there is none. */
@@ -89,7 +89,7 @@ export class GpuPool {
     if (fault === null) return;
     entry.quarantine = { until: this.now() + QUARANTINE_MS, reason: `a rank failed on it: ${fault}` };
     this.changed();
-    for (const watcher of this.fault_watchers) watcher();
+    for (const watcher of this.faultWatchers) watcher();
   }
 
   /**

@@ -14,7 +14,7 @@ export interface GpuWatchOptions {
 export class GpuWatch {
   private readonly closed = new AbortController();
   private wake = new AbortController();
-  private is_requested = false;
+  private isRequested = false;
   private readonly loop: Promise<void>;
 
   constructor(private readonly options: GpuWatchOptions) {
@@ -23,7 +23,7 @@ export class GpuWatch {
 
   /** Starts an inspection now. */
   inspectNow(): void {
-    this.is_requested = true;
+    this.isRequested = true;
     this.wake.abort();
   }
 
@@ -38,9 +38,9 @@ export class GpuWatch {
     const { pools, inspect, interval_ms, log } = this.options;
     while (!this.closed.signal.aborted) {
       this.wake = new AbortController();
-      if (!this.is_requested) await waitOrAbort(interval_ms, this.wake.signal);
+      if (!this.isRequested) await waitOrAbort(interval_ms, this.wake.signal);
       if (this.closed.signal.aborted) return;
-      this.is_requested = false;
+      this.isRequested = false;
       await inspect(this.closed.signal).then(
         (report) => {
           for (const pool of pools) pool.observe(report.gpus);

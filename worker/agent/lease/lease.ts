@@ -25,7 +25,7 @@ const RETRY_MS = 250;
  * that moment, and all work that depends on the lease must stop.
  */
 export class Lease {
-  readonly job_id: string;
+  readonly jobId: string;
   readonly execution: Execution;
   /** Its reason is the ZerofleetError that ended the lease. */
   readonly lost: AbortSignal;
@@ -34,21 +34,21 @@ export class Lease {
   private readonly closed = new AbortController();
   private readonly clock: Clock;
   private readonly loop: Promise<void>;
-  private expires_at: number;
+  private expiresAt: number;
 
   /**
-   * Starts renewing. @param claimed_at the clock's time before the claim was sent, because the store's period cannot
+   * Starts renewing. @param claimedAt the clock's time before the claim was sent, because the store's period cannot
    * have begun earlier
    */
   constructor(
     private readonly options: LeaseOptions,
-    claimed_at: number,
+    claimedAt: number,
   ) {
-    this.job_id = options.job_id;
+    this.jobId = options.job_id;
     this.execution = options.execution;
     this.lost = this.abort.signal;
     this.clock = options.clock ?? monotonicClock;
-    this.expires_at = claimed_at + options.lease_ms;
+    this.expiresAt = claimedAt + options.lease_ms;
     this.loop = this.renewForever();
   }
 
@@ -60,7 +60,7 @@ export class Lease {
     for (;;) {
       this.lost.throwIfAborted();
       try {
-        return await operation(this.job_id, this.execution);
+        return await operation(this.jobId, this.execution);
       } catch (error) {
         if (isLeaseLoss(error)) this.lose(error as Error);
         if (!isRetryable(error)) throw error;
@@ -95,35 +95,35 @@ export class Lease {
   private async renewForever(): Promise<void> {
     const { lease_ms, log } = this.options;
     const stopped = this.closed.signal;
-    let pause_ms = lease_ms / 3;
+    let pauseMs = lease_ms / 3;
     for (;;) {
-      const left_ms = this.expires_at - this.clock.now();
-      await this.clock.wait(Math.max(0, Math.min(pause_ms, left_ms)), stopped);
+      const leftMs = this.expiresAt - this.clock.now();
+      await this.clock.wait(Math.max(0, Math.min(pauseMs, leftMs)), stopped);
       if (stopped.aborted) return;
-      if (this.clock.now() >= this.expires_at) {
+      if (this.clock.now() >= this.expiresAt) {
         return this.lose(
           new ZerofleetError('stale_epoch', 'the lease expired while the job store did not answer'),
         );
       }
       try {
         await this.renew();
-        pause_ms = lease_ms / 3;
+        pauseMs = lease_ms / 3;
       } catch (error) {
         if (stopped.aborted) return;
         if (!isRetryable(error)) return this.lose(error as Error);
-        log.warn({ err: error, job_id: this.job_id }, 'lease not renewed, retrying');
-        pause_ms = RETRY_MS;
+        log.warn({ err: error, job_id: this.jobId }, 'lease not renewed, retrying');
+        pauseMs = RETRY_MS;
       }
     }
   }
 
   private async renew(): Promise<void> {
     const { store, lease_ms, onControl } = this.options;
-    const requested_at = this.clock.now();
-    const renewal = store.renewLease(this.job_id, this.execution, lease_ms);
+    const requestedAt = this.clock.now();
+    const renewal = store.renewLease(this.jobId, this.execution, lease_ms);
     // A call that hangs longer than the lease must not keep the ranks running.
-    const control = await this.answerOf(renewal, this.expires_at - requested_at);
-    this.expires_at = requested_at + lease_ms;
+    const control = await this.answerOf(renewal, this.expiresAt - requestedAt);
+    this.expiresAt = requestedAt + lease_ms;
     onControl(control);
   }
 

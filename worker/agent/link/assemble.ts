@@ -70,18 +70,18 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
     members,
   };
   const remotes = new Map<string, RemoteRankHost>();
-  const given_up = new AbortController();
+  const givenUp = new AbortController();
   const close = async () => {
-    given_up.abort();
+    givenUp.abort();
     for (const remote of remotes.values()) remote.close();
     // A failure is harmless: the world also ends with the next world or the lease.
     await options.close(plan.world_id).catch(() => undefined);
   };
-  const onAbort = () => given_up.abort(signal.reason);
+  const onAbort = () => givenUp.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     signal.throwIfAborted();
-    const coming = members.map((member) => comeIn(options, plan, member, given_up.signal));
+    const coming = members.map((member) => comeIn(options, plan, member, givenUp.signal));
     const [hosts] = await Promise.all([Promise.all(coming), options.seal(plan)]);
     return { hosts: inOrder([own, ...members], [local, ...hosts]), close };
   } catch (error) {
@@ -94,7 +94,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
 
   async function comeIn(
     { join_ms, ping_ms, silence_ms, tokens_digest, onLeaving }: AssembleOptions,
-    { world_id, token, leader: { worker_id: own_id } }: WorldPlan,
+    { world_id, token, leader: { worker_id: ownId } }: WorldPlan,
     { worker_id }: WorldMember,
     aborted: AbortSignal,
   ): Promise<RankHost> {
@@ -114,7 +114,7 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
     if (aborted.aborted) remote.close();
     requireSameTokens(
       { owner: `worker ${worker_id}`, digest: await remote.ready },
-      { owner: `worker ${own_id}, which leads the job,`, digest: tokens_digest },
+      { owner: `worker ${ownId}, which leads the job,`, digest: tokens_digest },
     );
     return remote;
   }

@@ -108,10 +108,10 @@ export class LinkServer {
   }
 
   private refusal(error: Error, socket: TLSSocket): Refusal {
-    const world_id = worldOf(socket);
-    if (world_id !== null && !this.find(world_id))
-      return { reason: 'the world is not expected here', world_id };
-    return { reason: `the TLS handshake failed: ${tlsReason(error)}`, world_id };
+    const worldId = worldOf(socket);
+    if (worldId !== null && !this.find(worldId))
+      return { reason: 'the world is not expected here', world_id: worldId };
+    return { reason: `the TLS handshake failed: ${tlsReason(error)}`, world_id: worldId };
   }
 
   private find(worldId: string | null, workerId?: string): Expected | undefined {

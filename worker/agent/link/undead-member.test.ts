@@ -10,7 +10,7 @@ t.test('a rank of a member that can not be killed is lost for the leader, too', 
   const host = scriptedHost(2000, { fork, kill_ms: 100 });
   const { world } = await linked(t, {
     scripts: ['wait', 'hang'],
-    enter: (sealed, worker_id) => void members.push(memberOf(sealed, worker_id, { host })),
+    enter: (sealed, workerId) => void members.push(memberOf(sealed, workerId, { host })),
   });
   t.match(await world().ended, {
     kind: 'lost',

@@ -34,7 +34,7 @@ t.test('rendezvous keys travel between ranks of two workers as exact bytes', asy
 });
 
 t.test('several ranks on each of three workers stop together', async (t) => {
-  const placements = ['leader', 'a', 'b'].map((worker_id) => ({ worker_id, slots: 2 }));
+  const placements = ['leader', 'a', 'b'].map((workerId) => ({ worker_id: workerId, slots: 2 }));
   const { world } = await linked(t, { scripts: Array(6).fill('stop'), placements });
   t.strictSame(await world().ended, { kind: 'stopped', step: 5, flags: 1 });
 });
@@ -72,8 +72,8 @@ t.test(
     const at = new Date().toISOString();
     const liar = await linked(t, {
       scripts: ['wait', 'wait'],
-      enter: async (sealed, worker_id) => {
-        const link = await joined(sealed, worker_id);
+      enter: async (sealed, workerId) => {
+        const link = await joined(sealed, workerId);
         link.trust();
         link.send({ kind: 'ready', tokens_digest: TOKENS_DIGEST });
         await link.next();
@@ -95,7 +95,7 @@ t.test('kill leaves no rank on any worker', async (t) => {
   const started: Rank[] = [];
   const { world } = await linked(t, {
     scripts: ['wait', 'wait'],
-    enter: (sealed, worker_id) => memberOf(sealed, worker_id, { host: recording(started) }),
+    enter: (sealed, workerId) => memberOf(sealed, workerId, { host: recording(started) }),
   });
   const running = world();
   await running.kill();
@@ -109,7 +109,7 @@ t.test('a member that disconnects is reported as the cause, and its ranks end wi
   const members: ReturnType<typeof memberOf>[] = [];
   const { world } = await linked(t, {
     scripts: ['wait', 'wait'],
-    enter: (sealed, worker_id) => members.push(memberOf(sealed, worker_id, { host: recording(started) })),
+    enter: (sealed, workerId) => members.push(memberOf(sealed, workerId, { host: recording(started) })),
   });
   const running = world();
   await until(() => started.length === 1);
@@ -123,7 +123,7 @@ t.test('a leader that disconnects leaves no ranks at its members', async (t) => 
   const members: ReturnType<typeof memberOf>[] = [];
   const { server, world } = await linked(t, {
     scripts: ['wait', 'wait'],
-    enter: (sealed, worker_id) => members.push(memberOf(sealed, worker_id, { host: recording(started) })),
+    enter: (sealed, workerId) => members.push(memberOf(sealed, workerId, { host: recording(started) })),
   });
   const running = world();
   await until(() => started.length === 1);
@@ -163,8 +163,8 @@ t.test('a member that is stopped is lost after a timeout', async (t) => {
     scripts: ['wait', 'wait'],
     silence_ms: 1000,
     // A member that never sends pings.
-    enter: async (sealed, worker_id) => {
-      const link = await joined(sealed, worker_id);
+    enter: async (sealed, workerId) => {
+      const link = await joined(sealed, workerId);
       link.send({ kind: 'ready', tokens_digest: TOKENS_DIGEST });
     },
   });
@@ -179,7 +179,7 @@ t.test('the error names a member that does not join', async (t) => {
 t.test('a member that disconnects before the start is not waited for', async (t) => {
   const coming = linked(t, {
     scripts: ['wait', 'wait'],
-    enter: async (sealed, worker_id) => (await joined(sealed, worker_id)).close('changed its mind'),
+    enter: async (sealed, workerId) => (await joined(sealed, workerId)).close('changed its mind'),
   });
   await t.rejects(coming, { code: 'node_lost', message: /closed/ });
 });
@@ -188,17 +188,19 @@ t.test('an error in the preparation of a member is the error of the world', asyn
   const prepare = () => Promise.reject(new ZerofleetError('dataset_corrupt', 'as the test asked'));
   const coming = linked(t, {
     scripts: ['wait', 'wait'],
-    enter: (sealed, worker_id) => memberOf(sealed, worker_id, { prepare }),
+    enter: (sealed, workerId) => memberOf(sealed, workerId, { prepare }),
   });
   await t.rejects(coming, { code: 'dataset_corrupt', message: 'as the test asked' });
 });
 
 t.test('a member that has prepared other tokens is refused', async (t) => {
-  const tokens_digest = `sha256:${'1'.repeat(64)}`;
+  const tokensDigest = `sha256:${'1'.repeat(64)}`;
   const coming = linked(t, {
     scripts: ['wait', 'wait'],
-    enter: (sealed, worker_id) =>
-      memberOf(sealed, worker_id, { prepare: async () => ({ ...scriptedJob(), tokens_digest }) }),
+    enter: (sealed, workerId) =>
+      memberOf(sealed, workerId, {
+        prepare: async () => ({ ...scriptedJob(), tokens_digest: tokensDigest }),
+      }),
   });
   await t.rejects(coming, {
     code: 'tokens_mismatch',
@@ -217,8 +219,8 @@ for (const [what, message] of [
   t.test(`a member that sends ${what} is cut off`, async (t) => {
     const { world } = await linked(t, {
       scripts: ['wait', 'wait'],
-      enter: async (sealed, worker_id) => {
-        const link = await joined(sealed, worker_id);
+      enter: async (sealed, workerId) => {
+        const link = await joined(sealed, workerId);
         link.trust();
         link.send({ kind: 'ready', tokens_digest: TOKENS_DIGEST });
         await link.next();
@@ -279,7 +281,7 @@ function heartbeat(rank: number, step: unknown = 1) {
 }
 
 function shard(file: string) {
-  const loss_scaler = {
+  const lossScaler = {
     scale: 1,
     iteration: 0,
     last_overflow_iteration: -1,
@@ -292,7 +294,7 @@ function shard(file: string) {
     rank: 1,
     message: {
       kind: 'shard',
-      save: { directory: 'd', ...at, loss_scaler },
+      save: { directory: 'd', ...at, loss_scaler: lossScaler },
       shard: { file, bytes: 1, data_begin: 1, sha256: '00'.repeat(32), crc32c: '00'.repeat(4) },
       digest_part: '00'.repeat(16),
       save_request: 0,

@@ -50,7 +50,7 @@ t.test('an agent counts the work of its jobs', async (t) => {
   const worker = await f.agent(4, {}, { ZEROFLEET_METRICS_PORT: '0' });
   const id = await f.submit({ steps: 10, every_steps: 5, ranks: 2 });
   await f.untilState(id, 'succeeded');
-  const text = await (await fetch(worker.metrics_url ?? 'http://none')).text();
+  const text = await (await fetch(worker.metricsUrl ?? 'http://none')).text();
   const value = (name: string) => Number(new RegExp(`^zerofleet_worker_${name} (.*)$`, 'm').exec(text)?.[1]);
   const all = 'pool="default"';
   t.equal(value(`slots\\{${all}\\}`), 4);

@@ -20,7 +20,7 @@ const SCALING = 'autoscaling/target-lifecycle-state';
  */
 export class AwsMetadata implements PreemptionSource {
   private readonly metadata: InstanceMetadata;
-  private is_unavailable = false;
+  private isUnavailable = false;
 
   constructor(private readonly options: AwsMetadataOptions) {
     this.metadata = new InstanceMetadata(options.url);
@@ -31,15 +31,15 @@ export class AwsMetadata implements PreemptionSource {
       try {
         const notice = (await this.spotNotice()) ?? (await this.scalingNotice());
         if (notice) return notice;
-        this.is_unavailable = false;
+        this.isUnavailable = false;
       } catch (error) {
         // Logged once per outage, because a machine without the service would fill its log.
-        if (!this.is_unavailable)
+        if (!this.isUnavailable)
           this.options.log.warn(
             { err: error },
             'preemption notices unavailable: the metadata service does not answer',
           );
-        this.is_unavailable = true;
+        this.isUnavailable = true;
       }
       await waitOrAbort(this.options.poll_ms, signal);
     }
@@ -51,10 +51,10 @@ export class AwsMetadata implements PreemptionSource {
     const text = await this.metadata.read(SPOT);
     if (text === null) return null;
     const { action, time } = asObject(JSON.parse(text));
-    const terminates_at = typeof time === 'string' ? Date.parse(time) : Number.NaN;
+    const terminatesAt = typeof time === 'string' ? Date.parse(time) : Number.NaN;
     return {
       cause: `spot ${String(action)}`,
-      terminates_at: Number.isNaN(terminates_at) ? null : terminates_at,
+      terminates_at: Number.isNaN(terminatesAt) ? null : terminatesAt,
     };
   }
 

@@ -19,8 +19,8 @@ export class Drain {
   }
 
   /** Time until the machine terminates, in ms; null if unknown. */
-  get left_ms(): number | null {
-    const terminates_at = this.begun?.terminates_at ?? null;
-    return terminates_at === null ? null : terminates_at - Date.now();
+  get leftMs(): number | null {
+    const terminatesAt = this.begun?.terminates_at ?? null;
+    return terminatesAt === null ? null : terminatesAt - Date.now();
   }
 }

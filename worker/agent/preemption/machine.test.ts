@@ -8,18 +8,20 @@ const log = createLogger({ level: 'silent', name: 'test' });
 t.test('the machine id comes from the configuration or the metadata service', async (t) => {
   const metadata = await startMetadataService();
   t.teardown(() => metadata.close());
-  const preemption_source = metadata.url;
-  t.equal(await machineId({ machine_id: null, preemption_source }), null);
-  t.equal(await machineId({ machine_id: 'rack-7', preemption_source }), 'rack-7');
+  const preemptionSource = metadata.url;
+  t.equal(await machineId({ machine_id: null, preemption_source: preemptionSource }), null);
+  t.equal(await machineId({ machine_id: 'rack-7', preemption_source: preemptionSource }), 'rack-7');
   t.same(metadata.answered, [], 'no request was made');
-  await t.rejects(machineId({ machine_id: 'aws', preemption_source }), {
+  await t.rejects(machineId({ machine_id: 'aws', preemption_source: preemptionSource }), {
     code: 'invalid_configuration',
     message: /does not return the id of this instance \(not found\); set ZEROFLEET_MACHINE_ID/,
   });
   metadata.documents.set('instance-id', 'i-0123456789abcdef0\n');
-  t.equal(await machineId({ machine_id: 'aws', preemption_source }), 'i-0123456789abcdef0');
+  t.equal(await machineId({ machine_id: 'aws', preemption_source: preemptionSource }), 'i-0123456789abcdef0');
   await metadata.close();
-  await t.rejects(machineId({ machine_id: 'aws', preemption_source }), { code: 'invalid_configuration' });
+  await t.rejects(machineId({ machine_id: 'aws', preemption_source: preemptionSource }), {
+    code: 'invalid_configuration',
+  });
 });
 
 t.test('a drained machine is reported until the job store accepts it', async (t) => {

@@ -15,7 +15,7 @@ t.test('a save fits if the slowest rank can store its part in the time that is l
   estimate.stepped({ seconds: { ...STEP_SECONDS, total: 1 } });
   estimate.stored(0, { cost: { stall_seconds: 0, write_seconds: 2 } });
   estimate.stored(1, { cost: { stall_seconds: 0, write_seconds: 4 } });
-  t.equal(estimate.save_ms, 10_000);
+  t.equal(estimate.saveMs, 10_000);
   t.ok(estimate.fits(10_000));
   t.notOk(estimate.fits(9_999));
   t.ok(estimate.fits(null), 'the time of the termination is unknown');

@@ -8,11 +8,11 @@ const MARGIN = 2;
  * bandwidth in earlier saves.
  */
 export class SaveEstimate {
-  private step_seconds = 0;
-  private readonly write_seconds = new Map<number, number>();
+  private stepSeconds = 0;
+  private readonly writeSeconds = new Map<number, number>();
 
   stepped({ seconds }: Pick<SteppedMessage, 'seconds'>): void {
-    this.step_seconds = seconds.total;
+    this.stepSeconds = seconds.total;
   }
 
   /**
@@ -20,19 +20,19 @@ export class SaveEstimate {
    * bandwidth.
    */
   stored(rank: number, { cost }: Pick<ShardMessage, 'cost'>): void {
-    this.write_seconds.set(rank, cost.write_seconds);
+    this.writeSeconds.set(rank, cost.write_seconds);
   }
 
   /** Estimate in ms; null before the first save. */
-  get save_ms(): number | null {
-    if (this.write_seconds.size === 0) return null;
-    return MARGIN * 1000 * (this.step_seconds + Math.max(...this.write_seconds.values()));
+  get saveMs(): number | null {
+    if (this.writeSeconds.size === 0) return null;
+    return MARGIN * 1000 * (this.stepSeconds + Math.max(...this.writeSeconds.values()));
   }
 
   /**
    * Returns whether a save should be tried. Without a measurement it is, because the previous checkpoint stays valid.
    */
-  fits(left_ms: number | null): boolean {
-    return left_ms === null || this.save_ms === null || this.save_ms <= left_ms;
+  fits(leftMs: number | null): boolean {
+    return leftMs === null || this.saveMs === null || this.saveMs <= leftMs;
   }
 }

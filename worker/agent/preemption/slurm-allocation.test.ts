@@ -33,8 +33,8 @@ t.test('an allocation that is ending has the time until SIGKILL', async (t) => {
   const before = Date.now();
   const notice = await noticeOf(open(t, 'echo "COMPLETING $(date +%s)"'));
   t.match(notice, { cause: 'Slurm job COMPLETING' });
-  const left_ms = (notice?.terminates_at ?? 0) - before;
-  t.ok(left_ms >= 30_000 && left_ms < 60_000);
+  const leftMs = (notice?.terminates_at ?? 0) - before;
+  t.ok(leftMs >= 30_000 && leftMs < 60_000);
 });
 
 t.test('without an answer the end is unknown', async (t) => {

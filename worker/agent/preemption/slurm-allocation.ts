@@ -42,9 +42,9 @@ export class SlurmAllocation implements PreemptionSource {
         env: { ...env, SLURM_TIME_FORMAT: '%s' },
         timeout: TIMEOUT_MS,
       });
-      const [state = '', ends_at] = stdout.trim().split(/\s+/);
-      if (state === 'RUNNING' && Number(ends_at) > 0)
-        return { cause: 'end of the Slurm allocation', terminates_at: Number(ends_at) * 1000 };
+      const [state = '', endsAt] = stdout.trim().split(/\s+/);
+      if (state === 'RUNNING' && Number(endsAt) > 0)
+        return { cause: 'end of the Slurm allocation', terminates_at: Number(endsAt) * 1000 };
       return { cause: `Slurm job ${state}`, terminates_at: Date.now() + KILL_WAIT_MS };
     } catch (error) {
       log.warn({ err: error }, 'squeue does not report the end of this allocation');

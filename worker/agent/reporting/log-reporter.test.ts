@@ -11,14 +11,14 @@ import { LogReporter } from './log-reporter.js';
 const log = createLogger({ level: 'silent', name: 'test' });
 type Append = JobExecution['appendLogs'];
 
-function reporter(t: Test, appendLogs: Append, interval_ms = 60_000) {
+function reporter(t: Test, appendLogs: Append, intervalMs = 60_000) {
   const renewLease = async () => control;
   const onControl = () => undefined;
   const lease = new Lease(
     { store: { renewLease }, job_id: 'j', execution: '3-a', lease_ms: 60_000, log, onControl },
     performance.now(),
   );
-  const logs = new LogReporter({ store: { appendLogs }, lease, interval_ms, log });
+  const logs = new LogReporter({ store: { appendLogs }, lease, interval_ms: intervalMs, log });
   t.teardown(async () => {
     lease.lose(new Error('test ends'));
     await logs.close();
@@ -47,14 +47,14 @@ t.test('lines are written in order, in few batches, with their rank and the exec
 
 t.test('one write per interval, however many lines arrive', async (t) => {
   let writes = 0;
-  const interval_ms = 250;
-  const { logs } = reporter(t, async () => ++writes, interval_ms);
+  const intervalMs = 250;
+  const { logs } = reporter(t, async () => ++writes, intervalMs);
   const begun = performance.now();
-  for (let i = 0; performance.now() < begun + 4 * interval_ms && i < 400; i++) {
+  for (let i = 0; performance.now() < begun + 4 * intervalMs && i < 400; i++) {
     logs.line(0, workerLine(String(i)));
     await sleep(2);
   }
-  const intervals = (performance.now() - begun) / interval_ms;
+  const intervals = (performance.now() - begun) / intervalMs;
   t.ok(writes <= intervals + 1, `${writes} writes in ${intervals} intervals`);
 });
 

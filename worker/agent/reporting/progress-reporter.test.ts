@@ -92,15 +92,15 @@ t.test('the losses of evaluations are part of their step', async (t) => {
 t.test('optional metrics appear only where they exist', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
-  const trust_ratios = [{ min: 0.1, median: 1, max: 10 }];
+  const trustRatios = [{ min: 0.1, median: 1, max: 10 }];
   progress.stepped(stepped(1), WORLD);
-  progress.stepped(stepped(2, { aux_loss: 0.25, trust_ratios }), WORLD);
+  progress.stepped(stepped(2, { aux_loss: 0.25, trust_ratios: trustRatios }), WORLD);
   progress.stepped(stepped(3, { aux_loss: Number.NaN }), WORLD);
   await progress.flush();
   const [plain, full, broken] = calls[0]![2];
   t.notOk('preference' in plain! || 'aux_loss' in plain! || 'trust_ratios' in plain!);
   t.same(plain?.seconds, STEP_SECONDS);
-  t.match(full, { aux_loss: 0.25, trust_ratios });
+  t.match(full, { aux_loss: 0.25, trust_ratios: trustRatios });
   t.match(broken, { aux_loss: null });
 });
 

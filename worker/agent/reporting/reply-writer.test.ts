@@ -9,12 +9,12 @@ const tokens = (count: number) =>
     logprob: -1,
     top: [{ token: 'x', logprob: -1 }],
   }));
-const delta = (text: string, text_at: number, logprobs: PlacedDelta['logprobs'] = [], logprobs_at = 0) => ({
+const delta = (text: string, textAt: number, logprobs: PlacedDelta['logprobs'] = [], logprobsAt = 0) => ({
   index: 0,
   text,
-  text_at,
+  text_at: textAt,
   logprobs,
-  logprobs_at,
+  logprobs_at: logprobsAt,
 });
 const sampleOf = (text: string, logprobs: PlacedDelta['logprobs'] = []) => ({
   prompt: 'p',

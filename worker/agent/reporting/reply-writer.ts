@@ -61,10 +61,10 @@ export class ReplyWriter {
 
   private restOf({ choices }: GeneratedText): PlacedDelta[] {
     return choices.flatMap(({ index, text, logprobs }) => {
-      const { text: text_at, logprobs: logprobs_at } = this.added.get(index) ?? { text: 0, logprobs: 0 };
-      const rest = { text: text.slice(text_at), logprobs: logprobs.slice(logprobs_at) };
+      const { text: textAt, logprobs: logprobsAt } = this.added.get(index) ?? { text: 0, logprobs: 0 };
+      const rest = { text: text.slice(textAt), logprobs: logprobs.slice(logprobsAt) };
       if (rest.text === '' && rest.logprobs.length === 0) return [];
-      return [{ index, text_at, logprobs_at, ...rest }];
+      return [{ index, text_at: textAt, logprobs_at: logprobsAt, ...rest }];
     });
   }
 

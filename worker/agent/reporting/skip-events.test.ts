@@ -3,15 +3,15 @@ import type { SteppedMessage } from '../../../contracts/rank-protocol.js';
 import { stepped } from '../../testing/stepped.js';
 import { SkipEvents } from './skip-events.js';
 
-let skipped_steps = 0;
+let skippedSteps = 0;
 
-function message(step: number, finite: boolean, loss_scale: number): SteppedMessage {
-  if (!finite) skipped_steps += 1;
-  return stepped(step, { finite, loss_scale, skipped_steps });
+function message(step: number, finite: boolean, lossScale: number): SteppedMessage {
+  if (!finite) skippedSteps += 1;
+  return stepped(step, { finite, loss_scale: lossScale, skipped_steps: skippedSteps });
 }
 
 t.beforeEach(() => {
-  skipped_steps = 0;
+  skippedSteps = 0;
 });
 
 t.test('a run of skipped steps is reported at its begin and after the scale was lowered', async (t) => {

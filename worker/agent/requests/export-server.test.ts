@@ -80,13 +80,13 @@ t.test('exports', async (t) => {
     t.ok(names.has('config.json'));
     const state = fakeState(1, 4);
     for (const { index, name, shape } of fakeParamTable()) {
-      for (const [file_name, state_name] of STATES) {
-        const { bytes, file } = await open(`zero/${name}/${file_name}.pt`);
+      for (const [fileName, stateName] of STATES) {
+        const { bytes, file } = await open(`zero/${name}/${fileName}.pt`);
         const tensor = itemOf(file.value, 'param');
         if (!(tensor instanceof TorchTensor)) throw new Error('no tensor');
         t.strictSame(tensor.shape, shape);
         const { byte_begin, byte_end } = file.place(tensor);
-        t.ok(bytes.subarray(byte_begin, byte_end).equals(bytesOf(valuesOf(state, state_name, index))));
+        t.ok(bytes.subarray(byte_begin, byte_end).equals(bytesOf(valuesOf(state, stateName, index))));
       }
       const { file } = await open(`zero/${name}/step.pt`);
       t.equal(scalarOf(file, file.value), 4);
@@ -174,7 +174,7 @@ t.test('exports', async (t) => {
     python.missing ? { skip: python.missing } : {},
     async (t) => {
       const { folder } = await requestExport(first);
-      const root = join(fleet.objects_dir, folder);
+      const root = join(fleet.objectsDir, folder);
       const { status, stdout, stderr } = spawnSync(python.program, ['-c', READ, root], { encoding: 'utf8' });
       t.equal(status, 0, stderr);
       const state = fakeState(1, 4);
@@ -183,8 +183,8 @@ t.test('exports', async (t) => {
         {
           shape,
           step: 4,
-          sums: STATES.map(([, state_name]) =>
-            valuesOf(state, state_name, index).reduce((sum, x) => sum + x, 0),
+          sums: STATES.map(([, stateName]) =>
+            valuesOf(state, stateName, index).reduce((sum, x) => sum + x, 0),
           ),
         },
       ]);

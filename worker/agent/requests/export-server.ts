@@ -81,7 +81,7 @@ export class ExportServer extends QueueServer<Payload, Reply> {
     const { checkpoint, tensor, tensor_state, values } = payload;
     await store.holdCheckpoint(checkpoint.id, holderOf(payload));
     const { signal } = this.closing;
-    const checkpoint_id = await makeEdit({ store, objects, timing }, payload, (job, directory) =>
+    const checkpointId = await makeEdit({ store, objects, timing }, payload, (job, directory) =>
       withSession(this.options, job, { purpose: 'edit', signal }, (session) => {
         const { prefix } = checkpoint;
         const change = { tensor, tensor_state, values, retry: timing.storage };
@@ -99,7 +99,7 @@ export class ExportServer extends QueueServer<Payload, Reply> {
     await objects
       .delete([values.key])
       .catch((error: unknown) => log.warn({ err: error, key: values.key }, 'values not removed'));
-    return { error: null, checkpoint_id };
+    return { error: null, checkpoint_id: checkpointId };
   }
 
   private async write({ job_id, checkpoint, prefix, ...kind }: ExportPayload): Promise<ExportReply> {
@@ -127,10 +127,10 @@ export class ExportServer extends QueueServer<Payload, Reply> {
       ),
     );
     const { step } = checkpoint;
-    const event_files = tensorboard
+    const eventFiles = tensorboard
       ? await putEventFile({ store, objects }, job, { prefix, step }, timing.storage)
       : [];
-    const files = [...written.files, ...event_files];
+    const files = [...written.files, ...eventFiles];
     const record = { format_version: 1 as const, checkpoint_id: checkpoint.id, job_id, ...kind };
     await putExportRecord(objects, { ...record, ...written, files });
     return { error: null };
@@ -159,10 +159,10 @@ function removedCheckpoint(error: unknown, { checkpoint, job_id, ...payload }: P
 }
 
 /** Error of an export that lost too many workers in a row. */
-function workersLost(lost_workers: number): ZerofleetError {
+function workersLost(lostWorkers: number): ZerofleetError {
   return new ZerofleetError(
     'workers_lost',
-    `${lost_workers} workers were lost with the export, one after the other. If the machines were healthy, the export exhausts its workers: ` +
+    `${lostWorkers} workers were lost with the export, one after the other. If the machines were healthy, the export exhausts its workers: ` +
       'give them more memory, then ask for it again',
   );
 }

@@ -18,9 +18,9 @@ const SAMPLE = {
 
 const CREDENTIALS = { access_key_id: 'a' } as unknown as SessionCredentials;
 
-const request = (variant_key: string) =>
+const request = (variantKey: string) =>
   ({
-    variant_key,
+    variant_key: variantKey,
     source: {},
     is_adapter: true,
     adapter_bytes: 1,
@@ -66,8 +66,8 @@ t.test('a variant is loaded once, after the model; requests of all variants are 
   const same = use('a');
   await turn();
   t.strictSame(inputs, []);
-  t.notOk(model.is_idle);
-  t.notOk(model.is_loaded);
+  t.notOk(model.isIdle);
+  t.notOk(model.isLoaded);
   receive({ event: 'loaded', bytes: 7 });
   await turn();
   t.match(inputs, [{ kind: 'load_variant', variant: 1, is_adapter: true, credentials: CREDENTIALS }]);
@@ -87,7 +87,7 @@ t.test('a variant is loaded once, after the model; requests of all variants are 
   for (const id of [2, 3]) receive({ event: 'done', id, sample: SAMPLE });
   t.strictSame([await answer, await same], [SAMPLE, SAMPLE]);
   t.strictSame(deltas, [delta]);
-  t.ok(model.is_idle);
+  t.ok(model.isIdle);
 });
 
 t.test('a variant that cannot be loaded fails its requests, and may be tried again', async (t) => {
@@ -171,7 +171,7 @@ t.test('an aborted request is cancelled in the process', async (t) => {
   left.abort(new Error('nobody waits'));
   await t.rejects(answer, { message: 'nobody waits' });
   t.match(inputs.at(-1), { kind: 'cancel', id: 1 });
-  t.ok(model.is_idle);
+  t.ok(model.isIdle);
   await model.close('unused');
 });
 
@@ -199,7 +199,7 @@ t.test('memory of adapters is counted from their admission on', async (t) => {
   });
   receive({ event: 'allocated', bytes: 7 });
   t.equal(model.bytes, 7, 'also before the weights are loaded');
-  t.notOk(model.is_loaded);
+  t.notOk(model.isLoaded);
   receive({ event: 'loaded', bytes: 7 });
   const use = (key: string) => model.withVariant(request(key), none, async () => key);
   const [first, second, third] = [use('a'), use('b'), use('c')];

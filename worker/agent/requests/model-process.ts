@@ -63,20 +63,20 @@ export class ModelProcess {
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
   /** Time of the last use, by the monotonic clock of this process. */
-  used_at = performance.now();
-  private is_ready = false;
-  private model_bytes = 0;
+  usedAt = performance.now();
+  private isReady = false;
+  private modelBytes = 0;
   private readonly closing = new AbortController();
   /** Aborted with a ModelProcessLost when the process has ended; every wait for the process observes it. */
   private readonly lost = new AbortController();
   private readonly samples = new Map<number, PendingSample>();
   private readonly variants = new Map<string, Variant>();
   /** Memory of variants by number, from their admission until the process has released it. */
-  private readonly variant_bytes = new Map<number, number>();
+  private readonly variantBytes = new Map<number, number>();
   private readonly loading = new Map<number, Deferred<number>>();
   private readonly unloading = new Map<number, Deferred<void>>();
   private send: (input: ServeInput) => void = () => undefined;
-  private next_id = 1;
+  private nextId = 1;
 
   constructor(private readonly options: ModelProcessOptions) {
     const loaded = deferred<void>();
@@ -86,9 +86,9 @@ export class ModelProcess {
     const serving = {
       onStart: (send: (input: ServeInput) => void) => {
         this.send = send;
-        silence = new SilenceWatch(options.silence_ms, CHILD_START_MS, (silent_ms) =>
+        silence = new SilenceWatch(options.silence_ms, CHILD_START_MS, (silentMs) =>
           this.closing.abort(
-            new ModelProcessLost('the process was killed', { cause: `it was silent for ${silent_ms} ms` }),
+            new ModelProcessLost('the process was killed', { cause: `it was silent for ${silentMs} ms` }),
           ),
         );
       },
@@ -96,10 +96,10 @@ export class ModelProcess {
         silence?.heard();
         if (message.event === 'alive') return;
         if (message.event !== 'allocated' && message.event !== 'loaded') return this.receive(message);
-        this.model_bytes = message.bytes;
+        this.modelBytes = message.bytes;
         options.onChange();
         if (message.event === 'allocated') return;
-        this.is_ready = true;
+        this.isReady = true;
         loaded.resolve();
       },
     };
@@ -114,23 +114,23 @@ export class ModelProcess {
     });
   }
 
-  get is_loaded(): boolean {
-    return this.is_ready;
+  get isLoaded(): boolean {
+    return this.isReady;
   }
 
   /** True if no request is in progress. */
-  get is_idle(): boolean {
+  get isIdle(): boolean {
     return this.samples.size === 0 && [...this.variants.values()].every(({ users }) => users === 0);
   }
 
   /** Memory of the model and its variants. */
   get bytes(): number {
-    return [...this.variant_bytes.values()].reduce((sum, bytes) => sum + bytes, this.model_bytes);
+    return [...this.variantBytes.values()].reduce((sum, bytes) => sum + bytes, this.modelBytes);
   }
 
   /** Memory of the variants in loading. */
-  get loading_bytes(): number {
-    return [...this.loading.keys()].reduce((sum, number) => sum + (this.variant_bytes.get(number) ?? 0), 0);
+  get loadingBytes(): number {
+    return [...this.loading.keys()].reduce((sum, number) => sum + (this.variantBytes.get(number) ?? 0), 0);
   }
 
   /** True if the variant is loaded. */
@@ -157,20 +157,20 @@ export class ModelProcess {
       return await use(variant.number);
     } finally {
       variant.users -= 1;
-      variant.used_at = this.used_at = performance.now();
+      variant.used_at = this.usedAt = performance.now();
     }
   }
 
   /** Unloads the least recently used of the unused variants that take memory. @returns false if there is none */
   async releaseVariant(): Promise<boolean> {
-    const [oldest] = this.unused().filter(({ number }) => (this.variant_bytes.get(number) ?? 0) > 0);
+    const [oldest] = this.unused().filter(({ number }) => (this.variantBytes.get(number) ?? 0) > 0);
     // A process that ends meanwhile has released all memory.
     if (oldest !== undefined) await this.unload(oldest).catch(() => undefined);
     return oldest !== undefined;
   }
 
   private addVariant(key: string, request: VariantRequest): Variant {
-    const number = this.next_id++;
+    const number = this.nextId++;
     const variant: Variant = { number, ready: Promise.resolve(), users: 0, used_at: 0 };
     variant.ready = this.load(number, request).catch((error: unknown) => {
       this.variants.delete(key);
@@ -206,8 +206,8 @@ export class ModelProcess {
   }
 
   private setBytes(number: number, bytes: number): void {
-    if (bytes === 0) this.variant_bytes.delete(number);
-    else this.variant_bytes.set(number, bytes);
+    if (bytes === 0) this.variantBytes.delete(number);
+    else this.variantBytes.set(number, bytes);
     this.options.onChange();
   }
 
@@ -240,7 +240,7 @@ export class ModelProcess {
     signal: AbortSignal,
   ): Promise<GeneratedText> {
     signal.throwIfAborted();
-    const id = this.next_id++;
+    const id = this.nextId++;
     const answer = deferred<GeneratedText>();
     this.samples.set(id, { ...answer, onDeltas });
     try {

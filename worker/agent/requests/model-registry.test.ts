@@ -77,18 +77,18 @@ t.test('models are loaded one after the other, each once', async (t) => {
   processes.get('a')?.fail(new ZerofleetError('model_not_found', 'gone'));
   await t.rejects(first.loaded, { code: 'model_not_found' });
   t.equal(await load('b', 7), second);
-  t.equal(models.cpu_bytes, 7);
+  t.equal(models.cpuBytes, 7);
   processes.delete('a');
   await load('a', 5);
-  t.equal(models.cpu_bytes, 12, 'one that failed is loaded again');
+  t.equal(models.cpuBytes, 12, 'one that failed is loaded again');
   await models.close();
-  t.equal(models.cpu_bytes, 0);
+  t.equal(models.cpuBytes, 0);
 });
 
 t.test('the model that was not used for the longest time makes room; one in use does not', async (t) => {
   const { models, processes, load } = setup();
   const [a, b, c] = [await load('a', 1), await load('b', 2), await load('c', 4)];
-  [b.used_at, a.used_at, c.used_at] = [1, 2, 3];
+  [b.usedAt, a.usedAt, c.usedAt] = [1, 2, 3];
   const using = b.withVariant(
     {
       variant_key: 'b',
@@ -101,10 +101,10 @@ t.test('the model that was not used for the longest time makes room; one in use 
     () => new Promise<never>(() => undefined),
   );
   t.ok(await models.makeRoom(c));
-  t.equal(models.cpu_bytes, 6, 'a is gone');
+  t.equal(models.cpuBytes, 6, 'a is gone');
   t.notOk(await models.makeRoom(c), 'b is in use, and c keeps its own place');
   t.ok(await models.makeRoom(b));
-  t.equal(models.cpu_bytes, 2);
+  t.equal(models.cpuBytes, 2);
   processes.get('b')?.fail(new Error('killed'));
   await t.rejects(using, ModelProcessLost);
 });
@@ -113,10 +113,10 @@ t.test('models that were not used for long are unloaded', async (t) => {
   const { models, load } = setup();
   const old = await load('a', 1);
   await load('b', 2);
-  old.used_at = performance.now() - 1_000_000;
+  old.usedAt = performance.now() - 1_000_000;
   models.unloadUnused(500_000);
   await old.ended;
-  t.equal(models.cpu_bytes, 2);
+  t.equal(models.cpuBytes, 2);
 });
 
 t.test('a model gets the GPU with most memory left, which is not memory of the machine', async (t) => {
@@ -132,7 +132,7 @@ t.test('a model gets the GPU with most memory left, which is not memory of the m
       ['gpu-0', 35 * GIB],
     ],
   );
-  t.equal(models.cpu_bytes, 0);
+  t.equal(models.cpuBytes, 0);
   await models.close();
 });
 
@@ -161,13 +161,13 @@ t.test(
     await load('c', 5 * GIB);
     const [a, c] = [models.find(placement('a')), models.find(placement('c'))];
     t.equal(processes.get('c')?.gpu, 'gpu-0');
-    const use = (model: typeof a, key: string, adapter_bytes: number) =>
+    const use = (model: typeof a, key: string, adapterBytes: number) =>
       model.withVariant(
         {
           variant_key: key,
           source: {} as never,
           is_adapter: true,
-          adapter_bytes,
+          adapter_bytes: adapterBytes,
           withCredentials: (run) => run(null),
         },
         new AbortController().signal,

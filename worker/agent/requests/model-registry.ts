@@ -49,7 +49,7 @@ export class ModelRegistry {
   constructor(private readonly options: ModelRegistryOptions) {}
 
   /** Main memory that the models take. */
-  get cpu_bytes(): number {
+  get cpuBytes(): number {
     return this.bytesOn(null);
   }
 
@@ -59,12 +59,12 @@ export class ModelRegistry {
     const existing = this.entries.get(key);
     if (existing !== undefined) return existing.model;
     const { onChange, silence_ms } = this.options;
-    const previous_load = this.loaded;
+    const previousLoad = this.loaded;
     const entry: Entry = {
       gpu: null,
       model: new ModelProcess({
         start: async (signal, serving) => {
-          await orAbort(previous_load, signal);
+          await orAbort(previousLoad, signal);
           return this.load(entry, placement, signal, serving);
         },
         silence_ms,
@@ -90,11 +90,11 @@ export class ModelRegistry {
     if (await model.releaseVariant()) return true;
     const own = [...this.entries.values()].find((entry) => entry.model === model);
     // A model that is not loaded yet may take another GPU.
-    const isUseful = ({ gpu }: Entry) => !model.is_loaded || gpu?.uuid === own?.gpu?.uuid;
+    const isUseful = ({ gpu }: Entry) => !model.isLoaded || gpu?.uuid === own?.gpu?.uuid;
     const idle = [...this.entries.values()].filter(
-      (entry) => entry.model !== model && entry.model.is_loaded && entry.model.is_idle && isUseful(entry),
+      (entry) => entry.model !== model && entry.model.isLoaded && entry.model.isIdle && isUseful(entry),
     );
-    const [oldest] = idle.sort((a, b) => a.model.used_at - b.model.used_at);
+    const [oldest] = idle.sort((a, b) => a.model.usedAt - b.model.usedAt);
     await oldest?.model.close('another model needs its memory');
     return oldest !== undefined;
   }
@@ -102,7 +102,7 @@ export class ModelRegistry {
   /** Unloads the models that were unused for `ms`. */
   unloadUnused(ms: number): void {
     for (const { model } of this.entries.values())
-      if (model.is_loaded && model.is_idle && performance.now() - model.used_at > ms)
+      if (model.isLoaded && model.isIdle && performance.now() - model.usedAt > ms)
         void model.close('the model was not used');
   }
 
@@ -135,8 +135,8 @@ export class ModelRegistry {
     const healthy = gpus.gpus.filter(({ problem }) => problem === null);
     const [best] = healthy
       .map(({ uuid, memory_bytes }) => {
-        const total_bytes = memory_bytes - GPU_RESERVE_BYTES;
-        return { uuid, total_bytes, free_bytes: total_bytes - this.bytesOn(uuid) };
+        const totalBytes = memory_bytes - GPU_RESERVE_BYTES;
+        return { uuid, total_bytes: totalBytes, free_bytes: totalBytes - this.bytesOn(uuid) };
       })
       .sort((a, b) => b.free_bytes - a.free_bytes);
     if (best !== undefined) return best;
@@ -150,11 +150,8 @@ export class ModelRegistry {
    */
   private admit({ gpu }: Entry, bytes: number): void {
     if (gpu === null) {
-      const unallocated_bytes = this.modelsOn(null).reduce(
-        (sum, { loading_bytes }) => sum + loading_bytes,
-        0,
-      );
-      requireMemory(bytes + unallocated_bytes, null);
+      const unallocatedBytes = this.modelsOn(null).reduce((sum, { loadingBytes }) => sum + loadingBytes, 0);
+      requireMemory(bytes + unallocatedBytes, null);
     } else {
       const { uuid, total_bytes } = gpu;
       requireMemory(bytes, { free_bytes: total_bytes - this.bytesOn(uuid), total_bytes });

@@ -39,9 +39,12 @@ function storeOf(change: (spec: Spec) => Spec = (spec) => spec, adapter: Partial
   };
 }
 
-const model = (model_id: string) => ({ source: { model_id }, request: {} }) as SamplePayload;
-const checkpoint = (id: string, weights = 'trained', job_id = 'job') =>
-  ({ source: { job_id, checkpoint: { id, prefix: `at/${id}` } }, request: { weights } }) as SamplePayload;
+const model = (modelId: string) => ({ source: { model_id: modelId }, request: {} }) as SamplePayload;
+const checkpoint = (id: string, weights = 'trained', jobId = 'job') =>
+  ({
+    source: { job_id: jobId, checkpoint: { id, prefix: `at/${id}` } },
+    request: { weights },
+  }) as SamplePayload;
 
 const under = (
   base: NonNullable<Spec['model']['base']>,
@@ -124,8 +127,8 @@ t.test('a checkpoint is the base of adapters that began with it', async (t) => {
 
 t.test('an adapter that changes more than products has its own process', async (t) => {
   const alone = async (change: (spec: Spec) => Spec, adapter: object = {}) => {
-    const of_job = await placementOf(storeOf(change), checkpoint('ckpt_1'));
-    t.match(of_job, {
+    const ofJob = await placementOf(storeOf(change), checkpoint('ckpt_1'));
+    t.match(ofJob, {
       is_adapter: false,
       process_key: 'ckpt_1 trained',
       weights: { checkpoint: 'at/ckpt_1' },

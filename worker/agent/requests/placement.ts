@@ -40,9 +40,9 @@ export async function placementOf(
       ? await findModel(store, given.model_id)
       : await findCheckpoint(store, given, request.weights);
   const { architecture, precision } = shapeOf(source);
-  const is_adapter = architecture.adapter !== null;
-  const variant = { variant_key: key, source, is_adapter, owner };
-  if (base === null || (is_adapter && !canShareModel(architecture)))
+  const isAdapter = architecture.adapter !== null;
+  const variant = { variant_key: key, source, is_adapter: isAdapter, owner };
+  if (base === null || (isAdapter && !canShareModel(architecture)))
     return {
       ...variant,
       process_key: key,
@@ -52,15 +52,15 @@ export async function placementOf(
       process_owner: owner,
     };
   const model = { ...architecture, adapter: null };
-  const process_key = documentHash({ base, model, precision });
-  const adapter_bytes = elementBytes(precision) * (numParams(architecture) - numParams(model));
-  const process_owner = 'model' in base ? { id: base.model } : owner;
+  const processKey = documentHash({ base, model, precision });
+  const adapterBytes = elementBytes(precision) * (numParams(architecture) - numParams(model));
+  const processOwner = 'model' in base ? { id: base.model } : owner;
   return {
     ...variant,
-    process_key,
+    process_key: processKey,
     weights: { base, architecture, precision },
-    adapter_bytes,
-    process_owner,
+    adapter_bytes: adapterBytes,
+    process_owner: processOwner,
   };
 }
 
@@ -100,8 +100,13 @@ interface Found {
 
 async function findModel(store: Pick<JobStore, 'getModel'>, id: string): Promise<Found> {
   const model = await modelOf(store, id);
-  const base_model = model.base === undefined ? null : await modelOf(store, model.base);
-  return { source: { model, base_model }, key: id, owner: model, base: { model: model.base ?? id } };
+  const baseModel = model.base === undefined ? null : await modelOf(store, model.base);
+  return {
+    source: { model, base_model: baseModel },
+    key: id,
+    owner: model,
+    base: { model: model.base ?? id },
+  };
 }
 
 async function modelOf(store: Pick<JobStore, 'getModel'>, id: string): Promise<Model> {

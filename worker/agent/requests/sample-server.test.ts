@@ -127,17 +127,17 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
 t.test('a stuck model leaves places to other projects, and frees its own when nobody waits', async (t) => {
   const fleet = await Fleet.start();
   t.teardown(() => fleet.close());
-  let is_stuck = false;
+  let isStuck = false;
   const start: Fork = (program, args, options) => {
     const child = fork(program, args, options);
-    if (is_stuck) child.kill('SIGSTOP');
+    if (isStuck) child.kill('SIGSTOP');
     return child;
   };
   await fleet.agent(4, { kill_ms: 500 }, {}, { fork: start });
   const id = await fleet.submit({ steps: 2 });
   await fleet.untilState(id, 'succeeded');
   const [checkpoint] = (await fleet.store.listCheckpoints(id)).data as [Checkpoint];
-  is_stuck = true;
+  isStuck = true;
   const samples = new SampleClient(fleet);
   const ids: string[] = [];
   for (let count = 0; count < 90; count++) ids.push(await samples.add(checkpoint));

@@ -65,8 +65,8 @@ export class SampleServer {
   }
 
   /** Main memory that the loaded models take. */
-  get model_bytes(): number {
-    return this.models.cpu_bytes;
+  get modelBytes(): number {
+    return this.models.cpuBytes;
   }
 
   /** Resolves when the server takes requests. */
@@ -97,16 +97,16 @@ export class SampleServer {
     while (!signal.aborted) {
       this.wake = new AbortController();
       const woken = this.wake.signal;
-      let may_have_more = false;
+      let mayHaveMore = false;
       try {
         // The subscription renews itself; it begins when the job store answers.
         unwatch ??= await store.watchSamples(pool, () => this.wake.abort());
         this.watching.resolve();
-        may_have_more = await this.take();
+        mayHaveMore = await this.take();
       } catch (error) {
         if (!signal.aborted) log.warn({ err: error }, 'sample requests not taken');
       }
-      if (!may_have_more && !signal.aborted) await waitOrAbort(timing.stalled_interval_ms, woken);
+      if (!mayHaveMore && !signal.aborted) await waitOrAbort(timing.stalled_interval_ms, woken);
     }
     await unwatch?.();
   }
@@ -116,13 +116,13 @@ export class SampleServer {
     const { store, pool, timing } = this.options;
     const answered = [...this.entries.values()].map(({ payload }) => payload);
     if (answered.length >= PLACES) return false;
-    const hold_ms = timing.lease_ms;
+    const holdMs = timing.lease_ms;
     const taken = await store.takeSamples({
       pool,
       worker: this.id,
       places: PLACES,
       answered,
-      hold_ms,
+      hold_ms: holdMs,
       limit: BATCH,
     });
     for (const sample of taken) {
@@ -151,8 +151,8 @@ export class SampleServer {
         // Another worker completes the same answer.
         if (this.closing.signal.aborted) return await store.releaseSample(id, this.id);
         log.warn({ err: error, source: payload.source }, 'sample failed');
-        const source_error = await goneError(store, payload.source).catch(() => null);
-        await reply.end({ ok: false, error: toRankError(source_error ?? error) });
+        const sourceError = await goneError(store, payload.source).catch(() => null);
+        await reply.end({ ok: false, error: toRankError(sourceError ?? error) });
       }
     } catch (error) {
       log.warn({ err: error, source: payload.source }, 'end of a sample not delivered');

@@ -7,15 +7,15 @@ export class Heartbeat {
   private last = performance.now();
   private longest = 0;
 
-  constructor(interval_ms: number, beat: () => void) {
+  constructor(intervalMs: number, beat: () => void) {
     this.timer = setInterval(() => {
       this.note();
       beat();
-    }, interval_ms);
+    }, intervalMs);
   }
 
   /** Longest time without a heartbeat. */
-  get longest_gap_ms(): number {
+  get longestGapMs(): number {
     this.note();
     return Math.round(this.longest);
   }

@@ -38,7 +38,7 @@ t.test('a machine without counters', (t) => {
 });
 
 t.test('the certainty of the evidence', (t) => {
-  const kills = (own_group: number | null, machine: number | null) => ({ own_group, machine });
+  const kills = (ownGroup: number | null, machine: number | null) => ({ own_group: ownGroup, machine });
   t.match(oomEvidence(kills(1, 4), kills(2, 5)), /^almost certain/);
   t.match(oomEvidence(kills(null, 4), kills(null, 5)), /^likely/);
   t.equal(oomEvidence(kills(1, 4), kills(1, 5)), null, 'the kill was in another cgroup');

@@ -17,8 +17,8 @@ export function readOomKills(root = '/'): OomKills {
     const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     const files = counterFiles(controllers, path);
     for (const file of files) {
-      const own_group = counter(join(root, 'sys/fs/cgroup', file));
-      if (own_group !== null) return { own_group, machine };
+      const ownGroup = counter(join(root, 'sys/fs/cgroup', file));
+      if (ownGroup !== null) return { own_group: ownGroup, machine };
     }
   }
   return { own_group: null, machine };

@@ -54,20 +54,20 @@ export class RankProcess implements Rank {
   private readonly heartbeat: Heartbeat;
   private readonly output: RankOutput;
   private readonly end = deferred<RankEnd>();
-  private readonly process_end = deferred<void>();
+  private readonly processEnd = deferred<void>();
   /** The first event explains the end; the exit that follows is its consequence. */
   private reason: RankCause | null = null;
   private step: number | null = null;
-  private readonly oom_kills = readOomKills();
+  private readonly oomKills = readOomKills();
   private settled = false;
 
   constructor(private readonly options: RankProcessOptions) {
     this.rank = options.rank;
     this.ended = this.end.promise;
-    this.closed = this.process_end.promise;
+    this.closed = this.processEnd.promise;
     this.child = options.processes.start('rank', childEnv(options.aws, options.gpu));
-    this.silence = new SilenceWatch(options.silence_ms, CHILD_START_MS, (silent_ms) =>
-      this.stop({ kind: 'silent', silent_ms }),
+    this.silence = new SilenceWatch(options.silence_ms, CHILD_START_MS, (silentMs) =>
+      this.stop({ kind: 'silent', silent_ms: silentMs }),
     );
     this.heartbeat = new Heartbeat(options.heartbeat_ms, () => this.post({ kind: 'alive' }));
     this.child.on('message', (message) => this.receive(message as RankMessage));
@@ -127,7 +127,7 @@ export class RankProcess implements Rank {
     if (this.child.pid === undefined) {
       this.reason ??= { kind: 'not_started', message: error.message };
       this.settle(this.reason);
-      this.process_end.resolve();
+      this.processEnd.resolve();
     } else {
       this.options.log.warn({ rank: this.rank, err: error }, 'channel to rank');
     }
@@ -135,7 +135,7 @@ export class RankProcess implements Rank {
 
   private onClose(code: number | null, signal: NodeJS.Signals | null): void {
     this.settle(this.reason ?? (signal ? this.explain(signal) : { kind: 'exited', code: code ?? 0 }));
-    this.process_end.resolve();
+    this.processEnd.resolve();
   }
 
   /** Explains a signal that this agent did not send. */
@@ -143,11 +143,11 @@ export class RankProcess implements Rank {
     if (this.output.tail.some((line) => line.includes(HEAP_FULL))) {
       return { kind: 'out_of_memory', signal, evidence: 'certain: its JavaScript heap was full' };
     }
-    const { longest_gap_ms: silent_ms } = this.heartbeat;
-    if (signal === 'SIGKILL' && silent_ms >= this.options.agent_silence_ms) {
-      return { kind: 'node_lost', message: `its agent was stopped for ${silent_ms} ms` };
+    const { longestGapMs: silentMs } = this.heartbeat;
+    if (signal === 'SIGKILL' && silentMs >= this.options.agent_silence_ms) {
+      return { kind: 'node_lost', message: `its agent was stopped for ${silentMs} ms` };
     }
-    const evidence = signal === 'SIGKILL' ? oomEvidence(this.oom_kills, readOomKills()) : null;
+    const evidence = signal === 'SIGKILL' ? oomEvidence(this.oomKills, readOomKills()) : null;
     return evidence === null ? { kind: 'signalled', signal } : { kind: 'out_of_memory', signal, evidence };
   }
 

@@ -27,11 +27,11 @@ const HANGING_MS = 500;
 /** Starts ranks that follow one script each. */
 function world(scripts: string[], changes: Partial<ChildProcessesOptions> = {}, listener = ignore): World {
   const processes = testProcesses({ programs: { rank: program, task: '' }, ...changes });
-  const ranks = scripts.map((job_id, rank) => {
-    const silence_ms = job_id === 'hang' ? HANGING_MS : 60_000;
+  const ranks = scripts.map((jobId, rank) => {
+    const silenceMs = jobId === 'hang' ? HANGING_MS : 60_000;
     return {
-      start: startMessage({ job_id, rank, world_size: scripts.length }),
-      host: new LocalRankHost({ processes, silence_ms, session: () => null, gpus: null, log }),
+      start: startMessage({ job_id: jobId, rank, world_size: scripts.length }),
+      host: new LocalRankHost({ processes, silence_ms: silenceMs, session: () => null, gpus: null, log }),
     };
   });
   return new World({ ranks, listener });

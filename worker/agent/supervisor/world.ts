@@ -29,8 +29,8 @@ export interface WorldListener {
   /** Every rank loaded its part. Resolve to continue; a rejection kills the world. */
   verifyLoad(messages: LoadedMessage[]): Promise<void>;
   onRunning(step: number): void;
-  /** @param memory_bytes the most that one of the ranks used since the previous step */
-  onStepped(message: SteppedMessage, memory_bytes: number): void;
+  /** @param memoryBytes the most that one of the ranks used since the previous step */
+  onStepped(message: SteppedMessage, memoryBytes: number): void;
   onShard(rank: number, message: ShardMessage): void;
   onShardFailed(rank: number, message: ShardFailedMessage): void;
   /** A line of a rank's log, until the world has ended. */
@@ -53,7 +53,7 @@ export class World {
   private readonly ranks: Rank[];
   private readonly hosts: string[];
   private readonly end = deferred<WorldEnd>();
-  private readonly root_cause: RootCause;
+  private readonly rootCause: RootCause;
   /** Steps done, as each rank last reported. */
   private readonly steps = new Map<number, number>();
   private readonly memory = new MemoryWatch();
@@ -64,7 +64,7 @@ export class World {
 
   constructor(private readonly options: WorldOptions) {
     this.ended = this.end.promise;
-    this.root_cause = new RootCause({
+    this.rootCause = new RootCause({
       world_size: options.ranks.length,
       stepOf: (rank) => this.steps.get(rank) ?? null,
       onFound: (failed) => void this.lose(failed),
@@ -82,10 +82,10 @@ export class World {
 
   /**
    * Sets the flags that every rank passes to its steps from the next one on.
-   * @param save_request number of the newest save request
+   * @param saveRequest number of the newest save request
    */
-  setFlags(flags: number, save_request: number): void {
-    this.broadcast({ kind: 'flags', flags, save_request });
+  setFlags(flags: number, saveRequest: number): void {
+    this.broadcast({ kind: 'flags', flags, save_request: saveRequest });
   }
 
   /** Kills every rank and waits until all have ended or are lost. Idempotent. */
@@ -152,7 +152,7 @@ export class World {
   }
 
   private onRankEnd(rank: number, end: RankEnd): void {
-    if (!this.ending) this.root_cause.ended(rank, end);
+    if (!this.ending) this.rootCause.ended(rank, end);
   }
 
   private async lose(failed: FailedRank): Promise<void> {
@@ -174,7 +174,7 @@ export class World {
   private async finish(end: WorldEnd): Promise<void> {
     if (this.ending) return;
     this.ending = true;
-    this.root_cause.close();
+    this.rootCause.close();
     if (end.kind === 'stopped') await this.waitForExit();
     await this.clear(end);
   }

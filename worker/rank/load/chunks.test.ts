@@ -23,9 +23,16 @@ const reads = fc
         file++;
         at = 72;
       }
-      const byte_begin = at + gap * BYTES_PER_ELEMENT;
-      at = byte_begin + elements * BYTES_PER_ELEMENT;
-      return { file: `f${file}`, byte_begin, byte_end: at, state: 'master', param: `p${i}`, begin: 10 * i };
+      const byteBegin = at + gap * BYTES_PER_ELEMENT;
+      at = byteBegin + elements * BYTES_PER_ELEMENT;
+      return {
+        file: `f${file}`,
+        byte_begin: byteBegin,
+        byte_end: at,
+        state: 'master',
+        param: `p${i}`,
+        begin: 10 * i,
+      };
     });
   });
 
@@ -61,8 +68,8 @@ t.test('fetches hold the bytes of the reads, each once, within one chunk', async
 });
 
 t.test('adjacent reads inside a chunk are one request', async (t) => {
-  const read = (byte_begin: number, byte_end: number): PlannedRead => {
-    return { file: 'f', byte_begin, byte_end, state: 'master', param: 'p', begin: 0 };
+  const read = (byteBegin: number, byteEnd: number): PlannedRead => {
+    return { file: 'f', byte_begin: byteBegin, byte_end: byteEnd, state: 'master', param: 'p', begin: 0 };
   };
   const bounds = [...planFetches([read(8, 100), read(100, 200), read(204, CHUNK_BYTES + 40)])];
   t.strictSame(

@@ -65,12 +65,12 @@ function borderAfter(byte: number): number {
   return (chunkOf(byte) + 1) * CHUNK_BYTES;
 }
 
-function cutAtChunks<Run extends StoredRun>(read: Run, element_bytes: number): Run[] {
+function cutAtChunks<Run extends StoredRun>(read: Run, elementBytes: number): Run[] {
   const pieces: Run[] = [];
   for (let at = read.byte_begin; at < read.byte_end; ) {
-    const elements = Math.ceil((borderAfter(at) - at) / element_bytes);
-    const end = Math.min(read.byte_end, at + elements * element_bytes);
-    const begin = read.begin + (at - read.byte_begin) / element_bytes;
+    const elements = Math.ceil((borderAfter(at) - at) / elementBytes);
+    const end = Math.min(read.byte_end, at + elements * elementBytes);
+    const begin = read.begin + (at - read.byte_begin) / elementBytes;
     pieces.push({ ...read, byte_begin: at, byte_end: end, begin });
     at = end;
   }

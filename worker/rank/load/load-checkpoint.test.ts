@@ -30,23 +30,23 @@ const source = { kind: 'checkpoint' as const, directory, restore: 'full' as cons
 /** Returns the spec of a job with this optimizer and some frozen parameters. */
 function specOf(type: TrainerConfig['optimizer']['type'] = 'adamw', frozen: string[] = []): TrainableJobSpec {
   const spec = testSpec();
-  const param_groups = frozen.map((match) => ({ match, frozen: true }));
-  spec.train.optimizer = resolveOptimizer({ type, param_groups });
+  const paramGroups = frozen.map((match) => ({ match, frozen: true }));
+  spec.train.optimizer = resolveOptimizer({ type, param_groups: paramGroups });
   return spec;
 }
 
 const stateOf = (spec: TrainableJobSpec) => trainedState(core, trainerConfig(startMessage({ spec })), spec);
 
 /** Trains `STEP` steps on `world_size` ranks and saves them as a checkpoint. */
-async function save(objects: ObjectStore, world_size: number, spec = specOf()) {
-  const world = await LocalWorld.start({ core, spec, world_size, job_id: 'job', nonce: 'test' });
+async function save(objects: ObjectStore, worldSize: number, spec = specOf()) {
+  const world = await LocalWorld.start({ core, spec, world_size: worldSize, job_id: 'job', nonce: 'test' });
   await world.initialize();
   await world.train(STEP);
   const complete = await world.save(objects);
   const by = {
     spec,
     connected: world.connected,
-    world_size,
+    world_size: worldSize,
     epoch: 1,
     parent: null,
     data_digest: 'sha256:0',
@@ -57,8 +57,8 @@ async function save(objects: ObjectStore, world_size: number, spec = specOf()) {
   return parseManifest(bytes);
 }
 
-async function load(objects: ObjectStore, world_size: number, spec = specOf()) {
-  return (await LocalWorld.start({ core, spec, world_size })).load(objects, source);
+async function load(objects: ObjectStore, worldSize: number, spec = specOf()) {
+  return (await LocalWorld.start({ core, spec, world_size: worldSize })).load(objects, source);
 }
 
 async function store(t: Test): Promise<ObjectStore> {
@@ -72,7 +72,7 @@ for (const type of ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const)
     const frozen = ['model.embed_tokens.weight'];
     const spec = specOf(type, frozen);
     const { params, states } = stateOf(spec);
-    const state_bytes = params.reduce(
+    const stateBytes = params.reduce(
       (sum, { name, numel }) => sum + numel * 4 * (frozen.includes(name) ? 1 : states.length),
       0,
     );
@@ -94,9 +94,9 @@ for (const type of ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const)
         t.match(at, { step: STEP, optimizer_steps: STEP, skipped_steps: 0 });
         t.equal(
           ranges.reduce((sum, { begin, end }) => sum + end - begin, 0),
-          state_bytes,
+          stateBytes,
         );
-        t.equal(counting.bytes, state_bytes, 'no other byte was requested');
+        t.equal(counting.bytes, stateBytes, 'no other byte was requested');
         await t.resolves(verifyLoadedRanges(counting.objects, directory, manifest.shards, ranges));
         t.equal(
           counting.bytes / stored,
@@ -126,8 +126,8 @@ t.test('a shard is a plain safetensors file with one tensor per state and parame
   const elements = new Map<string, number>();
   for (const { file, bytes, data_begin } of manifest.shards) {
     const content = await objects.get(`${directory}/${file}`);
-    const { tensors, bytes: header_bytes } = parseSafetensorsHeader(content, { name: file, bytes });
-    t.equal(header_bytes, data_begin);
+    const { tensors, bytes: headerBytes } = parseSafetensorsHeader(content, { name: file, bytes });
+    t.equal(headerBytes, data_begin);
     for (const { name, shape, dtype } of tensors) {
       t.equal(dtype, 'F32');
       elements.set(name, (elements.get(name) ?? 0) + (shape[0] ?? 0));

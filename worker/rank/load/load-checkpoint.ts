@@ -46,11 +46,11 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
  * Returns what this rank owns of the first `num_params` parameters: all states for a full restore, otherwise only the
  * weights.
  */
-function wanted({ source, state, trainer }: LoadOptions, num_params: number): Wanted {
+function wanted({ source, state, trainer }: LoadOptions, numParams: number): Wanted {
   const slices = trainer.slices().flatMap(({ param: index, begin, end }) => {
     const param = state.params[index];
     if (!param) throw new Error(`the core owns parameter ${index}, but has ${state.params.length}`);
-    return index < num_params ? [{ param: param.name, begin, end }] : [];
+    return index < numParams ? [{ param: param.name, begin, end }] : [];
   });
   return { states: source.restore === 'weights' ? ['master'] : state.states, slices };
 }

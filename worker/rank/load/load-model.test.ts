@@ -52,10 +52,16 @@ async function store(
   for (const [i, { name, shape }] of params.entries()) {
     const dtype = dtypes[i % dtypes.length] as WeightDtype;
     const data = testData(name, shape, dtype);
-    const [file, byte_begin] = [i % 2, ends[i % 2] as number];
-    data.copy(contents[file] as Buffer, byte_begin);
-    ends[file] = byte_begin + data.length;
-    files[file]?.tensors.push({ param: name, dtype, shape, byte_begin, byte_end: byte_begin + data.length });
+    const [file, byteBegin] = [i % 2, ends[i % 2] as number];
+    data.copy(contents[file] as Buffer, byteBegin);
+    ends[file] = byteBegin + data.length;
+    files[file]?.tensors.push({
+      param: name,
+      dtype,
+      shape,
+      byte_begin: byteBegin,
+      byte_end: byteBegin + data.length,
+    });
   }
   for (const [i, content] of contents.entries()) {
     const chunks = new ChunkChecksums();
@@ -68,13 +74,13 @@ async function store(
   return { objects, weights: parseWeights(encoded) };
 }
 
-async function load(objects: ObjectStore, world_size: number) {
+async function load(objects: ObjectStore, worldSize: number) {
   const ranks: RankTrainer[] = [];
   const relay = (key: string, value: Uint8Array) => {
     for (const trainer of ranks) trainer.deliver(key, value);
   };
-  for (let rank = 0; rank < world_size; rank++)
-    ranks.push(core.createTrainer(trainerConfig(startMessage({ rank, world_size, spec })), relay));
+  for (let rank = 0; rank < worldSize; rank++)
+    ranks.push(core.createTrainer(trainerConfig(startMessage({ rank, world_size: worldSize, spec })), relay));
   const ranges = (
     await Promise.all(ranks.map((trainer) => loadModel({ objects, source, trainer, state, retry })))
   ).flatMap((loaded) => loaded.ranges);
@@ -93,8 +99,8 @@ for (const dtypes of [['F32'], ['BF16'], ['F16'], ['BF16', 'F32', 'F16']] as con
       .flatMap(({ tensors }) => tensors)
       .reduce((sum, { byte_begin, byte_end }) => sum + byte_end - byte_begin, 0);
     const digests = new Set<string>();
-    for (const world_size of [1, 2, 3, 4]) {
-      const { ranges, slices, digest } = await load(objects, world_size);
+    for (const worldSize of [1, 2, 3, 4]) {
+      const { ranges, slices, digest } = await load(objects, worldSize);
       digests.add(digest);
       t.equal(
         ranges.reduce((sum, { begin, end }) => sum + end - begin, 0),

@@ -18,11 +18,11 @@ t.test('every piece gets its bytes although memory is reused', async (t) => {
     const begin = i * 1000;
     const middle = begin + 3 + i;
     const end = middle + (i % 3 === 0 ? 900 : 4);
-    const piece = (byte_begin: number, byte_end: number) => ({
+    const piece = (byteBegin: number, byteEnd: number) => ({
       file: 'file',
-      byte_begin,
-      byte_end,
-      begin: byte_begin,
+      byte_begin: byteBegin,
+      byte_end: byteEnd,
+      begin: byteBegin,
     });
     return { file: 'file', begin, end, pieces: [piece(begin, middle), piece(middle, end)] };
   });

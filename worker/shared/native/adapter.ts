@@ -60,15 +60,7 @@ export type RankTrainer = Omit<Trainer, 'lr'>;
 /** AnswerEngine of native/js, documented there. */
 export type CoreEngine = Pick<
   AnswerEngine,
-  | 'max_length'
-  | 'num_bytes'
-  | 'setParam'
-  | 'add'
-  | 'addAdapter'
-  | 'removeAdapter'
-  | 'cancel'
-  | 'step'
-  | 'close'
+  'maxLength' | 'numBytes' | 'setParam' | 'add' | 'addAdapter' | 'removeAdapter' | 'cancel' | 'step' | 'close'
 >;
 
 export interface NativeCore {
@@ -86,7 +78,7 @@ export interface NativeCore {
   /** Makes the kernel end this process with its parent; see native/js. */
   endWithParent(): boolean;
   /** Binds this process to the memory and processors of one NUMA node; see native/js. */
-  stayOnNode(local_rank: number, local_ranks: number, threads: number): boolean;
+  stayOnNode(localRank: number, localRanks: number, threads: number): boolean;
   /** GPUs of this machine, as the driver reports them. */
   gpus(): Gpu[];
   /** Subscribes to the driver's XID events of a GPU. The function returns the XIDs since its last call. */
@@ -104,7 +96,7 @@ export interface NativeCore {
   /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
   initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
   /** Part of the state digest of a parameter's values from a block on; see native/js. */
-  digestValues(state: StateName, first_block: number, fp32: Uint8Array): string;
+  digestValues(state: StateName, firstBlock: number, fp32: Uint8Array): string;
   /** Adds the squares of merged elements to the sums of their outputs; see native/js. */
   addOutputSquares(adapter: AdapterFactors, begin: number, fp32: Uint8Array, sums: Float64Array): void;
 }

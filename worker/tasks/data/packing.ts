@@ -14,7 +14,7 @@ export interface Packer {
   /** Ends the stream of tokens. */
   end(): void;
   /** Sequences dropped so far because they have no target. */
-  readonly without_targets: number;
+  readonly withoutTargets: number;
 }
 
 /** Called with the position of a sequence's first token, in ascending order. */
@@ -26,7 +26,7 @@ export type OnSequence = (begin: number) => void;
  * read.
  */
 export class SplitPacker implements Packer {
-  without_targets = 0;
+  withoutTargets = 0;
   private place = 0;
   private begin = 0;
   private targets = 0;
@@ -54,7 +54,7 @@ export class SplitPacker implements Packer {
 
   private close(): void {
     if (this.targets > 0) this.onSequence(this.begin);
-    else if (this.place > this.begin + 1) this.without_targets++;
+    else if (this.place > this.begin + 1) this.withoutTargets++;
     this.begin += this.length;
     this.targets = 0;
   }
@@ -65,7 +65,7 @@ export class SplitPacker implements Packer {
  * padding. A document that is longer than a sequence is split every T tokens, and others may follow its remainder.
  */
 export class WholePacker implements Packer {
-  without_targets = 0;
+  withoutTargets = 0;
   private place = 0;
   private begin = 0;
   /** Position of the last document. */
@@ -116,6 +116,6 @@ export class WholePacker implements Packer {
 
   private emit(targets: number): void {
     if (targets > 0) this.onSequence(this.begin);
-    else if (this.place > this.begin + 1) this.without_targets++;
+    else if (this.place > this.begin + 1) this.withoutTargets++;
   }
 }

@@ -50,8 +50,8 @@ async function prepareCase(
   await objects.put(`${modelKey(MODEL)}/tokenizer.json`, Buffer.from(JSON.stringify(tokenizer)));
   await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from(JSON.stringify(config)));
   const unit: Unit = isLabelled || kind.startsWith('unpaired') ? 'labelled' : 'pair';
-  const chat_template = golden.templates[template] as string;
-  const data = { ...request.data, tokenizer: MODEL, chat_template, parse_special_tokens: true };
+  const chatTemplate = golden.templates[template] as string;
+  const data = { ...request.data, tokenizer: MODEL, chat_template: chatTemplate, parse_special_tokens: true };
   return prepareTokens(objects, {
     ...request,
     data,

@@ -50,9 +50,9 @@ async function setup(t: Test, uploaded: Uint8Array, dataset: Partial<Dataset>) {
 }
 
 /** Returns the expected tokens of each document. */
-function expectedDocuments(chat_template: string | null) {
+function expectedDocuments(chatTemplate: string | null) {
   const options = { tokenizer: FILES, parse_special_tokens: false, template_date: null, unit: null };
-  const encoder = new BatchEncoder({ ...options, chat_template });
+  const encoder = new BatchEncoder({ ...options, chat_template: chatTemplate });
   return DOCUMENTS.map((document) => {
     const line = { bytes: Buffer.from(JSON.stringify(document)), first_line: 1 };
     const { tokens, counts } = encoder.encode(line);
@@ -79,10 +79,15 @@ for (const packing of ['split', 'whole'] as const)
       validation_fraction: 0.1,
     };
     const made = [];
-    for (const num_threads of [1, 3]) {
-      const cache_dir = `${request.cache_dir}-${num_threads}`;
-      const paths = await prepareTokens(objects, { ...request, data, cache_dir, num_threads });
-      const names = await readdir(cache_dir, { recursive: true });
+    for (const numThreads of [1, 3]) {
+      const cacheDir = `${request.cache_dir}-${numThreads}`;
+      const paths = await prepareTokens(objects, {
+        ...request,
+        data,
+        cache_dir: cacheDir,
+        num_threads: numThreads,
+      });
+      const names = await readdir(cacheDir, { recursive: true });
       t.equal(names.length, 5, 'no other file is left');
       const files = [
         paths.token_file,
@@ -90,7 +95,7 @@ for (const packing of ['split', 'whole'] as const)
         join(dirname(paths.token_file), 'summary.json'),
       ];
       made.push({ names, bytes: await Promise.all(files.map((file) => readFile(file))) });
-      if (num_threads > 1) continue;
+      if (numThreads > 1) continue;
 
       const expected = expectedDocuments(data.chat_template);
       const training = await documentsOf(paths.token_file);
@@ -133,9 +138,9 @@ t.test('documents without tokens do not appear in the files', async (t) => {
     num_documents: answers.length,
     num_chats: answers.length,
   });
-  const chat_template = '{% for m in messages %}{{ m.content }}{% endfor %}';
+  const chatTemplate = '{% for m in messages %}{{ m.content }}{% endfor %}';
   for (const packing of ['split', 'whole'] as const) {
-    const data = { ...request.data, tokenizer: 'bytes', chat_template, packing };
+    const data = { ...request.data, tokenizer: 'bytes', chat_template: chatTemplate, packing };
     const { token_file } = await prepareTokens(objects, { ...request, data });
     t.same((await readTokenFile(token_file)).documents, [0, 3, 5], packing);
   }
@@ -168,9 +173,13 @@ t.test('a text with a tokenizer is one document, whose tokens do not depend on t
     after_line: false,
   });
   const files = [];
-  for (const num_threads of [1, 3]) {
-    const cache_dir = `${request.cache_dir}-${num_threads}`;
-    const { token_file } = await prepareTokens(objects, { ...request, num_threads, cache_dir });
+  for (const numThreads of [1, 3]) {
+    const cacheDir = `${request.cache_dir}-${numThreads}`;
+    const { token_file } = await prepareTokens(objects, {
+      ...request,
+      num_threads: numThreads,
+      cache_dir: cacheDir,
+    });
     files.push(await readFile(token_file));
     const { tokens, documents, sequences } = await readTokenFile(token_file);
     t.same(tokens, [...encoded.tokens]);
@@ -211,9 +220,14 @@ t.test('the digest covers both files and is stored with them', async (t) => {
 
 t.test('the date of a template is that of the spec', async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);
-  const chat_template =
+  const chatTemplate =
     "{{ strftime_now('%F') }}{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}";
-  const data = { ...request.data, tokenizer: 'bytes', chat_template, template_date: '2020-02-29' };
+  const data = {
+    ...request.data,
+    tokenizer: 'bytes',
+    chat_template: chatTemplate,
+    template_date: '2020-02-29',
+  };
   const { token_file } = await prepareTokens(objects, { ...request, data });
   const { tokens } = (await documentsOf(token_file))[1]!;
   t.match(Buffer.from(tokens).toString(), /^2020-02-29What is 1\?/);

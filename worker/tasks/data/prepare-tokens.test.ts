@@ -56,12 +56,12 @@ t.test('the validation split copies its share of the sequences and removes them 
 t.test('the number of sequences is the one from which epochs are resolved', async (t) => {
   const { objects, request } = await setup(t);
   for (const packing of ['split', 'whole'] as const) {
-    for (const validation_fraction of [0, 0.001, 0.1]) {
-      const data = { ...request.data, packing, validation_fraction };
+    for (const validationFraction of [0, 0.001, 0.1]) {
+      const data = { ...request.data, packing, validation_fraction: validationFraction };
       const { token_file } = await prepareTokens(objects, { ...request, data });
       const { sequences } = await read(token_file);
       const expected = samplesPerEpoch(request.dataset, data, { sequence_length: request.sequence_length });
-      t.equal(sequences.length, expected, `${packing}, ${validation_fraction} for validation`);
+      t.equal(sequences.length, expected, `${packing}, ${validationFraction} for validation`);
     }
   }
 });
@@ -69,11 +69,15 @@ t.test('the number of sequences is the one from which epochs are resolved', asyn
 t.test('data that is too small is refused and leaves no file', async (t) => {
   const { objects, request } = await setup(t);
   const data = { ...request.data, validation_fraction: 0.1 };
-  for (const [sequence_length, fraction] of [
+  for (const [sequenceLength, fraction] of [
     [TEXT.length, 0],
     [TEXT.length - 1, 0.1],
   ] as const) {
-    const small = { ...request, sequence_length, data: { ...data, validation_fraction: fraction } };
+    const small = {
+      ...request,
+      sequence_length: sequenceLength,
+      data: { ...data, validation_fraction: fraction },
+    };
     await t.rejects(prepareTokens(objects, small), { code: 'dataset_too_small' });
     t.strictSame(await readdir(request.cache_dir), []);
   }

@@ -123,7 +123,7 @@ function pathsIn(directory: string, { validation_fraction }: TokenRequest['data'
 function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string {
   const { dataset, data, unit, sequence_length } = request;
   const { validation_fraction, seed } = data;
-  const made_from = [
+  const madeFrom = [
     PREPARATION,
     dataset.digest,
     dataset.format,
@@ -137,7 +137,7 @@ function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string
     ...(validation_fraction > 0 ? [validation_fraction, seed] : []),
     ...(unit === null ? [] : [unit]),
   ];
-  return createHash('sha256').update(JSON.stringify(made_from)).digest('hex');
+  return createHash('sha256').update(JSON.stringify(madeFrom)).digest('hex');
 }
 
 function tokenBytes({ data, vocab_size }: TokenRequest): 2 | 4 {
@@ -225,11 +225,11 @@ function newPacker({ dataset, data, sequence_length }: TokenRequest, onSequence:
   return new SplitPacker(sequence_length, dataset.format !== 'text', onSequence);
 }
 
-function checkVocab(max_token: number, { vocab_size, dataset }: TokenRequest): void {
-  if (max_token < vocab_size) return;
+function checkVocab(maxToken: number, { vocab_size, dataset }: TokenRequest): void {
+  if (maxToken < vocab_size) return;
   throw new ZerofleetError(
     'token_out_of_vocab',
-    `dataset ${dataset.id} has token ${max_token}, and the model has a vocabulary of ${vocab_size}; train a model with a ` +
+    `dataset ${dataset.id} has token ${maxToken}, and the model has a vocabulary of ${vocab_size}; train a model with a ` +
       'larger vocab_size, or use its own tokenizer',
   );
 }

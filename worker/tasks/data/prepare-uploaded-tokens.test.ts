@@ -33,14 +33,14 @@ function tokensFile(token: (index: number) => number) {
 }
 
 t.test('uploaded tokens are read unchanged', async (t) => {
-  for (const [vocab_size, token_bytes, last] of [
+  for (const [vocabSize, tokenBytes, last] of [
     [1000, 2, 199],
     [100_000, 4, 70_000],
   ] as const) {
     const file = tokensFile((index) => (index === 199 ? last : index));
-    const { token_file } = await prepare(t, file, { vocab_size, sequence_length: 24 });
+    const { token_file } = await prepare(t, file, { vocab_size: vocabSize, sequence_length: 24 });
     const { header, tokens, documents, counts } = await readTokenFile(token_file);
-    t.equal(header.token_bytes, token_bytes);
+    t.equal(header.token_bytes, tokenBytes);
     t.same(
       tokens,
       Array.from({ length: 200 }, (_, index) => (index === 199 ? last : index)),

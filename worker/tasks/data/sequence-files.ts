@@ -74,14 +74,14 @@ export class SequenceFiles {
     const keeps = this.splitOffSequences();
     this.validation?.end();
     for (const file of [this.training, this.validation]) {
-      if (file?.writer.num_sequences === 0) throw noSequences(file.without_targets);
+      if (file?.writer.numSequences === 0) throw noSequences(file.withoutTargets);
     }
     const training = this.training.writer.finish(keeps);
     const validation = this.validation?.writer.finish();
     return {
       sequences: training.num_sequences,
       validation_sequences: validation?.num_sequences ?? 0,
-      without_targets: this.training.without_targets + (this.validation?.without_targets ?? 0),
+      without_targets: this.training.withoutTargets + (this.validation?.withoutTargets ?? 0),
     };
   }
 
@@ -99,12 +99,12 @@ export class SequenceFiles {
     const { split, shape } = this.options;
     if (this.choice || !this.validation) return undefined;
     const { writer } = this.training;
-    const count = writer.num_sequences;
+    const count = writer.numSequences;
     const choice = new KeyedChoice(split.seed, count, validationCount(count, split.fraction, 'sequences'));
     let index = 0;
     for (const begin of writer.positions()) {
       if (!choice.has(index++)) continue;
-      const length = Math.min(shape.sequence_length + 1, writer.num_tokens - begin);
+      const length = Math.min(shape.sequence_length + 1, writer.numTokens - begin);
       const { tokens, counts } = writer.read(begin, length);
       this.validation.copy(tokens, counts);
     }
@@ -124,8 +124,8 @@ class PackedFile {
     this.packer = newPacker((begin) => writer.sequence(begin));
   }
 
-  get without_targets(): number {
-    return this.packer.without_targets;
+  get withoutTargets(): number {
+    return this.packer.withoutTargets;
   }
 
   append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void {
@@ -136,7 +136,7 @@ class PackedFile {
   /** Copies a sequence without packing it again. */
   copy(tokens: Tokens, counts: Uint8Array): void {
     this.copied = true;
-    this.writer.sequence(this.writer.num_tokens);
+    this.writer.sequence(this.writer.numTokens);
     this.writer.append(tokens, counts, true);
   }
 
@@ -154,11 +154,11 @@ export function validationCount(count: number, fraction: number, what: string): 
   return Math.min(count - 1, Math.max(1, Math.round(count * fraction)));
 }
 
-function noSequences(without_targets: number): ZerofleetError {
-  if (without_targets === 0) return tooSmall('there are too few tokens for one sequence');
+function noSequences(withoutTargets: number): ZerofleetError {
+  if (withoutTargets === 0) return tooSmall('there are too few tokens for one sequence');
   return new ZerofleetError(
     'no_targets',
-    `none of ${without_targets} sequences (100 %) has a token that counts as a target, so there is nothing to learn; in ` +
+    `none of ${withoutTargets} sequences (100 %) has a token that counts as a target, so there is nothing to learn; in ` +
       'chats the messages of the assistant count, in token files the loss mask decides',
   );
 }

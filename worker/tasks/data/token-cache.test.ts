@@ -113,8 +113,13 @@ t.test('the first of two builders wins; an incomplete entry is replaced', async 
 
 t.test('a job keeps its data while other data is prepared and everything else is evicted', async (t) => {
   const { objects, request } = await prepared(t, { uploaded: TEXT });
-  const prepare = (sequence_length: number, changes: Partial<TokenRequest> = {}) =>
-    prepareTokens(objects, { ...request, sequence_length, attempt: randomUUID(), ...changes });
+  const prepare = (sequenceLength: number, changes: Partial<TokenRequest> = {}) =>
+    prepareTokens(objects, {
+      ...request,
+      sequence_length: sequenceLength,
+      attempt: randomUUID(),
+      ...changes,
+    });
   const first = await prepare(10);
   const name = basename(dirname(first.token_file));
   await prepare(11, { cache_bytes: 0 });

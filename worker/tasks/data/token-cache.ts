@@ -109,14 +109,14 @@ export async function removeTemporary(cache: string, name: string): Promise<void
  * Removes unused entries: first those that are too old, then the least recently used, until at most `max_bytes` are
  * left. A failed removal is retried by the next call.
  */
-export async function evict(cache: string, max_bytes: number): Promise<void> {
+export async function evict(cache: string, maxBytes: number): Promise<void> {
   const now = Date.now();
   const found = await Promise.all((await namesIn(cache)).map((name) => inspect(join(cache, name), now)));
   const parts = found.filter((part) => part !== null).sort((a, b) => a.used_at - b.used_at);
   let bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
   for (const part of parts) {
     const overdue = now - part.used_at >= (part.temporary ? STALE_TEMP_MS : UNUSED_MS);
-    const unaffordable = !part.temporary && bytes > max_bytes;
+    const unaffordable = !part.temporary && bytes > maxBytes;
     if (part.used || !(overdue || unaffordable)) continue;
     const removing = part.temporary ? removeAll(part.path) : remove(part.path, now);
     if (await removing.catch(() => false)) bytes -= part.bytes;
@@ -151,10 +151,10 @@ async function inspect(path: string, now: number): Promise<Part | null> {
 /** Removes an entry unless it is in use. Returns false when it stays. */
 async function remove(entry: string, now: number): Promise<boolean> {
   const isUsed = async (directory: string) => (await inspect(directory, now))?.used ?? false;
-  const removed_seal = `${sealOf(entry)}.${randomUUID()}`;
-  await ignoreMissing(rename(sealOf(entry), removed_seal));
+  const removedSeal = `${sealOf(entry)}.${randomUUID()}`;
+  await ignoreMissing(rename(sealOf(entry), removedSeal));
   if (await isUsed(entry)) {
-    await ignoreMissing(rename(removed_seal, sealOf(entry)));
+    await ignoreMissing(rename(removedSeal, sealOf(entry)));
     return false;
   }
   const removed = temporaryPath(entry, randomUUID());

@@ -20,7 +20,7 @@ export class TokenFileWriter {
   private readonly sequences: PositionSpool;
   private readonly documents: PositionSpool;
   private readonly mask: MaskSpool;
-  private numTokens = 0;
+  private written = 0;
   private closed = false;
 
   constructor(
@@ -34,11 +34,11 @@ export class TokenFileWriter {
     writeWhole(this.fd, new Uint8Array(TOKEN_FILE_HEADER_BYTES));
   }
 
-  get num_tokens(): number {
-    return this.numTokens;
+  get numTokens(): number {
+    return this.written;
   }
 
-  get num_sequences(): number {
+  get numSequences(): number {
     return this.sequences.count;
   }
 
@@ -48,10 +48,10 @@ export class TokenFileWriter {
    * @param starts true if the first of them begins a document
    */
   append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void {
-    if (starts) this.documents.push(this.numTokens);
+    if (starts) this.documents.push(this.written);
     writeWhole(this.fd, this.bytesOf(tokens));
     this.mask.push(tokens.length, counts);
-    this.numTokens += tokens.length;
+    this.written += tokens.length;
   }
 
   /** Begins a sequence at this position; positions must ascend. */
@@ -73,15 +73,15 @@ export class TokenFileWriter {
 
   /** Finishes the file with the sequences that `keeps` selects by number, and flushes it to disk. */
   finish(keeps: (index: number) => boolean = () => true): TokenFileHeader {
-    this.align(this.numTokens * this.shape.token_bytes);
-    const num_sequences = this.writeSequences(keeps);
+    this.align(this.written * this.shape.token_bytes);
+    const numSequences = this.writeSequences(keeps);
     this.documents.copyTo(this.fd);
     for (const piece of this.mask.finish()) writeWhole(this.fd, piece);
-    this.align(Math.ceil(this.numTokens / 8));
+    this.align(Math.ceil(this.written / 8));
     const header = {
       ...this.shape,
-      num_tokens: this.numTokens,
-      num_sequences,
+      num_tokens: this.written,
+      num_sequences: numSequences,
       num_documents: this.documents.count,
     };
     writeSync(this.fd, encodeTokenFileHeader(header), 0, TOKEN_FILE_HEADER_BYTES, 0);

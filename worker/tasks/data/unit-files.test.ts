@@ -100,16 +100,16 @@ t.test('whole units are held back, and their number is the one from which epochs
     const type = unit === 'pair' ? ('dpo' as const) : ('kto' as const);
     const train = { sequence_length: LENGTH, objective: { type, beta: 1 } };
     const all = (await readSequences((await prepare()).token_file)).map(textOf);
-    const per_unit = unit === 'pair' ? 2 : 1;
-    for (const validation_fraction of [0.001, 0.1, 0.99]) {
-      const data = { ...request.data, validation_fraction };
+    const perUnit = unit === 'pair' ? 2 : 1;
+    for (const validationFraction of [0.001, 0.1, 0.99]) {
+      const data = { ...request.data, validation_fraction: validationFraction };
       const { token_file, validation_file, summary } = await prepare({ data });
       const training = (await readSequences(token_file)).map(textOf);
       const held = (await readSequences(validation_file as string)).map(textOf);
       t.same([...training, ...held].sort(), [...all].sort());
       const samples = samplesPerEpoch(request.dataset, data, train);
-      t.equal(samples, training.length / per_unit);
-      t.equal(held.length / per_unit, unitsOf(request.dataset, unit) - (samples ?? 0));
+      t.equal(samples, training.length / perUnit);
+      t.equal(held.length / perUnit, unitsOf(request.dataset, unit) - (samples ?? 0));
       t.match(summary, { sequences: training.length, validation_sequences: held.length });
       if (unit === 'pair')
         for (const [i, text] of [...training, ...held].entries())
@@ -121,9 +121,9 @@ t.test('whole units are held back, and their number is the one from which epochs
 t.test('the files depend on the unit, and not on the threads', async (t) => {
   const { prepare, request } = await setup(t, NUMBERED, 'pair');
   const files: Buffer[] = [];
-  for (const num_threads of [1, 2, 3]) {
-    const cache_dir = `${request.cache_dir}-${num_threads}`;
-    const { token_file } = await prepare({ num_threads, cache_dir });
+  for (const numThreads of [1, 2, 3]) {
+    const cacheDir = `${request.cache_dir}-${numThreads}`;
+    const { token_file } = await prepare({ num_threads: numThreads, cache_dir: cacheDir });
     files.push(await readFile(token_file));
   }
   t.ok(files.every((file) => file.equals(files[0] as Buffer)));
@@ -164,9 +164,9 @@ t.test('errors of a line have its number', async (t) => {
     ),
     dataset: { format: 'jsonl', num_tokens: null, num_documents: 2, num_preferences: 2, num_chats: 2 },
   });
-  const chat_template =
+  const chatTemplate =
     '{% for m in messages %}{{ m.content }}{% endfor %}{% if messages[0].content == "bb" and messages | length > 1 %}{{ raise_exception("odd") }}{% endif %}';
-  const data = { ...request.data, chat_template };
+  const data = { ...request.data, chat_template: chatTemplate };
   await t.rejects(prepareTokens(objects, { ...request, data, unit: 'pair' }), {
     code: 'chat_template_invalid',
     message: /^line 2: .*it fails for a chat of 2 messages/,

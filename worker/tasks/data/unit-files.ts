@@ -32,19 +32,19 @@ export class UnitFiles {
   private readonly training: TokenFileWriter;
   private readonly validation: TokenFileWriter | null;
   private readonly choice: KeyedChoice | null;
-  private readonly unit_sequences: number;
+  private readonly unitSequences: number;
   /** Sequences of the current unit so far. */
   private pending: TokenPiece[] = [];
   private unit = 0;
   private targets = 0;
-  private without_targets = 0;
+  private withoutTargets = 0;
 
   /** @throws ZerofleetError `dataset_too_small` when there are too few units for a split */
   constructor(private readonly options: UnitFilesOptions) {
     const { shape, split, num_units } = options;
     const held = split.fraction > 0 ? validationCount(num_units, split.fraction, 'samples') : 0;
     this.choice = held > 0 ? new KeyedChoice(split.seed, num_units, held) : null;
-    this.unit_sequences = options.unit === 'pair' ? 2 : 1;
+    this.unitSequences = options.unit === 'pair' ? 2 : 1;
     this.training = new TokenFileWriter(options.training, shape);
     this.validation = held > 0 ? new TokenFileWriter(options.validation, shape) : null;
   }
@@ -57,17 +57,17 @@ export class UnitFiles {
       counts: counts?.subarray(0, kept) ?? null,
       starts,
     });
-    if (this.pending.length === this.unit_sequences) this.endUnit();
+    if (this.pending.length === this.unitSequences) this.endUnit();
   }
 
   /** Finishes both files. @throws ZerofleetError `no_targets` when one of them has no sequence */
   finish(): UnitCounts {
-    const { training, validation, without_targets, targets } = this;
-    for (const file of [training, validation]) if (file?.num_sequences === 0) throw this.nothingLeft();
+    const { training, validation, withoutTargets, targets } = this;
+    for (const file of [training, validation]) if (file?.numSequences === 0) throw this.nothingLeft();
     return {
       sequences: training.finish().num_sequences,
       validation_sequences: validation?.finish().num_sequences ?? 0,
-      without_targets,
+      without_targets: withoutTargets,
       targets,
     };
   }
@@ -85,11 +85,11 @@ export class UnitFiles {
     this.unit += 1;
     this.pending = [];
     if (targets.includes(0)) {
-      this.without_targets += pending.length;
+      this.withoutTargets += pending.length;
       return;
     }
     for (const { tokens, counts } of pending) {
-      file?.sequence(file.num_tokens);
+      file?.sequence(file.numTokens);
       file?.append(tokens, counts, true);
     }
     this.targets += targets.reduce((sum, count) => sum + count, 0);
@@ -97,11 +97,11 @@ export class UnitFiles {
 
   private nothingLeft(): ZerofleetError {
     const { shape, unit } = this.options;
-    const left_out = this.without_targets / this.unit_sequences;
+    const leftOut = this.withoutTargets / this.unitSequences;
     const what = unit === 'pair' ? 'pairs, because a completion of each' : 'completions, because each';
     return new ZerofleetError(
       'no_targets',
-      `preparation left out ${left_out} of ${this.unit} ${what} has no target in the first ${shape.sequence_length + 1} tokens, and the ` +
+      `preparation left out ${leftOut} of ${this.unit} ${what} has no target in the first ${shape.sequence_length + 1} tokens, and the ` +
         'training or the validation has none; set a larger train.sequence_length, or shorten the prompts',
     );
   }

@@ -17,11 +17,11 @@ interface Content {
 
 function tokenFile(
   { tokens, documents, counts }: Content,
-  token_bytes: 2 | 4,
+  tokenBytes: 2 | 4,
   changes: Partial<TokenFileHeader> = {},
 ): Buffer {
   const header = {
-    token_bytes,
+    token_bytes: tokenBytes,
     num_tokens: tokens.length,
     num_sequences: 0,
     num_documents: documents.length,
@@ -31,7 +31,7 @@ function tokenFile(
   const file = Buffer.alloc(layout.end);
   file.set(encodeTokenFileHeader({ ...header, ...changes }));
   for (const [index, token] of tokens.entries()) {
-    file.writeUIntLE(token, layout.tokens + index * token_bytes, token_bytes);
+    file.writeUIntLE(token, layout.tokens + index * tokenBytes, tokenBytes);
     if (counts(index)) file[layout.mask + (index >> 3)]! |= 1 << (index & 7);
   }
   for (const [index, start] of documents.entries())
@@ -65,15 +65,15 @@ const LARGE: Content = {
   counts: (index) => index % 3 !== 0,
 };
 
-for (const token_bytes of [2, 4] as const)
-  t.test(`documents, tokens and mask of ${token_bytes} bytes a token`, async (t) => {
+for (const tokenBytes of [2, 4] as const)
+  t.test(`documents, tokens and mask of ${tokenBytes} bytes a token`, async (t) => {
     const { tokens, documents, counts } = LARGE;
     const expected = documents.map((begin, index) => {
       const end = documents[index + 1] ?? tokens.length;
       const mine = tokens.slice(begin, end);
       return { tokens: mine, counts: mine.map((_, i) => (counts(begin + i) ? 1 : 0)) };
     });
-    t.same(await read(t, tokenFile(LARGE, token_bytes)), expected);
+    t.same(await read(t, tokenFile(LARGE, tokenBytes)), expected);
   });
 
 t.test('invalid token files are refused', async (t) => {

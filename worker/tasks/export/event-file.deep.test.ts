@@ -27,7 +27,7 @@ t.test('a job that repeated steps', async (t) => {
     .filter((file) => file.startsWith('events.out.tfevents.'));
   t.same(others, []);
   const all = Array.from({ length: STEPS }, (_, i) => i + 1);
-  const folder = join(fleet.objects_dir, job.export?.prefix ?? '');
+  const folder = join(fleet.objectsDir, job.export?.prefix ?? '');
   t.same(stepsOf(await fleet.objects.get(`${job.export?.prefix}/${name}`)), all);
   if (missing !== null) return t.comment(`not read by TensorBoard: ${missing}`);
   const script = join(projectRoot(), 'formats', 'metric-files', 'golden', 'read_events.py');

@@ -42,10 +42,10 @@ async function setup(t: Test, dtype: 'bf16' | 'fp32', { optimizer_steps = 9, fro
   await objects.put(`${DIRECTORY}/${MANIFEST_FILE}`, encodeManifest(manifest));
   const spec = testSpec();
   const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
-  const object_store = { url: objects.url, s3_endpoint: null };
+  const objectStore = { url: objects.url, s3_endpoint: null };
   const request = {
     kind: 'export' as const,
-    object_store,
+    object_store: objectStore,
     format: 'safetensors' as const,
     dtype,
     weights: 'trained' as 'trained' | 'ema',

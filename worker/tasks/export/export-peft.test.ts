@@ -17,7 +17,7 @@ const NAMES = [
 ];
 
 /** Exports a checkpoint with these parameters, of which the frozen ones belong to the base. */
-async function exported(t: Test, tie_word_embeddings: boolean, frozen: number[]) {
+async function exported(t: Test, tieWordEmbeddings: boolean, frozen: number[]) {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
   const stored = await putTestCheckpoint(objects, DIRECTORY, {
@@ -29,7 +29,7 @@ async function exported(t: Test, tie_word_embeddings: boolean, frozen: number[])
   const params = stored.params.map((param, i) => ({ ...param, name: NAMES[i] as string }));
   await objects.put(`${DIRECTORY}/${MANIFEST_FILE}`, encodeManifest({ ...stored, params }));
   const spec = testSpec({ train: { adapter: { modules_to_save: ['embed_tokens'] } } });
-  Object.assign(spec.model.config, { tie_word_embeddings });
+  Object.assign(spec.model.config, { tie_word_embeddings: tieWordEmbeddings });
   const { prefix } = await exportPeft(objects, fakeCore(), {
     kind: 'export',
     object_store: { url: objects.url, s3_endpoint: null },

@@ -33,8 +33,8 @@ export async function newGenerationConfig(
   const added = stopTokens(hf, template).filter((token) => !before.includes(token));
   if (added.length === 0) return null;
   const [first, ...others] = [...before, ...added];
-  const eos_token_id = others.length === 0 ? first : [first, ...others];
-  return `${stringifyExactly({ ...config, eos_token_id })}\n`;
+  const eosTokenId = others.length === 0 ? first : [first, ...others];
+  return `${stringifyExactly({ ...config, eos_token_id: eosTokenId })}\n`;
 }
 
 /** Programs take these from `config.json` where there is no `generation_config.json`. */

@@ -17,10 +17,10 @@ export class MergedWeights {
     private readonly core: Pick<NativeCore, 'mergeAdapter' | 'addOutputSquares'>,
     private readonly spec: ResolvedJobSpec,
   ) {
-    const num_base = modelParams(architectureOf(spec.model.config)).length;
+    const numBase = modelParams(architectureOf(spec.model.config)).length;
     const { params } = checkpoint.manifest;
-    this.params = params.slice(0, num_base);
-    this.adapters = new Map(params.slice(num_base).map((param) => [param.name, param]));
+    this.params = params.slice(0, numBase);
+    this.adapters = new Map(params.slice(numBase).map((param) => [param.name, param]));
   }
 
   /**

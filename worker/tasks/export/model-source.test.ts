@@ -65,8 +65,8 @@ t.test('an export has the tokenizer of the training', async (t) => {
 
 t.test("an export has the chat template of the training if it differs from the tokenizer's", async (t) => {
   const files = await setup(t);
-  const template = async (tokenizer: string, chat_template: string | null) =>
-    (await files({ tokenizer, chat_template }, MODEL))['chat_template.jinja'];
+  const template = async (tokenizer: string, chatTemplate: string | null) =>
+    (await files({ tokenizer, chat_template: chatTemplate }, MODEL))['chat_template.jinja'];
   t.equal(await template(MODEL, 'another'), 'another');
   t.equal(await template(MODEL, 'its own'), undefined, 'it is in tokenizer_config.json');
   t.equal(await template(OTHER, 'of the file'), 'of the file');

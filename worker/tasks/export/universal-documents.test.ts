@@ -12,14 +12,14 @@ import { type TestSpec, testSpec } from '../../testing/start-message.js';
 import { optimizerState, universalTensors } from './universal-documents.js';
 
 /** Returns the documents of a job's checkpoint. */
-function documents(given: TestSpec, frozen = /^$/, loss_scaler?: Manifest['loss_scaler']) {
+function documents(given: TestSpec, frozen = /^$/, lossScaler?: Manifest['loss_scaler']) {
   const spec = testSpec(given);
   const plain = testManifest({ numels: [1], ranks: 1 });
   const params = modelParams(trainedArchitecture(spec)).map(({ name, shape, numel, decays }) => {
     const group = decays ? 'decay' : 'no_decay';
     return { name, shape, numel, group, frozen: frozen.test(name), base: false, expert_set: null };
   });
-  const manifest = { ...plain, params, loss_scaler: loss_scaler ?? plain.loss_scaler };
+  const manifest = { ...plain, params, loss_scaler: lossScaler ?? plain.loss_scaler };
   const tensors = universalTensors(manifest, spec);
   return { tensors, state: optimizerState(manifest, spec, tensors) };
 }
@@ -50,11 +50,11 @@ t.test('the group of matrices is first, also if the first trained parameter is a
 });
 
 t.test('groups of the document follow in its order', async (t) => {
-  const param_groups = [
+  const paramGroups = [
     { match: '*norm*', weight_decay: 0.3 },
     { match: 'model.embed_tokens.*', weight_decay: 0.2 },
   ];
-  const train = { optimizer: { weight_decay: 0.1, param_groups } };
+  const train = { optimizer: { weight_decay: 0.1, param_groups: paramGroups } };
   t.strictSame(
     groupsOf(documents({ train }).state).map(({ decay }) => decay),
     [0.1, 0.3, 0.2],
@@ -69,11 +69,11 @@ t.test('a loss scaler goes on where it was, as an object of DeepSpeed', async (t
     hysteresis: 1,
     skipped_in_a_row: 0,
   };
-  const loss_scaler = { type: 'dynamic', ...saved } as const;
-  const { state } = documents({ train: { precision: 'fp16' } }, /^$/, loss_scaler);
+  const lossScaler = { type: 'dynamic', ...saved } as const;
+  const { state } = documents({ train: { precision: 'fp16' } }, /^$/, lossScaler);
   const bytes = await collect(new TorchFileWriter().file(state));
   const { value } = await readTorchFile(memorySource(bytes));
-  t.strictSame(readScaler(dictOf(value).get('loss_scaler')), loss_scaler);
+  t.strictSame(readScaler(dictOf(value).get('loss_scaler')), lossScaler);
   t.equal(dictOf(value).get('dynamic_loss_scale'), true);
   const { attributes } = dictOf(value).get('loss_scaler') as { attributes: TorchDict };
   t.match(Object.fromEntries(attributes), {
@@ -100,8 +100,8 @@ t.test('experts are stacked as in the module of transformers 5', async (t) => {
     groupsOf(state).map(({ count }) => count),
     [2 + 2 * 7, 2 * 2 + 1],
   );
-  const param_groups = [{ match: '*experts.1.*', weight_decay: 0 }];
-  t.throws(() => documents({ config: TINY_MIXTRAL, train: { optimizer: { param_groups } } }), {
+  const paramGroups = [{ match: '*experts.1.*', weight_decay: 0 }];
+  t.throws(() => documents({ config: TINY_MIXTRAL, train: { optimizer: { param_groups: paramGroups } } }), {
     code: 'export_failed',
     message: /treats the experts in model.layers.0.mlp.experts.gate_up_proj differently/,
   });

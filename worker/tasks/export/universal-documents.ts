@@ -48,11 +48,11 @@ export function optimizerState(
     if (known) known.params.push(index);
     else groups.set(key, { settings, params: [index] });
   }
-  const param_groups = [...groups.values()].map(({ settings, params }): TorchValue => {
+  const paramGroups = [...groups.values()].map(({ settings, params }): TorchValue => {
     return new Map<string, TorchValue>([...settings, ['params', params]] as [string, TorchValue][]);
   });
   return new Map<string | number, TorchValue>([
-    ['param_groups', param_groups],
+    ['param_groups', paramGroups],
     ...scalerEntries(manifest.loss_scaler, scalerSettings(spec)),
     ['overflow', false],
     ['clip_grad', new PyFloat(spec.train.gradient_clipping ?? 0)],
@@ -71,8 +71,8 @@ function groupRank({ name, group }: Param, { train: { optimizer } }: ResolvedJob
 
 function scalerSettings({ train: { loss_scale } }: ResolvedJobSpec): ScalerSettings {
   const { window = 1000, hysteresis = 1, consecutive_hysteresis = false, min_scale = 1 } = loss_scale;
-  const may_diverge = loss_scale.max_skipped_steps !== null;
-  return { window, hysteresis, consecutive_hysteresis, min_scale, may_diverge };
+  const mayDiverge = loss_scale.max_skipped_steps !== null;
+  return { window, hysteresis, consecutive_hysteresis, min_scale, may_diverge: mayDiverge };
 }
 
 function settingsOf(

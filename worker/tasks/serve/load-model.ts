@@ -49,8 +49,8 @@ export async function loadModel(
   };
   const engine = await allocated(async () => core.createEngine(model, options));
   try {
-    requireMemory(engine.num_bytes, gpu);
-    onAllocated(engine.num_bytes);
+    requireMemory(engine.numBytes, gpu);
+    onAllocated(engine.numBytes);
     const readParam =
       'base' in weights
         ? await openBase(objects, core, weights, retry)
@@ -108,7 +108,7 @@ export async function loadVariant(
   }: Pick<Extract<ServeInput, { kind: 'load_variant' }>, 'source' | 'is_adapter'> & Pick<ServeTask, 'retry'>,
 ): Promise<Variant & { bytes: number }> {
   const rules = await textRules(objects, source, retry);
-  const prompts = new PromptThreads({ ...rules, max_length: engine.max_length });
+  const prompts = new PromptThreads({ ...rules, max_length: engine.maxLength });
   try {
     const { architecture } = shapeOf(source);
     const { vocab_size, table } = await prompts.decoding();

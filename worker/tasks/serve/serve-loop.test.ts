@@ -16,8 +16,8 @@ const RULES = { chat_template: null, template_date: null, max_length: 1000 };
 
 /** Repeats the letter that belongs to the seed; a step is taken when `next` is called. */
 class FakeEngine implements CoreEngine {
-  readonly max_length = 64;
-  readonly num_bytes = 1;
+  readonly maxLength = 64;
+  readonly numBytes = 1;
   readonly sequences = new Map<number, { options: SequenceOptions; left: number }>();
   readonly cancelled: number[] = [];
   failure: Error | null = null;
@@ -35,7 +35,7 @@ class FakeEngine implements CoreEngine {
   close(): void {}
 
   add(id: number, prompt: readonly number[], options: SequenceOptions): void {
-    if (prompt.length >= this.max_length)
+    if (prompt.length >= this.maxLength)
       throw Object.assign(new Error('too long'), { code: 'prompt_too_long' });
     this.sequences.set(id, { options, left: options.max_tokens });
   }

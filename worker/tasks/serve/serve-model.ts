@@ -33,7 +33,7 @@ export async function serveModel(
   };
   return new Promise((_, reject) => {
     const loop = new ServeLoop(engine, load, { send, onDeviceLost: reject });
-    send({ event: 'loaded', bytes: engine.num_bytes });
+    send({ event: 'loaded', bytes: engine.numBytes });
     inputs.listen((input) => loop.take(input));
   });
 }

@@ -72,16 +72,16 @@ export class SaveCrashes {
   async run({ layer, at, moment, before, saves }: CrashCase) {
     const { store } = this;
     const directory = await mkdtemp(join(this.root, 'objects-'));
-    const job_id = `job_${ulid()}`;
+    const jobId = `job_${ulid()}`;
     const healthy = { store, objects: await FileStore.open(directory) };
-    await store.createJob({ id: job_id, spec });
-    if (before > 0) await trainAndSave(healthy, job_id, 2, before);
+    await store.createJob({ id: jobId, spec });
+    if (before > 0) await trainAndSave(healthy, jobId, 2, before);
     const crash = new Crash(at, moment, layer === 'changes of the file system' ? isChange : undefined);
     // No process receives the reports of the dying one.
     await this.dying(layer, directory, crash)
-      .then((stores) => trainAndSave(stores, job_id, 2, saves))
+      .then((stores) => trainAndSave(stores, jobId, 2, saves))
       .catch(() => undefined);
-    return { healthy, crash, job_id };
+    return { healthy, crash, job_id: jobId };
   }
 
   private async dying(layer: Layer, directory: string, crash: Crash): Promise<Stores> {

@@ -94,9 +94,9 @@ async function openModel(ctx: AttemptContext, { model, restore }: InitModel): Pr
   const directory = modelKey(model);
   const { files } = await retryStorage(ctx, () => readWeights(ctx.deps.objects, directory));
   const { base } = ctx.job.spec.model;
-  const adapters_only = base !== undefined && !('model' in base && base.model === model);
+  const adaptersOnly = base !== undefined && !('model' in base && base.model === model);
   return {
-    source: { kind: 'model', directory, adapters_only, restore: restore ?? 'weights' },
+    source: { kind: 'model', directory, adapters_only: adaptersOnly, restore: restore ?? 'weights' },
     files,
     resume: null,
     continues: null,
@@ -138,9 +138,9 @@ function missingModel(id: string): ZerofleetError {
 }
 
 /** Checks that the job's data has the same tokens as at a checkpoint. @throws ZerofleetError `tokens_differ` */
-export function checkTokens({ manifest, checkpoint }: ResumePoint, tokens_digest: string): void {
+export function checkTokens({ manifest, checkpoint }: ResumePoint, tokensDigest: string): void {
   requireSameTokens(
-    { owner: 'this worker', digest: tokens_digest },
+    { owner: 'this worker', digest: tokensDigest },
     { owner: `checkpoint ${checkpoint.id}`, digest: manifest.tokens_digest },
   );
 }
