@@ -84,7 +84,10 @@ async function* changes(context: Context, first: Job): AsyncGenerator<Job, void>
     looked = Date.now();
     const job = await client.jobs.get(first.id, { signal });
     yield job;
-    if (isFinished(job.state)) return;
+    // The job may be ahead of the stream, whose earlier entries have warnings.
+    const ended =
+      entry.kind === 'event' && entry.type === 'job.state' && isFinished(entry.data.to as JobState);
+    if (ended && isFinished(job.state)) return;
   }
   yield await client.jobs.get(first.id, { signal });
 }
