@@ -223,9 +223,9 @@ export class Autoscaler {
   private async inTime(pool: string, calls: () => Promise<void>): Promise<void> {
     const running = calls().finally(() => this.busy.delete(pool));
     this.busy.set(pool, running);
-    const over = new AbortController();
-    await Promise.race([running, sleep(POOL_MS, undefined, { signal: over.signal }).catch(() => undefined)]);
-    over.abort();
+    const timer = new AbortController();
+    await Promise.race([running, sleep(POOL_MS, undefined, { signal: timer.signal }).catch(() => undefined)]);
+    timer.abort();
     if (this.busy.has(pool)) this.options.log.warn({ pool }, 'calls about the machines of a pool take long');
   }
 

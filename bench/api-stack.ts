@@ -96,9 +96,9 @@ export function startBareAdd(redisUrl: string): Promise<Peer> {
   return startPeer('bare-add', { redis_url: redisUrl });
 }
 
-async function startPeer(name: string, told: object): Promise<Peer> {
+async function startPeer(name: string, settings: object): Promise<Peer> {
   const child = fork(fileURLToPath(new URL(`./peers/${name}.js`, import.meta.url)), [], { execArgv: [] });
-  child.send(told);
+  child.send(settings);
   const [{ url }] = (await once(child, 'message')) as [{ url: string }];
   const close = async () => {
     child.kill();

@@ -119,14 +119,14 @@ try {
   report('console', { view: 'load', runs, ...load });
   const page = await browser.newPage(signedIn);
   const cdp = await page.context().newCDPSession(page);
-  const allRuns = async (of: Page) => {
-    await of.waitForSelector('table.runs');
+  const allRuns = async (tab: Page) => {
+    await tab.waitForSelector('table.runs');
     for (let shown = PAGE; shown < runs; shown += PAGE) {
-      await of.click('text=Load older runs');
-      await of.waitForSelector(`table.runs[aria-rowcount="${Math.min(runs, shown + PAGE) + 1}"]`);
+      await tab.click('text=Load older runs');
+      await tab.waitForSelector(`table.runs[aria-rowcount="${Math.min(runs, shown + PAGE) + 1}"]`);
     }
   };
-  const chart = (of: Page) => of.waitForSelector('.chart canvas');
+  const chart = (tab: Page) => tab.waitForSelector('.chart canvas');
   const views: Record<(typeof VIEWS)[number], Omit<View, 'name'>> = {
     runs: { hash: '#/runs', ready: allRuns },
     run: { hash: `#/runs/${long}`, ready: chart },

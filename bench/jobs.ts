@@ -81,14 +81,14 @@ try {
     resources: { pool: 'idle', ranks: { min: 1, max: 1 } },
   });
   const emptyRedis = await redisMemory(stack);
-  const tell = async (what: string, result: object) => {
+  const tell = async (measure: string, result: object) => {
     const redisBytes = (await redisMemory(stack)) - emptyRedis;
     const memory = {
       ...(await memoryOf(stack.api_pid)),
       redis_bytes: redisBytes,
       redis_bytes_per_job: Math.round(redisBytes / jobs),
     };
-    report('jobs', { what, jobs, connections, ...result, ...memory });
+    report('jobs', { what: measure, jobs, connections, ...result, ...memory });
   };
   await tell('before', {});
   const numbers = Array.from({ length: jobs }, (_, number) => number);

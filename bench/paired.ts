@@ -30,6 +30,11 @@ export async function measurePaired(
 }
 
 function medianOf(results: readonly LoadResult[]): LoadResult {
-  const of = (name: keyof LoadResult) => Number(median(results.map((result) => result[name])).toFixed(2));
-  return { per_second: Math.round(of('per_second')), p50_ms: of('p50_ms'), p99_ms: of('p99_ms') };
+  const medianField = (name: keyof LoadResult) =>
+    Number(median(results.map((result) => result[name])).toFixed(2));
+  return {
+    per_second: Math.round(medianField('per_second')),
+    p50_ms: medianField('p50_ms'),
+    p99_ms: medianField('p99_ms'),
+  };
 }

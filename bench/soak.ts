@@ -169,12 +169,12 @@ class Soak {
       await sleep(POLL_MS);
   }
 
-  private async tell(what: string, families?: object): Promise<void> {
+  private async tell(phase: string, families?: object): Promise<void> {
     const redisBytes = (await usedMemory(this.redis)) - this.emptyBytes;
     const clients = /connected_clients:(\d+)/.exec(await this.redis.info('clients'))?.[1];
     const api = await memoryOf(this.stack.api_pid);
     report('soak', {
-      what,
+      what: phase,
       jobs: this.ended,
       workers_left: this.left,
       redis_bytes: redisBytes,
@@ -193,8 +193,8 @@ function requireAtMost(who: string, bytes: number, most: number): void {
   if (bytes > most) throw new Error(`${who} uses ${bytes} bytes and may use ${most}`);
 }
 
-function requireNone(families: object, of: RegExp): void {
-  const left = Object.keys(families).filter((name) => of.test(name));
+function requireNone(families: object, pattern: RegExp): void {
+  const left = Object.keys(families).filter((name) => pattern.test(name));
   if (left.length > 0) throw new Error(`keys are left: ${left.join(', ')}`);
 }
 

@@ -40,13 +40,13 @@ interface TextCounts {
 /** Returns warnings about the texts of a dataset. */
 export function dataWarnings({ documents, without_stop_token, with_two_begins }: TextCounts): Warning[] {
   const warnings: Warning[] = [];
-  const of = (count: number) => `${count} of ${documents} texts`;
+  const share = (count: number) => `${count} of ${documents} texts`;
   if (without_stop_token > 0)
     warnings.push({
       pointer: '/data/chat_template',
       code: 'no_stop_token',
       message:
-        `in ${of(without_stop_token)} no token that ends an answer is learned, so the model does not learn to stop: write the end of the turn inside of ` +
+        `in ${share(without_stop_token)} no token that ends an answer is learned, so the model does not learn to stop: write the end of the turn inside of ` +
         "{% generation %}, as a special token of the tokenizer or as the tokenizer's end-of-sequence token",
     });
   if (with_two_begins > 0)
@@ -54,7 +54,7 @@ export function dataWarnings({ documents, without_stop_token, with_two_begins }:
       pointer: '/data/dataset',
       code: 'repeated_begin',
       message:
-        `${of(with_two_begins)} begin with the token that the tokenizer puts before each text, so the model reads it twice: leave it out of the texts, ` +
+        `${share(with_two_begins)} begin with the token that the tokenizer puts before each text, so the model reads it twice: leave it out of the texts, ` +
         'and set data.parse_special_tokens: true if they have other special tokens',
     });
   return warnings;

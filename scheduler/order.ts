@@ -112,8 +112,8 @@ function queuesOf(candidates: readonly Candidate[], shares: Shares): Queue[] {
 
 function inProjectOrder(candidates: readonly Candidate[], now: number): Candidate[] {
   const points = new Map(candidates.map(({ job }) => [job, pointsSince(job, job.queued_at, now)]));
-  const of = ({ job }: Candidate) => points.get(job) ?? 0;
-  return [...candidates].sort((a, b) => of(b) - of(a) || byTime(a.job, b.job));
+  const pointsOf = ({ job }: Candidate) => points.get(job) ?? 0;
+  return [...candidates].sort((a, b) => pointsOf(b) - pointsOf(a) || byTime(a.job, b.job));
 }
 
 function comesBefore(a: Queue, b: Queue, shares: Shares): boolean {

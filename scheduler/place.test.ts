@@ -80,11 +80,11 @@ t.test('small jobs fill the fullest machine, large ones take as few machines as 
 
 t.test('ranks of a job lie in one group', async (t) => {
   const workers = [workerOf('w0', { slots: 4 }), workerOf('w1', { group: 'b', slots: 5 })];
-  const of = (need: number, want: number) =>
+  const rangesOfDemand = (need: number, want: number) =>
     startsOf({ workers, waiting: [waitingOf('a', { demand: demandOf(need, want) })] });
-  t.strictSame(of(6, 9), {});
-  t.strictSame(of(2, 9), { a: 'w1:5' }, 'in the group with the most ranks');
-  t.strictSame(of(2, 3), { a: 'w0:3' }, 'among equals in the group with fewer free slots');
+  t.strictSame(rangesOfDemand(6, 9), {});
+  t.strictSame(rangesOfDemand(2, 9), { a: 'w1:5' }, 'in the group with the most ranks');
+  t.strictSame(rangesOfDemand(2, 3), { a: 'w0:3' }, 'among equals in the group with fewer free slots');
 });
 
 t.test('GPUs have enough memory for the number of ranks', async (t) => {
@@ -95,11 +95,12 @@ t.test('GPUs have enough memory for the number of ranks', async (t) => {
   const demand = demandOf(1, 4, { memory });
   const small = workerOf('small', { slots: 3, gpu_bytes: 16 * GIB });
   const large = workerOf('large', { slots: 2, gpu_bytes: 80 * GIB });
-  const of = (...workers: (typeof small)[]) => startsOf({ workers, waiting: [waitingOf('a', { demand })] });
-  t.strictSame(of(small), {}, 'three ranks need more memory than it has');
-  t.strictSame(of(large), { a: 'large:2' });
-  t.strictSame(of(small, large), { a: 'small:3 large:1' });
-  t.strictSame(of({ ...small, slots: 4 }, large), { a: 'small:4' }, 'the large GPUs stay free');
+  const startsOn = (...workers: (typeof small)[]) =>
+    startsOf({ workers, waiting: [waitingOf('a', { demand })] });
+  t.strictSame(startsOn(small), {}, 'three ranks need more memory than it has');
+  t.strictSame(startsOn(large), { a: 'large:2' });
+  t.strictSame(startsOn(small, large), { a: 'small:3 large:1' });
+  t.strictSame(startsOn({ ...small, slots: 4 }, large), { a: 'small:4' }, 'the large GPUs stay free');
 });
 
 t.test('order by points, usage of the project, and time', async (t) => {

@@ -207,23 +207,28 @@ function choicesOf(avoid: readonly AvoidedPair[]): ReadonlySet<string>[] {
 function available(
   { kinds }: Group,
   bytes: number,
-  of: 'slots' | 'free',
+  counted: 'slots' | 'free',
   without: ReadonlySet<string>,
 ): number {
   let sum = 0;
   for (const kind of kinds) {
     if (kind.bytes < bytes) continue;
-    sum += kind[of];
+    sum += kind[counted];
     if (without.size === 0) continue;
-    for (const worker of kind.workers) sum -= without.has(worker.id) ? worker[of] : 0;
+    for (const worker of kind.workers) sum -= without.has(worker.id) ? worker[counted] : 0;
   }
   return sum;
 }
 
 /** Returns the most ranks that a group has for a job, among its free slots or all. */
-function fitOf(group: Group, demand: Demand, of: 'slots' | 'free', without: ReadonlySet<string>): Fit | null {
+function fitOf(
+  group: Group,
+  demand: Demand,
+  counted: 'slots' | 'free',
+  without: ReadonlySet<string>,
+): Fit | null {
   for (const range of rangesOf(demand)) {
-    const ranks = ranksIn(demand, range, available(group, range.bytes, of, without));
+    const ranks = ranksIn(demand, range, available(group, range.bytes, counted, without));
     if (ranks > 0) return { ranks, bytes: range.bytes };
   }
   return null;

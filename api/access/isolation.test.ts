@@ -26,13 +26,13 @@ t.test('every operation with every kind of key', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const { app, store } = stack;
-  const checker = ContractChecker.of(app.services.contract);
+  const checker = ContractChecker.forContract(app.services.contract);
   const ids = await fill(stack);
   const operations = operationsOf(stack);
   t.same(new Set(operations.map(({ id }) => id)), new Set(Object.keys(ROWS)));
 
-  const send = async (operation: Operation, authorization: string | null, of = ids) => {
-    const request = requestOf(operation, of);
+  const send = async (operation: Operation, authorization: string | null, records = ids) => {
+    const request = requestOf(operation, records);
     const headers = { ...request.headers, ...(authorization !== null && { authorization }) };
     const reply = await app.inject({ ...request, headers });
     checker.check(request, reply);
@@ -59,9 +59,9 @@ t.test('every operation with every kind of key', async (t) => {
     ['an unknown share', `Bearer ${SHARE}x`],
   ];
   for (const operation of operations.filter(({ id }) => !ROWS[id].isOpen)) {
-    for (const [what, authorization] of refused) {
+    for (const [title, authorization] of refused) {
       const reply = await send(operation, authorization);
-      t.match(reply.json<Problem>(), { status: 401, code: 'unauthenticated' }, `${operation.id}: ${what}`);
+      t.match(reply.json<Problem>(), { status: 401, code: 'unauthenticated' }, `${operation.id}: ${title}`);
       t.match(reply.headers['www-authenticate'], /^Bearer/);
     }
   }

@@ -55,10 +55,10 @@ t.test('two projects', async (t) => {
       t.equal(own, unknown, `${method} ${path}`);
     };
     const none = '0'.repeat(26);
-    for (const what of ['', '/events', '/metrics', '/checkpoints', '/stream'])
-      await ask('GET', `/v1/jobs/{id}${what}`, [job.id, `job_${none}`]);
-    for (const what of ['cancel', 'pause', 'resume', 'checkpoint', 'fork'])
-      await ask('POST', `/v1/jobs/{id}/${what}`, [job.id, `job_${none}`]);
+    for (const page of ['', '/events', '/metrics', '/checkpoints', '/stream'])
+      await ask('GET', `/v1/jobs/{id}${page}`, [job.id, `job_${none}`]);
+    for (const action of ['cancel', 'pause', 'resume', 'checkpoint', 'fork'])
+      await ask('POST', `/v1/jobs/{id}/${action}`, [job.id, `job_${none}`]);
     const id = checkpoint?.id ?? '';
     for (const method of ['GET', 'PATCH', 'DELETE'] as const)
       await ask(method, '/v1/checkpoints/{id}', [id, `ckpt_${none}`]);

@@ -32,13 +32,13 @@ const OF_EVERY_SHARE = new Set<OperationId>([
 t.test('every operation with a share', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
-  const checker = ContractChecker.of(stack.app.services.contract);
+  const checker = ContractChecker.forContract(stack.app.services.contract);
   const ids = await fill(stack);
   const { id: jobId } = await stack.createJob();
   const token = `zf_share_${'j'.repeat(43)}`;
   await stack.store.createShare(token, { job_id: jobId, description: 'for a review', life_ms: 3_600_000 });
-  const send = async (operation: Operation, of: Ids) => {
-    const request = requestOf(operation, of);
+  const send = async (operation: Operation, records: Ids) => {
+    const request = requestOf(operation, records);
     const headers = { ...request.headers, authorization: `Bearer ${token}` };
     const reply = await stack.app.inject({ ...request, headers });
     checker.check(request, reply);
@@ -49,8 +49,8 @@ t.test('every operation with a share', async (t) => {
   const operations = operationsOf(stack).filter(({ id }) => !ROWS[id].isOpen);
   const [read, refused] = [OF_EVERY_SHARE, (id: OperationId) => !OF_EVERY_SHARE.has(id)];
   for (const operation of operations.filter(({ id }) => refused(id)))
-    for (const of of [ids, withJob(jobId)])
-      t.match((await send(operation, of)).json(), { status: 403, code: 'outside_share' }, operation.id);
+    for (const records of [ids, withJob(jobId)])
+      t.match((await send(operation, records)).json(), { status: 403, code: 'outside_share' }, operation.id);
 
   // A stream does not end while its job lives.
   for (const operation of operations.filter(({ id }) => read.has(id) && id !== 'streamJob')) {

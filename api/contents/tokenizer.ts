@@ -42,6 +42,6 @@ export function unreadIn(names: readonly string[]): Pick<Model, 'unread_tokenize
   return unread.length === 0 ? {} : { unread_tokenizer: unread };
 }
 
-function invalid(what: string): ZerofleetError {
-  return new ZerofleetError('tokenizer_invalid', what);
+function invalid(reason: string): ZerofleetError {
+  return new ZerofleetError('tokenizer_invalid', reason);
 }

@@ -123,6 +123,6 @@ function readHeader(bytes: Uint8Array): TokenFileHeader {
   return header;
 }
 
-function invalid(what: string): ZerofleetError {
-  return new ZerofleetError('dataset_tokens_invalid', `the body is not a valid token file: ${what}`);
+function invalid(reason: string): ZerofleetError {
+  return new ZerofleetError('dataset_tokens_invalid', `the body is not a valid token file: ${reason}`);
 }

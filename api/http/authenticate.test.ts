@@ -46,9 +46,9 @@ t.test('keys and scopes', async (t) => {
       t.equal(wanted.length === 0, OF_EVERY_KEY.includes(path), `${method} ${path} names a scope`);
       for (const given of [...scopes.map((scope) => [scope]), wanted]) {
         const reply = await send(method, path, await stack.headersOf(...given));
-        const what = `${method} ${path} with ${given}`;
-        if (wanted.every((scope) => given.includes(scope))) t.not(reply.statusCode, 403, what);
-        else t.match(reply.json<Problem>(), { code: 'insufficient_scope', status: 403 }, what);
+        const title = `${method} ${path} with ${given}`;
+        if (wanted.every((scope) => given.includes(scope))) t.not(reply.statusCode, 403, title);
+        else t.match(reply.json<Problem>(), { code: 'insufficient_scope', status: 403 }, title);
       }
     }
   });

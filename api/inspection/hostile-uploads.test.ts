@@ -212,13 +212,13 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     ],
   ];
   const cases = [
-    ...hostile.map(([what, work, code, detail]) => ({ what, work, expected: { code, detail } })),
-    ...large.map(([what, work]) => ({ what, work, expected: {} })),
+    ...hostile.map(([title, work, code, detail]) => ({ what: title, work, expected: { code, detail } })),
+    ...large.map(([title, work]) => ({ what: title, work, expected: {} })),
   ];
   // Opens a new connection: a connection that was idle during the uploads may be closed while it is reused.
   await ordinary();
-  for (const { what, work, expected } of cases)
-    t.test(what, { timeout: 120_000 }, async (t) => {
+  for (const { what: title, work, expected } of cases)
+    t.test(title, { timeout: 120_000 }, async (t) => {
       const tried: string[] = [];
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const begun = performance.now();

@@ -47,9 +47,9 @@ eachKind('a server that is away delays nothing but the metrics', async (t, kind,
   const { id } = await createJob();
   startForwarding();
   const worker = await claimed(store, id);
-  for (const what of [503, 'lost', 429] as const) {
+  for (const response of [503, 'lost', 429] as const) {
     const { faults } = tracker;
-    tracker.fault = { request: '', what };
+    tracker.fault = { request: '', response };
     await worker.train(1 + 10 * faults, 1 + 10 * faults);
     await tracker.until(() => tracker.faults > faults + 2);
   }
@@ -65,13 +65,13 @@ eachKind('a request whose answer is lost is not repeated', async (t, kind, api) 
   const { store, tracker, createJob, startForwarding } = await setUp(t, kind, api);
   const { id } = await createJob();
   const worker = await claimed(store, id);
-  tracker.fault = { request: kind.requests.create, what: 'lost' };
+  tracker.fault = { request: kind.requests.create, response: 'lost' };
   await worker.train(1, 5);
   startForwarding();
   await tracker.until(() => tracker.faults > 0);
   tracker.fault = null;
   await tracker.until(() => runOf(tracker)?.step === 5);
-  tracker.fault = { request: kind.requests.log, what: 'lost' };
+  tracker.fault = { request: kind.requests.log, response: 'lost' };
   await worker.train(6, 9);
   await tracker.until(() => tracker.faults > 1);
   tracker.fault = null;
@@ -138,7 +138,7 @@ eachKind('an integration is given up with an event', async (t, kind, api) => {
     return data;
   };
   const strict = startForwarding({ timing: { give_up_ms: 1 } });
-  tracker.fault = { request: kind.requests.first, what: 503 };
+  tracker.fault = { request: kind.requests.first, response: 503 };
   const lasting = await failed((await createJob()).id);
   t.match(lasting, {
     integration: 0,
@@ -149,14 +149,14 @@ eachKind('an integration is given up with an event', async (t, kind, api) => {
   });
   t.match(await failed((await createJob({ server: 'gone' })).id), { error: 'server_not_configured' });
   // A server that takes everything but the end of the run.
-  tracker.fault = { request: kind.requests.end, what: 503 };
+  tracker.fault = { request: kind.requests.end, response: 503 };
   const { id: ending } = await createJob();
   await store.finishJob(ending, null, 'cancelled');
   t.match((await eventOf(store, ending, 'integration.failed')).data, { error: 'refused', status: 503 });
   await strict.close();
 
   startForwarding({ resolve: async () => ['10.0.0.1'] });
-  tracker.fault = { request: kind.requests.create, what: 400 };
+  tracker.fault = { request: kind.requests.create, response: 400 };
   t.match(await failed((await createJob()).id), { error: 'refused', status: 400 });
   tracker.fault = null;
   const { id } = await createJob({ server: 'named' });
@@ -165,7 +165,7 @@ eachKind('an integration is given up with an event', async (t, kind, api) => {
 
 eachKind('a slow server does not delay another', async (t, kind, api) => {
   const { store, tracker, other, createJob, startForwarding } = await setUp(t, kind, api);
-  other.fault = { request: '', what: 'hang' };
+  other.fault = { request: '', response: 'hang' };
   startForwarding();
   for (let i = 0; i < 17; i += 1) {
     // Only MLflow's servers are named by any URL, of which a host has as many as somebody likes.
@@ -187,11 +187,11 @@ eachKind('credentials are sent to their server, and are nowhere else', async (t,
   const note = (...args: unknown[]) => void lines.push(JSON.stringify(args));
   const log = { info: note, warn: note, error: note } as never;
   startForwarding({ log });
-  tracker.fault = { request: kind.requests.log, what: 503 };
+  tracker.fault = { request: kind.requests.log, response: 503 };
   const worker = await claimed(store, id);
   await worker.train(1, 3);
   await tracker.until(() => tracker.faults > 1);
-  tracker.fault = { request: kind.requests.log, what: 400 };
+  tracker.fault = { request: kind.requests.log, response: 400 };
   await eventOf(store, id, 'integration.failed');
   t.same([...new Set(tracker.authorizations)], [kind.authorization]);
   other.fault = tracker.fault;

@@ -50,11 +50,11 @@ t.test(
     const odd = { ...whole, step: 8, loss: null, eval_losses: { validation: 1, code: null } };
     const [batch, ...others] = batchesOf([odd, { ...whole, step: 9 }], MAX_METRICS);
     t.same(others, []);
-    const of = (step: number) =>
+    const valuesAt = (step: number) =>
       batch?.metrics.filter((metric) => metric.step === step).map(({ key }) => key);
-    t.ok(of(8)?.includes('eval_loss'));
-    t.ok(of(9)?.includes('loss'));
-    for (const name of ['loss', 'eval_loss.code']) t.notOk(of(8)?.includes(name), name);
+    t.ok(valuesAt(8)?.includes('eval_loss'));
+    t.ok(valuesAt(9)?.includes('loss'));
+    for (const name of ['loss', 'eval_loss.code']) t.notOk(valuesAt(8)?.includes(name), name);
     t.ok(batch?.metrics.every(({ value }) => Number.isFinite(value)));
     t.match(batch, { step: 9, nonFinite: 'step 8: loss, eval_loss.code' });
     t.equal(batchesOf([whole], MAX_METRICS)[0]?.nonFinite, null);

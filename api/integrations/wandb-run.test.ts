@@ -88,12 +88,12 @@ t.test('the same as the client of W&B', async (t) => {
   t.equal(rowsOf(stored)[0]?._runtime, 8.125);
   t.equal(rowsOf(stored)[0]?._timestamp, Date.parse(items[0]?.at ?? '') / 1000);
 
-  for (const [state, of] of [
+  for (const [state, outcome] of [
     ['failed', 'failed'],
     ['cancelled', 'interrupted'],
   ] as const) {
     await run.finish({ ...job, state }, await begun(run));
-    t.match({ exitcode: stored.exitcode }, { exitcode: golden.ends[of].exitcode }, state);
+    t.match({ exitcode: stored.exitcode }, { exitcode: golden.ends[outcome].exitcode }, state);
   }
 });
 
@@ -131,13 +131,13 @@ t.test('refusals are final as for the client of W&B', async (t) => {
   await client.upsert({ name: 'r', project: 'p' });
   /** An operator may change the key or its rights. */
   const patient = ['401', '403'];
-  const isRepeated = async (what: number, send: () => Promise<unknown>) => {
-    tracker.fault = { request: '', what };
+  const isRepeated = async (status: number, send: () => Promise<unknown>) => {
+    tracker.fault = { request: '', response: status };
     const error = await send().then(
       () => null,
       (thrown: TrackerError) => thrown,
     );
-    t.match(error, { code: 'refused', answer: { status: what } });
+    t.match(error, { code: 'refused', answer: { status } });
     return !error?.isPermanent;
   };
   const { UpsertBucket, file_stream } = golden.repeated as Record<string, Record<string, boolean>>;

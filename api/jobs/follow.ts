@@ -37,7 +37,7 @@ export async function* followJob(
   { after, kinds, quietMs, signal }: FollowOptions,
 ): AsyncGenerator<Followed> {
   let last = after;
-  let told = performance.now();
+  let yieldedAt = performance.now();
   while (!signal.aborted) {
     const job = await store.getJob(jobId);
     const entries = await store.readStream(jobId, last, BATCH_SIZE).catch(nullWhenLost);
@@ -49,7 +49,7 @@ export async function* followJob(
     const wanted = ofKinds(entries, kinds);
     if (wanted.length > 0) {
       yield { kind: 'entries', entries: wanted };
-      told = performance.now();
+      yieldedAt = performance.now();
     }
     last = entries.at(-1)?.position ?? last;
     // An event may report that the job has ended since it was read; it is the last one.
@@ -61,11 +61,11 @@ export async function* followJob(
       return;
     }
     // Filtered entries may arrive constantly; the follower still needs a sign of life.
-    const timeoutMs = Math.max(0, told + quietMs - performance.now());
+    const timeoutMs = Math.max(0, yieldedAt + quietMs - performance.now());
     const happened = await store.waitStream(jobId, last, { timeoutMs, signal });
-    if (signal.aborted || (happened && performance.now() - told < quietMs)) continue;
+    if (signal.aborted || (happened && performance.now() - yieldedAt < quietMs)) continue;
     yield { kind: 'quiet' };
-    told = performance.now();
+    yieldedAt = performance.now();
   }
 }
 

@@ -90,7 +90,7 @@ function compareExtremes(metrics: readonly JobMetric[], chosen: readonly JobMetr
     if (name === 'preference/margin') return point.preference?.margin;
     return name === 'eval_loss/code' ? point.eval_losses?.[EVALUATED] : point[name as 'loss'];
   };
-  const values = (of: readonly JobMetric[]) => of.map(measured).filter((value) => value != null);
+  const values = (metrics: readonly JobMetric[]) => metrics.map(measured).filter((value) => value != null);
   const [all, kept] = [values(metrics), values(chosen)];
   if (all.length === 0) return;
   if (Math.max(...all) !== Math.max(...kept) || Math.min(...all) !== Math.min(...kept))

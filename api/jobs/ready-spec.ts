@@ -53,7 +53,9 @@ function copiesOf(
       const copy = datasetCopies.datasetOf(project, source, signal);
       const dataset = await copy.catch(refuse((error) => objectFault(error, at)));
       const isSource = (uri: string, format: string) => uri === source.uri && format === source.format;
-      return look ? { object: async (...of) => (isSource(...of) ? { dataset } : look(...of)) } : {};
+      return look
+        ? { object: async (...request) => (isSource(...request) ? { dataset } : look(...request)) }
+        : {};
     });
   }
   if (tokenizer !== null)

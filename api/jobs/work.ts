@@ -46,10 +46,10 @@ async function preparedSequences(
   jobs: readonly Job[],
   { events }: WorkDeps,
 ): Promise<number | null> {
-  const of = ({ data: { seed, ...data }, train }: ResolvedJobSpec) =>
+  const dataKey = ({ data: { seed, ...data }, train }: ResolvedJobSpec) =>
     // Without a validation split the seed changes only the order of sequences, not their number.
     JSON.stringify([data, data.validation_fraction > 0 && seed, train.sequence_length, unitOf(train)]);
-  const same = jobs.find((job) => of(job.spec) === of(spec) && job.progress.step > 0);
+  const same = jobs.find((job) => dataKey(job.spec) === dataKey(spec) && job.progress.step > 0);
   if (!same) return null;
   const prepared = (await events(same.id)).findLast(({ type }) => type === 'data.prepared');
   const { sequences } = (prepared?.data ?? {}) as { sequences?: unknown };

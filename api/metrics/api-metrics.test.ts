@@ -35,14 +35,14 @@ t.test('requests by operation and status, open streams', async (t) => {
 t.test('the pools at the time of the scrape; a removed pool is no longer reported', async (t) => {
   const metrics = new ApiMetrics();
   const { text: before } = await metrics.scrape([POOL, { ...POOL, name: 'b' }]);
-  for (const [what, value] of [
+  for (const [name, value] of [
     ['workers', 2],
     ['slots', 8],
     ['used_slots', 3],
     ['running_jobs', 1],
     ['waiting_jobs', 4],
   ]) {
-    t.match(before, `zerofleet_pool_${what}{pool="a"} ${value}`);
+    t.match(before, `zerofleet_pool_${name}{pool="a"} ${value}`);
   }
   const { text: after } = await metrics.scrape([{ ...POOL, waiting: 0 }]);
   t.match(after, 'zerofleet_pool_waiting_jobs{pool="a"} 0');

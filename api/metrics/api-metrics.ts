@@ -40,8 +40,8 @@ export class ApiMetrics {
   async scrape(pools: readonly Pool[]): Promise<{ type: string; text: string }> {
     for (const gauge of Object.values(this.pools)) gauge.reset();
     for (const { name, groups: _groups, machines: _machines, ...counts } of pools) {
-      for (const [what, gauge] of Object.entries(this.pools)) {
-        gauge.set({ pool: name }, counts[what as keyof typeof counts]);
+      for (const [field, gauge] of Object.entries(this.pools)) {
+        gauge.set({ pool: name }, counts[field as keyof typeof counts]);
       }
     }
     return { type: this.registry.contentType, text: await this.registry.metrics() };

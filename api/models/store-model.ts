@@ -42,8 +42,8 @@ export async function storeModel(
   try {
     const stored = await storeFiles(upload);
     const createdAt = new Date().toISOString();
-    const over = base === null ? {} : { base: base.id };
-    const model = { id, project, name, description: '', ...stored, ...over, created_at: createdAt };
+    const baseField = base === null ? {} : { base: base.id };
+    const model = { id, project, name, description: '', ...stored, ...baseField, created_at: createdAt };
     await putModelDocument(objects, model);
     await store.putModel(model);
     return model;

@@ -75,8 +75,8 @@ export function parserOf<T extends TSchema>(schema: T): (body: unknown) => Stati
       (part) => part !== '',
     );
     const param = path.join('.') || null;
-    const what = missing === undefined ? problem.replace(/^\/\S* */, '') : 'is missing';
-    throw new Refusal(400, 'invalid_parameter', param, `${param ?? 'the body'} ${what}`);
+    const reason = missing === undefined ? problem.replace(/^\/\S* */, '') : 'is missing';
+    throw new Refusal(400, 'invalid_parameter', param, `${param ?? 'the body'} ${reason}`);
   };
 }
 

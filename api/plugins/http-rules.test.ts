@@ -178,7 +178,7 @@ t.test('a client that sends a whole upload before reading gets the earlier refus
   const { port } = new URL(await stack.listen());
   const bytes = 32 * 1024 * 1024;
   const type = 'content-type: application/x-tar';
-  for (const [what, key, status] of [
+  for (const [title, key, status] of [
     ['for its key', 'unknown', 401],
     ['for its content', ADMIN_KEY, 422],
   ] as const) {
@@ -190,6 +190,6 @@ t.test('a client that sends a whole upload before reading gets the earlier refus
     });
     let text = '';
     for await (const piece of socket) text += piece;
-    t.match(text, new RegExp(`^HTTP/1.1 ${status}[\\s\\S]*connection: close[\\s\\S]*}$`, 'i'), what);
+    t.match(text, new RegExp(`^HTTP/1.1 ${status}[\\s\\S]*connection: close[\\s\\S]*}$`, 'i'), title);
   }
 });

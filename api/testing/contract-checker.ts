@@ -22,7 +22,7 @@ export class ContractChecker {
   private readonly headers: ReadonlySet<string>;
 
   /** Returns the checker of a contract: compiling its schemas takes long. */
-  static of(contract: Contract): ContractChecker {
+  static forContract(contract: Contract): ContractChecker {
     const checker = known.get(contract) ?? new ContractChecker(contract);
     known.set(contract, checker);
     return checker;

@@ -132,7 +132,7 @@ export async function startTestStack({
     limits: { heartbeat_ms: HEARTBEAT_MS, ...limits },
   });
   await app.ready();
-  const checker = ContractChecker.of(app.services.contract);
+  const checker = ContractChecker.forContract(app.services.contract);
 
   const request = async (options: InjectOptions) => {
     const headers = { authorization: `Bearer ${ADMIN_KEY}`, ...options.headers };

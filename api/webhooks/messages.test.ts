@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Webhook } from '../../contracts/index.js';
 import type { WebhookEvent } from '../../state/index.js';
-import { deliveryOf, wants } from './messages.js';
+import { deliveryOf, isSubscribed } from './messages.js';
 
 const at = '2026-11-22T10:00:00.000Z';
 const webhook = (changes: Partial<Webhook> = {}): Webhook => ({
@@ -31,18 +31,18 @@ const event = (type: string, notify: string[] = []): WebhookEvent => ({
 
 t.test('events by name, by category, or all', async (t) => {
   const events = ['job.state', 'checkpoint.*'];
-  t.ok(wants(webhook(), event('rank.lost')));
-  t.ok(wants(webhook({ events }), event('job.state')));
-  t.ok(wants(webhook({ events }), event('checkpoint.committed')));
-  t.notOk(wants(webhook({ events }), event('job.created')));
-  t.notOk(wants(webhook({ events: ['job.*'] }), event('jobs.x')));
+  t.ok(isSubscribed(webhook(), event('rank.lost')));
+  t.ok(isSubscribed(webhook({ events }), event('job.state')));
+  t.ok(isSubscribed(webhook({ events }), event('checkpoint.committed')));
+  t.notOk(isSubscribed(webhook({ events }), event('job.created')));
+  t.notOk(isSubscribed(webhook({ events: ['job.*'] }), event('jobs.x')));
 });
 
 t.test('jobs that refer to it', async (t) => {
-  t.notOk(wants(webhook({ jobs: 'named' }), event('job.state')));
-  t.notOk(wants(webhook({ jobs: 'named' }), event('job.state', ['wh_2'])));
-  t.ok(wants(webhook({ jobs: 'named' }), event('job.state', ['wh_2', 'wh_1'])));
-  t.notOk(wants(webhook({ jobs: 'named', events: ['job.created'] }), event('job.state', ['wh_1'])));
+  t.notOk(isSubscribed(webhook({ jobs: 'named' }), event('job.state')));
+  t.notOk(isSubscribed(webhook({ jobs: 'named' }), event('job.state', ['wh_2'])));
+  t.ok(isSubscribed(webhook({ jobs: 'named' }), event('job.state', ['wh_2', 'wh_1'])));
+  t.notOk(isSubscribed(webhook({ jobs: 'named', events: ['job.created'] }), event('job.state', ['wh_1'])));
 });
 
 t.test('ids are derived from the entry and match the contract', async (t) => {

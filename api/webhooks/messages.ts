@@ -5,7 +5,7 @@ import { newUlid } from '../../platform/random.js';
 import type { NewDelivery, WebhookEvent } from '../../state/index.js';
 
 /** True if a webhook subscribes to an event. */
-export function wants(webhook: Webhook, { message, notify }: WebhookEvent): boolean {
+export function isSubscribed(webhook: Webhook, { message, notify }: WebhookEvent): boolean {
   const concerned = webhook.jobs === 'all' || notify.includes(webhook.id);
   return webhook.enabled && concerned && webhook.events.some((pattern) => matches(pattern, message.type));
 }
@@ -43,8 +43,8 @@ export function pingOf(webhookId: string, now: Date): NewDelivery {
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /** Derives an id in the form of a ULID: it sorts by time, and the rest is a hash of the source. */
-function derivedId(at: number, of: string): string {
-  const bytes = createHash('sha256').update(of).digest().subarray(0, 16);
+function derivedId(at: number, source: string): string {
+  const bytes = createHash('sha256').update(source).digest().subarray(0, 16);
   const rest = Array.from(bytes, (byte) => CROCKFORD[byte % 32]);
   return `${encodeTime(at, 10)}${rest.join('')}`;
 }

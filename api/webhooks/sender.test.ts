@@ -101,8 +101,8 @@ t.test('filters, jobs with their own webhooks, and projects', async (t) => {
   const job = await createTestJob(store, { notify: { webhooks: [named.id] } });
   await store.requestPause(job.id);
   await receiver.until((received) => received.length === 2);
-  const told = receiver.received.map(({ message }) => [message.type, message.data.job_id]).sort();
-  t.same(told, [
+  const delivered = receiver.received.map(({ message }) => [message.type, message.data.job_id]).sort();
+  t.same(delivered, [
     ['job.created', job.id],
     ['job.state', job.id],
   ]);
@@ -239,17 +239,17 @@ t.test('no event is lost if every process is killed between event and message', 
   await first.stop();
   await startSending({ store: other });
   const wanted = jobs.flatMap(({ id }) => [`${id} 1`, `${id} 2`]).sort();
-  const told = () =>
+  const delivered = () =>
     [...new Set(receiver.received.map(({ message }) => `${message.data.job_id} ${message.data.seq}`))].sort();
-  await receiver.until(() => told().length >= wanted.length);
-  t.same(told(), wanted);
+  await receiver.until(() => delivered().length >= wanted.length);
+  t.same(delivered(), wanted);
   const ids = new Map<string, Set<unknown>>();
   for (const { headers, message } of receiver.received) {
     const event = `${message.data.job_id} ${message.data.seq}`;
     ids.set(event, (ids.get(event) ?? new Set()).add(headers['webhook-id']));
   }
   t.ok(
-    [...ids.values()].every((of) => of.size === 1),
+    [...ids.values()].every((messages) => messages.size === 1),
     'a repeated message has the same id',
   );
 });

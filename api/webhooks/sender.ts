@@ -17,7 +17,7 @@ import { PROGRAM_VERSION } from '../../platform/process/version.js';
 import { disconnectRedis, openRedis, redisOptions } from '../../platform/redis/connect.js';
 import type { DeliveryRound, WebhookOutboxEntry, Webhooks, WebhookTarget } from '../../state/index.js';
 import type { AddressPolicy } from './addresses.js';
-import { deliveryOf, wants } from './messages.js';
+import { deliveryOf, isSubscribed } from './messages.js';
 import { post, type Resolve, resolveByDns } from './post.js';
 import { signedHeaders } from './signature.js';
 
@@ -123,7 +123,7 @@ export class WebhookSender {
       return;
     }
     for (const webhook of await store.webhooksOf(entry.project)) {
-      if (!wants(webhook, entry)) continue;
+      if (!isSubscribed(webhook, entry)) continue;
       const delivery = deliveryOf(webhook, entry);
       const round = { webhook_id: webhook.id, delivery_id: delivery.id, round: 1 };
       if (await store.addDelivery(delivery)) await this.enqueue(entry.project, round);

@@ -31,9 +31,9 @@ async function open(t: Test) {
   t.teardown(() => client.destroy());
   const time = { now: NOW };
   const capacity = new AwsCapacity({ groups: new Groups(client), log, clock: () => time.now });
-  const view = async (of = policy) => {
-    await capacity.refresh([of]);
-    return capacity.view(of);
+  const view = async (viewed = policy) => {
+    await capacity.refresh([viewed]);
+    return capacity.view(viewed);
   };
   return { aws, capacity, time, view };
 }

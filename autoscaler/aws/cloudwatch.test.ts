@@ -45,7 +45,7 @@ t.test('publishes metrics of all pools once a minute; failures are counted', asy
   });
   let now = NOW;
   const failures: string[] = [];
-  const metrics = { failed: (what: string) => void failures.push(what) };
+  const metrics = { failed: (call: string) => void failures.push(call) };
   const publisher = new CloudWatchPublisher({ client, namespace: 'Zf', metrics, log, clock: () => now });
   t.teardown(() => publisher.close());
   const world = new World(policyOf());

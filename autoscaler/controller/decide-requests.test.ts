@@ -8,8 +8,8 @@ import {
   missing,
   paused,
   SECOND_MS,
+  setSize,
   TWO,
-  wants,
   worker,
 } from '../testing/scene.js';
 import { jobOf, NOW, policyOf } from '../testing/world.js';
@@ -42,7 +42,7 @@ t.test('requested machines count, and unlisted agents run on some of them', asyn
   t.same(requestedOf(9, { m: 4 })[0], 0);
   t.same(
     requestedOf(0, { m: 0 })[3],
-    [wants('m', 3)],
+    [setSize('m', 3)],
     'the one that was not requested does not raise the size',
   );
 });
@@ -56,7 +56,7 @@ t.test('a type whose launches time out is replaced by an available one', async (
       state: { types },
     });
   const taken = overdue({ m: paused(0, { owed }) });
-  t.same(taken.actions, [wants('m', 0), wants('expensive', 2)]);
+  t.same(taken.actions, [setSize('m', 0), setSize('expensive', 2)]);
   t.equal(taken.state.types.m?.paused_until, NOW + 300 * SECOND_MS);
   const longer = overdue({ m: paused(NOW + 900 * SECOND_MS, { owed }) });
   t.equal(longer.state.types.m?.paused_until, NOW + 900 * SECOND_MS, 'a pause is not shortened');
@@ -64,7 +64,7 @@ t.test('a type whose launches time out is replaced by an available one', async (
   t.same(both.actions, [], 'the other type is not available either');
   t.equal(both.state.types.m?.paused_until, 0);
   const again = overdue({ m: paused(0, { owed }), expensive: paused(NOW) });
-  t.same(again.actions, [wants('m', 0), wants('expensive', 2)], 'its pause has expired');
+  t.same(again.actions, [setSize('m', 0), setSize('expensive', 2)], 'its pause has expired');
   const [only] = policyOf().types;
   t.same(
     overdue({ m: paused(0, { owed }) }, { types: only ? [only] : [] }).actions,
@@ -78,8 +78,8 @@ t.test('a type whose launches time out is replaced by an available one', async (
 t.test('paused and exhausted types are not requested', async (t) => {
   const asked = (types: Record<string, TypeState>, policy: Partial<PoolPolicy> = TWO) =>
     decided({ policy, snapshot: { jobs: [jobOf('j', { need: 4 })] }, state: { types } }).actions;
-  t.same(asked({ m: paused(NOW + 1) }), [wants('expensive', 1)]);
-  t.same(asked({ m: paused(NOW) }), [wants('m', 1)]);
+  t.same(asked({ m: paused(NOW + 1) }), [setSize('expensive', 1)]);
+  t.same(asked({ m: paused(NOW) }), [setSize('m', 1)]);
   const few = decided({
     policy: {
       types: [
@@ -94,7 +94,7 @@ t.test('paused and exhausted types are not requested', async (t) => {
       jobs: [jobOf('j', { need: 4, held: 4 }), jobOf('k', { need: 8 })],
     },
   });
-  t.same(few.actions, [wants('m', 2), wants('expensive', 1)]);
+  t.same(few.actions, [setSize('m', 2), setSize('expensive', 1)]);
   const many = decided({
     policy: { types: [{ name: 'm', slots: 4, max: 1, price_per_hour: 4 }] },
     snapshot: {
@@ -119,11 +119,11 @@ t.test('the budget pays first for present and requested machines', async (t) => 
       state: { machines: { a: idleFor(0) }, spent: { day: '2026-11-22', amount: 0 } },
     });
   // The machine cost 4 * 5 / 3600 since the last observation.
-  t.same(asked(8.01, {}).actions, [wants('m', 2)]);
+  t.same(asked(8.01, {}).actions, [setSize('m', 2)]);
   t.same(asked(7.99, {}).actions, []);
-  t.same(asked(12.01, { m: 2 }).actions, [wants('m', 3)], 'one of them is that of the new agent');
+  t.same(asked(12.01, { m: 2 }).actions, [setSize('m', 3)], 'one of them is that of the new agent');
   t.same(asked(11.99, { m: 2 }).actions, []);
-  t.same(asked(16.01, { m: 3 }).actions, [wants('m', 4)]);
+  t.same(asked(16.01, { m: 3 }).actions, [setSize('m', 4)]);
   t.same(asked(15.99, { m: 3 }).actions, []);
 });
 
@@ -233,7 +233,7 @@ t.test('a type whose launches are refused is left for the next one at once, and 
     policy: TWO,
     snapshot: { jobs, wanted: { m: 1 }, problems },
   });
-  t.same(actions, [wants('m', 0), wants('expensive', 1)]);
+  t.same(actions, [setSize('m', 0), setSize('expensive', 1)]);
   t.match(explain, [{ job_id: 'a', reason: 'launch_failed', message: /m: the vCPU limit is 0/ }]);
   t.same(report.problems, problems);
   t.same(
@@ -254,7 +254,7 @@ t.test('successors that a source launches first do not raise the size', async (t
   const more = { ...snapshot, jobs: [...snapshot.jobs, jobOf('b', { need: 8 })] };
   t.same(
     decided({ snapshot: more }).actions,
-    [wants('m', 3)],
+    [setSize('m', 3)],
     'one more for the job, none for the successor',
   );
 });

@@ -10,8 +10,8 @@ import {
   paused,
   retire,
   SECOND_MS,
+  setSize,
   TWO,
-  wants,
   worker,
 } from '../testing/scene.js';
 import { jobOf, NOW } from '../testing/world.js';
@@ -29,12 +29,12 @@ t.test('a drained machine is retired unless it is busy again', async (t) => {
     }).actions;
   t.same(
     drained({ draining: true }),
-    [retire('a', 'drained'), wants('m', 1)],
+    [retire('a', 'drained'), setSize('m', 1)],
     'and a replacement is requested',
   );
-  t.same(drained({ draining: true }, { terminating: true }), [retire('a', 'drained'), wants('m', 1)]);
+  t.same(drained({ draining: true }, { terminating: true }), [retire('a', 'drained'), setSize('m', 1)]);
   t.same(drained({ busy: true, free: 0 }), [], 'its agent restarted and has work');
-  t.same(drained({ busy: true, draining: true, free: 0 }, { terminating: true }), [wants('m', 1)]);
+  t.same(drained({ busy: true, draining: true, free: 0 }, { terminating: true }), [setSize('m', 1)]);
 });
 
 t.test('a leaving machine is saving until its agent has drained or is gone', async (t) => {
@@ -112,7 +112,7 @@ t.test('a type that fails repeatedly is paused', async (t) => {
     state: { machines: { a: missing(2) }, types: { m: paused(0, { failures: 1 }) } },
   });
   t.equal(state.types.m?.paused_until, NOW + 60 * SECOND_MS);
-  t.same(actions, [retire('a', 'never_registered'), wants('expensive', 1)]);
+  t.same(actions, [retire('a', 'never_registered'), setSize('expensive', 1)]);
 });
 
 /** Machines whose agents have been idle for the given seconds. */
@@ -176,8 +176,8 @@ t.test(
       }).actions;
     t.same(left(16), []);
     t.same(left(13), []);
-    t.same(left(12), [wants('expensive', 1)]);
-    t.same(left(5), [wants('expensive', 0)]);
-    t.same(left(4), [wants('m', 1), wants('expensive', 0)], 'the present machine stays');
+    t.same(left(12), [setSize('expensive', 1)]);
+    t.same(left(5), [setSize('expensive', 0)]);
+    t.same(left(4), [setSize('m', 1), setSize('expensive', 0)], 'the present machine stays');
   },
 );

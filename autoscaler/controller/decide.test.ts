@@ -3,7 +3,7 @@ import { jobOf, NOW, policyOf, World } from '../testing/world.js';
 import { MAX_GAP_MS } from './observe.js';
 
 const OWN = { id: 'own', machine: null, numerics: null, slots: 4, free: 4 };
-const wants = (type: string, machines: number) => ({ kind: 'set_size', type, machines });
+const setSize = (type: string, machines: number) => ({ kind: 'set_size', type, machines });
 
 t.test('does nothing without demand and machines', async (t) => {
   const world = new World(policyOf());
@@ -13,7 +13,7 @@ t.test('does nothing without demand and machines', async (t) => {
 t.test('requests machines for queued jobs at once, rounded up, and once', async (t) => {
   const world = new World(policyOf());
   world.jobs = [jobOf('a', { need: 2, want: 6 }), jobOf('b', { need: 1, want: 3 })];
-  t.same(world.tick().actions, [wants('m', 3)], '9 ranks on machines of 4');
+  t.same(world.tick().actions, [setSize('m', 3)], '9 ranks on machines of 4');
   t.same(world.ticks(5).actions, [], 'booting machines count');
   world.ticks(5);
   t.same(world.tick().report, {
@@ -54,17 +54,17 @@ t.test('superfluous requests are cancelled before machines launch', async (t) =>
   const world = new World(policyOf());
   world.stock = { m: 1 };
   world.jobs = [jobOf('a', { need: 12 })];
-  t.same(world.tick().actions, [wants('m', 3)]);
+  t.same(world.tick().actions, [setSize('m', 3)]);
   world.tick();
   world.jobs = [jobOf('b', { need: 4 })];
-  t.same(world.tick().actions, [wants('m', 1)], 'the present machine stays');
+  t.same(world.tick().actions, [setSize('m', 1)], 'the present machine stays');
 });
 
 t.test('a gang that does not fit requests nothing and does not block others', async (t) => {
   const world = new World(policyOf({ max_ranks: 8 }));
   world.jobs = [jobOf('huge', { need: 12 }), jobOf('a', { need: 6 }), jobOf('b', { need: 4 })];
   const { actions, report } = world.tick();
-  t.same(actions, [wants('m', 2)]);
+  t.same(actions, [setSize('m', 2)]);
   t.match(report, { desired_ranks: 6, unschedulable: { too_large: 1, capacity: 1, quota: 0 } });
 });
 
@@ -101,7 +101,7 @@ t.test('a project gets no machines beyond its quota', async (t) => {
 t.test('background tasks keep one machine', async (t) => {
   const world = new World(policyOf());
   world.backgroundTasks = 3;
-  t.same(world.tick().actions, [wants('m', 1)]);
+  t.same(world.tick().actions, [setSize('m', 1)]);
 });
 
 t.test('keeps the minimum of ranks', async (t) => {
@@ -119,10 +119,10 @@ t.test(
     ];
     const world = new World(policyOf({ types }));
     world.jobs = [jobOf('a', { need: 11 })];
-    t.same(world.tick().actions, [wants('one', 3), wants('eight', 1)]);
+    t.same(world.tick().actions, [setSize('one', 3), setSize('eight', 1)]);
     const other = new World(policyOf({ types }));
     other.jobs = [jobOf('a', { need: 15 })];
-    t.same(other.tick().actions, [wants('eight', 2)], 'seven more of the small ones would cost more');
+    t.same(other.tick().actions, [setSize('eight', 2)], 'seven more of the small ones would cost more');
   },
 );
 
@@ -179,7 +179,7 @@ t.test('leaving machines do not count, and are replaced before they are gone', a
   world.ticks(10);
   const [machine] = world.machines;
   if (machine?.worker) machine.worker.draining = true;
-  t.same(world.tick().actions, [wants('m', 2)]);
+  t.same(world.tick().actions, [setSize('m', 2)]);
   world.drained = [machine?.id ?? ''];
   if (machine?.worker) machine.worker.busy = false;
   t.same(world.tick().actions, [{ kind: 'retire', machine: machine?.id, reason: 'drained' }]);
@@ -206,7 +206,7 @@ t.test(
     world.jobs = [jobOf('a', { need: 4 }), jobOf('b', { need: 4 }), jobOf('c', { need: 4 })];
     t.match(
       world.tick(),
-      { actions: [wants('m', 2)], report: { unschedulable: { capacity: 0, budget: 1 } } },
+      { actions: [setSize('m', 2)], report: { unschedulable: { capacity: 0, budget: 1 } } },
       'two for an hour cost 8',
     );
     world.ticks(60 * 60, 1_000);
@@ -260,14 +260,14 @@ t.test('half a gang gives its machines up after a deadline, and tries again ever
   world.stock = { p5: 2 };
   world.jobs = [jobOf('gang', { need: 32 })];
   let hours = 0;
-  const told: string[] = [];
+  const reasons: string[] = [];
   for (let tick = 0; tick < 6 * 360; tick += 1) {
     hours += world.machines.length / 360;
-    told.push(...world.tick().explain.map(({ job_id, reason }) => `${job_id} ${reason}`));
+    reasons.push(...world.tick().explain.map(({ job_id, reason }) => `${job_id} ${reason}`));
   }
   t.ok(hours < 3, `${hours} machine-hours instead of 12`);
-  t.same([...new Set(told)], ['gang gang']);
-  t.ok(told.length >= 3 && told.length <= 5, `${told.length} tries`);
+  t.same([...new Set(reasons)], ['gang gang']);
+  t.ok(reasons.length >= 3 && reasons.length <= 5, `${reasons.length} tries`);
   // A smaller job is not held up by it.
   world.jobs.push(jobOf('small', { need: 16 }));
   world.ticks(60);
@@ -341,5 +341,5 @@ t.test('agents on unmanaged machines count with their slots', async (t) => {
   const own = { ...OWN, busy: false, draining: false, retiring: false };
   const snapshot = world.snapshot.bind(world);
   world.snapshot = () => ({ ...snapshot(), workers: [...snapshot().workers, own] });
-  t.same(world.tick().actions, [wants('m', 1)]);
+  t.same(world.tick().actions, [setSize('m', 1)]);
 });

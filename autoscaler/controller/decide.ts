@@ -58,7 +58,7 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
   return {
     actions: [...actionsOf(plan), ...vacated.map((machine): Action => ({ kind: 'vacate', machine }))],
     saving: savingMachines(snapshot),
-    explain: newReasons(state.told, reasons, snapshot.problems),
+    explain: newReasons(state.wait_reasons, reasons, snapshot.problems),
     state: {
       observed_at: now,
       machines: Object.fromEntries(observation.machines.map(({ id, state }) => [id, state])),
@@ -66,7 +66,7 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
       unlisted_since: observation.unlisted_since,
       vacatable_since,
       gangs: heldGangs(gangs, demand.admitted),
-      told: Object.fromEntries(reasons),
+      wait_reasons: Object.fromEntries(reasons),
       spent,
     },
     report: reportOf(plan, demand, reasons),

@@ -109,7 +109,7 @@ const states = fc
         unlisted_since: {},
         vacatable_since: {},
         gangs: {},
-        told: {},
+        wait_reasons: {},
         spent,
       },
     ];

@@ -96,7 +96,7 @@ export interface PoolState {
   /** Waiting jobs for which machines are held or whose deadline has passed, by id. */
   gangs: Record<string, GangState>;
   /** Reasons that the waiting jobs have been told, by id. */
-  told: Record<string, WaitReason>;
+  wait_reasons: Record<string, WaitReason>;
   /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }
@@ -163,6 +163,6 @@ export const EMPTY_STATE: PoolState = {
   unlisted_since: {},
   vacatable_since: {},
   gangs: {},
-  told: {},
+  wait_reasons: {},
   spent: { day: '', amount: 0 },
 };

@@ -25,13 +25,13 @@ export function waitReasons(
 
 /** Returns the reasons that differ from those that the jobs were told. */
 export function newReasons(
-  told: PoolState['told'],
+  reported: PoolState['wait_reasons'],
   reasons: ReadonlyMap<string, WaitReason>,
   problems: readonly LaunchProblem[],
 ): Decision['explain'] {
   const answers = problems.map(({ type, message }) => `${type}: ${message}`).join('; ');
   return [...reasons]
-    .filter(([jobId, reason]) => told[jobId] !== reason)
+    .filter(([jobId, reason]) => reported[jobId] !== reason)
     .map(([jobId, reason]) => {
       const message = reason === 'launch_failed' ? `${MESSAGES[reason]}: ${answers}` : MESSAGES[reason];
       return { job_id: jobId, reason, message };

@@ -29,12 +29,12 @@ export class LaunchBackoff {
   constructor(private readonly clock: () => number) {}
 
   want(type: string, wanted: number): void {
-    this.of(type).wanted = wanted;
+    this.launchesOf(type).wanted = wanted;
   }
 
   /** Records that Slurm refused an allocation, or that one ended at its start. */
   failed(type: string, problem: Problem): void {
-    const launches = this.of(type);
+    const launches = this.launchesOf(type);
     launches.problem = problem;
     // Several that were submitted together fail together.
     if (this.isPaused(type)) return;
@@ -45,26 +45,26 @@ export class LaunchBackoff {
 
   /** Records that an allocation runs. Earlier ones than the last failure prove nothing. */
   succeeded(type: string, startedAt: number): void {
-    const launches = this.of(type);
+    const launches = this.launchesOf(type);
     if (startedAt >= launches.failed_at)
       Object.assign(launches, { failures: 0, paused_until: 0, problem: null });
   }
 
   /** Returns the number of allocations that a failing type should have; 0 for others. */
   owed(type: string): number {
-    const { failures, wanted } = this.of(type);
+    const { failures, wanted } = this.launchesOf(type);
     return failures > 0 ? wanted : 0;
   }
 
   problem(type: string): Problem | null {
-    return this.of(type).problem;
+    return this.launchesOf(type).problem;
   }
 
   isPaused(type: string): boolean {
-    return this.clock() < this.of(type).paused_until;
+    return this.clock() < this.launchesOf(type).paused_until;
   }
 
-  private of(type: string): Launches {
+  private launchesOf(type: string): Launches {
     const launches = this.types.get(type) ?? { ...NONE };
     this.types.set(type, launches);
     return launches;

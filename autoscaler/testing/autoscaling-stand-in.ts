@@ -185,8 +185,8 @@ export class AutoScalingStandIn {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const { code, message } = error;
-      const what = `<Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error>`;
-      return [400, `<ErrorResponse>${what}<RequestId>${randomUUID()}</RequestId></ErrorResponse>`];
+      const errorBody = `<Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error>`;
+      return [400, `<ErrorResponse>${errorBody}<RequestId>${randomUUID()}</RequestId></ErrorResponse>`];
     }
   }
 

@@ -92,4 +92,4 @@ export function decided({ policy = {}, snapshot = {}, state = {} }: Scene) {
 }
 
 export const retire = (id: string, reason: string) => ({ kind: 'retire', machine: id, reason });
-export const wants = (type: string, machines: number) => ({ kind: 'set_size', type, machines });
+export const setSize = (type: string, machines: number) => ({ kind: 'set_size', type, machines });

@@ -87,9 +87,9 @@ t.test('with foresight jobs wait for other jobs only, not for machines', async (
   t.ok(runWithForesight(apart, OPTIONS).mean_wait_seconds <= 10);
   t.ok(playController(apart, OPTIONS).mean_wait_seconds >= 180);
   const one = { ...traceOf([job(1000, 30), job(1000, 30)]), gpus: 1 };
-  const told = runWithForesight(one, OPTIONS);
-  t.equal(told.mean_wait_seconds, (30 * 60 + 30) / 2, 'the second waits for the first');
-  t.ok(told.gpu_hours <= playController(one, OPTIONS).gpu_hours + 0.1);
+  const foreseen = runWithForesight(one, OPTIONS);
+  t.equal(foreseen.mean_wait_seconds, (30 * 60 + 30) / 2, 'the second waits for the first');
+  t.ok(foreseen.gpu_hours <= playController(one, OPTIONS).gpu_hours + 0.1);
 });
 
 t.test('interruptions lose no job', async (t) => {

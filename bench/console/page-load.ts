@@ -54,14 +54,14 @@ export async function measureLoad(
     loads.push((await page.evaluate(GATHER)) as PageLoad);
     await context.close();
   }
-  const of = (name: keyof PageLoad, digits = 0) =>
+  const medianOf = (name: keyof PageLoad, digits = 0) =>
     Number(median(loads.map((load) => load[name])).toFixed(digits));
   return {
-    first_paint_ms: of('first_paint_ms'),
-    largest_paint_ms: of('largest_paint_ms'),
-    blocked_ms: of('blocked_ms'),
-    layout_shift: of('layout_shift', 3),
-    requests: of('requests'),
-    transferred_kb: of('transferred_kb'),
+    first_paint_ms: medianOf('first_paint_ms'),
+    largest_paint_ms: medianOf('largest_paint_ms'),
+    blocked_ms: medianOf('blocked_ms'),
+    layout_shift: medianOf('layout_shift', 3),
+    requests: medianOf('requests'),
+    transferred_kb: medianOf('transferred_kb'),
   };
 }

@@ -93,9 +93,10 @@ function variadicOf({ registeredArguments }: Command): Argument | undefined {
   return last?.variadic ? last : undefined;
 }
 
-async function valuesOf(what: Argument | Option, connect: () => Zerofleet): Promise<Candidate[]> {
-  if (what instanceof NamedArgument || what instanceof NamedOption) return names(connect(), what.kind);
-  return (what.argChoices ?? []).map((text) => ({ text, about: '' }));
+async function valuesOf(parameter: Argument | Option, connect: () => Zerofleet): Promise<Candidate[]> {
+  if (parameter instanceof NamedArgument || parameter instanceof NamedOption)
+    return names(connect(), parameter.kind);
+  return (parameter.argChoices ?? []).map((text) => ({ text, about: '' }));
 }
 
 async function names(client: Zerofleet, kind: Kind): Promise<Candidate[]> {

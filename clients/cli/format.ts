@@ -164,18 +164,18 @@ const labelled = (rows: readonly (readonly [label: string, value: string])[]): s
 
 /** Memory per rank by part, one row per number of ranks. */
 export function memoryTable({ data }: Estimate): string {
-  const shares = data.some(({ bytes: of }) => of.shared_params > 0);
-  const offloads = data.some(({ bytes: of }) => of.host > 0);
-  const rows = data.map(({ world_size, bytes: of }) => [
+  const shares = data.some(({ bytes: parts }) => parts.shared_params > 0);
+  const offloads = data.some(({ bytes: parts }) => parts.host > 0);
+  const rows = data.map(({ world_size, bytes: parts }) => [
     String(world_size),
-    bytes(of.total),
-    bytes(of.params),
-    ...(shares ? [bytes(of.shared_params)] : []),
-    bytes(of.grad_shard + of.lane_accumulator),
-    bytes(of.master + of.moments),
-    bytes(of.activations),
-    bytes(of.staging + of.packed_weights),
-    ...(offloads ? [bytes(of.host)] : []),
+    bytes(parts.total),
+    bytes(parts.params),
+    ...(shares ? [bytes(parts.shared_params)] : []),
+    bytes(parts.grad_shard + parts.lane_accumulator),
+    bytes(parts.master + parts.moments),
+    bytes(parts.activations),
+    bytes(parts.staging + parts.packed_weights),
+    ...(offloads ? [bytes(parts.host)] : []),
   ]);
   const head = [
     'RANKS',

@@ -227,9 +227,9 @@ export class Jobs {
     jobId: string,
     { rank, ...options }: Omit<FollowOptions, 'kinds'> & { rank?: number } = {},
   ): AsyncGenerator<JobLog, JobState> {
-    const wants = (entry: StreamEntry): entry is JobLog =>
+    const isWanted = (entry: StreamEntry): entry is JobLog =>
       entry.kind === 'log' && (rank === undefined || entry.rank === rank);
-    return followJob(this.http, jobId, { ...options, kinds: ['log'] }, wants);
+    return followJob(this.http, jobId, { ...options, kinds: ['log'] }, isWanted);
   }
 
   /** Events, metrics and log lines live, until the job has ended; see {@link followJob}. */

@@ -20,7 +20,7 @@ export interface FollowOptions {
  * resumes after the last entry. After a loss of Redis it restarts from the beginning of the recovered entries, and
  * `seq` counts from 1 again. The connection is closed when the consumer leaves: by `break`, by an error or by
  * `return()`, also during a pending `next()`.
- * @param wants selects the entries to yield
+ * @param isWanted selects the entries to yield
  * @returns the job's final state
  * @throws ApiError, ConnectionError when the stream cannot be opened (again)
  */
@@ -28,16 +28,16 @@ export function followJob<T extends StreamEntry>(
   http: Http,
   jobId: string,
   options: FollowOptions,
-  wants: (entry: StreamEntry) => entry is T,
+  isWanted: (entry: StreamEntry) => entry is T,
 ): AsyncGenerator<T, JobState> {
-  return cancellable((signal) => entriesOf(http, jobId, { ...options, signal }, wants), options.signal);
+  return cancellable((signal) => entriesOf(http, jobId, { ...options, signal }, isWanted), options.signal);
 }
 
 async function* entriesOf<T extends StreamEntry>(
   http: Http,
   jobId: string,
   options: FollowOptions & { signal: AbortSignal },
-  wants: (entry: StreamEntry) => entry is T,
+  isWanted: (entry: StreamEntry) => entry is T,
 ): AsyncGenerator<T, JobState> {
   const { signal } = options;
   let { after = '' } = options;
@@ -57,7 +57,7 @@ async function* entriesOf<T extends StreamEntry>(
         // empty.
         if (message.event === 'reset') continue;
         const entry = JSON.parse(message.data) as StreamEntry;
-        if (wants(entry)) yield entry;
+        if (isWanted(entry)) yield entry;
       }
     } finally {
       // Rejects if the connection broke; nothing has to be closed then.

@@ -30,19 +30,19 @@ t.test('unhealthy GPUs do not count', async (t) => {
 
 t.test('offloaded state must fit into host memory', async (t) => {
   const offloading = { ...spec, zero: { ...spec.zero, offload: 'cpu' as const } };
-  const of = (ranks: number) => offloadedBytes(offloading, ranks, 0);
-  t.ok(of(1) > of(2) && of(2) > 0);
+  const bytesOn = (ranks: number) => offloadedBytes(offloading, ranks, 0);
+  t.ok(bytesOn(1) > bytesOn(2) && bytesOn(2) > 0);
   const hosts = (...memories: number[]) =>
     memories.map((memoryBytes, i) => ({ ...worker(need), id: `w${i}`, memory_bytes: memoryBytes }));
-  t.equal(misfitOf(offloading, hosts(of(1))), null);
-  t.equal(misfitOf(offloading, hosts(of(1) - 1)), null, 'a second host may register');
-  t.match(misfitOf(offloading, hosts(of(2) - 1)), {
+  t.equal(misfitOf(offloading, hosts(bytesOn(1))), null);
+  t.equal(misfitOf(offloading, hosts(bytesOn(1) - 1)), null, 'a second host may register');
+  t.match(misfitOf(offloading, hosts(bytesOn(2) - 1)), {
     code: 'insufficient_memory',
     message: /each of 2 ranks keeps .* in the memory of its host.*what would help/,
-    details: { world_size: 2, bytes: of(2), host_memory_bytes: of(2) - 1 },
+    details: { world_size: 2, bytes: bytesOn(2), host_memory_bytes: bytesOn(2) - 1 },
   });
-  t.equal(misfitOf(offloading, hosts(of(2), of(2))), null, 'on two hosts each has half of it');
-  t.match(misfitOf(offloading, hosts(of(2), of(2) - 1)), { code: 'insufficient_memory' });
+  t.equal(misfitOf(offloading, hosts(bytesOn(2), bytesOn(2))), null, 'on two hosts each has half of it');
+  t.match(misfitOf(offloading, hosts(bytesOn(2), bytesOn(2) - 1)), { code: 'insufficient_memory' });
   t.equal(misfitOf(spec, hosts(1)), null, 'without offload nothing lies there');
 });
 

@@ -70,8 +70,8 @@ interface OfDeleted {
 }
 
 /** Judges a folder of a job whose deletion was interrupted, or whose artifacts were kept. */
-async function ofDeleted(objects: ObjectStore, { key }: Folder, of: OfDeleted): Promise<Leftover> {
-  const { deleted, kind, is_committed } = of;
+async function ofDeleted(objects: ObjectStore, { key }: Folder, leftover: OfDeleted): Promise<Leftover> {
+  const { deleted, kind, is_committed } = leftover;
   const { job_id, artifacts } = deleted;
   const isDocument = kind !== 'checkpoints' && kind !== 'exports';
   if (key !== deletedKey(job_id)) {

@@ -120,8 +120,8 @@ t.test('uploads whose server died are removed, complete ones stay', async (t) =>
   t.same(await stores.sweep({ dry_run: true, onFound: (found) => reported.push(found) }), []);
   t.match(stores.last, { leftovers: 2, objects: 2, bytes: 10 });
   t.match(reported, [
-    { what: 'dataset upload', key: dead[0]?.replace('/text', ''), objects: 1, bytes: 5 },
-    { what: 'model upload' },
+    { kind: 'dataset upload', key: dead[0]?.replace('/text', ''), objects: 1, bytes: 5 },
+    { kind: 'model upload' },
   ]);
   t.same(await stores.sweep(), dead);
   t.match(stores.last, { skipped: null, leftovers: 2, objects: 2, bytes: 10 });

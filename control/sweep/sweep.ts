@@ -22,7 +22,7 @@ export interface SweepOptions {
 }
 
 export interface FoundLeftover {
-  what: NonNullable<Leftover>;
+  kind: NonNullable<Leftover>;
   key: string;
   objects: number;
   bytes: number;
@@ -70,11 +70,11 @@ export async function sweep(options: SweepOptions): Promise<Swept> {
 async function find(stores: Stores, folder: Folder, before: number): Promise<FoundLeftover | null> {
   const changed = changedAt(folder);
   if (changed > before) return null;
-  const what = await leftoverOf(stores, folder);
-  if (!what) return null;
+  const kind = await leftoverOf(stores, folder);
+  if (!kind) return null;
   const bytes = folder.objects.reduce((sum, object) => sum + object.bytes, 0);
   const at = new Date(changed).toISOString();
-  return { what, key: folder.key, objects: folder.objects.length, bytes, changed_at: at };
+  return { kind, key: folder.key, objects: folder.objects.length, bytes, changed_at: at };
 }
 
 /** Removes a leftover, unless it or its records have changed since it was listed. */

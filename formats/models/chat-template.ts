@@ -37,8 +37,8 @@ export function parseChatTemplate(source: string): ParsedTemplate {
   }
 }
 
-export function invalidTemplate(what: string): ZerofleetError {
-  return new ZerofleetError('chat_template_invalid', `the chat template cannot be used: ${what}`);
+export function invalidTemplate(reason: string): ZerofleetError {
+  return new ZerofleetError('chat_template_invalid', `the chat template cannot be used: ${reason}`);
 }
 
 /** Replaces generation tags by blocks that write the markers, with the same white space control. */

@@ -93,8 +93,8 @@ interface Named {
   template?: unknown;
 }
 
-function invalid(what: string): ZerofleetError {
-  return new ZerofleetError('tokenizer_invalid', `tokenizer.json can't be used: ${what}`);
+function invalid(reason: string): ZerofleetError {
+  return new ZerofleetError('tokenizer_invalid', `tokenizer.json can't be used: ${reason}`);
 }
 
 function shown(value: unknown): string {

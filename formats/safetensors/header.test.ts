@@ -139,24 +139,28 @@ t.test('property: any tensors make the round trip', async (t) => {
 
 interface Mutation {
   at: number;
-  what: 'set' | 'drop' | 'insert' | 'swap';
+  change: 'set' | 'drop' | 'insert' | 'swap';
   byte: number;
 }
 
 const mutation: fc.Arbitrary<Mutation> = fc.record({
   at: fc.nat(),
-  what: fc.constantFrom('set', 'drop', 'insert', 'swap'),
+  change: fc.constantFrom('set', 'drop', 'insert', 'swap'),
   byte: fc.oneof(fc.nat(255), fc.constantFrom(...Buffer.from('0123456789{}[],:"\\-e.')).map(Number)),
 });
 
-function mutated(file: Buffer, { at, what, byte }: Mutation): Buffer {
+function mutated(file: Buffer, { at, change, byte }: Mutation): Buffer {
   const place = at % file.length;
-  if (what === 'swap') {
+  if (change === 'swap') {
     file.subarray(place, place + 4).reverse();
     return file;
   }
-  const after = file.subarray(what === 'insert' ? place : place + 1);
-  return Buffer.concat([file.subarray(0, place), what === 'drop' ? Buffer.alloc(0) : Buffer.of(byte), after]);
+  const after = file.subarray(change === 'insert' ? place : place + 1);
+  return Buffer.concat([
+    file.subarray(0, place),
+    change === 'drop' ? Buffer.alloc(0) : Buffer.of(byte),
+    after,
+  ]);
 }
 
 /** Returns whether header and tensors fill a file of `bytes` bytes without gaps. */

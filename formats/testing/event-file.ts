@@ -9,10 +9,10 @@ type Field = [number: number, value: number | Buffer];
 export function stepsOf(file: Buffer): number[] {
   let steps: number[] = [];
   for (const fields of recordsOf(file).map(fieldsOf)) {
-    const of = (wanted: number) => fields.find(([number]) => number === wanted)?.[1];
-    const step = Number(of(2) ?? 0);
-    if (of(7) !== undefined) steps = steps.filter((known) => known < step);
-    if (of(5) !== undefined) steps.push(step);
+    const valueIn = (wanted: number) => fields.find(([number]) => number === wanted)?.[1];
+    const step = Number(valueIn(2) ?? 0);
+    if (valueIn(7) !== undefined) steps = steps.filter((known) => known < step);
+    if (valueIn(5) !== undefined) steps.push(step);
   }
   return steps;
 }

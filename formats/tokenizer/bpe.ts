@@ -29,7 +29,7 @@ export class Bpe implements TokenModel {
   private readonly ignoreMerges: boolean;
 
   constructor(component: Component) {
-    this.vocabulary = Vocabulary.of(component);
+    this.vocabulary = Vocabulary.read(component);
     this.unknown = component.value('unk_token') === null ? null : component.string('unk_token');
     this.prefix = component.string('continuing_subword_prefix', '');
     this.suffix = component.string('end_of_word_suffix', '');

@@ -1,8 +1,8 @@
 /** Reads the components of a `tokenizer.json`, with errors that name the place. */
 import { ZerofleetError } from '../../contracts/index.js';
 
-export function refused(what: string): ZerofleetError {
-  return new ZerofleetError('tokenizer_invalid', `tokenizer.json can't be used: ${what}`);
+export function refused(reason: string): ZerofleetError {
+  return new ZerofleetError('tokenizer_invalid', `tokenizer.json can't be used: ${reason}`);
 }
 
 /** JSON object of a `tokenizer.json`. Unknown fields are ignored, as in the Hugging Face library. */
@@ -73,8 +73,8 @@ export class Component {
   }
 
   /** Returns the error for an unsupported component or option. */
-  unread(what: string): ZerofleetError {
-    return refused(`${this.place}: ${what} is not supported`);
+  unread(reason: string): ZerofleetError {
+    return refused(`${this.place}: ${reason} is not supported`);
   }
 
   bad(name: string): ZerofleetError {

@@ -76,9 +76,9 @@ function table<I, O>(
         for (const [index, result] of expected.results.entries()) {
           const input = inputs[index] as I;
           const got = attempt(() => made.result(input));
-          const what = `${label} of ${JSON.stringify(input)}`;
-          if ('error' in result) t.ok('error' in got, what);
-          else t.strictSame(got, result, what);
+          const title = `${label} of ${JSON.stringify(input)}`;
+          if ('error' in result) t.ok('error' in got, title);
+          else t.strictSame(got, result, title);
         }
     }
   });
@@ -111,12 +111,12 @@ t.test('added tokens and post-processors', async (t) => {
       for (const { text, ids, as_text, whole, decoded } of expected.texts) {
         const tokenizer = made.result;
         const { before, after } = tokenizer.around;
-        const what = `${label} of ${JSON.stringify(text)}`;
-        t.strictSame(tokenizer.encode(text, 'parsed'), ids, what);
-        t.strictSame(tokenizer.encode(text, 'text'), as_text, `${what}, special tokens as text`);
-        t.strictSame([...before, ...tokenizer.encode(text, 'parsed'), ...after], whole, `${what}, whole`);
+        const title = `${label} of ${JSON.stringify(text)}`;
+        t.strictSame(tokenizer.encode(text, 'parsed'), ids, title);
+        t.strictSame(tokenizer.encode(text, 'text'), as_text, `${title}, special tokens as text`);
+        t.strictSame([...before, ...tokenizer.encode(text, 'parsed'), ...after], whole, `${title}, whole`);
         // The library shows special tokens changed by a normalizer; here no special token is part of a text.
-        if (!changesSpecial(tokenizer)) t.equal(tokenizer.decoder.decode(ids), decoded, `${what}, decoded`);
+        if (!changesSpecial(tokenizer)) t.equal(tokenizer.decoder.decode(ids), decoded, `${title}, decoded`);
       }
   }
 });

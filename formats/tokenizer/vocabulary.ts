@@ -10,7 +10,7 @@ export class Vocabulary {
   }
 
   /** Reads the object `vocab`, with ids that were checked before. */
-  static of(component: Component): Vocabulary {
+  static read(component: Component): Vocabulary {
     return new Vocabulary(new Map(Object.entries(component.value('vocab') as Record<string, number>)));
   }
 

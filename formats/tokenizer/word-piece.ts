@@ -13,7 +13,7 @@ export class WordPiece implements TokenModel {
   private readonly maxCharacters: number;
 
   constructor(component: Component) {
-    this.vocabulary = Vocabulary.of(component);
+    this.vocabulary = Vocabulary.read(component);
     this.unknown = component.string('unk_token');
     this.prefix = component.string('continuing_subword_prefix');
     this.maxCharacters = component.count('max_input_chars_per_word', 0);

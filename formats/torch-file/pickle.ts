@@ -94,7 +94,8 @@ function writeStorage({ type, key, numel }: Storage, parts: Buffer[]): void {
 }
 
 function storageOf(dtype: TorchDtype): StorageClass {
-  for (const [name, of] of Object.entries(STORAGE_DTYPES)) if (of === dtype && isStorage(name)) return name;
+  for (const [name, storageDtype] of Object.entries(STORAGE_DTYPES))
+    if (storageDtype === dtype && isStorage(name)) return name;
   throw new TypeError(`there is no storage of ${dtype}`);
 }
 

@@ -64,24 +64,28 @@ t.test('the total is the sum of the parts', async (t) => {
 t.test('the effect of each setting', async (t) => {
   const train = { steps: 1, global_batch_size: 64 };
   const base = estimateRank(resolved(), 4, 0, MACHINE);
-  const of = (changes: Partial<JobSpec>) => estimateRank(resolved({ train, ...changes }), 4, 0, MACHINE);
-  t.equal(of({ train: { ...train, precision: 'fp32' } }).params, 2 * base.params);
-  t.equal(of({ zero: { grad_accum_dtype: 'bf16' } }).grad_shard, base.grad_shard / 2);
-  t.equal(of({ train: { ...train, optimizer: { type: 'sgd', momentum: 0 } } }).moments, 0);
+  const estimateOf = (changes: Partial<JobSpec>) =>
+    estimateRank(resolved({ train, ...changes }), 4, 0, MACHINE);
+  t.equal(estimateOf({ train: { ...train, precision: 'fp32' } }).params, 2 * base.params);
+  t.equal(estimateOf({ zero: { grad_accum_dtype: 'bf16' } }).grad_shard, base.grad_shard / 2);
+  t.equal(estimateOf({ train: { ...train, optimizer: { type: 'sgd', momentum: 0 } } }).moments, 0);
   t.equal(base.lane_accumulator, 0);
-  t.equal(of({ zero: { stage: 1, lanes: 16 } }).lane_accumulator, 0, 'a lane is one leaf');
-  const lanes = of({ zero: { stage: 1 }, train: { ...train, global_batch_size: 128 } });
+  t.equal(estimateOf({ zero: { stage: 1, lanes: 16 } }).lane_accumulator, 0, 'a lane is one leaf');
+  const lanes = estimateOf({ zero: { stage: 1 }, train: { ...train, global_batch_size: 128 } });
   t.equal(lanes.lane_accumulator, 2 * base.params);
   const fp16 = { ...train, precision: 'fp16' as const };
-  t.equal(of({ train: fp16, zero: { master_dtype: 'fp16', offload: 'cpu' } }).master, base.master / 2);
-  const frozen = of({
+  t.equal(
+    estimateOf({ train: fp16, zero: { master_dtype: 'fp16', offload: 'cpu' } }).master,
+    base.master / 2,
+  );
+  const frozen = estimateOf({
     train: { ...train, optimizer: { param_groups: [{ match: '*embed*', frozen: true }] } },
   });
   t.ok(frozen.moments < base.moments && frozen.params + frozen.shared_params >= base.params);
   t.equal(frozen.moments, 2 * frozen.master, 'a frozen parameter has no master either');
   const bf16 = estimateRank(resolved(), 4, 0, { ...MACHINE, instruction_set: 'avx512bf16' });
   t.equal(bf16.packed_weights, base.packed_weights / 2);
-  const keepsLess = of({ train: { ...train, activation_checkpointing: true } });
+  const keepsLess = estimateOf({ train: { ...train, activation_checkpointing: true } });
   t.ok(keepsLess.activations < base.activations);
   t.equal(keepsLess.packed_weights, base.packed_weights);
   const threads = estimateRank(resolved(), 4, 0, { ...MACHINE, threads: 3 });
@@ -90,41 +94,41 @@ t.test('the effect of each setting', async (t) => {
 
 t.test('frozen parameters are shared by the ranks of a host that hold them, on CPUs', async (t) => {
   const adapter = { steps: 1, global_batch_size: 64, adapter: { rank: 8 } };
-  const of = (changes: Partial<JobSpec>, ranks: number, device: 'cpu' | 'cuda' = 'cpu') =>
+  const estimateOf = (changes: Partial<JobSpec>, ranks: number, device: 'cpu' | 'cuda' = 'cpu') =>
     estimateRank(resolved({ train: adapter, ...changes }), ranks, 0, { ...MACHINE, device });
   const quantized: Partial<JobSpec> = { model: { preset: 'llama-small', quantization: 'nf4' } };
   for (const changes of [{}, quantized]) {
-    const alone = of(changes, 1);
-    const two = of(changes, 2);
+    const alone = estimateOf(changes, 1);
+    const two = estimateOf(changes, 2);
     t.equal(alone.shared_params, 0);
     t.equal(two.params + two.shared_params, alone.params);
     t.ok(two.params < alone.params / 4, 'the adapter');
-    t.equal(of(changes, 2, 'cuda').shared_params, 0, 'each GPU has its own');
+    t.equal(estimateOf(changes, 2, 'cuda').shared_params, 0, 'each GPU has its own');
   }
   const experts: Partial<JobSpec> = {
     model: { preset: 'mixtral-tiny' },
     zero: { expert_parallel_size: 2 },
     resources: { ranks: { min: 2, max: 4 } },
   };
-  const [two, four] = [of(experts, 2), of(experts, 4)];
+  const [two, four] = [estimateOf(experts, 2), estimateOf(experts, 4)];
   t.ok(two.shared_params > 0 && two.shared_params < four.shared_params, 'two ranks have different experts');
 });
 
 t.test('experts in sets: each rank holds its set, and all ranks together own everything once', async (t) => {
-  const of = (expertParallelSize: number) =>
+  const estimateOf = (expertParallelSize: number) =>
     resolved({
       model: { preset: 'mixtral-tiny' },
       zero: { expert_parallel_size: expertParallelSize },
       resources: { ranks: { max: 16 } },
     });
-  const whole = estimateRank(of(1), 1, 0, MACHINE);
+  const whole = estimateRank(estimateOf(1), 1, 0, MACHINE);
   for (const [sets, worldSize] of [
     [1, 4],
     [2, 4],
     [4, 8],
   ] as const) {
     const ranks = Array.from({ length: worldSize }, (_, rank) =>
-      estimateRank(of(sets), worldSize, rank, MACHINE),
+      estimateRank(estimateOf(sets), worldSize, rank, MACHINE),
     );
     for (const part of ['grad_shard', 'master', 'moments'] as const)
       t.equal(

@@ -76,8 +76,8 @@ t.test('offloaded state is not on the GPU', async (t) => {
   t.equal(none.host, 0);
   t.equal(none.total - total, none.grad_shard + none.master + none.moments);
   const sums = ((16_777_216 / 2) * 4) / 4; // a bucket of bf16, four owners
-  const more = (of: ResolvedJobSpec) =>
-    estimateRank(of, 4, 0, CUDA).staging - estimateRank(of, 2, 0, CUDA).staging;
+  const more = (spec: ResolvedJobSpec) =>
+    estimateRank(spec, 4, 0, CUDA).staging - estimateRank(spec, 2, 0, CUDA).staging;
   t.equal(more(spec) - more(resolved()), sums, 'gradients of four ranks are added up on the GPU');
   t.strictSame(
     estimateRank(spec, 2, 0, CPU),

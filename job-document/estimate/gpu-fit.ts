@@ -106,12 +106,14 @@ interface Remedy {
 
 function remediesOf(spec: ResolvedJobSpec, memories: readonly number[]): string[] {
   const helps = (remedy: Remedy) => fits(remedy.spec, memories);
-  const found = [ranks, checkpointing, offload, microBatches].flatMap((of) => of(spec).find(helps) ?? []);
+  const found = [ranks, checkpointing, offload, microBatches].flatMap(
+    (remedies) => remedies(spec).find(helps) ?? [],
+  );
   if (found.length > 0) return found.map(({ text }) => text);
   // The last step of each saves the most. Smaller micro-batches give more leaves, and these allow more ranks.
   const all: Remedy = { spec, text: '' };
-  for (const of of [checkpointing, offload, microBatches, ranks]) {
-    const last = of(all.spec).at(-1);
+  for (const remedies of [checkpointing, offload, microBatches, ranks]) {
+    const last = remedies(all.spec).at(-1);
     if (!last) continue;
     all.spec = last.spec;
     all.text = [all.text, last.text].filter(Boolean).join(', ');

@@ -8,20 +8,20 @@ import { estimateRank } from './rank-memory.js';
 const LENGTH = 16;
 
 t.test('a micro-batch of auto', async (t) => {
-  const of = (budget: RankBudget | null, train: JobSpec['train'] = {}, rest: Partial<JobSpec> = {}) => {
+  const sizeOf = (budget: RankBudget | null, train: JobSpec['train'] = {}, rest: Partial<JobSpec> = {}) => {
     const given = { steps: 10, sequence_length: LENGTH, micro_batch_size: 'auto', ...train } as const;
     const { spec, errors } = resolveSpec({ ...SMALLEST, ...rest, train: given }, null, { budget });
     t.same(errors, []);
     return spec;
   };
-  const size = (...given: Parameters<typeof of>) => of(...given).train.micro_batch_size;
+  const size = (...given: Parameters<typeof sizeOf>) => sizeOf(...given).train.micro_batch_size;
   const cpu = (bytes: number) => ({ device: 'cpu', bytes }) as const;
   const large = cpu(2 ** 40);
 
   await t.test('is the largest one that fits into the memory', async (t) => {
     const machine = { device: 'cpu', threads: 1, instruction_set: 'generic' } as const;
     const bytes = (microBatchSize: number, ranks: number) => {
-      const spec = of(large, { global_batch_size: 64, micro_batch_size: microBatchSize });
+      const spec = sizeOf(large, { global_batch_size: 64, micro_batch_size: microBatchSize });
       return estimateRank(spec, ranks, 0, machine).total;
     };
     for (const fitting of [1, 2, 4, 8, 16]) {

@@ -51,14 +51,14 @@ t.test(
   'a forward pass for the reference, and for mismatched sequences, with the adapter off or stored',
   async (t) => {
     const forward = 2 * (2 * LAYER + HEAD + VECTORS) + ATTENTION;
-    const of = (objective: NonNullable<JobSpec['train']>['objective'], adapter?: object) =>
+    const workOf = (objective: NonNullable<JobSpec['train']>['objective'], adapter?: object) =>
       flops(null, { ...(objective && { objective }), ...(adapter && { adapter }) });
-    t.equal(of({ type: 'dpo' }), of(undefined), 'computed before the first step');
-    t.equal(of({ type: 'kto' }) - of(undefined), forward);
-    const factors = of({ type: 'orpo' }, {});
-    t.equal(factors, of(undefined, {}));
-    const base = of({ type: 'dpo' }, {}) - factors;
+    t.equal(workOf({ type: 'dpo' }), workOf(undefined), 'computed before the first step');
+    t.equal(workOf({ type: 'kto' }) - workOf(undefined), forward);
+    const factors = workOf({ type: 'orpo' }, {});
+    t.equal(factors, workOf(undefined, {}));
+    const base = workOf({ type: 'dpo' }, {}) - factors;
     t.ok(base > forward && base < 1.5 * forward);
-    t.equal(of({ type: 'kto' }, {}) - factors, 3 * base);
+    t.equal(workOf({ type: 'kto' }, {}) - factors, 3 * base);
   },
 );

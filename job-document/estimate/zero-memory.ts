@@ -67,8 +67,8 @@ export function zeroMemory(
   const { train, zero } = spec;
   const parts = partsOf(spec, worldSize, rank);
   const trained = parts.filter(({ frozen }) => !frozen);
-  const blocks = (of: readonly Part[], count: (part: Part) => number) =>
-    of.reduce((sum, part) => sum + count(part), 0) * BLOCK_NUMEL;
+  const blocks = (parts: readonly Part[], count: (part: Part) => number) =>
+    parts.reduce((sum, part) => sum + count(part), 0) * BLOCK_NUMEL;
   const held = ({ layout }: Part) => layout.numBlocks;
   const isElsewhere = device === 'cuda' && zero.offload === 'cpu';
   const owned = ({ layout, shard }: Part) => (isElsewhere ? 0 : layout.ownedBlocks(shard));

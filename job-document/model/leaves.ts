@@ -22,9 +22,9 @@ export function addsLeaves({ train, zero }: Pick<ResolvedJobSpec, 'train' | 'zer
 }
 
 /** Returns the largest divisor of `of` up to `atMost`. */
-export function largestDivisor(of: number, atMost: number): number {
-  for (let divisor = Math.min(of, atMost); divisor > 1; divisor -= 1) {
-    if (of % divisor === 0) return divisor;
+export function largestDivisor(value: number, atMost: number): number {
+  for (let divisor = Math.min(value, atMost); divisor > 1; divisor -= 1) {
+    if (value % divisor === 0) return divisor;
   }
   return 1;
 }

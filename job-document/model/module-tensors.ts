@@ -30,9 +30,9 @@ export function moduleTensors<P extends Param>(params: readonly P[]): ModuleTens
     if (others) others.push(param);
     else tensors.set(name, [param]);
   }
-  return [...tensors].map(([name, of]) => {
-    const numel = of.reduce((sum, param) => sum + param.numel, 0);
-    return { name, shape: shapeOf(of), numel, params: of };
+  return [...tensors].map(([name, members]) => {
+    const numel = members.reduce((sum, param) => sum + param.numel, 0);
+    return { name, shape: shapeOf(members), numel, params: members };
   });
 }
 

@@ -32,10 +32,10 @@ function oneByOne(pattern: string, { name, layers, experts }: ParamKind): string
   );
 }
 
-function byKind(pattern: string, of: ParamKind): string[] {
-  const rows = new NamePattern(pattern).rowsOf(of);
-  return Array.from({ length: of.layers }, (_, layer) =>
-    Array.from({ length: of.experts ?? 1 }, (_, expert) => {
+function byKind(pattern: string, paramKind: ParamKind): string[] {
+  const rows = new NamePattern(pattern).rowsOf(paramKind);
+  return Array.from({ length: paramKind.layers }, (_, layer) =>
+    Array.from({ length: paramKind.experts ?? 1 }, (_, expert) => {
       const word = rows[layer]?.[expert >> 5] ?? 0;
       return (word >>> (expert & 31)) & 1;
     }).join(''),
@@ -47,8 +47,8 @@ t.test('all names of a kind match as each does alone', async (t) => {
   const patterns = fc.array(fc.constantFrom(...parts), { maxLength: 9 }).map((chosen) => chosen.join(''));
   const cut = fc
     .tuple(fc.constantFrom(...KINDS), fc.nat(12), fc.nat(111), fc.array(fc.nat(40), { maxLength: 4 }))
-    .map(([of, layer, expert, places]) => {
-      const characters = [...paramName(of, layer, expert)];
+    .map(([paramKind, layer, expert, places]) => {
+      const characters = [...paramName(paramKind, layer, expert)];
       for (const [i, place] of places.entries())
         if (place < characters.length) characters[place] = i % 2 === 0 ? '*' : '?';
       return characters.join('');
@@ -56,9 +56,9 @@ t.test('all names of a kind match as each does alone', async (t) => {
   let matched = 0;
   fc.assert(
     fc.property(fc.oneof(patterns, cut), (pattern) => {
-      for (const of of KINDS) {
-        const expected = oneByOne(pattern, of).join();
-        t.equal(byKind(pattern, of).join(), expected, pattern);
+      for (const paramKind of KINDS) {
+        const expected = oneByOne(pattern, paramKind).join();
+        t.equal(byKind(pattern, paramKind).join(), expected, pattern);
         matched += expected.replaceAll(/[^1]/g, '').length;
       }
     }),
@@ -74,8 +74,8 @@ t.test('a pattern longer than every name matches none', async (t) => {
     LIMITS.experts.max - 1,
   );
   t.ok(longest.length <= MAX_CHARACTERS, longest);
-  const of = kind('{}', 1, null);
-  t.strictSame(new NamePattern('?'.repeat(MAX_CHARACTERS + 1)).rowsOf(of), []);
+  const paramKind = kind('{}', 1, null);
+  t.strictSame(new NamePattern('?'.repeat(MAX_CHARACTERS + 1)).rowsOf(paramKind), []);
   const whole = kind('a'.repeat(MAX_CHARACTERS), 1, null);
   for (const pattern of ['?'.repeat(MAX_CHARACTERS), `${'a*'.repeat(MAX_CHARACTERS)}`])
     t.equal(new NamePattern(pattern).rowsOf(whole)[0]?.[0], 1, pattern);

@@ -78,16 +78,22 @@ export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expe
 export function modelParams(architecture: Architecture): ModelParam[] {
   const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
   const under = (shapes: readonly ParamShape[]) => shapes.map((shape) => underAdapter(architecture, shape));
-  const param = ({ linear: _, ...shape }: ParamShape, at = 0, of: number | null = null): ModelParam => ({
+  const param = (
+    { linear: _, ...shape }: ParamShape,
+    at = 0,
+    expertIndex: number | null = null,
+  ): ModelParam => ({
     ...shape,
-    name: paramName(shape, at, of ?? 0),
-    expert: of,
+    name: paramName(shape, at, expertIndex ?? 0),
+    expert: expertIndex,
   });
   const count = (length: number) => Array.from({ length }, (_, index) => index);
   const ofLayers = (shapes: readonly ParamShape[], ofExperts: readonly ParamShape[]) =>
     count(architecture.num_hidden_layers).flatMap((at) => [
       ...shapes.map((shape) => param(shape, at)),
-      ...count(architecture.num_experts).flatMap((of) => ofExperts.map((shape) => param(shape, at, of))),
+      ...count(architecture.num_experts).flatMap((expertIndex) =>
+        ofExperts.map((shape) => param(shape, at, expertIndex)),
+      ),
     ]);
   const base = [
     ...under(before).map((shape) => param(shape)),

@@ -23,13 +23,13 @@ export function checkExpertSets(spec: ResolvedJobSpec): FieldError[] {
   const parts = { experts, ...(train.global_batch_size % train.micro_batch_size === 0 && { leaves }) };
   const [broken] = Object.entries(parts).filter(([, count]) => count % numSets !== 0);
   if (broken === undefined) return checkLanes(spec);
-  const [what, count] = broken;
-  const of = what === 'leaves' ? 'leaves (global_batch_size / micro_batch_size)' : 'experts of the model';
+  const [part, count] = broken;
+  const noun = part === 'leaves' ? 'leaves (global_batch_size / micro_batch_size)' : 'experts of the model';
   return [
     fieldError(
       POINTER,
       'expert_parallel_not_divisor',
-      `expert_parallel_size ${numSets} does not divide the ${count} ${of}`,
+      `expert_parallel_size ${numSets} does not divide the ${count} ${noun}`,
       String(commonDivisor(Object.values(parts), numSets)),
     ),
   ];

@@ -61,7 +61,7 @@ export class ChildProgram {
   private async untilReady(): Promise<void> {
     const timeout = AbortSignal.timeout(START_TIMEOUT_MS);
     const ready = new Promise<void>((resolve, reject) => {
-      const fail = (what: string) => reject(new Error(`the ${this.name} ${what}`));
+      const fail = (reason: string) => reject(new Error(`the ${this.name} ${reason}`));
       this.child.on('message', (message: ReadyMessage) => {
         if (message.kind === 'ready') resolve();
       });

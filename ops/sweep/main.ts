@@ -49,8 +49,8 @@ function sweepWith(config: Config, options: Arguments): Promise<Swept> {
   return withStores(config, log, (stores) => sweep({ ...stores, ...options, onFound }));
 }
 
-function line({ what, key, objects, bytes, changed_at }: FoundLeftover): string {
-  return `${what.padEnd(14)} ${key} (${objects} objects, ${bytes} bytes, last written ${changed_at})\n`;
+function line({ kind, key, objects, bytes, changed_at }: FoundLeftover): string {
+  return `${kind.padEnd(14)} ${key} (${objects} objects, ${bytes} bytes, last written ${changed_at})\n`;
 }
 
 export function summary(swept: Swept, { dry_run }: Arguments): string {

@@ -97,7 +97,7 @@ export function poolPolicies(text: string): readonly PoolPolicy[] {
   return given;
 }
 
-function noneTwice(names: readonly string[], what: string): void {
+function noneTwice(names: readonly string[], noun: string): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new Error(`names the ${what} ${JSON.stringify(twice)} twice`);
+  if (twice !== undefined) throw new Error(`names the ${noun} ${JSON.stringify(twice)} twice`);
 }

@@ -22,11 +22,11 @@ interface Line {
 export function prettyLine(json: string): string {
   const line = JSON.parse(json) as Line;
   const { time, level, name, part = name, msg, err } = line;
-  const what = [msg, err?.message === msg ? undefined : err?.message].filter((text) => text !== undefined);
+  const parts = [msg, err?.message === msg ? undefined : err?.message].filter((text) => text !== undefined);
   const fields = Object.entries(line)
     .filter(([field]) => !HIDDEN.has(field))
     .map(([field, value]) => `${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  const shown = [time.slice(11, 19), level.padEnd(5), `${part}: ${what.join(': ')}`, ...fields].join('  ');
+  const shown = [time.slice(11, 19), level.padEnd(5), `${part}: ${parts.join(': ')}`, ...fields].join('  ');
   // Messages may contain untrusted text, which must not control the terminal.
   const unforeseen = level !== 'warn' && err?.code === undefined;
   const stack = err?.stack && unforeseen ? err.stack.split('\n').slice(1) : [];

@@ -14,14 +14,14 @@ t.test('version 2: the minimum over a group and its ancestors, in whole cores', 
   const files = (inner: string, outer = 'max 100000\n') => ({
     pod: { 'cpu.max': outer, job: { 'cpu.max': inner } },
   });
-  const of = (inner: string, outer?: string) =>
+  const coresOf = (inner: string, outer?: string) =>
     usableCores(64, groups(t, '0::/pod/job\n', files(inner, outer)));
-  t.equal(of('400000 100000\n'), 4);
-  t.equal(of('250000 100000\n'), 2);
-  t.equal(of('50000 100000\n'), 1);
-  t.equal(of('max 100000\n'), 64);
-  t.equal(of('max 100000\n', '300000 100000\n'), 3, 'a limit of the parent group');
-  t.equal(of('9900000 100000\n'), 64, 'more than the machine has');
+  t.equal(coresOf('400000 100000\n'), 4);
+  t.equal(coresOf('250000 100000\n'), 2);
+  t.equal(coresOf('50000 100000\n'), 1);
+  t.equal(coresOf('max 100000\n'), 64);
+  t.equal(coresOf('max 100000\n', '300000 100000\n'), 3, 'a limit of the parent group');
+  t.equal(coresOf('9900000 100000\n'), 64, 'more than the machine has');
 });
 
 t.test('version 1, in a container whose own path is that of the host', async (t) => {

@@ -80,7 +80,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   const pid = child.pid ?? 0;
   if (pid !== 0) endWithParent(pid, exited);
   try {
-    const owner: Owner = { pid: process.pid, redis_pid: pid, socket: socket };
+    const owner: Owner = { pid: process.pid, redis_pid: pid, socket };
     await writeFile(join(dir, OWNER_FILE), JSON.stringify(owner));
     await untilServing(url, child, exited, output);
   } catch (error) {
@@ -89,7 +89,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     await removeOwnerFiles(dir, pid, socket);
     throw error;
   }
-  options.log?.info({ pid, socket: socket }, 'redis started');
+  options.log?.info({ pid, socket }, 'redis started');
 
   let stopping: Promise<void> | undefined;
   return {

@@ -23,8 +23,8 @@ export function indexKey({ prefix }: Pick<StoreContext, 'prefix'>, project: stri
 }
 
 /** Returns the name of the sub-index of `name` for records named `of`; `name` itself when `of` is undefined. */
-export function namedIndex(name: string, of: string | undefined): string {
-  return of === undefined ? name : `${name}:name:${of}`;
+export function namedIndex(name: string, recordName: string | undefined): string {
+  return recordName === undefined ? name : `${name}:name:${recordName}`;
 }
 
 export function projectsKey({ prefix }: Pick<StoreContext, 'prefix'>): string {
@@ -56,16 +56,16 @@ const CHANGE_TRIES = 10;
 
 /**
  * Repeats an optimistic update: `attempt` reads a value and writes it only if no other client has changed it since.
- * @param what subject of the error message
+ * @param subject subject of the error message
  * @param attempt returns undefined after a conflict
  * @throws ZerofleetError `job_store_unavailable` when every attempt conflicts
  */
-export async function untilUnchanged<T>(what: string, attempt: () => Promise<T | undefined>): Promise<T> {
+export async function untilUnchanged<T>(subject: string, attempt: () => Promise<T | undefined>): Promise<T> {
   for (let tries = 0; tries < CHANGE_TRIES; tries += 1) {
     const done = await attempt();
     if (done !== undefined) return done;
   }
-  throw new ZerofleetError('job_store_unavailable', `${what} changes all the time; try again`);
+  throw new ZerofleetError('job_store_unavailable', `${subject} changes all the time; try again`);
 }
 
 /** Runs a plain Redis command with the store's errors. */

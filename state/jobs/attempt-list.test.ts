@@ -102,8 +102,8 @@ t.test('each number of ranks of an attempt is a generation, which ends with it a
   await store.requestPause(job.id);
   t.match((await attempt())?.generations[2], { ended_at: null }, 'it trains until it is paused');
   await store.releaseAttempt(job.id, execution, { to: 'paused', reason: 'user_request' });
-  const over = await attempt();
-  t.match(over, { generations: [{}, {}, { ended_at: over?.ended_at }] });
+  const next = await attempt();
+  t.match(next, { generations: [{}, {}, { ended_at: next?.ended_at }] });
 
   const other = await pool.job({ ranks: 3 });
   await pool.placements(other);

@@ -37,8 +37,8 @@ t.test('by name, pool, states, times and id prefix', async (t) => {
       after = next_cursor;
     }
   };
-  const ids = (...of: Job[]) =>
-    of
+  const ids = (...jobs: Job[]) =>
+    jobs
       .map(({ id }) => id)
       .sort()
       .reverse();

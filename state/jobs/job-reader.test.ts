@@ -26,12 +26,12 @@ t.test('an unchanged job is the same object, a changed one is another', async (t
   const ahead = await createTestJob(store);
   const { id } = await createTestJob(store);
   let last: Job | null = null;
-  const changed = async (what: string, expected: object) => {
+  const changed = async (title: string, expected: object) => {
     const job = await store.getJob(id);
-    t.match(job, expected, what);
-    t.not(job, last, what);
-    t.equal(await store.getJob(id), job, `${what}: the same object`);
-    t.same(await other.getJob(id), job, `${what}: as another server reads it`);
+    t.match(job, expected, title);
+    t.not(job, last, title);
+    t.equal(await store.getJob(id), job, `${title}: the same object`);
+    t.same(await other.getJob(id), job, `${title}: as another server reads it`);
     last = job;
   };
   await changed('made', { state: 'queued', queue_position: 2 });

@@ -27,13 +27,13 @@ t.test('preemption requests are made, and withdrawn when no job needs them any m
     await pool.placements(running);
     const next = await pool.job({ min: 2, priority: 1 });
     t.equal(await pool.placements(next), null);
-    const told: (number | null)[] = [];
+    const values: (number | null)[] = [];
     const unwatch = await pool.store.watchControl(running.id, ({ preemption_request }) =>
-      told.push(preemption_request),
+      values.push(preemption_request),
     );
-    t.equal(told.at(-1), 0, end);
+    t.equal(values.at(-1), 0, end);
     await act(pool, next);
-    while (told.at(-1) !== null) await new Promise((done) => setImmediate(done));
+    while (values.at(-1) !== null) await new Promise((done) => setImmediate(done));
     await unwatch();
     t.equal(await pool.preemptionRequest(running), null, end);
   }
@@ -76,13 +76,13 @@ t.test('a running job gets free slots after a while, and at once when a user req
   const pool = await open(t, { a: 4 });
   const job = await pool.job({ min: 1, ranks: 1 });
   t.same(await pool.placements(job), { a: 1 });
-  const told: number[] = [];
-  const unwatch = await pool.store.watchControl(job.id, ({ held_ranks }) => told.push(held_ranks));
+  const values: number[] = [];
+  const unwatch = await pool.store.watchControl(job.id, ({ held_ranks }) => values.push(held_ranks));
   t.teardown(unwatch);
-  t.same(told, [1]);
+  t.same(values, [1]);
   await pool.store.requestResize(job.id, 2);
   t.match((await pool.decide(HOUR_MS)).growth, [{ job_id: job.id }]);
-  while (told.at(-1) !== 2) await new Promise((done) => setImmediate(done));
+  while (values.at(-1) !== 2) await new Promise((done) => setImmediate(done));
   await pool.redis.hset(pool.key(`job:${job.id}`), 'requested_ranks', '4');
   t.same((await pool.decide(HOUR_MS)).growth, [], 'it grew a moment ago');
   t.match((await pool.decide(0)).growth, [{ job_id: job.id }]);

@@ -122,7 +122,7 @@ t.test('a decision is refused after a change of something that it depends on', a
     'a worker that says the same again': [false, (pool) => pool.announce('a', 2)],
     'a job that was queued': [false, (pool) => pool.job()],
   };
-  for (const [what, [refused, change]] of Object.entries(changes)) {
+  for (const [title, [refused, change]] of Object.entries(changes)) {
     const pool = await open(t);
     const job = await pool.job({ min: 1 });
     const { version, snapshot } = await pool.store.readSnapshot('default', 0);
@@ -132,7 +132,7 @@ t.test('a decision is refused after a change of something that it depends on', a
       claim_ms: LEASE_MS,
       waiting: [],
     });
-    t.equal(done, !refused, what);
+    t.equal(done, !refused, title);
   }
 });
 
@@ -274,8 +274,8 @@ t.test('GPUs have enough memory for the job, according to the record', async (t)
 
 t.test('the scheduler is notified of every change that may let a job begin', async (t) => {
   const pool = await open(t);
-  const told: (string | null)[] = [];
-  const unwatch = await pool.store.watchPools((name) => told.push(name));
+  const reasons: (string | null)[] = [];
+  const unwatch = await pool.store.watchPools((name) => reasons.push(name));
   t.teardown(unwatch);
   const changes: Record<string, () => Promise<unknown>> = {};
   const [first, second] = [await pool.job({ min: 2 }), await pool.job({ min: 1, ranks: 1 })];
@@ -287,13 +287,13 @@ t.test('the scheduler is notified of every change that may let a job begin', asy
   changes.resized = () => pool.store.requestResize(second.id, 2);
   changes.cancelled = () => pool.store.requestCancel(second.id);
   changes.left = () => pool.store.withdrawWorker('b');
-  for (const [what, change] of Object.entries(changes)) {
-    told.length = 0;
+  for (const [title, change] of Object.entries(changes)) {
+    reasons.length = 0;
     await change();
-    while (told.length === 0) await new Promise((done) => setImmediate(done));
+    while (reasons.length === 0) await new Promise((done) => setImmediate(done));
     t.ok(
-      told.every((name) => name === 'default'),
-      what,
+      reasons.every((name) => name === 'default'),
+      title,
     );
   }
 });

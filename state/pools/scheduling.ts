@@ -147,16 +147,16 @@ export async function readSnapshot(
   const [version, nowMs, workers, holders, described, served] = reply as RawSnapshot;
   const now = Number(nowMs);
   const jobs = inPairs(described).map(([id, text]) => ({ id, described: JSON.parse(text) as Waiting }));
-  const those = (delayed: boolean) =>
+  const waitingWhere = (delayed: boolean) =>
     jobs.flatMap((job) => (job.described.delayed === delayed ? [waitingOf(job.id, job.described, now)] : []));
   return {
     version,
-    delayed: those(true),
+    delayed: waitingWhere(true),
     snapshot: {
       now,
       workers: workers.map(workerOf),
       running: holders.map((entry) => runningOf(entry, now, growIntervalMs)),
-      waiting: those(false),
+      waiting: waitingWhere(false),
       served_at: servedOf(served),
     },
   };

@@ -249,16 +249,16 @@ t.test('the check writes, and closing is idempotent', async (t) => {
 t.test('a model is kept while an adapter is over it', async (t) => {
   const store = await freshStore(t);
   const [base, adapter] = [testModel(`mdl_${ulid()}`), testModel(`mdl_${ulid()}`)];
-  const over = { ...adapter, base: base.id };
-  await t.rejects(store.putModel(over), { code: 'model_not_found' });
+  const withBase = { ...adapter, base: base.id };
+  await t.rejects(store.putModel(withBase), { code: 'model_not_found' });
   t.equal(await store.getModel(adapter.id), null);
   await store.putModel(base);
-  await store.putModel(over);
+  await store.putModel(withBase);
   await t.rejects(store.deleteModel(base.id), { code: 'model_in_use' });
   t.equal(await store.deleteModel(adapter.id), true);
   t.equal(await store.deleteModel(base.id), true);
   await store.beginRestore();
-  await store.putModel(over);
+  await store.putModel(withBase);
   await store.putModel(base);
   await store.endRestore();
   await t.rejects(store.deleteModel(base.id), { code: 'model_in_use' }, 'restored in any order');

@@ -139,10 +139,10 @@ t.test('messages are read once, in their order, and are bounded in bytes', async
   let woken = 0;
   const unwatch = await store.watchMessages('caller', () => (woken += 1));
   t.teardown(unwatch);
-  let told = 0;
-  while ((await store.tellSample('id', 'w', TEXT)) === 'told') told += 1;
-  t.equal(told, 8);
-  await until(() => woken === told);
+  let accepted = 0;
+  while ((await store.tellSample('id', 'w', TEXT)) === 'told') accepted += 1;
+  t.equal(accepted, 8);
+  await until(() => woken === accepted);
   const messages = key('sample-caller:caller:messages');
   t.ok(Number(await redis.memory('USAGE', messages, 'SAMPLES', 0)) < 12 * (1 << 20));
   const first = await store.readMessages('caller', null);
@@ -155,7 +155,7 @@ t.test('messages are read once, in their order, and are bounded in bytes', async
     count += read.length;
     position = read.at(-1)?.position ?? '';
   }
-  t.equal(count, told);
+  t.equal(count, accepted);
   t.equal(await redis.xlen(messages), 0);
   t.equal(await store.tellSample('id', 'w', END), 'told');
   t.match(await store.readMessages('caller', position), [{ id: 'id', message: END }]);

@@ -42,10 +42,10 @@ export class Answers {
     await Promise.all(Array.from({ length: LANES }, lane));
   }
 
-  private async answerOf(seed: number, over: AbortSignal): Promise<void> {
+  private async answerOf(seed: number, end: AbortSignal): Promise<void> {
     for (let lastTry = Number.POSITIVE_INFINITY; ; await sleep(RETRY_MS)) {
       if (await this.ask(seed)) return;
-      if (over.aborted) lastTry = Math.min(lastTry, Date.now() + LAST_ANSWER_MS);
+      if (end.aborted) lastTry = Math.min(lastTry, Date.now() + LAST_ANSWER_MS);
       if (Date.now() < lastTry) continue;
       this.wrong.push(`question ${seed} was not answered after the last fault`);
       return;

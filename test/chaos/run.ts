@@ -76,11 +76,11 @@ export async function runChaos({ seconds, seed, redis }: ChaosOptions): Promise<
     const faultInjector = new FaultInjector(fleet, AGENTS, store.faulty, random);
     const workload = await Workload.prepare(fleet.client, sampleText(), random);
     const answers = await Answers.prepare(fleet.client, await workload.checkpointOfReference(), random);
-    const over = AbortSignal.timeout(seconds * 1000);
-    const calm = faultInjector.run(over).then(() => {
+    const end = AbortSignal.timeout(seconds * 1000);
+    const calm = faultInjector.run(end).then(() => {
       if (store.faulty) store.faulty.faults = NO_FAULTS;
     });
-    await Promise.all([calm, workload.run(CONCURRENCY, over), answers.run(over)]);
+    await Promise.all([calm, workload.run(CONCURRENCY, end), answers.run(end)]);
     const findings = await auditJobs(fleet.client, workload);
     const spread = await countSpread(fleet.client, workload);
     const strayObjects = await orphanedObjects(store.objects, fleet.client, workload);

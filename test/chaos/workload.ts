@@ -153,7 +153,7 @@ export class Workload {
 
   private async resume(id: string, ranks: number): Promise<void> {
     this.counts.resumes++;
-    await ignoreConflict(retryUntilAnswered(() => this.client.jobs.resume(id, { ranks: ranks })));
+    await ignoreConflict(retryUntilAnswered(() => this.client.jobs.resume(id, { ranks })));
   }
 
   private async resize(id: string, ranks: number): Promise<void> {

@@ -197,9 +197,9 @@ t.test('adapters', async (t) => {
       );
       const last = await checkpointOf(job);
       const state = new StoredState(stack.data_dir, last);
-      const of = (name: string) => state.read('master', `${BASE}.${name}.weight`);
+      const masterOf = (name: string) => state.read('master', `${BASE}.${name}.weight`);
       const base = roundedToBf16(before.read('master', `${BASE}.weight`));
-      const magnitudes = of('lora_magnitude_vector');
+      const magnitudes = masterOf('lora_magnitude_vector');
       const moved = normsOf(Float64Array.from(base), magnitudes.length).map((norm, row) =>
         Math.abs((magnitudes[row] ?? 0) - norm),
       );
@@ -210,14 +210,14 @@ t.test('adapters', async (t) => {
         await exportOf(last.id, { format: 'peft', dtype: 'fp32' }),
         await exportOf(last.id, { dtype: 'fp32' }),
       ].map(folderOf) as [string, string, string];
-      const expected = withNorms(sumOf(base, of('lora_A'), of('lora_B')), magnitudes);
+      const expected = withNorms(sumOf(base, masterOf('lora_A'), masterOf('lora_B')), magnitudes);
       const tensors = tensorsOf(join(folders[2], 'model.safetensors'));
       t.same(tensors.get(`${BASE}.weight`), Float32Array.from(expected));
       t.match(JSON.parse(readFileSync(join(folders[1], 'adapter_config.json'), 'utf8')), { use_dora: true });
       const named = `base_model.model.${BASE}.lora_magnitude_vector`;
       t.same(
         tensorsOf(join(folders[1], 'adapter_model.safetensors')).get(named),
-        of('lora_magnitude_vector'),
+        masterOf('lora_magnitude_vector'),
       );
       if ('python' in found) {
         const { difference, size } = runPython(found.python, loader, folders) as Record<string, number>;

@@ -109,10 +109,12 @@ t.test('evaluation', async (t) => {
         .reverse()
         .map(({ step, eval_losses }) => [step, eval_losses]),
     );
-    const told = (await collect(client.jobs.events(id))).filter(({ type }) => type === 'evaluation.finished');
+    const finished = (await collect(client.jobs.events(id))).filter(
+      ({ type }) => type === 'evaluation.finished',
+    );
     for (const name of ['validation', 'near', 'far'])
       t.strictSame(
-        told.filter(({ data }) => data.name === name).map(({ data }) => [data.step, data.loss]),
+        finished.filter(({ data }) => data.name === name).map(({ data }) => [data.step, data.loss]),
         expected.losses.map(({ step, eval_losses }) => [step, eval_losses[name]]),
         name,
       );

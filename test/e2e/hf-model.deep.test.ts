@@ -115,7 +115,7 @@ t.test(
       optimizer: { lr: 1e-2 },
     };
     const chatSpec = (ranks: number): JobSpec => ({ ...specOf(ranks), data: { dataset: chats }, train });
-    const told = async (id: string, type: string) =>
+    const eventsOf = async (id: string, type: string) =>
       (await collect(client.jobs.events(id))).filter((event) => event.type === type).map(({ data }) => data);
 
     const job = await client.jobs.until((await client.jobs.create(chatSpec(1))).id, () => false);
@@ -129,9 +129,9 @@ t.test(
     t.equal(resumed.export?.state_digest, job.export?.state_digest);
     for (const name of [...TOKENIZER_FILES, GENERATION_CONFIG])
       t.ok(readFileSync(join(place(resumed.export!), name)).equals(folder().get(name)!), name);
-    const [data] = await told(job.id, 'data.prepared');
+    const [data] = await eventsOf(job.id, 'data.prepared');
     t.match(data, { documents: 60, long_documents: 0, validation_sequences: 0 });
-    t.same(await told(id, 'data.prepared'), [data, data]);
+    t.same(await eventsOf(id, 'data.prepared'), [data, data]);
 
     const [checkpoint] = await collect(client.jobs.checkpoints(job.id));
     const { choices } = await client.samples.create(checkpoint!.id, { prompt: PROMPT, temperature: 0 });

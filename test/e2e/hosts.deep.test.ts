@@ -52,9 +52,9 @@ async function inside(t: Test): Promise<void> {
   const reference = await client.jobs.create(document('undisturbed', 1));
   const digest = (await client.jobs.until(reference.id, never)).export?.state_digest ?? 'none';
 
-  async function machine(number: number, told: boolean): Promise<Machine> {
+  async function machine(number: number, hasAddress: boolean): Promise<Machine> {
     const host = await startHost(t, number);
-    const env = { ZEROFLEET_REDIS_URL: redis, ...(told && { ZEROFLEET_ADDRESS: host.address }) };
+    const env = { ZEROFLEET_REDIS_URL: redis, ...(hasAddress && { ZEROFLEET_ADDRESS: host.address }) };
     const agent = await cluster.agent({ slots: 2, env, launcher: host.launcher, program: QUICK_AGENT });
     t.equal(agent.worker.address, host.address);
     return { host, agent };

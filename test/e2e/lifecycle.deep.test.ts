@@ -79,9 +79,9 @@ class Region {
   }
 
   /** Advances step by step until the condition holds. */
-  async until(what: string, is: () => boolean | Promise<boolean>): Promise<void> {
+  async until(condition: string, is: () => boolean | Promise<boolean>): Promise<void> {
     for (const deadline = Date.now() + DEADLINE_MS; !(await is()); await sleep(ROUND_MS)) {
-      if (Date.now() > deadline) throw new Error(`timed out: ${what}; ${this.states().join(', ')}`);
+      if (Date.now() > deadline) throw new Error(`timed out: ${condition}; ${this.states().join(', ')}`);
       this.aws.advance();
       await this.follow();
       await this.autoscaler.reconcile();

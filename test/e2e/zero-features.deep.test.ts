@@ -91,11 +91,11 @@ function checkOverrides(
 function checkSkips(t: Test, { train }: JobSpec, job: Job, events: readonly { type: string }[]) {
   const { type, initial_scale = 1 } = train?.loss_scale ?? {};
   const overflows = type === 'dynamic' && initial_scale > 2 ** 20;
-  const told = events.filter((event) => ['step.skipped', 'loss_scale.lowered'].includes(event.type));
+  const skips = events.filter((event) => ['step.skipped', 'loss_scale.lowered'].includes(event.type));
   if (!overflows) return;
   t.ok((job.progress.skipped_steps ?? 0) > 2, `${job.progress.skipped_steps} steps were skipped`);
   t.ok((job.progress.loss_scale ?? initial_scale) < initial_scale, 'the scale came down');
-  t.ok(told.length >= 2 && told.length <= 2 * (job.progress.skipped_steps ?? 0), `${told.length} events`);
+  t.ok(skips.length >= 2 && skips.length <= 2 * (job.progress.skipped_steps ?? 0), `${skips.length} events`);
 }
 
 t.test('gradients that never become finite fail the job without retries, with a remedy', async (t) => {

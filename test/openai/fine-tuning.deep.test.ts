@@ -71,8 +71,12 @@ t.test('fine-tuning through the official client', async (t) => {
       .filter((message) => message.startsWith('data: '))
       .map((message) => message.slice('data: '.length));
     t.equal(streamed.pop(), '[DONE]');
-    const told = streamed.map((message) => JSON.parse(message)).reverse();
-    t.strictSame(new Set(told.map(({ id }) => id)), new Set(events.map(({ id }) => id)), 'the same events');
+    const messages = streamed.map((message) => JSON.parse(message)).reverse();
+    t.strictSame(
+      new Set(messages.map(({ id }) => id)),
+      new Set(events.map(({ id }) => id)),
+      'the same events',
+    );
     t.match(losses[0]?.data, { train_loss: Number, valid_loss: Number, total_steps: losses.length });
     t.ok(events.some(({ message }) => /^Checkpoint created at step \d+$/.test(message)));
     const [last] = (await jobs.checkpoints.list(first.id)).data;
@@ -85,8 +89,8 @@ t.test('fine-tuning through the official client', async (t) => {
     const csv = (await (await client.files.content(results)).text()).trimEnd().split('\n');
     t.equal(csv[0], 'step,train_loss,valid_loss');
     t.equal(csv.length, 1 + losses.length);
-    const of = (line = '') => Number(line.split(',')[1]);
-    t.ok(of(csv.at(-1)) < of(csv[1]), 'it learns');
+    const stepOf = (line = '') => Number(line.split(',')[1]);
+    t.ok(stepOf(csv.at(-1)) < stepOf(csv[1]), 'it learns');
     t.equal((await client.files.retrieve(results)).purpose, 'fine-tune-results');
   });
 

@@ -71,12 +71,12 @@ const idsOf = (...known: ((n: number) => string)[]) =>
       { weight: 1, arbitrary: fc.string({ maxLength: 40 }) },
     )
     .map(encodeURIComponent);
-const of = (kind: string) => (n: number) => idToken(kind, n);
+const nthId = (kind: string) => (n: number) => idToken(kind, n);
 const ids = {
-  files: idsOf(of('chats'), of('ds'), (n) => `file-results-${idToken('job', n)}`),
-  models: idsOf(of('base'), (n) => `ft:tiny:default::${idToken('chat', n)}`),
-  jobs: idsOf(of('job')),
-  uploads: idsOf(of('parted'), of('parted'), of('upl')),
+  files: idsOf(nthId('chats'), nthId('ds'), (n) => `file-results-${idToken('job', n)}`),
+  models: idsOf(nthId('base'), (n) => `ft:tiny:default::${idToken('chat', n)}`),
+  jobs: idsOf(nthId('job')),
+  uploads: idsOf(nthId('parted'), nthId('parted'), nthId('upl')),
 };
 const PATHS = { files: '/files', models: '/models', jobs: '/fine_tuning/jobs' };
 
@@ -136,12 +136,14 @@ export function openaiRequests(): Map<string, Arbitrary<GeneratedRequest>> {
   add(
     'of an upload',
     post,
-    fc.tuple(ids.uploads, at('complete', 'complete', 'cancel')).map(([id, what]) => `/uploads/${id}/${what}`),
+    fc
+      .tuple(ids.uploads, at('complete', 'complete', 'cancel'))
+      .map(([id, action]) => `/uploads/${id}/${action}`),
     mutated(PARTS),
   );
   const kinds = Object.keys(PATHS) as (keyof typeof PATHS)[];
-  const oneOf = (pathOf: (kind: keyof typeof PATHS) => Arbitrary<string>, of = kinds) =>
-    fc.constantFrom(...of).chain(pathOf);
+  const oneOf = (pathOf: (kind: keyof typeof PATHS) => Arbitrary<string>, chosenKinds = kinds) =>
+    fc.constantFrom(...chosenKinds).chain(pathOf);
   add(
     'lists',
     get,
@@ -159,12 +161,12 @@ export function openaiRequests(): Map<string, Arbitrary<GeneratedRequest>> {
     get,
     fc
       .tuple(objects('jobs'), at('events', 'checkpoints'), mostly('', query(ids.jobs)))
-      .map(([path, what, more]) => `${path}/${what}${more}`),
+      .map(([path, action, more]) => `${path}/${action}${more}`),
   );
   add(
     'acts on a job',
     post,
-    fc.tuple(objects('jobs'), at('cancel', 'pause', 'resume')).map(([path, what]) => `${path}/${what}`),
+    fc.tuple(objects('jobs'), at('cancel', 'pause', 'resume')).map(([path, action]) => `${path}/${action}`),
   );
   add('deletion', remove, oneOf(objects, ['models', 'files']));
   const wild = fc.oneof(fc.webPath(), at('/embeddings', '/responses', '/files', '/models'));

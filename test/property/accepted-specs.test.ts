@@ -33,7 +33,7 @@ function someOf(name: string, fields?: readonly string[]): Arbitrary<Record<stri
   const chosen = fields ?? Object.keys(schema.properties ?? {});
   const some = fc.subarray([...chosen], { maxLength: 3 });
   return fc
-    .tuple(values.of(schema) as Arbitrary<Record<string, unknown>>, some)
+    .tuple(values.forSchema(schema) as Arbitrary<Record<string, unknown>>, some)
     .map(([object, names]) =>
       Object.fromEntries(
         Object.entries(object).filter(([field]) => field === 'type' || names.includes(field)),

@@ -14,17 +14,17 @@ const SIZES = fc.oneof(
 );
 
 export interface HostileUpload {
-  what: string;
+  kind: string;
   bytes: number;
 }
 
 export const HOSTILE: Arbitrary<HostileUpload> = fc.record({
-  what: fc.constantFrom(...Object.keys(HOSTILE_MODELS)),
+  kind: fc.constantFrom(...Object.keys(HOSTILE_MODELS)),
   bytes: SIZES,
 });
 
-export async function hostileRequest({ what, bytes }: HostileUpload): Promise<GeneratedRequest> {
-  const body = await HOSTILE_MODELS[what]?.(bytes);
-  const url = `/v1/models?name=${encodeURIComponent(`${what} (${bytes})`)}`;
+export async function hostileRequest({ kind, bytes }: HostileUpload): Promise<GeneratedRequest> {
+  const body = await HOSTILE_MODELS[kind]?.(bytes);
+  const url = `/v1/models?name=${encodeURIComponent(`${kind} (${bytes})`)}`;
   return { operationId: 'createModel', method: 'POST', url, headers: TAR, body };
 }

@@ -97,7 +97,7 @@ class Maker {
       fc.string({ maxLength: 20 }).map(encodeURIComponent),
     );
     const parts = parameters.map(({ schema }) =>
-      fc.oneof({ weight: 9, arbitrary: this.values.of(schema).map(String) }, bad),
+      fc.oneof({ weight: 9, arbitrary: this.values.forSchema(schema).map(String) }, bad),
     );
     return fc
       .tuple(...parts)
@@ -108,7 +108,9 @@ class Maker {
 
   private query(parameters: Parameter[]): Arbitrary<string> {
     const each = parameters.map(({ name, schema, required }) => {
-      const good = this.values.of(schema).map((value) => `${name}=${encodeURIComponent(asText(value))}`);
+      const good = this.values
+        .forSchema(schema)
+        .map((value) => `${name}=${encodeURIComponent(asText(value))}`);
       const bad = fc.oneof(
         JUNK.map((value) => `${name}=${encodeURIComponent(asText(value))}`),
         fc.constantFrom(
@@ -131,7 +133,7 @@ class Maker {
 
   private headers(parameters: Parameter[]): Arbitrary<Record<string, string>> {
     const each = parameters.map(({ name, schema }) => {
-      const good = this.values.of(schema).map(asHeader);
+      const good = this.values.forSchema(schema).map(asHeader);
       const text = fc.oneof(
         { weight: 4, arbitrary: good },
         JUNK.map((value) => asHeader(asText(value))),
@@ -159,7 +161,7 @@ class Maker {
   }
 
   private json(schema: Schema, examples: { value: unknown }[]): Arbitrary<string> {
-    const made = this.values.of(schema);
+    const made = this.values.forSchema(schema);
     // Examples also satisfy the rules between fields, which few random documents do.
     const shown = examples.map(({ value }) => fc.constant(withTokens(value)));
     const mixed = fc.tuple(fc.oneof(...shown, fc.constant({})), made, fc.nat()).map(([base, other, n]) => {

@@ -93,7 +93,7 @@ class Run {
     private readonly api: ApiProcess,
     private readonly options: RunOptions,
   ) {
-    this.checker = ContractChecker.of(this.contract);
+    this.checker = ContractChecker.forContract(this.contract);
   }
 
   async run(): Promise<PropertyReport> {
@@ -123,7 +123,7 @@ class Run {
   /** Sends each kind of hostile upload once, and requests of each operation, so that lazy initialization is done. */
   private async warmUp(): Promise<void> {
     await this.fill();
-    for (const what of KINDS) await this.sendHostile({ what, bytes: WARM_BYTES });
+    for (const kind of KINDS) await this.sendHostile({ kind, bytes: WARM_BYTES });
     const { seed } = this.options;
     for (const [index, generator] of this.generators.entries())
       for (const request of fc.sample(generator, { seed: seed - 1 - index, numRuns: BATCH }))
@@ -133,7 +133,7 @@ class Run {
   private async sendAll(): Promise<number> {
     const { requests, seed, measured } = this.options;
     const sampled = fc.sample(HOSTILE, { seed, numRuns: Math.ceil(requests / REQUESTS_PER_HOSTILE) });
-    const full = measured ? KINDS.map((what) => ({ what, bytes: FULL_BYTES })) : [];
+    const full = measured ? KINDS.map((kind) => ({ kind, bytes: FULL_BYTES })) : [];
     const hostile = [...full, ...sampled];
     const requestsPerHostile = Math.ceil(requests / hostile.length);
     let sent = 0;

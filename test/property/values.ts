@@ -57,14 +57,14 @@ export class Values {
     this.document = document;
   }
 
-  of(given: Schema, depth = 0): Arbitrary<unknown> {
+  forSchema(given: Schema, depth = 0): Arbitrary<unknown> {
     const schema = this.flat(given);
     if (schema.const !== undefined) return fc.constant(schema.const);
     if (schema.enum) return fc.constantFrom(...schema.enum);
     const choices = schema.oneOf ?? schema.anyOf;
     // Alternatives of one object often only state which of its fields belong together.
     if (choices && schema.properties === undefined)
-      return fc.oneof(...choices.map((each) => this.of(each, depth)));
+      return fc.oneof(...choices.map((each) => this.forSchema(each, depth)));
     const types = Array.isArray(schema.type)
       ? schema.type
       : [schema.type ?? (schema.properties ? 'object' : 'any')];
@@ -93,11 +93,11 @@ export class Values {
   }
 
   private array({ items = {}, minItems = 0, maxItems = MAX_ITEMS, uniqueItems }: Schema, depth: number) {
-    const of = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, MAX_ITEMS)) };
-    const element = this.of(items, depth + 1);
+    const limits = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, MAX_ITEMS)) };
+    const element = this.forSchema(items, depth + 1);
     if (depth > DEEPEST) return fc.constant([]);
-    if (!uniqueItems) return fc.array(element, of);
-    return fc.uniqueArray(element, { ...of, selector: (value) => JSON.stringify(value) });
+    if (!uniqueItems) return fc.array(element, limits);
+    return fc.uniqueArray(element, { ...limits, selector: (value) => JSON.stringify(value) });
   }
 
   private object(schema: Schema, depth: number): Arbitrary<unknown> {
@@ -111,13 +111,13 @@ export class Values {
     const { properties = {}, required = [], additionalProperties } = schema;
     const known = Object.entries(properties).filter(([name]) => depth < DEEPEST || required.includes(name));
     const fields = fc.record(
-      Object.fromEntries(known.map(([name, each]) => [name, this.of(each, depth + 1)])),
+      Object.fromEntries(known.map(([name, each]) => [name, this.forSchema(each, depth + 1)])),
       {
         requiredKeys: required.filter((name) => name in properties),
       },
     );
     if (typeof additionalProperties !== 'object') return fields;
-    const more = fc.dictionary(fc.string({ maxLength: 8 }), this.of(additionalProperties, depth + 1), {
+    const more = fc.dictionary(fc.string({ maxLength: 8 }), this.forSchema(additionalProperties, depth + 1), {
       maxKeys: 3,
     });
     return fc.tuple(more, fields).map(([first, second]) => ({ ...first, ...second }));

@@ -73,8 +73,8 @@ const BYTES = {
   },
 };
 
-/** Uploads an export, and returns its id. @param over base of an adapter */
-async function uploaded(checkpoint: string, request: ExportRequest, over?: string): Promise<string> {
+/** Uploads an export, and returns its id. @param baseId base of an adapter */
+async function uploaded(checkpoint: string, request: ExportRequest, baseId?: string): Promise<string> {
   let exported = await client.checkpoints.export(checkpoint, request);
   while (exported.state === 'queued' || exported.state === 'running') {
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -83,9 +83,9 @@ async function uploaded(checkpoint: string, request: ExportRequest, over?: strin
   if (exported.state !== 'succeeded') throw new Error(JSON.stringify(exported.error));
   const folder = join(data_dir, 'objects', exported.prefix);
   const files = readdirSync(folder).map((name): [string, Buffer] => [name, readFileSync(join(folder, name))]);
-  if (over === undefined) files.push(['tokenizer.json', Buffer.from(JSON.stringify(BYTES))]);
+  if (baseId === undefined) files.push(['tokenizer.json', Buffer.from(JSON.stringify(BYTES))]);
   return (
-    await client.models.create('uploaded', await tarOf(files), over === undefined ? {} : { base: over })
+    await client.models.create('uploaded', await tarOf(files), baseId === undefined ? {} : { base: baseId })
   ).id;
 }
 

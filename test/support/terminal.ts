@@ -77,12 +77,12 @@ export class Terminal {
   }
 
   /** Waits until the output since the last command satisfies a predicate. */
-  async seeThat(holds: (shown: string) => boolean, what = String(holds)): Promise<string> {
+  async seeThat(holds: (shown: string) => boolean, title = String(holds)): Promise<string> {
     for (const deadline = Date.now() + WAIT_MS; ; await sleep(POLL_MS)) {
       const shown = this.text();
       if (holds(shown)) return shown;
       // One line, in addition to the message with the name of the failed check.
-      if (Date.now() > deadline) throw Object.assign(new Error(`timed out waiting for ${what}`), { shown });
+      if (Date.now() > deadline) throw Object.assign(new Error(`timed out waiting for ${title}`), { shown });
     }
   }
 

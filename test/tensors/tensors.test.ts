@@ -69,14 +69,14 @@ t.test('a tensor is that of the shards; written back it gives the same digest', 
     tensors.map(({ name, shape }) => ({ name, shape })),
     state.manifest.params.map(({ name, shape }) => ({ name, shape })),
   );
-  for (const [name, of] of [
+  for (const [name, expected] of [
     [HEAD, 'master'],
     ['model.layers.1.mlp.up_proj.weight', 'exp_avg'],
     ['model.norm.weight', 'exp_avg_sq'],
   ] as const) {
-    const file = await read(id, name, of);
+    const file = await read(id, name, expected);
     const { bytes } = parseSafetensorsHeader(file);
-    t.ok(file.subarray(bytes).equals(Buffer.from(state.read(of, name).buffer)), `${name} ${of}`);
+    t.ok(file.subarray(bytes).equals(Buffer.from(state.read(expected, name).buffer)), `${name} ${expected}`);
   }
   const same = await set(id, HEAD, await read(id, HEAD, 'exp_avg'), 'exp_avg');
   t.equal(same.state_digest, old.state_digest);

@@ -26,7 +26,7 @@ export async function withLock(name, work, onWait = () => {}) {
 }
 
 async function hold(address, onWait) {
-  for (let told = false; ; ) {
+  for (let reported = false; ; ) {
     const server = createServer();
     server.waiting = new Set();
     server.on('connection', (socket) => server.waiting.add(socket.on('error', () => {})));
@@ -36,8 +36,8 @@ async function hold(address, onWait) {
     } catch (error) {
       if (error.code !== 'EADDRINUSE') throw error;
     }
-    if (!told) onWait();
-    told = true;
+    if (!reported) onWait();
+    reported = true;
     await closed(address);
   }
 }

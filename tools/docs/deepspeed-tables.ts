@@ -71,7 +71,7 @@ export function renderDeepspeedTables(): string {
   const params = joined(
     [...Object.values(OPTIMIZERS), ...Object.values(SCHEDULERS)].flatMap(({ params: keys }) => rowsOf(keys)),
   ).map((row) => ({ ...row, keys: [...new Set(row.keys)] }));
-  const of = (rows: readonly Row[], kind: Row['kind']) => rows.filter((row) => row.kind === kind);
+  const rowsOfKind = (rows: readonly Row[], kind: Row['kind']) => rows.filter((row) => row.kind === kind);
   const optimizers = Object.entries(OPTIMIZERS).map(([name, { type, params: keys, defaults }]) => ({
     keys: [titled[name as keyof typeof titled] ?? name],
     meaning: `${code(type)} | ${typeRows(keys, defaults)}`,
@@ -86,18 +86,25 @@ export function renderDeepspeedTables(): string {
   }));
   const head = '| type | here | parameters (default) |\n|---|---|---|';
   return [
-    table('### Keys that become fields', 'field', of(top, 'mapped')),
+    table('### Keys that become fields', 'field', rowsOfKind(top, 'mapped')),
     ['### Optimizers\n', head, ...linesOf(optimizers)].join('\n'),
     ['### Schedulers\n', head, ...linesOf(schedulers)].join('\n'),
-    table('### Parameters of optimizers and schedulers that become fields', 'field', of(params, 'mapped')),
-    table('### Keys that hold by construction', 'why', [...of(top, 'holds'), ...of(params, 'holds')]),
+    table(
+      '### Parameters of optimizers and schedulers that become fields',
+      'field',
+      rowsOfKind(params, 'mapped'),
+    ),
+    table('### Keys that hold by construction', 'why', [
+      ...rowsOfKind(top, 'holds'),
+      ...rowsOfKind(params, 'holds'),
+    ]),
     table('### Keys without effect, named in `warnings`', 'why', [
-      ...of(top, 'ignored'),
-      ...of(params, 'ignored'),
+      ...rowsOfKind(top, 'ignored'),
+      ...rowsOfKind(params, 'ignored'),
     ]),
     table('### Keys that are limited or refused', 'accepted, and what to do', [
-      ...of(top, 'limited'),
-      ...of(params, 'limited'),
+      ...rowsOfKind(top, 'limited'),
+      ...rowsOfKind(params, 'limited'),
     ]),
     ['### Refused types\n', '| type | what to do |', '|---|---|', ...linesOf(refusals)].join('\n'),
   ].join('\n\n');

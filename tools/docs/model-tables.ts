@@ -55,7 +55,7 @@ function defaultsOf(name: string, types: readonly ModelType[]): string {
   );
   const groups = [...groupBy(defaults, ({ text }) => text)];
   if (groups.length === 1 && defaults.length === types.length) return defaults[0]?.text ?? '';
-  return groups.map(([text, those]) => `${text} (${code(those.map(({ type }) => type))})`).join(', ');
+  return groups.map(([text, facts]) => `${text} (${code(facts.map(({ type }) => type))})`).join(', ');
 }
 
 function table(types: readonly ModelType[], schemas: Schemas): string {

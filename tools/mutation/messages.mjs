@@ -5,8 +5,8 @@ const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'];
 function isLogCall(node) {
   if (node.type !== 'CallExpression' || node.callee.type !== 'MemberExpression') return false;
   const { object, property } = node.callee;
-  const of = object.type === 'MemberExpression' ? object.property : object;
-  return of.name === 'log' && LEVELS.includes(property.name);
+  const receiver = object.type === 'MemberExpression' ? object.property : object;
+  return receiver.name === 'log' && LEVELS.includes(property.name);
 }
 
 /** Errors with a code as the first argument and the message as the second. */

@@ -46,7 +46,7 @@ t.test(
 
 t.test('removed cache entries are prepared again for the next generation', async (t) => {
   const fleet = await Fleet.start({
-    ranks: { slow: { from: 3, ms: 3_600_000 }, faults: [{ rank: 0, step: 4, what: 'kill' }] },
+    ranks: { slow: { from: 3, ms: 3_600_000 }, faults: [{ rank: 0, step: 4, kind: 'kill' }] },
   });
   t.teardown(() => fleet.close());
   await fleet.agent();

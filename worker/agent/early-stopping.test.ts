@@ -27,7 +27,7 @@ async function startFleet(t: Test, ranks: FleetOptions['ranks'] = {}): Promise<F
 const stepsOf = (checkpoints: readonly Checkpoint[]) => checkpoints.map(({ step }) => step);
 
 /** Checks the end of a job that stopped early and exported its best checkpoint. */
-async function checkEnd(t: Test, fleet: Fleet, id: string, what: string): Promise<Job> {
+async function checkEnd(t: Test, fleet: Fleet, id: string, title: string): Promise<Job> {
   const job = await fleet.untilState(id, 'succeeded');
   const { data } = await fleet.store.listCheckpoints(id);
   t.match(
@@ -38,12 +38,12 @@ async function checkEnd(t: Test, fleet: Fleet, id: string, what: string): Promis
       latest_checkpoint: { step: END, state_digest: fakeStateDigest(1, END) },
       export: { step: BEST, checkpoint_id: data[1]?.id, state_digest: fakeStateDigest(1, BEST) },
     },
-    what,
+    title,
   );
-  t.strictSame(stepsOf(data), [END, BEST], `${what}: the best checkpoint is kept`);
+  t.strictSame(stepsOf(data), [END, BEST], `${title}: the best checkpoint is kept`);
   const ended = (await fleet.events(id)).filter(({ type }) => type === 'training.stopped_early');
-  t.match(ended.at(-1)?.data, { step: END, metric: 'eval_loss', ...STOPPED }, what);
-  t.equal(Math.max(...(await fleet.steps(id))), END, `${what}: no further step is trained`);
+  t.match(ended.at(-1)?.data, { step: END, metric: 'eval_loss', ...STOPPED }, title);
+  t.equal(Math.max(...(await fleet.steps(id))), END, `${title}: no further step is trained`);
   return job;
 }
 
@@ -51,9 +51,9 @@ t.test('a job ends at the same step on one and on three ranks, also after kills'
   const fleet = await startFleet(t, {
     faults: [
       // After the best evaluation, before its checkpoint may be stored; between evaluations; before the last one.
-      { rank: 1, step: 13, what: 'kill' },
-      { rank: 0, step: 18, what: 'kill' },
-      { rank: 1, step: 24, what: 'kill' },
+      { rank: 1, step: 13, kind: 'kill' },
+      { rank: 0, step: 18, kind: 'kill' },
+      { rank: 1, step: 24, kind: 'kill' },
     ],
   });
   await fleet.agent();

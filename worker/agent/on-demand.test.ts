@@ -42,7 +42,7 @@ t.test(
 );
 
 t.test('the next generation serves a save request that was open when a rank was lost', async (t) => {
-  const faults = [{ rank: 1, step: 1, what: 'hang' as const }];
+  const faults = [{ rank: 1, step: 1, kind: 'hang' as const }];
   const f = await fleet(t, { ranks: { slow: { from: 2, ms: 200 }, faults } });
   await f.agent();
   const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2 });

@@ -1,4 +1,4 @@
 /** Variant of all-worlds.test.ts with up to 8 ranks. */
 import { testAllWorlds } from '../testing/checks/all-worlds.js';
 
-for (const what of ['whole', 'adapter'] as const) testAllWorlds(what, 8);
+for (const trained of ['whole', 'adapter'] as const) testAllWorlds(trained, 8);

@@ -4,4 +4,4 @@
  */
 import { testAllWorlds } from '../testing/checks/all-worlds.js';
 
-for (const what of ['whole', 'adapter'] as const) testAllWorlds(what, 5);
+for (const trained of ['whole', 'adapter'] as const) testAllWorlds(trained, 5);

@@ -30,7 +30,7 @@ export class GpuListener {
   }
 
   /** Creates the listener of a device; null on the CPU. */
-  static of(core: NativeCore, device: 'cpu' | 'cuda'): GpuListener | null {
+  static forDevice(core: NativeCore, device: 'cpu' | 'cuda'): GpuListener | null {
     const uuid = device === 'cpu' ? undefined : core.cudaDevices()?.[0]?.uuid;
     return uuid === undefined ? null : new GpuListener(core.watchGpu(uuid), (line) => console.error(line));
   }

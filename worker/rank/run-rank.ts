@@ -70,7 +70,7 @@ export async function runRank(
   const heartbeat = setInterval(beat, start.heartbeat_ms);
   beat();
   try {
-    gpu = GpuListener.of(core, start.device);
+    gpu = GpuListener.forDevice(core, start.device);
     const objects = await open(start.object_store.url, {
       s3Endpoint: start.object_store.s3_endpoint,
       credentials: inbox.credentials(),

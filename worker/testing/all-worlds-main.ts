@@ -33,19 +33,19 @@ export type Finding =
       after: string;
     };
 
-const [directory = '', most = '8', what = 'whole'] = process.argv.slice(2);
+const [directory = '', most = '8', trained = 'whole'] = process.argv.slice(2);
 const WORLDS = Array.from({ length: Number(most) }, (_, i) => i + 1);
 const SAVED_STEP = 2;
 const MORE_STEPS = 2;
 const SEQUENCES = 64;
 
 const spec = testSpec({ steps: SAVED_STEP + MORE_STEPS });
-if (what === 'adapter')
+if (trained === 'adapter')
   spec.train.adapter = resolveAdapter(
     { type: 'dora', rank: 3, modules_to_save: ['norm'] },
     spec.model.config,
   ).adapter;
-if (what === 'whole') spec.train.ema = { decay: 0.5 };
+if (trained === 'whole') spec.train.ema = { decay: 0.5 };
 // At least one sample for each rank.
 Object.assign(spec.train, { micro_batch_size: 1, global_batch_size: WORLDS.length });
 const { sequence_length } = spec.train;

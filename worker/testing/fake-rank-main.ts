@@ -33,23 +33,23 @@ export interface RankFaults {
   eval_losses?: Record<number, number>[];
   /** Environment variables that each rank prints. */
   print?: string[];
-  faults?: { rank: number; step: number; what: Fault }[];
+  faults?: { rank: number; step: number; kind: Fault }[];
 }
 
 const file = process.env.ZF_TEST_FAULTS;
 const plan: RankFaults = file ? JSON.parse(readFileSync(file, 'utf8')) : {};
 
-function happen(what: Fault): void {
-  switch (what) {
+function happen(fault: Fault): void {
+  switch (fault) {
     case 'exit':
       process.exit(3);
       break;
     case 'kill':
     case 'hang':
-      process.kill(process.pid, what === 'kill' ? 'SIGKILL' : 'SIGSTOP');
+      process.kill(process.pid, fault === 'kill' ? 'SIGKILL' : 'SIGSTOP');
       break;
     default:
-      throw Object.assign(new Error('as the test asked'), { code: ERRORS[what] });
+      throw Object.assign(new Error('as the test asked'), { code: ERRORS[fault] });
   }
 }
 
@@ -68,10 +68,10 @@ async function beforeStep(step: number, { rank }: { rank: number }): Promise<voi
   await pass(step);
   for (const fault of plan.faults ?? []) {
     if (fault.rank !== rank || fault.step !== step) continue;
-    const done = `${file}.${rank}-${step}-${fault.what}.done`;
+    const done = `${file}.${rank}-${step}-${fault.kind}.done`;
     if (existsSync(done)) continue;
     writeFileSync(done, '');
-    happen(fault.what);
+    happen(fault.kind);
   }
 }
 

@@ -37,8 +37,8 @@ t.test('quotas', async (t) => {
     const job = await stack.createJob();
     const again = await stack.request({ method: 'POST', url: '/v1/jobs', payload: given(job) });
     t.match(again.json<Problem>(), { status: 403, code: 'jobs_quota_exceeded', detail: /cancel one/ });
-    const post = (what: string, payload: object) =>
-      stack.request({ method: 'POST', url: `/v1/jobs/${job.id}/${what}`, payload });
+    const post = (path: string, payload: object) =>
+      stack.request({ method: 'POST', url: `/v1/jobs/${job.id}/${path}`, payload });
     t.equal((await post('resize', { ranks: 4 })).json<Problem>().code, 'ranks_quota_exceeded');
     await post('pause', {});
     t.equal((await post('resume', { ranks: 4 })).json<Problem>().code, 'ranks_quota_exceeded');

@@ -14,7 +14,7 @@ async function start(t: Pick<Test, 'teardown'>, options?: TestStackOptions) {
   const stack = await startTestStack(options);
   t.teardown(() => stack.close());
   const { app } = stack;
-  const checker = ContractChecker.of(app.services.contract);
+  const checker = ContractChecker.forContract(app.services.contract);
   /** A request of a browser, without an Authorization header. */
   const browse = async (request: InjectOptions, cookie?: string) => {
     const headers = { ...request.headers, ...(cookie !== undefined && { cookie }) };
@@ -126,9 +126,9 @@ t.test('a key signs in, too; what is wrong is refused', async (t) => {
 
 t.test('over HTTPS the cookie is secure', async (t) => {
   const { signIn } = shared;
-  const origin = (of: string, site?: string) => ({
-    origin: of,
-    host: new URL(of).host,
+  const origin = (from: string, site?: string) => ({
+    origin: from,
+    host: new URL(from).host,
     ...(site && { 'sec-fetch-site': site }),
   });
   const cookie = async (headers: object) =>
@@ -164,7 +164,7 @@ t.test('requests from other sites are refused', async (t) => {
     ['another port', { ...FROM_CONSOLE, ...own, origin: `https://${host}:8443` }, 'nothing'],
     ['an opaque origin', { ...FROM_CONSOLE, ...own, origin: 'null' }, 'nothing'],
   ];
-  for (const [what, headers, allowed] of accepted) {
+  for (const [title, headers, allowed] of accepted) {
     const send = async (
       method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE',
       url: string,
@@ -172,15 +172,15 @@ t.test('requests from other sites are refused', async (t) => {
     ) => {
       const reply = await browse({ method, url, headers, ...(payload && { payload }) }, cookie);
       const refused = reply.statusCode === 403;
-      if (refused && method !== 'HEAD') t.equal(reply.json<Problem>().code, 'csrf_rejected', what);
+      if (refused && method !== 'HEAD') t.equal(reply.json<Problem>().code, 'csrf_rejected', title);
       return !refused;
     };
     const [reads, writes] = [allowed !== 'nothing', allowed === 'all'];
-    t.equal(await send('GET', '/v1/jobs'), reads, `GET: ${what}`);
-    t.equal(await send('HEAD', '/v1/jobs'), reads, `HEAD: ${what}`);
-    t.equal(await send('POST', `/v1/jobs/${job.id}/pause`), writes, `POST: ${what}`);
-    t.equal(await send('PATCH', `/v1/jobs/${job.id}`, { labels: {} }), writes, `PATCH: ${what}`);
-    t.equal(await send('DELETE', '/v1/webhooks/wh_00000000000000000000000000'), writes, `DELETE: ${what}`);
+    t.equal(await send('GET', '/v1/jobs'), reads, `GET: ${title}`);
+    t.equal(await send('HEAD', '/v1/jobs'), reads, `HEAD: ${title}`);
+    t.equal(await send('POST', `/v1/jobs/${job.id}/pause`), writes, `POST: ${title}`);
+    t.equal(await send('PATCH', `/v1/jobs/${job.id}`, { labels: {} }), writes, `PATCH: ${title}`);
+    t.equal(await send('DELETE', '/v1/webhooks/wh_00000000000000000000000000'), writes, `DELETE: ${title}`);
   }
   const evil = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
   t.equal(

@@ -11,7 +11,7 @@ async function start(t: Pick<Test, 'teardown'>) {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const { app } = stack;
-  const checker = ContractChecker.of(app.services.contract);
+  const checker = ContractChecker.forContract(app.services.contract);
   const send = async (request: InjectOptions, headers: Record<string, string> = {}) => {
     const reply = await app.inject({ ...request, headers: { ...request.headers, ...headers } });
     checker.check(request, reply);

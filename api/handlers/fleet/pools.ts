@@ -38,7 +38,7 @@ function groupsOf(workers: readonly WorkerRecord[]): Group[] {
   for (const worker of workers) all.set(worker.numerics, [...(all.get(worker.numerics) ?? []), worker]);
   return [...all]
     .sort(([a], [b]) => (a ?? '').localeCompare(b ?? ''))
-    .map(([numerics, of]) => ({ numerics, ...countSlots(of), gpus: gpusOf(of) }));
+    .map(([numerics, members]) => ({ numerics, ...countSlots(members), gpus: gpusOf(members) }));
 }
 
 function gpusOf(workers: readonly WorkerRecord[]): Group['gpus'] {

@@ -146,8 +146,8 @@ for (const [id, row] of Object.entries(ROWS)) {
 t.test('a refused or failed request frees its key; another request with a used key is refused', async (t) => {
   const { id } = await stack.createJob();
   const headers = { 'idempotency-key': ulid() };
-  const resize = (ranks: number, of = id) =>
-    stack.request({ method: 'POST', url: `/v1/jobs/${of}/resize`, headers, payload: { ranks } });
+  const resize = (ranks: number, job = id) =>
+    stack.request({ method: 'POST', url: `/v1/jobs/${job}/resize`, headers, payload: { ranks } });
   t.equal((await resize(100)).statusCode, 422);
   t.equal((await resize(3)).statusCode, 202);
   t.equal(codeOf(await resize(4)), 'idempotency_key_reused');

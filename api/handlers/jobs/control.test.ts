@@ -106,16 +106,16 @@ t.test('pause, resume and cancel', async (t) => {
     });
     await act(job, 'resize', { ranks: 1 });
     const events = await stack.store.readStream(job.id, null, 100, ['event']);
-    const told = events.flatMap((entry) => (entry.kind === 'event' ? [entry] : []));
+    const published = events.flatMap((entry) => (entry.kind === 'event' ? [entry] : []));
     t.match(
-      told.filter(({ type }) => type === 'resize.requested').map(({ data }) => data),
+      published.filter(({ type }) => type === 'resize.requested').map(({ data }) => data),
       [
         { from: 2, to: 3 },
         { from: 3, to: 1 },
       ],
     );
     t.equal(
-      told.filter(({ type }) => type === 'resize.requested').length,
+      published.filter(({ type }) => type === 'resize.requested').length,
       2,
       'a repeated request has no further effect',
     );

@@ -9,7 +9,7 @@ import { templateFault } from '../../jobs/template-fault.js';
 import type { OperationHandler } from '../types.js';
 
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
-  const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
+  const { ofSpec, others } = errorsOfSpec(bodyErrors(request));
   // A body that is not an object contains no document.
   if (others.some(({ pointer }) => pointer === '')) throw invalidDocument(others);
   const { spec: document, world_sizes, device, threads, instruction_set } = request.body;
@@ -30,10 +30,12 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
 };
 
 /** Errors of the job document, with pointers into it, and errors of the rest of the body. */
-function errorsOfSpec(errors: readonly FieldError[]): { of: FieldError[]; others: FieldError[] } {
+function errorsOfSpec(errors: readonly FieldError[]): { ofSpec: FieldError[]; others: FieldError[] } {
   const isOfSpec = ({ pointer }: FieldError) => /^\/spec(\/|$)/.test(pointer);
   return {
-    of: errors.filter(isOfSpec).map((error) => ({ ...error, pointer: error.pointer.slice('/spec'.length) })),
+    ofSpec: errors
+      .filter(isOfSpec)
+      .map((error) => ({ ...error, pointer: error.pointer.slice('/spec'.length) })),
     others: errors.filter((error) => !isOfSpec(error)),
   };
 }

@@ -76,8 +76,8 @@ t.test('overrides may change from a future step on', async (t) => {
   const first = { step: 3, lr: 0.5 };
   const job = await stack.createJob({ train: { steps: 30, overrides: [first] } });
   const execution = await run(job);
-  const told: string[] = [];
-  const unwatch = await stack.store.watchControl(job.id, ({ overrides }) => told.push(overrides));
+  const received: string[] = [];
+  const unwatch = await stack.store.watchControl(job.id, ({ overrides }) => received.push(overrides));
   await stack.store.report(job.id, execution, [], { ...job.progress, step: 10 });
   for (const overrides of [[], [{ step: 3, lr: 0.4 }], [first, { step: 9, lr: 0.1 }]]) {
     t.match(await problem(patch(job, { train: { overrides } })), {
@@ -97,7 +97,7 @@ t.test('overrides may change from a future step on', async (t) => {
   const events = await stack.store.readStream(job.id, null, 20, ['event']);
   t.match(events.at(-1), { type: 'job.updated', data: { changed: ['train'] } });
   const renewed = await stack.store.renewLease(job.id, execution, 60_000);
-  t.not(renewed.overrides, told[0], 'its worker is notified');
+  t.not(renewed.overrides, received[0], 'its worker is notified');
   await unwatch();
   for (const [wrong, pointer] of [
     [[first, { step: 30, lr: 1 }], '/train/overrides/1/step'],

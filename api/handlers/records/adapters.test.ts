@@ -32,8 +32,8 @@ t.test('adapters', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const base = (await upload(stack, await tarOf(BASE))).json<Model>();
-  const send = async (files: FolderFiles, over: string | null = base.id) =>
-    upload(stack, await tarOf(files), over === null ? 'name=mine' : `name=mine&base=${over}`);
+  const send = async (files: FolderFiles, baseId: string | null = base.id) =>
+    upload(stack, await tarOf(files), baseId === null ? 'name=mine' : `name=mine&base=${baseId}`);
   const stored = async (...path: string[]) => {
     const reply = await send(folderOf('fine-tuning', 'peft', ...path));
     t.equal(reply.statusCode, 201, reply.body);
@@ -180,7 +180,7 @@ t.test('adapters', async (t) => {
 
   t.test('the shared matrix of a tied base', async (t) => {
     const tied = (await upload(stack, await tarOf(modelFolder()))).json<Model>();
-    const over = (whole: Record<string, string>, config: object = {}) => {
+    const withConfig = (whole: Record<string, string>, config: object = {}) => {
       const tensor = (name: string, shape: number[], seed = name): TestTensor => ({
         name: `base_model.model.${name}`,
         dtype: 'F32',
@@ -210,7 +210,7 @@ t.test('adapters', async (t) => {
       [{ [input]: 'one' }, ensured],
       [{ [output]: 'one' }, ensured],
     ] as const) {
-      const reply = await over(whole, config);
+      const reply = await withConfig(whole, config);
       t.equal(reply.statusCode, 201, reply.body);
       const adapter = reply.json<Model>();
       t.same(adapter.adapter?.modules_to_save, ['embed_tokens']);
@@ -222,7 +222,7 @@ t.test('adapters', async (t) => {
       );
       await remove(adapter);
     }
-    t.match((await over({ [input]: 'one', [output]: 'two' })).json(), {
+    t.match((await withConfig({ [input]: 'one', [output]: 'two' })).json(), {
       code: 'model_tensor_mismatch',
       detail: /is not the same as model.embed_tokens.weight, but config.json ties the two/,
     });
@@ -230,7 +230,7 @@ t.test('adapters', async (t) => {
       [input, output],
       [output, input],
     ] as const)
-      t.match((await over({ [there]: 'one' })).json(), {
+      t.match((await withConfig({ [there]: 'one' })).json(), {
         code: 'model_config_invalid',
         detail: new RegExp(
           `have ${there}.weight without ${other}.weight.* ties the two.*ensure_weight_tying`,

@@ -38,8 +38,8 @@ t.test('the beginning of data', async (t) => {
         ...rest,
       },
     });
-  const preview = async (...of: Parameters<typeof ask>) => {
-    const reply = await ask(...of);
+  const preview = async (...request: Parameters<typeof ask>) => {
+    const reply = await ask(...request);
     t.equal(reply.statusCode, 200, reply.body);
     return reply.json<DataPreview>();
   };

@@ -19,7 +19,7 @@ import { receiveOrCopy } from './receive-or-copy.js';
 
 export const createDataset: OperationHandler<'createDataset'> = async (request, reply) => {
   const { uri } = request.query;
-  const dataset = await receiveOrCopy(request, reply, { what: 'content', uri, receive, copy });
+  const dataset = await receiveOrCopy(request, reply, { noun: 'content', uri, receive, copy });
   return reply.code(201).header('location', `/v1/datasets/${dataset.id}`).send(dataset);
 };
 

@@ -23,7 +23,7 @@ import { receiveOrCopy } from './receive-or-copy.js';
 
 export const createModel: OperationHandler<'createModel'> = async (request, reply) => {
   const { uri } = request.query;
-  const model = await receiveOrCopy(request, reply, { what: 'archive', uri, receive, copy });
+  const model = await receiveOrCopy(request, reply, { noun: 'archive', uri, receive, copy });
   const warnings = modelWarnings(model);
   return reply
     .code(201)

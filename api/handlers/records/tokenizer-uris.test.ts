@@ -188,8 +188,8 @@ t.test('errors are reported at the field, together with all other errors', async
     headers: { 'content-type': 'application/octet-stream' },
     payload: tokenFile(Array.from({ length: 300 }, (_, index) => index % 20)),
   });
-  const of = await ask({ dataset: tokens.json<{ id: string }>().id, tokenizer: URI });
-  t.strictSame(wrong(of), [`${AT} field_without_effect`]);
+  const imported = await ask({ dataset: tokens.json<{ id: string }>().id, tokenizer: URI });
+  t.strictSame(wrong(imported), [`${AT} field_without_effect`]);
   t.equal(asked.length, before, 'a tokenizer without effect is not read');
 });
 

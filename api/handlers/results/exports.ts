@@ -22,8 +22,8 @@ export const exportCheckpoint: OperationHandler<'exportCheckpoint'> = async (req
   // Retention keeps the checkpoint until the export is written or has failed.
   const held = await store.holdCheckpoint(id, exportName({ checkpoint: id, ...kind }));
   if (!held) throw checkpointNotFound(`checkpoint ${id} was removed`);
-  const told = underWay(payload, await exports.request(spec.resources.pool, payload));
-  return reply.code(202).send(told);
+  const progress = underWay(payload, await exports.request(spec.resources.pool, payload));
+  return reply.code(202).send(progress);
 };
 
 export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = async (request) => {

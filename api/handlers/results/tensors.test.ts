@@ -143,10 +143,10 @@ t.test('changes of a tensor', async (t) => {
   const { store, objects } = stack;
   const { checkpoint, execution } = await fill(stack);
   const { id, job_id } = checkpoint;
-  const put = (name: string, payload: Buffer, query = '', of = id) =>
+  const put = (name: string, payload: Buffer, query = '', checkpoint = id) =>
     stack.request({
       method: 'PUT',
-      url: `/v1/checkpoints/${of}/tensors/${name}${query}`,
+      url: `/v1/checkpoints/${checkpoint}/tensors/${name}${query}`,
       headers: STREAM,
       payload,
     });
@@ -198,8 +198,8 @@ t.test('changes of a tensor', async (t) => {
   });
 
   t.test('the progress of a change', async (t) => {
-    const read = async (edit: string, of = id) =>
-      (await stack.request({ url: `/v1/checkpoints/${of}/edits/${edit}` })).json();
+    const read = async (edit: string, checkpoint = id) =>
+      (await stack.request({ url: `/v1/checkpoints/${checkpoint}/edits/${edit}` })).json();
     t.strictSame(await read(first.id), first);
     const found = edits.requested.get(first.id);
     const error = { code: 'shard_corrupt', message: 'chunk 3' };

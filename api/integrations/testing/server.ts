@@ -49,7 +49,7 @@ export interface TestTracker<S extends TrackerStore = TrackerStore> {
    * Fault of the requests whose names have this end. A status: it is the answer; `lost`: the request has its effect and
    * no answer; `hang`: no answer. Null: no fault.
    */
-  fault: { request: string; what: number | 'lost' | 'hang' } | null;
+  fault: { request: string; response: number | 'lost' | 'hang' } | null;
   /** Number of requests that met the fault. */
   faults: number;
   /** Number of requests. */
@@ -67,14 +67,14 @@ export async function startTestTracker<S extends TrackerStore>(store: S): Promis
     authorizations.push(incoming.headers.authorization);
     const request = await readRequest(incoming);
     const isFaulty = tracker.fault !== null && store.nameOf(request).endsWith(tracker.fault.request);
-    const what = isFaulty ? tracker.fault?.what : null;
+    const response = isFaulty ? tracker.fault?.response : null;
     tracker.requests += 1;
     if (isFaulty) tracker.faults += 1;
     try {
-      if (typeof what === 'number') throw new Refusal(what, 'INTERNAL_ERROR');
-      if (what === 'hang') return;
+      if (typeof response === 'number') throw new Refusal(response, 'INTERNAL_ERROR');
+      if (response === 'hang') return;
       const answered = store.handle(request);
-      if (what === 'lost') incoming.socket.destroy();
+      if (response === 'lost') incoming.socket.destroy();
       else answer(reply, 200, answered);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;

@@ -98,8 +98,8 @@ function methodOf({ method, hyperparameters, integrations }: CreateBody) {
   const type = method?.type ?? 'supervised';
   if (type === 'reinforcement')
     throw notSupported('method', 'the method reinforcement is not supported; use supervised or dpo');
-  const of = { ...hyperparameters, ...method?.[type]?.hyperparameters };
-  return { type, ...of, beta: method?.dpo?.hyperparameters?.beta };
+  const parameters = { ...hyperparameters, ...method?.[type]?.hyperparameters };
+  return { type, ...parameters, beta: method?.dpo?.hyperparameters?.beta };
 }
 
 function metadataOf({ metadata }: CreateBody): Record<string, string> {

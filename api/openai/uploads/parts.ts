@@ -126,6 +126,11 @@ async function* atMost(body: AsyncIterable<Uint8Array>, announced: number): Asyn
   }
 }
 
-function tooManyBytes(announced: number, what: string): Refusal {
-  return new Refusal(400, 'upload_too_many_bytes', 'data', `${announced} bytes were announced, and ${what}`);
+function tooManyBytes(announced: number, excess: string): Refusal {
+  return new Refusal(
+    400,
+    'upload_too_many_bytes',
+    'data',
+    `${announced} bytes were announced, and ${excess}`,
+  );
 }

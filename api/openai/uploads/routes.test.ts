@@ -26,10 +26,10 @@ async function setup(t: Test, options: Parameters<typeof startTestStack>[0] = {}
   const clientOf = (apiKey: string) =>
     new OpenAI({ baseURL: `${root}/openai/v1`, apiKey, maxRetries: 0 }).uploads;
   const uploads = clientOf(ADMIN_KEY);
-  const begin = (bytes = CONTENT.length, of = uploads) =>
-    of.create({ bytes, filename: 'chats.jsonl', mime_type: 'text/jsonl', purpose: 'fine-tune' });
-  const send = async (id: string, bytes: Buffer, of = uploads) =>
-    (await of.parts.create(id, { data: await toFile(bytes, 'part') })).id;
+  const begin = (bytes = CONTENT.length, target = uploads) =>
+    target.create({ bytes, filename: 'chats.jsonl', mime_type: 'text/jsonl', purpose: 'fine-tune' });
+  const send = async (id: string, bytes: Buffer, target = uploads) =>
+    (await target.parts.create(id, { data: await toFile(bytes, 'part') })).id;
   const sendAll = (id: string) => Promise.all(PARTS.map((part) => send(id, part)));
   const stored = async () => storedBytes(await stack.store.getUse('default'));
   return { stack, root, clientOf, uploads, begin, send, sendAll, stored };

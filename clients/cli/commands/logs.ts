@@ -29,10 +29,10 @@ async function logs(context: Context, id: string, { follow, rank, lines }: LogsO
     const begin = context.interactive ? '\n' : '';
     context.interruptMessage = `${begin}the job keeps running; show its log again with: zerofleet logs ${id} -f`;
   }
-  const of = rank === undefined ? {} : { rank };
+  const filter = rank === undefined ? {} : { rank };
   const kept: JobLog[] = [];
   let last: string | undefined;
-  for await (const line of client.jobs.logs(id, of)) {
+  for await (const line of client.jobs.logs(id, filter)) {
     last = line.position;
     if (lines === undefined) show(context, line);
     else kept.push(line);
@@ -40,7 +40,8 @@ async function logs(context: Context, id: string, { follow, rank, lines }: LogsO
   }
   for (const line of kept) show(context, line);
   if (!follow) return;
-  for await (const line of client.jobs.followLogs(id, { ...of, after: last, signal })) show(context, line);
+  for await (const line of client.jobs.followLogs(id, { ...filter, after: last, signal }))
+    show(context, line);
 }
 
 function show(context: Context, line: JobLog): void {

@@ -61,12 +61,15 @@ function describe({ api_key, share, scopes, project }: Me): string {
 
 async function list(context: Context): Promise<void> {
   const found = await context.client.projects.list();
-  const of = (count: string, max: string | null) => (max === null ? count : `${count} of ${max}`);
+  const usage = (count: string, max: string | null) => (max === null ? count : `${count} of ${max}`);
   const rows = found.map(({ name, quota, used }) => [
     name,
-    of(String(used.jobs), quota.max_jobs === null ? null : String(quota.max_jobs)),
-    of(String(used.ranks), quota.max_ranks === null ? null : String(quota.max_ranks)),
-    of(bytes(used.storage_bytes), quota.max_storage_bytes === null ? null : bytes(quota.max_storage_bytes)),
+    usage(String(used.jobs), quota.max_jobs === null ? null : String(quota.max_jobs)),
+    usage(String(used.ranks), quota.max_ranks === null ? null : String(quota.max_ranks)),
+    usage(
+      bytes(used.storage_bytes),
+      quota.max_storage_bytes === null ? null : bytes(quota.max_storage_bytes),
+    ),
   ]);
   context.show(found, () => table(['PROJECT', 'JOBS', 'RANKS', 'STORAGE'], rows, 'no projects'));
 }

@@ -23,10 +23,10 @@ interface FileToSend {
  */
 export async function uploadInParts(
   context: Context,
-  what: FileToSend,
+  source: FileToSend,
   resumed: string | undefined,
 ): Promise<Dataset> {
-  const { file, size, name, format, via } = what;
+  const { file, size, name, format, via } = source;
   const { uploads } = context.client.datasets;
   const digest = await digestOf(file, context.signal);
   const upload = resumed

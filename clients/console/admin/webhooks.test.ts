@@ -22,7 +22,7 @@ t.test('a message and its attempts', async (t) => {
   t.equal(attemptText({ status: 503, error: 'refused_by_receiver' }), '503 refused by receiver');
   t.equal(attemptText({ status: null, error: 'timeout' }), 'timeout');
   t.equal(attemptText({ status: 204, error: null }), '204');
-  const of = (data: object) => ({ message: { data } }) as unknown as Delivery;
-  t.equal(runOf(of({ job_id: 'job_1', seq: 1 })), 'job_1');
-  t.equal(runOf(of({ webhook_id: 'wh_1' })), null);
+  const deliveryWith = (data: object) => ({ message: { data } }) as unknown as Delivery;
+  t.equal(runOf(deliveryWith({ job_id: 'job_1', seq: 1 })), 'job_1');
+  t.equal(runOf(deliveryWith({ webhook_id: 'wh_1' })), null);
 });

@@ -36,12 +36,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
       {help.value && (
         <Dialog title="Keyboard" onClose={() => (help.value = false)}>
           <dl class="keys">
-            {SHORTCUTS.map(({ keys, what }) => (
+            {SHORTCUTS.map(({ keys, action }) => (
               <div key={keys}>
                 <dt>
                   <kbd>{keys}</kbd>
                 </dt>
-                <dd>{what}</dd>
+                <dd>{action}</dd>
               </div>
             ))}
           </dl>

@@ -2,16 +2,16 @@ import { useEffect } from 'preact/hooks';
 import { go } from './router.js';
 
 export const SHORTCUTS = [
-  { keys: '/', what: 'search' },
-  { keys: 'g r', what: 'runs' },
-  { keys: 'g f', what: 'fleet' },
-  { keys: 'g d', what: 'datasets' },
-  { keys: 'g m', what: 'models' },
-  { keys: 'g p', what: 'playground' },
-  { keys: 'g n', what: 'new run' },
-  { keys: 'g a', what: 'admin' },
-  { keys: '?', what: 'this help' },
-  { keys: 'Esc', what: 'close' },
+  { keys: '/', action: 'search' },
+  { keys: 'g r', action: 'runs' },
+  { keys: 'g f', action: 'fleet' },
+  { keys: 'g d', action: 'datasets' },
+  { keys: 'g m', action: 'models' },
+  { keys: 'g p', action: 'playground' },
+  { keys: 'g n', action: 'new run' },
+  { keys: 'g a', action: 'admin' },
+  { keys: '?', action: 'this help' },
+  { keys: 'Esc', action: 'close' },
 ] as const;
 
 const PAGES: Readonly<Record<string, string>> = {

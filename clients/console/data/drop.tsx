@@ -31,7 +31,7 @@ export function Drop({ label, hint, send }: DropProps) {
       share.value = null;
     }
   };
-  const over = (event: DragEvent) => {
+  const allowDrop = (event: DragEvent) => {
     event.preventDefault();
     isOver.value = true;
   };
@@ -39,7 +39,7 @@ export function Drop({ label, hint, send }: DropProps) {
     <section
       class={`card drop ${isOver.value ? 'over' : ''}`}
       aria-label={label}
-      onDragOver={over}
+      onDragOver={allowDrop}
       onDragLeave={() => (isOver.value = false)}
       onDrop={(event) => {
         event.preventDefault();

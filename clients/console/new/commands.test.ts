@@ -10,7 +10,7 @@ const draft = {
   list: [1, 2.5e-7, null, true, false, []],
   train: { steps: 3, optimizer: { lr: 1e-3 } },
 };
-const of = { baseUrl: 'http://127.0.0.1:8080', draft };
+const target = { baseUrl: 'http://127.0.0.1:8080', draft };
 
 /** Runs a command in a shell where the programs print their arguments, or their input, as JSON. */
 function run(t: Test, command: string): unknown {
@@ -27,20 +27,20 @@ function run(t: Test, command: string): unknown {
 }
 
 t.test('curl sends the document', async (t) => {
-  const [, header, , body, url] = run(t, COMMANDS.curl(of)) as string[];
+  const [, header, , body, url] = run(t, COMMANDS.curl(target)) as string[];
   t.equal(header, 'Authorization: Bearer zf_key');
   t.equal(url, 'http://127.0.0.1:8080/v1/jobs');
   t.strictSame(JSON.parse(body ?? ''), draft);
 });
 
 t.test('the command line reads the document', async (t) => {
-  const [command, file, watch, url, body] = run(t, COMMANDS['command line'](of)) as string[];
+  const [command, file, watch, url, body] = run(t, COMMANDS['command line'](target)) as string[];
   t.strictSame([command, file, watch, url], ['submit', '-', '--watch', 'http://127.0.0.1:8080']);
   t.strictSame(JSON.parse(body ?? ''), draft);
 });
 
 t.test('TypeScript has the document as a literal', async (t) => {
-  const program = COMMANDS.TypeScript(of);
+  const program = COMMANDS.TypeScript(target);
   const [, literal = ''] = /create\(([\s\S]*)\);\nconsole/.exec(program) ?? [];
   t.strictSame(JSON.parse(literal), draft);
 });
@@ -48,7 +48,7 @@ t.test('TypeScript has the document as a literal', async (t) => {
 const noPython = spawnSync('python3', ['--version']).error !== undefined && 'needs python3';
 
 t.test('Python reads the literal as the same value', { skip: noPython }, async (t) => {
-  t.ok(COMMANDS.Python(of).includes(`create(${pythonOf(draft)})`));
+  t.ok(COMMANDS.Python(target).includes(`create(${pythonOf(draft)})`));
   const program = `import json\nprint(json.dumps(${pythonOf(draft)}))\n`;
   t.strictSame(JSON.parse(execFileSync('python3', ['-c', program], { encoding: 'utf8' })), draft);
 });

@@ -14,7 +14,7 @@ const json = (draft: Draft) => JSON.stringify(draft, null, 2);
 /** A word of a POSIX shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
-export const COMMANDS: Readonly<Record<Language, (of: Target) => string>> = {
+export const COMMANDS: Readonly<Record<Language, (target: Target) => string>> = {
   curl: ({ baseUrl, draft }) =>
     `curl -H "Authorization: Bearer $ZEROFLEET_API_KEY" --json ${quoted(json(draft))} ${quoted(`${baseUrl}/v1/jobs`)}\n`,
   'command line': ({ baseUrl, draft }) =>

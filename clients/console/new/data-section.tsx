@@ -108,7 +108,7 @@ function countsOf({
   num_preferences,
   num_labelled,
 }: Dataset): string {
-  const some = (number: number, what: string) => number > 0 && `${count(number)} ${what}`;
+  const some = (number: number, noun: string) => number > 0 && `${count(number)} ${noun}`;
   return [
     format,
     bytes(size),
@@ -169,16 +169,16 @@ function figuresOf(
   isPacked: boolean,
 ): [string, string][] {
   const about = share < 1 ? 'about ' : '';
-  const of = (part: number, whole: number) => (whole === 0 ? '–' : portion(part / whole));
+  const portionText = (part: number, whole: number) => (whole === 0 ? '–' : portion(part / whole));
   const figures: [string, string][] = [
     ['Read', share < 1 ? `the first ${portion(share)}` : 'all of it'],
     ['Tokens', about + count(Math.round(tokens / share))],
-    ['Learned', of(targets, tokens)],
+    ['Learned', portionText(targets, tokens)],
   ];
   if (!isPacked) return figures;
   return [
     ...figures,
     ['Texts', about + count(Math.round(texts / share))],
-    ['Longer than a sequence', of(long_texts, texts)],
+    ['Longer than a sequence', portionText(long_texts, texts)],
   ];
 }

@@ -85,9 +85,9 @@ t.test('documents as JSON', async (t) => {
 });
 
 t.test('what decides the data', async (t) => {
-  const of = (path: string[], value: unknown) => dataPartOf(withValue(FIRST_DRAFT, path, value));
-  t.equal(of(['train', 'steps'], 5), dataPartOf(FIRST_DRAFT));
-  t.not(of(['train', 'sequence_length'], 5), dataPartOf(FIRST_DRAFT));
-  t.not(of(['data', 'dataset'], 'ds_1'), dataPartOf(FIRST_DRAFT));
+  const dataPart = (path: string[], value: unknown) => dataPartOf(withValue(FIRST_DRAFT, path, value));
+  t.equal(dataPart(['train', 'steps'], 5), dataPartOf(FIRST_DRAFT));
+  t.not(dataPart(['train', 'sequence_length'], 5), dataPartOf(FIRST_DRAFT));
+  t.not(dataPart(['data', 'dataset'], 'ds_1'), dataPartOf(FIRST_DRAFT));
   t.ok(dataPartOf({}));
 });

@@ -10,9 +10,9 @@ export function Notice({ fault, onClose }: { fault: Fault; onClose?: () => void 
       </p>
       {fields.length > 0 && (
         <ul>
-          {fields.map(({ pointer, message: what }) => (
+          {fields.map(({ pointer, message: text }) => (
             <li key={pointer}>
-              <code>{pointer}</code> {what}
+              <code>{pointer}</code> {text}
             </li>
           ))}
         </ul>

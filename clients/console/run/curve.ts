@@ -32,7 +32,7 @@ export const PHASES = ['data', 'forward', 'backward', 'exchange', 'optimizer', '
 
 export function pointOf(metric: JobMetric): CurvePoint {
   const values: Record<string, number | null> = {};
-  for (const [name, of] of Object.entries(VALUES)) values[name] = of(metric);
+  for (const [name, valueIn] of Object.entries(VALUES)) values[name] = valueIn(metric);
   for (const [name, loss] of Object.entries(metric.eval_losses ?? {})) values[`eval ${name}`] = loss;
   for (const phase of PHASES) values[phase] = metric.seconds[phase];
   return { step: metric.step, at: Date.parse(metric.at), values };
@@ -103,7 +103,7 @@ export function columnsOf(
   const steps = points.map(({ step }) => step);
   const columns = names.map((name) => {
     const values = smoothed(
-      points.map(({ values: of }) => of[name] ?? null),
+      points.map(({ values: measured }) => measured[name] ?? null),
       name.startsWith('eval ') ? 0 : smoothing,
     );
     // A logarithm has no place for others.

@@ -32,12 +32,12 @@ export function allowedKind({ format, dtype, weights, tensorboard }: Kind, spec:
  * @param kind export that has the file; null for a file of the checkpoint itself
  */
 export function fileLink(checkpointId: string, name: string, kind: Kind | null): string {
-  const of = kind && {
+  const settings = kind && {
     format: kind.format,
     dtype: kind.dtype,
     weights: kind.weights,
     tensorboard: String(kind.tensorboard),
   };
-  const query = new URLSearchParams({ name, ...of });
+  const query = new URLSearchParams({ name, ...settings });
   return `v1/checkpoints/${checkpointId}/file?${query}`;
 }

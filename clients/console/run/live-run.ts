@@ -66,8 +66,8 @@ export class LiveRun {
   }
 
   /** Reads a record again, now or when it may be. */
-  reread(what: Reread): void {
-    this.wanted.add(what);
+  reread(part: Reread): void {
+    this.wanted.add(part);
     if (this.rereading !== undefined) return;
     const pause = Math.max(0, this.readAt + REREAD_MS - performance.now());
     this.rereading = setTimeout(() => void this.rereadNext(), pause);
@@ -75,17 +75,17 @@ export class LiveRun {
 
   private async rereadNext(): Promise<void> {
     this.rereading = undefined;
-    const [what] = this.wanted;
-    if (what === undefined || this.closing.signal.aborted) return;
-    this.wanted.delete(what);
+    const [part] = this.wanted;
+    if (part === undefined || this.closing.signal.aborted) return;
+    this.wanted.delete(part);
     this.readAt = performance.now();
     try {
-      if (what === 'job') this.job.value = await client.jobs.get(this.id, { signal: this.closing.signal });
-      else if (what === 'attempts') this.attempts.value = await collect(client.jobs.attempts(this.id));
+      if (part === 'job') this.job.value = await client.jobs.get(this.id, { signal: this.closing.signal });
+      else if (part === 'attempts') this.attempts.value = await collect(client.jobs.attempts(this.id));
       else this.checkpoints.value = await collect(client.jobs.checkpoints(this.id));
     } catch {
       // A server that is gone shows in the stream; the read is repeated in the next interval.
-      this.wanted.add(what);
+      this.wanted.add(part);
     }
     const [next] = this.wanted;
     if (next !== undefined) this.reread(next);

@@ -13,8 +13,8 @@ const rules = (keep: object = {}, earlyStopping?: object) =>
     train: { early_stopping: earlyStopping },
     checkpoint: { keep: { last: 3, best: 0, ...keep } },
   }) as Parameters<typeof marksOf>[1];
-const texts = (...of: Parameters<typeof marksOf>) =>
-  [...marksOf(...of)].map(([id, marks]) => `${id} ${marks.join(' ')}`.trim());
+const texts = (...input: Parameters<typeof marksOf>) =>
+  [...marksOf(...input)].map(([id, marks]) => `${id} ${marks.join(' ')}`.trim());
 
 t.test('without evaluations there is a newest one, which is not damaged', async (t) => {
   const given = [checkpoint(3, { damaged: true }), checkpoint(2, { pinned: true }), checkpoint(1)];

@@ -27,7 +27,7 @@ t.test('sorting by a column; runs without a value come last', async (t) => {
 });
 
 t.test('texts of columns', async (t) => {
-  const text = (name: string, of: Job) => COLUMNS.find((column) => column.name === name)?.text(of);
+  const text = (name: string, job: Job) => COLUMNS.find((column) => column.name === name)?.text(job);
   const plain = job('a', 1.5);
   t.equal(text('lr', plain), '0.001');
   t.equal(text('method', plain), 'full');

@@ -34,12 +34,12 @@ const shared = {
   ZEROFLEET_LOG_LEVEL: 'warn',
 };
 
-async function until(what, attempt) {
+async function until(condition, attempt) {
   const deadline = Date.now() + DEADLINE_MS;
   for (;;) {
     const answer = await attempt();
     if (answer) return answer;
-    if (Date.now() > deadline) throw new Error(`not in time: ${what}`);
+    if (Date.now() > deadline) throw new Error(`not in time: ${condition}`);
     await sleep(500);
   }
 }

@@ -82,8 +82,8 @@ function readHeadDim(
   });
 }
 
-export function nearestMultiple(value: number, of: number): number {
-  return Math.max(of, Math.round(value / of) * of);
+export function nearestMultiple(value: number, factor: number): number {
+  return Math.max(factor, Math.round(value / factor) * factor);
 }
 
 /**

@@ -29,31 +29,36 @@ t.test('checkpoints need not coincide with evaluations: improvements are saved',
 });
 
 t.test('combinations that cannot work are refused', async (t) => {
-  const refused: [what: string, changes: Partial<JobSpec>, pointer: string, code: string, message: RegExp][] =
+  const refused: [
+    title: string,
+    changes: Partial<JobSpec>,
+    pointer: string,
+    code: string,
+    message: RegExp,
+  ][] = [
     [
-      [
-        'no evaluations',
-        { data: SMALLEST.data, train: { ...TRAIN, evaluation: undefined } },
-        '/train/early_stopping',
-        'evaluation_missing',
-        /set data.validation_fraction/,
-      ],
-      [
-        'a patience of all four evaluations',
-        { train: { ...TRAIN, early_stopping: { patience: 4 } } },
-        '/train/early_stopping/patience',
-        'patience_longer_than_training',
-        /4 evaluations: set a smaller patience/,
-      ],
-      [
-        'the best checkpoint without early stopping',
-        { train: { steps: 10, sequence_length: 16 }, export: { checkpoint: 'best' } },
-        '/export/checkpoint',
-        'early_stopping_missing',
-        /set it, or write last/,
-      ],
-    ];
-  for (const [what, changes, pointer, code, message] of refused)
-    t.match(resolve(changes).errors, [{ pointer, code, message }], what);
+      'no evaluations',
+      { data: SMALLEST.data, train: { ...TRAIN, evaluation: undefined } },
+      '/train/early_stopping',
+      'evaluation_missing',
+      /set data.validation_fraction/,
+    ],
+    [
+      'a patience of all four evaluations',
+      { train: { ...TRAIN, early_stopping: { patience: 4 } } },
+      '/train/early_stopping/patience',
+      'patience_longer_than_training',
+      /4 evaluations: set a smaller patience/,
+    ],
+    [
+      'the best checkpoint without early stopping',
+      { train: { steps: 10, sequence_length: 16 }, export: { checkpoint: 'best' } },
+      '/export/checkpoint',
+      'early_stopping_missing',
+      /set it, or write last/,
+    ],
+  ];
+  for (const [title, changes, pointer, code, message] of refused)
+    t.match(resolve(changes).errors, [{ pointer, code, message }], title);
   t.same(resolve({ train: { ...TRAIN, early_stopping: { patience: 3 } } }).errors, []);
 });

@@ -110,7 +110,7 @@ t.test('datasets that cannot be evaluated on are refused by field', async (t) =>
   const texts = { tokenizer: 'bytes' as const };
   const chats = dataset(1, { format: 'jsonl', num_tokens: null, num_documents: 9, num_chats: 5 });
   const tokens = dataset(0, { format: 'tokens', max_token: 255 });
-  const refused: [what: string, errors: object[], ...Parameters<typeof resolve>][] = [
+  const refused: [title: string, errors: object[], ...Parameters<typeof resolve>][] = [
     [
       'the reserved name',
       [{ pointer: `${AT}/0/name`, code: 'evaluation_name_taken', message: /data.validation_fraction/ }],
@@ -162,9 +162,9 @@ t.test('datasets that cannot be evaluated on are refused by field', async (t) =>
       [{ ...code, format: 'text' }],
     ],
   ];
-  for (const [what, errors, ...input] of refused) t.match(resolve(...input).errors, errors, what);
-  for (const [what, errors, ...input] of refused)
-    t.equal(resolve(...input).errors.length, errors.length, what);
+  for (const [title, errors, ...input] of refused) t.match(resolve(...input).errors, errors, title);
+  for (const [title, errors, ...input] of refused)
+    t.equal(resolve(...input).errors.length, errors.length, title);
 });
 
 t.test('what is unknown about a dataset is not refused; chats have the template of the data', async (t) => {

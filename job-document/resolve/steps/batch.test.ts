@@ -35,7 +35,7 @@ t.test('auto is the power of two nearest to 0.2 % of the samples', async (t) => 
 });
 
 t.test('samples that are not counted are estimated by the size of the data', async (t) => {
-  const auto = (...of: Parameters<typeof resolve>) => resolve(...of).spec.train.global_batch_size;
+  const auto = (...input: Parameters<typeof resolve>) => resolve(...input).spec.train.global_batch_size;
   const bytes = 16_000 * LENGTH;
   t.equal(auto(lines(bytes)), 32, 'one byte a token');
   t.equal(auto(null, {}, { bytes }), 32, 'the same before the object is copied');

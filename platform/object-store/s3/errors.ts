@@ -56,8 +56,8 @@ export function s3Error(error: unknown, subject: string): ObjectStoreError {
   const { name = '', Code = '', code: errno, message, $metadata } = error as SdkError;
   const status = $metadata?.httpStatusCode ?? 0;
   const code = BY_NAME[Code] ?? BY_NAME[name] ?? BY_STATUS[status] ?? 'object_store_unavailable';
-  const what = [Code || name, errno, status || '', message].filter(Boolean).join(' ');
-  return new ObjectStoreError(code, `${subject}: ${what}`, { cause: error });
+  const description = [Code || name, errno, status || '', message].filter(Boolean).join(' ');
+  return new ObjectStoreError(code, `${subject}: ${description}`, { cause: error });
 }
 
 /** Returns whether the failed request was sent more than once. */

@@ -122,13 +122,13 @@ t.test('against radosgw', { skip }, async (t) => {
     const store = open({ endpoint: proxy.endpoint });
     const content = pattern(12 * MIB);
     const bodies = { whole: content.subarray(0, 3 * MIB), parts: content };
-    for (const [what, body] of Object.entries(bodies)) {
+    for (const [title, body] of Object.entries(bodies)) {
       proxy.flip(2 * MIB);
-      const error = await rejectsWith(t, store.put(what, body), 'object_store_unavailable', what);
+      const error = await rejectsWith(t, store.put(title, body), 'object_store_unavailable', title);
       t.match(error?.message, /ContentSHA256Mismatch/);
-      t.equal(await store.head(what), null);
-      await store.put(what, body);
-      t.same(await store.get(what), Buffer.from(body), 'intact after a retry');
+      t.equal(await store.head(title), null);
+      await store.put(title, body);
+      t.same(await store.get(title), Buffer.from(body), 'intact after a retry');
     }
     t.same(await openUploads(server), [], 'no parts are left');
   });

@@ -89,7 +89,7 @@ t.test('an upload whose completion failed has succeeded if the object has its pa
     ['no answer: these parts', hangsUp, theseParts, null],
     ['refused', fails(403, 'AccessDenied'), theseParts, 'access_denied'],
   ];
-  for (const [what, end, head, code] of cases) {
+  for (const [title, end, head, code] of cases) {
     const answers: Answer = (request, response) => {
       if (request.method === 'HEAD') return head(request, response);
       if (request.method === 'PUT') return stored(0, part)(request, response);
@@ -98,8 +98,8 @@ t.test('an upload whose completion failed has succeeded if the object has its pa
     };
     const { store } = await startFake(t, [answers], { partBytes: 1000, parallelParts: 1 });
     const put = store.put('long', pattern(2500));
-    if (code === null) t.same(await put, { bytes: 2500 }, what);
-    else await rejectsWith(t, put, code, what);
+    if (code === null) t.same(await put, { bytes: 2500 }, title);
+    else await rejectsWith(t, put, code, title);
   }
 });
 

@@ -101,12 +101,12 @@ export const named = (calls, name) => calls.filter((call) => call.split(' ')[0] 
 export class Expectations {
   problems = [];
 
-  equal(what, actual, expected) {
+  equal(title, actual, expected) {
     if (JSON.stringify(actual) !== JSON.stringify(expected))
-      this.problems.push(`${what}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
+      this.problems.push(`${title}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
   }
 
-  contains(what, text, part) {
-    if (!text?.includes(part)) this.problems.push(`${what} has no ${part}: ${text}`);
+  contains(title, text, part) {
+    if (!text?.includes(part)) this.problems.push(`${title} has no ${part}: ${text}`);
   }
 }

@@ -52,9 +52,9 @@ async function codeOf(promise) {
 /** One line per difference between the server and the module's configuration. */
 async function differences(s3, sdk) {
   const problems = [];
-  const expect = (what, actual, expected) => {
+  const expect = (title, actual, expected) => {
     if (JSON.stringify(actual) !== JSON.stringify(expected))
-      problems.push(`${what} is ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
+      problems.push(`${title} is ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
   };
   const { PublicAccessBlockConfiguration: block } = await s3.send(
     new sdk.GetPublicAccessBlockCommand({ Bucket: BUCKET }),

@@ -30,7 +30,7 @@ const cut =
 const headerEnd = (shard: Buffer) => 8 + Number(shard.readBigUInt64LE());
 
 /** Damages: name, object, change, and the code in the event. */
-const DAMAGES: [what: string, object: RegExp, damage: Damage, code: string][] = [
+const DAMAGES: [title: string, object: RegExp, damage: Damage, code: string][] = [
   ['a digit of the manifest', /MANIFEST/, flipped((b) => b.indexOf('"seed":') + 7), 'manifest_invalid'],
   ['the seal of the manifest', /MANIFEST/, flipped((b) => b.length - 10), 'manifest_invalid'],
   ['half a manifest', /MANIFEST/, cut((b) => b.length >> 1), 'manifest_invalid'],
@@ -50,7 +50,7 @@ t.test('any damaged checkpoint is skipped for the one before, with an event', as
   const id = await f.submit({ steps: 100_000, every_steps: 5, keep: { last: 4 }, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
   let number = 0;
-  for (const [what, object, damage, code] of DAMAGES) {
+  for (const [title, object, damage, code] of DAMAGES) {
     await f.store.requestPause(id);
     await f.untilState(id, 'paused');
     const [newest, before] = (await f.store.listCheckpoints(id)).data;
@@ -63,8 +63,8 @@ t.test('any damaged checkpoint is skipped for the one before, with an event', as
     await f.until(id, (job) => job.latest_checkpoint!.step > newest!.step);
     const events = (await f.events(id)).slice(length);
     const fallbacks = events.filter(({ type }) => type === 'checkpoint.fallback').map(({ data }) => data);
-    t.match(fallbacks, [{ checkpoint: newest!.id, step: newest!.step, code }], what);
-    t.equal(events.find(({ type }) => type === 'training.started')?.data.step, before!.step, what);
+    t.match(fallbacks, [{ checkpoint: newest!.id, step: newest!.step, code }], title);
+    t.equal(events.find(({ type }) => type === 'training.started')?.data.step, before!.step, title);
   }
   await f.store.requestPause(id);
   const job = await f.untilState(id, 'paused');

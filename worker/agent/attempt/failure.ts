@@ -46,9 +46,9 @@ export function describeError(
 
 /** Describes the unexpected end of a rank. @param host the machine on which it ran */
 export function describeRankEnd(rank: number, host: string, end: RankEnd): AttemptError {
-  const { code, what } = explain(end);
+  const { code, reason } = explain(end);
   const isComplete = end.kind === 'failed' && !isDeviceCode(code);
-  const message = isComplete ? what : `rank ${rank} on ${host} ${what}${outputTail(end.output)}`;
+  const message = isComplete ? reason : `rank ${rank} on ${host} ${reason}${outputTail(end.output)}`;
   // Every rank has these errors, so none of them is assigned to the rank that reported first.
   if (end.kind === 'failed' && ['user', 'diverged'].includes(ERROR_CATALOGUE[code].category)) {
     return build(code, message, null, end.step);
@@ -62,34 +62,34 @@ export function describeRankEnd(rank: number, host: string, end: RankEnd): Attem
   };
 }
 
-function explain(end: RankEnd): { code: ErrorCode; what: string } {
+function explain(end: RankEnd): { code: ErrorCode; reason: string } {
   switch (end.kind) {
     case 'failed': {
       const { code, message } = fromRankError(end.error);
-      return { code, what: isDeviceCode(code) ? `failed: ${message}` : message };
+      return { code, reason: isDeviceCode(code) ? `failed: ${message}` : message };
     }
     case 'exited':
-      return { code: 'rank_lost', what: `exited with code ${end.code}` };
+      return { code: 'rank_lost', reason: `exited with code ${end.code}` };
     case 'signalled':
-      return { code: 'rank_lost', what: `was killed by ${end.signal}` };
+      return { code: 'rank_lost', reason: `was killed by ${end.signal}` };
     case 'out_of_memory':
       return {
         code: 'oom_killed',
-        what: `was killed by ${end.signal} because memory ran out (${end.evidence})`,
+        reason: `was killed by ${end.signal} because memory ran out (${end.evidence})`,
       };
     case 'silent':
-      return { code: 'rank_unresponsive', what: `sent nothing for ${end.silent_ms} ms and was killed` };
+      return { code: 'rank_unresponsive', reason: `sent nothing for ${end.silent_ms} ms and was killed` };
     case 'stuck':
       return {
         code: 'rank_unresponsive',
-        what: `answered, but ${end.waiting} other ranks waited for it without progress; it was killed`,
+        reason: `answered, but ${end.waiting} other ranks waited for it without progress; it was killed`,
       };
     case 'not_started':
-      return { code: 'rank_lost', what: `could not be started: ${end.message}` };
+      return { code: 'rank_lost', reason: `could not be started: ${end.message}` };
     case 'node_lost':
-      return { code: 'node_lost', what: `was lost with its worker: ${end.message}` };
+      return { code: 'node_lost', reason: `was lost with its worker: ${end.message}` };
     case 'killed':
-      return { code: 'internal_error', what: 'was killed by its agent' };
+      return { code: 'internal_error', reason: 'was killed by its agent' };
   }
 }
 

@@ -59,7 +59,7 @@ t.test('a job resumes from its own checkpoint after the initial one is deleted',
 });
 
 t.test('a job whose ranks die before its first checkpoint starts again from the initial one', async (t) => {
-  const { fleet, init } = await source(t, { ranks: { faults: [{ rank: 2, step: 3, what: 'kill' }] } });
+  const { fleet, init } = await source(t, { ranks: { faults: [{ rank: 2, step: 3, kind: 'kill' }] } });
   const id = await fleet.submit({ steps: STEPS, every_steps: 100, ranks: 3, init_from: init('weights') });
   const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeInitializedDigest(1, FROM, 'weights', STEPS));

@@ -107,8 +107,8 @@ t.test('chat data', async (t) => {
     const plain = await fleet.submit({ steps: 4, dataset, data });
     await fleet.untilState(plain, 'succeeded');
     t.not((await eventData(plain, 'data.prepared'))[0]?.tokens_digest, prepared?.tokens_digest);
-    const told = (await eventData(id, 'evaluation.finished')).map(({ step, name }) => `${step} ${name}`);
-    t.same(told.sort(), ['2 few', '2 training', '4 few', '4 training']);
+    const finished = (await eventData(id, 'evaluation.finished')).map(({ step, name }) => `${step} ${name}`);
+    t.same(finished.sort(), ['2 few', '2 training', '4 few', '4 training']);
 
     const empty = await fleet.addDataset(Buffer.from('{"text": ""}\n'), { ...jsonl(1)[1], num_chats: 0 });
     const refused = { evaluation: { datasets: [{ name: 'empty', dataset: empty }] } };

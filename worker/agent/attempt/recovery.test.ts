@@ -16,13 +16,13 @@ async function fleet(
   return started;
 }
 
-for (const what of ['kill', 'exit', 'hang'] as const) {
-  t.test(`a rank's ${what} costs one error and no committed step`, async (t) => {
+for (const fault of ['kill', 'exit', 'hang'] as const) {
+  t.test(`a rank's ${fault} costs one error and no committed step`, async (t) => {
     const f = await fleet(t, {
-      ranks: { slow: { from: 6, ms: HOUR_MS }, faults: [{ rank: 1, step: 10, what }] },
+      ranks: { slow: { from: 6, ms: HOUR_MS }, faults: [{ rank: 1, step: 10, kind: fault }] },
     });
     // On a starved machine a rank that starts is silent for seconds.
-    await f.agent(4, what === 'hang' ? { silence_ms: 12_000 } : {});
+    await f.agent(4, fault === 'hang' ? { silence_ms: 12_000 } : {});
     const id = await f.submit({ steps: 12, every_steps: 5, ranks: 2, max_errors: 1 });
     await f.until(id, ({ latest_checkpoint }) => latest_checkpoint?.step === 5);
     await f.speedUp();
@@ -43,19 +43,19 @@ for (const what of ['kill', 'exit', 'hang'] as const) {
       'only steps without a checkpoint were repeated',
     );
     const events = await f.events(id);
-    const code = what === 'hang' ? 'rank_unresponsive' : 'rank_lost';
+    const code = fault === 'hang' ? 'rank_unresponsive' : 'rank_lost';
     t.match(events.find(({ type }) => type === 'rank.lost')?.data, {
       rank: 1,
       code,
       host: hostname(),
-      exit_code: what === 'exit' ? 3 : null,
-      signal: what === 'kill' ? 'SIGKILL' : null,
+      exit_code: fault === 'exit' ? 3 : null,
+      signal: fault === 'kill' ? 'SIGKILL' : null,
     });
   });
 }
 
 t.test('an error beyond the limit fails the job and names the cause', async (t) => {
-  const faults = [1, 2, 3].map((step) => ({ rank: 0, step, what: 'kill' as const }));
+  const faults = [1, 2, 3].map((step) => ({ rank: 0, step, kind: 'kill' as const }));
   const f = await fleet(t, { ranks: { faults } });
   await f.agent();
   const id = await f.submit({ max_errors: 2 });
@@ -70,7 +70,7 @@ t.test('an error beyond the limit fails the job and names the cause', async (t) 
 });
 
 t.test('a new checkpoint resets the error budget', async (t) => {
-  const faults = [5, 11, 17].map((step) => ({ rank: 0, step, what: 'kill' as const }));
+  const faults = [5, 11, 17].map((step) => ({ rank: 0, step, kind: 'kill' as const }));
   const f = await fleet(t, { ranks: { slow: { from: 4, ms: HOUR_MS }, faults } });
   await f.agent();
   const id = await f.submit({ steps: 20, every_steps: 3, max_errors: 1 });
@@ -86,7 +86,7 @@ t.test('a new checkpoint resets the error budget', async (t) => {
 });
 
 t.test('a deterministic error is not retried', async (t) => {
-  const f = await fleet(t, { ranks: { faults: [{ rank: 1, step: 3, what: 'throw' }] } });
+  const f = await fleet(t, { ranks: { faults: [{ rank: 1, step: 3, kind: 'throw' }] } });
   await f.agent();
   const id = await f.submit({ ranks: 2, max_errors: 5 });
   const job = await f.untilState(id, 'failed');
@@ -95,7 +95,7 @@ t.test('a deterministic error is not retried', async (t) => {
 });
 
 t.test('a user error is not retried', async (t) => {
-  const f = await fleet(t, { ranks: { faults: [{ rank: 0, step: 3, what: 'misfit' }] } });
+  const f = await fleet(t, { ranks: { faults: [{ rank: 0, step: 3, kind: 'misfit' }] } });
   await f.agent();
   const id = await f.submit({ max_errors: 5 });
   const job = await f.untilState(id, 'failed');
@@ -105,7 +105,7 @@ t.test('a user error is not retried', async (t) => {
 });
 
 t.test('a training that diverged is not retried, and no rank is the root cause', async (t) => {
-  const faults = [0, 1].map((rank) => ({ rank, step: 7, what: 'diverge' as const }));
+  const faults = [0, 1].map((rank) => ({ rank, step: 7, kind: 'diverge' as const }));
   const f = await fleet(t, { ranks: { faults } });
   await f.agent();
   const id = await f.submit({ ranks: 2, max_errors: 5 });

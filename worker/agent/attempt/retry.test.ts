@@ -4,7 +4,7 @@ import { fakeStateDigest } from '../../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../../testing/fleet.js';
 
 const HOUR_MS = 3_600_000;
-const kills = (...steps: number[]) => steps.map((step) => ({ rank: 0, step, what: 'kill' as const }));
+const kills = (...steps: number[]) => steps.map((step) => ({ rank: 0, step, kind: 'kill' as const }));
 
 async function fleet(
   t: { teardown(end: () => Promise<void>): void },

@@ -8,7 +8,7 @@ import { Fleet, SHORT_SILENCES } from '../../testing/fleet.js';
 t.test(
   'its job continues on another worker, and its own worker takes no new work until the process ends',
   async (t) => {
-    const f = await Fleet.start({ ranks: { faults: [{ rank: 1, step: 10, what: 'hang' }] } });
+    const f = await Fleet.start({ ranks: { faults: [{ rank: 1, step: 10, kind: 'hang' }] } });
     t.teardown(() => f.close());
     const { fork, release } = unkillableProcesses();
     t.teardown(release);

@@ -81,7 +81,7 @@ t.test('each agent counts its own ranks, whichever agent leads them', async (t) 
 });
 
 t.test('a rank that dies on the other agent is reported like a local one', async (t) => {
-  const faults = [{ rank: 3, step: 10, what: 'exit' as const }];
+  const faults = [{ rank: 3, step: 10, kind: 'exit' as const }];
   const f = await fleet(t, { ranks: { step_ms: 20, faults } });
   await f.agent(2);
   await f.agent(2);

@@ -109,12 +109,12 @@ function storeOf(puts: ('done' | 'reply lost' | 'away' | 'refused')[], there: Bu
   let object = there;
   const put = async (key: string, bytes: Buffer, options: unknown) => {
     calls.push({ key, options });
-    const what = puts.shift();
-    if (what === 'away') throw new ObjectStoreError('object_store_unavailable', 'away');
-    if (what === 'refused') throw new ObjectStoreError('invalid_argument', 'no');
+    const next = puts.shift();
+    if (next === 'away') throw new ObjectStoreError('object_store_unavailable', 'away');
+    if (next === 'refused') throw new ObjectStoreError('invalid_argument', 'no');
     if (object !== null) throw new ObjectStoreError('precondition_failed', 'it exists');
     object = bytes;
-    if (what === 'reply lost') throw new ObjectStoreError('object_store_unavailable', 'reply lost');
+    if (next === 'reply lost') throw new ObjectStoreError('object_store_unavailable', 'reply lost');
   };
   const objects = { put, get: async () => object } as unknown as ObjectStore;
   return { objects, calls, object: () => object };

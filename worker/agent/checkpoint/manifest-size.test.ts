@@ -77,10 +77,10 @@ function stateOf(spec: TrainableJobSpec) {
 }
 
 /** Returns pseudorandom digits, which do not compress. */
-const digits = (what: string, count: number) => {
+const digits = (prefix: string, count: number) => {
   let text = '';
   for (let i = 0; text.length < count; i += 1)
-    text += createHash('sha512').update(`${what}/${i}`).digest('hex');
+    text += createHash('sha512').update(`${prefix}/${i}`).digest('hex');
   return text.slice(0, count);
 };
 

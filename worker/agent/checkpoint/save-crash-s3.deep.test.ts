@@ -68,8 +68,8 @@ function storeAt(endpoint: string): S3Store {
 
 for (const lives of [false, true]) {
   for (const moment of ['before', 'after'] as const) {
-    const what = lives ? 'a single failed request' : 'death';
-    t.test(`${what}, ${moment} every request to S3: a save is done or not done`, async (t) => {
+    const cause = lives ? 'a single failed request' : 'death';
+    t.test(`${cause}, ${moment} every request to S3: a save is done or not done`, async (t) => {
       const seen: Seen = { requests: new Set(), steps: new Set() };
       let at = 1;
       for (; await survives(t, { at, moment, lives }, seen); at++);

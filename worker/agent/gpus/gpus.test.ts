@@ -96,7 +96,7 @@ t.test(
   'a GPU that fails under a rank becomes unhealthy, and the job continues without an error',
   async (t) => {
     const gpus = await GpuFleet.start(t, TWO, {
-      ranks: { step_ms: 20, faults: [{ rank: 1, step: 6, what: 'lose_gpu' }] },
+      ranks: { step_ms: 20, faults: [{ rank: 1, step: 6, kind: 'lose_gpu' }] },
     });
     const { fleet } = gpus;
     await gpus.agent();
@@ -120,7 +120,7 @@ t.test(
 
 t.test('a fault of our own kernel fails the job at once, and the GPU stays healthy', async (t) => {
   const gpus = await GpuFleet.start(t, TWO, {
-    ranks: { faults: [{ rank: 0, step: 2, what: 'bad_kernel' }] },
+    ranks: { faults: [{ rank: 0, step: 2, kind: 'bad_kernel' }] },
   });
   const { fleet } = gpus;
   await gpus.agent();
@@ -133,7 +133,7 @@ t.test('a fault of our own kernel fails the job at once, and the GPU stays healt
 
 t.test('a memory error of a GPU counts neither as a kernel fault nor as an error of the job', async (t) => {
   const gpus = await GpuFleet.start(t, [TWO[0]!], {
-    ranks: { step_ms: 20, faults: [{ rank: 0, step: 6, what: 'bad_kernel' }] },
+    ranks: { step_ms: 20, faults: [{ rank: 0, step: 6, kind: 'bad_kernel' }] },
   });
   const { fleet } = gpus;
   await gpus.agent();

@@ -79,13 +79,13 @@ t.test('a member joins once', async (t) => {
   t.strictSame(await (await coming)?.link.next(), { kind: 'ready' });
 });
 
-for (const [what, bytes] of [
+for (const [title, bytes] of [
   ['a message that is too long for a newcomer', Buffer.from([0, 0, 0x10, 1])],
   ['no JSON', Buffer.from([0, 0, 0, 1, 0x7b])],
   ['JSON that is no message', encodeFrame({ kind: 'start', rank: 0 })],
   ['a join with a field too many', encodeFrame({ kind: 'join', worker_id: 'a', host: 'h', x: 1 })],
 ] as const) {
-  t.test(`a peer that proves the token and sends ${what} is cut off`, async (t) => {
+  t.test(`a peer that proves the token and sends ${title} is cut off`, async (t) => {
     const { server, world, lines } = await listening(t);
     void expectMember(t, server);
     const socket = connectToLeader(world);

@@ -110,16 +110,16 @@ export class MemberWorld {
     }
   }
 
-  private receive(told: LeaderMessage): void {
-    switch (told.kind) {
+  private receive(message: LeaderMessage): void {
+    switch (message.kind) {
       case 'start':
-        this.start(told);
+        this.start(message);
         break;
       case 'message':
-        this.rankOf(told.rank).send(agentFromWire(told.message));
+        this.rankOf(message.rank).send(agentFromWire(message.message));
         break;
       case 'kill':
-        void this.rankOf(told.rank).kill();
+        void this.rankOf(message.rank).kill();
         break;
     }
   }

@@ -21,7 +21,7 @@ export class Members {
   /** Joined worlds by world id. */
   private readonly joined = new Map<string, { world: SealedWorld; member: MemberWorld }>();
   /** Ended worlds that the job store may still list: a world is joined once. */
-  private over = new Set<string>();
+  private ended = new Set<string>();
   private readonly closed = new AbortController();
   private wake = new AbortController();
   private readonly loop: Promise<void>;
@@ -70,13 +70,13 @@ export class Members {
 
   private async look(found: SealedWorld[]): Promise<void> {
     const ids = new Set(found.map(({ world_id }) => world_id));
-    this.over = new Set([...this.over].filter((id) => ids.has(id)));
+    this.ended = new Set([...this.ended].filter((id) => ids.has(id)));
     const gone = [...this.joined.values()].filter(({ world }) => !ids.has(world.world_id));
     // A generation ends here before the job's next one begins.
     await Promise.all(gone.map(({ member }) => member.end('the world does not count any more')));
     for (const world of found) {
       if (this.closed.signal.aborted) return;
-      if (!this.joined.has(world.world_id) && !this.over.has(world.world_id)) this.join(world);
+      if (!this.joined.has(world.world_id) && !this.ended.has(world.world_id)) this.join(world);
     }
   }
 
@@ -85,7 +85,7 @@ export class Members {
     this.joined.set(world.world_id, { world, member });
     void member.ended.then(() => {
       this.joined.delete(world.world_id);
-      this.over.add(world.world_id);
+      this.ended.add(world.world_id);
     });
   }
 }

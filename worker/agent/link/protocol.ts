@@ -211,22 +211,22 @@ export type LeaderMessage = ReturnType<typeof asLeaderMessage>;
 export type StartOrder = Static<typeof Start>;
 
 /** Returns the wire form of a rank's message; null for messages that the leader gets from rank 0. */
-export function rankToWire(told: RankMessage): Static<typeof FromRank> | null {
-  if (told.kind === 'connected' || told.kind === 'stepped') return null;
-  return told.kind === 'publish' ? { ...told, value: toBase64(told.value) } : told;
+export function rankToWire(message: RankMessage): Static<typeof FromRank> | null {
+  if (message.kind === 'connected' || message.kind === 'stepped') return null;
+  return message.kind === 'publish' ? { ...message, value: toBase64(message.value) } : message;
 }
 
-export function rankFromWire(told: Static<typeof FromRank>): RankMessage {
-  return told.kind === 'publish' ? { ...told, value: fromBase64(told.value) } : told;
+export function rankFromWire(message: Static<typeof FromRank>): RankMessage {
+  return message.kind === 'publish' ? { ...message, value: fromBase64(message.value) } : message;
 }
 
 /** Returns the wire form of any message but `start`, which has a separate schema. */
-export function agentToWire(told: Exclude<AgentMessage, { kind: 'start' }>): Static<typeof ToRank> {
-  return told.kind === 'deliver' ? { ...told, value: toBase64(told.value) } : told;
+export function agentToWire(message: Exclude<AgentMessage, { kind: 'start' }>): Static<typeof ToRank> {
+  return message.kind === 'deliver' ? { ...message, value: toBase64(message.value) } : message;
 }
 
-export function agentFromWire(told: Static<typeof ToRank>): AgentMessage {
-  return told.kind === 'deliver' ? { ...told, value: fromBase64(told.value) } : told;
+export function agentFromWire(message: Static<typeof ToRank>): AgentMessage {
+  return message.kind === 'deliver' ? { ...message, value: fromBase64(message.value) } : message;
 }
 
 /** Returns the wire form of an end; ends that the leader itself detects have none. */

@@ -12,7 +12,7 @@ interface RemoteRank {
   end: Deferred<RankEnd>;
   listener: RankListener;
   step: number | null;
-  over: boolean;
+  hasEnded: boolean;
 }
 
 /** The leader's view of one member: a host on which ranks can be started while the link is up. */
@@ -49,7 +49,7 @@ export class RemoteRankHost implements RankHost {
 
   start(start: StartMessage, listener: RankListener): Rank {
     const { rank, world_size, nonce, load, base, failures_per_second } = start;
-    const remote: RemoteRank = { end: deferred(), listener, step: null, over: false };
+    const remote: RemoteRank = { end: deferred(), listener, step: null, hasEnded: false };
     this.ranks.set(rank, remote);
     this.send({ kind: 'start', rank, world_size, nonce, load, base, failures_per_second });
     if (this.lost !== null) this.settleLost(remote, this.lost);
@@ -58,7 +58,7 @@ export class RemoteRankHost implements RankHost {
       ended: remote.end.promise,
       send: (message) => this.sendTo(rank, message),
       kill: async () => {
-        if (!remote.over) this.send({ kind: 'kill', rank });
+        if (!remote.hasEnded) this.send({ kind: 'kill', rank });
         await remote.end.promise;
       },
     };
@@ -77,33 +77,33 @@ export class RemoteRankHost implements RankHost {
     this.link.send(message);
   }
 
-  private receive(told: ReturnType<typeof asMemberMessage>): void {
-    switch (told.kind) {
+  private receive(received: ReturnType<typeof asMemberMessage>): void {
+    switch (received.kind) {
       case 'ready':
-        this.prepared.resolve(told.tokens_digest);
+        this.prepared.resolve(received.tokens_digest);
         break;
       case 'refused':
-        this.prepared.reject(fromRankError(told.error));
+        this.prepared.reject(fromRankError(received.error));
         break;
       case 'leaving':
         this.onLeaving();
         break;
       case 'message': {
-        const remote = this.rankOf(told.rank);
-        const message = rankFromWire(told.message);
+        const remote = this.rankOf(received.rank);
+        const message = rankFromWire(received.message);
         if ('step' in message) remote.step = message.step;
-        if (!remote.over) remote.listener.onMessage(message);
+        if (!remote.hasEnded) remote.listener.onMessage(message);
         break;
       }
       case 'line': {
-        const remote = this.rankOf(told.rank);
+        const remote = this.rankOf(received.rank);
         // The sender has already cleaned the text; the receiver does not trust it.
-        const message = plainText(told.line.message);
-        if (!remote.over) remote.listener.onLine({ ...told.line, message });
+        const message = plainText(received.line.message);
+        if (!remote.hasEnded) remote.listener.onLine({ ...received.line, message });
         break;
       }
       case 'ended':
-        this.settle(this.rankOf(told.rank), told.end);
+        this.settle(this.rankOf(received.rank), received.end);
         break;
     }
   }
@@ -127,12 +127,12 @@ export class RemoteRankHost implements RankHost {
   private settleLost(remote: RemoteRank, reason: string): void {
     const end: RankEnd = { kind: 'node_lost', message: reason, step: remote.step, output: [] };
     // Logs the line that the member's worker would have logged.
-    if (!remote.over) remote.listener.onLine(workerLine(endText(end)));
+    if (!remote.hasEnded) remote.listener.onLine(workerLine(endText(end)));
     this.settle(remote, end);
   }
 
   private settle(remote: RemoteRank, end: RankEnd): void {
-    remote.over = true;
+    remote.hasEnded = true;
     remote.end.resolve(end);
   }
 }

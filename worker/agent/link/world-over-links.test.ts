@@ -209,14 +209,14 @@ t.test('a member that has prepared other tokens is refused', async (t) => {
   });
 });
 
-for (const [what, message] of [
+for (const [title, message] of [
   ['a message without a meaning', { kind: 'stop_everything' }],
   ['a message of a rank that it does not run', heartbeat(0)],
   ['a shard with a path for a name', shard('../../x.safetensors')],
   ['a step that is no number', heartbeat(1, '1')],
   ['what only rank 0 may say', { kind: 'message', rank: 1, message: { kind: 'stepped', step: 1 } }],
 ] as const) {
-  t.test(`a member that sends ${what} is cut off`, async (t) => {
+  t.test(`a member that sends ${title} is cut off`, async (t) => {
     const { world } = await linked(t, {
       scripts: ['wait', 'wait'],
       enter: async (sealed, workerId) => {

@@ -45,7 +45,7 @@ t.test('events are counted', async (t) => {
 });
 
 t.test('an agent counts the work of its jobs', async (t) => {
-  const f = await Fleet.start({ ranks: { step_ms: 10, faults: [{ rank: 0, step: 7, what: 'kill' }] } });
+  const f = await Fleet.start({ ranks: { step_ms: 10, faults: [{ rank: 0, step: 7, kind: 'kill' }] } });
   t.teardown(() => f.close());
   const worker = await f.agent(4, {}, { ZEROFLEET_METRICS_PORT: '0' });
   const id = await f.submit({ steps: 10, every_steps: 5, ranks: 2 });

@@ -124,7 +124,7 @@ t.test('a full restore begins the average of trained parameters with the weights
   const loaded: [state: StateName, param: number, bytes: number][] = [];
   const trainer: Pick<RankTrainer, 'slices' | 'load'> = {
     slices: () => params.map(({ index: param, numel }) => ({ param, begin: 0, end: numel })),
-    load: (of, param, _, { length }) => void loaded.push([of, param, length]),
+    load: (stateName, param, _, { length }) => void loaded.push([stateName, param, length]),
   };
   const options = {
     objects,
@@ -137,7 +137,10 @@ t.test('a full restore begins the average of trained parameters with the weights
     retry,
   };
   const numBytes = (state: StateName, index: number) =>
-    loaded.reduce((sum, [of, param, bytes]) => sum + (of === state && param === index ? bytes : 0), 0);
+    loaded.reduce(
+      (sum, [stateName, param, bytes]) => sum + (stateName === state && param === index ? bytes : 0),
+      0,
+    );
   await loadModel({ ...options, source: { ...source, restore: 'full' } });
   for (const { index, numel } of params) {
     t.equal(numBytes('master', index), 4 * numel);

@@ -30,15 +30,16 @@ t.test('every piece gets its bytes although memory is reused', async (t) => {
   const ranges = await readFetches(fetches, { objects, directory: 'dir', retry: ONCE }, (piece, bytes) =>
     seen.set(piece.begin, Buffer.from(bytes)),
   );
-  const of = (begin: number, end: number) => content.subarray(begin, end);
+  const bytesOf = (begin: number, end: number) => content.subarray(begin, end);
   t.equal(seen.size, 80);
   for (const { pieces } of fetches) {
-    for (const { byte_begin, byte_end } of pieces) t.same(seen.get(byte_begin), of(byte_begin, byte_end));
+    for (const { byte_begin, byte_end } of pieces)
+      t.same(seen.get(byte_begin), bytesOf(byte_begin, byte_end));
   }
   t.strictSame(
     ranges.sort((a, b) => a.begin - b.begin),
     fetches.map(({ file, begin, end }) => {
-      const sum = crc32c(of(begin, end)).toString(16).padStart(8, '0');
+      const sum = crc32c(bytesOf(begin, end)).toString(16).padStart(8, '0');
       return { file, begin, end, crc32c: sum };
     }),
   );

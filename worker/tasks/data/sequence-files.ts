@@ -146,10 +146,10 @@ class PackedFile {
 }
 
 /** Returns the number of validation items of `count`: at least one, and at least one is left. */
-export function validationCount(count: number, fraction: number, what: string): number {
+export function validationCount(count: number, fraction: number, noun: string): number {
   if (count < 2)
     throw tooSmall(
-      `the data has ${count} ${what}, too few for a validation split; leave validation_fraction out`,
+      `the data has ${count} ${noun}, too few for a validation split; leave validation_fraction out`,
     );
   return Math.min(count - 1, Math.max(1, Math.round(count * fraction)));
 }

@@ -98,10 +98,10 @@ export class UnitFiles {
   private nothingLeft(): ZerofleetError {
     const { shape, unit } = this.options;
     const leftOut = this.withoutTargets / this.unitSequences;
-    const what = unit === 'pair' ? 'pairs, because a completion of each' : 'completions, because each';
+    const noun = unit === 'pair' ? 'pairs, because a completion of each' : 'completions, because each';
     return new ZerofleetError(
       'no_targets',
-      `preparation left out ${leftOut} of ${this.unit} ${what} has no target in the first ${shape.sequence_length + 1} tokens, and the ` +
+      `preparation left out ${leftOut} of ${this.unit} ${noun} has no target in the first ${shape.sequence_length + 1} tokens, and the ` +
         'training or the validation has none; set a larger train.sequence_length, or shorten the prompts',
     );
   }

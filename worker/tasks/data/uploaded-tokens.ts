@@ -82,6 +82,6 @@ function* documentStarts(fd: number, header: TokenFileHeader): Generator<number,
   return undefined;
 }
 
-function invalid(what: string): ZerofleetError {
-  return new ZerofleetError('dataset_tokens_invalid', `the token file cannot be read: ${what}`);
+function invalid(reason: string): ZerofleetError {
+  return new ZerofleetError('dataset_tokens_invalid', `the token file cannot be read: ${reason}`);
 }

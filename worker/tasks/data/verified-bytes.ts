@@ -29,6 +29,6 @@ export async function* verifiedBytes(
   );
 }
 
-export function corruptDataset({ id }: Dataset, what: string): ZerofleetError {
-  return new ZerofleetError('dataset_corrupt', `dataset ${id} has ${what}`);
+export function corruptDataset({ id }: Dataset, reason: string): ZerofleetError {
+  return new ZerofleetError('dataset_corrupt', `dataset ${id} has ${reason}`);
 }

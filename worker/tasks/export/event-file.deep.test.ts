@@ -14,7 +14,7 @@ const isMetric = (entry: StreamEntry): entry is JobMetric => entry.kind === 'met
 
 t.test('a job that repeated steps', async (t) => {
   const fleet = await Fleet.start({
-    ranks: { step_ms: 20, faults: [{ rank: 0, step: 14, what: 'kill' }] },
+    ranks: { step_ms: 20, faults: [{ rank: 0, step: 14, kind: 'kill' }] },
   });
   t.teardown(() => fleet.close());
   await fleet.agent();

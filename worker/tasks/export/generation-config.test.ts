@@ -30,8 +30,8 @@ async function written(
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
   const { generation, config = {}, chat_template = TEMPLATE, tokenizer = MODEL, model = MODEL } = given;
-  const put = (name: string, value: object, of = MODEL) =>
-    objects.put(`${modelKey(of)}/${name}`, Buffer.from(JSON.stringify(value)));
+  const put = (name: string, value: object, checkpoint = MODEL) =>
+    objects.put(`${modelKey(checkpoint)}/${name}`, Buffer.from(JSON.stringify(value)));
   await put('config.json', config);
   if (generation) await put('generation_config.json', generation);
   for (const each of [MODEL, OTHER]) {

@@ -17,8 +17,8 @@ export type UniversalTensor = ModuleTensor<Manifest['params'][number]>;
  */
 export function universalTensors({ params }: Manifest, spec: ResolvedJobSpec): UniversalTensor[] {
   const tensors = moduleTensors(params);
-  for (const { name, params: of } of tensors) {
-    const kinds = new Set(of.map((param) => (param.frozen ? 'frozen' : groupRank(param, spec))));
+  for (const { name, params: members } of tensors) {
+    const kinds = new Set(members.map((param) => (param.frozen ? 'frozen' : groupRank(param, spec))));
     if (kinds.size === 1) continue;
     const detail = `train.optimizer.param_groups treats the experts in ${name} differently, and DeepSpeed has one group for all; use safetensors`;
     throw new ZerofleetError('export_failed', detail);

@@ -13,12 +13,12 @@ const skip = built ? false : 'the native core is not built';
 
 /**
  * Tests that checkpoints of 1 to `max_ranks` ranks load on 1 to `max_ranks` ranks.
- * @param what is trained: a whole model, or adapters over it
+ * @param trained is trained: a whole model, or adapters over it
  */
-export function testAllWorlds(what: 'whole' | 'adapter', maxRanks: number): void {
+export function testAllWorlds(trained: 'whole' | 'adapter', maxRanks: number): void {
   const worlds = Array.from({ length: maxRanks }, (_, i) => i + 1);
-  t.test(`N → M for all N and M in 1..${maxRanks}, native: ${what}`, { skip }, async (t) => {
-    const child = fork(program, [t.testdir(), String(maxRanks), what], {
+  t.test(`N → M for all N and M in 1..${maxRanks}, native: ${trained}`, { skip }, async (t) => {
+    const child = fork(program, [t.testdir(), String(maxRanks), trained], {
       // Each rank blocks one thread while it waits for the others.
       env: { ...process.env, UV_THREADPOOL_SIZE: String(2 * maxRanks) },
       execArgv: [],
