@@ -247,13 +247,13 @@ export const SETTINGS = [
   {
     key: 'log_level',
     fallback: 'info',
-    help: `One of $LOG_LEVELS.join(', '). \`npm start\` and \`zerofleet up\` at a terminal default to \`warn\`.`,
+    help: `One of ${LOG_LEVELS.join(', ')}. \`npm start\` and \`zerofleet up\` at a terminal default to \`warn\`.`,
     parse: oneOf(LOG_LEVELS),
   },
   {
     key: 'cpu_isa',
     fallback: 'auto',
-    help: `Instruction-set path of the native core: $CPU_ISAS.join(', ').`,
+    help: `Instruction-set path of the native core: ${CPU_ISAS.join(', ')}.`,
     parse: oneOf(CPU_ISAS),
   },
 ] as const satisfies readonly Setting[];

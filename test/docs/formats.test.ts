@@ -115,8 +115,13 @@ t.test('a checkpoint of three ranks: parameters in several runs, frozen ones, an
 
 t.test('the README links every page', async (t) => {
   const readme = readFileSync(join(projectRoot(), 'README.md'), 'utf8');
+  const rows = readme.split('\n').filter((line) => line.startsWith('| ['));
 
   const pages = readdirSync(join(projectRoot(), 'docs')).filter((name) => name.endsWith('.md'));
   t.ok(pages.length > 20);
-  for (const name of pages) t.ok(readme.includes(`](docs/${name}) |`), name);
+  for (const name of pages)
+    t.ok(
+      rows.some((row) => row.includes(`](docs/${name})`)),
+      name,
+    );
 });

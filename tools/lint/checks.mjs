@@ -5,6 +5,7 @@ import { staleFiles } from '../bootstrap/generators.mjs';
 import { inRoot, ROOMS } from '../bootstrap/paths.mjs';
 import { cppStyleProblems } from './cpp-style.mjs';
 import { folderProblems } from './folders.mjs';
+import { linkProblems } from './links.mjs';
 import { nativeLayerProblems } from './native-layers.mjs';
 import { openapiProblems } from './openapi.mjs';
 
@@ -33,6 +34,7 @@ export const checks = [
   { name: 'layers of the TypeScript rooms', run: typescriptLayers },
   { name: 'folders', run: async () => folderProblems(typescriptRooms) },
   { name: 'layers of native/', run: async () => nativeLayerProblems() },
+  { name: 'links of pages', run: async () => linkProblems() },
   { name: 'openapi.yaml (redocly, spectral)', run: () => openapiProblems(inRoot('openapi.yaml')) },
   { name: 'generated files are fresh', run: generatedFiles },
 ];

@@ -33,7 +33,7 @@ class GradBuckets {
 
   /// Begins an exchange, in which every parameter is added once.
   void begin();
-  /// Copies a gradient, (numel of the parameter), into its bucket or buckets, unless it was computed there
+  /// Copies a gradient (numel of the parameter) into its bucket or buckets, unless it was computed there
   /// (room_for()).
   void add(std::size_t param, const GradView& grad);
   /// Returns the place of a gradient of this dtype in its bucket, for computing it there. Null if the gradient must be
