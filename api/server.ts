@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startSchedulerThread } from '../control/scheduling/thread.js';
 import type { Config } from '../platform/config/config.js';
+import { ContentSources } from '../platform/content-sources.js';
 import { DatasetSources, refuseOwnStore } from '../platform/dataset-sources.js';
+import { HubSource } from '../platform/hub/source.js';
 import type { Logger } from '../platform/logging/logging.js';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
 import { keepsCreateOnly } from '../platform/object-store/probe.js';
@@ -73,8 +75,11 @@ export async function startApi({
     const settings = oidcSettings(config);
     const oidc = settings && new OidcProvider(settings);
     refuseOwnStore(config.dataset_buckets, objectStoreUrl);
-    const sources = new DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
-    closers.push(() => sources.close());
+    const buckets = new DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
+    closers.push(() => buckets.close());
+    const { hub_endpoint: endpoint } = config;
+    const hub = endpoint === null ? null : new HubSource({ endpoint, token: async () => null });
+    const sources = new ContentSources({ buckets, hub });
     const { s3_endpoint: s3Endpoint, log_level: level } = config;
     const scheduler = await startSchedulerThread({ redisUrl, objectStoreUrl, s3Endpoint, level }, log);
     closers.push(() => scheduler.close());

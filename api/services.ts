@@ -6,7 +6,7 @@ import type {
   SampleReply,
   TraceContext,
 } from '../contracts/index.js';
-import type { DatasetSources } from '../platform/dataset-sources.js';
+import type { ContentSource } from '../platform/content-sources.js';
 import type { ObjectStore } from '../platform/object-store/common/port.js';
 import type { JobStore, Principal } from '../state/index.js';
 import type { ProjectRecords } from './access/project-records.js';
@@ -99,8 +99,8 @@ export interface ApiServices {
   addresses: AddressPolicy;
   /** Servers to which jobs forward their metrics. */
   trackers: Trackers;
-  /** Allowed sources of dataset copies. */
-  sources: Pick<DatasetSources, 'find' | 'list'>;
+  /** Allowed sources of copies. */
+  sources: ContentSource;
   limits: ApiLimits;
   contract: Contract;
   metrics: ApiMetrics;

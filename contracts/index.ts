@@ -18,6 +18,7 @@ export const SCOPES = [
 
 export * from './errors.js';
 export * from './field-error-codes.js';
+export * from './hub-uri.js';
 export * from './job-states.js';
 export * from './merge-patch.js';
 export * from './nearest-name.js';

@@ -19,16 +19,17 @@ export function isBucketName(text: string): boolean {
  * Reason why a text is not a usable key, as the rest of a sentence; null for a valid key. The rules are stricter than
  * S3's: a segment of dots, or one that a proxy decodes to dots, would leave the bucket where the bucket is part of the
  * path.
+ * @param noun name of the key in the reason
  */
-export function keyFault(key: string): string | null {
+export function keyFault(key: string, noun = 'key'): string | null {
   if (key === '') return 'has no key behind the bucket';
   if (new TextEncoder().encode(key).length > MAX_KEY_BYTES)
-    return `has a key of more than ${MAX_KEY_BYTES} bytes`;
-  if (/\p{Surrogate}/u.test(key)) return 'has an unpaired surrogate in its key';
+    return `has a ${noun} of more than ${MAX_KEY_BYTES} bytes`;
+  if (/\p{Surrogate}/u.test(key)) return `has an unpaired surrogate in its ${noun}`;
   if (NOT_IN_A_KEY.test(key))
-    return 'has a control character, a backslash or a percent sign in its key; write the key as it is, not encoded';
+    return `has a control character, a backslash or a percent sign in its ${noun}; write the ${noun} as it is, not encoded`;
   if (key.split('/').some((part) => part === '' || part === '.' || part === '..'))
-    return "has an empty part, '.' or '..' in its key";
+    return `has an empty part, '.' or '..' in its ${noun}`;
   return null;
 }
 

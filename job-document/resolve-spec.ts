@@ -45,6 +45,7 @@ import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
 import { checkParamGroups } from './resolve/param-groups.js';
 import { checkQuantization } from './resolve/quantization.js';
 import { checkRanks, resolveResources } from './resolve/resources.js';
+import { resolveSources } from './resolve/sources.js';
 import { checkBatch, resolveBatch } from './resolve/steps/batch.js';
 import { checkLossScale, resolveLossScale } from './resolve/steps/loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './resolve/steps/lr-schedule.js';
@@ -231,5 +232,6 @@ function fillDefaults(
     },
     notify: { ...defaultsOf('NotifySpec'), ...spec.notify },
     integrations: spec.integrations ?? defaultsOf('JobSpec').integrations,
+    ...resolveSources(sources),
   };
 }

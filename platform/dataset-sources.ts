@@ -1,11 +1,11 @@
 /**
- * Sources of datasets and models besides uploads: objects in buckets that the operator allows, on the server
- * that the operator configures. A URI is compared with the list literally, and has no influence on the
- * server.
+ * Objects in buckets that the operator allows, on the server that the operator configures, as sources of datasets and
+ * models. A URI is compared with the list literally, and has no influence on the server.
  */
 import { parseS3Uri, type S3Uri, ZerofleetError } from '../contracts/index.js';
+import { type ContentSource, readUri, type SourceFolder, type SourceObject } from './content-sources.js';
 import { s3Server } from './object-store/s3/server.js';
-import type { S3Source, SourceObject } from './object-store/s3/source.js';
+import type { S3Source } from './object-store/s3/source.js';
 
 /** Bucket, or a folder of one. */
 export interface AllowedBucket {
@@ -21,34 +21,26 @@ interface DatasetSourcesOptions {
 }
 
 /** Finds and lists objects of the allowed buckets. */
-export class DatasetSources {
+export class DatasetSources implements ContentSource {
   private source: Promise<S3Source> | null = null;
 
   constructor(private readonly options: DatasetSourcesOptions) {}
 
-  /**
-   * Finds an object.
-   * @throws ZerofleetError `invalid_parameter`, `dataset_uri_refused`, `dataset_source_missing`,
-   *   `dataset_source_denied`; ObjectStoreError when the server does not answer
-   */
   async find(text: string): Promise<SourceObject> {
     return (await this.open()).find(this.allowed(text, (uri) => uri.key));
   }
 
-  /**
-   * Lists the names of the objects directly in a folder, which `find` finds.
-   * @param text URI with or without a trailing slash
-   * @throws as `find`
-   */
-  async list(text: string): Promise<string[]> {
+  async list(text: string): Promise<SourceFolder> {
+    const uri = text.replace(/\/$/, '');
     // Either all objects of the folder are allowed, or the folder is not.
-    const uri = this.allowed(folderUri(text), ({ key }) => `${key}/`);
-    return (await this.open()).list(uri);
+    const folder = this.allowed(uri, ({ key }) => `${key}/`);
+    const names = await (await this.open()).list(folder);
+    return { uri, names, find: (name) => this.find(`${uri}/${name}`) };
   }
 
   /** @param whole selects the part of the URI that must be allowed */
   private allowed(text: string, whole: (uri: S3Uri) => string): S3Uri {
-    const uri = readUri(text);
+    const uri = readUri(text, parseS3Uri);
     const { bucket } = uri;
     const isInside = this.options.allowed.some(
       (entry) => entry.bucket === bucket && whole(uri).startsWith(entry.prefix),
@@ -90,22 +82,6 @@ export function refuseOwnStore(allowed: readonly AllowedBucket[], objectStoreUrl
     `ZEROFLEET_DATASET_BUCKETS allows ${both.bucket}/${both.prefix}, where the object store itself is: ` +
       'datasets of one project could be read by all others. Use another bucket, or folders beside each other',
   );
-}
-
-function readUri(text: string): S3Uri {
-  try {
-    return parseS3Uri(text);
-  } catch (error) {
-    const message = `${JSON.stringify(text)} ${(error as Error).message}`;
-    throw new ZerofleetError('invalid_parameter', message, {
-      fields: [{ pointer: '/query/uri', code: 'wrong_format', message }],
-    });
-  }
-}
-
-/** Removes an optional trailing slash. */
-export function folderUri(text: string): string {
-  return text.replace(/\/$/, '');
 }
 
 function refused(text: string, { bucket }: S3Uri): ZerofleetError {

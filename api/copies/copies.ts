@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withoutCommit } from '../../contracts/index.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import type { KeyedRequest, RequestRepeats } from '../../state/index.js';
 
@@ -8,7 +9,7 @@ interface CopiesDeps {
   log: Pick<Logger, 'warn'>;
 }
 
-/** An object or folder in a bucket that is to become a record of a project. */
+/** An object or folder of a source that is to become a record of a project. */
 interface CopyTask<T> {
   project: string;
   /** Identifies the source and its version; equal keys share one copy. */
@@ -102,5 +103,5 @@ function leaseOf({ project, key }: CopyTask<unknown>): KeyedRequest {
 
 /** Last part of a URI, as a display name. */
 export function nameOf(uri: string): string {
-  return [...(uri.split('/').at(-1) ?? '')].slice(0, MAX_NAME).join('');
+  return [...(withoutCommit(uri).split('/').at(-1) ?? '')].slice(0, MAX_NAME).join('');
 }

@@ -1,5 +1,5 @@
 import type { Dataset } from '../../contracts/index.js';
-import type { SourceObject } from '../../platform/object-store/s3/source.js';
+import type { SourceObject } from '../../platform/content-sources.js';
 import type { DatasetRecords } from '../../state/index.js';
 import { type Copies, nameOf } from '../copies/copies.js';
 import { type CopyDatasetDeps, copyDataset } from './store-dataset.js';
@@ -22,17 +22,17 @@ export class DatasetCopies {
    */
   datasetOf(project: string, copy: DatasetCopySource, signal: AbortSignal): Promise<Dataset> {
     const { store, copies, closing } = this.deps;
-    const { uri, format, object } = copy;
-    const key = { uri, format, etag: object.etag, bytes: object.bytes };
+    const { format, object } = copy;
+    const { uri, etag, bytes } = object;
+    const key = { uri, format, etag, bytes };
     const known = () => store.findDatasetCopy(project, key);
-    const make = () => copyDataset(this.deps, { project, name: nameOf(uri), format }, copy, closing);
+    const make = () => copyDataset(this.deps, { project, name: nameOf(uri), format }, object, closing);
     return copies.copyOf({ project, key, known, make }, signal);
   }
 }
 
 /** An object that must become a dataset before a job can be recorded. */
 export interface DatasetCopySource {
-  uri: string;
   format: Dataset['format'];
   object: SourceObject;
 }

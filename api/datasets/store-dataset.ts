@@ -1,6 +1,6 @@
 import { type Dataset, datasetDocumentKey, datasetKey } from '../../contracts/index.js';
+import type { SourceObject } from '../../platform/content-sources.js';
 import type { Logger } from '../../platform/logging/logging.js';
-import type { SourceObject } from '../../platform/object-store/s3/source.js';
 import { newUlid } from '../../platform/random.js';
 import { type DatasetRecords, type Projects, putDatasetDocument } from '../../state/index.js';
 import { requireStorage } from '../access/storage-quota.js';
@@ -52,19 +52,19 @@ export async function storeDataset(
 }
 
 /**
- * Copies an object of a bucket: later changes of the object affect no job.
+ * Copies an object: later changes of the object affect no job.
  * @throws ZerofleetError `dataset_too_large`, `storage_quota_exceeded`, errors of storeDataset() and of reading the
  *   bucket
  */
 export async function copyDataset(
   deps: CopyDatasetDeps,
   head: Omit<DatasetHead, 'source'>,
-  { uri, object }: { uri: string; object: SourceObject },
+  object: SourceObject,
   signal: AbortSignal,
 ): Promise<Dataset> {
   const { store, limits } = deps;
   if (object.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
   await requireStorage(store, head.project, String(object.bytes));
-  const source = { uri, etag: object.etag };
-  return storeDataset(deps, { ...head, source }, untilAborted(object.read(), signal));
+  const source = { uri: object.uri, etag: object.etag };
+  return storeDataset(deps, { ...head, source }, untilAborted(object.read(signal), signal));
 }

@@ -59,14 +59,17 @@ interface Conditional {
   limits: 'max_runtime' | 'max_wait' | 'max_cost';
 }
 
-type Sections = Omit<ResolvedJobSpec, 'name' | 'project' | 'labels' | 'priority' | 'integrations'>;
+type Sections = Omit<
+  ResolvedJobSpec,
+  'name' | 'project' | 'labels' | 'priority' | 'integrations' | 'sources'
+>;
 /** False for sections whose optional fields differ. */
 const COMPLETE: {
   [S in keyof Sections]: Equal<
     OptionalKeys<Sections[S]>,
     S extends keyof Conditional ? Conditional[S] : never
   >;
-} & { sections: Equal<OptionalKeys<ResolvedJobSpec>, never> } = {
+} & { sections: Equal<OptionalKeys<ResolvedJobSpec>, 'sources'> } = {
   sections: true,
   model: true,
   data: true,

@@ -1,4 +1,4 @@
-/** Look-ups of objects and folders that documents refer to by URI: in the project's records, then in the bucket. */
+/** Look-ups of objects and folders that documents refer to by URI: in the project's records, then at their source. */
 import type { FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 import { tooLarge } from '../datasets/upload.js';
@@ -22,10 +22,11 @@ export function findObject({
   return async (uri, format) => {
     // It becomes a dataset, and the caller learns whether it exists.
     if (principal !== null) requireScopes(principal, ['datasets']);
-    const object = await sources.find(uri);
+    const object = await sources.find(uri, records.project);
     if (object.bytes === 0) throw new ZerofleetError('dataset_empty', `${uri} is empty`);
     if (object.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
-    const dataset = await records.findDatasetCopy({ uri, format, etag: object.etag, bytes: object.bytes });
+    const { uri: found, etag, bytes } = object;
+    const dataset = await records.findDatasetCopy({ uri: found, format, etag, bytes });
     return dataset === null ? { object } : { dataset };
   };
 }
@@ -39,7 +40,7 @@ export function findFolder({
   const { sources, inspector, limits } = server.services;
   return async (uri) => {
     if (principal !== null) requireScopes(principal, ['models']);
-    const folder = await BucketModel.find(uri, sources);
+    const folder = await BucketModel.find(uri, { sources, project: records.project });
     requireSize(folder, limits);
     const model = await records.findModelCopy(folder.source);
     if (model !== null) return { model };

@@ -1,5 +1,5 @@
 import type { Dataset, FieldError, JobSpec } from '../../contracts/index.js';
-import type { SourceObject } from '../../platform/object-store/s3/source.js';
+import type { SourceObject } from '../../platform/content-sources.js';
 import { NO_LINES } from '../contents/check-lines.js';
 import type { DatasetCopySource } from '../datasets/copies.js';
 import { objectFault } from './bucket-faults.js';
@@ -21,6 +21,8 @@ export interface DataLookups {
 export interface RequiredObject {
   /** JSON pointer of its URI in the document. */
   at: string;
+  /** The URI in the document. */
+  given: string;
   source: DatasetCopySource;
 }
 
@@ -106,8 +108,8 @@ async function findObject(
     const { object } = found;
     return {
       ...nothing,
-      dataset: standIn(uri, format, object),
-      copy: { at, source: { uri, format, object } },
+      dataset: standIn(format, object),
+      copy: { at, given: uri, source: { format, object } },
     };
   } catch (error) {
     return { ...nothing, errors: [objectFault(error, at)] };
@@ -115,7 +117,7 @@ async function findObject(
 }
 
 /** Stand-in dataset with the properties of an unread object; null if too much depends on the content. */
-function standIn(uri: string, format: Dataset['format'], { bytes, etag }: SourceObject): Dataset | null {
+function standIn(format: Dataset['format'], { uri, bytes, etag }: SourceObject): Dataset | null {
   if (format === 'jsonl') return null;
   return {
     id: uri,

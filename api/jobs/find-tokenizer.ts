@@ -1,4 +1,10 @@
-import type { Dataset, FieldError, JobSpec, Model } from '../../contracts/index.js';
+import {
+  type Dataset,
+  type FieldError,
+  isSourceUri,
+  type JobSpec,
+  type Model,
+} from '../../contracts/index.js';
 import { type InitSource, resolveTokenizer, tokenizerModel } from '../../job-document/index.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
@@ -40,7 +46,7 @@ export async function findTokenizer(
   const nothing = { data, tokenizer: null, copy: null, errors: [] };
   const id = tokenizerModel({ tokenizer: resolveTokenizer(data, sources) });
   if (id === null) return nothing;
-  if (data.tokenizer === id && isUri(id)) return findObject(id, data, find);
+  if (data.tokenizer === id && isSourceUri(id)) return findObject(id, data, find);
   // The tokenizer of a folder that is not copied is unknown; its rules are checked after the copy.
   if (source !== null && 'model' in source && source.model.id === id)
     return { ...nothing, tokenizer: folder === null || !source.model.has_tokenizer ? source.model : null };
@@ -64,10 +70,6 @@ async function findObject(
   } catch (error) {
     return { ...nothing, errors: [tokenizerFault(error)] };
   }
-}
-
-export function isUri(text: unknown): text is string {
-  return typeof text === 'string' && text.startsWith('s3://');
 }
 
 function unknownTokenizer(id: string, { tokenizer }: JobSpec['data']): FieldError {

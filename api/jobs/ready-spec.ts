@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { DryRun, FieldError, ResolvedJobSpec } from '../../contracts/index.js';
+import { type DryRun, type FieldError, isSourceUri, type ResolvedJobSpec } from '../../contracts/index.js';
 import { whileSilent } from '../http/long-request.js';
 import { folderFault, objectFault, tokenizerFault } from './bucket-faults.js';
 import {
@@ -10,7 +10,6 @@ import {
   type SpecLookups,
 } from './check-spec.js';
 import type { RequiredObject } from './find-data.js';
-import { isUri } from './find-tokenizer.js';
 
 /**
  * Returns a document that can be recorded. Contents that it refers to by URI are copied first, after all other checks
@@ -48,11 +47,11 @@ function copiesOf(
   const makes: MakeCopy[] = [];
   for (const required of [object, ...evaluation]) {
     if (required === null) continue;
-    const { at, source } = required;
+    const { at, given, source } = required;
     makes.push(async (signal, { object: look }) => {
       const copy = datasetCopies.datasetOf(project, source, signal);
       const dataset = await copy.catch(refuse((error) => objectFault(error, at)));
-      const isSource = (uri: string, format: string) => uri === source.uri && format === source.format;
+      const isSource = (uri: string, format: string) => uri === given && format === source.format;
       return look
         ? { object: async (...request) => (isSource(...request) ? { dataset } : look(...request)) }
         : {};
@@ -72,7 +71,7 @@ function copiesOf(
   return makes;
 }
 
-/** Caches bucket look-ups for the duration of a request. */
+/** Caches look-ups of sources for the duration of a request. */
 function withCachedLookups({ object, tokenizer, folder, ...find }: SpecLookups): SpecLookups {
   return {
     ...find,
@@ -123,8 +122,8 @@ export function plannedSpec({ spec, requiredCopies }: CheckedSpec): DryRun['spec
 function notCopied<T extends { dataset: string }>(entry: T, required: RequiredObject | null) {
   if (required === null) return entry;
   const { dataset: _, ...rest } = entry;
-  const { uri, format } = required.source;
-  return { ...rest, uri, format };
+  const { format, object } = required.source;
+  return { ...rest, uri: object.uri, format };
 }
 
 /**
@@ -136,7 +135,7 @@ export function namesUri(document: unknown): boolean {
   const datasets = member(member(member(document, 'train'), 'evaluation'), 'datasets');
   const evaluated = Array.isArray(datasets) ? datasets.map((entry) => member(entry, 'uri')) : [];
   const named = [member(data, 'uri'), member(data, 'tokenizer'), initFrom, member(initFrom, 'uri')];
-  return [...named, ...evaluated].some(isUri);
+  return [...named, ...evaluated].some(isSourceUri);
 }
 
 function member(value: unknown, name: string): unknown {

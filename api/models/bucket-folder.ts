@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Model, ZerofleetError } from '../../contracts/index.js';
 import { CONFIG_FILE, TOKENIZER_FILE } from '../../formats/models/documents.js';
-import { type DatasetSources, folderUri } from '../../platform/dataset-sources.js';
-import type { SourceObject } from '../../platform/object-store/s3/source.js';
+import type { ContentSource, SourceObject } from '../../platform/content-sources.js';
 import { missing } from '../contents/contents.js';
 import { requireDocumentSize } from '../contents/documents.js';
 import { unreadIn } from '../contents/tokenizer.js';
@@ -15,6 +14,14 @@ interface Found {
   name: string;
   kind: 'document' | 'weights';
   object: SourceObject;
+}
+
+interface FindOptions {
+  sources: ContentSource;
+  /** Project of the request. */
+  project: string;
+  /** Those of a model by default. */
+  names?: FolderNames;
 }
 
 /**
@@ -32,25 +39,23 @@ export class BucketModel {
   /**
    * Lists a folder without reading files.
    * @param text URI with or without a trailing slash
-   * @param names those of a model by default
    * @throws ZerofleetError `model_file_missing`, and errors of the sources
    */
   static async find(
     text: string,
-    sources: Pick<DatasetSources, 'find' | 'list'>,
-    names: FolderNames = MODEL_NAMES,
+    { sources, project, names = MODEL_NAMES }: FindOptions,
   ): Promise<BucketModel> {
-    const uri = folderUri(text);
+    const folder = await sources.list(text, project);
     const found: Found[] = [];
     const ignored: string[] = [];
-    for (const name of await sources.list(text)) {
+    for (const name of folder.names) {
       const kind = kindOf(name, names);
-      if (kind !== null) found.push({ name, kind, object: await sources.find(`${uri}/${name}`) });
+      if (kind !== null) found.push({ name, kind, object: await folder.find(name) });
       else if (ignored.length < MAX_IGNORED) ignored.push(name);
     }
     // The documents first: a shard is checked against them while it is read.
     found.sort((a, b) => (a.kind === b.kind ? (a.name < b.name ? -1 : 1) : a.kind === 'document' ? -1 : 1));
-    if (found.length > 0) return new BucketModel({ uri, ...versionOf(found) }, found, ignored);
+    if (found.length > 0) return new BucketModel({ uri: folder.uri, ...versionOf(found) }, found, ignored);
     throw new ZerofleetError(
       'model_file_missing',
       'the folder has neither config.json nor weights; its URI must be that of the files of a Hugging Face model, or with base of a PEFT folder',
@@ -64,7 +69,7 @@ export class BucketModel {
   /** @throws (while it is read) as `SourceObject.read` */
   async *files(signal: AbortSignal): AsyncGenerator<FolderFile> {
     for (const { name, kind, object } of this.found) {
-      yield { name, kind, bytes: object.bytes, content: untilAborted(object.read(), signal) };
+      yield { name, kind, bytes: object.bytes, content: untilAborted(object.read(signal), signal) };
     }
   }
 

@@ -9,7 +9,8 @@ const GOOD = JSON.stringify(TINY_TOKENIZER);
 /** A bucket with one object, and a count of its reads. */
 function bucketOf(t: Test, content: string, etag: string) {
   const bucket = { content, etag, reads: 0, broken: false };
-  const find = async () => ({
+  const find = async (uri: string) => ({
+    uri,
     bytes: bucket.content.length,
     etag: bucket.etag,
     async *read() {

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Model } from '../../contracts/index.js';
 import { TOKENIZER_FILE } from '../../formats/models/documents.js';
-import type { DatasetSources } from '../../platform/dataset-sources.js';
-import type { SourceObject } from '../../platform/object-store/s3/source.js';
+import type { ContentSource, SourceObject } from '../../platform/content-sources.js';
 import { requireDocumentSize } from '../contents/documents.js';
 import type { Inspector } from '../inspection/inspector.js';
 import { versionOf } from './bucket-folder.js';
@@ -34,7 +33,7 @@ export class BucketTokenizers {
   private readonly known = new Map<string, Promise<Content>>();
 
   constructor(
-    private readonly sources: Pick<DatasetSources, 'find'>,
+    private readonly sources: Pick<ContentSource, 'find'>,
     private readonly inspector: Inspector,
   ) {}
 
@@ -43,9 +42,9 @@ export class BucketTokenizers {
    * @throws ZerofleetError `model_too_large`, `tokenizer_invalid`, `content_too_complex`; errors of the sources
    */
   async find(uri: string, project: string): Promise<BucketTokenizer> {
-    const object = await this.sources.find(uri);
+    const object = await this.sources.find(uri, project);
     requireDocumentSize(TOKENIZER_FILE, object.bytes, uri);
-    const source = { uri, ...versionOf([{ name: TOKENIZER_FILE, object }]) };
+    const source = { uri: object.uri, ...versionOf([{ name: TOKENIZER_FILE, object }]) };
     return { ...(await this.content(source, object, project)), source, object };
   }
 

@@ -88,7 +88,7 @@ export async function copyTokenizer(
   const { bytes } = object;
   await requireStorage(deps.store, head.project, String(bytes));
   return storeModel(deps, head, async (upload) => {
-    const content = untilAborted(object.read(), signal);
+    const content = untilAborted(object.read(signal), signal);
     const stored = await upload.storeTokenizer({ name: TOKENIZER_FILE, kind: 'document', bytes, content });
     if (stored.digest === digest) return { ...stored, source };
     throw new ZerofleetError('dataset_source_changed', `${source.uri} was changed after it was first read`);

@@ -2,6 +2,7 @@
 import type { Test } from 'tap';
 import type { Model, Page } from '../../contracts/index.js';
 import { modelFolder } from '../../formats/testing/models.js';
+import type { SourceObject } from '../../platform/content-sources.js';
 import { DatasetSources } from '../../platform/dataset-sources.js';
 import { type Fate, S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import type { JobStore } from '../../state/index.js';
@@ -45,19 +46,22 @@ export async function startWithFolder(
   });
   const allowed = [{ bucket: 'zoo', prefix: 'open/' }];
   const real = new DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  const withHook = (name: string, object: SourceObject): SourceObject => {
+    if (!name.endsWith('.safetensors')) return object;
+    return {
+      ...object,
+      async *read() {
+        await reading?.();
+        yield* object.read();
+      },
+    };
+  };
   const stack = await startTestStack({
     sources: {
-      list: (uri) => real.list(uri),
-      async find(uri) {
-        const object = await real.find(uri);
-        if (!uri.endsWith('.safetensors')) return object;
-        return {
-          ...object,
-          async *read() {
-            await reading?.();
-            yield* object.read();
-          },
-        };
+      find: (uri) => real.find(uri),
+      async list(uri) {
+        const folder = await real.list(uri);
+        return { ...folder, find: async (name) => withHook(name, await folder.find(name)) };
       },
     },
     limits: { model_bytes: 1_000_000 },

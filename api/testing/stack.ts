@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { FastifyBaseLogger, FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { type Dataset, type Job, type JobSpec, type Scope, ZerofleetError } from '../../contracts/index.js';
 import { recover } from '../../control/recovery/recover.js';
+import type { ContentSource } from '../../platform/content-sources.js';
 import { DatasetSources } from '../../platform/dataset-sources.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
@@ -77,8 +78,8 @@ export interface TestStackOptions {
   webhookAllow?: string[];
   /** Configured experiment trackers; none by default. */
   trackers?: Partial<TrackerServers>;
-  /** Allowed sources of dataset copies; none by default. */
-  sources?: Pick<DatasetSources, 'find' | 'list'>;
+  /** Allowed sources of copies; none by default. */
+  sources?: ContentSource;
   /** OpenID provider; none by default. */
   oidc?: OidcSettings;
   /** Number of proxies in front of the API; none by default. */

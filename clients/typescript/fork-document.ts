@@ -7,8 +7,8 @@ import type { Checkpoint, ResolvedJobSpec } from '../../contracts/types.js';
  */
 export function forkDocument(spec: ResolvedJobSpec, checkpoint: Checkpoint, overrides: object): unknown {
   const { preset, config } = spec.model;
-  // A job without a name has an empty one, which the schema refuses.
-  const given = withoutNulls({ ...spec, name: spec.name || null });
+  // A job without a name has an empty one, which the schema refuses. The server names the sources of the new document.
+  const given = withoutNulls({ ...spec, name: spec.name || null, sources: null });
   const changed = mergePatch(given, overrides);
   const model = {
     ...(preset === null ? { config } : { preset }),

@@ -26,7 +26,7 @@ export interface paths {
          *     The server sends `201` only when the record is durable; neither a crash nor a repeated request can lose or
          *     duplicate the job.
          *
-         *     With an `s3://` URI in `data.uri`, `data.tokenizer` or `model.init_from` the server responds once it has copied
+         *     With an `s3://` or `hf://` URI in `data.uri`, `data.tokenizer` or `model.init_from` the server responds once it has copied
          *     and checked the content, which may take minutes; a client that disconnects meanwhile repeats the same request and
          *     waits for the same copy. The server copies nothing for an invalid document, a dry run or a repeated request. If
          *     the job is refused after the copy, the copy stays as a dataset or a model, and the next request uses it.
@@ -1079,8 +1079,8 @@ export interface paths {
          *     of the tensors against the parameters that `config.json` requires. The model exists once the server sends `201`. A
          *     refused or interrupted upload leaves nothing behind.
          *
-         *     With `uri` the request has no body: the server copies the files from that folder of a bucket and makes the same
-         *     checks. A folder that changes while it is copied is refused; later changes of the folder change no model. A
+         *     With `uri` the request has no body: the server copies the files from that folder of a bucket or of the Hugging
+         *     Face Hub and makes the same checks. A folder that changes while it is copied is refused; later changes of the folder change no model. A
          *     DeepSpeed universal checkpoint must be uploaded as an archive.
          *
          *     With `base` the folder is an adapter's, as PEFT's `save_pretrained` writes it: `adapter_config.json` and
@@ -2211,10 +2211,12 @@ export interface components {
          */
         DatasetId: string;
         /**
-         * @description An S3 object, `s3://bucket/key`.
+         * @description An S3 object or folder, `s3://bucket/key`; or a file or folder on the Hugging Face Hub,
+         *     `hf://owner/name@revision/path` or `hf://datasets/owner/name@revision/path`. The default revision is `main`.
          * @example s3://my-data/texts/shakespeare.txt
+         * @example hf://datasets/my-team/chats@main/train.jsonl
          */
-        S3Uri: string;
+        SourceUri: string;
         /**
          * @description Format of the content; `docs/data.md` describes each.
          * @enum {string}
@@ -2224,16 +2226,15 @@ export interface components {
         DataSpec: {
             dataset?: components["schemas"]["DatasetId"];
             /**
-             * @description An object in a bucket that the operator allows; the key needs the scope `datasets`. The server copies the
-             *     object, and the resolved document names the dataset.
+             * @description An object in a bucket that the operator allows, or a file on the Hub; the key needs the scope `datasets`. The
+             *     server copies it, and the resolved document names the dataset.
              */
-            uri?: components["schemas"]["S3Uri"];
+            uri?: components["schemas"]["SourceUri"];
             /** @description Format of the object that `uri` names; `text` by default. A dataset has its own format. */
             format?: components["schemas"]["DatasetFormat"];
             /**
-             * @description `bytes` (one token per byte), the id of a model with a `tokenizer.json`, or `s3://bucket/key`, a
-             *     `tokenizer.json` in a bucket that the operator allows; the key needs the scope `models`. `null`: the
-             *     tokenizer of the initial model or of the initial checkpoint's job, otherwise `bytes`. A dataset of
+             * @description `bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a `tokenizer.json` in
+             *     a bucket that the operator allows or on the Hub; the key needs the scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job, otherwise `bytes`. A dataset of
              *     `format=tokens` has none.
              * @default null
              * @example bytes
@@ -2290,8 +2291,8 @@ export interface components {
              */
             name: string;
             dataset?: components["schemas"]["DatasetId"];
-            /** @description An object in a bucket, as `data.uri`. The resolved document names the dataset. */
-            uri?: components["schemas"]["S3Uri"];
+            /** @description An object or file, as `data.uri`. The resolved document names the dataset. */
+            uri?: components["schemas"]["SourceUri"];
             /** @description Format of the object that `uri` names; `text` by default. */
             format?: components["schemas"]["DatasetFormat"];
         } & (unknown | unknown);
@@ -3012,6 +3013,16 @@ export interface components {
          * @default []
          */
         Integrations: components["schemas"]["Integration"][];
+        /**
+         * @description URI of each dataset and model of the document that was copied from a bucket or from the Hub, by its id; absent
+         *     without any. On the Hub it names the commit.
+         * @example {
+         *       "mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F": "hf://HuggingFaceTB/SmolLM2-135M@93efa2f097d58c2a74874c7e644dbc9b0cee75a2"
+         *     }
+         */
+        Sources: {
+            [key: string]: components["schemas"]["SourceUri"];
+        };
         /** @description The job document with every default filled in. Training is a function of it alone. */
         ResolvedJobSpec: {
             /** @description Display name; empty when absent. */
@@ -3030,6 +3041,7 @@ export interface components {
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
             integrations: components["schemas"]["Integrations"];
+            sources?: components["schemas"]["Sources"];
         };
         /** @description Evaluations so far; present only with `train.early_stopping`. */
         EarlyStoppingProgress: {
@@ -3468,17 +3480,20 @@ export interface components {
         };
         /**
          * @description Initial state in place of random weights: a committed checkpoint of a model with the same parameters, an
-         *     uploaded model, or a model in a bucket. Set exactly one; a string is short for that value alone.
+         *     uploaded model, or a model in a bucket or on the Hugging Face Hub. Set exactly one; a string is short for that
+         *     value alone.
          */
         InitFromSpec: {
             checkpoint?: components["schemas"]["CheckpointId"];
             model?: components["schemas"]["ModelId"];
             /**
-             * @description Folder of a Hugging Face model in a bucket that the operator allows, `s3://bucket/folder`; the key needs the
-             *     scope `models`. The server copies the folder, and the resolved document names the model.
+             * @description Folder of a Hugging Face model: in a bucket that the operator allows, `s3://bucket/folder`, or on the Hub,
+             *     `hf://owner/name@revision`; the key needs the scope `models`. The server copies the folder, and the resolved
+             *     document names the model.
              * @example s3://my-data/models/mine
+             * @example hf://HuggingFaceTB/SmolLM2-135M@main
              */
-            uri?: components["schemas"]["S3Uri"];
+            uri?: components["schemas"]["SourceUri"];
             restore?: components["schemas"]["Restore"];
         } | string;
         /**
@@ -3544,7 +3559,7 @@ export interface components {
         };
         /** @description The folder that becomes the initial model. */
         PlannedInitFolder: {
-            uri: components["schemas"]["S3Uri"];
+            uri: components["schemas"]["SourceUri"];
         };
         /**
          * @description As in the document of a job, but with the `uri` of a folder that has not been copied. Its `config.json` was read;
@@ -3705,6 +3720,7 @@ export interface components {
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
             integrations: components["schemas"]["Integrations"];
+            sources?: components["schemas"]["Sources"];
         };
         /**
          * @description Device of the ranks. With `cuda` the bytes are those in the GPU's memory, without the memory of the CUDA runtime and
@@ -3940,7 +3956,7 @@ export interface components {
         };
         /**
          * @description The beginning of a dataset, as a job reads it. `read` is `null`, and there are no texts, for data that has none (`tokens`), and for an
-         *     object of a bucket that the server has not copied.
+         *     object that the server has not copied.
          * @example {
          *       "read": {
          *         "share": 1,
@@ -4880,10 +4896,13 @@ export interface components {
         };
         /** @description Description for display; initially empty. */
         Description: string;
-        /** @description The object from which a dataset was copied, at the time of the copy. */
+        /**
+         * @description The object from which a dataset was copied, at the time of the copy; absent or null for an upload. On the Hub the
+         *     URI names the commit.
+         */
         DatasetSource: {
-            uri: components["schemas"]["S3Uri"];
-            /** @description ETag of the object. */
+            uri: components["schemas"]["SourceUri"];
+            /** @description ETag of the object; on the Hub, hash of the file. */
             etag: string;
         };
         /**
@@ -5081,7 +5100,19 @@ export interface components {
             chat_template: string | null;
         };
         /**
-         * @description A Hugging Face model that was uploaded or copied from a bucket; or an adapter over one, as PEFT writes it; or a
+         * @description The folder, or for a tokenizer alone the object, from which a model was copied, at the time of the copy; absent for
+         *     an upload. On the Hub the URI names the commit.
+         */
+        ModelSource: {
+            uri: components["schemas"]["SourceUri"];
+            /**
+             * @description SHA-256 of names, sizes and ETags of the files, on the Hub of their hashes; equal for an unchanged folder.
+             *     Absent if the object store returns no ETags.
+             */
+            version?: string;
+        };
+        /**
+         * @description A Hugging Face model that was uploaded, or copied from a bucket or from the Hub; or an adapter over one, as PEFT writes it; or a
          *     tokenizer alone that a job named as `data.tokenizer`. A tokenizer alone has no `model_type`, no parameters and an
          *     empty `config`, and no job can begin with it.
          * @example {
@@ -5165,15 +5196,7 @@ export interface components {
              *     begins with it.
              */
             adapter?: components["schemas"]["ResolvedAdapter"];
-            /** @description The folder, or for a tokenizer alone the object, from which it was copied, at the time of the copy; absent for an upload. */
-            source?: {
-                uri: components["schemas"]["S3Uri"];
-                /**
-                 * @description SHA-256 of names, sizes and ETags of the files in the bucket; equal for an unchanged folder. Absent if the
-                 *     object store returns no ETags.
-                 */
-                version?: string;
-            };
+            source?: components["schemas"]["ModelSource"];
             /** @description Size of all files. */
             bytes: number;
             /** @description SHA-256 of names and digests of the files, sorted by name; equal for equal folders. */
@@ -8268,11 +8291,12 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The object to copy, `s3://bucket/key`; the key is not percent-encoded. The server reads only buckets that the
-                 *     operator allows (`ZEROFLEET_DATASET_BUCKETS`; none by default); other objects are refused
-                 *     (`dataset_uri_refused`).
+                 * @description The object to copy, `s3://bucket/key`, or the file on the Hugging Face Hub,
+                 *     `hf://datasets/owner/name@revision/path`; not percent-encoded. The server reads only buckets that the
+                 *     operator allows (`ZEROFLEET_DATASET_BUCKETS`; none by default), and the Hub unless the operator has switched
+                 *     it off (`ZEROFLEET_HUB_ENDPOINT`); other objects are refused (`dataset_uri_refused`).
                  */
-                uri?: components["schemas"]["S3Uri"];
+                uri?: components["schemas"]["SourceUri"];
                 /** @description Display name; it need not be unique. */
                 name: components["schemas"]["Name"];
                 /**
@@ -8852,11 +8876,13 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description The folder to copy, `s3://bucket/folder`, not percent-encoded. The server reads only objects directly in it,
-                 *     and only in buckets that the operator allows (`ZEROFLEET_DATASET_BUCKETS`; none by default); other folders are
-                 *     refused (`dataset_uri_refused`). The server must be able to list the folder.
+                 * @description The folder to copy, `s3://bucket/folder`, or the repository on the Hugging Face Hub,
+                 *     `hf://owner/name@revision`, also with a folder of it; not percent-encoded. The server reads only files
+                 *     directly in the folder. It reads only buckets that the operator allows (`ZEROFLEET_DATASET_BUCKETS`; none by
+                 *     default) and can list, and the Hub unless the operator has switched it off (`ZEROFLEET_HUB_ENDPOINT`); other
+                 *     folders are refused (`dataset_uri_refused`).
                  */
-                uri?: components["schemas"]["S3Uri"];
+                uri?: components["schemas"]["SourceUri"];
                 /** @description Display name; it need not be unique. */
                 name: components["schemas"]["Name"];
                 /** @description The uploaded model that the adapter in the folder was trained over; absent for a model of its own. */

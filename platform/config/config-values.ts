@@ -56,6 +56,16 @@ export function url(protocols: readonly string[]): (text: string) => string {
   };
 }
 
+/** URL of an HTTP server without user, query and fragment; null for `none`. */
+export function urlOrNone(text: string): string | null {
+  if (text === 'none') return null;
+  const given = url(['http:', 'https:'])(text);
+  const { username, search, hash } = new URL(given);
+  if (username !== '' || search !== '' || hash !== '')
+    throw new Error('must be none, or a URL without user, query and fragment');
+  return given;
+}
+
 export function redisUrl(text: string): string {
   redisAddress(text);
   return text;

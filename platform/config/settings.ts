@@ -14,6 +14,7 @@ import {
   redisUrl,
   roleArn,
   url,
+  urlOrNone,
 } from './config-values.js';
 import { gpuEnv } from './gpu-env.js';
 import { OIDC_SETTINGS } from './oidc-settings.js';
@@ -198,6 +199,12 @@ export const SETTINGS = [
     fallback: 'none',
     help: "Buckets or folders, e.g. `my-data,other/texts`, from which all projects may copy datasets, models and tokenizers, with the API's S3 endpoint and credentials. Never list the object store.",
     parse: bucketList,
+  },
+  {
+    key: 'hub_endpoint',
+    fallback: 'https://huggingface.co',
+    help: 'URL of the Hugging Face Hub or of a mirror, from which projects may copy models, datasets and tokenizers; `none`: from neither.',
+    parse: urlOrNone,
   },
   {
     key: 'drain_seconds',

@@ -1,4 +1,4 @@
-import type { Dataset } from '../../contracts/index.js';
+import { type Dataset, withoutCommit } from '../../contracts/index.js';
 import type { StoreContext } from '../core/context.js';
 import { documents } from './documents.js';
 
@@ -50,7 +50,7 @@ function copyOf({ source, format, bytes }: Dataset): string | undefined {
   return source ? fieldOf({ ...source, format, bytes }) : undefined;
 }
 
-/** Without an ETag a change of the object cannot be detected. */
+/** Without an ETag a change of the object cannot be detected. On the Hub it is the hash of the content. */
 function fieldOf({ uri, etag, bytes, format }: DatasetCopyKey): string | undefined {
-  return etag === '' ? undefined : `${format} ${bytes} ${etag} ${uri}`;
+  return etag === '' ? undefined : `${format} ${bytes} ${etag} ${withoutCommit(uri)}`;
 }

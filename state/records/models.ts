@@ -1,4 +1,4 @@
-import type { Model } from '../../contracts/index.js';
+import { type Model, withoutCommit } from '../../contracts/index.js';
 import type { StoreContext } from '../core/context.js';
 import { documents } from './documents.js';
 
@@ -51,7 +51,10 @@ function tokenizerField(digest: string): string {
   return `tokenizer ${digest}`;
 }
 
-/** Without a version a change of the folder cannot be detected. */
+/**
+ * Without a version a change of the folder cannot be detected. The version of a folder on the Hub contains the hashes of
+ * its files, so commits that change none of them share one copy.
+ */
 function fieldOf({ uri, version }: ModelCopyKey): string | undefined {
-  return version === undefined ? undefined : `model ${version} ${uri}`;
+  return version === undefined ? undefined : `model ${version} ${withoutCommit(uri)}`;
 }

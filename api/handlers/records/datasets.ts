@@ -79,8 +79,8 @@ async function copy(
   uri: string,
   signal: AbortSignal,
 ): Promise<Dataset> {
-  const object = await request.server.services.sources.find(uri);
-  return copyDataset(depsOf(request), headOf(request), { uri, object }, signal);
+  const object = await request.server.services.sources.find(uri, request.records.project);
+  return copyDataset(depsOf(request), headOf(request), object, signal);
 }
 
 function depsOf({ server, log }: OperationRequest<'createDataset'>): CopyDatasetDeps {

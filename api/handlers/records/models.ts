@@ -82,7 +82,8 @@ async function copy(
   signal: AbortSignal,
 ): Promise<Model> {
   const head = await headOf(request);
-  const folder = await BucketModel.find(uri, request.server.services.sources, namesOf(head.base));
+  const { sources } = request.server.services;
+  const folder = await BucketModel.find(uri, { sources, project: head.project, names: namesOf(head.base) });
   return copyFolder(depsOf(request), head, folder, signal);
 }
 

@@ -50,9 +50,9 @@ class JobsOperations(Resource):
         """Validates the document, fills in every default and queues the job. `spec` in the response
         is the resolved document; the training depends on nothing else. The server sends `201` only
         when the record is durable; neither a crash nor a repeated request can lose or duplicate the
-        job. With an `s3://` URI in `data.uri`, `data.tokenizer` or `model.init_from` the server
-        responds once it has copied and checked the content, which may take minutes; a client that
-        disconnects meanwhile repeats the same request and waits for the same copy. The server
+        job. With an `s3://` or `hf://` URI in `data.uri`, `data.tokenizer` or `model.init_from` the
+        server responds once it has copied and checked the content, which may take minutes; a client
+        that disconnects meanwhile repeats the same request and waits for the same copy. The server
         copies nothing for an invalid document, a dry run or a repeated request. If the job is
         refused after the copy, the copy stays as a dataset or a model, and the next request uses
         it."""
@@ -1085,7 +1085,7 @@ class DatasetsOperations(Resource):
         content: Optional[Content] = None,
         *,
         name: schemas.Name,
-        uri: Optional[schemas.S3Uri] = None,
+        uri: Optional[schemas.SourceUri] = None,
         format: Optional[schemas.DatasetFormat] = None,
         idempotency_key: Optional[str] = None,
         content_type: str = "text/plain",
@@ -1307,7 +1307,7 @@ class ModelsOperations(Resource):
         content: Optional[Content] = None,
         *,
         name: schemas.Name,
-        uri: Optional[schemas.S3Uri] = None,
+        uri: Optional[schemas.SourceUri] = None,
         base: Optional[schemas.ModelId] = None,
         idempotency_key: Optional[str] = None,
         content_type: str = "application/x-tar",
@@ -1320,13 +1320,13 @@ class ModelsOperations(Resource):
         and dtypes of the tensors against the parameters that `config.json` requires. The model
         exists once the server sends `201`. A refused or interrupted upload leaves nothing behind.
         With `uri` the request has no body: the server copies the files from that folder of a bucket
-        and makes the same checks. A folder that changes while it is copied is refused; later
-        changes of the folder change no model. A DeepSpeed universal checkpoint must be uploaded as
-        an archive. With `base` the folder is an adapter's, as PEFT's `save_pretrained` writes it:
-        `adapter_config.json` and `adapter_model.safetensors`, and the tokenizer's files if they
-        differ from the base's. Adapters of LoRA and DoRA are read; what changes the computation and
-        has no equivalent in `train.adapter` is refused by name. A job begins with the adapter as
-        with a model, and trains it on."""
+        or of the Hugging Face Hub and makes the same checks. A folder that changes while it is
+        copied is refused; later changes of the folder change no model. A DeepSpeed universal
+        checkpoint must be uploaded as an archive. With `base` the folder is an adapter's, as PEFT's
+        `save_pretrained` writes it: `adapter_config.json` and `adapter_model.safetensors`, and the
+        tokenizer's files if they differ from the base's. Adapters of LoRA and DoRA are read; what
+        changes the computation and has no equivalent in `train.adapter` is refused by name. A job
+        begins with the adapter as with a model, and trains it on."""
         answer: schemas.Model = self._http.json(
             "POST",
             "/v1/models",

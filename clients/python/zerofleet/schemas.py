@@ -421,15 +421,15 @@ class ResolvedModel(_ResolvedModelRequired, total=False):
 class DataSpec(TypedDict, total=False):
     """Training data. Set exactly one of `dataset` and `uri`."""
     dataset: DatasetId
-    uri: S3Uri
-    """An object in a bucket that the operator allows; the key needs the scope `datasets`. The
-    server copies the object, and the resolved document names the dataset."""
+    uri: SourceUri
+    """An object in a bucket that the operator allows, or a file on the Hub; the key needs the scope
+    `datasets`. The server copies it, and the resolved document names the dataset."""
     format: DatasetFormat
     """Format of the object that `uri` names; `text` by default. A dataset has its own format."""
     tokenizer: Optional[str]
-    """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or
-    `s3://bucket/key`, a `tokenizer.json` in a bucket that the operator allows; the key needs the
-    scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
+    """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a
+    `tokenizer.json` in a bucket that the operator allows or on the Hub; the key needs the scope
+    `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
     otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
@@ -457,9 +457,9 @@ class DataSpec(TypedDict, total=False):
 class _ResolvedDataRequired(TypedDict):
     dataset: DatasetId
     tokenizer: Optional[str]
-    """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or
-    `s3://bucket/key`, a `tokenizer.json` in a bucket that the operator allows; the key needs the
-    scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
+    """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a
+    `tokenizer.json` in a bucket that the operator allows or on the Hub; the key needs the scope
+    `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
     otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
@@ -487,9 +487,9 @@ class _ResolvedDataRequired(TypedDict):
 
 class ResolvedData(_ResolvedDataRequired, total=False):
     """The data, with every field. It names a dataset even if the request has a `uri`."""
-    uri: S3Uri
-    """An object in a bucket that the operator allows; the key needs the scope `datasets`. The
-    server copies the object, and the resolved document names the dataset."""
+    uri: SourceUri
+    """An object in a bucket that the operator allows, or a file on the Hub; the key needs the scope
+    `datasets`. The server copies it, and the resolved document names the dataset."""
     format: DatasetFormat
     """Format of the object that `uri` names; `text` by default. A dataset has its own format."""
 
@@ -504,8 +504,8 @@ class _EvaluationDatasetSpecRequired(TypedDict):
 class EvaluationDatasetSpec(_EvaluationDatasetSpecRequired, total=False):
     """A dataset to evaluate on. Set exactly one of `dataset` and `uri`."""
     dataset: DatasetId
-    uri: S3Uri
-    """An object in a bucket, as `data.uri`. The resolved document names the dataset."""
+    uri: SourceUri
+    """An object or file, as `data.uri`. The resolved document names the dataset."""
     format: DatasetFormat
     """Format of the object that `uri` names; `text` by default."""
 
@@ -520,8 +520,8 @@ class _ResolvedEvaluationDatasetRequired(TypedDict):
 
 class ResolvedEvaluationDataset(_ResolvedEvaluationDatasetRequired, total=False):
     """A dataset to evaluate on."""
-    uri: S3Uri
-    """An object in a bucket, as `data.uri`. The resolved document names the dataset."""
+    uri: SourceUri
+    """An object or file, as `data.uri`. The resolved document names the dataset."""
     format: DatasetFormat
     """Format of the object that `uri` names; `text` by default."""
 
@@ -1353,8 +1353,7 @@ class Integration(_IntegrationRequired, total=False):
     """Name of the run; the name of the job by default, or its id."""
 
 
-class ResolvedJobSpec(TypedDict):
-    """The job document with every default filled in. Training is a function of it alone."""
+class _ResolvedJobSpecRequired(TypedDict):
     name: str
     """Display name; empty when absent."""
     project: ProjectName
@@ -1371,6 +1370,12 @@ class ResolvedJobSpec(TypedDict):
     export: ResolvedExport
     notify: ResolvedNotify
     integrations: Integrations
+
+
+
+class ResolvedJobSpec(_ResolvedJobSpecRequired, total=False):
+    """The job document with every default filled in. Training is a function of it alone."""
+    sources: Sources
 
 
 class EarlyStoppingProgress(TypedDict):
@@ -1645,7 +1650,7 @@ class JobSpec(_JobSpecRequired, total=False):
 
 class PlannedInitFolder(TypedDict):
     """The folder that becomes the initial model."""
-    uri: S3Uri
+    uri: SourceUri
 
 
 class _PlannedModelRequired(TypedDict):
@@ -1692,23 +1697,19 @@ class PlannedData(_PlannedDataRequired, total=False):
     copied. `tokenizer` is absent if it would be that of a model that is copied first;
     `chat_template` is then incomplete."""
     dataset: DatasetId
-    uri: S3Uri
-    """An object in a bucket that the operator allows; the key needs the scope `datasets`. The
-    server copies the object, and the resolved document names the dataset."""
+    uri: SourceUri
+    """An object in a bucket that the operator allows, or a file on the Hub; the key needs the scope
+    `datasets`. The server copies it, and the resolved document names the dataset."""
     format: DatasetFormat
     """Format of the object that `uri` names; `text` by default. A dataset has its own format."""
     tokenizer: Optional[str]
-    """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or
-    `s3://bucket/key`, a `tokenizer.json` in a bucket that the operator allows; the key needs the
-    scope `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
+    """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a
+    `tokenizer.json` in a bucket that the operator allows or on the Hub; the key needs the scope
+    `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
     otherwise `bytes`. A dataset of `format=tokens` has none."""
 
 
-class PlannedJobSpec(TypedDict):
-    """The document that the job would have. `data`, `train.evaluation.datasets` and
-    `model.init_from` name objects and a folder by `uri` if the creation of the job would copy them
-    first; their content is checked then. `data.tokenizer` may name an object as well; its content
-    is already checked."""
+class _PlannedJobSpecRequired(TypedDict):
     name: str
     """Display name; empty when absent."""
     project: ProjectName
@@ -1725,6 +1726,15 @@ class PlannedJobSpec(TypedDict):
     export: ResolvedExport
     notify: ResolvedNotify
     integrations: Integrations
+
+
+
+class PlannedJobSpec(_PlannedJobSpecRequired, total=False):
+    """The document that the job would have. `data`, `train.evaluation.datasets` and
+    `model.init_from` name objects and a folder by `uri` if the creation of the job would copy them
+    first; their content is checked then. `data.tokenizer` may name an object as well; its content
+    is already checked."""
+    sources: Sources
 
 
 class RankMemory(TypedDict):
@@ -1878,7 +1888,7 @@ class PreviewText(TypedDict):
 
 class DataPreview(TypedDict):
     """The beginning of a dataset, as a job reads it. `read` is `null`, and there are no texts, for
-    data that has none (`tokens`), and for an object of a bucket that the server has not copied."""
+    data that has none (`tokens`), and for an object that the server has not copied."""
     read: Optional[DataRead]
     texts: List[PreviewText]
     """The first texts."""
@@ -2475,10 +2485,11 @@ class Download(TypedDict):
 
 
 class DatasetSource(TypedDict):
-    """The object from which a dataset was copied, at the time of the copy."""
-    uri: S3Uri
+    """The object from which a dataset was copied, at the time of the copy; absent or null for an
+    upload. On the Hub the URI names the commit."""
+    uri: SourceUri
     etag: str
-    """ETag of the object."""
+    """ETag of the object; on the Hub, hash of the file."""
 
 
 class Dataset(TypedDict):
@@ -2603,6 +2614,19 @@ class ModelTokenizer(TypedDict):
     """The template of `chat_template.jinja` or of `tokenizer_config.json`; null without one."""
 
 
+class _ModelSourceRequired(TypedDict):
+    uri: SourceUri
+
+
+
+class ModelSource(_ModelSourceRequired, total=False):
+    """The folder, or for a tokenizer alone the object, from which a model was copied, at the time
+    of the copy; absent for an upload. On the Hub the URI names the commit."""
+    version: str
+    """SHA-256 of names, sizes and ETags of the files, on the Hub of their hashes; equal for an
+    unchanged folder. Absent if the object store returns no ETags."""
+
+
 class _ModelRequired(TypedDict):
     id: ModelId
     project: ProjectName
@@ -2633,9 +2657,10 @@ class _ModelRequired(TypedDict):
 
 
 class Model(_ModelRequired, total=False):
-    """A Hugging Face model that was uploaded or copied from a bucket; or an adapter over one, as
-    PEFT writes it; or a tokenizer alone that a job named as `data.tokenizer`. A tokenizer alone has
-    no `model_type`, no parameters and an empty `config`, and no job can begin with it."""
+    """A Hugging Face model that was uploaded, or copied from a bucket or from the Hub; or an
+    adapter over one, as PEFT writes it; or a tokenizer alone that a job named as `data.tokenizer`.
+    A tokenizer alone has no `model_type`, no parameters and an empty `config`, and no job can begin
+    with it."""
     unread_tokenizer: List[str]
     """Tokenizer files in an unsupported format, such as `tokenizer.model`, when there is no
     `tokenizer.json`; otherwise absent. They are kept for exports. A job that begins with the model
@@ -2657,21 +2682,6 @@ class Model(_ModelRequired, total=False):
     """The adapter, as its `adapter_config.json` and its tensors say; otherwise absent.
     `train.adapter` of a job that begins with it."""
     source: ModelSource
-    """The folder, or for a tokenizer alone the object, from which it was copied, at the time of the
-    copy; absent for an upload."""
-
-
-class _ModelSourceRequired(TypedDict):
-    uri: S3Uri
-
-
-
-class ModelSource(_ModelSourceRequired, total=False):
-    """The folder, or for a tokenizer alone the object, from which it was copied, at the time of the
-    copy; absent for an upload."""
-    version: str
-    """SHA-256 of names, sizes and ETags of the files in the bucket; equal for an unchanged folder.
-    Absent if the object store returns no ETags."""
 
 
 class ModelPage(TypedDict):
@@ -3384,8 +3394,10 @@ the job do not contain the base, so that its source can only be deleted after th
 DatasetId = str
 """`ds_` and a ULID; identifiers sort by time of creation."""
 
-S3Uri = str
-"""An S3 object, `s3://bucket/key`."""
+SourceUri = str
+"""An S3 object or folder, `s3://bucket/key`; or a file or folder on the Hugging Face Hub,
+`hf://owner/name@revision/path` or `hf://datasets/owner/name@revision/path`. The default revision is
+`main`."""
 
 DatasetFormat = Literal["text", "jsonl", "tokens"]
 """Format of the content; `docs/data.md` describes each."""
@@ -3415,6 +3427,10 @@ Integrations = List[Integration]
 """Experiment trackers that receive the metrics of the job while it runs. The training does not
 depend on them. See `docs/integrations.md`."""
 
+Sources = Dict[str, SourceUri]
+"""URI of each dataset and model of the document that was copied from a bucket or from the Hub, by
+its id; absent without any. On the Hub it names the commit."""
+
 StateDigest = str
 """128-bit digest of the whole training state (master parameters and moments). It does not depend on
 the number of ranks: equal digests mean equal training."""
@@ -3436,8 +3452,8 @@ each family."""
 
 InitFromSpec = Union[Dict[str, Any], str]
 """Initial state in place of random weights: a committed checkpoint of a model with the same
-parameters, an uploaded model, or a model in a bucket. Set exactly one; a string is short for that
-value alone."""
+parameters, an uploaded model, or a model in a bucket or on the Hugging Face Hub. Set exactly one; a
+string is short for that value alone."""
 
 DeepspeedConfig = Dict[str, Any]
 """An existing DeepSpeed configuration, in place of the fields of `train` and `zero` that it

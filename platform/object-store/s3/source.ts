@@ -4,17 +4,10 @@
  */
 import { HeadObjectCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
 import { type S3Uri, ZerofleetError } from '../../../contracts/index.js';
+import type { SourceObject } from '../../content-sources.js';
 import { makeS3Client, type S3ClientOptions } from './client.js';
 import { type DownloadSource, download } from './download.js';
 import { s3Error } from './errors.js';
-
-/** Object as it was found. */
-export interface SourceObject {
-  bytes: number;
-  etag: string;
-  /** Reads it. @throws (the iterator too) as `find`, and ZerofleetError `dataset_source_changed` */
-  read(): AsyncIterable<Uint8Array>;
-}
 
 /** Maximum of objects in a folder, more than any model has. */
 const MAX_NAMES = 10_000;
@@ -42,7 +35,7 @@ export class S3Source {
       );
       const { ETag: etag } = reply;
       const source = { Bucket: bucket, Key: key, name, ...(etag !== undefined && { etag }) };
-      return { bytes: reply.ContentLength ?? 0, etag: etag ?? '', read: () => this.read(source) };
+      return { uri: name, bytes: reply.ContentLength ?? 0, etag: etag ?? '', read: () => this.read(source) };
     } catch (error) {
       throw sourceError(error, name);
     }
