@@ -78,7 +78,7 @@ export async function startApi({
     const buckets = new DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
     closers.push(() => buckets.close());
     const { hub_endpoint: endpoint } = config;
-    const hub = endpoint === null ? null : new HubSource({ endpoint, token: async () => null });
+    const hub = endpoint === null ? null : new HubSource({ endpoint, token: store.findHubToken });
     const sources = new ContentSources({ buckets, hub });
     const { s3_endpoint: s3Endpoint, log_level: level } = config;
     const scheduler = await startSchedulerThread({ redisUrl, objectStoreUrl, s3Endpoint, level }, log);

@@ -80,6 +80,7 @@ export type NewShare = Schemas['NewShare'];
 export type ShareRequest = Schemas['ShareRequest'];
 export type Project = Schemas['Project'];
 export type ProjectQuota = Schemas['ProjectQuota'];
+export type HubToken = Schemas['HubToken'];
 export type ProjectUsage = Schemas['ProjectUsage'];
 export type DayUsage = Schemas['DayUsage'];
 export type ApiKeyRequest = Schemas['ApiKeyRequest'];

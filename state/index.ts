@@ -1,5 +1,6 @@
 /** The control plane's database on Redis: jobs, pools, records, access and webhooks. Other modules import this file. */
 export type { ApiKeys } from './access/api-keys.js';
+export type { HubTokens } from './access/hub-tokens.js';
 export type { Principal } from './access/look-ups.js';
 export type { Principals } from './access/principals.js';
 export { type Projects, storedBytes } from './access/projects.js';

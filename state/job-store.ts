@@ -23,6 +23,7 @@ import type { Logger } from '../platform/logging/logging.js';
 import { connectRedis, disconnectRedis, openRedis } from '../platform/redis/connect.js';
 import { apiKeys } from './access/api-keys.js';
 import { auditLog } from './access/audit.js';
+import { hubTokens } from './access/hub-tokens.js';
 import { LookUps } from './access/look-ups.js';
 import { principals } from './access/principals.js';
 import { projects } from './access/projects.js';
@@ -117,6 +118,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string) {
     ...sessions(context, lookUps, known),
     ...auditLog(context),
     ...projects(context),
+    ...hubTokens(context),
     ...uploadSpace(context),
     ...jobRestore(context),
     ...checkpointHolds(context),

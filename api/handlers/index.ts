@@ -1,6 +1,7 @@
 import type { OperationId } from '../../contracts/index.js';
 import * as apiKeys from './access/api-keys.js';
 import { listAuditLog } from './access/audit-log.js';
+import * as hubToken from './access/hub-token.js';
 import * as projects from './access/projects.js';
 import * as sessions from './access/sessions.js';
 import * as shares from './access/shares.js';
@@ -113,6 +114,9 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listProjects: projects.listProjects,
   getProject: projects.getProject,
   putProject: projects.putProject,
+  getHubToken: hubToken.getHubToken,
+  putHubToken: hubToken.putHubToken,
+  deleteHubToken: hubToken.deleteHubToken,
   getUsage,
   getMe: projects.getMe,
 

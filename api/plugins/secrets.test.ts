@@ -54,6 +54,8 @@ t.test('no secret reaches the log, wherever it is sent', async (t) => {
   secrets.push(key.secret.slice(3));
   const rotated = await stack.request({ method: 'POST', url: `/v1/api-keys/${key.id}/rotate`, payload: {} });
   secrets.push(rotated.json<{ secret: string }>().secret.slice(3));
+  for (const token of [fresh('hf_'), `${fresh('hf_')} `])
+    await stack.request({ method: 'PUT', url: '/v1/hub-token', payload: { token } });
   // Codes and sessions of browsers, and what is wrong about them.
   const code = (await stack.request({ method: 'POST', url: '/v1/sign-in-codes' })).json<{ code: string }>();
   const signIn = { method: 'POST' as const, url: '/v1/sessions' };

@@ -74,6 +74,9 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   endSession: { own: 204, foreign: 204 },
   endSessions: { own: 204, foreign: 204 },
   listCheckpoints: { own: 200, foreign: 200 },
+  getHubToken: { own: 200, foreign: 200 },
+  putHubToken: { own: 200, foreign: 200, body: () => ({ token: 'hf_0123456789' }) },
+  deleteHubToken: { own: 204, foreign: 204 },
   // Operators of the installation may use these with a key of any project.
   listProjects: { own: 200, foreign: 403 },
   getProject: { own: 200, foreign: 403 },

@@ -13,6 +13,7 @@ import { addDataCommands } from './commands/data.js';
 import { addDownloadCommand } from './commands/download.js';
 import { addFleetCommands } from './commands/fleet.js';
 import { addHelpCommand } from './commands/help.js';
+import { addHubTokenCommand } from './commands/hub-token.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLocalCommands } from './commands/local.js';
@@ -20,6 +21,7 @@ import { addLogCommands } from './commands/logs.js';
 import { addMetricsCommand } from './commands/metrics.js';
 import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
+import { addPushCommand } from './commands/push.js';
 import { addSampleCommands } from './commands/samples.js';
 import { addShareCommands } from './commands/shares.js';
 import { addTensorCommands } from './commands/tensors.js';
@@ -76,6 +78,7 @@ function build(environment: Environment): Command {
   addCheckpointCommands(program, run);
   addSampleCommands(program, run);
   addDownloadCommand(program, run);
+  addPushCommand(program, run);
   addTensorCommands(program, run);
   addDataCommands(program, run);
   addFleetCommands(program, run);
@@ -85,6 +88,7 @@ function build(environment: Environment): Command {
   addShareCommands(program, run);
   addWebhookCommands(program, run);
   addProjectCommands(program, run);
+  addHubTokenCommand(program, run);
   addHelpCommand(program);
   return program;
 }

@@ -1663,6 +1663,35 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/hub-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read whether the project has a token of the Hugging Face Hub
+         * @description The time at which the token was set. No request returns the token.
+         */
+        get: operations["getHubToken"];
+        /**
+         * Set the project's token of the Hugging Face Hub
+         * @description The server sends the token to the Hub with every request for the project, so that private and gated repositories
+         *     can be copied. A token with the right to read suffices. It replaces the previous one.
+         */
+        put: operations["putHubToken"];
+        post?: never;
+        /**
+         * Delete the project's token of the Hugging Face Hub
+         * @description Later requests read public repositories only. Copies stay. Deleting an absent token succeeds.
+         */
+        delete: operations["deleteHubToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage": {
         parameters: {
             query?: never;
@@ -6006,6 +6035,26 @@ export interface components {
         ProjectRequest: {
             quota: components["schemas"]["QuotaRequest"];
         };
+        /**
+         * @description Whether a project has a token of the Hugging Face Hub.
+         * @example {
+         *       "set_at": "2026-11-21T08:50:00.000Z"
+         *     }
+         */
+        HubToken: {
+            /** @description Time at which the token was set; `null` without one. */
+            set_at: components["schemas"]["Time"] | null;
+        };
+        /**
+         * @description A token of the Hugging Face Hub.
+         * @example {
+         *       "token": "hf_exampleexampleexample"
+         *     }
+         */
+        HubTokenRequest: {
+            /** @description The token of a user or an organization, e.g. `hf_…`. */
+            token: string;
+        };
         /** @description Usage. */
         UsageSums: {
             /** @description Number of created jobs. */
@@ -10317,6 +10366,128 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getHubToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether there is a token. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HubToken"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putHubToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HubTokenRequest"];
+            };
+        };
+        responses: {
+            /** @description The token is set. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HubToken"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteHubToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description There is no token. */
+            204: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -17,6 +17,7 @@ const COMMANDS_OF = {
     'end_session',
     'end_sessions',
     'put_api_key',
+    'put_hub_token',
     'put_quota',
     'put_sign_in_code',
     'put_user',

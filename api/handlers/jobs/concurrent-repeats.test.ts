@@ -60,6 +60,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   listAuditLog: reads,
   listProjects: reads,
   getProject: reads,
+  getHubToken: reads,
   getUsage: reads,
   getMe: reads,
   listCheckpoints: reads,

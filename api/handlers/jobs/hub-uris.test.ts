@@ -19,7 +19,11 @@ async function start(t: Test) {
   const stack = await startTestStack({
     sources: new ContentSources({
       buckets: new DatasetSources({ allowed: [], s3Endpoint: null }),
-      hub: new HubSource({ endpoint: hub.endpoint, token: async () => null, retry }),
+      hub: new HubSource({
+        endpoint: hub.endpoint,
+        token: (project) => stack.store.findHubToken(project),
+        retry,
+      }),
     }),
   });
   t.teardown(async () => {
@@ -134,4 +138,34 @@ t.test('a server without the Hub', async (t) => {
     code: 'dataset_uri_refused',
     detail: /ZEROFLEET_HUB_ENDPOINT/,
   });
+});
+
+t.test('the token of a project is used for this project only, and shown to nobody', async (t) => {
+  const { hub, stack, post, create } = await start(t);
+  const token = 'hf_0123456789abcdef';
+  Object.assign(hub.repositories.get('team/tiny') ?? {}, { token });
+  const url = '/v1/models?name=mine&uri=hf://team/tiny';
+  const refused = await post(url);
+  t.match(refused.json<Problem>(), { status: 422, code: 'dataset_source_denied', detail: /hub-token/ });
+  const put = (headers: Record<string, string> = {}) =>
+    stack.request({ method: 'PUT', url: '/v1/hub-token', payload: { token }, headers });
+  const others = await stack.headersIn('others');
+  t.match((await put(others)).json(), { set_at: /^2/ });
+  t.equal((await post(url)).statusCode, 422, 'that of another project');
+  t.match((await stack.request({ url: '/v1/hub-token' })).json(), { set_at: null });
+  t.equal((await put(await stack.headersOf('models', 'datasets', 'jobs:write'))).statusCode, 403);
+  await put();
+  const reply = await post(url);
+  t.equal(reply.statusCode, 201, reply.body);
+  const data = { dataset: (await stack.upload('to be or not to be. '.repeat(100))).id };
+  const job = await create({ model: { init_from: 'hf://team/tiny' }, data });
+  t.equal(job.statusCode, 201, job.body);
+  const events = await stack.request({ url: `/v1/jobs/${job.json<Job>().id}/events` });
+  const audit = await stack.request({ url: '/v1/audit-log' });
+  for (const { body } of [reply, job, events, audit, await stack.request({ url: '/v1/hub-token' })])
+    t.notMatch(body, token);
+  for await (const { key } of stack.objects.list(''))
+    t.notMatch((await stack.objects.get(key)).toString('latin1'), token, key);
+  t.equal((await stack.request({ method: 'DELETE', url: '/v1/hub-token' })).statusCode, 204);
+  t.equal((await post(url)).statusCode, 422);
 });

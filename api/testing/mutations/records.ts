@@ -275,6 +275,21 @@ export const RECORD_MUTATIONS = {
       };
     },
   },
+  putHubToken: {
+    status: 200,
+    prepare: async ({ store }) => ({
+      request: { method: 'PUT', url: '/v1/hub-token', payload: { token: 'hf_0123456789' } },
+      effects: async () => Number((await store.findHubToken('default')) === 'hf_0123456789'),
+    }),
+  },
+  deleteHubToken: {
+    status: 204,
+    prepare: async ({ store }) => {
+      await store.putHubToken('default', 'hf_0123456789');
+      const effects = async () => Number((await store.findHubToken('default')) === null);
+      return { request: { method: 'DELETE', url: '/v1/hub-token' }, effects };
+    },
+  },
   putProject: {
     status: 200,
     prepare: async ({ store }) => ({

@@ -36,8 +36,8 @@ export function addDataCommands(program: Command, run: Run): void {
     .action(run(uploadDataset));
   datasets
     .command('register')
-    .summary('copy an object of a bucket that the operator allows')
-    .argument('<uri>', 's3://bucket/key')
+    .summary('copy an object of a bucket that the operator allows, or a file of the Hugging Face Hub')
+    .argument('<uri>', 's3://bucket/key or hf://datasets/owner/name@revision/path')
     .option('--name <name>', 'a display name; default: the last part of the key')
     .addOption(choice('--format <format>', 'default: by the extension of the key', FORMATS))
     .action(run(registerDataset));
@@ -65,9 +65,9 @@ export function addDataCommands(program: Command, run: Run): void {
   models
     .command('register')
     .summary(
-      'copy the folder of a Hugging Face model or of a PEFT adapter from a bucket that the operator allows',
+      'copy the folder of a Hugging Face model or of a PEFT adapter from a bucket that the operator allows, or from the Hub',
     )
-    .argument('<uri>', 's3://bucket/folder')
+    .argument('<uri>', 's3://bucket/folder or hf://owner/name@revision')
     .option('--name <name>', 'a display name; default: the name of the folder')
     .addOption(baseOption())
     .action(run(registerModel));

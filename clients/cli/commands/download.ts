@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { DownloadRequest, ExportRequest } from '../../../contracts/index.js';
+import type { Download, DownloadRequest, ExportRequest } from '../../../contracts/index.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { downloadFile, type FetchFile, pathIn } from '../download-file.js';
@@ -8,12 +8,15 @@ import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
 import { DTYPES, FORMATS, WEIGHTS } from './checkpoints.js';
 
-interface DownloadOptions {
-  output?: string;
+export interface ExportOptions {
   format?: (typeof FORMATS)[number];
   dtype?: (typeof DTYPES)[number];
   weights?: (typeof WEIGHTS)[number];
   tensorboard?: boolean;
+}
+
+interface DownloadOptions extends ExportOptions {
+  output?: string;
   viaApi?: boolean;
 }
 
@@ -38,13 +41,30 @@ export function addDownloadCommand(program: Command, run: Run): void {
 
 async function download(context: Context, id: string, options: DownloadOptions): Promise<void> {
   const { output: dir = id, viaApi } = options;
+  context.interruptMessage = 'the download resumes when the same command is repeated';
+  const found = await downloadTo(context, dir, { ...(await sourceOf(context, id, options)), viaApi });
+  const { checkpoint_id, format, dtype, weights, state_digest, files } = found;
+  const total = files.reduce((sum, file) => sum + file.bytes, 0);
+  context.show(
+    { dir, checkpoint_id, format, dtype, weights, state_digest, files: files.map(({ name }) => name) },
+    () =>
+      `${dir}: ${files.length} ${files.length === 1 ? 'file' : 'files'}, ${bytes(total)}, all checked by SHA-256`,
+  );
+}
+
+/** Downloads the files of a checkpoint or of an export of it, and checks them. Files that are there already stay. */
+export async function downloadTo(
+  context: Context,
+  dir: string,
+  { checkpoint, viaApi, ...kind }: Source & { viaApi?: boolean | undefined },
+): Promise<Download> {
   const { client } = context;
-  const { checkpoint, ...kind } = await sourceOf(context, id, options);
   const request: DownloadRequest = { ...kind, via: viaApi ? 'api' : 'auto' };
   let found = await client.checkpoints.downloadUrls(checkpoint, request);
+  const { files } = found;
   const show = bytesView(
     context,
-    found.files.reduce((sum, file) => sum + file.bytes, 0),
+    files.reduce((sum, file) => sum + file.bytes, 0),
   );
   const fetchFile: FetchFile = async (name, from, again) => {
     // Expired URLs are requested again.
@@ -53,39 +73,22 @@ async function download(context: Context, id: string, options: DownloadOptions):
     if (!file) throw new CliError(`${name} no longer exists`, EXIT.failed);
     return client.checkpoints.openFile(file, { from, signal: context.signal });
   };
-  const done: string[] = [];
-  context.interruptMessage = 'the download resumes when the same command is repeated';
   try {
-    for (const { name, bytes: size, sha256 } of found.files) {
+    for (const { name, bytes: size, sha256 } of files) {
       show.label(name);
-      done.push(
-        await downloadFile({
-          path: pathIn(dir, name),
-          name,
-          bytes: size,
-          sha256,
-          fetchFile,
-          onBytes: show.add,
-          signal: context.signal,
-        }),
-      );
+      const target = { path: pathIn(dir, name), name, bytes: size, sha256 };
+      await downloadFile({ ...target, fetchFile, onBytes: show.add, signal: context.signal });
     }
   } finally {
     show.close();
   }
-  const total = found.files.reduce((sum, file) => sum + file.bytes, 0);
-  const { checkpoint_id, format, dtype, weights, state_digest } = found;
-  context.show(
-    { dir, checkpoint_id, format, dtype, weights, state_digest, files: done },
-    () =>
-      `${dir}: ${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}, ${bytes(total)}, all checked by SHA-256`,
-  );
+  return found;
 }
 
-type Source = { checkpoint: string } & ExportRequest;
+export type Source = { checkpoint: string } & ExportRequest;
 
 /** Files to fetch; a job stands for its exported model. */
-async function sourceOf(context: Context, id: string, options: DownloadOptions): Promise<Source> {
+export async function sourceOf(context: Context, id: string, options: ExportOptions): Promise<Source> {
   const { format, dtype, weights, tensorboard } = options;
   const kind = {
     ...(format && { format }),

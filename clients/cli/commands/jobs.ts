@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isFinal, JOB_STATES, type Job, type JobState } from '../../../contracts/index.js';
+import { isFinal, isSourceUri, JOB_STATES, type Job, type JobState } from '../../../contracts/index.js';
 import { initFromOf } from '../../../job-document/index.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
@@ -81,7 +81,7 @@ async function submit(context: Context, file: string, options: SubmitOptions): P
   }
   const { data, model } = spec;
   for (const uri of [data?.uri, data?.tokenizer, model && initFromOf(model)?.uri])
-    if (uri?.startsWith('s3://')) context.note(`${uri} is copied first, unless a copy exists`);
+    if (isSourceUri(uri)) context.note(`${uri} is copied first, unless a copy exists`);
   const { idempotencyKey } = options;
   const job = await context.client.jobs.create(spec, { ...(idempotencyKey && { idempotencyKey }) });
   context.warn(job.warnings);

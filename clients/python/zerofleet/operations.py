@@ -722,6 +722,50 @@ class ServiceOperations(Resource):
         )
         return answer
 
+    def get_hub_token(
+        self,
+    ) -> schemas.HubToken:
+        """The time at which the token was set. No request returns the token."""
+        answer: schemas.HubToken = self._http.json(
+            "GET",
+            "/v1/hub-token",
+        )
+        return answer
+
+    def put_hub_token(
+        self,
+        body: schemas.HubTokenRequest,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> schemas.HubToken:
+        """The server sends the token to the Hub with every request for the project, so that private
+        and gated repositories can be copied. A token with the right to read suffices. It replaces
+        the previous one."""
+        answer: schemas.HubToken = self._http.json(
+            "PUT",
+            "/v1/hub-token",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+            body=body,
+        )
+        return answer
+
+    def delete_hub_token(
+        self,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> None:
+        """Later requests read public repositories only. Copies stay. Deleting an absent token
+        succeeds."""
+        return self._http.empty(
+            "DELETE",
+            "/v1/hub-token",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+        )
+
     def get_usage(
         self,
         *,

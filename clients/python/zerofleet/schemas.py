@@ -3233,6 +3233,18 @@ class ProjectRequest(TypedDict):
     quota: QuotaRequest
 
 
+class HubToken(TypedDict):
+    """Whether a project has a token of the Hugging Face Hub."""
+    set_at: Optional[Time]
+    """Time at which the token was set; `null` without one."""
+
+
+class HubTokenRequest(TypedDict):
+    """A token of the Hugging Face Hub."""
+    token: str
+    """The token of a user or an organization, e.g. `hf_…`."""
+
+
 class UsageSums(TypedDict):
     """Usage."""
     jobs: int

@@ -36,6 +36,7 @@
 --   <prefix>:sign-in-code:<hash>       string  id of the principal; expires
 --   <prefix>:session:<hash>            hash    principal_id, expires_at (ms, server clock), secure: a browser session; expires
 --   <prefix>:sign-in-codes:<id>, :sessions:<id>  zset  hashes of the principal's codes or sessions, by their ends; bounded
+--   <index>:hub-token                  hash    token, set_at: of the Hugging Face Hub
 --   <index>:quota, :used, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
 --   <index>:audit-log                  stream  entry (JSON); the oldest are dropped
 --   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed

@@ -1,0 +1,163 @@
+/** The model card of an export: its README.md on the Hugging Face Hub. */
+import { parseHubUri } from '../../contracts/index.js';
+import type { Checkpoint, Dataset, Download, Job, Model, ResolvedJobSpec } from '../../contracts/types.js';
+import { bytes } from './format.js';
+
+export interface CardFacts {
+  /** `owner/name` of the card's repository. */
+  repository: string;
+  job: Job;
+  checkpoint: Checkpoint;
+  exported: Download;
+  /** Initial model; null for fresh weights, a checkpoint, and a deleted model. */
+  base: Model | null;
+  /** Training data; null if it was deleted. */
+  dataset: Dataset | null;
+}
+
+type Sources = NonNullable<ResolvedJobSpec['sources']>;
+
+/** Only the Hub's own sources are named: names of buckets stay private. */
+function hubSources({ sources = {} }: ResolvedJobSpec): Sources {
+  return Object.fromEntries(Object.entries(sources).filter(([, uri]) => uri.startsWith('hf://')));
+}
+
+/**
+ * Document that repeats a job, for a reader who has none of its records: content of the Hub by URI and commit, without
+ * the project's labels, notifications and integrations.
+ */
+export function repeatableDocument(spec: ResolvedJobSpec, format: Dataset['format'] | null): object {
+  const sources = hubSources(spec);
+  const { model, data, train, zero, resources, checkpoint, limits, retry, export: exported } = spec;
+  const { init_from, preset, config } = model;
+  const named = init_from !== null && 'model' in init_from ? init_from.model : null;
+  const { dataset, tokenizer, ...reading } = data;
+  const uri = sources[dataset];
+  const document = {
+    name: spec.name || null,
+    model: {
+      ...(preset === null ? { config } : { preset }),
+      quantization: model.quantization ?? null,
+      init_from: initOf(init_from, sources),
+    },
+    data: {
+      ...(uri === undefined ? { dataset } : { uri, format }),
+      // The model brings its own.
+      tokenizer: tokenizer === named || !tokenizer ? null : (sources[tokenizer] ?? tokenizer),
+      ...reading,
+    },
+    train,
+    zero,
+    resources: { ranks: resources.ranks },
+    checkpoint,
+    limits,
+    retry,
+    export: exported,
+  };
+  return withoutNulls(document) as object;
+}
+
+function initOf(init: ResolvedJobSpec['model']['init_from'], sources: Sources): object | null {
+  if (init === null) return null;
+  if ('checkpoint' in init) return { checkpoint: init.checkpoint, restore: init.restore };
+  const uri = sources[init.model];
+  return uri === undefined ? init : { uri };
+}
+
+/** Removes nulls: a resolved document has null for absent fields, a sent document omits them. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  const present = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(present.map(([name, member]) => [name, withoutNulls(member)]));
+}
+
+/** The card in Markdown, with metadata that the Hub reads. */
+export function modelCard(facts: CardFacts): string {
+  const { repository, job, dataset } = facts;
+  const sources = hubSources(job.spec);
+  const document = repeatableDocument(job.spec, dataset?.format ?? null);
+  return [
+    ...metadata(facts, sources),
+    '',
+    `# ${repository.split('/').at(-1)}`,
+    '',
+    'Trained with zerofleet, a self-hosted API for training jobs. The result does not depend on the number of ranks or on',
+    'interruptions, so the same document gives the same bits.',
+    '',
+    ...table(rowsOf(facts, sources)),
+    '',
+    '## How to repeat it',
+    '',
+    ...repetition(facts, sources),
+    '',
+    '```sh',
+    'zerofleet submit job.json --watch',
+    'zerofleet download JOB',
+    '```',
+    '',
+    '`job.json`:',
+    '',
+    '```json',
+    JSON.stringify(document, null, 2),
+    '```',
+    '',
+  ].join('\n');
+}
+
+function metadata({ base, dataset, exported }: CardFacts, sources: Sources): string[] {
+  const [model, data] = [base, dataset].map((record) => sources[record?.id ?? '']);
+  return [
+    '---',
+    `library_name: ${exported.format === 'peft' ? 'peft' : 'transformers'}`,
+    'tags: [zerofleet]',
+    ...(model === undefined ? [] : [`base_model: ${parseHubUri(model).repository}`]),
+    ...(data === undefined ? [] : [`datasets: [${parseHubUri(data).repository}]`]),
+    '---',
+  ];
+}
+
+type Row = [name: string, value: string];
+
+function rowsOf({ job, checkpoint, exported, base, dataset }: CardFacts, sources: Sources): Row[] {
+  const { format, dtype, weights, state_digest } = exported;
+  const rows: (Row | null)[] = [
+    ['job', `\`${job.id}\``],
+    ['checkpoint', `\`${checkpoint.id}\`, step ${checkpoint.step}`],
+    ['digest of the training state', `\`${state_digest}\``],
+    ['export', [format, dtype, weights].filter(Boolean).join(', ')],
+    base && ['base', `${sourceOf(base.id, sources)}${digestOf(base.digest)}`],
+    dataset && [
+      'data',
+      `${sourceOf(dataset.id, sources)}${digestOf(dataset.digest)}, ${dataset.format}, ${bytes(dataset.bytes)}, ` +
+        `documents: ${dataset.num_documents}`,
+    ],
+  ];
+  return rows.filter((row) => row !== null);
+}
+
+function sourceOf(id: string, sources: Sources): string {
+  return sources[id] === undefined ? `\`${id}\`` : `\`${sources[id]}\``;
+}
+
+const digestOf = (digest: string) => (digest === '' ? '' : `, \`${digest}\``);
+
+function table(rows: readonly Row[]): string[] {
+  return ['| | |', '|---|---|', ...rows.map(([name, value]) => `| ${name} | ${value} |`)];
+}
+
+/** What a reader needs besides the document. */
+function repetition({ job, base, dataset }: CardFacts, sources: Sources): string[] {
+  const uploads = [base, dataset].filter((record) => record !== null && sources[record.id] === undefined);
+  const needed = uploads.map(
+    (record) =>
+      `Upload the content with the digest \`${record?.digest}\`, and write its id in place of \`${record?.id}\`.`,
+  );
+  const { init_from } = job.spec.model;
+  const begun = init_from !== null && 'checkpoint' in init_from;
+  return [
+    ...needed,
+    ...(begun ? [`The job begins with the checkpoint \`${init_from.checkpoint}\` of another job.`] : []),
+    'Submit the document, and compare the digest of the training state.',
+  ];
+}
