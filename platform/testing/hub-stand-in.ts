@@ -27,6 +27,8 @@ export interface HubCall {
   path: string;
   authorization: string | undefined;
   range: string | undefined;
+  method: string;
+  body(): Promise<Buffer>;
 }
 
 /** Answers a request in place of the stand-in. Returns false to let it answer. */
@@ -60,6 +62,11 @@ export class HubStandIn {
     return urlOf(this.hub);
   }
 
+  /** URL of the server of files. */
+  get files(): string {
+    return urlOf(this.cdn);
+  }
+
   /** Adds a commit to a repository, and moves its branch. @returns the commit */
   commit(name: string, files: Files, branch = 'main'): string {
     const known = this.repositories.get(name) ?? { commits: new Map(), revisions: new Map() };
@@ -90,7 +97,9 @@ export class HubStandIn {
     response: ServerResponse,
   ): Promise<unknown> {
     const { authorization, range } = request.headers;
-    const call = { server, path: request.url ?? '', authorization, range };
+    const { url: path = '', method = '' } = request;
+    const body = async () => Buffer.concat(await request.toArray());
+    const call = { server, path, authorization, range, method, body };
     this.calls.push(call);
     if (await this.answer(call, response)) return;
     const url = new URL(call.path, 'http://hub');
@@ -114,7 +123,7 @@ export class HubStandIn {
     const file = files.get(path);
     if (file === undefined) return refuse(response, 404, 'EntryNotFound');
     if (file.length < LFS_BYTES) return sendBytes(response, file, range);
-    const location = `${urlOf(this.cdn)}/${full}/${commit}/${path}?Signature=${'s'.repeat(20)}`;
+    const location = `${this.files}/${full}/${commit}/${path}?Signature=${'s'.repeat(20)}`;
     return response.writeHead(302, { location }).end();
   }
 
