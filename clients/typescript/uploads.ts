@@ -168,8 +168,8 @@ export class Datasets {
   }
 
   /**
-   * Creates a dataset from an object `s3://bucket/key` in an allowed bucket. It is copied: later changes of the object
-   * have no effect.
+   * Creates a dataset from an object `s3://bucket/key` in an allowed bucket, or from a file of the Hugging Face Hub,
+   * `hf://datasets/owner/name@revision/path`. It is copied: later changes have no effect.
    */
   register(name: string, uri: string, format: Dataset['format'] = 'text'): Promise<Dataset> {
     const params = { query: { name, format, uri } };
@@ -235,8 +235,8 @@ export class Models {
   }
 
   /**
-   * Creates a model from a folder `s3://bucket/folder` in an allowed bucket. It is copied: later changes of the folder
-   * have no effect.
+   * Creates a model from a folder `s3://bucket/folder` in an allowed bucket, or from a repository of the Hugging Face
+   * Hub, `hf://owner/name@revision`. It is copied: later changes have no effect.
    */
   register(name: string, uri: string, options: { base?: string } = {}): Promise<Model> {
     const params = { query: { name, uri, ...options } };
