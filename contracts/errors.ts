@@ -88,7 +88,7 @@ export const ERROR_CATALOGUE = {
   dataset_source_missing: kind(422, 'data', 'The URI does not name an existing object'),
   dataset_source_denied: kind(422, 'data', 'The server may not read the object'),
   dataset_source_changed: kind(409, 'data', 'The object changed while it was read', true),
-  dataset_source_corrupt: kind(503, 'data', 'The source sent other bytes than it lists', true),
+  dataset_source_corrupt: kind(422, 'data', 'The source sent other bytes than it lists'),
   hub_unavailable: kind(503, 'internal', 'The Hugging Face Hub does not answer', true),
   hub_throttled: kind(503, 'capacity', 'The Hugging Face Hub limits requests', true),
   upload_not_found: kind(404, 'user', 'The upload does not exist'),

@@ -6,6 +6,7 @@ export const SHARED_FIELD_CODES = [
   'dataset_uri_refused',
   'dataset_source_missing',
   'dataset_source_denied',
+  'dataset_source_corrupt',
   'dataset_too_large',
   'dataset_empty',
   'dataset_not_utf8',

@@ -2,12 +2,13 @@ import { type FieldError, type FieldErrorCode, ZerofleetError } from '../../cont
 
 type Faults = Partial<Record<ZerofleetError['code'], FieldErrorCode>>;
 
-/** Errors of any bucket location in a document. */
+/** Errors of any URI in a document. */
 const LOCATION: Faults = {
   invalid_parameter: 'wrong_format',
   dataset_uri_refused: 'dataset_uri_refused',
   dataset_source_missing: 'dataset_source_missing',
   dataset_source_denied: 'dataset_source_denied',
+  dataset_source_corrupt: 'dataset_source_corrupt',
 };
 
 /** Errors of an object, as in the registration of a dataset. Other errors are not errors of the document. */

@@ -67,7 +67,7 @@ export function unavailable(name: string, reason: string, cause?: unknown): Zero
 export function corrupt(name: string, reason: string): ZerofleetError {
   return new ZerofleetError(
     'dataset_source_corrupt',
-    `${name} arrived damaged: ${reason}; repeat the request`,
+    `${name} arrived damaged: ${reason}; repeat the request, or choose another mirror`,
   );
 }
 

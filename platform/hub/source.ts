@@ -33,8 +33,8 @@ const Listing = new Check(Type.Array(Entry));
 /** Maximum of entries in a folder, more than any model has. */
 const MAX_ENTRIES = 10_000;
 const MAX_PAGES = 100;
-/** Maximum of a document of the Hub's API. */
-const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
+/** Maximum of a document of the Hub's API. It is parsed in this thread; a page of a listing has some 400 kB. */
+const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 
 /** A folder or file at a commit, with the right to read it. */
 interface Pinned {
@@ -76,7 +76,8 @@ export class HubSource implements ContentSource {
     const uri = readUri(text, parseHubUri);
     const token = await this.options.token(project);
     if (isCommit(uri.revision)) return { uri, token };
-    const path = `${apiPath(uri)}/revision/${encodeURIComponent(uri.revision)}`;
+    // Without `expand` the answer lists all files.
+    const path = `${apiPath(uri)}/revision/${encodeURIComponent(uri.revision)}?expand=sha`;
     const { document } = await this.document({ path, name: text, token });
     if (!Revision.fits(document)) throw unavailable(text, 'its answer names no commit');
     return { uri: { ...uri, revision: document.sha }, token };

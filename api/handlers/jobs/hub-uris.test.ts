@@ -125,6 +125,12 @@ t.test('errors are those of the fields', async (t) => {
   };
   const broken = await post(`/v1/datasets?name=mine&format=jsonl&uri=${CHATS}`);
   t.match(broken.json<Problem>(), { status: 503, code: 'hub_unavailable' });
+  hub.answer = ({ server }, response) => {
+    if (server === 'cdn') response.writeHead(200).end(Buffer.alloc(LINES.length, ' '));
+    return server === 'cdn';
+  };
+  const damaged = await create({ data: { uri: CHATS, format: 'jsonl' } });
+  t.strictSame(wrong(damaged), ['/data/uri dataset_source_corrupt']);
   t.strictSame((await stack.request({ url: '/v1/datasets' })).json<Page<Dataset>>().data, []);
 });
 
