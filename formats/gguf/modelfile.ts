@@ -1,0 +1,129 @@
+/**
+ * The `Modelfile` of Ollama beside a GGUF file. Ollama renders chats with a template of Go, not with the one inside the
+ * file, stops at the texts of `PARAMETER stop`, and adds the begin token that the file asks for.
+ */
+import { type ChatMessage, ZerofleetError } from '../../contracts/index.js';
+import type { GgufTokenizer } from './tokenizer.js';
+
+/** Text before and after the content of a role's message. */
+interface Turn {
+  before: string;
+  after: string;
+}
+
+/** A template that writes one message after the other. */
+interface LinearTemplate {
+  turns: Readonly<Record<Role, Turn>>;
+  /** Text at the beginning of a chat without a system message. */
+  without_system: string;
+  /** Text that asks for an answer. */
+  prompt: string;
+}
+
+const ROLES = ['system', 'user', 'assistant'] as const;
+type Role = (typeof ROLES)[number];
+
+/** Chats whose rendering confirms a template. */
+const CHATS: readonly (readonly Role[])[] = [
+  ['user'],
+  ['system', 'user'],
+  ['user', 'assistant', 'user'],
+  ['system', 'user', 'assistant', 'user', 'assistant', 'user'],
+];
+
+const NOT_LINEAR = `# The chat template does not write one message after the other, so it has no equal here.
+# Ollama needs a TEMPLATE for chats; llama.cpp's server reads the template inside the GGUF file.
+`;
+
+export function modelfile(file: string, { stops, begin_text, template }: GgufTokenizer): string {
+  const linear =
+    template && linearTemplate((messages) => template.generationPrompt(messages).text, begin_text);
+  const lines = [
+    `FROM ./${file}\n`,
+    ...(linear ? [`TEMPLATE """${goTemplate(linear)}"""\n`] : []),
+    ...(template && !linear ? [NOT_LINEAR] : []),
+    ...stops.map((stop) => `PARAMETER stop ${JSON.stringify(stop)}\n`),
+  ];
+  return lines.join('');
+}
+
+/**
+ * Returns the parts of a chat template, found in renderings of chats with unique contents; null if others are not the sum
+ * of these parts.
+ * @param render returns the prompt of a chat
+ * @param begin_text that Ollama adds itself
+ */
+export function linearTemplate(
+  render: (messages: ChatMessage[]) => string,
+  begin_text: string | null,
+): LinearTemplate | null {
+  const rendered = (roles: readonly Role[]) => {
+    const text = render(roles.map((role, index) => ({ role, content: contentOf(index) })));
+    return begin_text !== null && text.startsWith(begin_text) ? text.slice(begin_text.length) : text;
+  };
+  try {
+    const linear = partsOf(rendered);
+    return CHATS.every((roles) => joined(linear, roles) === rendered(roles)) ? linear : null;
+  } catch (error) {
+    if (error instanceof ZerofleetError) return null;
+    throw error;
+  }
+}
+
+const contentOf = (index: number) => `content-${index}-of-the-chat`;
+const CONTENT = /content-\d-of-the-chat/;
+
+/**
+ * The text between two messages is that after the first and that before the second. Any division of it serves that is
+ * the same in every chat, such as the longest end that all texts before a user's message share.
+ */
+function partsOf(rendered: (roles: readonly Role[]) => string): LinearTemplate {
+  const between = (...roles: Role[]) => rendered(roles).split(CONTENT);
+  const [begin = '', end = ''] = between('user');
+  const [, to_answer = '', to_user = ''] = between('user', 'assistant', 'user');
+  const [before_system = '', to_first_user = ''] = between('system', 'user');
+  const before_user = reversed(common([begin, to_user, to_first_user].map(reversed)));
+  const without = (text: string, ending: string) => text.slice(0, text.length - ending.length);
+  const after_answer = without(to_user, before_user);
+  const after_user = common([end, to_answer, after_answer]);
+  return {
+    turns: {
+      system: { before: before_system, after: without(to_first_user, before_user) },
+      user: { before: before_user, after: after_user },
+      assistant: { before: to_answer.slice(after_user.length), after: after_answer },
+    },
+    without_system: without(begin, before_user),
+    prompt: end.slice(after_user.length),
+  };
+}
+
+/** Returns the longest common beginning. */
+function common([first = '', ...others]: readonly string[]): string {
+  let length = 0;
+  while (length < first.length && others.every((other) => other[length] === first[length])) length++;
+  return first.slice(0, length);
+}
+
+const reversed = (text: string) => Array.from(text).reverse().join('');
+
+function joined({ turns, without_system, prompt }: LinearTemplate, roles: readonly Role[]): string {
+  const texts = roles.map((role, index) => turns[role].before + contentOf(index) + turns[role].after);
+  return (roles[0] === 'system' ? '' : without_system) + texts.join('') + prompt;
+}
+
+/** All texts are literals of Go, so that white space around actions stays. */
+function goTemplate({ turns, without_system, prompt }: LinearTemplate): string {
+  const roles = ROLES.map((role, index) => {
+    const condition = `{{ ${index === 0 ? '' : 'else '}if eq .Role "${role}" }}`;
+    return `${condition}${literal(turns[role].before)}{{ .Content }}${literal(turns[role].after)}`;
+  });
+  const first =
+    without_system === ''
+      ? ''
+      : `{{ if ne (index .Messages 0).Role "system" }}${literal(without_system)}{{ end }}`;
+  return `${first}{{ range .Messages }}${roles.join('')}{{ end }}{{ end }}${literal(prompt)}`;
+}
+
+function literal(text: string): string {
+  return text === '' ? '' : `{{ ${JSON.stringify(text)} }}`;
+}
