@@ -2,7 +2,8 @@
  * The `Modelfile` of Ollama beside a GGUF file. Ollama renders chats with a template of Go, not with the one inside the
  * file, stops at the texts of `PARAMETER stop`, and adds the begin token that the file asks for.
  */
-import { type ChatMessage, ZerofleetError } from '../../contracts/index.js';
+import type { ChatMessage } from '../../contracts/index.js';
+import { orNull } from './or-null.js';
 import type { GgufTokenizer } from './tokenizer.js';
 
 /** Text before and after the content of a role's message. */
@@ -13,7 +14,8 @@ interface Turn {
 
 /** A template that writes one message after the other. */
 interface LinearTemplate {
-  turns: Readonly<Record<Role, Turn>>;
+  /** A template may refuse system messages. */
+  turns: Readonly<Record<Exclude<Role, 'system'>, Turn> & Record<'system', Turn | null>>;
   /** Text at the beginning of a chat without a system message. */
   without_system: string;
   /** Text that asks for an answer. */
@@ -61,13 +63,11 @@ export function linearTemplate(
     const text = render(roles.map((role, index) => ({ role, content: contentOf(index) })));
     return begin_text !== null && text.startsWith(begin_text) ? text.slice(begin_text.length) : text;
   };
-  try {
+  return orNull(() => {
     const linear = partsOf(rendered);
-    return CHATS.every((roles) => joined(linear, roles) === rendered(roles)) ? linear : null;
-  } catch (error) {
-    if (error instanceof ZerofleetError) return null;
-    throw error;
-  }
+    const chats = CHATS.filter((roles) => linear.turns.system !== null || roles[0] !== 'system');
+    return chats.every((roles) => joined(linear, roles) === rendered(roles)) ? linear : null;
+  });
 }
 
 const contentOf = (index: number) => `content-${index}-of-the-chat`;
@@ -81,14 +81,15 @@ function partsOf(rendered: (roles: readonly Role[]) => string): LinearTemplate {
   const between = (...roles: Role[]) => rendered(roles).split(CONTENT);
   const [begin = '', end = ''] = between('user');
   const [, to_answer = '', to_user = ''] = between('user', 'assistant', 'user');
-  const [before_system = '', to_first_user = ''] = between('system', 'user');
+  const system = orNull(() => between('system', 'user'));
+  const [before_system = '', to_first_user = to_user] = system ?? [];
   const before_user = reversed(common([begin, to_user, to_first_user].map(reversed)));
   const without = (text: string, ending: string) => text.slice(0, text.length - ending.length);
   const after_answer = without(to_user, before_user);
   const after_user = common([end, to_answer, after_answer]);
   return {
     turns: {
-      system: { before: before_system, after: without(to_first_user, before_user) },
+      system: system && { before: before_system, after: without(to_first_user, before_user) },
       user: { before: before_user, after: after_user },
       assistant: { before: to_answer.slice(after_user.length), after: after_answer },
     },
@@ -107,21 +108,27 @@ function common([first = '', ...others]: readonly string[]): string {
 const reversed = (text: string) => Array.from(text).reverse().join('');
 
 function joined({ turns, without_system, prompt }: LinearTemplate, roles: readonly Role[]): string {
-  const texts = roles.map((role, index) => turns[role].before + contentOf(index) + turns[role].after);
+  const texts = roles.map((role, index) => {
+    const { before = '', after = '' } = turns[role] ?? {};
+    return before + contentOf(index) + after;
+  });
   return (roles[0] === 'system' ? '' : without_system) + texts.join('') + prompt;
 }
 
 /** All texts are literals of Go, so that white space around actions stays. */
 function goTemplate({ turns, without_system, prompt }: LinearTemplate): string {
-  const roles = ROLES.map((role, index) => {
-    const condition = `{{ ${index === 0 ? '' : 'else '}if eq .Role "${role}" }}`;
-    return `${condition}${literal(turns[role].before)}{{ .Content }}${literal(turns[role].after)}`;
+  const roles = ROLES.flatMap((role) => {
+    const turn = turns[role];
+    return turn === null
+      ? []
+      : [`if eq .Role "${role}" }}${literal(turn.before)}{{ .Content }}${literal(turn.after)}`];
   });
-  const first =
-    without_system === ''
-      ? ''
-      : `{{ if ne (index .Messages 0).Role "system" }}${literal(without_system)}{{ end }}`;
-  return `${first}{{ range .Messages }}${roles.join('')}{{ end }}{{ end }}${literal(prompt)}`;
+  const first = literal(without_system);
+  const begin =
+    first === '' || turns.system === null
+      ? first
+      : `{{ if ne (index .Messages 0).Role "system" }}${first}{{ end }}`;
+  return `${begin}{{ range .Messages }}{{ ${roles.join('{{ else ')}{{ end }}{{ end }}${literal(prompt)}`;
 }
 
 function literal(text: string): string {

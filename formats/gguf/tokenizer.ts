@@ -1,5 +1,4 @@
 /** A job's tokenizer as GGUF metadata. */
-import { ZerofleetError } from '../../contracts/index.js';
 import { ChatTemplate } from '../encoding/chat-template.js';
 import { HfTokenizer, type TokenizerFiles } from '../encoding/hf-tokenizer.js';
 import { stopTokens } from '../encoding/stop-tokens.js';
@@ -8,6 +7,7 @@ import { jsonObject } from '../models/read-document.js';
 import { BYTE_OF_CHARACTER } from '../tokenizer/characters.js';
 import { byteLevelTokens, isByteLevel } from './byte-level.js';
 import { bool, type GgufMetadata, int32s, string, strings, uint32 } from './file.js';
+import { orNull } from './or-null.js';
 import { sentencepieceTokens } from './sentencepiece.js';
 import { TOKEN_TYPES, type Token, tokenizerFile, unsupported } from './vocabulary.js';
 
@@ -40,7 +40,10 @@ export function ggufTokenizer(files: TokenizerFiles, vocab_size: number, chat: C
     chat.template === null
       ? null
       : new ChatTemplate(chat.template, { tokens: hf.variables, date: chat.date });
-  const prompt = template && chat.is_trained ? promptOf(template) : null;
+  const prompt =
+    template && chat.is_trained
+      ? orNull(() => template.generationPrompt([{ role: 'user', content: 'a' }]).text)
+      : null;
   const file = tokenizerFile(jsonObject(TOKENIZER_FILE, files.tokenizer, 'tokenizer_invalid'));
   const { tokenizer } = file;
   const in_turns = prompt !== null && tokenizer.added.some(({ content }) => prompt.startsWith(content));
@@ -98,16 +101,6 @@ export function ggufBytes(vocab_size: number): GgufTokenizer {
     begin_text: null,
     template: null,
   };
-}
-
-/** Returns what the template writes before an answer; null if it needs other messages than one of a user. */
-function promptOf(template: ChatTemplate): string | null {
-  try {
-    return template.generationPrompt([{ role: 'user', content: 'a' }]).text;
-  } catch (error) {
-    if (error instanceof ZerofleetError) return null;
-    throw error;
-  }
 }
 
 function tokenMetadata(tokens: readonly Token[]): GgufMetadata {
