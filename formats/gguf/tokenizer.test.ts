@@ -102,7 +102,11 @@ t.test('what llama.cpp would read otherwise is refused by name', async (t) => {
     [byteLevel({}, { continuing_subword_prefix: '##' }), /continuing_subword_prefix/],
     [byteLevel({ added_tokens: [added(3, '<s>', { rstrip: true })] }), /"<s>" has rstrip/],
     [
-      { ...byteLevel(), pre_tokenizer: null, model: { type: 'Unigram', unk_id: 0, vocab: [['a', -1]] } },
+      {
+        ...byteLevel(),
+        added_tokens: [],
+        model: { type: 'Unigram', unk_id: 0, vocab: [['a', -1]] },
+      },
       /its model is Unigram/,
     ],
   ] as const)
