@@ -1,5 +1,5 @@
 /** BPE over characters with spaces as ▁ and bytes as a fallback, such as that of Llama 2 and Mistral: llama.cpp's `llama`. */
-import { byteToken } from '../tokenizer/characters.js';
+import { byteToken, unitsAt } from '../tokenizer/characters.js';
 import { prependScheme } from '../tokenizer/pre-tokenizers.js';
 import { bool, float32s, type GgufMetadata, string } from './file.js';
 import { type Token, type TokenizerFile, tokenList, unsupported } from './vocabulary.js';
@@ -90,12 +90,12 @@ function scoresOf(
     last = token;
   }
   const apart = new Set([...bytes, ...tokenizer.added.map(({ content }) => content)]);
+  // A character is a piece even if it is no token.
+  const isPiece = (part: string) => ids.has(part) || part.length === unitsAt(part, 0);
   for (const token of ids.keys()) {
-    const characters = apart.has(token) ? [] : [...token];
-    for (let at = 1; at < characters.length; at++) {
-      const [left, right] = [characters.slice(0, at).join(''), characters.slice(at).join('')];
-      // A character is a piece even if it is no token.
-      const isPiece = (part: string) => ids.has(part) || [...part].length === 1;
+    if (apart.has(token)) continue;
+    for (let at = unitsAt(token, 0); at < token.length; at += unitsAt(token, at)) {
+      const [left, right] = [token.slice(0, at), token.slice(at)];
       if (isPiece(left) && isPiece(right) && !pairs.has(`${left} ${right}`))
         throw unsupported(
           `${JSON.stringify(left)} and ${JSON.stringify(right)} are no merge, but llama.cpp would join them to the token ${JSON.stringify(token)}`,
