@@ -48,12 +48,12 @@ t.test('a template that refuses system messages', async (t) => {
 });
 
 t.test('a template of another kind has no equal', async (t) => {
-  const last = CHATML.replace('{{ message.content }}', "{{ message.content }}{{ '!' if loop.last else '' }}");
+  const numbered = CHATML.replace('{{ message.content }}', '{{ loop.index }}{{ message.content }}');
   const ignored = CHATML.replace('<|im_start|>', "{% if message.role != 'system' %}<|im_start|>").replace(
     '{% endfor %}',
     '{% endif %}{% endfor %}',
   );
-  for (const template of [last, ignored]) {
+  for (const template of [numbered, ignored]) {
     t.match(fileOf(template), '# Ollama needs a TEMPLATE');
     t.notMatch(fileOf(template), /^TEMPLATE/m);
   }
