@@ -67,14 +67,14 @@ t.test('rotary positions', async (t) => {
 });
 
 t.test('divisors of the frequencies of llama3', async (t) => {
-  const rope_scaling = {
+  const ropeScaling = {
     rope_type: 'llama3',
     factor: 8,
     low_freq_factor: 1,
     high_freq_factor: 4,
     original_max_position_embeddings: 32,
   };
-  const factors = ropeFactors(configOf({ model_type: 'llama', head_dim: 8, rope_scaling }));
+  const factors = ropeFactors(configOf({ model_type: 'llama', head_dim: 8, rope_scaling: ropeScaling }));
   t.equal(ropeFactors(configOf({ model_type: 'llama' })), null);
   // Of 32 positions the first pair rotates 5.1 times, the others less than once.
   t.same([...(factors ?? [])], [1, 8, 8, 8]);

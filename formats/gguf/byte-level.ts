@@ -14,28 +14,28 @@ const splitBy = (digits: string) =>
  * llama.cpp has the pre-tokenizer of a model by name, with its expressions in C++. These names have the expressions of
  * these components of a `tokenizer.json`, and treat whole words of the vocabulary (`ignore_merges`) the same.
  */
-const PRE_TOKENIZERS: readonly { parts: string; ignore_merges: boolean; name: string }[] = [
-  { parts: 'ByteLevel(words)', ignore_merges: false, name: 'gpt-2' },
-  { parts: 'Digits(individual) ByteLevel(words)', ignore_merges: false, name: 'smollm' },
-  { parts: splitBy('\\p{N}{1,3}'), ignore_merges: true, name: 'llama-bpe' },
-  { parts: splitBy('\\p{N}{1,3}'), ignore_merges: false, name: 'dbrx' },
-  { parts: splitBy('\\p{N}'), ignore_merges: false, name: 'qwen2' },
+const PRE_TOKENIZERS: readonly { parts: string; ignoreMerges: boolean; name: string }[] = [
+  { parts: 'ByteLevel(words)', ignoreMerges: false, name: 'gpt-2' },
+  { parts: 'Digits(individual) ByteLevel(words)', ignoreMerges: false, name: 'smollm' },
+  { parts: splitBy('\\p{N}{1,3}'), ignoreMerges: true, name: 'llama-bpe' },
+  { parts: splitBy('\\p{N}{1,3}'), ignoreMerges: false, name: 'dbrx' },
+  { parts: splitBy('\\p{N}'), ignoreMerges: false, name: 'qwen2' },
 ];
 
-export function isByteLevel({ pre_tokenizers }: TokenizerFile): boolean {
-  return pre_tokenizers.some(({ type }) => type === 'ByteLevel');
+export function isByteLevel({ preTokenizers }: TokenizerFile): boolean {
+  return preTokenizers.some(({ type }) => type === 'ByteLevel');
 }
 
 /** @throws ZerofleetError `export_unsupported` */
 export function byteLevelTokens(
   file: TokenizerFile,
-  vocab_size: number,
+  vocabSize: number,
 ): { tokens: Token[]; metadata: GgufMetadata } {
   // Qwen's NFC is the one normalizer that converted models have always gone without: most texts are in NFC.
   const normalizer = file.normalizers.find(({ type }) => type !== 'NFC');
   if (normalizer) throw unsupported(`llama.cpp has no normalizer ${normalizer.type} for byte-level BPE`);
   return {
-    tokens: tokenList(file, vocab_size, () => 'normal'),
+    tokens: tokenList(file, vocabSize, () => 'normal'),
     metadata: [
       ['tokenizer.ggml.model', string('gpt2')],
       ['tokenizer.ggml.pre', string(preTokenizerName(file))],
@@ -44,16 +44,14 @@ export function byteLevelTokens(
   };
 }
 
-function preTokenizerName({ pre_tokenizers, model }: TokenizerFile): string {
-  const ignore_merges = model.boolean('ignore_merges', false);
-  const parts = pre_tokenizers.map(described).join(' ');
-  const found = PRE_TOKENIZERS.find(
-    (known) => known.parts === parts && known.ignore_merges === ignore_merges,
-  );
+function preTokenizerName({ preTokenizers, model }: TokenizerFile): string {
+  const ignoreMerges = model.boolean('ignore_merges', false);
+  const parts = preTokenizers.map(described).join(' ');
+  const found = PRE_TOKENIZERS.find((known) => known.parts === parts && known.ignoreMerges === ignoreMerges);
   if (found) return found.name;
   const names = PRE_TOKENIZERS.map(({ name }) => name).join(', ');
   throw unsupported(
-    `its pre-tokenizer ${parts}${ignore_merges ? ' with ignore_merges' : ''} is none of those that are known to equal one of llama.cpp (${names})`,
+    `its pre-tokenizer ${parts}${ignoreMerges ? ' with ignore_merges' : ''} is none of those that are known to equal one of llama.cpp (${names})`,
   );
 }
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import { encodeTensor } from './encode.js';
 import type { PlannedTensor } from './tensors.js';
 
-type Tensor = Pick<PlannedTensor, 'shape' | 'type' | 'layout' | 'head_rows'>;
+type Tensor = Pick<PlannedTensor, 'shape' | 'type' | 'layout' | 'headRows'>;
 
 const noCast = () => {
   throw new Error('fp32 needs no cast');
@@ -21,19 +21,19 @@ async function encoded(tensor: Tensor): Promise<number[]> {
 }
 
 t.test('rows stay in order', async (t) => {
-  const tensor = { shape: [2, 3], type: 'F32', layout: 'rows', head_rows: 0 } as const;
+  const tensor = { shape: [2, 3], type: 'F32', layout: 'rows', headRows: 0 } as const;
   t.same(await encoded(tensor), [0, 1, 2, 3, 4, 5]);
 });
 
 t.test('a matrix of GPT-2 is transposed', async (t) => {
   // Stored as (in 3, out 2): 0 1 / 2 3 / 4 5.
-  const tensor = { shape: [2, 3], type: 'F32', layout: 'transposed', head_rows: 0 } as const;
+  const tensor = { shape: [2, 3], type: 'F32', layout: 'transposed', headRows: 0 } as const;
   t.same(await encoded(tensor), [0, 2, 4, 1, 3, 5]);
 });
 
 t.test('rows that are rotated together become neighbours, in each head', async (t) => {
-  const rows = { shape: [8, 2], type: 'F32', layout: 'paired', head_rows: 4 } as const;
+  const rows = { shape: [8, 2], type: 'F32', layout: 'paired', headRows: 4 } as const;
   t.same(await encoded(rows), [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]);
-  const biases = { shape: [8], type: 'F32', layout: 'paired', head_rows: 4 } as const;
+  const biases = { shape: [8], type: 'F32', layout: 'paired', headRows: 4 } as const;
   t.same(await encoded(biases), [0, 2, 1, 3, 4, 6, 5, 7]);
 });

@@ -14,7 +14,7 @@ type Cast = (dtype: 'bf16' | 'fp16', fp32: Uint8Array) => Uint8Array;
  * @param cast rounds to nearest even
  */
 export async function* encodeTensor(
-  tensor: Pick<PlannedTensor, 'shape' | 'type' | 'layout' | 'head_rows'>,
+  tensor: Pick<PlannedTensor, 'shape' | 'type' | 'layout' | 'headRows'>,
   elements: AsyncIterable<Uint8Array>,
   cast: Cast,
 ): AsyncGenerator<Uint8Array> {
@@ -63,13 +63,13 @@ function quantized(values: Float32Array, cast: Cast): Uint8Array {
 }
 
 function laidOut(
-  { shape, layout, head_rows }: Pick<PlannedTensor, 'shape' | 'layout' | 'head_rows'>,
+  { shape, layout, headRows }: Pick<PlannedTensor, 'shape' | 'layout' | 'headRows'>,
   elements: AsyncIterable<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
   if (layout === 'rows') return elements;
   if (layout === 'transposed') return transposed(shape, elements);
   const columns = shape[1] ?? 1;
-  return paired(head_rows, columns, elements);
+  return paired(headRows, columns, elements);
 }
 
 async function* paired(
@@ -77,12 +77,12 @@ async function* paired(
   columns: number,
   elements: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  const row_bytes = columns * FP32_BYTES;
-  for await (const head of chunks(elements, rows * row_bytes)) {
+  const rowBytes = columns * FP32_BYTES;
+  for await (const head of chunks(elements, rows * rowBytes)) {
     const result = new Uint8Array(head.length);
     for (let row = 0; row < rows; row++) {
       const from = row % 2 === 0 ? row / 2 : (rows + row - 1) / 2;
-      result.set(head.subarray(from * row_bytes, (from + 1) * row_bytes), row * row_bytes);
+      result.set(head.subarray(from * rowBytes, (from + 1) * rowBytes), row * rowBytes);
     }
     yield result;
   }

@@ -2,11 +2,11 @@ import t from 'tap';
 import { ChatTemplate } from '../encoding/chat-template.js';
 import { modelfile } from './modelfile.js';
 
-const fileOf = (template: string | null, begin_text: string | null = null, stops: string[] = []) =>
+const fileOf = (template: string | null, beginText: string | null = null, stops: string[] = []) =>
   modelfile('model.gguf', {
     metadata: [],
     stops,
-    begin_text,
+    beginText,
     template: template === null ? null : new ChatTemplate(template, { tokens: { bos_token: '<s>' } }),
   });
 

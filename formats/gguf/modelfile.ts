@@ -17,7 +17,7 @@ interface LinearTemplate {
   /** A template may refuse system messages. */
   turns: Readonly<Record<Exclude<Role, 'system'>, Turn> & Record<'system', Turn | null>>;
   /** Text at the beginning of a chat without a system message. */
-  without_system: string;
+  withoutSystem: string;
   /** Text that asks for an answer. */
   prompt: string;
 }
@@ -37,9 +37,9 @@ const NOT_LINEAR = `# The chat template does not write one message after the oth
 # Ollama needs a TEMPLATE for chats; llama.cpp's server reads the template inside the GGUF file.
 `;
 
-export function modelfile(file: string, { stops, begin_text, template }: GgufTokenizer): string {
+export function modelfile(file: string, { stops, beginText, template }: GgufTokenizer): string {
   const linear =
-    template && linearTemplate((messages) => template.generationPrompt(messages).text, begin_text);
+    template && linearTemplate((messages) => template.generationPrompt(messages).text, beginText);
   const lines = [
     `FROM ./${file}\n`,
     ...(linear ? [`TEMPLATE """${goTemplate(linear)}"""\n`] : []),
@@ -53,15 +53,15 @@ export function modelfile(file: string, { stops, begin_text, template }: GgufTok
  * Returns the parts of a chat template, found in renderings of chats with unique contents; null if others are not the sum
  * of these parts.
  * @param render returns the prompt of a chat
- * @param begin_text that Ollama adds itself
+ * @param beginText that Ollama adds itself
  */
 export function linearTemplate(
   render: (messages: ChatMessage[]) => string,
-  begin_text: string | null,
+  beginText: string | null,
 ): LinearTemplate | null {
   const rendered = (roles: readonly Role[]) => {
     const text = render(roles.map((role, index) => ({ role, content: contentOf(index) })));
-    return begin_text !== null && text.startsWith(begin_text) ? text.slice(begin_text.length) : text;
+    return beginText !== null && text.startsWith(beginText) ? text.slice(beginText.length) : text;
   };
   return orNull(() => {
     const linear = partsOf(rendered);
@@ -80,21 +80,21 @@ const CONTENT = /content-\d-of-the-chat/;
 function partsOf(rendered: (roles: readonly Role[]) => string): LinearTemplate {
   const between = (...roles: Role[]) => rendered(roles).split(CONTENT);
   const [begin = '', end = ''] = between('user');
-  const [, to_answer = '', to_user = ''] = between('user', 'assistant', 'user');
+  const [, toAnswer = '', toUser = ''] = between('user', 'assistant', 'user');
   const system = orNull(() => between('system', 'user'));
-  const [before_system = '', to_first_user = to_user] = system ?? [];
-  const before_user = reversed(common([begin, to_user, to_first_user].map(reversed)));
+  const [beforeSystem = '', toFirstUser = toUser] = system ?? [];
+  const beforeUser = reversed(common([begin, toUser, toFirstUser].map(reversed)));
   const without = (text: string, ending: string) => text.slice(0, text.length - ending.length);
-  const after_answer = without(to_user, before_user);
-  const after_user = common([end, to_answer, after_answer]);
+  const afterAnswer = without(toUser, beforeUser);
+  const afterUser = common([end, toAnswer, afterAnswer]);
   return {
     turns: {
-      system: system && { before: before_system, after: without(to_first_user, before_user) },
-      user: { before: before_user, after: after_user },
-      assistant: { before: to_answer.slice(after_user.length), after: after_answer },
+      system: system && { before: beforeSystem, after: without(toFirstUser, beforeUser) },
+      user: { before: beforeUser, after: afterUser },
+      assistant: { before: toAnswer.slice(afterUser.length), after: afterAnswer },
     },
-    without_system: without(begin, before_user),
-    prompt: end.slice(after_user.length),
+    withoutSystem: without(begin, beforeUser),
+    prompt: end.slice(afterUser.length),
   };
 }
 
@@ -107,23 +107,23 @@ function common([first = '', ...others]: readonly string[]): string {
 
 const reversed = (text: string) => Array.from(text).reverse().join('');
 
-function joined({ turns, without_system, prompt }: LinearTemplate, roles: readonly Role[]): string {
+function joined({ turns, withoutSystem, prompt }: LinearTemplate, roles: readonly Role[]): string {
   const texts = roles.map((role, index) => {
     const { before = '', after = '' } = turns[role] ?? {};
     return before + contentOf(index) + after;
   });
-  return (roles[0] === 'system' ? '' : without_system) + texts.join('') + prompt;
+  return (roles[0] === 'system' ? '' : withoutSystem) + texts.join('') + prompt;
 }
 
 /** All texts are literals of Go, so that white space around actions stays. */
-function goTemplate({ turns, without_system, prompt }: LinearTemplate): string {
+function goTemplate({ turns, withoutSystem, prompt }: LinearTemplate): string {
   const roles = ROLES.flatMap((role) => {
     const turn = turns[role];
     return turn === null
       ? []
       : [`if eq .Role "${role}" }}${literal(turn.before)}{{ .Content }}${literal(turn.after)}`];
   });
-  const first = literal(without_system);
+  const first = literal(withoutSystem);
   const begin =
     first === '' || turns.system === null
       ? first

@@ -13,13 +13,13 @@ type Prefix = 'never' | 'always' | 'first';
 
 /**
  * llama.cpp merges the neighbours whose joined text has the highest score, of whatever pair it consists.
- * @param in_turns texts are parts of chats, which begin with a special token
+ * @param inTurns texts are parts of chats, which begin with a special token
  * @throws ZerofleetError `export_unsupported` for merges that no scores express
  */
 export function sentencepieceTokens(
   file: TokenizerFile,
-  vocab_size: number,
-  in_turns: boolean,
+  vocabSize: number,
+  inTurns: boolean,
 ): { tokens: Token[]; metadata: GgufMetadata } {
   const unknown = file.model.value('unk_token');
   const bytes = new Set(Array.from({ length: 256 }, (_, byte) => byteToken(byte)));
@@ -28,7 +28,7 @@ export function sentencepieceTokens(
     throw unsupported('its characters outside of the vocabulary are not encoded as bytes (byte_fallback)');
   const prefix = prefixOf(file);
   const scores = scoresOf(file, bytes);
-  const tokens = tokenList(file, vocab_size, (text) => {
+  const tokens = tokenList(file, vocabSize, (text) => {
     if (bytes.has(text)) return 'byte';
     return text === unknown ? 'unknown' : 'normal';
   });
@@ -39,19 +39,19 @@ export function sentencepieceTokens(
       ['tokenizer.ggml.pre', string('default')],
       ['tokenizer.ggml.scores', float32s(tokens.map(({ text }) => scores.get(text) ?? NEVER_MERGED))],
       // llama.cpp adds the space behind every special token. Text of a chat only stands behind such tokens.
-      ['tokenizer.ggml.add_space_prefix', bool(prefix === 'always' || (prefix === 'first' && !in_turns))],
+      ['tokenizer.ggml.add_space_prefix', bool(prefix === 'always' || (prefix === 'first' && !inTurns))],
     ],
   };
 }
 
 /** Checks that spaces become ▁, and returns where one is added. */
-function prefixOf({ normalizers, pre_tokenizers, ids }: TokenizerFile): Prefix {
+function prefixOf({ normalizers, preTokenizers, ids }: TokenizerFile): Prefix {
   const described = normalizers.map((part) => {
     if (part.type === 'Prepend') return `Prepend(${part.string('prepend')})`;
     const { String: replaced } = (part.value('pattern') ?? {}) as { String?: unknown };
     return part.type === 'Replace' ? `Replace(${String(replaced)}, ${part.string('content')})` : part.type;
   });
-  const [first, ...others] = pre_tokenizers;
+  const [first, ...others] = preTokenizers;
   const replace = `Replace( , ${SPACE})`;
   const text = described.join(' ');
   if (first === undefined && text === replace) return 'never';
@@ -59,7 +59,7 @@ function prefixOf({ normalizers, pre_tokenizers, ids }: TokenizerFile): Prefix {
   const known = first?.type === 'Metaspace' && others.length === 0 && (text === '' || text === replace);
   if (first === undefined || !known || first.character('replacement') !== SPACE)
     throw unsupported(
-      `its normalizer [${text}] with the pre-tokenizer [${pre_tokenizers.map(({ type }) => type).join(' ')}] is not llama.cpp's`,
+      `its normalizer [${text}] with the pre-tokenizer [${preTokenizers.map(({ type }) => type).join(' ')}] is not llama.cpp's`,
     );
   const inner = [...ids.keys()].find((token) => token.lastIndexOf(SPACE) > 0);
   if (first.boolean('split', true) && inner !== undefined)

@@ -22,7 +22,7 @@ export interface PlannedTensor<P extends Param = Param> extends GgufTensor {
   params: readonly P[];
   layout: Layout;
   /** Rows of a head of a `paired` tensor. */
-  head_rows: number;
+  headRows: number;
 }
 
 /** Formats of the matrices of a file. */
@@ -104,7 +104,7 @@ function planned<P extends Param>(
   const own = layout === 'transposed' ? [...stored].reverse() : stored;
   const shape = EXPERT.test(param) ? [params.length, ...own] : own;
   const { head_dim } = architectureOf(config);
-  return { name, shape, type: typeOf(name, shape, type), params, layout, head_rows: head_dim };
+  return { name, shape, type: typeOf(name, shape, type), params, layout, headRows: head_dim };
 }
 
 /** Returns llama.cpp's name of a parameter, such as `blk.0.attn_q.weight` or `blk.0.attn_q.weight.lora_a`. */

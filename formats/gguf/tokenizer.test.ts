@@ -46,10 +46,10 @@ const split = (digits: string, more: Fields = {}) => ({
   ],
 });
 
-function made(file: Fields, template: string | null = null, is_trained = true) {
+function made(file: Fields, template: string | null = null, isTrained = true) {
   const config = JSON.stringify({ bos_token: '<s>', eos_token: '</s>' });
   const files = { tokenizer: JSON.stringify(file), config, special_tokens_map: null };
-  const { metadata, ...rest } = ggufTokenizer(files, 8, { template, is_trained, date: null });
+  const { metadata, ...rest } = ggufTokenizer(files, 8, { template, isTrained, date: null });
   const fields = metadata.map(([key, { value }]) => [
     key.replace('tokenizer.', '').replace('ggml.', ''),
     value,
@@ -58,7 +58,7 @@ function made(file: Fields, template: string | null = null, is_trained = true) {
 }
 
 t.test('tokens, their types and ids without a token', async (t) => {
-  const { fields, stops, begin_text } = made(byteLevel());
+  const { fields, stops, beginText } = made(byteLevel());
   t.same(fields, {
     model: 'gpt2',
     pre: 'gpt-2',
@@ -71,18 +71,18 @@ t.test('tokens, their types and ids without a token', async (t) => {
     add_eos_token: false,
   });
   t.same(stops, ['</s>']);
-  t.equal(begin_text, null);
+  t.equal(beginText, null);
 });
 
 t.test('pre-tokenizers have the names of llama.cpp', async (t) => {
   const digits = { type: 'Digits', individual_digits: true };
-  for (const [pre_tokenizer, ignore_merges, name] of [
+  for (const [preTokenizer, ignored, name] of [
     [split('\\p{N}{1,3}'), true, 'llama-bpe'],
     [split('\\p{N}{1,3}'), false, 'dbrx'],
     [split('\\p{N}'), false, 'qwen2'],
     [{ type: 'Sequence', pretokenizers: [digits, BYTE_LEVEL] }, false, 'smollm'],
   ] as const)
-    t.equal(made(byteLevel({ pre_tokenizer }, { ignore_merges })).fields.pre, name);
+    t.equal(made(byteLevel({ pre_tokenizer: preTokenizer }, { ignore_merges: ignored })).fields.pre, name);
   t.equal(
     made(byteLevel({ normalizer: { type: 'NFC' }, pre_tokenizer: split('\\p{N}') })).fields.pre,
     'qwen2',
@@ -114,12 +114,16 @@ t.test('what llama.cpp would read otherwise is refused by name', async (t) => {
 });
 
 t.test('a prompt begins as in the training', async (t) => {
-  const post_processor = beginning('<s>', 3);
+  const postProcessor = beginning('<s>', 3);
   const writes = '{{ bos_token }}{{ messages[0].content }}';
   const chats = '{{ messages[0].content }}';
-  const begun = (template: string | null, is_trained: boolean, changes: Fields = { post_processor }) => {
-    const { fields, begin_text } = made(byteLevel(changes), template, is_trained);
-    t.equal(begin_text, fields.add_bos_token ? '<s>' : null);
+  const begun = (
+    template: string | null,
+    isTrained: boolean,
+    changes: Fields = { post_processor: postProcessor },
+  ) => {
+    const { fields, beginText } = made(byteLevel(changes), template, isTrained);
+    t.equal(beginText, fields.add_bos_token ? '<s>' : null);
     return fields.add_bos_token;
   };
   t.equal(begun(null, false), true, 'as the tokenizer adds it');
@@ -166,7 +170,7 @@ const sentencepiece = (changes: Fields = {}, model: Fields = {}): Fields => ({
 function spaced(file: Fields, template: string | null = null) {
   const config = JSON.stringify({ bos_token: '<s>', eos_token: '</s>' });
   const files = { tokenizer: JSON.stringify(file), config, special_tokens_map: null };
-  const { metadata } = ggufTokenizer(files, 265, { template, is_trained: template !== null, date: null });
+  const { metadata } = ggufTokenizer(files, 265, { template, isTrained: template !== null, date: null });
   const value = (key: string) => metadata.find(([name]) => name === `tokenizer.ggml.${key}`)?.[1].value;
   return { value, scores: (value('scores') as number[]).slice(-WORDS.length) };
 }
@@ -187,9 +191,9 @@ t.test('merges of characters become scores', async (t) => {
 });
 
 t.test('a space is added where the training had one', async (t) => {
-  const metaspace = (prepend_scheme: string) => ({
+  const metaspace = (scheme: string) => ({
     normalizer: null,
-    pre_tokenizer: { type: 'Metaspace', replacement: '\u2581', prepend_scheme, split: false },
+    pre_tokenizer: { type: 'Metaspace', replacement: '\u2581', prepend_scheme: scheme, split: false },
   });
   const turns = '{{ bos_token }}{{ messages[0].content }}';
   const prefix = (scheme: string, template: string | null = null) =>

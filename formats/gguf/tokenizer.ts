@@ -16,7 +16,7 @@ export interface GgufTokenizer {
   /** Texts of the tokens at which answers end. */
   stops: readonly string[];
   /** Text of the token that programs add before a prompt; null: none. */
-  begin_text: string | null;
+  beginText: string | null;
   /** Null: no chats. */
   template: ChatTemplate | null;
 }
@@ -24,40 +24,39 @@ export interface GgufTokenizer {
 interface ChatSource {
   template: string | null;
   /** True if the model was trained on chats of this template. */
-  is_trained: boolean;
+  isTrained: boolean;
   /** Date of `strftime_now`. */
   date: string | null;
 }
 
 /**
  * Returns a tokenizer that gives llama.cpp the tokens of the training.
- * @param vocab_size rows of the model's embedding
+ * @param vocabSize rows of the model's embedding
  * @throws ZerofleetError `export_unsupported`, `tokenizer_invalid`, `chat_template_invalid`
  */
-export function ggufTokenizer(files: TokenizerFiles, vocab_size: number, chat: ChatSource): GgufTokenizer {
+export function ggufTokenizer(files: TokenizerFiles, vocabSize: number, chat: ChatSource): GgufTokenizer {
   const hf = new HfTokenizer(files, false);
   const template =
     chat.template === null
       ? null
       : new ChatTemplate(chat.template, { tokens: hf.variables, date: chat.date });
   const prompt =
-    template && chat.is_trained
+    template && chat.isTrained
       ? orNull(() => template.generationPrompt([{ role: 'user', content: 'a' }]).text)
       : null;
   const file = tokenizerFile(jsonObject(TOKENIZER_FILE, files.tokenizer, 'tokenizer_invalid'));
   const { tokenizer } = file;
-  const in_turns = prompt !== null && tokenizer.added.some(({ content }) => prompt.startsWith(content));
+  const inTurns = prompt !== null && tokenizer.added.some(({ content }) => prompt.startsWith(content));
   const { tokens, metadata } = isByteLevel(file)
-    ? byteLevelTokens(file, vocab_size)
-    : sentencepieceTokens(file, vocab_size, in_turns);
+    ? byteLevelTokens(file, vocabSize)
+    : sentencepieceTokens(file, vocabSize, inTurns);
   const [bos, ...others] = tokenizer.around.before;
   if (others.length > 0) throw unsupported('it adds several tokens before a text');
   const named = (name: string) => tokenizer.id(hf.variables[name] ?? '');
   const begin = bos ?? named('bos_token');
-  const begin_text = begin === null ? null : (tokens[begin]?.text ?? null);
+  const beginText = begin === null ? null : (tokens[begin]?.text ?? null);
   // Chats are trained with what the template writes, other texts with what the tokenizer adds.
-  const adds_begin =
-    prompt === null ? bos !== undefined : begin_text !== null && prompt.startsWith(begin_text);
+  const addsBegin = prompt === null ? bos !== undefined : beginText !== null && prompt.startsWith(beginText);
   const stops = stopTokens(hf, template);
   return {
     metadata: [
@@ -65,12 +64,12 @@ export function ggufTokenizer(files: TokenizerFiles, vocab_size: number, chat: C
       ...tokenMetadata(tokens),
       ...ids({ bos: begin, unknown: named('unk_token'), padding: named('pad_token') }),
       ...ends(stops, tokens),
-      ['tokenizer.ggml.add_bos_token', bool(adds_begin)],
+      ['tokenizer.ggml.add_bos_token', bool(addsBegin)],
       ['tokenizer.ggml.add_eos_token', bool(false)],
       ...(chat.template === null ? [] : ([['tokenizer.chat_template', string(chat.template)]] as const)),
     ],
     stops: stops.map((id) => tokens[id]?.text ?? ''),
-    begin_text: adds_begin ? begin_text : null,
+    beginText: addsBegin ? beginText : null,
     template,
   };
 }
@@ -79,9 +78,9 @@ export function ggufTokenizer(files: TokenizerFiles, vocab_size: number, chat: C
  * Returns the tokenizer `bytes`: byte-level BPE without merges. llama.cpp has no model without an end token, so the byte 0,
  * which no text has, is that token.
  */
-export function ggufBytes(vocab_size: number): GgufTokenizer {
+export function ggufBytes(vocabSize: number): GgufTokenizer {
   const characters = [...BYTE_OF_CHARACTER].sort(([, a], [, b]) => a - b);
-  const tokens = Array.from({ length: vocab_size }, (_, id): Token => {
+  const tokens = Array.from({ length: vocabSize }, (_, id): Token => {
     const [character] = characters[id] ?? [];
     return character === undefined
       ? { text: `[PAD${id}]`, type: 'unused' }
@@ -98,7 +97,7 @@ export function ggufBytes(vocab_size: number): GgufTokenizer {
       ['tokenizer.ggml.add_eos_token', bool(false)],
     ],
     stops: [],
-    begin_text: null,
+    beginText: null,
     template: null,
   };
 }

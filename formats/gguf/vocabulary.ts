@@ -19,7 +19,7 @@ export interface TokenizerFile {
   model: Component;
   /** Normalizers and pre-tokenizers in order, without the sequences around them. */
   normalizers: readonly Component[];
-  pre_tokenizers: readonly Component[];
+  preTokenizers: readonly Component[];
   /** Ids of the model's own tokens. */
   ids: ReadonlyMap<string, number>;
   merges: readonly (readonly [left: string, right: string])[];
@@ -45,7 +45,7 @@ export function tokenizerFile(file: Readonly<Record<string, unknown>>): Tokenize
     tokenizer,
     model,
     normalizers: flattened(root.optional('normalizer'), 'normalizers'),
-    pre_tokenizers: flattened(root.optional('pre_tokenizer'), 'pretokenizers'),
+    preTokenizers: flattened(root.optional('pre_tokenizer'), 'pretokenizers'),
     ids: new Map(Object.entries(model.value('vocab') as Record<string, number>)),
     merges: model.list('merges').map(mergeOf),
   };
@@ -79,10 +79,10 @@ function checkOptions(model: Component, { added }: Tokenizer): void {
  */
 export function tokenList(
   { tokenizer, ids }: TokenizerFile,
-  vocab_size: number,
+  vocabSize: number,
   typeOf: (text: string) => TokenType,
 ): Token[] {
-  const tokens: (Token | undefined)[] = new Array(vocab_size).fill(undefined);
+  const tokens: (Token | undefined)[] = new Array(vocabSize).fill(undefined);
   const texts = new Set<string>();
   const put = (id: number, token: Token) => {
     tokens[id] = token;

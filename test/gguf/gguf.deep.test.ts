@@ -207,7 +207,7 @@ t.test(
         theirs.tokens,
         texts.map(({ text, special }) => tokenizer.encode(text, special ? 'parsed' : 'text')),
       );
-      t.match(theirs, { eos: 2, adds_bos: false });
+      t.match(theirs, { eos: 2, addsBos: false });
       const modelfile = readFileSync(join(folder, 'Modelfile'), 'utf8');
       t.match(modelfile, 'FROM ./model.gguf\nTEMPLATE """{{ range .Messages }}');
       t.match(modelfile, 'PARAMETER stop "<|im_end|>"\n');
@@ -215,16 +215,16 @@ t.test(
   },
 );
 
-for (const rank_stabilized of [false, true])
+for (const stabilized of [false, true])
   t.test(
-    `adapters over their base${rank_stabilized ? ', rank-stabilized' : ''}`,
+    `adapters over their base${stabilized ? ', rank-stabilized' : ''}`,
     'missing' in llama ? { skip: llama.missing } : {},
     async (t) => {
       if ('missing' in llama) return;
       const adapter = {
         rank: 4,
         alpha: 8,
-        rank_stabilized,
+        rank_stabilized: stabilized,
         target_modules: ['q_proj', 'v_proj', 'up_proj', 'down_proj'],
       };
       const precision = 'fp32' as const;

@@ -36,7 +36,7 @@ interface RunResult {
   bos: number | null;
   eos: number | null;
   eot: number | null;
-  adds_bos: boolean;
+  addsBos: boolean;
   warnings: string[];
 }
 

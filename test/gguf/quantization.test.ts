@@ -14,7 +14,7 @@ t.test('weights are quantized as by the reference', async (t) => {
   const elements = async function* () {
     for (let at = 0; at < values.length; at += 36) yield values.subarray(at, at + 36);
   };
-  const tensor = { shape, type: 'Q8_0', layout: 'rows', head_rows: 0 } as const;
+  const tensor = { shape, type: 'Q8_0', layout: 'rows', headRows: 0 } as const;
   const parts: Uint8Array[] = [];
   for await (const part of encodeTensor(tensor, elements(), castTo16Bit)) parts.push(part);
   t.equal(Buffer.concat(parts).toString('base64'), GOLDEN.q8_0);

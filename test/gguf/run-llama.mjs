@@ -44,5 +44,5 @@ for (const prompt of prompts) {
 const tokens = texts.map(({ text, special }) => model.tokenize(text, special));
 const { bos, eos, eot } = model.tokens;
 const shouldPrependBosToken = model.tokens.shouldPrependBosToken;
-writeSync(1, JSON.stringify({ tokens, answers, bos, eos, eot, adds_bos: shouldPrependBosToken, warnings }));
+writeSync(1, JSON.stringify({ tokens, answers, bos, eos, eot, addsBos: shouldPrependBosToken, warnings }));
 process.exit(0);

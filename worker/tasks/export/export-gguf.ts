@@ -118,10 +118,10 @@ export async function* elementsOf<P extends PlannedTensor['params'][number]>(
 }
 
 /** Returns what an export was computed from. */
-export function provenance(spec: ResolvedJobSpec, state_digest: string): GgufMetadata {
+export function provenance(spec: ResolvedJobSpec, stateDigest: string): GgufMetadata {
   const { base_quantization } = baseOfExport(spec);
   return [
-    ['zerofleet.state_digest', string(state_digest)],
+    ['zerofleet.state_digest', string(stateDigest)],
     ...(base_quantization === undefined
       ? []
       : ([['zerofleet.base_quantization', string(base_quantization)]] as const)),
@@ -150,7 +150,7 @@ async function tokenizerOf(objects: ObjectStore, spec: ResolvedJobSpec): Promise
   const files = await readTokenizer(objects, source);
   const { chat_template, template_date: date } = data;
   const template = chat_template ?? (await ownTemplate(objects, source));
-  return ggufTokenizer(files, vocab_size, { template, is_trained: chat_template !== null, date });
+  return ggufTokenizer(files, vocab_size, { template, isTrained: chat_template !== null, date });
 }
 
 async function ownTemplate(objects: ObjectStore, model: string): Promise<string | null> {
