@@ -182,6 +182,7 @@ export const ERROR_CATALOGUE = {
   model_memory_in_use: kind(503, 'capacity', 'Models in use occupy the memory that the model needs', true),
   prompt_too_long: kind(422, 'user', "The prompt exceeds the model's context"),
   checkpoint_save_failed: kind(500, 'internal', 'A checkpoint could not be saved', true),
+  export_unsupported: kind(422, 'user', 'The format cannot hold the model'),
   export_failed: kind(500, 'internal', 'The model could not be exported', true),
 
   // training

@@ -27,6 +27,7 @@ export const SHARED_FIELD_CODES = [
   'safetensors_invalid',
   'checkpoint_not_found',
   'webhook_not_found',
+  'export_unsupported',
 ] as const satisfies readonly ErrorCode[];
 
 /** Further codes of single bad fields (`errors[].code` of a problem) and their meanings. */

@@ -4766,20 +4766,24 @@ export interface components {
         };
         /**
          * @description `safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters alone, as a
-         *     folder of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the optimizer state and its
-         *     step count, as DeepSpeed's universal checkpoint.
+         *     folder of PEFT, of a job with `train.adapter`. `peft_folded`: as `peft`, with the scale of rank-stabilized adapters
+         *     as `lora_alpha`, for engines that ignore `use_rslora`. `gguf`: the weights and the tokenizer as a file of llama.cpp,
+         *     adapters merged, and a Modelfile of Ollama. `gguf_lora`: the adapters alone as a file of llama.cpp.
+         *     `deepspeed_universal`: the weights, the optimizer state and its step count, as DeepSpeed's universal checkpoint.
          * @default safetensors
          * @enum {string}
          */
-        ExportFormat: "safetensors" | "peft" | "deepspeed_universal";
+        ExportFormat: "safetensors" | "peft" | "peft_folded" | "gguf" | "gguf_lora" | "deepspeed_universal";
+        /**
+         * @description Dtype of the weights. `q8_0`, for `gguf`: blocks of 32 weights in 8 bits with an fp16 scale.
+         * @enum {string}
+         */
+        ExportDtype: "bf16" | "fp16" | "fp32" | "q8_0";
         /** @description Format, dtype and weights of the export. */
         ExportRequest: {
             format?: components["schemas"]["ExportFormat"];
-            /**
-             * @description Dtype of the weights; by default `export.dtype` of the job. A `deepspeed_universal` export is fp32.
-             * @enum {string}
-             */
-            dtype?: "bf16" | "fp16" | "fp32";
+            /** @description Dtype of the weights; by default `export.dtype` of the job. A `deepspeed_universal` export is fp32. */
+            dtype?: components["schemas"]["ExportDtype"];
             /**
              * @description Which weights; by default `export.weights` of the job. A `deepspeed_universal` export has those that are trained,
              *     without their average.
@@ -4822,11 +4826,7 @@ export interface components {
             checkpoint_id: components["schemas"]["CheckpointId"];
             job_id: components["schemas"]["JobId"];
             format: components["schemas"]["ExportFormat"];
-            /**
-             * @description Dtype of the weights.
-             * @enum {string}
-             */
-            dtype: "bf16" | "fp16" | "fp32";
+            dtype: components["schemas"]["ExportDtype"];
             weights: components["schemas"]["ExportWeights"];
             /** @description The folder has an event file of TensorBoard. */
             tensorboard: boolean;
@@ -4861,12 +4861,9 @@ export interface components {
              * @description Format of the export; absent for the checkpoint.
              * @enum {string}
              */
-            format?: "safetensors" | "peft" | "deepspeed_universal";
-            /**
-             * @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`.
-             * @enum {string}
-             */
-            dtype?: "bf16" | "fp16" | "fp32";
+            format?: "safetensors" | "peft" | "peft_folded" | "gguf" | "gguf_lora" | "deepspeed_universal";
+            /** @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`. */
+            dtype?: components["schemas"]["ExportDtype"];
             /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
             weights?: components["schemas"]["ExportWeights"];
             /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */
@@ -4904,12 +4901,12 @@ export interface components {
              * @description Format of the export; null for the checkpoint.
              * @enum {string|null}
              */
-            format: "safetensors" | "peft" | "deepspeed_universal" | null;
+            format: "safetensors" | "peft" | "peft_folded" | "gguf" | "gguf_lora" | "deepspeed_universal" | null;
             /**
              * @description Dtype of the export; null for the checkpoint.
              * @enum {string|null}
              */
-            dtype: "bf16" | "fp16" | "fp32" | null;
+            dtype: "bf16" | "fp16" | "fp32" | "q8_0" | null;
             /**
              * @description Weights of the export; null for the checkpoint.
              * @enum {string|null}
@@ -8224,9 +8221,9 @@ export interface operations {
                 /** @description Exact name of the file in that list. */
                 name: string;
                 /** @description Format of the export; absent for a file of the checkpoint. */
-                format?: "safetensors" | "peft" | "deepspeed_universal";
+                format?: "safetensors" | "peft" | "peft_folded" | "gguf" | "gguf_lora" | "deepspeed_universal";
                 /** @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`. */
-                dtype?: "bf16" | "fp16" | "fp32";
+                dtype?: components["schemas"]["ExportDtype"];
                 /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
                 weights?: "trained" | "ema";
                 /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */

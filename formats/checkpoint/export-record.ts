@@ -15,9 +15,17 @@ const ExportRecord = Type.Object(
     format: Type.Union([
       Type.Literal('safetensors'),
       Type.Literal('peft'),
+      Type.Literal('peft_folded'),
+      Type.Literal('gguf'),
+      Type.Literal('gguf_lora'),
       Type.Literal('deepspeed_universal'),
     ]),
-    dtype: Type.Union([Type.Literal('bf16'), Type.Literal('fp16'), Type.Literal('fp32')]),
+    dtype: Type.Union([
+      Type.Literal('bf16'),
+      Type.Literal('fp16'),
+      Type.Literal('fp32'),
+      Type.Literal('q8_0'),
+    ]),
     weights: Type.Union([Type.Literal('trained'), Type.Literal('ema')]),
     tensorboard: Type.Boolean(),
     prefix: Type.String(),

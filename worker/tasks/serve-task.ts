@@ -45,6 +45,9 @@ async function replyTo(
 const EXPORTS = {
   safetensors: async () => (await import('./export/export-model.js')).exportModel,
   peft: async () => (await import('./export/export-peft.js')).exportPeft,
+  peft_folded: async () => (await import('./export/export-peft.js')).exportPeft,
+  gguf: async () => (await import('./export/export-gguf.js')).exportGguf,
+  gguf_lora: async () => (await import('./export/export-gguf-lora.js')).exportGgufLora,
   deepspeed_universal: async () => (await import('./export/export-universal.js')).exportUniversal,
 } as const;
 

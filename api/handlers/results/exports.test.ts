@@ -149,7 +149,9 @@ t.test('exports of a checkpoint', async (t) => {
 
   await t.test('bad requests', async (t) => {
     const refused: [object, string][] = [
-      [{ format: 'gguf' }, '/format'],
+      [{ format: 'onnx' }, '/format'],
+      [{ format: 'gguf_lora' }, '/format'],
+      [{ format: 'safetensors', dtype: 'q8_0' }, '/dtype'],
       [{ dtype: 'int8' }, '/dtype'],
       [{ format: 'deepspeed_universal', dtype: 'bf16' }, '/dtype'],
     ];

@@ -48,8 +48,8 @@ export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = 
 
 const KINDS: readonly ExportKind[] = [false, true].flatMap((tensorboard) => [
   { format: 'deepspeed_universal', dtype: 'fp32', weights: 'trained', tensorboard },
-  ...(['safetensors', 'peft'] as const).flatMap((format) =>
-    (['bf16', 'fp16', 'fp32'] as const).flatMap((dtype) =>
+  ...(['safetensors', 'peft', 'peft_folded', 'gguf', 'gguf_lora'] as const).flatMap((format) =>
+    (['bf16', 'fp16', 'fp32', 'q8_0'] as const).flatMap((dtype) =>
       (['trained', 'ema'] as const).map((weights) => ({ format, dtype, weights, tensorboard })),
     ),
   ),

@@ -10,8 +10,15 @@ import { choice } from './arguments.js';
 const EXPORT_POLL_MS = 500;
 /** A large model for DeepSpeed consists of thousands of files; `--json` lists them all. */
 const SHOWN_FILES = 20;
-export const FORMATS = ['safetensors', 'peft', 'deepspeed_universal'] as const;
-export const DTYPES = ['bf16', 'fp16', 'fp32'] as const;
+export const FORMATS = [
+  'safetensors',
+  'peft',
+  'peft_folded',
+  'gguf',
+  'gguf_lora',
+  'deepspeed_universal',
+] as const;
+export const DTYPES = ['bf16', 'fp16', 'fp32', 'q8_0'] as const;
 export const WEIGHTS = ['trained', 'ema'] as const;
 
 /** Commands for checkpoints. */

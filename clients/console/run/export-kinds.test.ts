@@ -7,10 +7,11 @@ const averaged = { train: { ema: {} } } as Spec;
 const adapter = { train: { adapter: {} } } as Spec;
 
 t.test('what can be exported depends on the run and on the format', async (t) => {
-  t.same(formatsOf(whole), ['safetensors', 'deepspeed_universal']);
-  t.same(formatsOf(adapter), ['safetensors', 'peft']);
+  t.same(formatsOf(whole), ['safetensors', 'gguf', 'deepspeed_universal']);
+  t.same(formatsOf(adapter), ['safetensors', 'gguf', 'peft', 'gguf_lora']);
   t.same(dtypesOf('deepspeed_universal'), ['fp32']);
   t.same(dtypesOf('peft'), ['bf16', 'fp16', 'fp32']);
+  t.same(dtypesOf('gguf'), ['bf16', 'fp16', 'fp32', 'q8_0']);
   t.same(weightsOf('safetensors', whole), ['trained']);
   t.same(weightsOf('safetensors', averaged), ['trained', 'ema']);
   t.same(weightsOf('deepspeed_universal', averaged), ['trained']);
@@ -25,6 +26,12 @@ t.test('another format keeps what it allows', async (t) => {
     weights: 'trained',
     tensorboard: true,
   });
+});
+
+t.test('another format without the dtype has its first one', async (t) => {
+  const kind = { dtype: 'q8_0', weights: 'trained', tensorboard: false } as const;
+  t.equal(allowedKind({ format: 'gguf', ...kind }, whole).dtype, 'q8_0');
+  t.equal(allowedKind({ format: 'safetensors', ...kind }, whole).dtype, 'bf16');
 });
 
 t.test('addresses of files', async (t) => {

@@ -6,12 +6,19 @@ export type Kind = Pick<CheckpointExport, 'format' | 'dtype' | 'weights' | 'tens
 type Spec = { train: Pick<Job['spec']['train'], 'adapter' | 'ema'>; export: Pick<Kind, 'dtype' | 'weights'> };
 
 export function formatsOf({ train }: Pick<Spec, 'train'>): Kind['format'][] {
-  return ['safetensors', train.adapter === undefined ? 'deepspeed_universal' : 'peft'];
+  const adapters = ['peft', 'gguf_lora'] as const;
+  return [
+    'safetensors',
+    'gguf',
+    ...(train.adapter === undefined ? (['deepspeed_universal'] as const) : adapters),
+  ];
 }
 
 /** The layout of DeepSpeed holds the whole state, which is fp32. */
 export const dtypesOf = (format: Kind['format']): Kind['dtype'][] =>
-  format === 'deepspeed_universal' ? ['fp32'] : ['bf16', 'fp16', 'fp32'];
+  format === 'deepspeed_universal'
+    ? ['fp32']
+    : ['bf16', 'fp16', 'fp32', ...(format === 'gguf' ? (['q8_0'] as const) : [])];
 
 export const weightsOf = (format: Kind['format'], { train }: Pick<Spec, 'train'>): Kind['weights'][] =>
   format === 'deepspeed_universal' || train.ema === undefined ? ['trained'] : ['trained', 'ema'];
@@ -21,7 +28,7 @@ export function allowedKind({ format, dtype, weights, tensorboard }: Kind, spec:
   const [dtypes, all] = [dtypesOf(format), weightsOf(format, spec)];
   return {
     format,
-    dtype: dtypes.includes(dtype) ? dtype : 'fp32',
+    dtype: dtypes.includes(dtype) ? dtype : (dtypes[0] ?? 'fp32'),
     weights: all.includes(weights) ? weights : 'trained',
     tensorboard,
   };

@@ -2384,7 +2384,7 @@ class TensorEditError1(TypedDict):
 class ExportRequest(TypedDict, total=False):
     """Format, dtype and weights of the export."""
     format: ExportFormat
-    dtype: Literal["bf16", "fp16", "fp32"]
+    dtype: ExportDtype
     """Dtype of the weights; by default `export.dtype` of the job. A `deepspeed_universal` export is
     fp32."""
     weights: ExportWeights
@@ -2400,8 +2400,7 @@ class _CheckpointExportRequired(TypedDict):
     checkpoint_id: CheckpointId
     job_id: JobId
     format: ExportFormat
-    dtype: Literal["bf16", "fp16", "fp32"]
-    """Dtype of the weights."""
+    dtype: ExportDtype
     weights: ExportWeights
     tensorboard: bool
     """The folder has an event file of TensorBoard."""
@@ -2435,9 +2434,9 @@ class CheckpointExportError1(TypedDict):
 
 class DownloadRequest(TypedDict, total=False):
     """Files to download."""
-    format: Literal["safetensors", "peft", "deepspeed_universal"]
+    format: Literal["safetensors", "peft", "peft_folded", "gguf", "gguf_lora", "deepspeed_universal"]
     """Format of the export; absent for the checkpoint."""
-    dtype: Literal["bf16", "fp16", "fp32"]
+    dtype: ExportDtype
     """Dtype of the export; by default `export.dtype` of the job, and fp32 for a
     `deepspeed_universal`."""
     weights: ExportWeights
@@ -2469,9 +2468,9 @@ class DownloadFile(TypedDict):
 class Download(TypedDict):
     """Files and their download URLs."""
     checkpoint_id: CheckpointId
-    format: Optional[Literal["safetensors", "peft", "deepspeed_universal"]]
+    format: Optional[Literal["safetensors", "peft", "peft_folded", "gguf", "gguf_lora", "deepspeed_universal"]]
     """Format of the export; null for the checkpoint."""
-    dtype: Optional[Literal["bf16", "fp16", "fp32"]]
+    dtype: Optional[Literal["bf16", "fp16", "fp32", "q8_0"]]
     """Dtype of the export; null for the checkpoint."""
     weights: Optional[Literal["trained", "ema"]]
     """Weights of the export; null for the checkpoint."""
@@ -3517,10 +3516,16 @@ ShareId = str
 ShareDescription = str
 """A note for people. Those who open the link see it."""
 
-ExportFormat = Literal["safetensors", "peft", "deepspeed_universal"]
+ExportFormat = Literal["safetensors", "peft", "peft_folded", "gguf", "gguf_lora", "deepspeed_universal"]
 """`safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters
-alone, as a folder of PEFT, of a job with `train.adapter`. `deepspeed_universal`: the weights, the
+alone, as a folder of PEFT, of a job with `train.adapter`. `peft_folded`: as `peft`, with the scale
+of rank-stabilized adapters as `lora_alpha`, for engines that ignore `use_rslora`. `gguf`: the
+weights and the tokenizer as a file of llama.cpp, adapters merged, and a Modelfile of Ollama.
+`gguf_lora`: the adapters alone as a file of llama.cpp. `deepspeed_universal`: the weights, the
 optimizer state and its step count, as DeepSpeed's universal checkpoint."""
+
+ExportDtype = Literal["bf16", "fp16", "fp32", "q8_0"]
+"""Dtype of the weights. `q8_0`, for `gguf`: blocks of 32 weights in 8 bits with an fp16 scale."""
 
 Description = str
 """Description for display; initially empty."""

@@ -1,4 +1,4 @@
-import type { ResolvedJobSpec } from '../../../contracts/index.js';
+import { type ExportKind, type ResolvedJobSpec, ZerofleetError } from '../../../contracts/index.js';
 import { safetensorsHeader } from '../../../formats/safetensors/header.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import type { NativeCore } from '../../shared/native/adapter.js';
@@ -14,6 +14,12 @@ export const DTYPES = {
   fp16: { name: 'F16', bytes: 2 },
   fp32: { name: 'F32', bytes: 4 },
 } as const;
+
+/** @throws ZerofleetError `export_unsupported` for a dtype that safetensors files do not have */
+export function safetensorsDtype(dtype: ExportKind['dtype']): keyof typeof DTYPES {
+  if (dtype !== 'q8_0') return dtype;
+  throw new ZerofleetError('export_unsupported', 'q8_0 is a dtype of the format gguf');
+}
 
 /** Returns what an export was computed from; adapters are for the base as it was quantized. */
 export function baseOfExport({
@@ -40,7 +46,8 @@ export async function exportModel(
   >,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
-  const { spec, prefix, dtype: format, retry: policy } = request;
+  const { spec, prefix, retry: policy } = request;
+  const format = safetensorsDtype(request.dtype);
   const checkpoint = await openCheckpoint(objects, core, request);
   const dtype = DTYPES[format];
   const merged = new MergedWeights(checkpoint, core, spec);

@@ -3,21 +3,26 @@ import type { Manifest } from '../../../formats/checkpoint/manifest.js';
 import { ADAPTER_CONFIG_FILE, ADAPTER_WEIGHTS_FILE } from '../../../formats/models/documents.js';
 import { peftName } from '../../../formats/models/peft-names.js';
 import { safetensorsHeader } from '../../../formats/safetensors/header.js';
-import { architectureOf, moduleOf, OUTPUT_PROJECTION } from '../../../job-document/index.js';
+import {
+  architectureOf,
+  moduleOf,
+  OUTPUT_PROJECTION,
+  trainedArchitecture,
+} from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { retryTransient } from '../../shared/errors.js';
 import type { NativeCore } from '../../shared/native/adapter.js';
 import { readManifest } from '../../shared/read-manifest.js';
 import type { TaskRequest, TaskResults } from '../protocol.js';
 import { ExportFolder } from './export-folder.js';
-import { baseOfExport, DTYPES, metadataOf } from './export-model.js';
+import { baseOfExport, DTYPES, metadataOf, safetensorsDtype } from './export-model.js';
 import { TensorReader, weightsState } from './tensor-reader.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
 
 /**
  * Writes what a checkpoint trained over a frozen model as a folder of PEFT: `adapter_config.json` and
- * `adapter_model.safetensors`. May be repeated: the same checkpoint gives the same bytes.
+ * `adapter_model.safetensors`. The format `peft_folded` has the scale of rank-stabilized adapters in `lora_alpha`. May be repeated: the same checkpoint gives the same bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
  */
 export async function exportPeft(
@@ -25,7 +30,8 @@ export async function exportPeft(
   core: Pick<NativeCore, 'castTo16Bit'>,
   request: ExportRequest,
 ): Promise<TaskResults['export']> {
-  const { spec, checkpoint, prefix, dtype: format, weights: chosen, retry: policy } = request;
+  const { spec, checkpoint, prefix, weights: chosen, retry: policy } = request;
+  const format = safetensorsDtype(request.dtype);
   const manifest = await retryTransient(() => readManifest(objects, checkpoint), policy);
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
   const dtype = DTYPES[format];
@@ -43,7 +49,11 @@ export async function exportPeft(
       for await (const piece of reader.read(stateOf(name), name, numel))
         yield format === 'fp32' ? piece : core.castTo16Bit(format, piece);
   };
-  const config = `${JSON.stringify(adapterConfig(spec, wholeModules(written)), null, 2)}\n`;
+  const document = {
+    ...adapterConfig(spec, wholeModules(written)),
+    ...(request.format === 'peft_folded' && foldedScale(spec)),
+  };
+  const config = `${JSON.stringify(document, null, 2)}\n`;
   const folder = new ExportFolder(objects, prefix, policy);
   await folder.put(ADAPTER_CONFIG_FILE, async function* () {
     yield Buffer.from(config);
@@ -75,6 +85,12 @@ function writtenTensors({ model }: ResolvedJobSpec, { params }: Manifest): Writt
 function wholeModules(written: readonly WrittenTensor[]): string[] {
   const modules = written.filter(({ name }) => !name.includes('.lora_')).map(({ name }) => moduleOf(name));
   return [...new Set(modules)];
+}
+
+/** Engines that ignore `use_rslora` scale by lora_alpha / r. */
+function foldedScale(spec: ResolvedJobSpec): Record<string, unknown> {
+  const { adapter } = trainedArchitecture(spec);
+  return adapter === null ? {} : { lora_alpha: adapter.scale * adapter.rank, use_rslora: false };
 }
 
 /** Returns the `adapter_config.json` of PEFT's LoraConfig. */

@@ -1,0 +1,81 @@
+import t from 'tap';
+import { importConfig } from '../../job-document/index.js';
+import { architectureMetadata, ropeFactors, unsupportedModel } from './architecture.js';
+
+const SIZES = {
+  hidden_size: 32,
+  intermediate_size: 48,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  vocab_size: 256,
+  max_position_embeddings: 4096,
+};
+
+function configOf(fields: Record<string, unknown>) {
+  const { config, errors } = importConfig(fields.model_type === 'gpt2' ? fields : { ...SIZES, ...fields });
+  if (config === null) throw new Error(JSON.stringify(errors));
+  return config;
+}
+
+const metadataOf = (fields: Record<string, unknown>) =>
+  Object.fromEntries(architectureMetadata(configOf(fields)).map(([key, { value }]) => [key, value]));
+
+t.test('models that llama.cpp would compute otherwise', async (t) => {
+  const llama3 = { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4 };
+  const gpt2 = { model_type: 'gpt2', n_embd: 32, n_layer: 1, n_head: 4, vocab_size: 256 };
+  for (const [fields, problem] of [
+    [{ ...gpt2, activation_function: 'gelu' }, /gelu_new/],
+    [gpt2, null],
+    [{ model_type: 'llama', attention_bias: true, mlp_bias: true, rope_scaling: llama3 }, null],
+    [{ model_type: 'qwen2', rope_scaling: llama3 }, /llama3 .* not for qwen2/],
+    [{ model_type: 'qwen2', head_dim: 16 }, /16 × 4 is not 32/],
+    [{ model_type: 'qwen3', head_dim: 16 }, null],
+    [{ model_type: 'qwen3', head_dim: 16, attention_bias: true }, /attention_bias/],
+    [{ model_type: 'llama', rope_scaling: { rope_type: 'yarn', factor: 4, truncate: false } }, /truncate/],
+  ] as const) {
+    const found = unsupportedModel(configOf(fields));
+    if (problem === null) t.equal(found, null);
+    else t.match(found, problem);
+  }
+});
+
+t.test('the context ends where a window begins to matter', async (t) => {
+  t.equal(metadataOf({ model_type: 'mistral', sliding_window: 1024 })['llama.context_length'], 1024);
+  t.equal(metadataOf({ model_type: 'mistral', sliding_window: null })['llama.context_length'], 4096);
+  const qwen2 = { model_type: 'qwen2', use_sliding_window: true, sliding_window: 512, max_window_layers: 1 };
+  t.equal(metadataOf(qwen2)['qwen2.context_length'], 512);
+});
+
+t.test('rotary positions', async (t) => {
+  t.match(
+    metadataOf({ model_type: 'llama', head_dim: 16, rope_scaling: { rope_type: 'linear', factor: 2 } }),
+    {
+      'llama.rope.dimension_count': 16,
+      'llama.attention.key_length': 16,
+      'llama.rope.scaling.type': 'linear',
+      'llama.rope.scaling.factor': 2,
+    },
+  );
+  const yarn = { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 1024 };
+  const factorOf = (more: Record<string, number>) =>
+    metadataOf({ model_type: 'qwen3', rope_scaling: { ...yarn, ...more } })['qwen3.rope.scaling.attn_factor'];
+  t.equal(factorOf({}), 1);
+  const whole = 0.1 * Math.log(4) + 1;
+  t.equal(factorOf({ attention_factor: 1.5 }), 1.5 / whole);
+  t.equal(factorOf({ mscale: 1, mscale_all_dim: 1 }), 1 / whole);
+});
+
+t.test('divisors of the frequencies of llama3', async (t) => {
+  const ropeScaling = {
+    rope_type: 'llama3',
+    factor: 8,
+    low_freq_factor: 1,
+    high_freq_factor: 4,
+    original_max_position_embeddings: 32,
+  };
+  const factors = ropeFactors(configOf({ model_type: 'llama', head_dim: 8, rope_scaling: ropeScaling }));
+  t.equal(ropeFactors(configOf({ model_type: 'llama' })), null);
+  // Of 32 positions the first pair rotates 5.1 times, the others less than once.
+  t.same([...(factors ?? [])], [1, 8, 8, 8]);
+});

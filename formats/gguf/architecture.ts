@@ -1,0 +1,127 @@
+/** A model's architecture as GGUF metadata, and what llama.cpp cannot compute. */
+import type { ResolvedModelConfig } from '../../contracts/index.js';
+import { type Architecture, architectureOf } from '../../job-document/index.js';
+import { float32, type GgufMetadata, string, uint32 } from './file.js';
+
+/** llama.cpp's name of the families; Mistral and Mixtral are variants of Llama. */
+const NAMES = {
+  gpt2: 'gpt2',
+  llama: 'llama',
+  mistral: 'llama',
+  mixtral: 'llama',
+  qwen2: 'qwen2',
+  qwen3: 'qwen3',
+} as const;
+
+export function ggufArchitecture({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): string {
+  return NAMES[model_type];
+}
+
+/** Returns why llama.cpp would compute something else than the model; null if it computes the same. */
+export function unsupportedModel(config: ResolvedModelConfig): string | null {
+  const architecture = architectureOf(config);
+  const { rope_scaling, hidden_size, head_dim, num_attention_heads } = architecture;
+  const name = ggufArchitecture(config);
+  if (architecture.mlp === 'gelu') return 'llama.cpp has the activation gelu_new for gpt2, not gelu';
+  if (name === 'qwen3' && architecture.output_bias)
+    return 'llama.cpp has no biases for qwen3 (attention_bias)';
+  if (name === 'qwen2' && head_dim * num_attention_heads !== hidden_size)
+    return `llama.cpp's qwen2 needs head_dim × num_attention_heads = hidden_size, and ${head_dim} × ${num_attention_heads} is not ${hidden_size}`;
+  if (rope_scaling.type === 'llama3' && name !== 'llama')
+    return `llama.cpp has the rope_type llama3 for llama, mistral and mixtral, not for ${config.model_type}`;
+  if (rope_scaling.type === 'yarn' && !rope_scaling.truncate)
+    return 'llama.cpp rounds the bounds of yarn to whole dimensions (truncate true)';
+  return null;
+}
+
+/** Returns the metadata under the name of the architecture. */
+export function architectureMetadata(config: ResolvedModelConfig): GgufMetadata {
+  const name = ggufArchitecture(config);
+  const model = architectureOf(config);
+  const entries: GgufMetadata = [
+    ['block_count', uint32(model.num_hidden_layers)],
+    ['context_length', uint32(contextLength(model))],
+    ['embedding_length', uint32(model.hidden_size)],
+    ['feed_forward_length', uint32(model.intermediate_size)],
+    ['vocab_size', uint32(model.vocab_size)],
+    ['attention.head_count', uint32(model.num_attention_heads)],
+    ['attention.head_count_kv', uint32(model.num_key_value_heads)],
+    [`attention.layer_norm_${model.norm === 'rms' ? 'rms_' : ''}epsilon`, float32(model.norm_eps)],
+    ...(model.positions === 'rope' ? ropeMetadata(model) : []),
+    ...experts(model),
+  ];
+  return entries.map(([key, value]) => [`${name}.${key}`, value]);
+}
+
+/** llama.cpp attends to all tokens, which is the same up to the length of the smallest window. */
+function contextLength({ max_position_embeddings, layer_windows }: Architecture): number {
+  return Math.min(max_position_embeddings, ...layer_windows.filter((window) => window > 0));
+}
+
+function experts({ num_experts, experts_per_token }: Architecture): GgufMetadata {
+  if (num_experts === 0) return [];
+  return [
+    ['expert_count', uint32(num_experts)],
+    ['expert_used_count', uint32(experts_per_token)],
+  ];
+}
+
+function ropeMetadata({ head_dim, rope_theta, rope_scaling }: Architecture): GgufMetadata {
+  return [
+    ['attention.key_length', uint32(head_dim)],
+    ['attention.value_length', uint32(head_dim)],
+    ['rope.dimension_count', uint32(head_dim)],
+    ['rope.freq_base', float32(rope_theta)],
+    ...scalingMetadata(rope_scaling),
+  ];
+}
+
+type Scaling = Architecture['rope_scaling'];
+
+/** `llama3` has no metadata but a tensor. */
+function scalingMetadata(scaling: Scaling): GgufMetadata {
+  const { type, factor } = scaling;
+  if (type === 'none' || type === 'llama3') return [];
+  const common: GgufMetadata = [
+    ['rope.scaling.type', string(type)],
+    ['rope.scaling.factor', float32(factor)],
+  ];
+  if (type === 'linear') return common;
+  return [
+    ...common,
+    ['rope.scaling.original_context_length', uint32(scaling.original_max_position_embeddings)],
+    ['rope.scaling.yarn_beta_fast', float32(scaling.beta_fast)],
+    ['rope.scaling.yarn_beta_slow', float32(scaling.beta_slow)],
+    // llama.cpp multiplies the default by this factor.
+    ['rope.scaling.attn_factor', float32(attentionFactor(scaling) / magnitude(factor, 1))],
+  ];
+}
+
+function attentionFactor({ factor, attention_factor, mscale, mscale_all_dim }: Scaling): number {
+  if (attention_factor > 0) return attention_factor;
+  if (mscale > 0 && mscale_all_dim > 0) return magnitude(factor, mscale) / magnitude(factor, mscale_all_dim);
+  return magnitude(factor, 1);
+}
+
+/** YaRN's factor of cosines and sines (Peng and others 2023, section 3.4). */
+function magnitude(factor: number, mscale: number): number {
+  return factor <= 1 ? 1 : 0.1 * mscale * Math.log(factor) + 1;
+}
+
+/**
+ * Returns the divisors of the rotary frequencies of `llama3`, (head_dim / 2), for the tensor `rope_freqs.weight`; null for
+ * other models.
+ */
+export function ropeFactors(config: ResolvedModelConfig): Float32Array | null {
+  const { head_dim, rope_theta, rope_scaling } = architectureOf(config);
+  if (rope_scaling.type !== 'llama3') return null;
+  const { factor, low_freq_factor, high_freq_factor, original_max_position_embeddings } = rope_scaling;
+  return Float32Array.from({ length: head_dim / 2 }, (_, i) => {
+    const wavelength = 2 * Math.PI * rope_theta ** ((2 * i) / head_dim);
+    const rotations = original_max_position_embeddings / wavelength;
+    if (rotations > high_freq_factor) return 1;
+    if (rotations < low_freq_factor) return factor;
+    const smooth = (rotations - low_freq_factor) / (high_freq_factor - low_freq_factor);
+    return 1 / ((1 - smooth) / factor + smooth);
+  });
+}
