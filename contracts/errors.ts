@@ -228,7 +228,7 @@ export const ERROR_CATALOGUE = {
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 
-export interface ZerofleetErrorOptions {
+interface ZerofleetErrorOptions {
   /** JSON pointer of the bad field. */
   pointer?: string;
   /** Every bad field, if there are several. */

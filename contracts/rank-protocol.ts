@@ -109,7 +109,7 @@ export interface DeliverMessage {
 }
 
 /** Flags for every step from the next one on; replaces the previous ones. */
-export interface FlagsMessage {
+interface FlagsMessage {
   kind: 'flags';
   flags: number;
   /** Number of the newest request to save and continue, which only rank 0 passes to a step; 0 for none. */
@@ -117,17 +117,17 @@ export interface FlagsMessage {
 }
 
 /** All loaded bytes of all ranks have been verified. */
-export interface ProceedMessage {
+interface ProceedMessage {
   kind: 'proceed';
 }
 
 /** The work is complete: close and exit with 0. */
-export interface ExitMessage {
+interface ExitMessage {
   kind: 'exit';
 }
 
 /** Heartbeat of the agent of this machine. */
-export interface AliveMessage {
+interface AliveMessage {
   kind: 'alive';
 }
 
@@ -267,7 +267,7 @@ export interface HeartbeatMessage {
   memory_bytes: number;
 }
 
-export interface PublishMessage {
+interface PublishMessage {
   kind: 'publish';
   key: string;
   value: Uint8Array;

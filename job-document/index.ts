@@ -11,7 +11,7 @@ export * from './estimate/work.js';
 export { offloadedBytes } from './estimate/zero-memory.js';
 export * from './evaluation.js';
 export { isNamed, moduleOf, trainedArchitecture } from './model/adapters.js';
-export type { Architecture, RopeScalingParams } from './model/architecture.js';
+export type { Architecture } from './model/architecture.js';
 export { architectureOf, MODEL_TYPES, type ModelType } from './model/families/families.js';
 export { causalLmClass, fieldsOf, floatFields, importConfig } from './model/import.js';
 export { leafCount, tokensPerStep } from './model/leaves.js';

@@ -2,7 +2,6 @@
 import type { Dataset, ResolvedJobSpec } from '../contracts/types.js';
 
 type Train = ResolvedJobSpec['train'];
-export type ObjectiveType = NonNullable<Train['objective']>['type'];
 
 /** A unit of preferences: a pair of a chosen and a rejected completion, or one completion with its label. */
 export type Unit = 'pair' | 'labelled';

@@ -13,7 +13,7 @@ export interface ListParams {
   limit?: string;
 }
 
-export interface List<T> {
+interface List<T> {
   object: 'list';
   data: T[];
   first_id: string | null;

@@ -51,7 +51,7 @@ export interface UntilOptions {
 
 const INTERVAL_MS = 200;
 
-export type CurveOptions = Pick<MetricsQuery, 'names' | 'from_step' | 'to_step'>;
+type CurveOptions = Pick<MetricsQuery, 'names' | 'from_step' | 'to_step'>;
 
 export class Jobs {
   constructor(private readonly http: Http) {}

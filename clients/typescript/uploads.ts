@@ -39,7 +39,7 @@ export function raw(content: Content, type: string) {
 
 type Send = (request: Request) => Promise<Response>;
 
-export interface ResumeOptions {
+interface ResumeOptions {
   /** `api`: sends all content through the API, for clients that cannot reach its object store. */
   via?: 'auto' | 'api';
   signal?: AbortSignal;
@@ -55,7 +55,7 @@ function base64(bytes: ArrayBuffer): string {
 }
 
 /** Resumable uploads of datasets. */
-export class DatasetUploads {
+class DatasetUploads {
   constructor(
     private readonly http: Http,
     private readonly send: Send,

@@ -93,7 +93,7 @@ export function parseTools({ tools, functions }: Fields, of = ''): JsonlTools {
 }
 
 /** Returns null for an absent list. @throws BadLine */
-export function parseObjects(value: unknown, what: string): object[] | null {
+function parseObjects(value: unknown, what: string): object[] | null {
   if (value === undefined || value === null) return null;
   if (!Array.isArray(value) || !value.every(isObject)) throw new BadLine(`${what} must be a list of objects`);
   return value;

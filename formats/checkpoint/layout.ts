@@ -19,7 +19,7 @@ import { type Execution, epochOf, executionOf } from '../../contracts/execution.
 
 export const MANIFEST_FILE = 'MANIFEST.json';
 export const REFERENCE_FILE = 'reference.f64';
-export const PIN_FILE = 'PINNED';
+const PIN_FILE = 'PINNED';
 
 /** Digits up to which directories sort by step when sorted as text. */
 const STEP_DIGITS = 9;

@@ -1,7 +1,6 @@
 export type {
   CudaDevice,
   DrawnToken,
-  EvalResult,
   Gpu,
   KernelTimes,
   StepResult,
@@ -39,7 +38,7 @@ export {
   measureZeroMemory,
 } from './measure.js';
 export type { ModelConfig } from './model-config.js';
-export type { MemoryPart, RankMemory } from './rank-memory.js';
+export type { MemoryPart } from './rank-memory.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
 export {
   type DeviceKind,

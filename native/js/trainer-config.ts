@@ -12,7 +12,7 @@ export type OptimizerConfig = Omit<Train['optimizer'], 'betas' | 'param_groups'>
   ema_decay: number;
 };
 
-export type ParamGroupConfig = Omit<ResolvedParamGroup, 'lr'> & {
+type ParamGroupConfig = Omit<ResolvedParamGroup, 'lr'> & {
   /** Times the learning rate of the step. */
   lr_scale: number;
 };

@@ -1,3 +1,3 @@
-export { type ObjectStoreCode, ObjectStoreError } from './common/errors.js';
+export { ObjectStoreError } from './common/errors.js';
 export * from './common/port.js';
 export { openObjectStore } from './open.js';

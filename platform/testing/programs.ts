@@ -15,7 +15,7 @@ const LOCK = join(tmpdir(), 'zerofleet-apt.lock');
 const INSTALL = 'apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"';
 
 /** Returns the names from `programs` that are not on the PATH. */
-export function missingPrograms(programs: readonly string[]): string[] {
+function missingPrograms(programs: readonly string[]): string[] {
   const dirs = (process.env.PATH ?? '').split(delimiter);
   return programs.filter((program) => !dirs.some((dir) => isExecutable(join(dir, program))));
 }

@@ -13,7 +13,7 @@ const WITHOUT_TESTS = ['core', 'release'];
 /**
  * The native builds, by their build presets in native/CMakePresets.json. `dir`: the build folder, relative to the root.
  */
-export const nativeBuilds = Object.fromEntries(
+const nativeBuilds = Object.fromEntries(
   presets.buildPresets.map(({ name, configurePreset }) => {
     const { binaryDir } = presets.configurePresets.find((preset) => preset.name === configurePreset);
     const dir = binaryDir.replace(/^\$\{sourceDir\}/, 'native');

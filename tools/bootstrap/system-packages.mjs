@@ -8,7 +8,7 @@ import { SetupError } from './errors.mjs';
  * `apt`: name on Debian and Ubuntu. `program` (any of them on PATH) or `header` (below an include directory) detects
  * it, however it was installed.
  */
-export const systemPackages = [
+const systemPackages = [
   { apt: 'g++', program: ['g++', 'c++'], why: 'compiles the native core (C++20: GCC 12 or later)' },
   { apt: 'cmake', program: ['cmake'], why: 'configures its build' },
   { apt: 'make', program: ['make'], why: 'runs its build' },

@@ -4,6 +4,7 @@ import { capture } from '../bootstrap/command.mjs';
 import { staleFiles } from '../bootstrap/generators.mjs';
 import { inRoot, ROOMS } from '../bootstrap/paths.mjs';
 import { cppStyleProblems } from './cpp-style.mjs';
+import { exportProblems } from './exports.mjs';
 import { folderProblems } from './folders.mjs';
 import { linkProblems } from './links.mjs';
 import { nativeLayerProblems } from './native-layers.mjs';
@@ -33,6 +34,7 @@ export const checks = [
   { name: 'style of C++ (clang-format)', run: cppStyleProblems },
   { name: 'layers of the TypeScript rooms', run: typescriptLayers },
   { name: 'folders', run: async () => folderProblems(typescriptRooms) },
+  { name: 'exports', run: async () => exportProblems([...typescriptRooms, 'clients/console']) },
   { name: 'layers of native/', run: async () => nativeLayerProblems() },
   { name: 'links of pages', run: async () => linkProblems() },
   { name: 'openapi.yaml (redocly, spectral)', run: () => openapiProblems(inRoot('openapi.yaml')) },

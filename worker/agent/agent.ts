@@ -14,7 +14,7 @@ import { Processor } from './processor.js';
 import { ExportServer } from './requests/export-server.js';
 import { SampleServer } from './requests/sample-server.js';
 
-export interface AgentOptions extends AgentDeps {
+interface AgentOptions extends AgentDeps {
   redis_url: string;
   pool: string;
 }

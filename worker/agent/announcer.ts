@@ -6,7 +6,7 @@ import type { WorkerAnnouncement } from '../../state/index.js';
 import { deferred } from '../shared/deferred.js';
 import type { AgentDeps } from './attempt/context.js';
 
-export interface AnnouncerOptions
+interface AnnouncerOptions
   extends Pick<
     AgentDeps,
     | 'store'

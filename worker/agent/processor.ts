@@ -13,7 +13,7 @@ import { LogReporter } from './reporting/log-reporter.js';
 import { ProgressReporter } from './reporting/progress-reporter.js';
 
 /** Outcome of a queue entry: done, or to be looked at again later. */
-export type EntryOutcome = { kind: 'done' } | { kind: 'retry'; after_ms: number };
+type EntryOutcome = { kind: 'done' } | { kind: 'retry'; after_ms: number };
 
 /** Claim with its place in the trace of the job's request. */
 type TracedClaim = GrantedClaim & { trace: TraceContext };

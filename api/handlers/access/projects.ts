@@ -35,10 +35,7 @@ export async function describePrincipal(
   return { api_key, share, user, scopes: [...scopes], project: shown };
 }
 
-export async function describeProject(
-  store: Pick<Projects, 'getQuota' | 'getUse'>,
-  name: string,
-): Promise<Project> {
+async function describeProject(store: Pick<Projects, 'getQuota' | 'getUse'>, name: string): Promise<Project> {
   const [quota, use] = await Promise.all([store.getQuota(name), store.getUse(name)]);
   const jobs = JOB_STATES.filter((state) => !isFinal(state)).reduce((sum, state) => sum + use.jobs[state], 0);
   return { name, quota, used: { jobs, ranks: use.ranks, storage_bytes: storedBytes(use) } };

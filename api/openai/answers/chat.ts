@@ -52,7 +52,7 @@ const Body = Type.Object(
   },
   strict,
 );
-export type ChatBody = Static<typeof Body>;
+type ChatBody = Static<typeof Body>;
 
 export const parseChat = parserOf(Body);
 

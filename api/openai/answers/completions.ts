@@ -30,7 +30,7 @@ const Body = Type.Object(
   },
   strict,
 );
-export type CompletionBody = Static<typeof Body>;
+type CompletionBody = Static<typeof Body>;
 
 export const parseCompletion = parserOf(Body);
 

@@ -13,7 +13,7 @@ export const MAX_PARTS = 4_000;
 const MAX_EXCESS = 2;
 const LIFETIME_MS = 3_600_000;
 
-export type UploadStatus = 'pending' | 'completed' | 'cancelled' | 'expired';
+type UploadStatus = 'pending' | 'completed' | 'cancelled' | 'expired';
 
 /** When an upload expires, ms since 1970. */
 export function expiryOf({ created_at }: { created_at: string }): number {

@@ -15,9 +15,9 @@ local user = redis.call('SRANDMEMBER', key .. ':jobs')
 if user then
   return failure(kind .. '_in_use', 'job ' .. user .. ' needs ' .. id .. ' and has not ended')
 end
-local over = redis.call('SRANDMEMBER', key .. ':adapters')
-if over then
-  return failure(kind .. '_in_use', 'the adapters of ' .. over .. ' need ' .. id .. '; delete ' .. over .. ' first')
+local adapted = redis.call('SRANDMEMBER', key .. ':adapters')
+if adapted then
+  return failure(kind .. '_in_use', 'the adapters of ' .. adapted .. ' need ' .. id .. '; delete ' .. adapted .. ' first')
 end
 redis.call('DEL', key)
 local document = cjson.decode(text)

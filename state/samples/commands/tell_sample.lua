@@ -14,8 +14,8 @@ end
 if tonumber(redis.call('HGET', caller_key(known[2]), 'bytes') or 0) >= call.max_bytes then
   return { 'ok', 'full' }
 end
-local told = tell_caller(call.id, call.message)
-if call.last or not told then
+local delivered = tell_caller(call.id, call.message)
+if call.last or not delivered then
   forget_sample(call.id)
 end
-return { 'ok', told and 'told' or 'gone' }
+return { 'ok', delivered and 'told' or 'gone' }

@@ -36,7 +36,7 @@ export type GenerationEnd =
   | { kind: 'unsaved'; error: AttemptError }
   | { kind: 'failed'; error: AttemptError };
 
-export interface GenerationOptions extends RankInput {
+interface GenerationOptions extends RankInput {
   checkpoints: JobCheckpoints;
   data_digest: string;
 }

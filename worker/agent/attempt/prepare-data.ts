@@ -65,7 +65,7 @@ export async function prepareData(
   return data;
 }
 
-export interface PrepareOptions {
+interface PrepareOptions {
   num_threads: number;
   /** Aborts the preparation. */
   signal: AbortSignal;

@@ -2,7 +2,7 @@ import type { Control, PoolSlots, WorkerSlots } from '../../../state/index.js';
 import type { Lease } from '../lease/lease.js';
 import type { StopRequests } from './stop-requests.js';
 
-export interface ResizerOptions {
+interface ResizerOptions {
   store: Pick<PoolSlots, 'adjustPlacements'>;
   lease: Lease;
   stops: StopRequests;

@@ -27,7 +27,7 @@ export interface RetentionContext extends RecordsContext {
 }
 
 /** Rule for the checkpoints that a job keeps. */
-export type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep' | 'keep_every'>;
+type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep' | 'keep_every'>;
 
 /**
  * Returns the checkpoints that the rule removes: all but the newest `keep.last`, the `keep.best` with the lowest

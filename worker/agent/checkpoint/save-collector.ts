@@ -22,7 +22,7 @@ export interface CompleteSave extends SaveRef {
   cost: SaveCost;
 }
 
-export interface SaveCollectorOptions {
+interface SaveCollectorOptions {
   world_size: number;
   /** Commits a save. Calls are sequential, in the order in which the saves became complete. */
   commit(save: CompleteSave): Promise<void>;

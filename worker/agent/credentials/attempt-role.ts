@@ -5,7 +5,7 @@ import { type Bucket, reachOf, type SessionOwner, sessionPolicy, sourceOf } from
 import { SESSION_SECONDS } from './session-time.js';
 import '../../../platform/aws-sdk.js';
 
-export interface AttemptRoleOptions {
+interface AttemptRoleOptions {
   role_arn: string;
   /** Location of all objects. */
   bucket: Omit<Bucket, 'partition'>;

@@ -10,7 +10,7 @@ import { modelsOf } from '../../../job-document/index.js';
 const WRITING = ['s3:PutObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'];
 
 /** Folders of an object store, each with a trailing slash. */
-export interface Reach {
+interface Reach {
   writes: readonly string[];
   /** Readable folders, including the writable ones. */
   reads: readonly string[];

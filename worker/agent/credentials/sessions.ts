@@ -7,7 +7,7 @@ import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import { JobSession } from './job-session.js';
 import type { SessionOwner } from './session-policy.js';
 
-export interface SessionOptions {
+interface SessionOptions {
   /** Purpose in letters, digits and hyphens; logs of AWS show it behind the id of the owner. */
   purpose: string;
   signal: AbortSignal;

@@ -25,7 +25,7 @@ const TOKEN_DIGITS = 12;
 const NONCE_DIGITS = 8;
 
 /** Writes the files of the checkpoint into a directory. */
-export type WriteFiles = (job: Job, directory: string) => Promise<TaskResults['edit']>;
+type WriteFiles = (job: Job, directory: string) => Promise<TaskResults['edit']>;
 
 /**
  * Makes the checkpoint that a change asks for the latest one of its job. May be repeated, also by two workers at once:

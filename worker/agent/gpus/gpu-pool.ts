@@ -12,7 +12,7 @@ interface Entry {
   quarantine: { until: number; reason: string } | null;
 }
 
-export interface GpuPoolOptions {
+interface GpuPoolOptions {
   /** GPUs at the start. */
   found: readonly MachineGpu[];
   log: Logger;

@@ -3,7 +3,7 @@ import { waitOrAbort } from '../../../platform/process/retry.js';
 import type { MachineReport } from '../../tasks/inspect-machine.js';
 import type { GpuPool } from './gpu-pool.js';
 
-export interface GpuWatchOptions {
+interface GpuWatchOptions {
   pools: readonly GpuPool[];
   inspect(signal: AbortSignal): Promise<MachineReport>;
   interval_ms: number;

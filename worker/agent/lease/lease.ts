@@ -5,7 +5,7 @@ import type { Control, JobAttempts } from '../../../state/index.js';
 import { type Clock, monotonicClock } from '../../shared/clock.js';
 import { codeOf, isRetryable } from '../../shared/errors.js';
 
-export interface LeaseOptions {
+interface LeaseOptions {
   store: Pick<JobAttempts, 'renewLease'>;
   job_id: string;
   execution: Execution;

@@ -13,7 +13,7 @@ export interface RankPlacement {
   slots: number;
 }
 
-export interface AssembleOptions {
+interface AssembleOptions {
   /** Placements of the world, the leader's own first. */
   placements: readonly RankPlacement[];
   local: RankHost;
@@ -44,7 +44,7 @@ export interface Assembly {
 }
 
 /** Assigns consecutive ranks to each placement in turn. The results do not depend on the assignment. */
-export function ranksOf(placements: readonly RankPlacement[]): WorldMember[] {
+function ranksOf(placements: readonly RankPlacement[]): WorldMember[] {
   let next = 0;
   return placements.map(({ worker_id, slots }) => ({
     worker_id,

@@ -8,14 +8,14 @@ import { type AdmissionLimits, Newcomers, peerOf, type Refusal } from './newcome
 import { asJoin } from './protocol.js';
 import { serverOptions, tlsReason, worldOf } from './tls.js';
 
-export interface Admitted {
+interface Admitted {
   link: Link;
   /** Name of the member's machine, for display. */
   host: string;
 }
 
 /** A member that may connect. */
-export interface ExpectedMember {
+interface ExpectedMember {
   world_id: string;
   worker_id: string;
   token: string;

@@ -14,7 +14,7 @@ const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 /** Time for sent data to leave after the end of the link; it never leaves when the TLS handshake was not completed. */
 const LINGER_MS = 5_000;
 
-export interface LinkWatch {
+interface LinkWatch {
   ping_ms: number;
   silence_ms: number;
 }

@@ -38,7 +38,7 @@ export interface MemberJob {
   save: StartMessage['save'];
 }
 
-export interface MemberWorldOptions {
+interface MemberWorldOptions {
   world: SealedWorld;
   worker_id: string;
   /** Rank host of this machine. */

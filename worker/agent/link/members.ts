@@ -3,7 +3,7 @@ import { waitOrAbort } from '../../../platform/process/retry.js';
 import type { SealedWorld, Unsubscribe, WorldRendezvous } from '../../../state/index.js';
 import type { MemberWorld } from './member-world.js';
 
-export interface MembersOptions {
+interface MembersOptions {
   store: Pick<WorldRendezvous, 'findWorlds' | 'watchWorlds'>;
   worker_id: string;
   /** Interval of reads of the job store, independent of messages. */

@@ -3,7 +3,7 @@ import { waitOrAbort } from '../../../platform/process/retry.js';
 import { InstanceMetadata } from './instance-metadata.js';
 import type { PreemptionNotice, PreemptionSource } from './source.js';
 
-export interface AwsMetadataOptions {
+interface AwsMetadataOptions {
   /** Base URL without a path. */
   url: string;
   /** Interval between requests; Amazon recommends 5 s. */

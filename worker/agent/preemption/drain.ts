@@ -1,7 +1,7 @@
 import type { PreemptionNotice } from './source.js';
 
 /** Reason for which an agent returns its jobs. */
-export type DrainReason = 'worker_draining' | 'preempted';
+type DrainReason = 'worker_draining' | 'preempted';
 
 /** Drain of this agent, with the time that is left, shared by all of its attempts. */
 export class Drain {

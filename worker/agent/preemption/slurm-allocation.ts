@@ -12,7 +12,7 @@ const TIMEOUT_MS = 3_000;
  */
 const KILL_WAIT_MS = 30_000;
 
-export interface SlurmAllocationOptions {
+interface SlurmAllocationOptions {
   /** Environment of the allocation. */
   env: NodeJS.ProcessEnv;
   log: Logger;

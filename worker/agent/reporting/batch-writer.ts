@@ -1,7 +1,7 @@
 import type { Logger } from '../../../platform/logging/logging.js';
 import type { Lease } from '../lease/lease.js';
 
-export interface BatchWriterOptions<Entry> {
+interface BatchWriterOptions<Entry> {
   lease: Lease;
   interval_ms: number;
   /** Maximum number of entries of one write; as many pending entries are written at once. */

@@ -4,7 +4,7 @@ import type { Lease } from '../lease/lease.js';
 import { droppedLine, type LogLine, workerLine } from '../supervisor/log-line.js';
 import { BatchWriter } from './batch-writer.js';
 
-export interface LogReporterOptions {
+interface LogReporterOptions {
   store: Pick<JobExecution, 'appendLogs'>;
   lease: Lease;
   interval_ms: number;

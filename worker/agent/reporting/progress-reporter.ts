@@ -5,7 +5,7 @@ import type { JobExecution, MetricInput } from '../../../state/index.js';
 import type { Lease } from '../lease/lease.js';
 import { BatchWriter } from './batch-writer.js';
 
-export interface ProgressReporterOptions {
+interface ProgressReporterOptions {
   store: Pick<JobExecution, 'report'>;
   lease: Lease;
   interval_ms: number;

@@ -9,7 +9,7 @@ import { waitOrAbort } from '../../../platform/process/retry.js';
 import type { SampleRequests } from '../../../state/index.js';
 import { isRetryable } from '../../shared/errors.js';
 
-export interface ReplyWriterOptions {
+interface ReplyWriterOptions {
   store: Pick<SampleRequests, 'tellSample'>;
   /** Of the request. */
   id: string;

@@ -1,6 +1,6 @@
 import type { SteppedMessage } from '../../../contracts/rank-protocol.js';
 
-export interface SkipEvent {
+interface SkipEvent {
   type: 'step.skipped' | 'loss_scale.lowered';
   data: Record<string, unknown>;
 }

@@ -21,7 +21,7 @@ type RunModel = (
   serving: NonNullable<TaskOptions['serving']>,
 ) => Promise<never>;
 
-export interface ModelRegistryOptions {
+interface ModelRegistryOptions {
   run: RunModel;
   /** GPUs for models; null: models run on the CPU. */
   gpus: GpuPool | null;

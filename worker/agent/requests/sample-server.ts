@@ -31,7 +31,7 @@ interface Entry {
   answered: Promise<void>;
 }
 
-export interface SampleServerOptions extends AgentDeps {
+interface SampleServerOptions extends AgentDeps {
   pool: string;
   /** GPUs for models, which are not slots; null: models run on the CPU. */
   answer_gpus: GpuPool | null;

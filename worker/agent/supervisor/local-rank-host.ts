@@ -13,13 +13,13 @@ import { endText, gpuFaultOf } from './rank-end.js';
 import { RankProcess } from './rank-process.js';
 
 /** Source of GPUs, one for each rank. */
-export interface RankGpus {
+interface RankGpus {
   take(): { uuid: string; name: string } | null;
   /** Releases a GPU. @param fault the GPU's fault that failed the rank, or null */
   release(uuid: string, fault: string | null): void;
 }
 
-export interface LocalRankHostOptions {
+interface LocalRankHostOptions {
   processes: ChildProcesses;
   /** Time without a message after which a rank counts as hanging. */
   silence_ms: number;

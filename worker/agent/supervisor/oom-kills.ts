@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Counters of out-of-memory kills; null if unavailable. */
-export interface OomKills {
+interface OomKills {
   /** Counter of the cgroup of this process and its children. */
   own_group: number | null;
   machine: number | null;

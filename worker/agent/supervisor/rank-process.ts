@@ -18,7 +18,7 @@ import { oomEvidence, readOomKills } from './oom-kills.js';
 import type { Rank, RankCause, RankEnd } from './rank.js';
 import { RankOutput } from './rank-output.js';
 
-export interface RankProcessOptions {
+interface RankProcessOptions {
   rank: number;
   processes: Pick<ChildProcesses, 'start' | 'kill'>;
   /**

@@ -9,7 +9,7 @@ const CAUSE_GRACE_MS = 1000;
 /** Rank that caused the failure: one that ended, or a live one that all others waited for. */
 export type FailedRank = { rank: number; end: RankEnd } | { rank: number; stuck: { waiting: number } };
 
-export interface RootCauseOptions {
+interface RootCauseOptions {
   world_size: number;
   /** Steps that a rank reported as done; null before its first report. */
   stepOf(rank: number): number | null;

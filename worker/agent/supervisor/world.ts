@@ -37,7 +37,7 @@ export interface WorldListener {
   onLine(rank: number, line: LogLine): void;
 }
 
-export interface WorldOptions {
+interface WorldOptions {
   /** Start message and host of each rank, in order. */
   ranks: readonly { start: StartMessage; host: RankHost }[];
   listener: WorldListener;

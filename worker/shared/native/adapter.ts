@@ -16,7 +16,6 @@ import {
   cudaProblem,
   type DeviceKind,
   digestValues,
-  drawAnswer,
   endWithParent,
   fingerprint,
   type Gpu,
@@ -39,10 +38,8 @@ export type {
   AdapterFactors,
   AnswerEngineOptions,
   CudaDevice,
-  DeviceKind,
   DrawnToken,
   Gpu,
-  ModelConfig,
   ParamInfo,
   QuantizedShape,
   SequenceOptions,
@@ -52,7 +49,6 @@ export type {
   StepResult,
   TrainerConfig,
 } from '../../../native/js/index.js';
-export { drawAnswer };
 
 /** Trainer of one rank: the methods of native/js' Trainer that a rank needs, documented there. */
 export type RankTrainer = Omit<Trainer, 'lr'>;

@@ -57,7 +57,7 @@ export interface PreparedTokens {
 type EntrySummary = Pick<PreparedTokens, 'tokens_digest' | 'summary'>;
 
 /** Called with the number of bytes of the dataset read so far. */
-export type OnProgress = (bytes: number) => void;
+type OnProgress = (bytes: number) => void;
 
 /** Version in every cache key: incremented when the same request produces other files. */
 const PREPARATION = 5;

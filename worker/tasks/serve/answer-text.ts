@@ -4,7 +4,7 @@ import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.j
 import type { DrawnToken } from '../../shared/native/adapter.js';
 import { Detokenizer } from './detokenizer.js';
 
-export interface AnswerTextOptions {
+interface AnswerTextOptions {
   index: number;
   prompt: readonly number[];
   /** Stop strings. The answer ends before the first one. */

@@ -28,7 +28,7 @@ type VariantInput = Extract<ServeInput, { kind: 'load_variant' }>;
 type SampleInput = Extract<ServeInput, { kind: 'sample' }>;
 type LoadVariant = (input: VariantInput) => Promise<Variant & { bytes: number }>;
 
-export interface ServeLoopListener {
+interface ServeLoopListener {
   send(message: ServeMessage): void;
   /** Called with an error after which this process cannot use the device any more. */
   onDeviceLost(error: unknown): void;
