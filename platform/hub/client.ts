@@ -14,7 +14,7 @@ export interface HubClientOptions {
   /** URL of the Hub or of a mirror; may have a path. */
   endpoint: string;
   /** Longest silence of a server. */
-  silence_ms?: number;
+  silenceMs?: number;
   retry?: RetryPolicy;
 }
 
@@ -47,13 +47,13 @@ export interface HubAnswer {
 }
 
 export class HubClient {
-  readonly silence_ms: number;
+  readonly silenceMs: number;
   private readonly endpoint: URL;
   private readonly retry: RetryPolicy;
 
-  constructor({ endpoint, silence_ms = SILENCE_MS, retry = RETRY }: HubClientOptions) {
+  constructor({ endpoint, silenceMs = SILENCE_MS, retry = RETRY }: HubClientOptions) {
     this.endpoint = new URL(endpoint);
-    this.silence_ms = silence_ms;
+    this.silenceMs = silenceMs;
     this.retry = retry;
   }
 
@@ -68,9 +68,9 @@ export class HubClient {
         return await this.send(request);
       } catch (error) {
         request.signal?.throwIfAborted();
-        const wait_ms = retryAfterMs(error) ?? backoffMs(this.retry, attempt);
-        if (notTemporary(error) || attempt >= this.retry.attempts || wait_ms > MAX_WAIT_MS) throw error;
-        await delay(wait_ms, undefined, { signal: request.signal }).catch(() => undefined);
+        const waitMs = retryAfterMs(error) ?? backoffMs(this.retry, attempt);
+        if (notTemporary(error) || attempt >= this.retry.attempts || waitMs > MAX_WAIT_MS) throw error;
+        await delay(waitMs, undefined, { signal: request.signal }).catch(() => undefined);
         request.signal?.throwIfAborted();
       }
     }
@@ -114,7 +114,7 @@ export class HubClient {
         headers: { 'accept-encoding': 'identity', 'user-agent': 'zerofleet', ...headers },
         signal: AbortSignal.any(signals),
       });
-      return await within(sent, this.silence_ms);
+      return await within(sent, this.silenceMs);
     } catch (error) {
       silent.abort();
       throw unavailable(name, reasonOf(error), error);

@@ -64,7 +64,7 @@ async function* bodyFrom(
   requireLength(answer, expected);
   let skip = answer.status === 206 ? 0 : position;
   let left = bytes - position;
-  for await (const piece of piecesOf(answer.body, client.silence_ms)) {
+  for await (const piece of piecesOf(answer.body, client.silenceMs)) {
     const rest = piece.subarray(Math.min(skip, piece.length));
     skip -= piece.length - rest.length;
     left -= rest.length;

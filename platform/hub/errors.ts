@@ -17,14 +17,14 @@ export function statusError(answer: Response, context: Context): ZerofleetError 
   const { status, headers } = answer;
   const { name, isHub, hasToken } = context;
   if (status === 429) {
-    const wait_ms = waitOf(headers.get('retry-after'));
-    const when = wait_ms === null ? 'later' : `in ${Math.ceil(wait_ms / 1000)} s`;
+    const waitMs = waitOf(headers.get('retry-after'));
+    const when = waitMs === null ? 'later' : `in ${Math.ceil(waitMs / 1000)} s`;
     const better = hasToken ? '' : ', or set a token, which has higher limits (PUT /v1/hub-token)';
     return new ZerofleetError(
       'hub_throttled',
       `the Hub limits requests for ${name}: repeat ${when}${better}`,
       {
-        details: { wait_ms },
+        details: { wait_ms: waitMs },
       },
     );
   }
@@ -78,8 +78,8 @@ export function notTemporary(error: unknown): boolean {
 
 /** Time for which the server asked to wait; null if it did not. */
 export function retryAfterMs(error: unknown): number | null {
-  const { wait_ms } = error instanceof ZerofleetError ? error.details : {};
-  return typeof wait_ms === 'number' ? wait_ms : null;
+  const { wait_ms: waitMs } = error instanceof ZerofleetError ? error.details : {};
+  return typeof waitMs === 'number' ? waitMs : null;
 }
 
 /** `Retry-After` as seconds or a date. */

@@ -15,9 +15,9 @@ const FILES = new Map([
   ['data/b.jsonl', LARGE],
 ]);
 /** Fast, with as many attempts as in production. */
-const OPTIONS = { silence_ms: 20_000, retry: { attempts: 5, first_delay_ms: 1, max_delay_ms: 2 } };
+const OPTIONS = { silenceMs: 20_000, retry: { attempts: 5, first_delay_ms: 1, max_delay_ms: 2 } };
 
-async function start(t: Test, options: { token?: string; silence_ms?: number } = {}) {
+async function start(t: Test, options: { token?: string; silenceMs?: number } = {}) {
   const hub = await HubStandIn.start();
   t.teardown(() => hub.close());
   const { token = null, ...rest } = options;
@@ -193,7 +193,7 @@ t.test('bytes that are not those of the listing', async (t) => {
 });
 
 t.test('a body that never gets further, and a silent server', async (t) => {
-  const { hub, read } = await start(t, { silence_ms: 300 });
+  const { hub, read } = await start(t, { silenceMs: 300 });
   hub.commit('team/model', FILES);
   onDownload(hub, (nth, response, { range }) => {
     if (nth === 1) return cutAfter(response, LARGE, 1000);

@@ -128,7 +128,7 @@ export class HubSource implements ContentSource {
     const pieces: Uint8Array[] = [];
     let bytes = 0;
     try {
-      for await (const piece of piecesOf(body, this.client.silence_ms)) {
+      for await (const piece of piecesOf(body, this.client.silenceMs)) {
         pieces.push(piece);
         bytes += piece.length;
         if (bytes > MAX_DOCUMENT_BYTES)

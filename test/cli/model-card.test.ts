@@ -1,4 +1,4 @@
-/** Model cards. test/e2e/hub.deep.test.ts publishes one, and repeats the job of the card. */
+/** Model cards. hub.deep.test.ts publishes one, and repeats the job of the card. */
 import t from 'tap';
 import { modelCard, repeatableDocument } from '../../clients/cli/model-card.js';
 import type { Checkpoint, Dataset, Download, Job } from '../../contracts/index.js';

@@ -10,9 +10,9 @@ import type { Job, JobSpec } from '../../contracts/index.js';
 import { modelFolder } from '../../formats/testing/models.js';
 import { HubStandIn } from '../../platform/testing/hub-stand-in.js';
 import { acceptUploads } from '../../platform/testing/hub-uploads.js';
-import { commandLine } from '../cli/command-line.js';
 import { smallJob } from '../support/specs.js';
 import { startStack } from '../support/stack.js';
+import { commandLine } from './command-line.js';
 
 const TOKEN = 'hf_0123456789abcdef';
 const LINES = Array.from({ length: 200 }, (_, at) =>
@@ -84,8 +84,8 @@ t.test('a job from the Hub, pushed to the Hub and repeated from its card', async
   const again = await finish((JSON.parse(submitted.out) as Job).id);
   t.equal(again.export?.state_digest, first.export?.state_digest);
 
-  const model_again = await client.models.register('tuned', 'hf://team/tuned');
-  t.match(model_again.source, { uri: `hf://team/tuned@${commit}` }, 'what was pushed can be trained on');
+  const pushedModel = await client.models.register('tuned', 'hf://team/tuned');
+  t.match(pushedModel.source, { uri: `hf://team/tuned@${commit}` }, 'what was pushed can be trained on');
   for (const [args, message] of [
     [['push', first.id, 'hf://datasets/a/b'], /hf:\/\/owner\/name/],
     [['push', first.id, 'team/tuned'], /hf:\/\/owner\/name/],
