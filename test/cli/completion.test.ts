@@ -24,7 +24,7 @@ t.test('commands, options, and values of options and arguments', async (t) => {
   t.ok((await complete('datasets', '')).includes('upload'));
   t.strictSame(await complete('--json', 'datasets', 'up'), ['upload'], 'options may stand anywhere');
   t.strictSame(await complete('--url', 'submit', 'lis'), ['list'], 'a value is not a command');
-  t.strictSame(await complete('export', 'job', '--dtype', ''), ['bf16', 'fp16', 'fp32']);
+  t.strictSame(await complete('export', 'job', '--dtype', ''), ['bf16', 'fp16', 'fp32', 'q8_0']);
   t.strictSame(await complete('list', '-s', 'pa'), ['pausing', 'paused']);
   t.strictSame(await complete('completion', 'z'), ['zsh']);
   t.strictSame(await complete('submit', ''), [], 'a file is left to the shell');
