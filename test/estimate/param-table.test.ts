@@ -1,12 +1,8 @@
 /** The contract's table of parameters equals the native core's, for each naming and option. */
+
 import t, { type Test } from 'tap';
-import {
-  type Architecture,
-  architectureOf,
-  importConfig,
-  layerModules,
-  modelParams,
-} from '../../job-document/index.js';
+import type { Architecture } from '../../contracts/architecture.js';
+import { architectureOf, importConfig, layerModules, modelParams } from '../../job-document/index.js';
 import { paramTable } from '../../native/js/index.js';
 
 const SIZES = {

@@ -1,6 +1,6 @@
 import type { ResolvedLlamaConfig } from '../../../contracts/index.js';
 import type { ConfigReader } from '../reader.js';
-import { decoderArchitecture, readDecoder } from './decoder.js';
+import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 
 /** Draft models for a Qwen have these fields; they are accepted only without a window. */
@@ -13,6 +13,7 @@ function refuseWindows(reader: ConfigReader): void {
 
 export const LLAMA: Family<ResolvedLlamaConfig> = {
   causalLm: 'LlamaForCausalLM',
+  params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     refuseWindows(reader);
