@@ -82,6 +82,11 @@ export interface ParamNames {
    * layer, then of an expert: a module of experts has two.
    */
   modules: Readonly<Record<'embed' | 'norm' | 'head', string> & Partial<Record<Part, string>>>;
+  /**
+   * Tensors of transformers 5 whose names are not those of the parameters in files. The weights of all experts of a
+   * layer are in one tensor.
+   */
+  tensors?: Readonly<Partial<Record<Part, string>>>;
 }
 
 /** Returns the parts of a model with their modules, in canonical order. */

@@ -1,9 +1,9 @@
 /** Common part of the families with RMSNorm, rotary positions and SwiGLU: Llama and its successors. */
 import { type Architecture, LLAMA_TRAITS } from '../../../contracts/architecture.js';
-import type { ResolvedLlamaConfig } from '../../../contracts/index.js';
 import type { ParamNames } from '../parts.js';
 import type { ConfigReader } from '../reader.js';
 import { readRope, scalingParams } from '../rope.js';
+import type { ConfigOf } from './family.js';
 import { LIMITS } from './limits.js';
 
 /** Defaults of transformers for a family's `config.json`. */
@@ -18,7 +18,7 @@ interface DecoderDefaults {
 }
 
 /** Fields of all these families. */
-type DecoderConfig = Omit<ResolvedLlamaConfig, 'model_type' | 'attention_bias' | 'mlp_bias'>;
+type DecoderConfig = Omit<ConfigOf<'llama'>, 'model_type' | 'attention_bias' | 'mlp_bias'>;
 
 const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
 

@@ -1,7 +1,7 @@
 import type { Architecture } from '../../../contracts/architecture.js';
 import type { ResolvedModelConfig } from '../../../contracts/index.js';
 import type { ParamNames } from '../parts.js';
-import type { Family } from './family.js';
+import type { Family, ModelType } from './family.js';
 import { GPT2 } from './gpt2.js';
 import { LLAMA } from './llama.js';
 import { MISTRAL } from './mistral.js';
@@ -9,9 +9,9 @@ import { MIXTRAL } from './mixtral.js';
 import { QWEN2 } from './qwen2.js';
 import { QWEN3 } from './qwen3.js';
 
-export type ModelType = ResolvedModelConfig['model_type'];
+export type { ModelType };
 
-type Families = { readonly [Type in ModelType]: Family<Extract<ResolvedModelConfig, { model_type: Type }>> };
+type Families = { readonly [Type in ModelType]: Family<Type> };
 
 export const FAMILIES: Families = {
   gpt2: GPT2,

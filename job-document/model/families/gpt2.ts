@@ -1,5 +1,4 @@
 import { LLAMA_TRAITS } from '../../../contracts/architecture.js';
-import type { ResolvedGpt2Config } from '../../../contracts/index.js';
 import type { ConfigReader } from '../reader.js';
 import { everyLayer, nearestMultiple } from './decoder.js';
 import type { Family } from './family.js';
@@ -34,7 +33,7 @@ function refuseOtherAttention(reader: ConfigReader): void {
   reader.only('scale_attn_by_inverse_layer_idx', [false], 'scores are not scaled by layer');
 }
 
-export const GPT2: Family<ResolvedGpt2Config> = {
+export const GPT2: Family<'gpt2'> = {
   causalLm: 'GPT2LMHeadModel',
   params: {
     naming: 'gpt2',

@@ -1,4 +1,3 @@
-import type { ResolvedLlamaConfig } from '../../../contracts/index.js';
 import type { ConfigReader } from '../reader.js';
 import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
@@ -11,7 +10,7 @@ function refuseWindows(reader: ConfigReader): void {
   reader.ignore(['max_window_layers']);
 }
 
-export const LLAMA: Family<ResolvedLlamaConfig> = {
+export const LLAMA: Family<'llama'> = {
   causalLm: 'LlamaForCausalLM',
   params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },

@@ -1,9 +1,8 @@
-import type { ResolvedMistralConfig } from '../../../contracts/index.js';
 import { DECODER_PARAMS, decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
 
-export const MISTRAL: Family<ResolvedMistralConfig> = {
+export const MISTRAL: Family<'mistral'> = {
   causalLm: 'MistralForCausalLM',
   params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },

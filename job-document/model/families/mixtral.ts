@@ -1,4 +1,3 @@
-import type { ResolvedMixtralConfig } from '../../../contracts/index.js';
 import { DECODER_PARAMS, decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
@@ -6,7 +5,7 @@ import { LIMITS } from './limits.js';
 const { gate, up, down, norm, head, ...attention } = DECODER_PARAMS.modules;
 const MOE = 'model.layers.{}.block_sparse_moe';
 
-export const MIXTRAL: Family<ResolvedMixtralConfig> = {
+export const MIXTRAL: Family<'mixtral'> = {
   causalLm: 'MixtralForCausalLM',
   params: {
     naming: 'mixtral',
@@ -19,6 +18,12 @@ export const MIXTRAL: Family<ResolvedMixtralConfig> = {
       up: `${MOE}.experts.{}.w3`,
       norm,
       head,
+    },
+    tensors: {
+      router: 'model.layers.{}.mlp.gate.weight',
+      gate: 'model.layers.{}.mlp.experts.gate_up_proj',
+      up: 'model.layers.{}.mlp.experts.gate_up_proj',
+      down: 'model.layers.{}.mlp.experts.down_proj',
     },
   },
   fieldNames: {
