@@ -11,12 +11,18 @@ export * from './estimate/work.js';
 export { offloadedBytes } from './estimate/zero-memory.js';
 export * from './evaluation.js';
 export { isNamed, moduleOf, trainedArchitecture } from './model/adapters.js';
-export type { Architecture } from './model/architecture.js';
-export { architectureOf, MODEL_TYPES, type ModelType } from './model/families/families.js';
+export {
+  architectureOf,
+  MODEL_TYPES,
+  type ModelType,
+  PARAM_NAMES,
+  paramNamesOf,
+} from './model/families/families.js';
 export { causalLmClass, fieldsOf, floatFields, importConfig } from './model/import.js';
 export { leafCount, tokensPerStep } from './model/leaves.js';
 export * from './model/module-tensors.js';
 export * from './model/params.js';
+export { isDerived, PARTS, type ParamNames, type PartParams } from './model/parts.js';
 export type { FieldFact } from './model/reader.js';
 export * from './objective.js';
 export * from './overrides.js';

@@ -1,17 +1,17 @@
 /** Adapter folders as PEFT writes them. */
+import type { Architecture } from '../../contracts/architecture.js';
 import { type Model, ZerofleetError } from '../../contracts/index.js';
 import { ADAPTER_CONFIG_FILE } from '../../formats/models/documents.js';
 import { paramOfPeft } from '../../formats/models/peft-names.js';
 import type { HeaderTensor, SafetensorsHeader } from '../../formats/safetensors/header.js';
 import {
-  type Architecture,
   architectureOf,
   isNamed,
   layerModules,
   modelParams,
   moduleOf,
   modules,
-  OUTPUT_PROJECTION,
+  tiedHead,
   trainedArchitecture,
 } from '../../job-document/index.js';
 import { Check, type Static, Type } from '../../platform/schema.js';
@@ -108,7 +108,7 @@ export function readAdapter(
     shape: {
       model_type: model.model_type,
       params: params.filter(({ frozen }) => !frozen),
-      tied: architecture.tie_word_embeddings,
+      tied: tiedHead(architecture),
     },
   };
 }
@@ -124,13 +124,12 @@ function tiedTensors(
   { ensure_weight_tying: ensured }: Static<typeof PeftConfig>,
 ): HeaderTensor[] {
   const embedding = modelParams(architecture)[0]?.name ?? '';
+  const head = tiedHead(architecture);
   const has = (wanted: string) => tensors.some(({ name }) => name === wanted);
-  if (!architecture.tie_word_embeddings || has(embedding) === has(OUTPUT_PROJECTION)) return tensors;
+  if (head === null || has(embedding) === has(head)) return tensors;
   if (ensured)
-    return tensors.map((tensor) =>
-      tensor.name === OUTPUT_PROJECTION ? { ...tensor, name: embedding } : tensor,
-    );
-  const [there, other] = has(embedding) ? [embedding, OUTPUT_PROJECTION] : [OUTPUT_PROJECTION, embedding];
+    return tensors.map((tensor) => (tensor.name === head ? { ...tensor, name: embedding } : tensor));
+  const [there, other] = has(embedding) ? [embedding, head] : [head, embedding];
   throw invalid(
     `the weights have ${there} without ${other}, and the base ties the two (tie_word_embeddings): under this adapter they are two different ` +
       'matrices, which a tied model cannot have. Train the adapter with ensure_weight_tying, or merge it (merge_and_unload) into a model with ' +

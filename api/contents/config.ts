@@ -1,13 +1,19 @@
 import { type FieldError, type ResolvedModelConfig, ZerofleetError } from '../../contracts/index.js';
-import { architectureOf, importConfig, type ModelParam, modelParams } from '../../job-document/index.js';
+import {
+  architectureOf,
+  importConfig,
+  type ModelParam,
+  modelParams,
+  tiedHead,
+} from '../../job-document/index.js';
 
 /** Model shape from a `config.json`. */
 export interface ModelShape {
   model_type: string;
   /** In canonical order, input embedding first. */
   params: readonly ModelParam[];
-  /** True if the input embedding is also the output projection. */
-  tied: boolean;
+  /** Weight of the output projection if the input embedding is in its place; otherwise null. */
+  tied: string | null;
 }
 
 /** @throws ZerofleetError `model_config_invalid` naming every bad field */
@@ -24,7 +30,7 @@ export function shapeOf(config: Record<string, unknown>): ModelShape {
   return {
     model_type: imported.model_type,
     params: modelParams(architecture),
-    tied: architecture.tie_word_embeddings,
+    tied: tiedHead(architecture),
   };
 }
 

@@ -2,7 +2,6 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { paramOfPeft } from '../../formats/models/peft-names.js';
 import { isWeightDtype, WEIGHT_DTYPES, type WeightTensor } from '../../formats/models/weights.js';
 import type { HeaderTensor, SafetensorsHeader } from '../../formats/safetensors/header.js';
-import { OUTPUT_PROJECTION } from '../../job-document/index.js';
 import type { ModelShape } from './config.js';
 
 /** Header data of one weights file. */
@@ -58,7 +57,7 @@ function parameterName(
   if (params.has(name)) return name;
   const full = `${first?.name.split('.', 1)[0]}.${name}`;
   if (params.has(full)) return full;
-  return COMPUTED.test(name) || (tied && name === OUTPUT_PROJECTION) ? null : name;
+  return COMPUTED.test(name) || name === tied ? null : name;
 }
 
 function located(
@@ -110,19 +109,17 @@ export function checkWhole(found: readonly Found[], { params }: ModelShape): voi
  * @throws ZerofleetError `model_tensor_mismatch`
  */
 export function checkTied(files: readonly WeightsHeader[], { params: [embedding], tied }: ModelShape): void {
-  const projection = files.find(({ header }) =>
-    header.tensors.some(({ name }) => name === OUTPUT_PROJECTION),
-  );
-  if (!tied || projection === undefined || embedding === undefined) return;
+  const projection = files.find(({ header }) => header.tensors.some(({ name }) => name === tied));
+  if (tied === null || projection === undefined || embedding === undefined) return;
   const short = embedding.name.split('.').slice(1).join('.');
   const digestOf = (name: string) => files.flatMap(({ digests }) => digests.get(name) ?? [])[0];
-  if (digestOf(OUTPUT_PROJECTION) === (digestOf(embedding.name) ?? digestOf(short))) return;
+  if (digestOf(tied) === (digestOf(embedding.name) ?? digestOf(short))) return;
   throw problem(
     'model_tensor_mismatch',
-    `${where(projection.file, OUTPUT_PROJECTION)} is not the same as ${embedding.name}, but config.json ties the two ` +
+    `${where(projection.file, tied)} is not the same as ${embedding.name}, but config.json ties the two ` +
       '(tie_word_embeddings)',
     projection.file,
-    OUTPUT_PROJECTION,
+    tied,
   );
 }
 

@@ -1,6 +1,8 @@
 /** A model's architecture as GGUF metadata, and what llama.cpp cannot compute. */
+
+import type { Architecture } from '../../contracts/architecture.js';
 import type { ResolvedModelConfig } from '../../contracts/index.js';
-import { type Architecture, architectureOf } from '../../job-document/index.js';
+import { architectureOf } from '../../job-document/index.js';
 import { float32, type GgufMetadata, string, uint32 } from './file.js';
 
 /** llama.cpp's name of the families; Mistral and Mixtral are variants of Llama. */

@@ -3,6 +3,7 @@ import {
   adapterGradients,
   gradientOperand,
   type Linear,
+  linearOf,
   lowRankRows,
   magnitudeFactors,
   type PartMemory,
@@ -14,7 +15,7 @@ import type { Sizes } from './sizes.js';
 /** `kept` excludes the layer's input. */
 export function layerMemory(sizes: Sizes): PartMemory {
   const { hidden, model } = sizes;
-  const qkv = qkvOf(sizes);
+  const qkv = linearOf(sizes, 'qkv', 'query', 'key', 'value');
   const attention = attentionMemory(sizes, qkv);
   const mlp = mlpMemory(sizes, qkv);
   const streams = (model.residual_dropout > 0 ? 3 : 2) * sizes.tensor(hidden);
@@ -26,14 +27,11 @@ export function layerMemory(sizes: Sizes): PartMemory {
   };
 }
 
-const NORMS = {
-  rms: ['input_layernorm.weight', 'post_attention_layernorm.weight', 'model.norm.weight'],
-  layer: ['ln_1', 'ln_2', 'ln_f'].flatMap((name) => [`${name}.weight`, `${name}.bias`]),
-};
+const NORMS = ['input_norm', 'post_attention_norm', 'norm'] as const;
 
 /** Returns whether a norm of the residual stream is trained. */
 export function trainsNorms(sizes: Sizes): boolean {
-  return NORMS[sizes.model.norm].some((name) => sizes.trains(name));
+  return NORMS.some((part) => sizes.trainsPart(part));
 }
 
 /** Returns what a norm keeps for its backward pass: a deviation for each row, and a mean with LayerNorm. */
@@ -41,15 +39,9 @@ export function normKept({ rows, model }: Sizes): number {
   return (model.norm === 'layer' ? 8 : 4) * rows;
 }
 
-/** GPT-2 has queries, keys and values in one matrix. */
-function qkvOf({ hidden, query, keyValue, qkv, inFirst }: Sizes): Linear {
-  if (inFirst) return { from: hidden, to: [qkv], names: ['attn.c_attn'] };
-  return { from: hidden, to: [query, keyValue, keyValue], names: ['q_proj', 'k_proj', 'v_proj'] };
-}
-
 function attentionMemory(sizes: Sizes, qkv: Linear): PartMemory {
-  const { hidden, query, rows, model } = sizes;
-  const output = { from: query, to: [hidden], names: [sizes.inFirst ? 'attn.c_proj' : 'o_proj'] };
+  const { query, rows, model } = sizes;
+  const output = linearOf(sizes, 'output');
   const tensors =
     sizes.tensor(sizes.qkv) + sizes.tensor(query) + lowRankRows(sizes, qkv) + lowRankRows(sizes, output);
   return {
@@ -63,7 +55,9 @@ function attentionMemory(sizes: Sizes, qkv: Linear): PartMemory {
       weightGradients(sizes, output) +
       adapterGradients(sizes, qkv) +
       adapterGradients(sizes, output) +
-      4 * model.head_dim * ['q_norm.weight', 'k_norm.weight'].filter((name) => sizes.trains(name)).length,
+      4 *
+        model.head_dim *
+        (['query_norm', 'key_norm'] as const).filter((part) => sizes.trainsPart(part)).length,
   };
 }
 

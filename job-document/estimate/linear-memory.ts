@@ -1,4 +1,5 @@
 /** Matrix products with weights: the formulas of native/model/layers/linear.cc and linear_adapter.cc. */
+import { factOf, type MatrixPart, PARTS } from '../model/parts.js';
 import type { Sizes } from './sizes.js';
 
 /** Matrix product, or several of the same input. */
@@ -6,8 +7,21 @@ export interface Linear {
   from: number;
   /** Output columns of each. */
   to: readonly number[];
-  /** Ends of the names of their parameters, without `.weight` and `.bias`. */
+  /** Their modules; `{}` stands for numbers of layers and experts. */
   names: readonly string[];
+}
+
+/** Returns the product of those parts that the family has. All parts have the same input. */
+export function linearOf({ names, model }: Sizes, first: MatrixPart, ...others: MatrixPart[]): Linear {
+  const here = [first, ...others].flatMap((part) => {
+    const module = names.modules[part];
+    return module === undefined ? [] : [{ module, columns: factOf(model, PARTS[part].out) }];
+  });
+  return {
+    from: factOf(model, PARTS[first].in),
+    to: here.map(({ columns }) => columns),
+    names: here.map(({ module }) => module),
+  };
 }
 
 /** Memory of a part of a layer. */

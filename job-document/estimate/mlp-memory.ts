@@ -1,9 +1,9 @@
 /** MLPs: the formulas of native/model/mlp/dense_mlp.cc, moe_mlp.cc and held_experts.cc. */
-import type { Architecture } from '../model/architecture.js';
 import {
   adapterGradients,
   gradientOperand,
   type Linear,
+  linearOf,
   lowRankRows,
   magnitudeFactors,
   type PartMemory,
@@ -18,20 +18,7 @@ export function mlpMemory(sizes: Sizes, earlier: Linear): PartMemory {
   return sizes.model.num_experts > 0 ? expertsMemory(sizes, earlier) : denseMemory(sizes, earlier);
 }
 
-/** Names of the matrices to the inner columns, and of the one back. */
-const NAMES: Readonly<Record<Architecture['naming'], { to: readonly string[]; back: string }>> = {
-  gpt2: { to: ['mlp.c_fc'], back: 'mlp.c_proj' },
-  llama: { to: ['gate_proj', 'up_proj'], back: 'down_proj' },
-  mixtral: { to: ['w1', 'w3'], back: 'w2' },
-};
-
-function linearsOf({ hidden, inner, model }: Sizes): { to: Linear; back: Linear } {
-  const { to, back } = NAMES[model.naming];
-  return {
-    to: { from: hidden, to: to.map(() => inner), names: to },
-    back: { from: inner, to: [hidden], names: [back] },
-  };
-}
+const linearsOf = (sizes: Sizes) => ({ to: linearOf(sizes, 'gate', 'up'), back: linearOf(sizes, 'down') });
 
 /** GELU's gradient is computed in place; a gate has one more tensor. */
 function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
@@ -63,7 +50,7 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { hidden, rows, expertRows, model, expertSets } = sizes;
   const { num_experts: experts, experts_per_token: chosen } = model;
   const { to, back } = linearsOf(sizes);
-  const router = { from: hidden, to: [experts], names: ['gate'] };
+  const router = linearOf(sizes, 'router');
   const inner = expertRows * (sizes.row(sizes.widened) + sizes.row(sizes.inner));
   const logits = sizes.tensor(experts);
   const low =

@@ -4,7 +4,6 @@
  * loss_head.cc, transformer.cc).
  */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { OUTPUT_PROJECTION } from '../model/params.js';
 import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
 import { logitRows } from './logit-rows.js';
@@ -66,9 +65,7 @@ function lossHead(sizes: Sizes): number {
   );
 }
 
-const trainsTokens = (sizes: Sizes) => sizes.trains(sizes.inFirst ? 'wte.weight' : 'embed_tokens.weight');
-const trainsHead = (sizes: Sizes) =>
-  sizes.model.tie_word_embeddings ? trainsTokens(sizes) : sizes.trains(OUTPUT_PROJECTION);
+const trainsHead = (sizes: Sizes) => sizes.trainsPart(sizes.model.tie_word_embeddings ? 'embed' : 'head');
 
 /** Returns the tensors before and after the layers, positions, and the gradients of the embeddings. */
 function aroundLayers(sizes: Sizes): number {
@@ -77,8 +74,8 @@ function aroundLayers(sizes: Sizes): number {
   const positions =
     model.positions === 'rope'
       ? 4 * spec.train.sequence_length * head_dim
-      : 4 * rows + (sizes.trains('wpe.weight') ? 4 * max_position_embeddings * hidden : 0);
-  const tokens = trainsTokens(sizes) || trainsHead(sizes) ? 4 * vocab_size * hidden : 0;
+      : 4 * rows + (sizes.trainsPart('positions') ? 4 * max_position_embeddings * hidden : 0);
+  const tokens = sizes.trainsPart('embed') || trainsHead(sizes) ? 4 * vocab_size * hidden : 0;
   // Rows sent to experts on other ranks, and the rows of the rank's own experts.
   const counts = sizes.onGpu ? 8 * model.num_experts : 0;
   const routed = sizes.expertSets === 1 ? 0 : 2 * sizes.expertRows * sizes.row(hidden) + counts;

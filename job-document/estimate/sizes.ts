@@ -1,8 +1,10 @@
+import type { Architecture } from '../../contracts/architecture.js';
 import type { InstructionSet, ResolvedJobSpec } from '../../contracts/index.js';
 import { trainedArchitecture } from '../model/adapters.js';
-import type { Architecture } from '../model/architecture.js';
+import { paramNamesOf } from '../model/families/families.js';
 import { addsLeaves, leafSequences } from '../model/leaves.js';
 import { countOf } from '../model/params.js';
+import type { ParamNames, Part } from '../model/parts.js';
 import { type SplitKind, splitParams } from '../resolve/param-groups.js';
 
 /** Device of a rank. */
@@ -74,6 +76,7 @@ export class Sizes {
    * memory for them grows by an eighth more than necessary (row_exchange.cc).
    */
   readonly expertRows: number;
+  readonly names: ParamNames;
   /** True if weights are stored as (in, out). */
   readonly inFirst: boolean;
   /** Rank of adapters; 0 without. */
@@ -100,7 +103,8 @@ export class Sizes {
     this.keyValue = model.num_key_value_heads * model.head_dim;
     this.qkv = this.query + 2 * this.keyValue;
     this.widened = this.inner * (model.mlp === 'swiglu' ? 2 : 1);
-    this.inFirst = model.naming === 'gpt2';
+    this.names = paramNamesOf(model);
+    this.inFirst = this.names.in_first;
     this.rank = model.adapter?.rank ?? 0;
     this.magnitudes = model.adapter?.type === 'dora';
     this.sequences = leafSequences(train);
@@ -120,10 +124,15 @@ export class Sizes {
     );
   }
 
+  /** Returns whether the weight or the bias of a part is trained, in one layer or one expert at least. */
+  trainsPart(part: Part): boolean {
+    const module = this.names.modules[part];
+    return module !== undefined && (this.trains(`${module}.weight`) || this.trains(`${module}.bias`));
+  }
+
   /** Returns the lowest layer with a trained parameter, 0 if the embeddings have one, or the number of layers. */
   lowestTrainedLayer(): number {
-    const embeddings = this.inFirst ? ['wte.weight', 'wpe.weight'] : ['embed_tokens.weight'];
-    if (embeddings.some((name) => this.trains(name))) return 0;
+    if (this.trainsPart('embed') || this.trainsPart('positions')) return 0;
     const lowest = splitParams(this.spec).map((split) => lowestTrained(split) ?? Infinity);
     return Math.min(this.model.num_hidden_layers, ...lowest);
   }

@@ -1,6 +1,7 @@
-/** Parameters of adapters: the part of native/model/config/param_table.cc about them. */
+/** Parameters of adapters; the native core has them in native/model/config/param_table.cc. */
+
+import type { AdapterParams, Architecture } from '../../contracts/architecture.js';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
-import type { AdapterParams, Architecture } from './architecture.js';
 import { architectureOf } from './families/families.js';
 import { matrix, type ParamShape, vector } from './param-shape.js';
 
@@ -55,7 +56,7 @@ export function underAdapter(architecture: Architecture, shape: ParamShape): Par
 }
 
 export function isQuantizable({ linear }: ParamShape): boolean {
-  return linear !== undefined && linear.router !== true;
+  return linear !== undefined && !linear.router;
 }
 
 /**

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { architectureOf } from './families/families.js';
-import { importConfig } from './import.js';
+import { causalLmClass, importConfig } from './import.js';
 import { modelParams } from './params.js';
 
 interface Saved {
@@ -19,6 +19,7 @@ for (const [name, { config: document, tensors }] of Object.entries(SAVED)) {
   t.test(`${name}, as transformers saves it`, async (t) => {
     const { config, errors } = importConfig(document);
     t.strictSame(errors, []);
+    t.strictSame([causalLmClass(config!)], document.architectures);
     const params = modelParams(architectureOf(config!));
     t.strictSame(
       Object.fromEntries(params.map((param) => [param.name, param.shape]).sort()),

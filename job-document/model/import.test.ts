@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import type { Architecture } from '../../contracts/architecture.js';
 import { published } from '../testing/published.js';
-import type { Architecture } from './architecture.js';
 import { architectureOf } from './families/families.js';
 import { importConfig } from './import.js';
 

@@ -1,4 +1,6 @@
 /** Tensors of a model's module in transformers 5, under whose names DeepSpeed saves a checkpoint. */
+import { PARAM_NAMES } from './families/families.js';
+import type { Part } from './parts.js';
 
 interface Param {
   name: string;
@@ -11,21 +13,23 @@ export interface ModuleTensor<P extends Param = Param> extends Param {
   params: readonly P[];
 }
 
-const ROUTER = /block_sparse_moe\.gate\.weight$/;
-const EXPERT = /block_sparse_moe\.experts\.\d+\.w([123])\.weight$/;
+/** Names of the tensors that differ from the names of their parameters; `{}` stands for numbers. */
+const TENSORS: ReadonlyMap<string, string> = new Map(
+  PARAM_NAMES.flatMap(({ modules, tensors = {} }) =>
+    Object.entries(tensors).map(([part, tensor]) => [`${modules[part as Part]}.weight`, tensor]),
+  ),
+);
 
 /**
  * Returns the tensors that hold the parameters, each at the place of its first one. Most hold one parameter under its
- * own name. A mixture of experts has two tensors for the E experts of a layer: (E, 2 × inner, hidden) with w1 above w3,
- * and (E, hidden, inner) with w2.
+ * own name. For the E experts of a layer there are (E, 2 × inner, hidden) with each gate above its up, and
+ * (E, hidden, inner).
  * @param params in canonical order
  */
 export function moduleTensors<P extends Param>(params: readonly P[]): ModuleTensor<P>[] {
   const tensors = new Map<string, P[]>();
   for (const param of params) {
-    const name = param.name
-      .replace(ROUTER, 'mlp.gate.weight')
-      .replace(EXPERT, (_, matrix) => `mlp.experts.${matrix === '2' ? 'down_proj' : 'gate_up_proj'}`);
+    const name = tensorName(param.name);
     const others = tensors.get(name);
     if (others) others.push(param);
     else tensors.set(name, [param]);
@@ -36,10 +40,19 @@ export function moduleTensors<P extends Param>(params: readonly P[]): ModuleTens
   });
 }
 
+/** Returns the name with `{}` in place of the numbers of layer and expert. */
+const kindOf = (name: string) => name.replace(/(?<=\.)\d+(?=\.)/g, '{}');
+
+function tensorName(name: string): string {
+  const [, layer = ''] = /\.(\d+)\./.exec(name) ?? [];
+  return TENSORS.get(kindOf(name))?.replace('{}', layer) ?? name;
+}
+
 function shapeOf(params: readonly Param[]): readonly number[] {
+  const kinds = new Set(params.map(({ name }) => kindOf(name)));
   const [first] = params;
-  const { name = '', shape: [rows = 0, columns = 0] = [] } = first ?? {};
-  const [, matrix] = EXPERT.exec(name) ?? [];
-  if (matrix === undefined) return first?.shape ?? [];
-  return matrix === '2' ? [params.length, rows, columns] : [params.length / 2, 2 * rows, columns];
+  const { name = '', shape = [] } = first ?? {};
+  const ofExperts = TENSORS.has(kindOf(name)) && kindOf(name).split('{}').length > 2;
+  const [rows = 0, columns = 0] = shape;
+  return ofExperts ? [params.length / kinds.size, kinds.size * rows, columns] : shape;
 }

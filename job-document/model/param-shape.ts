@@ -15,7 +15,7 @@ export interface ModelParam {
 
 export interface ParamShape extends Omit<ModelParam, 'expert'> {
   /** Columns of the input and the output of a matrix of a layer; a matrix of the model's ends has none. */
-  linear?: { from: number; to: number; router?: boolean };
+  linear?: { from: number; to: number; router: boolean };
 }
 
 export function matrix(name: string, rows: number, columns: number): ParamShape {

@@ -1,11 +1,10 @@
+import type { Architecture } from '../../contracts/architecture.js';
 import { adaptersOf, isQuantizable, moduleOf, underAdapter } from './adapters.js';
-import type { Architecture } from './architecture.js';
+import { paramNamesOf } from './families/families.js';
 import { type ModelParam, matrix, type ParamShape, vector } from './param-shape.js';
+import { factOf, PARTS, type ParamNames, type PartParams, partsOf } from './parts.js';
 
 export type { ModelParam } from './param-shape.js';
-
-/** The output projection. With `tie_word_embeddings` the input embedding, the first parameter, is in its place. */
-export const OUTPUT_PROJECTION = 'lm_head.weight';
 
 /**
  * Parameters for each layer, or for each expert of each layer; `{}` in the name stands for the number of one,
@@ -24,7 +23,7 @@ export interface ParamKind extends Omit<ModelParam, 'expert'> {
  */
 export function paramKinds(architecture: Architecture): ParamKind[] {
   const { num_hidden_layers, num_experts } = architecture;
-  const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
+  const { before, layer, expert, after } = paramTable(architecture);
   const base = (shapes: readonly ParamShape[]) => shapes.map((shape) => underAdapter(architecture, shape));
   const adapters = (shapes: readonly ParamShape[]) => adaptersOf(architecture, shapes);
   const kinds = (shapes: readonly ParamShape[], layers: number, experts: number | null) =>
@@ -41,13 +40,13 @@ export function paramKinds(architecture: Architecture): ParamKind[] {
 
 /** Returns the modules whose matrices may have adapters; `{}` stands for numbers of layers and experts. */
 export function layerModules(architecture: Architecture): string[] {
-  const { layer, expert } = NAMINGS[architecture.naming](architecture);
+  const { layer, expert } = paramTable(architecture);
   return [...layer, ...expert].filter(({ linear }) => linear !== undefined).map(({ name }) => moduleOf(name));
 }
 
 /** Returns those of them whose matrices can be quantized. */
 export function quantizableModules(architecture: Architecture): string[] {
-  const { layer, expert } = NAMINGS[architecture.naming](architecture);
+  const { layer, expert } = paramTable(architecture);
   return [...layer, ...expert].filter(isQuantizable).map(({ name }) => moduleOf(name));
 }
 
@@ -73,10 +72,10 @@ export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expe
 
 /**
  * Returns all parameters of a model in canonical order, about that of the forward pass, with adapters behind all
- * others: the table of native/model/config/param_table.cc.
+ * others. The native core has the same table (native/model/config/param_table.h).
  */
 export function modelParams(architecture: Architecture): ModelParam[] {
-  const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
+  const { before, layer, expert, after } = paramTable(architecture);
   const under = (shapes: readonly ParamShape[]) => shapes.map((shape) => underAdapter(architecture, shape));
   const param = (
     { linear: _, ...shape }: ParamShape,
@@ -103,6 +102,11 @@ export function modelParams(architecture: Architecture): ModelParam[] {
   return [...base, ...ofLayers(adaptersOf(architecture, layer), adaptersOf(architecture, expert))];
 }
 
+/** Returns the weight of the output projection if the input embedding is in its place; otherwise null. */
+export function tiedHead(model: Architecture): string | null {
+  return model.tie_word_embeddings ? `${paramNamesOf(model).modules.head}.weight` : null;
+}
+
 interface Table {
   before: ParamShape[];
   /** Parameters of each layer, before those of its experts. */
@@ -112,102 +116,32 @@ interface Table {
   after: ParamShape[];
 }
 
-const NAMINGS: Readonly<Record<Architecture['naming'], (architecture: Architecture) => Table>> = {
-  gpt2: gpt2Table,
-  llama: (architecture) => decoderTable(architecture, denseMlp(architecture), []),
-  mixtral: (architecture) => decoderTable(architecture, [router(architecture)], experts(architecture)),
-};
-
-/** Table of GPT-2, which has weights as (in, out), and queries, keys and values in one matrix. */
-function gpt2Table(architecture: Architecture): Table {
-  const { hidden_size: hidden, intermediate_size: inner, vocab_size: vocab } = architecture;
-  const affine = (name: string, from: number, to: number) => [
-    { ...matrix(`${name}.weight`, from, to), linear: { from, to } },
-    vector(`${name}.bias`, to),
-  ];
-  const layerNorm = (name: string) => [vector(`${name}.weight`, hidden), vector(`${name}.bias`, hidden)];
-  return {
-    before: [
-      matrix('transformer.wte.weight', vocab, hidden),
-      matrix('transformer.wpe.weight', architecture.max_position_embeddings, hidden),
-    ],
-    layer: [
-      ...layerNorm('transformer.h.{}.ln_1'),
-      ...affine('transformer.h.{}.attn.c_attn', hidden, 3 * hidden),
-      ...affine('transformer.h.{}.attn.c_proj', hidden, hidden),
-      ...layerNorm('transformer.h.{}.ln_2'),
-      ...affine('transformer.h.{}.mlp.c_fc', hidden, inner),
-      ...affine('transformer.h.{}.mlp.c_proj', inner, hidden),
-    ],
-    expert: [],
-    after: [...layerNorm('transformer.ln_f'), ...head(architecture)],
-  };
+function paramTable(model: Architecture): Table {
+  const names = paramNamesOf(model);
+  const table: Table = { before: [], layer: [], expert: [], after: [] };
+  for (const [part, module] of partsOf(names, model)) {
+    const shapes = shapesOf(PARTS[part], module, names, model);
+    const [, perLayer, perExpert] = module.split('{}');
+    if (perExpert !== undefined) table.expert.push(...shapes);
+    else if (perLayer !== undefined) table.layer.push(...shapes);
+    else if (table.layer.length === 0) table.before.push(...shapes);
+    else table.after.push(...shapes);
+  }
+  return table;
 }
 
-const LAYER = 'model.layers.{}.';
-
-function decoderTable(architecture: Architecture, mlp: ParamShape[], expert: ParamShape[]): Table {
-  const { hidden_size: hidden, vocab_size: vocab } = architecture;
-  return {
-    before: [matrix('model.embed_tokens.weight', vocab, hidden)],
-    layer: [
-      vector(`${LAYER}input_layernorm.weight`, hidden),
-      ...attention(architecture),
-      vector(`${LAYER}post_attention_layernorm.weight`, hidden),
-      ...mlp,
-    ],
-    expert,
-    after: [vector('model.norm.weight', hidden), ...head(architecture)],
-  };
+/** Returns the weight of a part and its bias, if it has one. */
+function shapesOf(part: PartParams, module: string, names: ParamNames, model: Architecture): ParamShape[] {
+  const to = factOf(model, part.out);
+  const bias = part.bias !== undefined && factOf(model, part.bias) ? [vector(`${module}.bias`, to)] : [];
+  return [weightOf(part, `${module}.weight`, names, model), ...bias];
 }
 
-function attention(architecture: Architecture): ParamShape[] {
-  const { hidden_size: hidden, head_dim, qkv_bias, qk_norm } = architecture;
-  const at = `${LAYER}self_attn.`;
-  const query = architecture.num_attention_heads * head_dim;
-  const keyValue = architecture.num_key_value_heads * head_dim;
-  return [
-    ...linear(`${at}q_proj`, query, hidden, qkv_bias),
-    ...linear(`${at}k_proj`, keyValue, hidden, qkv_bias),
-    ...linear(`${at}v_proj`, keyValue, hidden, qkv_bias),
-    ...(qk_norm ? [vector(`${at}q_norm.weight`, head_dim), vector(`${at}k_norm.weight`, head_dim)] : []),
-    ...linear(`${at}o_proj`, hidden, query, architecture.output_bias),
-  ];
-}
-
-function denseMlp({ hidden_size: hidden, intermediate_size: inner, mlp_bias }: Architecture): ParamShape[] {
-  return [
-    ...linear(`${LAYER}mlp.gate_proj`, inner, hidden, mlp_bias),
-    ...linear(`${LAYER}mlp.up_proj`, inner, hidden, mlp_bias),
-    ...linear(`${LAYER}mlp.down_proj`, hidden, inner, mlp_bias),
-  ];
-}
-
-const MOE = `${LAYER}block_sparse_moe.`;
-
-function router({ hidden_size, num_experts }: Architecture): ParamShape {
-  const shape = projection(`${MOE}gate.weight`, num_experts, hidden_size);
-  return { ...shape, linear: { from: hidden_size, to: num_experts, router: true } };
-}
-
-/** Parameters of an expert, a gated MLP: w1 is its gate, w3 goes up, w2 goes down. */
-function experts({ hidden_size: hidden, intermediate_size: inner }: Architecture): ParamShape[] {
-  return [
-    projection(`${MOE}experts.{}.w1.weight`, inner, hidden),
-    projection(`${MOE}experts.{}.w2.weight`, hidden, inner),
-    projection(`${MOE}experts.{}.w3.weight`, inner, hidden),
-  ];
-}
-
-function head({ tie_word_embeddings, vocab_size, hidden_size }: Architecture): ParamShape[] {
-  return tie_word_embeddings ? [] : [matrix(OUTPUT_PROJECTION, vocab_size, hidden_size)];
-}
-
-function linear(name: string, to: number, from: number, bias: boolean): ParamShape[] {
-  return [projection(`${name}.weight`, to, from), ...(bias ? [vector(`${name}.bias`, to)] : [])];
-}
-
-/** Matrix of a layer, stored as (out, in). */
-function projection(name: string, to: number, from: number): ParamShape {
-  return { ...matrix(name, to, from), linear: { from, to } };
+function weightOf(part: PartParams, name: string, { in_first }: ParamNames, model: Architecture): ParamShape {
+  const to = factOf(model, part.out);
+  if (part.in === undefined) return vector(name, to);
+  const from = factOf(model, part.in);
+  if (part.kind === 'embedding') return matrix(name, to, from);
+  const shape = in_first ? matrix(name, from, to) : matrix(name, to, from);
+  return { ...shape, linear: { from, to, router: part.kind === 'router' } };
 }

@@ -1,6 +1,6 @@
 /** Rotary positions of a `config.json`, in the spellings of transformers 4 and 5. */
+import { LLAMA_TRAITS, type RopeScalingParams } from '../../contracts/architecture.js';
 import type { RopeScaling } from '../../contracts/index.js';
-import type { RopeScalingParams } from './architecture.js';
 import type { ConfigReader } from './reader.js';
 
 interface RopeConfig {
@@ -104,23 +104,8 @@ function readYarn(reader: ConfigReader) {
   };
 }
 
-/** Values of the fields that a type of scaling does not have. */
-export const NO_SCALING: RopeScalingParams = {
-  type: 'none',
-  factor: 1,
-  low_freq_factor: 1,
-  high_freq_factor: 1,
-  original_max_position_embeddings: 1,
-  beta_fast: 32,
-  beta_slow: 1,
-  attention_factor: 0,
-  mscale: 0,
-  mscale_all_dim: 0,
-  truncate: true,
-};
-
 export function scalingParams(scaling: RopeScaling | null): RopeScalingParams {
-  if (scaling === null) return NO_SCALING;
+  if (scaling === null) return LLAMA_TRAITS.rope_scaling;
   const { rope_type, ...params } = scaling;
-  return { ...NO_SCALING, ...params, type: rope_type };
+  return { ...LLAMA_TRAITS.rope_scaling, ...params, type: rope_type };
 }

@@ -1,6 +1,6 @@
+import type { Architecture } from '../../contracts/architecture.js';
 import type { FieldError, ResolvedModelConfig } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
-import type { Architecture } from './architecture.js';
 import { architectureOf, familyOf } from './families/families.js';
 import { largestDivisor } from './leaves.js';
 

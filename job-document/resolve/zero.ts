@@ -1,9 +1,9 @@
+import type { Architecture } from '../../contracts/architecture.js';
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../../contracts/index.js';
 import { BLOCK_NUMEL, BYTES_OF_ELEMENT, shardingOf } from '../../contracts/shard-layout.js';
 import { defaultsOf } from '../common/defaults.js';
 import { fieldError } from '../common/field-error.js';
 import { trainedArchitecture } from '../model/adapters.js';
-import type { Architecture } from '../model/architecture.js';
 import { leafCount } from '../model/leaves.js';
 import { numParams } from '../model/params.js';
 import { checkExpertSets } from './expert-sets.js';

@@ -67,7 +67,7 @@ KernelBench::KernelBench(const Context& bench_ctx, const ModelConfig& model_conf
 }
 
 ModelContext KernelBench::model_context() {
-  const WeightLayout layout = config.naming == ParamNaming::kGpt2 ? WeightLayout::kInOut : WeightLayout::kOutIn;
+  const WeightLayout layout = config.naming == "gpt2" ? WeightLayout::kInOut : WeightLayout::kOutIn;
   return {ctx, config, dtype, &scratch, nullptr, layout};
 }
 

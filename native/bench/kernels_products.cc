@@ -22,12 +22,12 @@ struct Product {
 };
 
 Product product(const KernelBench& bench, std::int64_t in, std::vector<std::int64_t> outs) {
-  return {bench.rows(), in, std::move(outs), bench.config.naming == ParamNaming::kGpt2, bench.dtype};
+  return {bench.rows(), in, std::move(outs), bench.config.naming == "gpt2", bench.dtype};
 }
 
 Product qkv(const KernelBench& bench) {
   const ModelConfig& c = bench.config;
-  if (c.naming == ParamNaming::kGpt2) return product(bench, c.hidden_size, {c.qkv_size()});
+  if (c.naming == "gpt2") return product(bench, c.hidden_size, {c.qkv_size()});
   return product(bench, c.hidden_size, {c.query_size(), c.key_value_size(), c.key_value_size()});
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap';
+import type { AdapterParams } from '../../contracts/architecture.js';
 import { AnswerEngine, type DrawnToken, paramTable, type SequenceOptions } from './index.js';
-import type { AdapterConfig } from './model-config.js';
 import { tinyConfig, tinyTokens } from './testing.js';
 
 const tokens = tinyTokens();
@@ -92,7 +92,7 @@ t.test('an end token ends the sequence, and tokens beyond num_tokens are not dra
 });
 
 t.test('sequences of the model and of adapters over it share steps', async (t) => {
-  const adapter: AdapterConfig = {
+  const adapter: AdapterParams = {
     type: 'lora',
     rank: 3,
     scale: 2,

@@ -1,8 +1,8 @@
+import type { AdapterParams, Architecture } from '../../contracts/architecture.js';
 import type { Precision } from '../../contracts/index.js';
 import { type AddedAdapter, addon, type DrawnToken, type RawAnswerEngine } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
-import type { AdapterConfig, ModelConfig } from './model-config.js';
 import type { DeviceKind } from './trainer-config.js';
 
 export interface AnswerEngineOptions {
@@ -56,7 +56,7 @@ export class AnswerEngine {
   private constructor(private readonly raw: RawAnswerEngine) {}
 
   /** @throws NativeError `invalid_model_config`, `invalid_argument`, `device_unavailable`, `out_of_memory` */
-  static create(model: ModelConfig, options: AnswerEngineOptions): AnswerEngine {
+  static create(model: Architecture, options: AnswerEngineOptions): AnswerEngine {
     return native(() => new AnswerEngine(new (addon().AnswerEngine)(model, options, cpuIsa())));
   }
 
@@ -85,7 +85,7 @@ export class AnswerEngine {
    *   changes more than it adds to the products of layers; `invalid_argument`; `out_of_memory`. After an error all
    *   sequences and other adapters continue
    */
-  addAdapter(adapter: AdapterConfig, values: readonly Uint8Array[]): Promise<AddedAdapter> {
+  addAdapter(adapter: AdapterParams, values: readonly Uint8Array[]): Promise<AddedAdapter> {
     return this.inTurn(() => this.raw.addAdapter(adapter, values.map(aligned)));
   }
 

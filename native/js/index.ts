@@ -37,7 +37,6 @@ export {
   measureOptimizer,
   measureZeroMemory,
 } from './measure.js';
-export type { ModelConfig } from './model-config.js';
 export type { MemoryPart } from './rank-memory.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
 export {

@@ -1,8 +1,8 @@
+import type { Architecture } from '../../contracts/architecture.js';
 import type { Precision } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/state-records.js';
 import { addon, type CudaDevice, type Gpu, type HalfDtype, type RawParamInfo } from './addon.js';
 import { native } from './error.js';
-import type { ModelConfig } from './model-config.js';
 import type { DeviceKind, OptimizerConfig } from './trainer-config.js';
 
 export type ParamInfo = RawParamInfo;
@@ -13,7 +13,7 @@ export function cpuIsa(): string {
 }
 
 /** Parameters in canonical order with their place in the block numbering. Throws `invalid_model_config`. */
-export function paramTable(model: ModelConfig): ParamInfo[] {
+export function paramTable(model: Architecture): ParamInfo[] {
   return native(() => addon().paramTable(model));
 }
 
@@ -121,7 +121,7 @@ export function quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8
 
 /** Returns elements `[begin, end)` of a parameter as a training with this seed begins, in fp32. */
 export function initialValues(
-  model: ModelConfig,
+  model: Architecture,
   seed: number,
   param: number,
   begin: number,

@@ -1,10 +1,11 @@
 import t from 'tap';
-import { kernelNames, type ModelConfig, measureBandwidth, measureGemm, measureKernel } from './index.js';
+import type { Architecture } from '../../contracts/architecture.js';
+import { kernelNames, measureBandwidth, measureGemm, measureKernel } from './index.js';
 import { tinyConfig } from './testing.js';
 
 const llama = tinyConfig('').model;
 /** GPT-2's way: weights the other way round, one matrix for queries, keys and values, a tied embedding. */
-const gpt2: ModelConfig = {
+const gpt2: Architecture = {
   ...llama,
   naming: 'gpt2',
   num_key_value_heads: llama.num_attention_heads,

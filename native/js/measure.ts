@@ -1,8 +1,8 @@
+import type { Architecture } from '../../contracts/architecture.js';
 import type { Precision } from '../../contracts/index.js';
 import { addon, type KernelTimes, type OptimizerSeconds, type ZeroMemory } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
-import type { ModelConfig } from './model-config.js';
 import type { OptimizerConfig } from './trainer-config.js';
 
 interface GemmShape {
@@ -42,7 +42,7 @@ export function kernelNames(): string[] {
  */
 export function measureKernel(options: {
   op: string;
-  model: ModelConfig;
+  model: Architecture;
   micro_batch_size: number;
   sequence_length: number;
   precision: Precision;

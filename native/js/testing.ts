@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LLAMA_TRAITS } from './model-config.js';
+import { LLAMA_TRAITS } from '../../contracts/architecture.js';
 import { Trainer } from './trainer.js';
 import { plainSettings, type TrainerConfig } from './trainer-config.js';
 

@@ -1,6 +1,6 @@
+import type { Architecture } from '../../contracts/architecture.js';
 import { DEFAULTS, DEFAULTS_BY_TYPE } from '../../contracts/generated/job-defaults.js';
 import type { Precision, ResolvedJobSpec, ResolvedParamGroup } from '../../contracts/index.js';
-import type { ModelConfig } from './model-config.js';
 
 type Train = ResolvedJobSpec['train'];
 
@@ -34,7 +34,7 @@ type OtherFields =
  * that it includes read it.
  */
 export interface TrainerConfig extends Omit<Train, OtherFields> {
-  model: ModelConfig;
+  model: Architecture;
   /** Device of parameters, activations and, unless offloaded, states. */
   device: DeviceKind;
   /**

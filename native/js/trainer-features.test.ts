@@ -1,7 +1,9 @@
 // Features of the native core beyond AdamW in bf16 that a job's document can request, through the addon.
+
 import { join } from 'node:path';
 import t from 'tap';
-import { type ModelConfig, paramTable, plainSettings, Trainer, type TrainerConfig } from './index.js';
+import type { Architecture } from '../../contracts/architecture.js';
+import { paramTable, plainSettings, Trainer, type TrainerConfig } from './index.js';
 import { connectWorld, tinyConfig, tinyTokens, tokenFile, worldDigest } from './testing.js';
 
 const tokens = tinyTokens();
@@ -138,7 +140,7 @@ t.test('evaluation of two files: the same bits on 1 and 2 ranks over Gloo', asyn
 });
 
 /** Elements of all parameters but the embedding, padded to blocks. */
-function trained(model: ModelConfig): number {
+function trained(model: Architecture): number {
   const rows = paramTable(model).filter(({ name }) => !name.startsWith('model.embed'));
   return rows.reduce((sum, { num_blocks }) => sum + num_blocks * 4096, 0);
 }

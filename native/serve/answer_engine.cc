@@ -6,7 +6,7 @@
 #include "core/device/transfer.h"
 #include "core/dtype.h"
 #include "core/error.h"
-#include "model/config/param_specs.h"
+#include "model/config/param_table.h"
 
 namespace zerofleet {
 namespace {

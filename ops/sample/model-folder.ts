@@ -1,7 +1,8 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Architecture } from '../../contracts/architecture.js';
 import { architectureOf, importConfig } from '../../job-document/index.js';
-import { AnswerEngine, type ModelConfig, paramTable } from '../../native/js/index.js';
+import { AnswerEngine, paramTable } from '../../native/js/index.js';
 
 /** Tokens of the longest text. */
 const MAX_CONTEXT = 4096;
@@ -20,7 +21,7 @@ export class ModelFolderError extends Error {
 }
 
 /** Network properties of a Hugging Face config.json. */
-function modelConfig(document: Record<string, unknown>): ModelConfig {
+function modelConfig(document: Record<string, unknown>): Architecture {
   const { config, errors } = importConfig(document);
   const [first] = errors;
   if (config === null || first !== undefined)

@@ -1,40 +1,16 @@
-/** The contract's table of parameters equals the native core's, for each naming and option. */
+/** The tables of parameters in TypeScript and in the native core are equal, for each family and option. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import {
-  type Architecture,
-  architectureOf,
-  importConfig,
-  layerModules,
-  modelParams,
-} from '../../job-document/index.js';
+import type { Architecture } from '../../contracts/architecture.js';
+import { architectureOf, importConfig, layerModules, modelParams } from '../../job-document/index.js';
 import { paramTable } from '../../native/js/index.js';
 
-const SIZES = {
-  hidden_size: 48,
-  intermediate_size: 64,
-  num_hidden_layers: 2,
-  num_attention_heads: 4,
-  num_key_value_heads: 2,
-  vocab_size: 101,
-};
-const GPT2 = { model_type: 'gpt2', n_embd: 48, n_layer: 2, n_head: 4, vocab_size: 101 };
-
-const MODELS: Record<string, object> = {
-  llama: { ...SIZES, model_type: 'llama' },
-  'llama with biases, tied': {
-    ...SIZES,
-    model_type: 'llama',
-    attention_bias: true,
-    mlp_bias: true,
-    tie_word_embeddings: true,
-  },
-  gpt2: GPT2,
-  'gpt2, untied': { ...GPT2, tie_word_embeddings: false },
-  mistral: { ...SIZES, model_type: 'mistral' },
-  qwen2: { ...SIZES, model_type: 'qwen2' },
-  mixtral: { ...SIZES, model_type: 'mixtral', num_local_experts: 3 },
-  qwen3: { ...SIZES, model_type: 'qwen3', head_dim: 16 },
-};
+/** Configurations of every family, as transformers writes them. */
+const MODELS: Record<string, { config: Record<string, unknown> }> = JSON.parse(
+  readFileSync(join(process.cwd(), 'job-document/testing/hf/models.json'), 'utf8'),
+);
 
 function check(t: Test, architecture: Architecture) {
   const native = paramTable(architecture);
@@ -56,8 +32,8 @@ function check(t: Test, architecture: Architecture) {
   );
 }
 
-for (const [name, document] of Object.entries(MODELS)) {
-  const architecture = architectureOf(importConfig(document as Record<string, unknown>).config!);
+for (const [name, { config }] of Object.entries(MODELS)) {
+  const architecture = architectureOf(importConfig(config).config!);
   t.test(name, async (t) => check(t, architecture));
   t.test(`${name}, with adapters`, async (t) => {
     const modules = layerModules(architecture).map((module) => module.replace(/.*\./, ''));

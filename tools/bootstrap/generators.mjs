@@ -50,9 +50,13 @@ const jobDefaults = async () => renderDefaults(await annotatedContract());
 
 const MARKED = /(<!-- generated: [a-z-]+ -->\n)[\s\S]*?(<!-- end of generated -->)/;
 
+/** What a function of the compiled TypeScript returns. */
+const rendered = async (module, render) =>
+  (await import(pathToFileURL(inRoot(compiledDir, module)).href))[render]();
+
 /** A documentation page with a part generated from a table of the program. */
 async function markedPart(page, module, render) {
-  const table = (await import(pathToFileURL(inRoot(compiledDir, module)).href))[render]();
+  const table = await rendered(module, render);
   return readFileSync(inRoot(page), 'utf8').replace(MARKED, (_, begin, end) => `${begin}${table}\n${end}`);
 }
 
@@ -72,6 +76,10 @@ export const contractGenerators = [
 export const generators = [
   ...contractGenerators,
   ...pythonGenerators,
+  {
+    file: 'native/model/config/family_parts.cc',
+    make: () => rendered('tools/contract/model-parts.js', 'renderModelParts'),
+  },
   documentation('docs/configuration.md', 'platform/config/config.js', 'renderSettings'),
   documentation('docs/errors.md', 'tools/docs/error-table.js', 'renderErrorTables'),
   documentation('docs/deepspeed.md', 'tools/docs/deepspeed-tables.js', 'renderDeepspeedTables'),

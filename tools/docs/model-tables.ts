@@ -9,24 +9,24 @@ interface Schema {
   $ref?: string;
   allOf?: Schema[];
   description?: string;
+  enum?: string[];
   properties?: Record<string, Schema>;
 }
 
 type Schemas = Record<string, Schema>;
 
-const SCHEMA_OF: Readonly<Record<ModelType, string>> = {
-  gpt2: 'ResolvedGpt2Config',
-  llama: 'ResolvedLlamaConfig',
-  mistral: 'ResolvedMistralConfig',
-  qwen2: 'ResolvedQwen2Config',
-  qwen3: 'ResolvedQwen3Config',
-  mixtral: 'ResolvedMixtralConfig',
-};
-
 function propertiesOf(schema: Schema, schemas: Schemas): Record<string, Schema> {
   const name = schema.$ref?.split('/').at(-1);
   const parts = [...(name ? [schemas[name] ?? {}] : []), ...(schema.allOf ?? [])];
   return Object.assign({}, ...parts.map((part) => propertiesOf(part, schemas)), schema.properties);
+}
+
+/** The fields of a family, by its schema. */
+function fieldsOfSchema(type: ModelType, schemas: Schemas): Record<string, Schema> {
+  const all = Object.values(schemas).map((schema) => propertiesOf(schema, schemas));
+  const [found] = all.filter(({ model_type }) => model_type?.enum?.join() === type);
+  if (found === undefined) throw new Error(`openapi.yaml has no schema of ${type}`);
+  return found;
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
@@ -60,10 +60,10 @@ function defaultsOf(name: string, types: readonly ModelType[]): string {
 
 function table(types: readonly ModelType[], schemas: Schemas): string {
   const facts = new Map(types.flatMap(fieldsOf).map((fact) => [fact.name, fact]));
-  const properties = Object.assign(
-    {},
-    ...types.map((type) => propertiesOf(schemas[SCHEMA_OF[type]] ?? {}, schemas)),
-  ) as Record<string, Schema>;
+  const properties = Object.assign({}, ...types.map((type) => fieldsOfSchema(type, schemas))) as Record<
+    string,
+    Schema
+  >;
   const rows = [...facts.values()].map(
     ({ name, aliases, type }) =>
       `| ${code([name, ...aliases])} | ${type} | ${defaultsOf(name, types)} | ${properties[name]?.description ?? ''} |`,

@@ -1,3 +1,4 @@
+import type { Architecture } from '../../contracts/architecture.js';
 import type {
   EditPayload,
   ExportPayload,
@@ -16,7 +17,6 @@ import type {
   SessionCredentials,
 } from '../../contracts/rank-protocol.js';
 import type { Manifest } from '../../formats/checkpoint/manifest.js';
-import type { Architecture } from '../../job-document/index.js';
 import type { PreparedTokens, TokenRequest } from './data/prepare-tokens.js';
 import type { InspectOptions, MachineReport } from './inspect-machine.js';
 

@@ -1,8 +1,9 @@
 /** Common part of the families with RMSNorm, rotary positions and SwiGLU: Llama and its successors. */
-import type { ResolvedLlamaConfig } from '../../../contracts/index.js';
-import type { Architecture } from '../architecture.js';
+import { type Architecture, LLAMA_TRAITS } from '../../../contracts/architecture.js';
+import type { ParamNames } from '../parts.js';
 import type { ConfigReader } from '../reader.js';
 import { readRope, scalingParams } from '../rope.js';
+import type { ConfigOf } from './family.js';
 import { LIMITS } from './limits.js';
 
 /** Defaults of transformers for a family's `config.json`. */
@@ -17,7 +18,7 @@ interface DecoderDefaults {
 }
 
 /** Fields of all these families. */
-type DecoderConfig = Omit<ResolvedLlamaConfig, 'model_type' | 'attention_bias' | 'mlp_bias'>;
+type DecoderConfig = Omit<ConfigOf<'llama'>, 'model_type' | 'attention_bias' | 'mlp_bias'>;
 
 const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
 
@@ -86,13 +87,32 @@ export function nearestMultiple(value: number, factor: number): number {
   return Math.max(factor, Math.round(value / factor) * factor);
 }
 
-/**
- * Returns the architecture of a dense decoder without biases and with full attention; families override the
- * differences.
- */
+/** Names of Llama's parameters, which its successors have too. */
+export const DECODER_PARAMS = {
+  naming: LLAMA_TRAITS.naming,
+  in_first: false,
+  modules: {
+    embed: 'model.embed_tokens',
+    input_norm: 'model.layers.{}.input_layernorm',
+    query: 'model.layers.{}.self_attn.q_proj',
+    key: 'model.layers.{}.self_attn.k_proj',
+    value: 'model.layers.{}.self_attn.v_proj',
+    query_norm: 'model.layers.{}.self_attn.q_norm',
+    key_norm: 'model.layers.{}.self_attn.k_norm',
+    output: 'model.layers.{}.self_attn.o_proj',
+    post_attention_norm: 'model.layers.{}.post_attention_layernorm',
+    gate: 'model.layers.{}.mlp.gate_proj',
+    up: 'model.layers.{}.mlp.up_proj',
+    down: 'model.layers.{}.mlp.down_proj',
+    norm: 'model.norm',
+    head: 'lm_head',
+  },
+} satisfies ParamNames;
+
+/** Returns the architecture of a dense decoder with Llama's traits; families override the differences. */
 export function decoderArchitecture(config: DecoderConfig): Architecture {
   return {
-    naming: 'llama',
+    ...LLAMA_TRAITS,
     hidden_size: config.hidden_size,
     intermediate_size: config.intermediate_size,
     num_hidden_layers: config.num_hidden_layers,
@@ -101,28 +121,14 @@ export function decoderArchitecture(config: DecoderConfig): Architecture {
     head_dim: config.head_dim,
     vocab_size: config.vocab_size,
     max_position_embeddings: config.max_position_embeddings,
-    norm: 'rms',
     norm_eps: config.rms_norm_eps,
-    positions: 'rope',
     rope_theta: config.rope_theta,
     rope_scaling: scalingParams(config.rope_scaling),
-    qkv_bias: false,
-    output_bias: false,
-    mlp_bias: false,
-    qk_norm: false,
     layer_windows: everyLayer(config, 0),
-    mlp: 'swiglu',
-    num_experts: 0,
-    experts_per_token: 0,
-    router_aux_loss_coef: 0,
     tie_word_embeddings: config.tie_word_embeddings,
-    embedding_dropout: 0,
     attention_dropout: config.attention_dropout,
-    residual_dropout: 0,
     initializer_range: config.initializer_range,
     residual_initializer_range: config.initializer_range,
-    adapter: null,
-    quantization: null,
   };
 }
 

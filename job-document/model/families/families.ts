@@ -1,6 +1,7 @@
+import type { Architecture } from '../../../contracts/architecture.js';
 import type { ResolvedModelConfig } from '../../../contracts/index.js';
-import type { Architecture } from '../architecture.js';
-import type { Family } from './family.js';
+import type { ParamNames } from '../parts.js';
+import type { Family, ModelType } from './family.js';
 import { GPT2 } from './gpt2.js';
 import { LLAMA } from './llama.js';
 import { MISTRAL } from './mistral.js';
@@ -8,9 +9,9 @@ import { MIXTRAL } from './mixtral.js';
 import { QWEN2 } from './qwen2.js';
 import { QWEN3 } from './qwen3.js';
 
-export type ModelType = ResolvedModelConfig['model_type'];
+export type { ModelType };
 
-type Families = { readonly [Type in ModelType]: Family<Extract<ResolvedModelConfig, { model_type: Type }>> };
+type Families = { readonly [Type in ModelType]: Family<Type> };
 
 export const FAMILIES: Families = {
   gpt2: GPT2,
@@ -31,5 +32,17 @@ export function familyOf({ model_type }: Pick<ResolvedModelConfig, 'model_type'>
 }
 
 export function architectureOf(config: ResolvedModelConfig): Architecture {
-  return familyOf(config).architecture(config);
+  const { params, architecture } = familyOf(config);
+  return { ...architecture(config), naming: params.naming };
+}
+
+const NAMINGS = new Map(Object.values(FAMILIES).map(({ params }) => [params.naming, params]));
+
+/** All names of parameters; several families may have the same. */
+export const PARAM_NAMES: readonly ParamNames[] = [...NAMINGS.values()];
+
+export function paramNamesOf({ naming }: Pick<Architecture, 'naming'>): ParamNames {
+  const names = NAMINGS.get(naming);
+  if (names === undefined) throw new Error(`no family names its parameters as ${naming}`);
+  return names;
 }

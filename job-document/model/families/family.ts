@@ -1,14 +1,21 @@
+import type { Architecture } from '../../../contracts/architecture.js';
 import type { ResolvedModelConfig } from '../../../contracts/index.js';
-import type { Architecture } from '../architecture.js';
+import type { ParamNames } from '../parts.js';
 import type { ConfigReader } from '../reader.js';
 
+export type ModelType = ResolvedModelConfig['model_type'];
+
+/** Configuration of a family with every field: its schema in contracts/openapi/schemas/model-config.yaml. */
+export type ConfigOf<Type extends ModelType> = Extract<ResolvedModelConfig, { model_type: Type }>;
+
 /** Model family: the fields of its `config.json` and their meaning. */
-export interface Family<Config extends ResolvedModelConfig = ResolvedModelConfig> {
+export interface Family<Type extends ModelType = ModelType> {
   /** transformers class of its checkpoints. */
   causalLm: string;
+  params: ParamNames;
   /** The family's names of architecture fields, where they differ. */
   fieldNames: Readonly<Partial<Record<keyof Architecture, string>>>;
   /** Returns the configuration with every field; bad fields are the reader's errors. */
-  read(reader: ConfigReader): Config;
-  architecture(config: Config): Architecture;
+  read(reader: ConfigReader): ConfigOf<Type>;
+  architecture(config: ConfigOf<Type>): Omit<Architecture, 'naming'>;
 }

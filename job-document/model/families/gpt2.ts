@@ -1,6 +1,5 @@
-import type { ResolvedGpt2Config } from '../../../contracts/index.js';
+import { LLAMA_TRAITS } from '../../../contracts/architecture.js';
 import type { ConfigReader } from '../reader.js';
-import { NO_SCALING } from '../rope.js';
 import { everyLayer, nearestMultiple } from './decoder.js';
 import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
@@ -34,8 +33,24 @@ function refuseOtherAttention(reader: ConfigReader): void {
   reader.only('scale_attn_by_inverse_layer_idx', [false], 'scores are not scaled by layer');
 }
 
-export const GPT2: Family<ResolvedGpt2Config> = {
+export const GPT2: Family<'gpt2'> = {
   causalLm: 'GPT2LMHeadModel',
+  params: {
+    naming: 'gpt2',
+    in_first: true,
+    modules: {
+      embed: 'transformer.wte',
+      positions: 'transformer.wpe',
+      input_norm: 'transformer.h.{}.ln_1',
+      qkv: 'transformer.h.{}.attn.c_attn',
+      output: 'transformer.h.{}.attn.c_proj',
+      post_attention_norm: 'transformer.h.{}.ln_2',
+      up: 'transformer.h.{}.mlp.c_fc',
+      down: 'transformer.h.{}.mlp.c_proj',
+      norm: 'transformer.ln_f',
+      head: 'lm_head',
+    },
+  },
   fieldNames: {
     hidden_size: 'n_embd',
     intermediate_size: 'n_inner',
@@ -91,7 +106,7 @@ export const GPT2: Family<ResolvedGpt2Config> = {
   },
   architecture(config) {
     return {
-      naming: 'gpt2',
+      ...LLAMA_TRAITS,
       hidden_size: config.n_embd,
       intermediate_size: config.n_inner,
       num_hidden_layers: config.n_layer,
@@ -103,25 +118,17 @@ export const GPT2: Family<ResolvedGpt2Config> = {
       norm: 'layer',
       norm_eps: config.layer_norm_epsilon,
       positions: 'learned',
-      rope_theta: 10_000,
-      rope_scaling: NO_SCALING,
       qkv_bias: true,
       output_bias: true,
       mlp_bias: true,
-      qk_norm: false,
       layer_windows: everyLayer({ num_hidden_layers: config.n_layer }, 0),
       mlp: config.activation_function === 'gelu' ? 'gelu' : 'gelu_tanh',
-      num_experts: 0,
-      experts_per_token: 0,
-      router_aux_loss_coef: 0,
       tie_word_embeddings: config.tie_word_embeddings,
       embedding_dropout: config.embd_pdrop,
       attention_dropout: config.attn_pdrop,
       residual_dropout: config.resid_pdrop,
       initializer_range: config.initializer_range,
       residual_initializer_range: config.initializer_range / Math.sqrt(2 * config.n_layer),
-      adapter: null,
-      quantization: null,
     };
   },
 };

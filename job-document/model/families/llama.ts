@@ -1,6 +1,5 @@
-import type { ResolvedLlamaConfig } from '../../../contracts/index.js';
 import type { ConfigReader } from '../reader.js';
-import { decoderArchitecture, readDecoder } from './decoder.js';
+import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 
 /** Draft models for a Qwen have these fields; they are accepted only without a window. */
@@ -11,8 +10,9 @@ function refuseWindows(reader: ConfigReader): void {
   reader.ignore(['max_window_layers']);
 }
 
-export const LLAMA: Family<ResolvedLlamaConfig> = {
+export const LLAMA: Family<'llama'> = {
   causalLm: 'LlamaForCausalLM',
+  params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     refuseWindows(reader);

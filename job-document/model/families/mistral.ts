@@ -1,10 +1,10 @@
-import type { ResolvedMistralConfig } from '../../../contracts/index.js';
-import { decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
+import { DECODER_PARAMS, decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
 
-export const MISTRAL: Family<ResolvedMistralConfig> = {
+export const MISTRAL: Family<'mistral'> = {
   causalLm: 'MistralForCausalLM',
+  params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     reader.only('layer_types', [], 'all layers of this family have the same sliding_window: remove it');

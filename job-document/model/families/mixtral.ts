@@ -1,10 +1,31 @@
-import type { ResolvedMixtralConfig } from '../../../contracts/index.js';
-import { decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
+import { DECODER_PARAMS, decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
 
-export const MIXTRAL: Family<ResolvedMixtralConfig> = {
+const { gate, up, down, norm, head, ...attention } = DECODER_PARAMS.modules;
+const MOE = 'model.layers.{}.block_sparse_moe';
+
+export const MIXTRAL: Family<'mixtral'> = {
   causalLm: 'MixtralForCausalLM',
+  params: {
+    naming: 'mixtral',
+    in_first: false,
+    modules: {
+      ...attention,
+      router: `${MOE}.gate`,
+      gate: `${MOE}.experts.{}.w1`,
+      down: `${MOE}.experts.{}.w2`,
+      up: `${MOE}.experts.{}.w3`,
+      norm,
+      head,
+    },
+    tensors: {
+      router: 'model.layers.{}.mlp.gate.weight',
+      gate: 'model.layers.{}.mlp.experts.gate_up_proj',
+      up: 'model.layers.{}.mlp.experts.gate_up_proj',
+      down: 'model.layers.{}.mlp.experts.down_proj',
+    },
+  },
   fieldNames: {
     norm_eps: 'rms_norm_eps',
     num_experts: 'num_local_experts',
@@ -38,7 +59,6 @@ export const MIXTRAL: Family<ResolvedMixtralConfig> = {
   architecture(config) {
     return {
       ...decoderArchitecture(config),
-      naming: 'mixtral',
       layer_windows: everyLayer(config, config.sliding_window ?? 0),
       num_experts: config.num_local_experts,
       experts_per_token: config.num_experts_per_tok,

@@ -1,10 +1,10 @@
 /** Common part of Qwen2 and Qwen3: some layers, by default the last ones, may have a sliding window. */
-import type { ResolvedQwen2Config } from '../../../contracts/index.js';
 import type { ConfigReader } from '../reader.js';
+import type { ConfigOf } from './family.js';
 import { LIMITS } from './limits.js';
 
 type LayerTypes = Pick<
-  ResolvedQwen2Config,
+  ConfigOf<'qwen2'>,
   'use_sliding_window' | 'sliding_window' | 'max_window_layers' | 'layer_types'
 >;
 

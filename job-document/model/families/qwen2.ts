@@ -1,10 +1,10 @@
-import type { ResolvedQwen2Config } from '../../../contracts/index.js';
-import { decoderArchitecture, readDecoder } from './decoder.js';
+import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { layerWindows, readLayerTypes } from './qwen.js';
 
-export const QWEN2: Family<ResolvedQwen2Config> = {
+export const QWEN2: Family<'qwen2'> = {
   causalLm: 'Qwen2ForCausalLM',
+  params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     const decoder = readDecoder(reader, {

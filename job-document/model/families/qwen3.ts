@@ -1,10 +1,10 @@
-import type { ResolvedQwen3Config } from '../../../contracts/index.js';
-import { decoderArchitecture, readDecoder } from './decoder.js';
+import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { layerWindows, readLayerTypes } from './qwen.js';
 
-export const QWEN3: Family<ResolvedQwen3Config> = {
+export const QWEN3: Family<'qwen3'> = {
   causalLm: 'Qwen3ForCausalLM',
+  params: DECODER_PARAMS,
   fieldNames: { norm_eps: 'rms_norm_eps' },
   read(reader) {
     const decoder = readDecoder(reader, {

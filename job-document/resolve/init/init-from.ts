@@ -1,6 +1,6 @@
+import type { Architecture } from '../../../contracts/architecture.js';
 import type { Checkpoint, FieldError, ResolvedJobSpec } from '../../../contracts/index.js';
 import { fieldError } from '../../common/field-error.js';
-import type { Architecture } from '../../model/architecture.js';
 import { architectureOf } from '../../model/families/families.js';
 import { frozenDifference, splitParams } from '../param-groups.js';
 import type { InitFrom } from './given-init.js';

@@ -29,7 +29,7 @@ ModelConfig llama(const Widths& widths, std::int64_t length) {
 
 ModelConfig gpt2(const Widths& widths) {
   ModelConfig config = llama(widths, 1024);
-  config.naming = ParamNaming::kGpt2;
+  config.naming = "gpt2";
   config.norm = NormType::kLayer;
   config.positions = PositionType::kLearned;
   config.qkv_bias = config.output_bias = config.mlp_bias = true;

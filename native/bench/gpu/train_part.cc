@@ -150,7 +150,7 @@ JsonLine training_line(std::string_view part, const TrainingShape& training) {
   for (const ParamSpec& spec : param_specs(training.model)) params += spec.numel();
   return JsonLine(part)
       .add("config", training.name)
-      .add("family", training.model.naming == ParamNaming::kGpt2 ? "gpt2" : "llama")
+      .add("family", training.model.naming == "gpt2" ? "gpt2" : "llama")
       .add("layers", training.model.num_hidden_layers)
       .add("params", params)
       .add("micro_batch", training.micro_batch.batch)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "model/config/model_parts.h"
 
 namespace zerofleet {
 namespace {
@@ -66,37 +67,32 @@ void check_positions(const ModelConfig& config) {
 
 void check_experts(const ModelConfig& config) {
   if (config.num_experts == 0) return;
-  check(config.naming == ParamNaming::kMixtral, "num_experts: only models with Mixtral's parameters have experts");
   check(config.num_experts >= 1 && config.num_experts <= 1024, "num_experts must be from 1 to 1024");
   check(config.experts_per_token >= 1 && config.experts_per_token <= config.num_experts,
         "experts_per_token must be from 1 to num_experts");
+  check(!config.mlp_bias, "mlp_bias must be false: matrices of experts have no biases");
   check(config.router_aux_loss_coef >= 0 && config.router_aux_loss_coef < 1e3,
         "router_aux_loss_coef must be from 0 to below 1000");
 }
 
-void check_naming(const ModelConfig& config) {
-  if (config.naming == ParamNaming::kGpt2) {
-    check(config.norm == NormType::kLayer && config.positions == PositionType::kLearned && !config.gated_mlp() &&
-              !config.qk_norm && config.qkv_bias && config.output_bias && config.mlp_bias &&
-              config.num_key_value_heads == config.num_attention_heads,
-          "naming gpt2 is for models with LayerNorm, learned positions, GELU, biases, and as many key/value as query "
-          "heads");
-    return;
-  }
-  check(config.norm == NormType::kRms && config.positions == PositionType::kRope && config.gated_mlp(),
-        "naming llama and mixtral is for models with RMSNorm, rotary positions and SwiGLU");
-  check(config.naming != ParamNaming::kMixtral || (config.num_experts > 0 && !config.mlp_bias),
-        "naming mixtral is for models with experts, whose matrices have no biases");
+void check_parts(const ModelConfig& config, const ModelParts& parts) {
+  const std::string naming = "naming " + config.naming;
+  check(parts.has(ModelPart::kRouter) == (config.num_experts > 0),
+        naming + (config.num_experts > 0 ? " is for models without experts: num_experts must be 0"
+                                         : " is for models with experts: num_experts must be at least 1"));
+  check(parts.has(ModelPart::kPositions) == (config.positions == PositionType::kLearned),
+        naming + " is for models with " +
+            (config.positions == PositionType::kLearned ? "rotary positions" : "learned positions"));
+  check(parts.has(ModelPart::kQueryNorm) == config.qk_norm, naming + " is for models without qk_norm");
+  check(parts.has(ModelPart::kGate) == config.gated_mlp(),
+        naming + " is for models with " + (config.gated_mlp() ? "GELU" : "SwiGLU"));
 }
 
 void check_probability(const char* name, double value) {
   check(value >= 0 && value < 1, std::string(name) + " must be from 0 to below 1");
 }
 
-constexpr const char* kExpertMatrices[] = {"block_sparse_moe.experts.0.w1", "block_sparse_moe.experts.0.w2",
-                                           "block_sparse_moe.experts.0.w3"};
-
-void check_adapter(const ModelConfig& config) {
+void check_adapter(const ModelConfig& config, const ModelParts& parts) {
   check(!config.quantization || !config.adapter || config.adapter->type != AdapterType::kDora,
         "magnitudes of adapters need a base that is not quantized");
   check(!config.quantization || config.adapter,
@@ -111,8 +107,8 @@ void check_adapter(const ModelConfig& config) {
   check(adapter.dropout == 0 || adapter.type == AdapterType::kLora,
         "adapter.dropout must be 0 for adapters with magnitudes");
   // Rows of several leaves pass through an expert together.
-  const bool in_experts = config.num_experts > 0 &&
-                          std::ranges::any_of(kExpertMatrices, [&](const char* name) { return adapter.targets(name); });
+  const bool in_experts = std::ranges::any_of(
+      parts.parts, [&](const PartParams& part) { return part.per_expert() && adapter.targets(part.module_of(0, 0)); });
   check(adapter.dropout == 0 || !in_experts, "adapter.dropout must be 0 where an adapter is over experts");
 }
 
@@ -125,8 +121,9 @@ void validate(const ModelConfig& config) {
   check_attention(config);
   check_positions(config);
   check_experts(config);
-  check_naming(config);
-  check_adapter(config);
+  const ModelParts parts = model_parts(config);
+  check_parts(config, parts);
+  check_adapter(config, parts);
   check(config.norm_eps > 0 && config.norm_eps < 1, "norm_eps must be above 0 and below 1");
   check_probability("embedding_dropout", config.embedding_dropout);
   check_probability("attention_dropout", config.attention_dropout);

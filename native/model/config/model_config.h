@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,6 @@
 
 namespace zerofleet {
 
-/// Names and layout of parameters. Llama's serve Mistral, Qwen2 and Qwen3 too.
-enum class ParamNaming : std::uint8_t { kGpt2, kLlama, kMixtral };
 enum class NormType : std::uint8_t { kRms, kLayer };
 enum class PositionType : std::uint8_t { kRope, kLearned };
 enum class MlpType : std::uint8_t { kSwiglu, kGelu, kGeluTanh };
@@ -21,10 +20,10 @@ enum class MlpType : std::uint8_t { kSwiglu, kGelu, kGeluTanh };
 inline constexpr std::initializer_list<std::pair<const char*, QuantFormat>> kQuantFormatNames = {
     {"nf4", QuantFormat::kNf4}, {"int8", QuantFormat::kInt8}};
 
-/// Architecture of a decoder-only transformer: the contents of a Hugging Face config.json of GPT-2, Llama, Mistral,
-/// Qwen2, Qwen3 or Mixtral, in one flat form. The defaults are Llama's.
+/// Architecture of a decoder-only transformer: the contents of a family's config.json in the form that all families
+/// share, Architecture in contracts/architecture.ts. The defaults are Llama's.
 struct ModelConfig {
-  ParamNaming naming = ParamNaming::kLlama;
+  std::string naming = "llama";  // names and order of the parameters
   std::int64_t hidden_size = 0;
   std::int64_t intermediate_size = 0;
   std::int64_t num_hidden_layers = 0;
@@ -58,8 +57,7 @@ struct ModelConfig {
 
   template <class Fields>
   void fields(Fields& field) {
-    field("naming", naming,
-          {{"gpt2", ParamNaming::kGpt2}, {"llama", ParamNaming::kLlama}, {"mixtral", ParamNaming::kMixtral}});
+    field("naming", naming);
     field("hidden_size", hidden_size);
     field("intermediate_size", intermediate_size);
     field("num_hidden_layers", num_hidden_layers);
@@ -96,6 +94,9 @@ struct ModelConfig {
   std::int64_t key_value_size() const { return num_key_value_heads * head_dim; }
   /// Columns of the fused query, key, value projection, in that order.
   std::int64_t qkv_size() const { return query_size() + 2 * key_value_size(); }
+  bool norm_bias() const { return norm == NormType::kLayer; }
+  /// The output projection has its own matrix.
+  bool own_head() const { return !tie_word_embeddings; }
   bool gated_mlp() const { return mlp == MlpType::kSwiglu; }
   /// 0 where layer_windows is empty.
   std::int64_t window(std::size_t layer) const { return layer_windows.empty() ? 0 : layer_windows[layer]; }

@@ -81,6 +81,9 @@ struct ParamTable {
   std::size_t head = 0;  // the matrix of the output projection: the embedding's where they are tied
 };
 
+/// The parameters of a model in canonical order.
+std::vector<ParamSpec> param_specs(const ModelConfig& config);
+
 /// The matrices of a layer that inputs are multiplied with.
 LinearPlaces matrices_of(const LayerPlace& layer);
 

@@ -14,7 +14,7 @@
 #include "model/common/leaf_input.h"
 #include "model/common/weight_use.h"
 #include "model/config/model_config.h"
-#include "model/config/param_specs.h"
+#include "model/config/param_table.h"
 #include "model/mlp/expert_exchange.h"
 #include "model/objective/sequence_score.h"
 

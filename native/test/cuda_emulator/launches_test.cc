@@ -80,7 +80,7 @@ DEVICE_TEST_CASE(
 DEVICE_TEST_CASE("experts: a leaf starts the same work whatever its routers choose, and no layer is waited for") {
   TinyJob job(DType::kBF16);
   job.config.device = kFirstGpu;
-  job.config.model.naming = ParamNaming::kMixtral;
+  job.config.model.naming = "mixtral";
   job.config.model.num_experts = 2;
   job.config.model.experts_per_token = 1;
   job.config.model.hidden_size = job.config.model.intermediate_size = 16;

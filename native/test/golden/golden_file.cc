@@ -3,8 +3,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 #include "core/dtype.h"
 #include "test/built_files.h"
@@ -77,82 +81,71 @@ std::vector<std::int32_t> GoldenFile::integers(const std::string& key) const {
   return values;
 }
 
-double GoldenFile::number_or(const std::string& key, double fallback) const {
-  const auto found = numbers_.find(key);
-  return found == numbers_.end() ? fallback : found->second;
-}
+template <class T>
+concept HasFields = requires(T& object, GoldenFields& fields) { object.fields(fields); };
 
-std::string GoldenFile::word_or(const std::string& key, const std::string& fallback) const {
-  const auto found = words_.find(key);
-  return found == words_.end() ? fallback : found->second;
-}
+/// Sets the members of a struct with a field table to what the file says. A field that it does not have is left.
+class GoldenFields {
+ public:
+  GoldenFields(const GoldenFile& file, std::string prefix) : file_(file), prefix_(std::move(prefix)) {}
 
-RopeScaling GoldenFile::rope_scaling() const {
-  const std::string type = word_or("rope_scaling", "none");
-  RopeScaling scaling;
-  if (type == "none") return scaling;
-  scaling.type = type == "linear"   ? RopeScalingType::kLinear
-                 : type == "llama3" ? RopeScalingType::kLlama3
-                                    : RopeScalingType::kYarn;
-  scaling.factor = number("rope_scaling.factor");
-  scaling.low_freq_factor = number_or("rope_scaling.low_freq_factor", 1);
-  scaling.high_freq_factor = number_or("rope_scaling.high_freq_factor", 4);
-  scaling.original_max_position_embeddings =
-      static_cast<std::int64_t>(number_or("rope_scaling.original_max_position_embeddings", 0));
-  scaling.beta_fast = number_or("rope_scaling.beta_fast", 32);
-  scaling.beta_slow = number_or("rope_scaling.beta_slow", 1);
-  return scaling;
-}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  void operator()(const std::string& name, T& member) const {
+    if (const auto found = file_.numbers_.find(prefix_ + name); found != file_.numbers_.end())
+      member = static_cast<T>(found->second);
+  }
+  void operator()(const std::string& name, std::string& member) const {
+    if (const auto found = file_.words_.find(prefix_ + name); found != file_.words_.end()) member = found->second;
+  }
+  void operator()(const std::string& name, std::vector<std::string>& member) const {
+    std::string words;
+    (*this)(name, words);
+    std::istringstream list(words);
+    for (std::string word; std::getline(list, word, ',');) member.push_back(word);
+  }
+  void operator()(const std::string& name, std::vector<std::int64_t>& member) const {
+    if (!file_.tensors_.contains(prefix_ + name)) return;
+    const std::vector<std::int32_t> values = file_.integers(prefix_ + name);
+    member.assign(values.begin(), values.end());
+  }
+  template <HasFields T>
+  void operator()(const std::string& name, T& member) const {
+    GoldenFields inner(file_, prefix_ + name + ".");
+    member.fields(inner);
+  }
+  /// A section is there if one of its numbers is.
+  template <HasFields T>
+  void operator()(const std::string& name, std::optional<T>& member) const {
+    const std::string section = prefix_ + name + ".";
+    const auto next = file_.numbers_.lower_bound(section);
+    if (next != file_.numbers_.end() && next->first.starts_with(section)) (*this)(name, member.emplace());
+  }
+  template <class T>
+    requires std::is_enum_v<T>
+  void operator()(const std::string& name, T& member,
+                  std::initializer_list<std::pair<const char*, std::type_identity_t<T>>> names) const {
+    std::string word;
+    (*this)(name, word);
+    for (const auto& [value_name, value] : names) {
+      if (word == value_name) member = value;
+    }
+  }
+  template <class T>
+  void operator()(const std::string& name, std::optional<T>& member,
+                  std::initializer_list<std::pair<const char*, std::type_identity_t<T>>> names) const {
+    if (file_.words_.contains(prefix_ + name)) (*this)(name, member.emplace(), names);
+  }
 
-std::optional<AdapterConfig> GoldenFile::adapter() const {
-  if (!numbers_.contains("adapter.rank")) return std::nullopt;
-  const auto names = [&](const std::string& key) {
-    std::vector<std::string> found;
-    std::istringstream list(word_or(key, ""));
-    for (std::string name; std::getline(list, name, ',');) found.push_back(name);
-    return found;
-  };
-  return AdapterConfig{integer("adapter.rank"),
-                       number("adapter.scale"),
-                       0,
-                       AdapterInit::kKaimingUniform,
-                       names("adapter.target_modules"),
-                       names("adapter.modules_to_save"),
-                       word_or("adapter.type", "lora") == "dora" ? AdapterType::kDora : AdapterType::kLora};
-}
+ private:
+  const GoldenFile& file_;
+  std::string prefix_;
+};
 
 ModelConfig GoldenFile::model_config() const {
   ModelConfig config;
-  config.hidden_size = integer("hidden_size");
-  config.intermediate_size = integer("intermediate_size");
-  config.num_hidden_layers = integer("num_hidden_layers");
-  config.num_attention_heads = integer("num_attention_heads");
-  config.num_key_value_heads = integer("num_key_value_heads");
-  config.head_dim = integer("head_dim");
-  config.vocab_size = integer("vocab_size");
-  config.max_position_embeddings = integer("max_position_embeddings");
-  config.norm_eps = number_or("norm_eps", number_or("rms_norm_eps", 0));
-  config.rope_theta = number_or("rope_theta", 10000);
-  config.rope_scaling = rope_scaling();
-  config.qkv_bias = flag("qkv_bias");
-  config.output_bias = flag("output_bias");
-  config.mlp_bias = flag("mlp_bias");
-  config.qk_norm = flag("qk_norm");
-  config.tie_word_embeddings = flag("tie_word_embeddings");
-  config.num_experts = static_cast<std::int64_t>(number_or("num_experts", 0));
-  config.experts_per_token = static_cast<std::int64_t>(number_or("experts_per_token", 0));
-  config.router_aux_loss_coef = number_or("router_aux_loss_coef", 0);
-  if (word_or("naming", "llama") == "gpt2") config.naming = ParamNaming::kGpt2;
-  if (word_or("naming", "llama") == "mixtral") config.naming = ParamNaming::kMixtral;
-  if (word_or("norm", "rms") == "layer") config.norm = NormType::kLayer;
-  if (word_or("positions", "rope") == "learned") config.positions = PositionType::kLearned;
-  const std::string mlp = word_or("mlp", "swiglu");
-  if (mlp != "swiglu") config.mlp = mlp == "gelu" ? MlpType::kGelu : MlpType::kGeluTanh;
-  config.adapter = adapter();
-  if (words_.contains("quantization"))
-    config.quantization = word_or("quantization", "") == "nf4" ? QuantFormat::kNf4 : QuantFormat::kInt8;
-  if (!tensors_.contains("layer_windows")) return config;
-  for (const std::int32_t window : integers("layer_windows")) config.layer_windows.push_back(window);
+  GoldenFields fields(*this, "");
+  config.fields(fields);
   return config;
 }
 

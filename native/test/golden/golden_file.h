@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,33 +9,32 @@
 
 namespace zerofleet::test {
 
+class GoldenFields;
+
 /// A golden file as make_golden_model.py, make_golden_families.py and make_golden_adapters.py write it: NAME.txt
 /// (index) and NAME.bin (tensors). Throws std::runtime_error for a file or key that is missing.
 class GoldenFile {
  public:
   explicit GoldenFile(const std::string& name);
 
+  bool has_number(const std::string& key) const { return numbers_.contains(key); }
   double number(const std::string& key) const;
   std::int64_t integer(const std::string& key) const { return static_cast<std::int64_t>(number(key)); }
   /// A tensor of f32 or bf16 elements, widened.
   std::vector<float> floats(const std::string& key) const;
   /// A tensor of i32 or u16 elements.
   std::vector<std::int32_t> integers(const std::string& key) const;
-  /// The architecture; Llama's where the file does not say.
+  /// The architecture, by the names of its fields; Llama's where the file does not say.
   ModelConfig model_config() const;
 
  private:
+  friend class GoldenFields;
   struct Entry {
     std::string type;
     std::size_t offset = 0;
     std::size_t count = 0;
   };
   const Entry& entry(const std::string& key) const;
-  double number_or(const std::string& key, double fallback) const;
-  bool flag(const std::string& key) const { return number_or(key, 0) != 0; }
-  RopeScaling rope_scaling() const;
-  std::optional<AdapterConfig> adapter() const;
-  std::string word_or(const std::string& key, const std::string& fallback) const;
 
   std::string name_;
   std::map<std::string, double> numbers_;

@@ -17,7 +17,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 from make_golden_families import (BATCH, CASES, LENGTH, MIN_MARGIN, MOE_BATCH, MOE_LENGTH, as_saved, bf16_errors, gradients, margin,
-                                  randomise, write_cases, write_gpt2, write_llama_like, write_words)
+                                  randomise, write_architecture, write_cases, write_words)
 from make_golden_model import IGNORED, GoldenFile
 from make_golden_quantize import quantized
 
@@ -91,9 +91,9 @@ def one_case(directory, name, seed):
     off = bf16_errors(model, tokens, targets, grad_scale, grads)
 
     golden = GoldenFile(directory, name)
-    (write_gpt2 if cfg.model_type == "gpt2" else write_llama_like)(golden, cfg)
+    write_architecture(golden, cfg)
     rank, alpha = settings["r"], settings["lora_alpha"]
-    numbers = {"vocab_size": cfg.vocab_size, "tie_word_embeddings": int(cfg.tie_word_embeddings), "batch": tokens.shape[0], "length": tokens.shape[1],
+    numbers = {"batch": tokens.shape[0], "length": tokens.shape[1],
                "grad_scale": grad_scale, "loss_sum": loss, "adapter.rank": rank,
                "adapter.scale": alpha / (rank ** 0.5 if settings.get("use_rslora") else rank)}
     for key, value in numbers.items():

@@ -1,11 +1,12 @@
 """Writes the golden files of the model families: what transformers computes for one small random model of each.
 
+    npm run build
     pip install torch transformers numpy
     python native/test/golden/make_golden_families.py [directory] [case ...]
 
 Each case is a pair of files as make_golden_model.py describes them, with one more kind of line:
     word KEY VALUE
-They hold the architecture with the field names of model_config.h, parameters that bf16 can represent, tokens, targets
+They hold the architecture that job-document/ reads from the model's config.json, parameters that bf16 can represent, tokens, targets
 (some ignored), the logits after the first sequence, the loss sum, with experts the auxiliary loss, and every gradient in
 float32, with names and shapes as save_pretrained writes them; and how far PyTorch's own
 passes in bf16 are from its float32 pass, per gradient: the larger of its two attentions, "eager" and "sdpa". Rotary
@@ -13,7 +14,9 @@ frequencies stay float32 in all passes.
 """
 
 import copy
+import json
 import pathlib
+import subprocess
 import sys
 import zlib
 
@@ -24,6 +27,7 @@ from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCaus
 
 from make_golden_model import IGNORED, GoldenFile, errors, loss_sum
 
+ARCHITECTURE_OF = pathlib.Path(__file__).parent / "architecture_of.mjs"
 BATCH, LENGTH = 2, 41
 MOE_BATCH, MOE_LENGTH = 1, 13
 MIN_MARGIN = 0.05  # between the logits of the last expert that is chosen and of the first that is not
@@ -74,41 +78,24 @@ def write_words(golden, words):
         golden.lines.append(f"word {key} {value}")
 
 
-def write_gpt2(golden, cfg):
-    numbers = {"hidden_size": cfg.n_embd, "intermediate_size": cfg.n_inner or 4 * cfg.n_embd,
-               "num_hidden_layers": cfg.n_layer, "num_attention_heads": cfg.n_head, "num_key_value_heads": cfg.n_head,
-               "head_dim": cfg.n_embd // cfg.n_head, "max_position_embeddings": cfg.n_positions,
-               "norm_eps": cfg.layer_norm_epsilon, "qkv_bias": 1, "output_bias": 1, "mlp_bias": 1}
-    for key, value in numbers.items():
-        golden.number(key, value)
-    mlp = {"gelu_new": "gelu_tanh", "gelu": "gelu"}[cfg.activation_function]
-    write_words(golden, {"naming": "gpt2", "norm": "layer", "positions": "learned", "mlp": mlp})
+def write_architecture(golden, cfg):
+    """The architecture that the product reads from the config.json which transformers writes."""
+    config = cfg.to_json_string().encode()
+    output = subprocess.run(["node", ARCHITECTURE_OF], input=config, stdout=subprocess.PIPE, check=True).stdout
+    write_fields(golden, "", json.loads(output))
 
 
-def write_llama_like(golden, cfg):
-    heads = cfg.num_attention_heads
-    is_qwen2, is_qwen3 = cfg.model_type == "qwen2", cfg.model_type == "qwen3"
-    for key in ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-                "max_position_embeddings"):
-        golden.number(key, getattr(cfg, key))
-    has_bias = int(getattr(cfg, "attention_bias", False))
-    numbers = {"head_dim": getattr(cfg, "head_dim", None) or cfg.hidden_size // heads, "norm_eps": cfg.rms_norm_eps,
-               "rope_theta": cfg.rope_parameters["rope_theta"], "qkv_bias": int(is_qwen2 or has_bias),
-               "output_bias": has_bias, "mlp_bias": int(getattr(cfg, "mlp_bias", False)), "qk_norm": int(is_qwen3)}
-    for key, value in numbers.items():
-        golden.number(key, value)
-    kind = cfg.rope_parameters["rope_type"]
-    if cfg.model_type == "mixtral":
-        golden.number("num_experts", cfg.num_local_experts)
-        golden.number("experts_per_token", cfg.num_experts_per_tok)
-        golden.number("router_aux_loss_coef", cfg.router_aux_loss_coef)
-    write_words(golden, {"naming": "mixtral" if cfg.model_type == "mixtral" else "llama", "rope_scaling": "none" if kind == "default" else kind})
-    for key, value in SCALINGS.get(kind, {}).items():
-        golden.number("rope_scaling." + key, value)
-    windows = [cfg.sliding_window if kind == "sliding_attention" else 0 for kind in getattr(cfg, "layer_types", None) or []]
-    if cfg.model_type == "mistral" and cfg.sliding_window:
-        windows = [cfg.sliding_window] * cfg.num_hidden_layers
-    golden.tensor("layer_windows", np.array(windows, dtype=np.int32))
+def write_fields(golden, prefix, fields):
+    for key, value in fields.items():
+        if isinstance(value, dict):
+            write_fields(golden, f"{prefix}{key}.", value)
+        elif isinstance(value, str):
+            write_words(golden, {prefix + key: value})
+        elif isinstance(value, list):
+            if any(value):  # windows of layers
+                golden.tensor(prefix + key, np.array(value, dtype=np.int32))
+        elif value is not None:
+            golden.number(prefix + key, int(value) if isinstance(value, bool) else value)
 
 
 def randomise(model):
@@ -202,9 +189,7 @@ def one_pass(directory, name, seed):
         logits = model(input_ids=tokens[:1], use_cache=False).logits[0, -1]
 
     golden = GoldenFile(directory, name)
-    (write_gpt2 if cfg.model_type == "gpt2" else write_llama_like)(golden, cfg)
-    golden.number("vocab_size", cfg.vocab_size)
-    golden.number("tie_word_embeddings", int(cfg.tie_word_embeddings))
+    write_architecture(golden, cfg)
     golden.number("batch", tokens.shape[0])
     golden.number("length", tokens.shape[1])
     golden.number("grad_scale", grad_scale)

@@ -64,8 +64,9 @@ def config(hidden, intermediate, layers, heads, kv_heads, vocab, tied, theta=100
 
 def write_config(golden, cfg, theta=10000.0):
     for key in ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-                "vocab_size", "max_position_embeddings", "rms_norm_eps"):
+                "vocab_size", "max_position_embeddings"):
         golden.number(key, getattr(cfg, key))
+    golden.number("norm_eps", cfg.rms_norm_eps)
     golden.number("head_dim", cfg.hidden_size // cfg.num_attention_heads)
     golden.number("rope_theta", theta)
     golden.number("tie_word_embeddings", int(cfg.tie_word_embeddings))

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <span>
 #include <string>
 
 #include "test/devices_here.h"
@@ -13,20 +12,21 @@ namespace zerofleet::test {
 
 /// Calls body(file, model) with the model of each golden file on each instruction-set path and each CUDA device.
 /// options_of(file): those of the model.
-template <class OptionsOf, class Body>
-void on_every_golden(std::span<const char* const> names, DType dtype, const OptionsOf& options_of, const Body& body) {
-  for (const char* name : names) {
+template <class Names, class OptionsOf, class Body>
+void on_every_golden(const Names& names, DType dtype, const OptionsOf& options_of, const Body& body) {
+  for (const auto& entry : names) {
+    const std::string name = entry;
     const GoldenFile golden(name);
     const TransformerOptions options = options_of(golden);
     for (const Device device : cuda_devices_here()) {
-      CAPTURE(std::string(name) + " on " + to_string(device));
+      CAPTURE(name + " on " + to_string(device));
       DeviceMachine machine(device);
       GoldenModel model(golden, machine.ctx, dtype, options);
       body(golden, model);
     }
     if (!cpu_is_tested()) continue;
     for (const CpuIsa isa : available_isas()) {
-      CAPTURE(std::string(name) + " on " + name_of(isa));
+      CAPTURE(name + " on " + name_of(isa));
       Machine machine(isa, 2);
       GoldenModel model(golden, machine.ctx, dtype, options);
       body(golden, model);

@@ -21,7 +21,7 @@ ModelConfig llama() {
 
 ModelConfig gpt2() {
   ModelConfig config = llama();
-  config.naming = ParamNaming::kGpt2;
+  config.naming = "gpt2";
   config.norm = NormType::kLayer;
   config.positions = PositionType::kLearned;
   config.rope_scaling = {};
@@ -45,7 +45,7 @@ ModelConfig mistral() {
 
 ModelConfig mixtral() {
   ModelConfig config = llama();
-  config.naming = ParamNaming::kMixtral;
+  config.naming = "mixtral";
   config.intermediate_size = 40;
   config.rope_scaling = {};
   config.num_experts = 5;

@@ -12,7 +12,7 @@
 
 #include "core/dtype.h"
 #include "kernels/flat/cast.h"
-#include "model/config/param_specs.h"
+#include "model/config/param_table.h"
 #include "model/transformer/transformer.h"
 #include "serve/answer_engine.h"
 #include "test/kernels/every_path.h"

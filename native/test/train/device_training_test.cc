@@ -56,7 +56,7 @@ DEVICE_TEST_CASE(
     "CUDA devices: models with experts have equal digests for 1 rank, and for 3 with activation checkpointing") {
   for (const Device device : cuda_devices_here()) {
     DeviceJob job(device, DType::kBF16);
-    job.config.model.naming = ParamNaming::kMixtral;
+    job.config.model.naming = "mixtral";
     job.config.model.num_experts = 7;
     job.config.model.experts_per_token = 2;
     job.config.model.router_aux_loss_coef = 0.02;

@@ -307,7 +307,7 @@ TEST_CASE("experts spread over ranks: invalid configurations are refused") {
   CHECK(code_of([&] { job.on_ranks(2, 1, [](Trainer&) {}); }) == "invalid_argument");
   ExpertJob dense(DType::kBF16);
   dense.config.model.num_experts = 0;
-  dense.config.model.naming = ParamNaming::kLlama;
+  dense.config.model.naming = "llama";
   CHECK(code_of([&] { dense.on_ranks(2, 1, [](Trainer&) {}); }) == "model_has_no_experts");
   ExpertJob lonely(DType::kBF16);
   lonely.config.world_size = 2;

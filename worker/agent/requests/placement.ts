@@ -1,6 +1,7 @@
+import type { Architecture } from '../../../contracts/architecture.js';
 import type { Model, SamplePayload } from '../../../contracts/index.js';
 import { ZerofleetError } from '../../../contracts/index.js';
-import { type Architecture, modelParams } from '../../../job-document/index.js';
+import { modelParams } from '../../../job-document/index.js';
 import { documentHash } from '../../../platform/canonical-json.js';
 import type { JobStore } from '../../../state/index.js';
 import type { ServedBase, ServedSource, StoredWeights } from '../../tasks/protocol.js';

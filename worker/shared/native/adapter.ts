@@ -2,6 +2,7 @@
  * Only module of the worker that imports the native core. The rest of `worker/` uses `NativeCore`, so that the agent
  * never loads the addon and tests can substitute another core.
  */
+import type { Architecture } from '../../../contracts/architecture.js';
 import type { ResolvedJobSpec } from '../../../contracts/index.js';
 import type { Sharding, StateName } from '../../../contracts/rank-protocol.js';
 import { shardingOf } from '../../../contracts/shard-layout.js';
@@ -21,7 +22,6 @@ import {
   type Gpu,
   gpus,
   initialValues,
-  type ModelConfig,
   mergeAdapter,
   type ParamInfo,
   paramTable,
@@ -61,10 +61,10 @@ export type CoreEngine = Pick<
 
 export interface NativeCore {
   /** Creates an engine that generates answers. */
-  createEngine(model: ModelConfig, options: AnswerEngineOptions): CoreEngine;
+  createEngine(model: Architecture, options: AnswerEngineOptions): CoreEngine;
   createTrainer(config: TrainerConfig, onRendezvous: (key: string, value: Uint8Array) => void): RankTrainer;
   /** Parameters in canonical order. */
-  paramTable(model: ModelConfig): ParamInfo[];
+  paramTable(model: Architecture): ParamInfo[];
   /** States that an optimizer keeps of a trained parameter, `master` first. */
   stateNames(optimizer: TrainerConfig['optimizer']): StateName[];
   /** Sharding of a job's state. */
@@ -90,7 +90,7 @@ export interface NativeCore {
   /** What products read of a matrix of the base that is quantized; see native/js. */
   quantizedValues(matrix: QuantizedShape, fp32: Uint8Array): Uint8Array;
   /** Elements of a parameter as a training with this seed begins, in fp32; see native/js. */
-  initialValues(model: ModelConfig, seed: number, param: number, begin: number, end: number): Uint8Array;
+  initialValues(model: Architecture, seed: number, param: number, begin: number, end: number): Uint8Array;
   /** Part of the state digest of a parameter's values from a block on; see native/js. */
   digestValues(state: StateName, firstBlock: number, fp32: Uint8Array): string;
   /** Adds the squares of merged elements to the sums of their outputs; see native/js. */

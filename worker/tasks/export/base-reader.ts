@@ -1,11 +1,12 @@
 /** The frozen base under adapters, which a checkpoint does not contain. */
+import type { Architecture } from '../../../contracts/architecture.js';
 import { modelKey, type ResolvedJobSpec } from '../../../contracts/index.js';
 import type { RetryPolicy } from '../../../contracts/rank-protocol.js';
 import type { Manifest } from '../../../formats/checkpoint/manifest.js';
 import { planWeightReads, readWeights } from '../../../formats/models/read-weights.js';
 import type { ModelWeights, WeightDtype } from '../../../formats/models/weights.js';
 import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
-import { type Architecture, modelParams, trainedArchitecture } from '../../../job-document/index.js';
+import { modelParams, trainedArchitecture } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { baseError, retryTransient } from '../../shared/errors.js';
 import type { NativeCore, QuantizedShape } from '../../shared/native/adapter.js';

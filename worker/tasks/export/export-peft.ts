@@ -6,7 +6,8 @@ import { safetensorsHeader } from '../../../formats/safetensors/header.js';
 import {
   architectureOf,
   moduleOf,
-  OUTPUT_PROJECTION,
+  paramNamesOf,
+  tiedHead,
   trainedArchitecture,
 } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
@@ -76,9 +77,9 @@ interface WrittenTensor {
 function writtenTensors({ model }: ResolvedJobSpec, { params }: Manifest): WrittenTensor[] {
   const written = params.flatMap((param) => (param.frozen ? [] : [{ name: param.name, param }]));
   const [embedding] = params;
-  if (!architectureOf(model.config).tie_word_embeddings || embedding === undefined || embedding.frozen)
-    return written;
-  return [...written, { name: OUTPUT_PROJECTION, param: embedding }];
+  const head = tiedHead(architectureOf(model.config));
+  if (head === null || embedding === undefined || embedding.frozen) return written;
+  return [...written, { name: head, param: embedding }];
 }
 
 /** Returns the modules that were trained whole, by their full names: PEFT also takes names that only end alike. */
@@ -112,6 +113,6 @@ function adapterConfig({ model, train }: ResolvedJobSpec, whole: string[]): Reco
     target_modules,
     modules_to_save: whole.length === 0 ? null : whole,
     bias: 'none',
-    fan_in_fan_out: model.config.model_type === 'gpt2',
+    fan_in_fan_out: paramNamesOf(architectureOf(model.config)).in_first,
   };
 }

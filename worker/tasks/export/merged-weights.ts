@@ -1,6 +1,11 @@
 import type { ResolvedJobSpec } from '../../../contracts/index.js';
 import type { Manifest } from '../../../formats/checkpoint/manifest.js';
-import { architectureOf, modelParams, trainedArchitecture } from '../../../job-document/index.js';
+import {
+  architectureOf,
+  modelParams,
+  paramNamesOf,
+  trainedArchitecture,
+} from '../../../job-document/index.js';
 import type { AdapterFactors, NativeCore } from '../../shared/native/adapter.js';
 import type { OpenCheckpoint } from './open-checkpoint.js';
 
@@ -46,7 +51,7 @@ export class MergedWeights {
     const down = this.adapters.get(`${module}.lora_A.weight`);
     const up = this.adapters.get(`${module}.lora_B.weight`);
     if (down === undefined || up === undefined) return null;
-    const { naming, adapter } = trainedArchitecture(this.spec);
+    const architecture = trainedArchitecture(this.spec);
     const [rank = 0, columns = 0] = down.shape;
     const factors = {
       down: await this.whole(down),
@@ -54,8 +59,8 @@ export class MergedWeights {
       rank,
       in: columns,
       out: up.shape[0] ?? 0,
-      scale: adapter?.scale ?? 1,
-      in_first: naming === 'gpt2',
+      scale: architecture.adapter?.scale ?? 1,
+      in_first: paramNamesOf(architecture).in_first,
       output_factors: null,
     };
     const magnitude = this.adapters.get(`${module}.lora_magnitude_vector.weight`);

@@ -1,9 +1,9 @@
+import type { Architecture } from '../../../contracts/architecture.js';
 import { ZerofleetError } from '../../../contracts/index.js';
 import { BytesTokenizer } from '../../../formats/encoding/bytes-tokenizer.js';
 import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
 import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
 import { TokenDecoder } from '../../../formats/tokenizer/token-decoder.js';
-import type { Architecture } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { toRankError } from '../../shared/errors.js';
 import type { AnswerEngineOptions, CoreEngine, NativeCore } from '../../shared/native/adapter.js';

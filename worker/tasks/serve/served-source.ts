@@ -1,16 +1,12 @@
 /** Weights and tokenizers of served sources: checkpoints, uploaded models, and adapters over them. */
+import type { Architecture } from '../../../contracts/architecture.js';
 import type { Model, ResolvedJobSpec } from '../../../contracts/index.js';
 import { ZerofleetError } from '../../../contracts/index.js';
 import type { RetryPolicy } from '../../../contracts/rank-protocol.js';
 import type { TextRules } from '../../../formats/encoding/encode-batch.js';
 import type { TokenizerFiles } from '../../../formats/encoding/hf-tokenizer.js';
 import { readTokenizer } from '../../../formats/encoding/tokenizer-store.js';
-import {
-  type Architecture,
-  importConfig,
-  modelParams,
-  trainedArchitecture,
-} from '../../../job-document/index.js';
+import { importConfig, modelParams, trainedArchitecture } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { retryTransient } from '../../shared/errors.js';
 import type { NativeCore } from '../../shared/native/adapter.js';

@@ -23,7 +23,7 @@ class Gpt2Job : public TinyJob {
   Gpt2Job() : TinyJob(DType::kBF16) {
     ModelConfig& model = config.model;
     config.device = {DeviceKind::kCuda, 0};
-    model.naming = ParamNaming::kGpt2;
+    model.naming = "gpt2";
     model.norm = NormType::kLayer;
     model.positions = PositionType::kLearned;
     model.num_key_value_heads = model.num_attention_heads;

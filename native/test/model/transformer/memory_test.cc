@@ -54,7 +54,7 @@ struct Formulas {
   std::int64_t packed_weights(const ModelConfig& c, WeightUse use) const {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size(), kv = c.key_value_size();
     const std::int64_t width = c.gated_mlp() ? 2 : 1;
-    const bool fused = c.naming == ParamNaming::kGpt2;
+    const bool fused = c.naming == "gpt2";
     const std::int64_t to_qkv = fused ? packed(d, c.qkv_size()) : packed(d, q) + 2 * packed(d, kv);
     const std::int64_t forward = to_qkv + packed(q, d) + width * packed(d, i) + packed(i, d);
     const std::int64_t backward = packed(c.qkv_size(), d) + packed(d, q) + packed(width * i, d) + packed(d, i);
@@ -112,7 +112,7 @@ struct Formulas {
 
   std::int64_t operands(const ModelConfig& c, std::int64_t m) const {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size();
-    if (c.naming == ParamNaming::kLlama) return packed(m, d) + packed(m, q) + packed(m, i);
+    if (c.naming == "llama") return packed(m, d) + packed(m, q) + packed(m, i);
     return packed(m, c.qkv_size()) + packed(m, d) + (i == c.qkv_size() ? 0 : packed(m, i)) + packed(m, d);
   }
 

@@ -116,7 +116,7 @@ TEST_CASE("validate names the invalid field of a configuration") {
       {"rope_scaling.factor", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kLinear, 0.5}; }},
       {"original_max_position_embeddings", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kYarn, 2}; }},
       {"naming", [](ModelConfig& c) { c.mlp = MlpType::kGelu; }},
-      {"naming", [](ModelConfig& c) { c.naming = ParamNaming::kGpt2; }},
+      {"naming", [](ModelConfig& c) { c.naming = "gpt2"; }},
       {"num_experts", [](ModelConfig& c) { c.num_experts = 4; }},
   };
   CHECK(code_of([] { validate(small_config()); }) == "none");

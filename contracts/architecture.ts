@@ -1,3 +1,9 @@
+/**
+ * Architecture of a decoder, for all model families: what the native core, the estimate and the table of parameters
+ * read. `model_config.h` in native/model/config has the same fields.
+ */
+
+/** Scaling of rotary frequencies; each type reads its own fields. */
 export interface RopeScalingParams {
   type: 'none' | 'linear' | 'llama3' | 'yarn';
   factor: number;
@@ -20,7 +26,7 @@ export interface RopeScalingParams {
   truncate: boolean;
 }
 
-/** Low-rank adapters over a model; the fields are those of native/model/config/adapter_config.h. */
+/** Low-rank adapters over a model. */
 export interface AdapterParams {
   /** `dora`: each output has a magnitude. */
   type: 'lora' | 'dora';
@@ -35,13 +41,9 @@ export interface AdapterParams {
   modules_to_save: string[];
 }
 
-/**
- * Decoder architecture of the native core, for all model families. The parameter table, the estimate and the
- * ranks use only this form; the fields are those of native/model/config/model_config.h.
- */
 export interface Architecture {
-  /** Names and layout of the parameters. */
-  naming: 'gpt2' | 'llama' | 'mixtral';
+  /** Names and order of the parameters: `naming` of a family's ParamNames (job-document/model/parts.ts). */
+  naming: string;
   hidden_size: number;
   intermediate_size: number;
   num_hidden_layers: number;
@@ -80,3 +82,39 @@ export interface Architecture {
   /** Storage of the frozen matrices of layers under an adapter; null: in the training precision. */
   quantization: 'nf4' | 'int8' | null;
 }
+
+/** Traits of a plain Llama. A family states in which traits it differs. */
+export const LLAMA_TRAITS = {
+  naming: 'llama',
+  norm: 'rms',
+  positions: 'rope',
+  rope_theta: 10_000,
+  rope_scaling: {
+    type: 'none',
+    factor: 1,
+    low_freq_factor: 1,
+    high_freq_factor: 4,
+    original_max_position_embeddings: 0,
+    beta_fast: 32,
+    beta_slow: 1,
+    attention_factor: 0,
+    mscale: 0,
+    mscale_all_dim: 0,
+    truncate: true,
+  },
+  qkv_bias: false,
+  output_bias: false,
+  mlp_bias: false,
+  qk_norm: false,
+  layer_windows: [],
+  mlp: 'swiglu',
+  num_experts: 0,
+  experts_per_token: 0,
+  router_aux_loss_coef: 0,
+  tie_word_embeddings: false,
+  embedding_dropout: 0,
+  attention_dropout: 0,
+  residual_dropout: 0,
+  adapter: null,
+  quantization: null,
+} satisfies Partial<Architecture>;

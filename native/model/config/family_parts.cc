@@ -1,0 +1,65 @@
+// Generated from PARTS and the families of job-document/model by `npm run generate`; change them there.
+// clang-format off
+#include "core/error.h"
+#include "model/config/model_parts.h"
+
+namespace zerofleet {
+
+ModelParts model_parts(const ModelConfig& c) {
+  using enum ModelPart;
+  const double std = c.initializer_range, residual_std = c.residual_initializer_range;
+  if (c.naming == "gpt2") {
+    return {true, {
+      {kEmbed, PartKind::kEmbedding, "transformer.wte", c.hidden_size, c.vocab_size, false, std, true},
+      {kPositions, PartKind::kEmbedding, "transformer.wpe", c.hidden_size, c.max_position_embeddings, false, std, true},
+      {kInputNorm, PartKind::kNorm, "transformer.h.{}.ln_1", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kQkv, PartKind::kLinear, "transformer.h.{}.attn.c_attn", c.hidden_size, c.qkv_size(), c.qkv_bias, std, true},
+      {kOutput, PartKind::kLinear, "transformer.h.{}.attn.c_proj", c.query_size(), c.hidden_size, c.output_bias, residual_std, true},
+      {kPostAttentionNorm, PartKind::kNorm, "transformer.h.{}.ln_2", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kUp, PartKind::kLinear, "transformer.h.{}.mlp.c_fc", c.hidden_size, c.intermediate_size, c.mlp_bias, std, true},
+      {kDown, PartKind::kLinear, "transformer.h.{}.mlp.c_proj", c.intermediate_size, c.hidden_size, c.mlp_bias, residual_std, true},
+      {kNorm, PartKind::kNorm, "transformer.ln_f", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kHead, PartKind::kEmbedding, "lm_head", c.hidden_size, c.vocab_size, false, std, c.own_head()},
+    }};
+  }
+  if (c.naming == "llama") {
+    return {false, {
+      {kEmbed, PartKind::kEmbedding, "model.embed_tokens", c.hidden_size, c.vocab_size, false, std, true},
+      {kInputNorm, PartKind::kNorm, "model.layers.{}.input_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kQuery, PartKind::kLinear, "model.layers.{}.self_attn.q_proj", c.hidden_size, c.query_size(), c.qkv_bias, std, true},
+      {kKey, PartKind::kLinear, "model.layers.{}.self_attn.k_proj", c.hidden_size, c.key_value_size(), c.qkv_bias, std, true},
+      {kValue, PartKind::kLinear, "model.layers.{}.self_attn.v_proj", c.hidden_size, c.key_value_size(), c.qkv_bias, std, true},
+      {kQueryNorm, PartKind::kNorm, "model.layers.{}.self_attn.q_norm", 0, c.head_dim, false, std, c.qk_norm},
+      {kKeyNorm, PartKind::kNorm, "model.layers.{}.self_attn.k_norm", 0, c.head_dim, false, std, c.qk_norm},
+      {kOutput, PartKind::kLinear, "model.layers.{}.self_attn.o_proj", c.query_size(), c.hidden_size, c.output_bias, residual_std, true},
+      {kPostAttentionNorm, PartKind::kNorm, "model.layers.{}.post_attention_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kGate, PartKind::kLinear, "model.layers.{}.mlp.gate_proj", c.hidden_size, c.intermediate_size, c.mlp_bias, std, true},
+      {kUp, PartKind::kLinear, "model.layers.{}.mlp.up_proj", c.hidden_size, c.intermediate_size, c.mlp_bias, std, true},
+      {kDown, PartKind::kLinear, "model.layers.{}.mlp.down_proj", c.intermediate_size, c.hidden_size, c.mlp_bias, residual_std, true},
+      {kNorm, PartKind::kNorm, "model.norm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kHead, PartKind::kEmbedding, "lm_head", c.hidden_size, c.vocab_size, false, std, c.own_head()},
+    }};
+  }
+  if (c.naming == "mixtral") {
+    return {false, {
+      {kEmbed, PartKind::kEmbedding, "model.embed_tokens", c.hidden_size, c.vocab_size, false, std, true},
+      {kInputNorm, PartKind::kNorm, "model.layers.{}.input_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kQuery, PartKind::kLinear, "model.layers.{}.self_attn.q_proj", c.hidden_size, c.query_size(), c.qkv_bias, std, true},
+      {kKey, PartKind::kLinear, "model.layers.{}.self_attn.k_proj", c.hidden_size, c.key_value_size(), c.qkv_bias, std, true},
+      {kValue, PartKind::kLinear, "model.layers.{}.self_attn.v_proj", c.hidden_size, c.key_value_size(), c.qkv_bias, std, true},
+      {kQueryNorm, PartKind::kNorm, "model.layers.{}.self_attn.q_norm", 0, c.head_dim, false, std, c.qk_norm},
+      {kKeyNorm, PartKind::kNorm, "model.layers.{}.self_attn.k_norm", 0, c.head_dim, false, std, c.qk_norm},
+      {kOutput, PartKind::kLinear, "model.layers.{}.self_attn.o_proj", c.query_size(), c.hidden_size, c.output_bias, residual_std, true},
+      {kPostAttentionNorm, PartKind::kNorm, "model.layers.{}.post_attention_layernorm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kRouter, PartKind::kRouter, "model.layers.{}.block_sparse_moe.gate", c.hidden_size, c.num_experts, false, std, true},
+      {kGate, PartKind::kLinear, "model.layers.{}.block_sparse_moe.experts.{}.w1", c.hidden_size, c.intermediate_size, c.mlp_bias, std, true},
+      {kDown, PartKind::kLinear, "model.layers.{}.block_sparse_moe.experts.{}.w2", c.intermediate_size, c.hidden_size, c.mlp_bias, residual_std, true},
+      {kUp, PartKind::kLinear, "model.layers.{}.block_sparse_moe.experts.{}.w3", c.hidden_size, c.intermediate_size, c.mlp_bias, std, true},
+      {kNorm, PartKind::kNorm, "model.norm", 0, c.hidden_size, c.norm_bias(), std, true},
+      {kHead, PartKind::kEmbedding, "lm_head", c.hidden_size, c.vocab_size, false, std, c.own_head()},
+    }};
+  }
+  throw Error("invalid_model_config", "naming: no family names its parameters as " + c.naming);
+}
+
+}  // namespace zerofleet
