@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { type Dataset, ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import type { Inspector } from '../inspection/inspector.js';
-import type { ContentCheck, ContentSummary } from './content-check.js';
+import { type CheckedPieces, type ContentCheck, type ContentSummary, checked } from './content-check.js';
 import { JsonlCheck } from './jsonl-check.js';
 import { TextCheck } from './text-check.js';
 import { TokensCheck } from './tokens-check.js';
+import { unpacked } from './unpack/unpack.js';
 
 type Format = Dataset['format'];
 
@@ -41,11 +42,12 @@ interface ContentRules {
 }
 
 /**
- * Stores a dataset while it arrives and checks it on the way: the object appears only if all of it is valid.
+ * Stores a dataset while it arrives, without its compression, and checks it on the way: the object appears only if all
+ * of it is valid. Size and digest are those of the stored content.
  *
  * @param body the content in pieces; it is read no faster than the store writes
- * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `upload_digest_mismatch`, and errors of the format's
- *   check; ObjectStoreError; errors of the body
+ * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `dataset_compression_invalid`,
+ *   `upload_digest_mismatch`, and errors of the format's check; ObjectStoreError; errors of the body
  */
 export async function storeContent(
   { objects, inspector }: StoreContentDeps,
@@ -54,21 +56,23 @@ export async function storeContent(
   { format, project, limit, expected_digest = null }: ContentRules,
 ): Promise<StoredContent> {
   const { newCheck, contentType } = FORMATS[format];
-  const content = new CheckedContent(newCheck(inspector, project), limit, expected_digest);
-  const { bytes } = await objects.put(key, content.pieces(body), { contentType });
-  return { bytes, ...content.result() };
+  const received = new Measure(limit, expected_digest);
+  const content = await unpacked(received.pieces(body));
+  const kept = new Kept(checked(content.body, newCheck(inspector, project)));
+  const stored = content.is_compressed ? new Measure(limit) : received;
+  const pieces = content.is_compressed ? stored.pieces(kept.pieces()) : kept.pieces();
+  const { bytes } = await objects.put(key, pieces, { contentType });
+  return { bytes, digest: stored.digest(), ...kept.summary() };
 }
 
-/** Content on its way into the store. */
-class CheckedContent {
+/** Size and digest of pieces that pass. */
+class Measure {
   private readonly hash = createHash('sha256');
-  private summary: ContentSummary | null = null;
-  private digest = '';
+  private found: string | null = null;
 
   constructor(
-    private readonly check: ContentCheck,
     private readonly limit: number,
-    private readonly expected: string | null,
+    private readonly expected: string | null = null,
   ) {}
 
   /** Passes the pieces on. An error thrown here reaches the caller of `put` unchanged, and nothing is stored. */
@@ -77,24 +81,40 @@ class CheckedContent {
     for await (const piece of body) {
       bytes += piece.length;
       if (bytes > this.limit) throw tooLarge(this.limit);
-      await this.check.push(piece);
       this.hash.update(piece);
       yield piece;
     }
-    this.digest = `sha256:${this.hash.digest('hex')}`;
-    if (this.expected !== null && this.expected !== this.digest)
+    this.found = `sha256:${this.hash.digest('hex')}`;
+    if (this.expected !== null && this.expected !== this.found)
       throw new ZerofleetError(
         'upload_digest_mismatch',
-        `the received content has ${this.digest}, but ${this.expected} was announced`,
+        `the received content has ${this.found}, but ${this.expected} was announced`,
       );
-    this.summary = await this.check.end();
   }
 
-  /** Summary, available after the pieces were read to the end. */
-  result(): ContentSummary & Pick<Dataset, 'digest'> {
-    if (this.summary === null) throw new Error('the store has not read the content to its end');
-    return { ...this.summary, digest: this.digest };
+  digest(): string {
+    return atEnd(this.found);
   }
+}
+
+/** Keeps the summary of checked pieces. */
+class Kept {
+  private found: ContentSummary | null = null;
+
+  constructor(private readonly content: CheckedPieces) {}
+
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    this.found = yield* this.content;
+  }
+
+  summary(): ContentSummary {
+    return atEnd(this.found);
+  }
+}
+
+function atEnd<T>(value: T | null): T {
+  if (value === null) throw new Error('the store has not read the content to its end');
+  return value;
 }
 
 export function tooLarge(limit: number): ZerofleetError {

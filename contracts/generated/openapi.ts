@@ -4930,6 +4930,8 @@ export interface components {
             uri: components["schemas"]["SourceUri"];
             /** @description ETag of the object; on the Hub, hash of the file. */
             etag: string;
+            /** @description Size of the object. */
+            bytes: number;
         };
         /**
          * @description Training data.
@@ -4957,9 +4959,9 @@ export interface components {
             name: components["schemas"]["Name"];
             description: components["schemas"]["Description"];
             format: components["schemas"]["DatasetFormat"];
-            /** @description Size of the content. */
+            /** @description Size of the stored content. */
             bytes: number;
-            /** @description SHA-256 of the content. */
+            /** @description SHA-256 of the stored content. */
             digest: string;
             /** @description The object from which the content was copied; null for an upload. */
             source: components["schemas"]["DatasetSource"] | null;
@@ -6355,9 +6357,9 @@ export interface components {
         };
         /**
          * @description The document was read and refused (`validation_failed`, with all bad fields in `errors`; `dataset_empty`,
-         *     `dataset_not_utf8`, `dataset_line_invalid`, `dataset_tokens_invalid`, `idempotency_key_reused`; for a model the
-         *     `model_…` codes, `safetensors_invalid` and `tokenizer_invalid`; `tensor_invalid`; `content_too_complex` for content that takes too
-         *     much time or memory to read).
+         *     `dataset_not_utf8`, `dataset_line_invalid`, `dataset_tokens_invalid`, `dataset_compression_invalid`,
+         *     `idempotency_key_reused`; for a model the `model_…` codes, `safetensors_invalid` and `tokenizer_invalid`;
+         *     `tensor_invalid`; `content_too_complex` for content that takes too much time or memory to read).
          */
         Unprocessable: {
             headers: {

@@ -2499,9 +2499,9 @@ class Dataset(TypedDict):
     description: Description
     format: DatasetFormat
     bytes: int
-    """Size of the content."""
+    """Size of the stored content."""
     digest: str
-    """SHA-256 of the content."""
+    """SHA-256 of the stored content."""
     source: Optional[DatasetSource]
     """The object from which the content was copied; null for an upload."""
     num_documents: int
