@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type Dataset, ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import type { Inspector } from '../inspection/inspector.js';
-import { type CheckedPieces, type ContentCheck, type ContentSummary, checked } from './content-check.js';
-import { JsonlCheck } from './jsonl-check.js';
+import { type CheckedPieces, type ContentSummary, checked } from './content-check.js';
+import { type Rows, type RowsDeps, rowsOf } from './rows/rows.js';
 import { TextCheck } from './text-check.js';
 import { TokensCheck } from './tokens-check.js';
 import { unpacked } from './unpack/unpack.js';
@@ -13,16 +13,22 @@ type Format = Dataset['format'];
 /** Properties of a dataset with stored content. */
 type StoredContent = Pick<Dataset, 'bytes' | 'digest'> & ContentSummary;
 
-/** Content check and stored media type of each format. */
+/** Reader and stored media type of each format. */
 const FORMATS: Readonly<
-  Record<Format, { newCheck(inspector: Inspector, project: string): ContentCheck; contentType: string }>
+  Record<
+    Format,
+    { read(body: AsyncIterable<Uint8Array>, deps: RowsDeps): Rows | Promise<Rows>; contentType: string }
+  >
 > = {
-  text: { newCheck: () => new TextCheck(), contentType: 'text/plain; charset=utf-8' },
-  jsonl: {
-    newCheck: (inspector, owner) => new JsonlCheck((lines) => inspector.run('checkLines', lines, { owner })),
-    contentType: 'application/x-ndjson',
+  text: {
+    read: (body) => ({ pieces: checked(body, new TextCheck()), is_converted: false }),
+    contentType: 'text/plain; charset=utf-8',
   },
-  tokens: { newCheck: () => new TokensCheck(), contentType: 'application/octet-stream' },
+  jsonl: { read: rowsOf, contentType: 'application/x-ndjson' },
+  tokens: {
+    read: (body) => ({ pieces: checked(body, new TokensCheck()), is_converted: false }),
+    contentType: 'application/octet-stream',
+  },
 };
 
 /** Dependencies of storeContent(). */
@@ -42,8 +48,8 @@ interface ContentRules {
 }
 
 /**
- * Stores a dataset while it arrives, without its compression, and checks it on the way: the object appears only if all
- * of it is valid. Size and digest are those of the stored content.
+ * Stores a dataset while it arrives, without its compression and rows as JSONL, and checks it on the way: the object
+ * appears only if all of it is valid. Size and digest are those of the stored content.
  *
  * @param body the content in pieces; it is read no faster than the store writes
  * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `dataset_compression_invalid`,
@@ -55,13 +61,15 @@ export async function storeContent(
   body: AsyncIterable<Uint8Array>,
   { format, project, limit, expected_digest = null }: ContentRules,
 ): Promise<StoredContent> {
-  const { newCheck, contentType } = FORMATS[format];
+  const { read, contentType } = FORMATS[format];
   const received = new Measure(limit, expected_digest);
-  const content = await unpacked(received.pieces(body));
-  const kept = new Kept(checked(content.body, newCheck(inspector, project)));
-  const stored = content.is_compressed ? new Measure(limit) : received;
-  const pieces = content.is_compressed ? stored.pieces(kept.pieces()) : kept.pieces();
-  const { bytes } = await objects.put(key, pieces, { contentType });
+  const { body: content, is_compressed } = await unpacked(received.pieces(body));
+  const { pieces, is_converted } = await read(content, { objects, inspector, project });
+  const kept = new Kept(pieces);
+  const is_as_received = !is_compressed && !is_converted;
+  const stored = is_as_received ? received : new Measure(limit);
+  const storedPieces = is_as_received ? kept.pieces() : stored.pieces(kept.pieces());
+  const { bytes } = await objects.put(key, storedPieces, { contentType });
   return { bytes, digest: stored.digest(), ...kept.summary() };
 }
 

@@ -55,6 +55,7 @@ const PARAM_OF_CODE: Partial<Record<ErrorCode, string>> = {
   dataset_empty: 'file',
   dataset_not_utf8: 'file',
   dataset_compression_invalid: 'file',
+  dataset_parquet_invalid: 'file',
   dataset_line_invalid: 'file',
   dataset_too_large: 'file',
   dataset_in_use: 'file_id',
