@@ -2,7 +2,7 @@ import { datasetKey } from '../../../contracts/index.js';
 import { newUlid } from '../../../platform/random.js';
 import type { ReadBytes } from '../../../platform/threads/serve-tasks.js';
 import type { WrittenRows } from '../../contents/rows/row-writer.js';
-import type { RowsDeps } from './rows.js';
+import type { RowsDeps } from './deps.js';
 
 /**
  * Yields the rows of a Parquet file. Its tables are found from its end, so it is stored until all of it has been read,

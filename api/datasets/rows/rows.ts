@@ -1,22 +1,14 @@
 /** Content of `format=jsonl`: lines of JSONL, or another container of rows, which is stored as JSONL. */
 import { ZerofleetError } from '../../../contracts/index.js';
-import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import { type LineCounts, NO_LINES } from '../../contents/check-lines.js';
 import type { WrittenRows } from '../../contents/rows/row-writer.js';
-import type { Inspector } from '../../inspection/inspector.js';
 import { type CheckedPieces, checked } from '../content-check.js';
 import { JsonlCheck } from '../jsonl-check.js';
 import { peek } from '../unpack/peek.js';
 import { type CsvBeginning, csvBatches, csvHeader } from './csv.js';
+import type { RowsDeps } from './deps.js';
 import { linesOfArray, namingItems } from './json-array.js';
 import { parquetRows } from './parquet.js';
-
-export interface RowsDeps {
-  objects: ObjectStore;
-  inspector: Inspector;
-  /** Owner of the content. */
-  project: string;
-}
 
 export interface Rows {
   pieces: CheckedPieces;
