@@ -67,9 +67,9 @@ export async function storeContent(
   const { body: content, is_compressed } = await unpacked(received.pieces(body));
   const { pieces, is_converted } = await read(content, { objects, inspector, project });
   const kept = new Kept(pieces);
-  const is_as_received = !is_compressed && !is_converted;
-  const stored = is_as_received ? received : new Measure(limit);
-  const storedPieces = is_as_received ? kept.pieces() : stored.pieces(kept.pieces());
+  const isAsReceived = !is_compressed && !is_converted;
+  const stored = isAsReceived ? received : new Measure(limit);
+  const storedPieces = isAsReceived ? kept.pieces() : stored.pieces(kept.pieces());
   const { bytes } = await objects.put(key, storedPieces, { contentType });
   return { bytes, digest: stored.digest(), ...kept.summary() };
 }

@@ -17,7 +17,7 @@ export class StreamThread {
   async *transform(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const pieces = body[Symbol.asyncIterator]();
     const port = this.open();
-    let has_ended = false;
+    let hasEnded = false;
     try {
       let answer = await exchange(port, { kind: 'next' });
       while (answer.kind !== 'end') {
@@ -27,7 +27,7 @@ export class StreamThread {
           answer = await exchange(port, { kind: 'next' });
         } else {
           const next = await pieces.next();
-          has_ended = next.done === true;
+          hasEnded = next.done === true;
           // A copy: the network reuses the piece's buffer.
           answer = await exchange(port, {
             kind: 'input',
@@ -37,7 +37,7 @@ export class StreamThread {
       }
     } finally {
       this.close(port);
-      if (!has_ended) await pieces.return?.();
+      if (!hasEnded) await pieces.return?.();
     }
   }
 

@@ -31,8 +31,8 @@ export function readCsv({ bytes, first_line, columns, newline }: CsvBatch): Writ
   for (const [index, cells] of data.entries()) {
     const fault = faults.get(index);
     if (fault !== undefined) throw badLine(line, fault);
-    const is_blank = cells.length === 1 && cells[0] === '';
-    if (!is_blank) rows.add(line, () => fieldsOf(cells, columns));
+    const isBlank = cells.length === 1 && cells[0] === '';
+    if (!isBlank) rows.add(line, () => fieldsOf(cells, columns));
     line += 1 + cells.reduce((ends, cell) => ends + lineEnds(cell), 0);
   }
   return rows.end();
@@ -49,10 +49,10 @@ function* fieldsOf(cells: readonly string[], columns: readonly string[]): Genera
   }
 }
 
-function textOf(bytes: Uint8Array, first_line: number): string {
+function textOf(bytes: Uint8Array, firstLine: number): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (isUtf8(text)) return text.toString('utf8');
-  let line = first_line;
+  let line = firstLine;
   for (let begin = 0; begin < text.length; line++) {
     const newline = text.indexOf(0x0a, begin);
     const end = newline < 0 ? text.length : newline + 1;

@@ -92,8 +92,8 @@ t.test('large row groups are refused with the remedy', async (t) => {
 
 /** Replaces the size of the only column in the footer, a number of two bytes, by one of five. */
 function withLargeGroup(whole: Buffer): Buffer {
-  const footer_bytes = whole.readUInt32LE(whole.length - 8);
-  const footer = whole.subarray(whole.length - 8 - footer_bytes, whole.length - 8);
+  const footerBytes = whole.readUInt32LE(whole.length - 8);
+  const footer = whole.subarray(whole.length - 8 - footerBytes, whole.length - 8);
   const varint = (value: number): number[] =>
     value < 128 ? [value] : [(value % 128) | 128, ...varint(Math.floor(value / 128))];
   const { length } = whole;
@@ -109,7 +109,7 @@ function withLargeGroup(whole: Buffer): Buffer {
     const tail = Buffer.alloc(4);
     tail.writeUInt32LE(changed.length);
     return Buffer.concat([
-      whole.subarray(0, length - 8 - footer_bytes),
+      whole.subarray(0, length - 8 - footerBytes),
       changed,
       tail,
       whole.subarray(length - 4),

@@ -35,15 +35,15 @@ export async function planParquet(input: ParquetFile, read: ReadBytes): Promise<
     let last: ParquetRows | null = null;
     for (const [index, group] of metadata.row_groups.entries()) {
       const end = begin + Number(group.num_rows);
-      const group_bytes = group.columns
+      const groupBytes = group.columns
         .filter(({ meta_data }) => columns.includes(meta_data?.path_in_schema[0] ?? ''))
         .reduce((sum, { meta_data }) => sum + Number(meta_data?.total_uncompressed_size ?? 0), 0);
-      if (group_bytes > MAX_GROUP_BYTES) throw groupTooLarge(`row group ${index}`, group_bytes);
-      bytes += group_bytes;
+      if (groupBytes > MAX_GROUP_BYTES) throw groupTooLarge(`row group ${index}`, groupBytes);
+      bytes += groupBytes;
       if (last === null || bytes > WANTED_BYTES) {
         last = { begin, end };
         plan.push(last);
-        bytes = group_bytes;
+        bytes = groupBytes;
       } else last.end = end;
       begin = end;
     }
@@ -77,8 +77,8 @@ function* fieldsOf(row: Readonly<Record<string, unknown>>, columns: readonly str
   for (const column of columns) {
     const value = row[column] ?? null;
     if (value === null) continue;
-    const is_number = typeof value === 'number' || typeof value === 'bigint';
-    const cell = column === 'label' && is_number ? String(value) : value;
+    const isNumber = typeof value === 'number' || typeof value === 'bigint';
+    const cell = column === 'label' && isNumber ? String(value) : value;
     const json =
       typeof cell === 'string' ? jsonOfText(column, cell) : jsonOfValue(cell, `column "${column}"`);
     yield [column, json] as const;
@@ -118,9 +118,9 @@ async function reading<T>(
   }
 }
 
-async function checkFooter(file_bytes: number, slice: OpenFile['buffer']['slice']): Promise<void> {
-  if (file_bytes < 2 * TAIL_BYTES) throw invalid('it is truncated');
-  const tail = Buffer.from(await slice(file_bytes - TAIL_BYTES));
+async function checkFooter(fileBytes: number, slice: OpenFile['buffer']['slice']): Promise<void> {
+  if (fileBytes < 2 * TAIL_BYTES) throw invalid('it is truncated');
+  const tail = Buffer.from(await slice(fileBytes - TAIL_BYTES));
   if (tail.toString('latin1', 4) !== 'PAR1') throw invalid('it does not end with PAR1; it may be truncated');
   const bytes = tail.readUInt32LE(0);
   if (bytes > MAX_FOOTER_BYTES)

@@ -41,27 +41,27 @@ export async function* csvBatches(body: AsyncIterable<Uint8Array>): AsyncGenerat
   const rows = new RowEnds();
   let pieces: Uint8Array[] = [];
   let pending = 0;
-  let first_line = 2;
+  let firstLine = 2;
   for await (const piece of body) {
     // A copy: the network reuses the piece's buffer.
     pieces.push(new Uint8Array(piece));
     rows.push(piece, pending);
     pending += piece.length;
-    const { end, end_line } = rows;
+    const { end, endLine } = rows;
     if (pending - end > MAX_LINE_BYTES)
       throw badLine(
-        end_line,
+        endLine,
         `a row has more than ${MAX_LINE_BYTES} bytes; split the document, or add a closing quote that is missing`,
       );
     if (pending < WANTED_BYTES || end === 0) continue;
     const bytes = Buffer.concat(pieces);
-    yield { bytes: Uint8Array.from(bytes.subarray(0, end)), first_line };
+    yield { bytes: Uint8Array.from(bytes.subarray(0, end)), first_line: firstLine };
     pieces = [bytes.subarray(end)];
     pending -= end;
-    first_line = end_line;
+    firstLine = endLine;
     rows.end = 0;
   }
-  if (pending > 0) yield { bytes: Uint8Array.from(Buffer.concat(pieces)), first_line };
+  if (pending > 0) yield { bytes: Uint8Array.from(Buffer.concat(pieces)), first_line: firstLine };
 }
 
 /** Finds the ends of rows. */
@@ -69,28 +69,28 @@ class RowEnds {
   /** Position after the last row that has ended; 0: none. */
   end = 0;
   /** Line that begins there, from 1. */
-  end_line = 2;
+  endLine = 2;
   private line = 2;
-  private is_quoted = false;
+  private isQuoted = false;
   /** A quote opens a quoted cell at the cell's begin, and after the quote that it doubles. */
-  private may_open = true;
+  private mayOpen = true;
 
   /** @param offset position of the piece */
   push(piece: Uint8Array, offset: number): void {
     for (let at = 0; at < piece.length; at++) {
       const byte = piece[at];
       if (byte === NEWLINE) this.line += 1;
-      if (this.is_quoted) {
+      if (this.isQuoted) {
         if (byte !== QUOTE) continue;
-        this.is_quoted = false;
-        this.may_open = true;
-      } else if (byte === QUOTE && this.may_open) {
-        this.is_quoted = true;
+        this.isQuoted = false;
+        this.mayOpen = true;
+      } else if (byte === QUOTE && this.mayOpen) {
+        this.isQuoted = true;
       } else {
-        this.may_open = byte === COMMA || byte === NEWLINE;
+        this.mayOpen = byte === COMMA || byte === NEWLINE;
         if (byte !== NEWLINE) continue;
         this.end = offset + at + 1;
-        this.end_line = this.line;
+        this.endLine = this.line;
       }
     }
   }

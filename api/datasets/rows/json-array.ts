@@ -35,11 +35,11 @@ export async function* namingItems<T, R>(lines: AsyncGenerator<T, R>): AsyncGene
 
 class ArrayScan {
   private depth = 0;
-  private is_string = false;
-  private is_escaped = false;
+  private isString = false;
+  private isEscaped = false;
   private items = 1;
-  private is_empty = true;
-  private has_ended = false;
+  private isEmpty = true;
+  private hasEnded = false;
 
   convert(piece: Uint8Array): Uint8Array {
     const line = Uint8Array.from(piece);
@@ -48,16 +48,16 @@ class ArrayScan {
   }
 
   end(): void {
-    if (!this.has_ended) throw this.bad('the array does not end; the file may be truncated');
+    if (!this.hasEnded) throw this.bad('the array does not end; the file may be truncated');
   }
 
   /** Returns what replaces a byte. */
   private next(byte: number): number {
-    if (this.is_string) return this.inString(byte);
+    if (this.isString) return this.inString(byte);
     if (BLANKS.includes(byte)) return SPACE;
-    if (this.has_ended) throw this.bad('after it the array ends, and something follows');
+    if (this.hasEnded) throw this.bad('after it the array ends, and something follows');
     if (OPENING.includes(byte)) {
-      this.is_empty = this.depth === 0;
+      this.isEmpty = this.depth === 0;
       return this.depth++ === 0 ? SPACE : byte;
     }
     if (CLOSING.includes(byte)) {
@@ -65,30 +65,30 @@ class ArrayScan {
       return this.depth === 0 ? this.endArray(byte) : byte;
     }
     if (byte === COMMA && this.depth === 1) return this.endItem();
-    this.is_empty = false;
-    this.is_string = byte === QUOTE;
+    this.isEmpty = false;
+    this.isString = byte === QUOTE;
     return byte;
   }
 
   private endItem(): number {
-    if (this.is_empty) throw this.bad('it is empty');
+    if (this.isEmpty) throw this.bad('it is empty');
     this.items += 1;
-    this.is_empty = true;
+    this.isEmpty = true;
     return NEWLINE;
   }
 
   private endArray(byte: number): number {
     if (byte !== ARRAY_END) throw this.bad('the array ends with }');
-    if (this.is_empty && this.items > 1) throw this.bad('it is empty');
-    this.has_ended = true;
+    if (this.isEmpty && this.items > 1) throw this.bad('it is empty');
+    this.hasEnded = true;
     return SPACE;
   }
 
   private inString(byte: number): number {
     if (byte === NEWLINE) throw this.bad('a string has a line end; write it as \\n');
-    if (this.is_escaped) this.is_escaped = false;
-    else if (byte === BACKSLASH) this.is_escaped = true;
-    else if (byte === QUOTE) this.is_string = false;
+    if (this.isEscaped) this.isEscaped = false;
+    else if (byte === BACKSLASH) this.isEscaped = true;
+    else if (byte === QUOTE) this.isString = false;
     return byte;
   }
 

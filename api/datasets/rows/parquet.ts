@@ -14,11 +14,11 @@ export async function* parquetRows(
 ): AsyncGenerator<WrittenRows> {
   const key = datasetKey(`ds_${newUlid()}`);
   try {
-    const { bytes: file_bytes } = await objects.put(key, body);
+    const { bytes: fileBytes } = await objects.put(key, body);
     const read: ReadBytes = (begin, end) => objects.get(key, { begin, end });
     const options = { owner: project, read };
-    for (const rows of await inspector.run('planParquet', { file_bytes }, options))
-      yield await inspector.run('readParquet', { file_bytes, ...rows }, options);
+    for (const rows of await inspector.run('planParquet', { file_bytes: fileBytes }, options))
+      yield await inspector.run('readParquet', { file_bytes: fileBytes, ...rows }, options);
   } finally {
     await objects.delete([key]);
   }

@@ -9,13 +9,13 @@ export async function peek(
 ): Promise<{ head: Buffer; body: AsyncGenerator<Uint8Array> }> {
   const pieces = body[Symbol.asyncIterator]();
   let head = Buffer.alloc(0);
-  let has_ended = false;
-  while (!has_ended && !isEnough(head)) {
+  let hasEnded = false;
+  while (!hasEnded && !isEnough(head)) {
     const next = await pieces.next();
-    if (next.done) has_ended = true;
+    if (next.done) hasEnded = true;
     else head = Buffer.concat([head, next.value]);
   }
-  return { head, body: whole(head, has_ended ? null : pieces) };
+  return { head, body: whole(head, hasEnded ? null : pieces) };
 }
 
 async function* whole(head: Buffer, rest: AsyncIterator<Uint8Array> | null): AsyncGenerator<Uint8Array> {

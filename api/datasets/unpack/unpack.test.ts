@@ -8,17 +8,17 @@ async function* inPieces(content: Buffer, bytes = 100) {
   for (let at = 0; at < content.length; at += bytes) yield content.subarray(at, at + bytes);
 }
 
-async function unpack(content: Buffer, piece_bytes?: number) {
-  const { body, is_compressed } = await unpacked(inPieces(content, piece_bytes));
+async function unpack(content: Buffer, pieceBytes?: number) {
+  const { body, is_compressed } = await unpacked(inPieces(content, pieceBytes));
   return { text: (await collect(body)).toString(), is_compressed };
 }
 
 const TEXT = 'to be or not to be, that is the question. '.repeat(100);
 
 /** A zstd frame of runs of one byte, without its checksum. */
-function zstdOfRuns(blocks: number, block_bytes = 128 * 1024): Buffer {
-  const block = (is_last: number) => {
-    const word = (block_bytes << 3) | (1 << 1) | is_last;
+function zstdOfRuns(blocks: number, blockBytes = 128 * 1024): Buffer {
+  const block = (isLast: number) => {
+    const word = (blockBytes << 3) | (1 << 1) | isLast;
     return [word & 0xff, (word >> 8) & 0xff, word >> 16, 0x61];
   };
   const body = Array.from({ length: blocks }, (_, at) => block(at === blocks - 1 ? 1 : 0)).flat();
@@ -32,8 +32,8 @@ t.test('content without compression passes', async (t) => {
 
 t.test('gzip, also of several members', async (t) => {
   const packed = gzipSync(TEXT);
-  for (const piece_bytes of [1, 100, 1e6])
-    t.same(await unpack(packed, piece_bytes), { text: TEXT, is_compressed: true });
+  for (const pieceBytes of [1, 100, 1e6])
+    t.same(await unpack(packed, pieceBytes), { text: TEXT, is_compressed: true });
   t.same(await unpack(Buffer.concat([packed, gzipSync('more')])), {
     text: `${TEXT}more`,
     is_compressed: true,
@@ -60,13 +60,13 @@ t.test('damaged content is refused', async (t) => {
 
 t.test('decompression bombs are refused, and the rest of the body is not read', async (t) => {
   for (const bomb of [gzipSync(Buffer.alloc(160e6)), zstdOfRuns(1200)]) {
-    let is_left = false;
+    let isLeft = false;
     const body = async function* () {
       try {
         yield bomb;
         yield* inPieces(Buffer.alloc(1000));
       } finally {
-        is_left = true;
+        isLeft = true;
       }
     };
     let bytes = 0;
@@ -78,7 +78,7 @@ t.test('decompression bombs are refused, and the rest of the body is not read', 
       message: /it unpacks to more than 200 times its size; send such content without compression/,
     });
     // A stream is destroyed in the background.
-    while (!is_left) await nextTurn();
+    while (!isLeft) await nextTurn();
     t.ok(bytes < 64 * 1024 * 1024 + 200 * bomb.length + 1e6);
   }
 });

@@ -43,17 +43,17 @@ async function* withoutBombs(
   body: AsyncIterable<Uint8Array>,
   unpack: (body: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  let packed_bytes = 0;
+  let packedBytes = 0;
   let bytes = 0;
   const counted = async function* () {
     for await (const piece of body) {
-      packed_bytes += piece.length;
+      packedBytes += piece.length;
       yield piece;
     }
   };
   for await (const piece of unpack(counted())) {
     bytes += piece.length;
-    if (bytes > FREE_BYTES + MAX_RATIO * packed_bytes)
+    if (bytes > FREE_BYTES + MAX_RATIO * packedBytes)
       throw cannotUnpack(
         format,
         `it unpacks to more than ${MAX_RATIO} times its size; send such content without compression`,

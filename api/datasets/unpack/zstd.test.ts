@@ -19,12 +19,12 @@ const packed = (name: string) => Buffer.from(golden[name]?.packed ?? '', 'base64
 async function* inPieces(content: Buffer, bytes: number) {
   for (let at = 0; at < content.length; at += bytes) yield content.subarray(at, at + bytes);
 }
-const unpack = (content: Buffer, piece_bytes = 777) => collect(unzstd(inPieces(content, piece_bytes)));
+const unpack = (content: Buffer, pieceBytes = 777) => collect(unzstd(inPieces(content, pieceBytes)));
 
 for (const [name, { bytes, sha256 }] of Object.entries(golden))
   t.test(`a content ${name}`, async (t) => {
-    for (const piece_bytes of [1, 1000, 1 << 20]) {
-      const content = await unpack(packed(name), piece_bytes);
+    for (const pieceBytes of [1, 1000, 1 << 20]) {
+      const content = await unpack(packed(name), pieceBytes);
       t.equal(content.length, bytes);
       t.equal(createHash('sha256').update(content).digest('hex'), sha256);
     }

@@ -42,10 +42,10 @@ async function* unpackFrame(input: ByteReader, magic: Uint8Array): AsyncGenerato
   const hash = await createXXHash64();
   let pieces: Uint8Array[] = [];
   const frame = new Decompress((piece) => pieces.push(piece));
-  const decode = (part: Uint8Array, is_last = false): Uint8Array[] => {
+  const decode = (part: Uint8Array, isLast = false): Uint8Array[] => {
     pieces = [];
     try {
-      frame.push(part, is_last);
+      frame.push(part, isLast);
     } catch (error) {
       throw invalid(`a block cannot be decoded (${(error as Error).message})`);
     }
@@ -53,11 +53,11 @@ async function* unpackFrame(input: ByteReader, magic: Uint8Array): AsyncGenerato
   };
   decode(bytes);
   let unpacked = 0;
-  for (let is_last = false; !is_last; ) {
+  for (let isLast = false; !isLast; ) {
     const block = await readBlock(input, max_block_bytes);
-    is_last = block.is_last;
-    const sum = is_last && has_checksum ? await input.take(4) : new Uint8Array(0);
-    for (const piece of decode(Buffer.concat([block.bytes, sum]), is_last)) {
+    isLast = block.is_last;
+    const sum = isLast && has_checksum ? await input.take(4) : new Uint8Array(0);
+    for (const piece of decode(Buffer.concat([block.bytes, sum]), isLast)) {
       // The library keeps no reference to the piece, and the receiver may take its memory.
       hash.update(piece);
       unpacked += piece.length;
@@ -73,29 +73,29 @@ async function* unpackFrame(input: ByteReader, magic: Uint8Array): AsyncGenerato
 async function readHeader(input: ByteReader, magic: Uint8Array): Promise<FrameHeader> {
   const descriptor = await input.take(1);
   const flags = descriptor[0] as number;
-  const is_single = (flags & 0x20) !== 0;
-  const dictionary_bytes = [0, 1, 2, 4][flags & 3] as number;
-  const size_bytes = [is_single ? 1 : 0, 2, 4, 8][flags >> 6] as number;
+  const isSingle = (flags & 0x20) !== 0;
+  const dictionaryBytes = [0, 1, 2, 4][flags & 3] as number;
+  const sizeBytes = [isSingle ? 1 : 0, 2, 4, 8][flags >> 6] as number;
   if ((flags & 8) !== 0) throw invalid('a frame has a reserved flag');
-  const rest = await input.take((is_single ? 0 : 1) + dictionary_bytes + size_bytes);
+  const rest = await input.take((isSingle ? 0 : 1) + dictionaryBytes + sizeBytes);
   if (
     rest
-      .subarray(rest.length - size_bytes - dictionary_bytes, rest.length - size_bytes)
+      .subarray(rest.length - sizeBytes - dictionaryBytes, rest.length - sizeBytes)
       .some((byte) => byte !== 0)
   )
     throw invalid('a frame needs a dictionary; compress it without one');
-  const size = readSize(rest.subarray(rest.length - size_bytes));
-  const window = is_single ? (size ?? 0) : windowOf(rest[0] as number);
+  const size = readSize(rest.subarray(rest.length - sizeBytes));
+  const window = isSingle ? (size ?? 0) : windowOf(rest[0] as number);
   if (window > MAX_WINDOW_BYTES)
     throw invalid(
       `a frame needs a window of ${window} bytes, and at most ${MAX_WINDOW_BYTES} are possible; compress it without --long and --ultra`,
     );
-  const max_block_bytes = Math.min(window, MAX_BLOCK_BYTES);
+  const maxBlockBytes = Math.min(window, MAX_BLOCK_BYTES);
   return {
     bytes: Buffer.concat([magic, descriptor, rest]),
     has_checksum: (flags & 4) !== 0,
     size,
-    max_block_bytes,
+    max_block_bytes: maxBlockBytes,
   };
 }
 
@@ -113,14 +113,14 @@ function readSize(bytes: Uint8Array): number | null {
 /** Reads a block with its header. */
 async function readBlock(
   input: ByteReader,
-  max_bytes: number,
+  maxBytes: number,
 ): Promise<{ bytes: Uint8Array; is_last: boolean }> {
   const header = await input.take(3);
   const word = (header[0] as number) | ((header[1] as number) << 8) | ((header[2] as number) << 16);
   const type = (word >> 1) & 3;
   const size = word >> 3;
   if (type === RESERVED_BLOCK) throw invalid('a block has an unknown type');
-  if (size > max_bytes) throw invalid(`a block has ${size} bytes, and at most ${max_bytes} are possible`);
+  if (size > maxBytes) throw invalid(`a block has ${size} bytes, and at most ${maxBytes} are possible`);
   const content = await input.take(type === RUN_BLOCK ? 1 : size);
   return { bytes: Buffer.concat([header, content]), is_last: (word & 1) === 1 };
 }
