@@ -73,6 +73,8 @@ export const ERROR_CATALOGUE = {
   // datasets
   dataset_not_found: kind(404, 'data', 'The dataset does not exist'),
   dataset_empty: kind(422, 'data', 'The dataset is empty'),
+  dataset_parquet_invalid: kind(422, 'data', 'The dataset is not a Parquet file that can be read'),
+  dataset_compression_invalid: kind(422, 'data', 'The compressed dataset cannot be unpacked'),
   dataset_not_utf8: kind(422, 'data', 'The dataset is not UTF-8 text'),
   dataset_too_large: kind(413, 'data', 'The dataset is too large'),
   dataset_in_use: kind(409, 'user', 'A job that has not ended uses the dataset'),

@@ -10,6 +10,8 @@ export const SHARED_FIELD_CODES = [
   'dataset_too_large',
   'dataset_empty',
   'dataset_not_utf8',
+  'dataset_compression_invalid',
+  'dataset_parquet_invalid',
   'dataset_line_invalid',
   'dataset_tokens_invalid',
   'dataset_too_small',

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Dataset } from '../../contracts/index.js';
 import { BadLine } from '../../contracts/jsonl/fields.js';
 import { badLine, type JsonlDocument, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl/line.js';
-import { type LineBatch, lineTooLong } from '../../formats/datasets/line-batches.js';
+import { LINE_TOO_LONG, type LineBatch } from '../../formats/datasets/line-batches.js';
 import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
 
 /** Counts of what only lines can be. */
@@ -38,16 +38,24 @@ function isBlank(bytes: Uint8Array, begin: number, end: number): boolean {
 }
 
 function checkLine(bytes: Uint8Array, line: number, counts: LineCounts): void {
-  if (bytes.length > MAX_LINE_BYTES) throw lineTooLong(line);
-  if (!isUtf8(bytes)) throw badLine(line, 'it is not UTF-8');
+  checkDocument(bytes, (what) => badLine(line, what), counts);
+}
+
+/**
+ * Checks a document of JSONL and counts it, unless it is blank.
+ * @param bad makes the error from what is wrong
+ */
+export function checkDocument(bytes: Uint8Array, bad: (what: string) => Error, counts: LineCounts): void {
+  if (bytes.length > MAX_LINE_BYTES) throw bad(LINE_TOO_LONG);
+  if (!isUtf8(bytes)) throw bad('it is not UTF-8');
   const excess = jsonExcess(bytes, LINE_LIMITS);
-  if (excess !== null) throw badLine(line, `it ${excess}`);
+  if (excess !== null) throw bad(`it ${excess}`);
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
   if (text.trim() === '') return;
   try {
     count(parseLine(text), counts);
   } catch (error) {
-    throw error instanceof BadLine ? badLine(line, error.message) : error;
+    throw error instanceof BadLine ? bad(error.message) : error;
   }
 }
 

@@ -13,3 +13,15 @@ export interface ContentCheck {
   push(piece: Uint8Array): void | Promise<void>;
   end(): ContentSummary | Promise<ContentSummary>;
 }
+
+/** Content on its way into the store: yields the pieces to store, and returns their summary. */
+export type CheckedPieces = AsyncGenerator<Uint8Array, ContentSummary>;
+
+/** Passes on pieces that `check` accepts. */
+export async function* checked(body: AsyncIterable<Uint8Array>, check: ContentCheck): CheckedPieces {
+  for await (const piece of body) {
+    await check.push(piece);
+    yield piece;
+  }
+  return check.end();
+}

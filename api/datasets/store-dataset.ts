@@ -65,6 +65,6 @@ export async function copyDataset(
   const { store, limits } = deps;
   if (object.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
   await requireStorage(store, head.project, String(object.bytes));
-  const source = { uri: object.uri, etag: object.etag };
+  const source = { uri: object.uri, etag: object.etag, bytes: object.bytes };
   return storeDataset(deps, { ...head, source }, untilAborted(object.read(signal), signal));
 }

@@ -2,26 +2,34 @@ import { createHash } from 'node:crypto';
 import { type Dataset, ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import type { Inspector } from '../inspection/inspector.js';
-import type { ContentCheck, ContentSummary } from './content-check.js';
-import { JsonlCheck } from './jsonl-check.js';
+import { type CheckedPieces, type ContentSummary, checked } from './content-check.js';
+import type { RowsDeps } from './rows/deps.js';
+import { type Rows, rowsOf } from './rows/rows.js';
 import { TextCheck } from './text-check.js';
 import { TokensCheck } from './tokens-check.js';
+import { unpacked } from './unpack/unpack.js';
 
 type Format = Dataset['format'];
 
 /** Properties of a dataset with stored content. */
 type StoredContent = Pick<Dataset, 'bytes' | 'digest'> & ContentSummary;
 
-/** Content check and stored media type of each format. */
+/** Reader and stored media type of each format. */
 const FORMATS: Readonly<
-  Record<Format, { newCheck(inspector: Inspector, project: string): ContentCheck; contentType: string }>
+  Record<
+    Format,
+    { read(body: AsyncIterable<Uint8Array>, deps: RowsDeps): Rows | Promise<Rows>; contentType: string }
+  >
 > = {
-  text: { newCheck: () => new TextCheck(), contentType: 'text/plain; charset=utf-8' },
-  jsonl: {
-    newCheck: (inspector, owner) => new JsonlCheck((lines) => inspector.run('checkLines', lines, { owner })),
-    contentType: 'application/x-ndjson',
+  text: {
+    read: (body) => ({ pieces: checked(body, new TextCheck()), is_converted: false }),
+    contentType: 'text/plain; charset=utf-8',
   },
-  tokens: { newCheck: () => new TokensCheck(), contentType: 'application/octet-stream' },
+  jsonl: { read: rowsOf, contentType: 'application/x-ndjson' },
+  tokens: {
+    read: (body) => ({ pieces: checked(body, new TokensCheck()), is_converted: false }),
+    contentType: 'application/octet-stream',
+  },
 };
 
 /** Dependencies of storeContent(). */
@@ -41,11 +49,12 @@ interface ContentRules {
 }
 
 /**
- * Stores a dataset while it arrives and checks it on the way: the object appears only if all of it is valid.
+ * Stores a dataset while it arrives, without its compression and rows as JSONL, and checks it on the way: the object
+ * appears only if all of it is valid. Size and digest are those of the stored content.
  *
  * @param body the content in pieces; it is read no faster than the store writes
- * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `upload_digest_mismatch`, and errors of the format's
- *   check; ObjectStoreError; errors of the body
+ * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `dataset_compression_invalid`,
+ *   `upload_digest_mismatch`, and errors of the format's check; ObjectStoreError; errors of the body
  */
 export async function storeContent(
   { objects, inspector }: StoreContentDeps,
@@ -53,22 +62,26 @@ export async function storeContent(
   body: AsyncIterable<Uint8Array>,
   { format, project, limit, expected_digest = null }: ContentRules,
 ): Promise<StoredContent> {
-  const { newCheck, contentType } = FORMATS[format];
-  const content = new CheckedContent(newCheck(inspector, project), limit, expected_digest);
-  const { bytes } = await objects.put(key, content.pieces(body), { contentType });
-  return { bytes, ...content.result() };
+  const { read, contentType } = FORMATS[format];
+  const received = new Measure(limit, expected_digest);
+  const { body: content, is_compressed } = await unpacked(received.pieces(body));
+  const { pieces, is_converted } = await read(content, { objects, inspector, project });
+  const kept = new Kept(pieces);
+  const isAsReceived = !is_compressed && !is_converted;
+  const stored = isAsReceived ? received : new Measure(limit);
+  const storedPieces = isAsReceived ? kept.pieces() : stored.pieces(kept.pieces());
+  const { bytes } = await objects.put(key, storedPieces, { contentType });
+  return { bytes, digest: stored.digest(), ...kept.summary() };
 }
 
-/** Content on its way into the store. */
-class CheckedContent {
+/** Size and digest of pieces that pass. */
+class Measure {
   private readonly hash = createHash('sha256');
-  private summary: ContentSummary | null = null;
-  private digest = '';
+  private found: string | null = null;
 
   constructor(
-    private readonly check: ContentCheck,
     private readonly limit: number,
-    private readonly expected: string | null,
+    private readonly expected: string | null = null,
   ) {}
 
   /** Passes the pieces on. An error thrown here reaches the caller of `put` unchanged, and nothing is stored. */
@@ -77,24 +90,40 @@ class CheckedContent {
     for await (const piece of body) {
       bytes += piece.length;
       if (bytes > this.limit) throw tooLarge(this.limit);
-      await this.check.push(piece);
       this.hash.update(piece);
       yield piece;
     }
-    this.digest = `sha256:${this.hash.digest('hex')}`;
-    if (this.expected !== null && this.expected !== this.digest)
+    this.found = `sha256:${this.hash.digest('hex')}`;
+    if (this.expected !== null && this.expected !== this.found)
       throw new ZerofleetError(
         'upload_digest_mismatch',
-        `the received content has ${this.digest}, but ${this.expected} was announced`,
+        `the received content has ${this.found}, but ${this.expected} was announced`,
       );
-    this.summary = await this.check.end();
   }
 
-  /** Summary, available after the pieces were read to the end. */
-  result(): ContentSummary & Pick<Dataset, 'digest'> {
-    if (this.summary === null) throw new Error('the store has not read the content to its end');
-    return { ...this.summary, digest: this.digest };
+  digest(): string {
+    return atEnd(this.found);
   }
+}
+
+/** Keeps the summary of checked pieces. */
+class Kept {
+  private found: ContentSummary | null = null;
+
+  constructor(private readonly content: CheckedPieces) {}
+
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    this.found = yield* this.content;
+  }
+
+  summary(): ContentSummary {
+    return atEnd(this.found);
+  }
+}
+
+function atEnd<T>(value: T | null): T {
+  if (value === null) throw new Error('the store has not read the content to its end');
+  return value;
 }
 
 export function tooLarge(limit: number): ZerofleetError {

@@ -42,6 +42,14 @@ export async function whileSilent<T>(
   }
 }
 
+/** Yields the pieces of a request's body; after the last one the connection may stay silent until the answer. */
+export async function* thenSilent<T>(pieces: AsyncIterable<T>, { raw }: FastifyRequest): AsyncGenerator<T> {
+  yield* pieces;
+  // An injected request has no connection. Node.js restores the limit for the connection's next request.
+  const { socket }: { socket: Partial<Socket> } = raw;
+  socket.setTimeout?.(0);
+}
+
 /** Yields the pieces until the signal is aborted, then throws its reason. */
 export async function* untilAborted<T>(pieces: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   for await (const piece of pieces) {

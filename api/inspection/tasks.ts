@@ -5,12 +5,17 @@ import { parseChatTemplate } from '../../formats/models/chat-template.js';
 import { checkLines } from '../contents/check-lines.js';
 import * as models from '../contents/inspect.js';
 import { previewData } from '../contents/preview-data.js';
+import { readCsv } from '../contents/rows/read-csv.js';
+import { planParquet, readParquet } from '../contents/rows/read-parquet.js';
 import { findTensor, listTensors } from '../tensors/find-tensor.js';
 
 export const tasks = {
   ...models,
   checkLines,
   previewData,
+  readCsv,
+  planParquet,
+  readParquet,
   listTensors,
   findTensor,
   /** @throws ZerofleetError `chat_template_invalid` */

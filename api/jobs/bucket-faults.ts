@@ -17,6 +17,8 @@ const OBJECT: Faults = {
   dataset_too_large: 'dataset_too_large',
   dataset_empty: 'dataset_empty',
   dataset_not_utf8: 'dataset_not_utf8',
+  dataset_compression_invalid: 'dataset_compression_invalid',
+  dataset_parquet_invalid: 'dataset_parquet_invalid',
   dataset_line_invalid: 'dataset_line_invalid',
   dataset_tokens_invalid: 'dataset_tokens_invalid',
 };

@@ -1,3 +1,4 @@
+import { isCompressedName } from '../../contracts/dataset-names.js';
 import type { Dataset, FieldError, JobSpec } from '../../contracts/index.js';
 import type { SourceObject } from '../../platform/content-sources.js';
 import { NO_LINES } from '../contents/check-lines.js';
@@ -118,7 +119,7 @@ async function findObject(
 
 /** Stand-in dataset with the properties of an unread object; null if too much depends on the content. */
 function standIn(format: Dataset['format'], { uri, bytes, etag }: SourceObject): Dataset | null {
-  if (format === 'jsonl') return null;
+  if (format === 'jsonl' || isCompressedName(uri)) return null;
   return {
     id: uri,
     project: '',
@@ -127,7 +128,7 @@ function standIn(format: Dataset['format'], { uri, bytes, etag }: SourceObject):
     format,
     bytes,
     digest: '',
-    source: { uri, etag },
+    source: { uri, etag, bytes },
     num_documents: 1,
     ...NO_LINES,
     num_tokens: format === 'text' ? bytes : null,

@@ -54,6 +54,8 @@ const PARAM_OF_CODE: Partial<Record<ErrorCode, string>> = {
   dataset_not_found: 'file_id',
   dataset_empty: 'file',
   dataset_not_utf8: 'file',
+  dataset_compression_invalid: 'file',
+  dataset_parquet_invalid: 'file',
   dataset_line_invalid: 'file',
   dataset_too_large: 'file',
   dataset_in_use: 'file_id',

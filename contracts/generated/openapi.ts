@@ -2247,7 +2247,7 @@ export interface components {
          */
         SourceUri: string;
         /**
-         * @description Format of the content; `docs/data.md` describes each.
+         * @description Format of the stored content; `docs/data.md` describes each, and what is converted to it.
          * @enum {string}
          */
         DatasetFormat: "text" | "jsonl" | "tokens";
@@ -4930,6 +4930,8 @@ export interface components {
             uri: components["schemas"]["SourceUri"];
             /** @description ETag of the object; on the Hub, hash of the file. */
             etag: string;
+            /** @description Size of the object. */
+            bytes: number;
         };
         /**
          * @description Training data.
@@ -4957,9 +4959,9 @@ export interface components {
             name: components["schemas"]["Name"];
             description: components["schemas"]["Description"];
             format: components["schemas"]["DatasetFormat"];
-            /** @description Size of the content. */
+            /** @description Size of the stored content. */
             bytes: number;
-            /** @description SHA-256 of the content. */
+            /** @description SHA-256 of the stored content. */
             digest: string;
             /** @description The object from which the content was copied; null for an upload. */
             source: components["schemas"]["DatasetSource"] | null;
@@ -5005,10 +5007,10 @@ export interface components {
              * @default text
              */
             format?: components["schemas"]["DatasetFormat"];
-            /** @description Size of the whole content. */
+            /** @description Size of what is sent. */
             bytes: number;
             /**
-             * @description SHA-256 of the whole content; completion refuses different content.
+             * @description SHA-256 of what is sent; completion refuses anything else. The dataset has that of the stored content.
              * @default null
              */
             digest?: string | null;
@@ -6355,9 +6357,9 @@ export interface components {
         };
         /**
          * @description The document was read and refused (`validation_failed`, with all bad fields in `errors`; `dataset_empty`,
-         *     `dataset_not_utf8`, `dataset_line_invalid`, `dataset_tokens_invalid`, `idempotency_key_reused`; for a model the
-         *     `model_…` codes, `safetensors_invalid` and `tokenizer_invalid`; `tensor_invalid`; `content_too_complex` for content that takes too
-         *     much time or memory to read).
+         *     `dataset_not_utf8`, `dataset_line_invalid`, `dataset_tokens_invalid`, `dataset_compression_invalid`,
+         *     `dataset_parquet_invalid`, `idempotency_key_reused`; for a model the `model_…` codes, `safetensors_invalid` and `tokenizer_invalid`;
+         *     `tensor_invalid`; `content_too_complex` for content that takes too much time or memory to read).
          */
         Unprocessable: {
             headers: {
@@ -8347,7 +8349,8 @@ export interface operations {
                 name: components["schemas"]["Name"];
                 /**
                  * @description Format of the body. `text`: one UTF-8 text. `jsonl`: one document per line, `{"text": "…"}` or `{"messages":
-                 *     [{"role": "…", "content": "…"}]}`. `tokens`: a token file.
+                 *     [{"role": "…", "content": "…"}]}`; also CSV, Parquet, or a JSON array, recognized by content and stored as
+                 *     JSONL. `tokens`: a token file. Each may be compressed by gzip or zstd; it is stored unpacked.
                  */
                 format?: components["schemas"]["DatasetFormat"];
             };

@@ -25,7 +25,14 @@ export const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
 /** The error for an invalid line; lines are numbered from 1. */
 export function badLine(line: number, what: string): ZerofleetError {
-  return new ZerofleetError('dataset_line_invalid', `line ${line}: ${what}`, { details: { line } });
+  return badDocument('line', line, what);
+}
+
+/** The error for an invalid document, by its number from 1 among the `unit`s of its container. */
+export function badDocument(unit: 'line' | 'row' | 'item', number: number, what: string): ZerofleetError {
+  return new ZerofleetError('dataset_line_invalid', `${unit} ${number}: ${what}`, {
+    details: { [unit]: number },
+  });
 }
 
 type Fields = Readonly<Record<string, unknown>>;

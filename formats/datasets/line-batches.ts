@@ -11,6 +11,8 @@ export interface LineBatch {
 const WANTED_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 
+export const LINE_TOO_LONG = `it has more than ${MAX_LINE_BYTES} bytes; split the document`;
+
 /**
  * Collects whole lines. The batch boundaries depend on the pieces of the body; no result may depend on them.
  */
@@ -34,7 +36,8 @@ export class LineBatcher {
     const end = bytes.lastIndexOf(NEWLINE) + 1;
     this.pieces = [bytes.subarray(end)];
     this.pending = bytes.length - end;
-    if (this.pending > MAX_LINE_BYTES) throw lineTooLong(this.firstLine + numLines(bytes.subarray(0, end)));
+    if (this.pending > MAX_LINE_BYTES)
+      throw badLine(this.firstLine + numLines(bytes.subarray(0, end)), LINE_TOO_LONG);
     if (end === 0) return null;
     const batch = { bytes: bytes.subarray(0, end), first_line: this.firstLine };
     this.firstLine += numLines(batch.bytes);
@@ -63,10 +66,6 @@ export async function* lineBatches(
   }
   const last = batcher.end();
   if (last !== null) yield last;
-}
-
-export function lineTooLong(line: number): Error {
-  return badLine(line, `it has more than ${MAX_LINE_BYTES} bytes; split the document`);
 }
 
 function numLines(bytes: Uint8Array): number {

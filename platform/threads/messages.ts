@@ -15,7 +15,7 @@ export type FromThread =
   | { kind: 'error'; error: SentError };
 
 /** Serialized error. */
-interface SentError {
+export interface SentError {
   code: string | null;
   message: string;
   fields: readonly FieldError[];

@@ -46,8 +46,8 @@ export function datasetRecords(context: StoreContext) {
   };
 }
 
-function copyOf({ source, format, bytes }: Dataset): string | undefined {
-  return source ? fieldOf({ ...source, format, bytes }) : undefined;
+function copyOf({ source, format }: Dataset): string | undefined {
+  return source ? fieldOf({ ...source, format }) : undefined;
 }
 
 /** Without an ETag a change of the object cannot be detected. On the Hub it is the hash of the content. */

@@ -1,4 +1,5 @@
 /** Jobs whose data is an S3 object. dataset-uris.test.ts tests the copy itself. */
+import { gzipSync } from 'node:zlib';
 import t from 'tap';
 import { type Dataset, type DryRun, datasetKey, type Job, type Problem } from '../../../contracts/index.js';
 import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
@@ -54,6 +55,18 @@ t.test('an unchanged object is copied once, to a dataset that the jobs refer to'
   t.equal((await stack.request({ method: 'DELETE', url })).statusCode, 204);
   t.equal((await post({ uri: URI })).statusCode, 201, 'a deleted copy is made again');
   t.equal((await datasets()).length, 2);
+});
+
+t.test('a compressed object is copied once, and nothing is assumed about its tokens', async (t) => {
+  const { bucket, requested, post, datasets } = await start(t);
+  const packed = gzipSync(TEXT);
+  bucket.objects.set('open/play.txt.gz', packed);
+  const uri = `${URI}.gz`;
+  t.equal((await post({ uri })).statusCode, 201);
+  t.equal((await post({ uri })).statusCode, 201);
+  t.equal(reads(requested), 1);
+  const [dataset] = await datasets();
+  t.match(dataset, { bytes: TEXT.length, source: { uri, bytes: packed.length } });
 });
 
 t.test('a registered dataset is used, a dataset of another project is not', async (t) => {

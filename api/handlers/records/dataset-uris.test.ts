@@ -50,7 +50,7 @@ t.test('an object becomes a dataset that is independent of later changes', async
     bytes: TEXT.length,
     num_tokens: TEXT.length,
     digest: `sha256:${createHash('sha256').update(TEXT).digest('hex')}`,
-    source: { uri: 's3://texts/open/a text.txt', etag: /^"/ },
+    source: { uri: 's3://texts/open/a text.txt', etag: /^"/, bytes: TEXT.length },
   });
   bucket.objects.set('open/a text.txt', Buffer.from('something else'));
   t.ok((await stack.objects.get(datasetKey(dataset.id))).equals(TEXT), 'the copy is not changed');

@@ -12,6 +12,7 @@ import {
 } from '../../datasets/store-dataset.js';
 import { tooLarge } from '../../datasets/upload.js';
 import { sendRecord } from '../../http/etag.js';
+import { thenSilent } from '../../http/long-request.js';
 import { sendObject } from '../../http/send-object.js';
 import { uploadBody } from '../../http/upload-body.js';
 import type { OperationHandler, OperationRequest } from '../types.js';
@@ -71,7 +72,8 @@ async function receive(request: OperationRequest<'createDataset'>, body: Readabl
   if (Number(request.headers['content-length'] ?? 0) > limits.dataset_bytes)
     throw tooLarge(limits.dataset_bytes);
   await requireStorage(store, request.records.project, request.headers['content-length']);
-  return storeDataset(depsOf(request), { ...headOf(request), source: null }, uploadBody(body));
+  const pieces = thenSilent(uploadBody(body), request);
+  return storeDataset(depsOf(request), { ...headOf(request), source: null }, pieces);
 }
 
 async function copy(

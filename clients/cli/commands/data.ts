@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
+import { formatOfName } from '../../../contracts/dataset-names.js';
 import type { Dataset, Model } from '../../../contracts/index.js';
 import { collect } from '../../typescript/index.js';
 import { bytesView } from '../bytes-bar.js';
@@ -140,12 +141,6 @@ async function sizeOf(file: string): Promise<number> {
 export const streamOf = (file: string) =>
   Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>;
 
-function formatOf(file: string): Dataset['format'] {
-  if (/\.(jsonl|ndjson)$/i.test(file)) return 'jsonl';
-  if (/\.(tokens|bin)$/i.test(file)) return 'tokens';
-  return 'text';
-}
-
 interface UploadOptions {
   name?: string;
   format?: Dataset['format'];
@@ -155,7 +150,7 @@ interface UploadOptions {
 }
 
 async function uploadDataset(context: Context, file: string, options: UploadOptions): Promise<void> {
-  const { name = basename(file), format = formatOf(file), inParts, viaApi, resume } = options;
+  const { name = basename(file), format = formatOfName(file), inParts, viaApi, resume } = options;
   const size = await sizeOf(file);
   const dataset =
     inParts || resume !== undefined || size >= IN_PARTS_BYTES
@@ -172,7 +167,7 @@ async function registerDataset(
   uri: string,
   options: { name?: string; format?: Dataset['format'] },
 ): Promise<void> {
-  const { name = uri.slice(uri.lastIndexOf('/') + 1), format = formatOf(uri) } = options;
+  const { name = uri.slice(uri.lastIndexOf('/') + 1), format = formatOfName(uri) } = options;
   const dataset = await context.client.datasets.register(name, uri, format);
   context.show(dataset, () => dataset.id);
   context.note(

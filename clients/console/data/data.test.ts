@@ -5,7 +5,7 @@ import { extract } from 'tar-stream';
 import type { Job } from '../../../contracts/types.js';
 import { includesText } from '../parts/search.js';
 import { previewOf } from './preview.js';
-import { formatOf, useOf } from './records.js';
+import { useOf } from './records.js';
 import { tarOf } from './tar.js';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -61,11 +61,8 @@ t.test('what a run uses', async (t) => {
   t.equal(useOf(job({}), 'mdl_2'), 'uses its tokenizer');
 });
 
-t.test('search and formats', async (t) => {
+t.test('search', async (t) => {
   const record = ['ds_1', 'Book', 'of tests'];
   for (const text of ['', 'book', 'DS_1', ' tests ']) t.ok(includesText(record, text), text);
   t.notOk(includesText(record, 'other'));
-  t.equal(formatOf('a.b.JSONL'), 'jsonl');
-  t.equal(formatOf('notes.txt'), 'text');
-  t.equal(formatOf('notes'), 'text');
 });

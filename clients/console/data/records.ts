@@ -1,5 +1,5 @@
 /** Datasets and models in lists, and the runs that use them. */
-import type { Dataset, Job } from '../../../contracts/types.js';
+import type { Job } from '../../../contracts/types.js';
 
 /** Describes how a run uses a dataset or a model; null if it does not. */
 export function useOf({ spec }: Pick<Job, 'spec'>, id: string): string | null {
@@ -9,16 +9,4 @@ export function useOf({ spec }: Pick<Job, 'spec'>, id: string): string | null {
   const init = model.init_from;
   if (init !== null && 'model' in init && init.model === id) return 'begins with it';
   return data.tokenizer === id ? 'uses its tokenizer' : null;
-}
-
-const FORMATS: Readonly<Record<string, Dataset['format']>> = {
-  jsonl: 'jsonl',
-  ndjson: 'jsonl',
-  tokens: 'tokens',
-  bin: 'tokens',
-};
-
-/** The format of a file by its name. */
-export function formatOf(name: string): Dataset['format'] {
-  return FORMATS[name.split('.').at(-1)?.toLowerCase() ?? ''] ?? 'text';
 }

@@ -1,6 +1,7 @@
 /** Uploads of files, with their progress. */
+
+import { formatOfName } from '../../../contracts/dataset-names.js';
 import type { Dataset, Model } from '../../../contracts/types.js';
-import { formatOf } from './records.js';
 import { sendingClient } from './send.js';
 import { tarOf } from './tar.js';
 
@@ -11,7 +12,7 @@ export type Report = (share: number) => void;
 export async function uploadDataset(file: File, report: Report, signal: AbortSignal): Promise<Dataset> {
   let begun = 0;
   const { uploads } = sendingClient((sent) => report((begun + sent) / file.size), signal).datasets;
-  const { id } = await uploads.begin({ name: file.name, format: formatOf(file.name), bytes: file.size });
+  const { id } = await uploads.begin({ name: file.name, format: formatOfName(file.name), bytes: file.size });
   const read = async (begin: number, end: number) => {
     begun = begin;
     return new Uint8Array(await file.slice(begin, end).arrayBuffer());

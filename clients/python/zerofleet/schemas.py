@@ -2499,9 +2499,9 @@ class Dataset(TypedDict):
     description: Description
     format: DatasetFormat
     bytes: int
-    """Size of the content."""
+    """Size of the stored content."""
     digest: str
-    """SHA-256 of the content."""
+    """SHA-256 of the stored content."""
     source: Optional[DatasetSource]
     """The object from which the content was copied; null for an upload."""
     num_documents: int
@@ -2536,7 +2536,7 @@ class DatasetPatch(TypedDict, total=False):
 class _UploadRequestRequired(TypedDict):
     name: Name
     bytes: int
-    """Size of the whole content."""
+    """Size of what is sent."""
 
 
 
@@ -2545,7 +2545,8 @@ class UploadRequest(_UploadRequestRequired, total=False):
     format: DatasetFormat
     """Format of the content."""
     digest: Optional[str]
-    """SHA-256 of the whole content; completion refuses different content."""
+    """SHA-256 of what is sent; completion refuses anything else. The dataset has that of the stored
+    content."""
 
 
 class Upload(TypedDict):
@@ -3411,7 +3412,7 @@ SourceUri = str
 `main`."""
 
 DatasetFormat = Literal["text", "jsonl", "tokens"]
-"""Format of the content; `docs/data.md` describes each."""
+"""Format of the stored content; `docs/data.md` describes each, and what is converted to it."""
 
 Precision = Literal["bf16", "fp16", "fp32"]
 """A number format."""

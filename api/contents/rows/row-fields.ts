@@ -1,0 +1,48 @@
+/** Columns of tables that are fields of documents; the others are ignored. */
+import { BadLine } from '../../../contracts/jsonl/fields.js';
+
+type Kind = 'text' | 'json' | 'label';
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  text: 'text',
+  prompt: 'text',
+  completion: 'text',
+  chosen: 'text',
+  rejected: 'text',
+  label: 'label',
+  messages: 'json',
+  tools: 'json',
+  functions: 'json',
+  input: 'json',
+  preferred_output: 'json',
+  non_preferred_output: 'json',
+};
+
+export const FIELDS = Object.keys(KINDS);
+
+const LABELS: Readonly<Record<string, boolean>> = { true: true, '1': true, false: false, '0': false };
+
+/**
+ * Returns the JSON of a cell that is a text.
+ * @param column one of FIELDS
+ * @throws BadLine
+ */
+export function jsonOfText(column: string, cell: string): string {
+  const kind = KINDS[column];
+  if (kind === 'text') return JSON.stringify(cell);
+  if (kind === 'label') return String(labelOf(cell));
+  try {
+    JSON.parse(cell);
+  } catch (error) {
+    throw new BadLine(`column "${column}": it is not JSON (${(error as Error).message})`);
+  }
+  // Valid JSON has line ends between its values only.
+  return cell.replaceAll(/[\r\n]/g, ' ');
+}
+
+function labelOf(cell: string): boolean {
+  const label = LABELS[cell.trim().toLowerCase()];
+  if (label === undefined)
+    throw new BadLine(`column "label": it must be true or false (or 1 or 0), not ${JSON.stringify(cell)}`);
+  return label;
+}

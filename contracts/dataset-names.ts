@@ -1,0 +1,23 @@
+/** What the name of a file says about its content. */
+import type { Dataset } from './types.js';
+
+const FORMATS: Readonly<Record<string, Dataset['format']>> = {
+  jsonl: 'jsonl',
+  ndjson: 'jsonl',
+  json: 'jsonl',
+  csv: 'jsonl',
+  parquet: 'jsonl',
+  tokens: 'tokens',
+  bin: 'tokens',
+};
+const COMPRESSION = /\.(gz|zst)$/i;
+
+export function isCompressedName(name: string): boolean {
+  return COMPRESSION.test(name);
+}
+
+/** The format of a file by its extension, before that of a compression. */
+export function formatOfName(name: string): Dataset['format'] {
+  const extension = name.replace(COMPRESSION, '').split('.').at(-1)?.toLowerCase() ?? '';
+  return FORMATS[extension] ?? 'text';
+}
