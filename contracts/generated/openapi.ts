@@ -4564,6 +4564,23 @@ export interface components {
              */
             seed?: components["schemas"]["Seed"];
             /**
+             * @description Subtracted from the logit of each token that the answer already has.
+             * @default 0
+             */
+            presence_penalty?: number;
+            /**
+             * @description Subtracted from the logit of a token once for each time that the answer already has the token.
+             * @default 0
+             */
+            frequency_penalty?: number;
+            /**
+             * @description Numbers that are added to the logits of tokens, by the number of the token.
+             * @default {}
+             */
+            logit_bias?: {
+                [key: string]: number;
+            };
+            /**
              * @description Texts that end an answer; the answer ends before them.
              * @default []
              */
@@ -4590,7 +4607,7 @@ export interface components {
         SampledToken: {
             /** @description Its text; a part of a character appears as U+FFFD. */
             token: string;
-            /** @description Natural logarithm of its probability under the model, before temperature and other options. */
+            /** @description Natural logarithm of its probability under the model, before temperature, penalties and other options. */
             logprob: number;
             /** @description The most likely tokens in its place, the most likely one first. */
             top: {

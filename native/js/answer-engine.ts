@@ -36,11 +36,35 @@ export interface SequenceOptions {
   /** The sequence ends with the first of these that is drawn. */
   end_tokens: number[];
   seed: number;
+  /** Subtracted from the logit of a token that was drawn before. */
+  presence_penalty: number;
+  /** Subtracted from the logit of a token as often as the token was drawn before. */
+  frequency_penalty: number;
+  /** Numbers that are added to logits, each of another token. */
+  logit_bias: { token: number; bias: number }[];
   /** Number of most likely tokens to report with each token. */
   top_logprobs: number;
   /** Number that addAdapter() returned; 0 selects the model without an adapter. */
   adapter: number;
+  /** True: each token is drawn from those that `allow` names for it, and waits for them. */
+  is_constrained: boolean;
 }
+
+/** The most likely tokens, without a limit. */
+export const GREEDY: Omit<SequenceOptions, 'max_tokens'> = {
+  temperature: 0,
+  top_k: 0,
+  top_p: 1,
+  num_tokens: 0,
+  end_tokens: [],
+  seed: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  logit_bias: [],
+  top_logprobs: 0,
+  adapter: 0,
+  is_constrained: false,
+};
 
 /**
  * Runs continuous batching over sequences of a model and of adapters over it; see native/serve/answer_engine.h. Every
@@ -107,6 +131,15 @@ export class AnswerEngine {
   /** Drops a sequence. Unknown ids are ignored. */
   cancel(id: number): void {
     native(() => this.raw.cancel(id));
+  }
+
+  /**
+   * Sets the tokens that the next one of a constrained sequence is drawn from. Unknown ids are ignored.
+   * @param mask bit t % 32 of word t / 32 for token t
+   * @throws NativeError `invalid_argument` for a mask without a token
+   */
+  allow(id: number, mask: Uint32Array): void {
+    native(() => this.raw.allow(id, mask));
   }
 
   /** Computes the next rows. Returns the drawn tokens; none while prompts are prefilled, and without sequences. */

@@ -65,7 +65,9 @@ t.test('a chat completion', async (t) => {
     n: 2,
     logprobs: true,
     top_logprobs: 1,
-    frequency_penalty: 0,
+    frequency_penalty: 0.5,
+    presence_penalty: null,
+    logit_bias: { '50': -100 },
     response_format: { type: 'text' },
     user: 'someone',
   });
@@ -76,6 +78,9 @@ t.test('a chat completion', async (t) => {
     top_p: 0.9,
     seed: 3,
     stop: ['\n'],
+    presence_penalty: 0,
+    frequency_penalty: 0.5,
+    logit_bias: { 50: -100 },
     n: 2,
     logprobs: 1,
   });
@@ -164,7 +169,9 @@ t.test('what is not supported is refused by its name', async (t) => {
   const count = asked.length;
   await refused({ tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools');
   await refused({ response_format: { type: 'json_object' } }, 'response_format');
-  await refused({ frequency_penalty: 1 }, 'frequency_penalty');
+  await refused({ frequency_penalty: 2.1 }, 'frequency_penalty');
+  await refused({ logit_bias: { word: 1 } }, 'logit_bias');
+  await refused({ logit_bias: { '1': 101 } }, 'logit_bias');
   await refused({ top_logprobs: 2 }, 'top_logprobs');
   await refused({ messages: [{ role: 'tool', content: 'x' }] }, 'messages');
   await refused(

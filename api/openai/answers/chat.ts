@@ -15,9 +15,6 @@ import { Common, requireNeutral, samplingOf, strict, tokens } from './options.js
 const anything = Type.Optional(Type.Unsafe<unknown>());
 /** Parameters that are taken with the values that have no effect. */
 const NEUTRAL = {
-  frequency_penalty: 0,
-  presence_penalty: 0,
-  logit_bias: {},
   modalities: ['text'],
   response_format: { type: 'text' },
   store: false,

@@ -10,9 +10,6 @@ import { Common, requireNeutral, samplingOf, strict, tokens } from './options.js
 
 const anything = Type.Optional(Type.Unsafe<unknown>());
 const NEUTRAL = {
-  frequency_penalty: 0,
-  presence_penalty: 0,
-  logit_bias: {},
   best_of: 1,
   echo: false,
   suffix: null,

@@ -2265,6 +2265,13 @@ class SampleRequest(TypedDict, total=False):
     seed: Seed
     """The same request with the same seed has the same answer. Choice `index` has the seed plus its
     index."""
+    presence_penalty: float
+    """Subtracted from the logit of each token that the answer already has."""
+    frequency_penalty: float
+    """Subtracted from the logit of a token once for each time that the answer already has the
+    token."""
+    logit_bias: Dict[str, float]
+    """Numbers that are added to the logits of tokens, by the number of the token."""
     stop: List[str]
     """Texts that end an answer; the answer ends before them."""
     n: int
@@ -2284,7 +2291,8 @@ class SampledToken(TypedDict):
     token: str
     """Its text; a part of a character appears as U+FFFD."""
     logprob: float
-    """Natural logarithm of its probability under the model, before temperature and other options."""
+    """Natural logarithm of its probability under the model, before temperature, penalties and other
+    options."""
     top: List[SampledTokenTopItem]
     """The most likely tokens in its place, the most likely one first."""
 

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -95,6 +97,23 @@ TEST_CASE("only tokens that the tokenizer knows are drawn") {
   check_shares(options, {1, 0, 0, 0});
 }
 
+TEST_CASE("penalties count drawn tokens, biases add, and a mask excludes") {
+  DrawOptions options;
+  CHECK(!adjusts_logits(options));
+  CHECK(adjusted_logits(kLogits, options, std::vector<std::int32_t>{1, 2}, {}) == kLogits);
+  options.presence_penalty = 0.5;
+  options.frequency_penalty = 0.25;
+  options.logit_bias = {{3, 2.0}, {1, -100.0}};
+  CHECK(adjusts_logits(options));
+  const std::vector<float> found =
+      adjusted_logits(std::vector<float>{1, 2, 3, 4}, options, std::vector<std::int32_t>{2, 0, 2, 3, 2}, {0b1101});
+  CHECK(found == std::vector<float>{0.25F, -std::numeric_limits<float>::infinity(), 1.75F, 5.25F});
+  const std::vector<float> beyond = adjusted_logits(std::vector<float>(40, 1.0F), {}, {}, {1U << 31});
+  CHECK(std::ranges::count(beyond, 1.0F) == 1);
+  CHECK(beyond[31] == 1.0F);
+  for (std::uint32_t place = 0; place < 200; ++place) CHECK(draw_token(best_cpu_isa(), beyond, {}, place) == 31);
+}
+
 TEST_CASE("a draw depends on seed and place; ties go to the lower token") {
   DrawOptions options, other;
   other.seed = 2;
@@ -128,5 +147,7 @@ TEST_CASE("options of a draw that cannot be are refused by name") {
   CHECK(message_of([](DrawOptions& o) { o.top_p = 0; }).starts_with("top_p"));
   CHECK(message_of([](DrawOptions& o) { o.top_p = 1.5; }).starts_with("top_p"));
   CHECK(message_of([](DrawOptions& o) { o.top_k = -1; }).starts_with("top_k"));
+  CHECK(message_of([](DrawOptions& o) { o.presence_penalty = NAN; }).starts_with("penalties"));
+  CHECK(message_of([](DrawOptions& o) { o.logit_bias = {{0, INFINITY}}; }).starts_with("penalties"));
   CHECK(message_of([](DrawOptions& o) { o.num_tokens = -1; }).starts_with("num_tokens"));
 }

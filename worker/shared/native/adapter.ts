@@ -67,6 +67,7 @@ export type CoreEngine = Pick<
   | 'addAdapter'
   | 'removeAdapter'
   | 'cancel'
+  | 'allow'
   | 'step'
   | 'close'
 >;

@@ -45,6 +45,8 @@ class FakeEngine implements CoreEngine {
     this.sequences.delete(id);
   }
 
+  allow(): void {}
+
   async step(): Promise<DrawnToken[]> {
     await new Promise<void>((resolve) => this.waiting.push(resolve));
     if (this.failure !== null) throw this.failure;
@@ -146,6 +148,18 @@ t.test('requests join and leave at any step, each with its own answer', async (t
   t.match(done[1], { sample: { usage: { prompt_tokens: 2, cached_tokens: 2, completion_tokens: 6 } } });
   const sent_deltas = sent.flatMap((message) => (message.event === 'deltas' ? message.deltas : []));
   t.ok(sent_deltas.every(({ text, text_at }) => text_at + text.length <= 3));
+});
+
+t.test('the engine gets the options of the draw', async (t) => {
+  const { engine, loop } = await setup();
+  const options = { presence_penalty: 0.5, frequency_penalty: -1, top_p: 0.5 };
+  loop.take({ kind: 'sample', id: 1, variant: 1, request: { ...TASK, ...options, logit_bias: { 7: -2.5 } } });
+  await turn();
+  t.match([...engine.sequences.values()][0]?.options, {
+    ...options,
+    logit_bias: [{ token: 7, bias: -2.5 }],
+    seed: 5,
+  });
 });
 
 t.test('a stop string cancels the sequence in the engine', async (t) => {

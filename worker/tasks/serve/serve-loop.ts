@@ -1,4 +1,4 @@
-import { ZerofleetError } from '../../../contracts/index.js';
+import { type SampleTask, ZerofleetError } from '../../../contracts/index.js';
 import type { GeneratedText, PlacedDelta } from '../../../contracts/queue.js';
 import { seedOf } from '../../../platform/seeds.js';
 import { toRankError } from '../../shared/errors.js';
@@ -110,6 +110,7 @@ export class ServeLoop {
     { decoder, num_tokens, adapter }: Variant,
   ): void {
     const { max_tokens, temperature, top_k, top_p, seed, logprobs } = request;
+    const { presence_penalty, frequency_penalty, logit_bias } = request;
     const stop = end_text === '' ? request.stop : [...request.stop, end_text];
     answer.prompt = text;
     answer.prompt_tokens = tokens.length;
@@ -122,8 +123,12 @@ export class ServeLoop {
         num_tokens,
         end_tokens: end_token === null ? [] : [end_token],
         seed: seedOf(BigInt(seed) + BigInt(index)),
+        presence_penalty,
+        frequency_penalty,
+        logit_bias: biasesOf(logit_bias),
         top_logprobs: logprobs ?? 0,
         adapter,
+        is_constrained: false,
       };
       const sequence = this.next_id++;
       this.engine.add(sequence, tokens, options);
@@ -191,6 +196,10 @@ export class ServeLoop {
     }
     this.answers.delete(id);
   }
+}
+
+function biasesOf(logit_bias: SampleTask['logit_bias']): SequenceOptions['logit_bias'] {
+  return Object.entries(logit_bias).map(([token, bias]) => ({ token: Number(token), bias }));
 }
 
 function sampleOf({ prompt, prompt_tokens, cached_tokens, choices }: Answer): GeneratedText {
