@@ -1,13 +1,5 @@
 import type { TraceHeaders } from './trace-context.js';
-import type {
-  Checkpoint,
-  ExportRequest,
-  Sample,
-  SampleChoice,
-  SampleDelta,
-  SampleRequest,
-  TensorState,
-} from './types.js';
+import type { Checkpoint, ExportRequest, Sample, SampleChoice, SampleRequest, TensorState } from './types.js';
 
 /** Prefix of every Redis key; the braces map all keys to one hash slot, so that scripts may access several. */
 export const REDIS_PREFIX = '{zf}';
@@ -44,14 +36,35 @@ export interface SamplePayload {
   request: SampleTask;
 }
 
+/** A token that was or could have been drawn. `bytes` if they are not the UTF-8 of `token`: a part of a character. */
+interface LikelyToken {
+  token: string;
+  logprob: number;
+  bytes?: number[];
+}
+
+/** A token of an answer. */
+export interface AnswerToken extends LikelyToken {
+  top: LikelyToken[];
+}
+
+/** What follows of an answer. */
+export interface AnswerDelta {
+  index: number;
+  text: string;
+  logprobs: AnswerToken[];
+}
+
+export type AnswerChoice = AnswerDelta & Pick<SampleChoice, 'finish_reason'>;
+
 /** An answer with its prompt. */
-export type GeneratedText = Pick<Sample, 'prompt' | 'choices' | 'usage'>;
+export type GeneratedText = Pick<Sample, 'prompt' | 'usage'> & { choices: AnswerChoice[] };
 
 /**
  * A delta with its place in the answer. A worker that takes over a request repeats the same text from the start; the
  * place shows what is known.
  */
-export interface PlacedDelta extends SampleDelta {
+export interface PlacedDelta extends AnswerDelta {
   /** Characters (UTF-16) of the answer before `text`. */
   text_at: number;
   /** Tokens of the answer before `logprobs`. */
@@ -64,7 +77,7 @@ export type SampleReply = ReplyWith<GeneratedText>;
 
 /** End of an answer whose text and tokens were sent in deltas. */
 export type AnswerEnd = Omit<GeneratedText, 'choices'> & {
-  choices: Omit<SampleChoice, 'text' | 'logprobs'>[];
+  choices: Pick<AnswerChoice, 'index' | 'finish_reason'>[];
 };
 
 /** Messages of a worker to the caller of a sample request: its state, the answer as it grows, and the end. */

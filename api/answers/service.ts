@@ -1,6 +1,8 @@
 /** Answers of models, in the form of each API: whole, or as server-sent events. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
+  type AnswerDelta,
+  type GeneratedText,
   isErrorCode,
   type Sample,
   type SampleDelta,
@@ -13,9 +15,9 @@ import { whileSilent } from '../http/long-request.js';
 import { sendEvents, withHeartbeats, within } from '../http/sse.js';
 import { invalidDocument } from '../jobs/check-spec.js';
 import { GrowingAnswer } from './growing-answer.js';
+import { numLogprobs, sampledTokens } from './logprobs.js';
 import { paced, sendJson } from './pieces.js';
 import type { AnsweringModel } from './sources.js';
-import { numLogprobs } from './told-answer.js';
 
 /** Log-probabilities of an answer, of its tokens and of the most likely ones: some 60 MB of JSON. */
 const MAX_LOGPROBS = 2 ** 20;
@@ -55,7 +57,7 @@ export interface AnswerForm {
 }
 
 /** A request that waits for its answer. */
-interface Asking {
+interface PendingRequest {
   request: FastifyRequest;
   reply: FastifyReply;
   model: AnsweringModel;
@@ -68,28 +70,31 @@ interface Asking {
  * @throws ZerofleetError
  */
 export async function sendAnswer(
-  { request, reply }: Pick<Asking, 'request' | 'reply'>,
+  { request, reply }: Pick<PendingRequest, 'request' | 'reply'>,
   model: AnsweringModel,
   { stream = false, ...body }: SampleRequest,
   form: AnswerForm,
 ): Promise<FastifyReply> {
   if (body.messages !== undefined && model.chat_template === null) throw noTemplate();
-  const asking = { request, reply, model, task: { ...DEFAULTS, ...body } };
-  requireBound(asking.task);
+  const pending = { request, reply, model, task: { ...DEFAULTS, ...body } };
+  requireBound(pending.task);
   if (!stream) {
-    const sample = await ask(asking);
-    return sendJson(reply, form.whole(sample), numLogprobs(sample.choices));
+    const answer = await generate(pending);
+    return sendJson(reply, form.whole(sampleOf(model, answer)), numLogprobs(answer.choices));
   }
   const { heartbeat_ms } = request.server.services.limits;
   const growing = new GrowingAnswer();
-  const answer = ask(asking, growing);
+  const answer = generate(pending, growing);
   await Promise.race([growing.started, answer]);
   if (form.beginsWithText) await within(heartbeat_ms, Promise.race([growing.hasText, answer]));
-  return sendEvents(reply, withHeartbeats(paced(messagesOf(growing, answer, form)), heartbeat_ms));
+  return sendEvents(reply, withHeartbeats(paced(messagesOf(growing, answer, model, form)), heartbeat_ms));
 }
 
 /** @param growing gets the deltas */
-async function ask({ request, reply, model, task }: Asking, growing?: GrowingAnswer): Promise<Sample> {
+async function generate(
+  { request, reply, model, task }: PendingRequest,
+  growing?: GrowingAnswer,
+): Promise<GeneratedText> {
   const { samples, limits, keyWatch } = request.server.services;
   const { source, pool, is_named, named } = model;
   const payload: SamplePayload = {
@@ -98,7 +103,7 @@ async function ask({ request, reply, model, task }: Asking, growing?: GrowingAns
     source,
     request: task,
   };
-  const answered = await whileSilent(request, reply, (signal) => {
+  const generated = await whileSilent(request, reply, (signal) => {
     const signals = [signal, keyWatch.watch(request, signal), ...(growing ? [growing.left] : [])];
     return samples.sample(pool, payload, {
       is_named,
@@ -107,31 +112,41 @@ async function ask({ request, reply, model, task }: Asking, growing?: GrowingAns
       signal: AbortSignal.any(signals),
       ...(growing && {
         onStart: () => growing.start(),
-        onDeltas: (deltas: SampleDelta[]) => growing.add(deltas),
+        onDeltas: (deltas: AnswerDelta[]) => growing.add(deltas),
       }),
     });
   });
-  if (answered.ok) return { ...named, ...answered.sample };
-  const { code, message } = answered.error;
+  if (generated.ok) return generated.sample;
+  const { code, message } = generated.error;
   throw new ZerofleetError(isErrorCode(code) ? code : 'native_error', message);
 }
 
 async function* messagesOf(
   growing: GrowingAnswer,
-  answer: Promise<Sample>,
+  answer: Promise<GeneratedText>,
+  model: AnsweringModel,
   form: AnswerForm,
 ): AsyncGenerator<string> {
   const deltas = growing.deltas(answer);
   try {
     yield* form.begin();
     let next = await deltas.next();
-    for (; !next.done; next = await deltas.next()) yield form.delta(next.value);
-    yield* form.end(next.value);
+    for (; !next.done; next = await deltas.next())
+      yield form.delta({ ...next.value, logprobs: sampledTokens(next.value.logprobs) });
+    yield* form.end(sampleOf(model, next.value));
   } catch (error) {
     yield form.error(error);
   } finally {
     growing.leave();
   }
+}
+
+function sampleOf({ named }: AnsweringModel, { choices, ...answer }: GeneratedText): Sample {
+  return {
+    ...named,
+    ...answer,
+    choices: choices.map((choice) => ({ ...choice, logprobs: sampledTokens(choice.logprobs) })),
+  };
 }
 
 /** @throws ZerofleetError for an answer that could be too large */

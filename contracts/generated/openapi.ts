@@ -4603,16 +4603,20 @@ export interface components {
             /** @default trained */
             weights?: components["schemas"]["ExportWeights"];
         } & (unknown | unknown);
+        /** @description Bytes of the token in UTF-8. The bytes of all tokens together are the text. */
+        TokenBytes: number[];
         /** @description A token of an answer. */
         SampledToken: {
             /** @description Its text; a part of a character appears as U+FFFD. */
             token: string;
+            bytes: components["schemas"]["TokenBytes"];
             /** @description Natural logarithm of its probability under the model, before temperature, penalties and other options. */
             logprob: number;
             /** @description The most likely tokens in its place, the most likely one first. */
             top: {
                 /** @description Its text. */
                 token: string;
+                bytes: components["schemas"]["TokenBytes"];
                 /** @description Natural logarithm of its probability. */
                 logprob: number;
             }[];

@@ -10,6 +10,8 @@ import { servedCheckpoint } from '../../testing/training.js';
 
 const asked: SampleTask[] = [];
 const token = (text: string) => ({ token: text, logprob: -0.5, top: [{ token: text, logprob: -0.5 }] });
+/** The first byte of é. */
+const part = { token: '\uFFFD', bytes: [0xc3], logprob: -2 };
 const usage = { prompt_tokens: 5, cached_tokens: 3, completion_tokens: 2 };
 let refusal: { code: string; message: string } | null = null;
 let holds = false;
@@ -20,7 +22,7 @@ async function play(request: SampleTask, { onStart, onDeltas, signal }: SampleCa
   if (refusal !== null) return { ok: false, error: refusal };
   onStart?.();
   const choices = Array.from({ length: request.n }, (_, index) => {
-    const logprobs = request.logprobs === null ? [] : [token('yes'), token(' é')];
+    const logprobs = request.logprobs === null ? [] : [token('yes'), { ...token(' é'), top: [part] }];
     onDeltas?.([{ index, text: 'yes', logprobs: logprobs.slice(0, 1) }]);
     if (!holds) onDeltas?.([{ index, text: ' é', logprobs: logprobs.slice(1) }]);
     return { index, text: 'yes é', finish_reason: 'stop' as const, logprobs };
@@ -103,7 +105,7 @@ t.test('a chat completion', async (t) => {
     token: ' é',
     logprob: -0.5,
     bytes: [32, 195, 169],
-    top_logprobs: [{ token: ' é', logprob: -0.5, bytes: [32, 195, 169] }],
+    top_logprobs: [{ token: '\uFFFD', logprob: -2, bytes: [195] }],
   });
   await client.chat.completions.create({ model, messages });
   t.match(asked.at(-1), { max_tokens: 1_000_000, temperature: 1, top_p: 1, n: 1, logprobs: null, stop: [] });

@@ -102,32 +102,26 @@ const logprobsOf = (tokens: readonly SampledToken[]) => ({
   refusal: null,
 });
 
-function logprobOf({ token, logprob, top }: SampledToken): ChatCompletionTokenLogprob {
-  const likely = top.map((other) => ({ ...other, bytes: bytesOf(other.token) }));
-  return { token, logprob, bytes: bytesOf(token), top_logprobs: likely };
-}
-
-/** Null for a part of a character. */
-function bytesOf(token: string): number[] | null {
-  return token.includes('\uFFFD') ? null : [...Buffer.from(token)];
+function logprobOf({ top, ...token }: SampledToken): ChatCompletionTokenLogprob {
+  return { ...token, top_logprobs: top };
 }
 
 export const chatShape: Shape<ChatCompletion, ChatCompletionChunk> = {
   id: 'chatcmpl',
-  whole: (head, { choices, usage }, wants) => ({
+  whole: (head, { choices, usage }, has_logprobs) => ({
     ...head,
     object: 'chat.completion',
     choices: choices.map(({ index, text, finish_reason, logprobs }) => ({
       index,
       message: { role: 'assistant', content: text, refusal: null },
       finish_reason,
-      logprobs: wants ? logprobsOf(logprobs) : null,
+      logprobs: has_logprobs ? logprobsOf(logprobs) : null,
     })),
     usage,
   }),
   first: (head, index) => chunk(head, { index, delta: { role: 'assistant', content: '', refusal: null } }),
-  delta: (head, { index, text, logprobs }, wants) =>
-    chunk(head, { index, delta: { content: text }, ...(wants && { logprobs: logprobsOf(logprobs) }) }),
+  delta: (head, { index, text, logprobs }, has_logprobs) =>
+    chunk(head, { index, delta: { content: text }, ...(has_logprobs && { logprobs: logprobsOf(logprobs) }) }),
   last: (head, { index, finish_reason }) => chunk(head, { index, delta: {}, finish_reason }),
   usage: (head, usage) => ({ ...head, object: 'chat.completion.chunk', choices: [], usage }),
 };

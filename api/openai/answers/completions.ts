@@ -65,20 +65,20 @@ function logprobsOf(tokens: readonly SampledToken[]): CompletionChoice.Logprobs 
 
 export const completionShape: Shape<Completion, Completion> = {
   id: 'cmpl',
-  whole: (head, { choices, usage }, wants) => ({
+  whole: (head, { choices, usage }, has_logprobs) => ({
     ...head,
     object: 'text_completion',
     choices: choices.map(({ index, text, finish_reason, logprobs }) => ({
       index,
       text,
       finish_reason,
-      logprobs: wants ? logprobsOf(logprobs) : null,
+      logprobs: has_logprobs ? logprobsOf(logprobs) : null,
     })),
     usage,
   }),
   first: () => null,
-  delta: (head, { index, text, logprobs }, wants) =>
-    chunk(head, { index, text, ...(wants && { logprobs: logprobsOf(logprobs) }) }),
+  delta: (head, { index, text, logprobs }, has_logprobs) =>
+    chunk(head, { index, text, ...(has_logprobs && { logprobs: logprobsOf(logprobs) }) }),
   last: (head, { index, finish_reason }) => chunk(head, { index, text: '', finish_reason }),
   usage: (head, usage) => ({ ...head, object: 'text_completion', choices: [], usage }),
 };

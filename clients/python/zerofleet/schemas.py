@@ -2290,6 +2290,7 @@ class SampledToken(TypedDict):
     """A token of an answer."""
     token: str
     """Its text; a part of a character appears as U+FFFD."""
+    bytes: TokenBytes
     logprob: float
     """Natural logarithm of its probability under the model, before temperature, penalties and other
     options."""
@@ -2300,6 +2301,7 @@ class SampledToken(TypedDict):
 class SampledTokenTopItem(TypedDict):
     token: str
     """Its text."""
+    bytes: TokenBytes
     logprob: float
     """Natural logarithm of its probability."""
 
@@ -3496,6 +3498,9 @@ ShareId = str
 
 ShareDescription = str
 """A note for people. Those who open the link see it."""
+
+TokenBytes = List[int]
+"""Bytes of the token in UTF-8. The bytes of all tokens together are the text."""
 
 ExportFormat = Literal["safetensors", "peft", "deepspeed_universal"]
 """`safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters

@@ -1,5 +1,5 @@
-import type { SampleChoice, SampledToken } from '../../../contracts/index.js';
-import type { PlacedDelta } from '../../../contracts/queue.js';
+import type { SampleChoice } from '../../../contracts/index.js';
+import type { AnswerChoice, AnswerToken, PlacedDelta } from '../../../contracts/queue.js';
 import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
 import type { DrawnToken } from '../../shared/native/adapter.js';
 import { Detokenizer } from './detokenizer.js';
@@ -19,7 +19,7 @@ export class AnswerText {
   num_tokens = 0;
   private readonly decoder: Detokenizer;
   private text = '';
-  private readonly logprobs: SampledToken[] = [];
+  private readonly logprobs: AnswerToken[] = [];
   /** Numbers of characters and tokens that `delta` has returned. */
   private returned = { text: 0, logprobs: 0 };
 
@@ -37,9 +37,8 @@ export class AnswerText {
       return;
     }
     if (this.options.logprobs) {
-      const textOf = (id: number) => this.decoder.textOf(id);
-      const likely = top.map((other) => ({ token: textOf(other.token), logprob: other.logprob }));
-      this.logprobs.push({ token: textOf(token), logprob, top: likely });
+      const likely = top.map((other) => ({ ...this.decoder.describe(other.token), logprob: other.logprob }));
+      this.logprobs.push({ ...this.decoder.describe(token), logprob, top: likely });
     }
     this.add(this.decoder.push(token));
     if (this.finish_reason === null && finish === 'length') this.end('length');
@@ -56,7 +55,7 @@ export class AnswerText {
     return { index: this.options.index, text_at, text, logprobs_at, logprobs };
   }
 
-  choice(): SampleChoice {
+  choice(): AnswerChoice {
     const { index } = this.options;
     return { index, text: this.text, finish_reason: this.finish_reason ?? 'length', logprobs: this.logprobs };
   }

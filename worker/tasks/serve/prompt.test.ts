@@ -39,6 +39,7 @@ t.test('a special token after an answer ends it, also if another token ends a do
       text.split(/(<end>)/).flatMap((part) => (part === '<end>' ? [257] : [...Buffer.from(part)])),
     decodeAfter: (_, tokens) => Buffer.from(tokens.filter((id) => id < 256)).toString(),
     textKind: (token) => (token < 256 ? 'text' : 'none'),
+    bytesAfter: (_, token) => Uint8Array.of(token),
     decoder_table: null,
   };
   const prompt = buildPrompt(special, { messages: MESSAGES }, { ...NO_CHATS, chat_template: TEMPLATE });
