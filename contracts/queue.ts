@@ -17,9 +17,15 @@ export function queueName(workerId: string): string {
   return `worker-${workerId}`;
 }
 
+/** Fields of a request that its prompt is made of. */
+export type PromptRequest = Pick<
+  SampleRequest,
+  'prompt' | 'messages' | 'tools' | 'tool_choice' | 'parallel_tool_calls'
+>;
+
 /** A sample request with every option filled in. */
-export type SampleTask = Pick<SampleRequest, 'prompt' | 'messages'> &
-  Required<Omit<SampleRequest, 'prompt' | 'messages' | 'stream'>>;
+export type SampleTask = Omit<PromptRequest, 'tools' | 'tool_choice'> &
+  Required<Omit<SampleRequest, 'stream' | 'prompt' | 'messages' | 'parallel_tool_calls'>>;
 
 /** What generates the answer: a checkpoint, or an uploaded model. */
 export type SampleSource =
@@ -48,10 +54,26 @@ export interface AnswerToken extends LikelyToken {
   top: LikelyToken[];
 }
 
-/** What follows of an answer. */
+/** How a model writes calls of tools, as its chat template does. Texts are without special tokens and trimmed. */
+export interface CallFormat {
+  /** Before the calls; empty: an answer may begin with calls. */
+  open: string;
+  /** Between two calls inside of `open` and `close`; null: each call has its own. */
+  separator: string | null;
+  /** Behind the calls. */
+  close: string;
+  /** Fields of a JSON object that lead to the name; null: the name stands before the arguments. */
+  name: string[] | null;
+  /** Fields that lead to the arguments. */
+  arguments: string[];
+}
+
+/** What follows of an answer, as the model writes it. */
 export interface AnswerDelta {
   index: number;
   text: string;
+  /** Absent if the text has no calls. */
+  call_format?: CallFormat;
   logprobs: AnswerToken[];
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../contracts/index.js';
 import { numLogprobs } from './logprobs.js';
 
-type Received = Pick<AnswerChoice, 'text' | 'logprobs'>;
+type Received = Omit<AnswerDelta, 'index'>;
 
 /** An answer, put together from the deltas of its workers. */
 export class ReceivedAnswer {
@@ -34,13 +34,12 @@ export class ReceivedAnswer {
   /** Returns the choices with their texts. */
   whole(choices: AnswerEnd['choices']): AnswerChoice[] {
     return choices.map(({ index, finish_reason }) => {
-      const { text, logprobs } = this.choices.get(index) ?? { text: '', logprobs: [] };
-      return { index, text, finish_reason, logprobs };
+      return { text: '', logprobs: [], ...this.choices.get(index), index, finish_reason };
     });
   }
 
-  private newPart({ index, text, text_at, logprobs, logprobs_at }: PlacedDelta): AnswerDelta | null {
-    const received: Received = this.choices.get(index) ?? { text: '', logprobs: [] };
+  private newPart({ text, text_at, logprobs, logprobs_at, ...common }: PlacedDelta): AnswerDelta | null {
+    const received: Received = this.choices.get(common.index) ?? { ...common, text: '', logprobs: [] };
     const known_text = received.text.slice(text_at);
     const known_logprobs = received.logprobs.slice(logprobs_at);
     const isSame =
@@ -52,7 +51,7 @@ export class ReceivedAnswer {
         'the worker that answered was lost, and the one that took over has other numerics and another text: send the request again',
       );
     const added = {
-      index,
+      ...common,
       text: text.slice(known_text.length),
       logprobs: logprobs.slice(known_logprobs.length),
     };
@@ -60,7 +59,7 @@ export class ReceivedAnswer {
     received.text += added.text;
     received.logprobs.push(...added.logprobs);
     this.num_logprobs += numLogprobs([added]);
-    this.choices.set(index, received);
+    this.choices.set(common.index, received);
     return added;
   }
 }

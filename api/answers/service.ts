@@ -11,11 +11,13 @@ import {
   type SampleTask,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { BadLine, parseMessages } from '../../contracts/jsonl/fields.js';
 import { whileSilent } from '../http/long-request.js';
 import { sendEvents, withHeartbeats, within } from '../http/sse.js';
 import { invalidDocument } from '../jobs/check-spec.js';
+import { AnswerReader } from './answer-reader.js';
 import { GrowingAnswer } from './growing-answer.js';
-import { numLogprobs, sampledTokens } from './logprobs.js';
+import { numLogprobs } from './logprobs.js';
 import { paced, sendJson } from './pieces.js';
 import type { AnsweringModel } from './sources.js';
 
@@ -24,7 +26,9 @@ const MAX_LOGPROBS = 2 ** 20;
 /** Tokens of an answer: those of the longest context. */
 const MAX_TOKENS = 32_768;
 
-const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages'> = {
+const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages' | 'parallel_tool_calls'> = {
+  tools: [],
+  tool_choice: 'auto',
   max_tokens: 128,
   temperature: 1,
   top_k: 0,
@@ -77,17 +81,22 @@ export async function sendAnswer(
 ): Promise<FastifyReply> {
   if (body.messages !== undefined && model.chat_template === null) throw noTemplate();
   const pending = { request, reply, model, task: { ...DEFAULTS, ...body } };
+  requireReadable(pending.task);
   requireBound(pending.task);
   if (!stream) {
     const answer = await generate(pending);
-    return sendJson(reply, form.whole(sampleOf(model, answer)), numLogprobs(answer.choices));
+    return sendJson(
+      reply,
+      form.whole(sampleOf(model, new AnswerReader(pending.task), answer)),
+      numLogprobs(answer.choices),
+    );
   }
   const { heartbeat_ms } = request.server.services.limits;
   const growing = new GrowingAnswer();
   const answer = generate(pending, growing);
   await Promise.race([growing.started, answer]);
   if (form.beginsWithText) await within(heartbeat_ms, Promise.race([growing.hasText, answer]));
-  return sendEvents(reply, withHeartbeats(paced(messagesOf(growing, answer, model, form)), heartbeat_ms));
+  return sendEvents(reply, withHeartbeats(paced(messagesOf(growing, answer, pending, form)), heartbeat_ms));
 }
 
 /** @param growing gets the deltas */
@@ -124,16 +133,17 @@ async function generate(
 async function* messagesOf(
   growing: GrowingAnswer,
   answer: Promise<GeneratedText>,
-  model: AnsweringModel,
+  { model, task }: PendingRequest,
   form: AnswerForm,
 ): AsyncGenerator<string> {
   const deltas = growing.deltas(answer);
+  const reader = new AnswerReader(task);
   try {
     yield* form.begin();
     let next = await deltas.next();
-    for (; !next.done; next = await deltas.next())
-      yield form.delta({ ...next.value, logprobs: sampledTokens(next.value.logprobs) });
-    yield* form.end(sampleOf(model, next.value));
+    for (; !next.done; next = await deltas.next()) yield form.delta(reader.delta(next.value));
+    for (const delta of reader.rest()) yield form.delta(delta);
+    yield* form.end(sampleOf(model, reader, next.value));
   } catch (error) {
     yield form.error(error);
   } finally {
@@ -141,12 +151,12 @@ async function* messagesOf(
   }
 }
 
-function sampleOf({ named }: AnsweringModel, { choices, ...answer }: GeneratedText): Sample {
-  return {
-    ...named,
-    ...answer,
-    choices: choices.map((choice) => ({ ...choice, logprobs: sampledTokens(choice.logprobs) })),
-  };
+function sampleOf(
+  { named }: AnsweringModel,
+  reader: AnswerReader,
+  { choices, ...answer }: GeneratedText,
+): Sample {
+  return { ...named, ...answer, choices: choices.map((choice) => reader.choice(choice)) };
 }
 
 /** @throws ZerofleetError for an answer that could be too large */
@@ -157,6 +167,21 @@ function requireBound({ n, max_tokens, logprobs }: SampleTask): void {
     `n × max_tokens × (1 + logprobs) is ${count}, and an answer reports at most ${MAX_LOGPROBS} log-probabilities: ` +
     'lower one of them';
   throw invalidDocument([{ pointer: '/logprobs', code: 'out_of_range', message }]);
+}
+
+/** @throws ZerofleetError for messages or tools that cannot be read */
+function requireReadable({ messages, tools, prompt }: SampleTask): void {
+  if (prompt !== undefined && tools.length > 0) {
+    const message = 'tools belong to a chat; send messages, or leave tools out';
+    throw invalidDocument([{ pointer: '/tools', code: 'unknown_field', message }]);
+  }
+  if (messages === undefined) return;
+  try {
+    parseMessages(messages, '"messages"');
+  } catch (error) {
+    if (!(error instanceof BadLine)) throw error;
+    throw invalidDocument([{ pointer: '/messages', code: 'bad_format', message: error.message }]);
+  }
 }
 
 function noTemplate(): ZerofleetError {

@@ -72,7 +72,7 @@ async function* deltasOf(
   events: ReadableStreamDefaultReader<EventSourceMessage>,
   signal: AbortSignal,
 ): AsyncGenerator<SampleDelta, Sample> {
-  const told = new Map<number, SampleDelta>();
+  const received = new Map<number, Received>();
   const leave = () => void events.cancel().catch(() => undefined);
   if (signal.aborted) leave();
   signal.addEventListener('abort', leave, { once: true });
@@ -82,9 +82,9 @@ async function* deltasOf(
       signal.throwIfAborted();
       if (done) break;
       const data = JSON.parse(value.data);
-      if (value.event === 'end') return wholeOf(data as SampleEnd, told);
+      if (value.event === 'end') return wholeOf(data as SampleEnd, received);
       if (value.event === 'error') throw new ApiError((data as Problem).status, data as Problem, name);
-      add(told, data as SampleDelta);
+      add(received, data as SampleDelta);
       yield data as SampleDelta;
     }
   } catch (error) {
@@ -97,19 +97,27 @@ async function* deltasOf(
   throw new ConnectionError(name, new Error('the stream ended before the answer'));
 }
 
+type Received = Pick<SampleChoice, 'text' | 'logprobs' | 'tool_calls'>;
+
 /** The last event of a stream: the deltas have the texts. */
 type SampleEnd = Omit<Sample, 'choices'> & { choices: Pick<SampleChoice, 'index' | 'finish_reason'>[] };
 
-function add(told: Map<number, SampleDelta>, { index, text, logprobs }: SampleDelta): void {
-  const before = told.get(index) ?? { index, text: '', logprobs: [] };
+function add(received: Map<number, Received>, { index, text, logprobs, tool_calls = [] }: SampleDelta): void {
+  const before = received.get(index) ?? { text: '', logprobs: [] };
   before.text += text;
   before.logprobs.push(...logprobs);
-  told.set(index, before);
+  for (const { index: call, id = '', function: called } of tool_calls) {
+    before.tool_calls ??= [];
+    const { name = '', arguments: more } = called;
+    before.tool_calls[call] ??= { id, type: 'function', function: { name, arguments: '' } };
+    before.tool_calls[call].function.arguments += more;
+  }
+  received.set(index, before);
 }
 
-function wholeOf({ choices, ...sample }: SampleEnd, told: ReadonlyMap<number, SampleDelta>): Sample {
+function wholeOf({ choices, ...sample }: SampleEnd, received: ReadonlyMap<number, Received>): Sample {
   return {
     ...sample,
-    choices: choices.map((choice) => ({ text: '', logprobs: [], ...told.get(choice.index), ...choice })),
+    choices: choices.map((choice) => ({ text: '', logprobs: [], ...received.get(choice.index), ...choice })),
   };
 }

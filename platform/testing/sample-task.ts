@@ -3,6 +3,8 @@ import type { SampleTask } from '../../contracts/index.js';
 /** A request for a sample as workers get it. */
 export const SAMPLE_TASK: SampleTask = {
   prompt: 'to',
+  tools: [],
+  tool_choice: 'auto',
   max_tokens: 4,
   temperature: 0,
   top_k: 0,

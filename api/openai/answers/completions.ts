@@ -1,6 +1,6 @@
 /** Completions of a text from and to samples. */
 import type { Completion, CompletionChoice } from 'openai/resources/completions';
-import type { SampledToken, SampleRequest } from '../../../contracts/index.js';
+import type { SampleChoice, SampledToken, SampleRequest } from '../../../contracts/index.js';
 import { type Static, Type } from '../../../platform/schema.js';
 import { lateList } from '../../answers/pieces.js';
 import { notSupported } from '../errors.js';
@@ -71,7 +71,7 @@ export const completionShape: Shape<Completion, Completion> = {
     choices: choices.map(({ index, text, finish_reason, logprobs }) => ({
       index,
       text,
-      finish_reason,
+      finish_reason: reasonOf(finish_reason),
       logprobs: has_logprobs ? logprobsOf(logprobs) : null,
     })),
     usage,
@@ -79,9 +79,15 @@ export const completionShape: Shape<Completion, Completion> = {
   first: () => null,
   delta: (head, { index, text, logprobs }, has_logprobs) =>
     chunk(head, { index, text, ...(has_logprobs && { logprobs: logprobsOf(logprobs) }) }),
-  last: (head, { index, finish_reason }) => chunk(head, { index, text: '', finish_reason }),
+  last: (head, { index, finish_reason }) =>
+    chunk(head, { index, text: '', finish_reason: reasonOf(finish_reason) }),
   usage: (head, usage) => ({ ...head, object: 'text_completion', choices: [], usage }),
 };
+
+/** A text has no calls of tools. */
+function reasonOf(reason: SampleChoice['finish_reason']): CompletionChoice['finish_reason'] {
+  return reason === 'tool_calls' ? 'stop' : reason;
+}
 
 type Choice = Pick<CompletionChoice, 'index' | 'text'> & Partial<CompletionChoice>;
 

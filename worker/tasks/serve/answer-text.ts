@@ -1,4 +1,4 @@
-import type { SampleChoice } from '../../../contracts/index.js';
+import type { CallFormat, SampleChoice } from '../../../contracts/index.js';
 import type { AnswerChoice, AnswerToken, PlacedDelta } from '../../../contracts/queue.js';
 import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
 import type { DrawnToken } from '../../shared/native/adapter.js';
@@ -9,6 +9,8 @@ export interface AnswerTextOptions {
   prompt: readonly number[];
   /** Stop strings. The answer ends before the first one. */
   stop: readonly string[];
+  /** How the text has calls of tools; null: it has none. */
+  call_format: CallFormat | null;
   /** True if tokens are reported with their log-probabilities. */
   logprobs: boolean;
 }
@@ -52,12 +54,21 @@ export class AnswerText {
     const logprobs = this.logprobs.slice(logprobs_at);
     if (text === '' && logprobs.length === 0) return null;
     this.returned = { text: text_at + text.length, logprobs: this.logprobs.length };
-    return { index: this.options.index, text_at, text, logprobs_at, logprobs };
+    return { ...this.common, text_at, text, logprobs_at, logprobs };
   }
 
   choice(): AnswerChoice {
-    const { index } = this.options;
-    return { index, text: this.text, finish_reason: this.finish_reason ?? 'length', logprobs: this.logprobs };
+    return {
+      ...this.common,
+      text: this.text,
+      finish_reason: this.finish_reason ?? 'length',
+      logprobs: this.logprobs,
+    };
+  }
+
+  private get common(): Pick<AnswerChoice, 'index' | 'call_format'> {
+    const { index, call_format } = this.options;
+    return { index, ...(call_format !== null && { call_format }) };
   }
 
   private add(text: string): void {

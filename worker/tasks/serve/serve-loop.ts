@@ -106,7 +106,7 @@ export class ServeLoop {
     id: number,
     answer: Answer,
     request: SampleInput['request'],
-    { text, tokens, end_token, end_text }: SamplePrompt,
+    { text, tokens, end_tokens, end_text, call_format }: SamplePrompt,
     { decoder, num_tokens, adapter }: Variant,
   ): void {
     const { max_tokens, temperature, top_k, top_p, seed, logprobs } = request;
@@ -121,7 +121,7 @@ export class ServeLoop {
         top_k,
         top_p,
         num_tokens,
-        end_tokens: end_token === null ? [] : [end_token],
+        end_tokens,
         seed: seedOf(BigInt(seed) + BigInt(index)),
         presence_penalty,
         frequency_penalty,
@@ -135,7 +135,7 @@ export class ServeLoop {
       this.requests.set(sequence, id);
       answer.choices.set(
         sequence,
-        new AnswerText(decoder, { index, prompt: tokens, stop, logprobs: logprobs !== null }),
+        new AnswerText(decoder, { index, prompt: tokens, stop, call_format, logprobs: logprobs !== null }),
       );
       answer.num_unfinished += 1;
     }
