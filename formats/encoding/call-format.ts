@@ -53,7 +53,7 @@ export function shownCalls(render: Render, special_texts: RegExp | null): ShownC
   const one = calling(1);
   if (plain === null || one === null) return null;
   const visible = (text: string) => (special_texts ? text.replace(special_texts, '') : text).trim();
-  const begin = commonLength(plain, one);
+  const begin = beginOfAnswer(plain, one);
   const call = findCall(one, begin);
   if (call === null)
     return prompt.includes(EXPLAINED.open)
@@ -166,8 +166,10 @@ function withoutEnd(text: string, end: string): string {
   return end !== '' && text.endsWith(end) ? text.slice(0, -end.length).trim() : text;
 }
 
-function commonLength(a: string, b: string): number {
+/** Returns where two texts become different, not inside of a mark such as `<a>`. */
+function beginOfAnswer(a: string, b: string): number {
   let length = 0;
   while (length < a.length && a[length] === b[length]) length++;
-  return length;
+  const mark = /[<[][^<>[\]\s]*$/.exec(b.slice(0, length));
+  return mark ? mark.index : length;
 }

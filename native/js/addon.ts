@@ -169,7 +169,6 @@ export interface RawAnswerEngine {
   addAdapter(adapter: object, values: Uint8Array[]): Promise<AddedAdapter>;
   removeAdapter(adapter: number): Promise<void>;
   cancel(id: number): void;
-  allow(id: number, mask: Uint32Array): void;
   step(): Promise<DrawnToken[]>;
   close(): void;
 }

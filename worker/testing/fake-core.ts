@@ -111,8 +111,6 @@ class FakeEngine implements CoreEngine {
     this.texts.delete(id);
   }
 
-  allow(): void {}
-
   async step(): Promise<DrawnToken[]> {
     return [...this.texts].map(([id, text]) => {
       const { options } = text;

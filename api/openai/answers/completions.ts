@@ -44,14 +44,14 @@ export function completionSample(body: CompletionBody): Omit<SampleRequest, 'str
 function logprobsOf(tokens: readonly SampledToken[]): CompletionChoice.Logprobs {
   return {
     tokens: lateList(function* () {
-      for (const { token } of tokens) yield token;
+      for (const token of tokens) yield nameOf(token);
     }),
     token_logprobs: lateList(function* () {
       for (const { logprob } of tokens) yield logprob;
     }),
     top_logprobs: lateList(function* () {
       for (const { top } of tokens)
-        yield Object.fromEntries(top.map(({ token, logprob }) => [token, logprob]));
+        yield Object.fromEntries(top.map((token) => [nameOf(token), token.logprob]));
     }),
     text_offset: lateList(function* () {
       let at = 0;
@@ -61,6 +61,12 @@ function logprobsOf(tokens: readonly SampledToken[]): CompletionChoice.Logprobs 
       }
     }),
   };
+}
+
+/** Returns the text of a token, or its bytes if it is a part of a character, as the hosted API does. */
+function nameOf({ token, bytes }: Pick<SampledToken, 'token' | 'bytes'>): string {
+  if (!token.includes('\uFFFD') || Buffer.from(token).equals(Uint8Array.from(bytes))) return token;
+  return `bytes:${bytes.map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}`;
 }
 
 export const completionShape: Shape<Completion, Completion> = {

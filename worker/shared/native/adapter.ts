@@ -67,7 +67,6 @@ export type CoreEngine = Pick<
   | 'addAdapter'
   | 'removeAdapter'
   | 'cancel'
-  | 'allow'
   | 'step'
   | 'close'
 >;

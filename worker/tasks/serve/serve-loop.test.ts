@@ -45,8 +45,6 @@ class FakeEngine implements CoreEngine {
     this.sequences.delete(id);
   }
 
-  allow(): void {}
-
   async step(): Promise<DrawnToken[]> {
     await new Promise<void>((resolve) => this.waiting.push(resolve));
     if (this.failure !== null) throw this.failure;

@@ -128,7 +128,6 @@ export class ServeLoop {
         logit_bias: biasesOf(logit_bias),
         top_logprobs: logprobs ?? 0,
         adapter,
-        is_constrained: false,
       };
       const sequence = this.next_id++;
       this.engine.add(sequence, tokens, options);
