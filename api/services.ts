@@ -1,7 +1,7 @@
 import type {
+  AnswerDelta,
   EditPayload,
   ExportPayload,
-  SampleDelta,
   SamplePayload,
   SampleReply,
   TraceContext,
@@ -37,7 +37,7 @@ export interface SampleCall {
   /** Called when a worker begins with the answer; more than once if workers are lost. */
   onStart?(): void;
   /** Called with each part of the texts, once. */
-  onDeltas?(deltas: SampleDelta[]): void;
+  onDeltas?(deltas: AnswerDelta[]): void;
 }
 
 /** Requests samples from checkpoints of workers. */

@@ -15,7 +15,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { architectureOf, presets } from '../job-document/index.js';
-import { AnswerEngine, measureBandwidth, paramTable } from '../native/js/index.js';
+import { AnswerEngine, GREEDY, measureBandwidth, paramTable } from '../native/js/index.js';
 import { projectRoot } from '../platform/process/root.js';
 import { benchOptions, count, counts, oneOf, path } from './options.js';
 import { median, report } from './report.js';
@@ -50,18 +50,7 @@ async function answer(engine: AnswerEngine, many: number, round: number): Promis
       { length: prompt },
       (_, place) => (place * 31 + id * 977 + round * 7919 + 1) % model.vocab_size,
     );
-    const options = {
-      max_tokens: tokens,
-      temperature: 0,
-      top_k: 0,
-      top_p: 1,
-      num_tokens: 0,
-      end_tokens: [],
-      seed: 1,
-      top_logprobs: 0,
-      adapter: 0,
-    };
-    engine.add(round * 1_000 + id, text, options);
+    engine.add(round * 1_000 + id, text, { ...GREEDY, max_tokens: tokens });
   }
   const first = new Set<number>();
   let allBegan = 0;

@@ -1,13 +1,5 @@
 import type { TraceHeaders } from './trace-context.js';
-import type {
-  Checkpoint,
-  ExportRequest,
-  Sample,
-  SampleChoice,
-  SampleDelta,
-  SampleRequest,
-  TensorState,
-} from './types.js';
+import type { Checkpoint, ExportRequest, Sample, SampleChoice, SampleRequest, TensorState } from './types.js';
 
 /** Prefix of every Redis key; the braces map all keys to one hash slot, so that scripts may access several. */
 export const REDIS_PREFIX = '{zf}';
@@ -25,9 +17,15 @@ export function queueName(workerId: string): string {
   return `worker-${workerId}`;
 }
 
+/** Fields of a request that its prompt is made of. */
+export type PromptRequest = Pick<
+  SampleRequest,
+  'prompt' | 'messages' | 'tools' | 'tool_choice' | 'parallel_tool_calls'
+>;
+
 /** A sample request with every option filled in. */
-export type SampleTask = Pick<SampleRequest, 'prompt' | 'messages'> &
-  Required<Omit<SampleRequest, 'prompt' | 'messages' | 'stream'>>;
+export type SampleTask = Omit<PromptRequest, 'tools' | 'tool_choice'> &
+  Required<Omit<SampleRequest, 'stream' | 'prompt' | 'messages' | 'parallel_tool_calls'>>;
 
 /** What generates the answer: a checkpoint, or an uploaded model. */
 export type SampleSource =
@@ -44,14 +42,51 @@ export interface SamplePayload {
   request: SampleTask;
 }
 
+/** A token that was or could have been drawn. `bytes` if they are not the UTF-8 of `token`: a part of a character. */
+interface LikelyToken {
+  token: string;
+  logprob: number;
+  bytes?: number[];
+}
+
+/** A token of an answer. */
+export interface AnswerToken extends LikelyToken {
+  top: LikelyToken[];
+}
+
+/** How a model writes calls of tools, as its chat template does. Texts are without special tokens and trimmed. */
+export interface CallFormat {
+  /** Before the calls; empty: an answer may begin with calls. */
+  open: string;
+  /** Between two calls inside of `open` and `close`; null: each call has its own. */
+  separator: string | null;
+  /** Behind the calls. */
+  close: string;
+  /** Fields of a JSON object that lead to the name; null: the name stands before the arguments. */
+  name: string[] | null;
+  /** Fields that lead to the arguments. */
+  arguments: string[];
+}
+
+/** What follows of an answer, as the model writes it. */
+export interface AnswerDelta {
+  index: number;
+  text: string;
+  /** Absent if the text has no calls. */
+  call_format?: CallFormat;
+  logprobs: AnswerToken[];
+}
+
+export type AnswerChoice = AnswerDelta & Pick<SampleChoice, 'finish_reason'>;
+
 /** An answer with its prompt. */
-export type GeneratedText = Pick<Sample, 'prompt' | 'choices' | 'usage'>;
+export type GeneratedText = Pick<Sample, 'prompt' | 'usage'> & { choices: AnswerChoice[] };
 
 /**
  * A delta with its place in the answer. A worker that takes over a request repeats the same text from the start; the
  * place shows what is known.
  */
-export interface PlacedDelta extends SampleDelta {
+export interface PlacedDelta extends AnswerDelta {
   /** Characters (UTF-16) of the answer before `text`. */
   text_at: number;
   /** Tokens of the answer before `logprobs`. */
@@ -64,7 +99,7 @@ export type SampleReply = ReplyWith<GeneratedText>;
 
 /** End of an answer whose text and tokens were sent in deltas. */
 export type AnswerEnd = Omit<GeneratedText, 'choices'> & {
-  choices: Omit<SampleChoice, 'text' | 'logprobs'>[];
+  choices: Pick<AnswerChoice, 'index' | 'finish_reason'>[];
 };
 
 /** Messages of a worker to the caller of a sample request: its state, the answer as it grows, and the end. */

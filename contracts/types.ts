@@ -35,8 +35,19 @@ export type SampleRequest = Schemas['SampleRequest'];
 export type Sample = Schemas['Sample'];
 export type SampleChoice = Schemas['SampleChoice'];
 export type SampledToken = Schemas['SampledToken'];
+export type Tool = Schemas['Tool'];
+export type ToolCall = Schemas['ToolCall'];
+/** What follows of a call. The first delta has all fields, later ones have more of the arguments. */
+export interface ToolCallDelta {
+  index: number;
+  id?: string;
+  type?: ToolCall['type'];
+  function: { name?: string; arguments: string };
+}
 /** What follows of an answer. */
-export type SampleDelta = Pick<SampleChoice, 'index' | 'text' | 'logprobs'>;
+export type SampleDelta = Pick<SampleChoice, 'index' | 'text' | 'logprobs'> & {
+  tool_calls?: ToolCallDelta[];
+};
 export type JobExport = Schemas['ExportResult'];
 export type ExportRequest = Schemas['ExportRequest'];
 export type CheckpointExport = Schemas['CheckpointExport'];

@@ -1,14 +1,14 @@
 import t from 'tap';
-import { type Sample, type SampleDelta, ZerofleetError } from '../../contracts/index.js';
+import { type AnswerDelta, type GeneratedText, ZerofleetError } from '../../contracts/index.js';
 import { GrowingAnswer } from './growing-answer.js';
 
-const delta = (text: string): SampleDelta => ({ index: 0, text, logprobs: [] });
-const sample = { choices: [{ ...delta('Once upon'), finish_reason: 'stop' }] } as unknown as Sample;
+const delta = (text: string): AnswerDelta => ({ index: 0, text, logprobs: [] });
+const sample = { choices: [{ ...delta('Once upon'), finish_reason: 'stop' }] } as unknown as GeneratedText;
 
 t.test('each delta is yielded once, then the answer is returned', async (t) => {
   const growing = new GrowingAnswer();
-  let end: (sample: Sample) => void = () => undefined;
-  const deltas = growing.deltas(new Promise<Sample>((resolve) => (end = resolve)));
+  let end: (sample: GeneratedText) => void = () => undefined;
+  const deltas = growing.deltas(new Promise<GeneratedText>((resolve) => (end = resolve)));
   growing.add([delta('On'), delta('ce')]);
   await growing.started;
   await growing.hasText;

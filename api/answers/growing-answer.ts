@@ -1,8 +1,8 @@
-import { type Sample, type SampleDelta, ZerofleetError } from '../../contracts/index.js';
+import { type AnswerDelta, type GeneratedText, ZerofleetError } from '../../contracts/index.js';
 
 /** An answer while a worker computes it. */
 export class GrowingAnswer {
-  private waiting: SampleDelta[] = [];
+  private waiting: AnswerDelta[] = [];
   private wake: () => void = () => undefined;
   private readonly leaving = new AbortController();
   private readonly start_event = event();
@@ -17,7 +17,7 @@ export class GrowingAnswer {
     this.start_event.happen();
   }
 
-  add(deltas: readonly SampleDelta[]): void {
+  add(deltas: readonly AnswerDelta[]): void {
     this.start();
     this.text_event.happen();
     this.waiting.push(...deltas);
@@ -34,7 +34,7 @@ export class GrowingAnswer {
    * @returns the answer
    * @throws its error, after the deltas
    */
-  async *deltas(answer: Promise<Sample>): AsyncGenerator<SampleDelta, Sample> {
+  async *deltas(answer: Promise<GeneratedText>): AsyncGenerator<AnswerDelta, GeneratedText> {
     let has_ended = false;
     const end = () => {
       has_ended = true;

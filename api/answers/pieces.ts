@@ -39,12 +39,16 @@ export async function* paced(texts: Iterable<string> | AsyncIterable<string>): A
 class LateList<T> {
   constructor(readonly items: () => Iterable<T>) {}
 
+  [Symbol.iterator](): Iterator<T> {
+    return this.items()[Symbol.iterator]();
+  }
+
   toJSON(): T[] {
-    return [...this.items()];
+    return [...this];
   }
 }
 
-/** Stands for a list of JSON whose items are made one by one while it is written. */
+/** Stands for a list of JSON whose items are made one by one while it is written or iterated. */
 export function lateList<T>(items: () => Iterable<T>): T[] {
   return new LateList(items) as unknown as T[];
 }

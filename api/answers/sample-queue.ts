@@ -10,7 +10,7 @@ import type { Logger } from '../../platform/logging/logging.js';
 import { waitOrAbort } from '../../platform/process/retry.js';
 import type { SampleRequests, Unsubscribe } from '../../state/index.js';
 import type { SampleCall, SamplePort } from '../services.js';
-import { ToldAnswer } from './told-answer.js';
+import { ReceivedAnswer } from './received-answer.js';
 
 /** Interval of checks that requests are still being worked on. */
 const CHECK_MS = 2_000;
@@ -138,7 +138,7 @@ class Waiting {
   readonly reply: Promise<SampleReply>;
   private resolve!: (reply: SampleReply) => void;
   private reject!: (error: unknown) => void;
-  private readonly told = new ToldAnswer();
+  private readonly received = new ReceivedAnswer();
   /** Last sign of a worker, and since when the model is loading, by the monotonic clock. */
   private seen_at = performance.now();
   private loading_since: number | null = null;
@@ -184,9 +184,9 @@ class Waiting {
       );
   }
 
-  /** Log-probabilities that were told. */
+  /** Log-probabilities that were received. */
   get num_logprobs(): number {
-    return this.told.num_logprobs;
+    return this.received.num_logprobs;
   }
 
   /** Ends the request because its answer takes too much memory. */
@@ -203,20 +203,20 @@ class Waiting {
     this.loading_since = state === 'loading' ? performance.now() : null;
     if (state === 'loading') return;
     // Nobody has seen the texts of a worker that was lost, if the caller waits for the whole.
-    if (this.call.onDeltas === undefined) this.told.clear();
+    if (this.call.onDeltas === undefined) this.received.clear();
     this.call.onStart?.();
   }
 
   private grow({ deltas }: Extract<SampleMessage, { deltas: unknown }>): void {
     this.loading_since = null;
-    const fresh = this.told.take(deltas);
-    if (fresh.length > 0) this.call.onDeltas?.(fresh);
+    const added = this.received.take(deltas);
+    if (added.length > 0) this.call.onDeltas?.(added);
   }
 
   private end(reply: Extract<SampleMessage, { end: unknown }>['end']): void {
     if (reply.ok) {
       const { choices, ...sample } = reply.sample;
-      this.resolve({ ok: true, sample: { ...sample, choices: this.told.whole(choices) } });
+      this.resolve({ ok: true, sample: { ...sample, choices: this.received.whole(choices) } });
     } else this.resolve(reply);
   }
 

@@ -1,6 +1,8 @@
 /** Answers of models, in the form of each API: whole, or as server-sent events. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
+  type AnswerDelta,
+  type GeneratedText,
   isErrorCode,
   type Sample,
   type SampleDelta,
@@ -9,25 +11,32 @@ import {
   type SampleTask,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { BadLine, parseMessages } from '../../contracts/jsonl/fields.js';
 import { whileSilent } from '../http/long-request.js';
 import { sendEvents, withHeartbeats, within } from '../http/sse.js';
 import { invalidDocument } from '../jobs/check-spec.js';
+import { AnswerReader } from './answer-reader.js';
 import { GrowingAnswer } from './growing-answer.js';
+import { numLogprobs } from './logprobs.js';
 import { paced, sendJson } from './pieces.js';
 import type { AnsweringModel } from './sources.js';
-import { numLogprobs } from './told-answer.js';
 
 /** Log-probabilities of an answer, of its tokens and of the most likely ones: some 60 MB of JSON. */
 const MAX_LOGPROBS = 2 ** 20;
 /** Tokens of an answer: those of the longest context. */
 const MAX_TOKENS = 32_768;
 
-const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages'> = {
+const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages' | 'parallel_tool_calls'> = {
+  tools: [],
+  tool_choice: 'auto',
   max_tokens: 128,
   temperature: 1,
   top_k: 0,
   top_p: 1,
   seed: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  logit_bias: {},
   stop: [],
   n: 1,
   logprobs: null,
@@ -52,7 +61,7 @@ export interface AnswerForm {
 }
 
 /** A request that waits for its answer. */
-interface Asking {
+interface PendingRequest {
   request: FastifyRequest;
   reply: FastifyReply;
   model: AnsweringModel;
@@ -65,28 +74,36 @@ interface Asking {
  * @throws ZerofleetError
  */
 export async function sendAnswer(
-  { request, reply }: Pick<Asking, 'request' | 'reply'>,
+  { request, reply }: Pick<PendingRequest, 'request' | 'reply'>,
   model: AnsweringModel,
   { stream = false, ...body }: SampleRequest,
   form: AnswerForm,
 ): Promise<FastifyReply> {
   if (body.messages !== undefined && model.chat_template === null) throw noTemplate();
-  const asking = { request, reply, model, task: { ...DEFAULTS, ...body } };
-  requireBound(asking.task);
+  const pending = { request, reply, model, task: { ...DEFAULTS, ...body } };
+  requireReadable(pending.task);
+  requireBound(pending.task);
   if (!stream) {
-    const sample = await ask(asking);
-    return sendJson(reply, form.whole(sample), numLogprobs(sample.choices));
+    const answer = await generate(pending);
+    return sendJson(
+      reply,
+      form.whole(sampleOf(model, new AnswerReader(pending.task), answer)),
+      numLogprobs(answer.choices),
+    );
   }
   const { heartbeat_ms } = request.server.services.limits;
   const growing = new GrowingAnswer();
-  const answer = ask(asking, growing);
+  const answer = generate(pending, growing);
   await Promise.race([growing.started, answer]);
   if (form.beginsWithText) await within(heartbeat_ms, Promise.race([growing.hasText, answer]));
-  return sendEvents(reply, withHeartbeats(paced(messagesOf(growing, answer, form)), heartbeat_ms));
+  return sendEvents(reply, withHeartbeats(paced(messagesOf(growing, answer, pending, form)), heartbeat_ms));
 }
 
 /** @param growing gets the deltas */
-async function ask({ request, reply, model, task }: Asking, growing?: GrowingAnswer): Promise<Sample> {
+async function generate(
+  { request, reply, model, task }: PendingRequest,
+  growing?: GrowingAnswer,
+): Promise<GeneratedText> {
   const { samples, limits, keyWatch } = request.server.services;
   const { source, pool, is_named, named } = model;
   const payload: SamplePayload = {
@@ -95,7 +112,7 @@ async function ask({ request, reply, model, task }: Asking, growing?: GrowingAns
     source,
     request: task,
   };
-  const answered = await whileSilent(request, reply, (signal) => {
+  const generated = await whileSilent(request, reply, (signal) => {
     const signals = [signal, keyWatch.watch(request, signal), ...(growing ? [growing.left] : [])];
     return samples.sample(pool, payload, {
       is_named,
@@ -104,31 +121,42 @@ async function ask({ request, reply, model, task }: Asking, growing?: GrowingAns
       signal: AbortSignal.any(signals),
       ...(growing && {
         onStart: () => growing.start(),
-        onDeltas: (deltas: SampleDelta[]) => growing.add(deltas),
+        onDeltas: (deltas: AnswerDelta[]) => growing.add(deltas),
       }),
     });
   });
-  if (answered.ok) return { ...named, ...answered.sample };
-  const { code, message } = answered.error;
+  if (generated.ok) return generated.sample;
+  const { code, message } = generated.error;
   throw new ZerofleetError(isErrorCode(code) ? code : 'native_error', message);
 }
 
 async function* messagesOf(
   growing: GrowingAnswer,
-  answer: Promise<Sample>,
+  answer: Promise<GeneratedText>,
+  { model, task }: PendingRequest,
   form: AnswerForm,
 ): AsyncGenerator<string> {
   const deltas = growing.deltas(answer);
+  const reader = new AnswerReader(task);
   try {
     yield* form.begin();
     let next = await deltas.next();
-    for (; !next.done; next = await deltas.next()) yield form.delta(next.value);
-    yield* form.end(next.value);
+    for (; !next.done; next = await deltas.next()) yield form.delta(reader.delta(next.value));
+    for (const delta of reader.rest()) yield form.delta(delta);
+    yield* form.end(sampleOf(model, reader, next.value));
   } catch (error) {
     yield form.error(error);
   } finally {
     growing.leave();
   }
+}
+
+function sampleOf(
+  { named }: AnsweringModel,
+  reader: AnswerReader,
+  { choices, ...answer }: GeneratedText,
+): Sample {
+  return { ...named, ...answer, choices: choices.map((choice) => reader.choice(choice)) };
 }
 
 /** @throws ZerofleetError for an answer that could be too large */
@@ -139,6 +167,21 @@ function requireBound({ n, max_tokens, logprobs }: SampleTask): void {
     `n × max_tokens × (1 + logprobs) is ${count}, and an answer reports at most ${MAX_LOGPROBS} log-probabilities: ` +
     'lower one of them';
   throw invalidDocument([{ pointer: '/logprobs', code: 'out_of_range', message }]);
+}
+
+/** @throws ZerofleetError for messages or tools that cannot be read */
+function requireReadable({ messages, tools, prompt }: SampleTask): void {
+  if (prompt !== undefined && tools.length > 0) {
+    const message = 'tools belong to a chat; send messages, or leave tools out';
+    throw invalidDocument([{ pointer: '/tools', code: 'unknown_field', message }]);
+  }
+  if (messages === undefined) return;
+  try {
+    parseMessages(messages, '"messages"');
+  } catch (error) {
+    if (!(error instanceof BadLine)) throw error;
+    throw invalidDocument([{ pointer: '/messages', code: 'bad_format', message: error.message }]);
+  }
 }
 
 function noTemplate(): ZerofleetError {

@@ -63,6 +63,7 @@ const PARAM_OF_CODE: Partial<Record<ErrorCode, string>> = {
   checkpoint_not_found: 'model',
   model_not_found: 'model',
   model_in_use: 'model',
+  token_out_of_vocab: 'logit_bias',
   upload_not_found: 'upload_id',
 };
 

@@ -72,7 +72,7 @@ async function* deltasOf(
   events: ReadableStreamDefaultReader<EventSourceMessage>,
   signal: AbortSignal,
 ): AsyncGenerator<SampleDelta, Sample> {
-  const received = new Map<number, SampleDelta>();
+  const received = new Map<number, Received>();
   const leave = () => void events.cancel().catch(() => undefined);
   if (signal.aborted) leave();
   signal.addEventListener('abort', leave, { once: true });
@@ -97,17 +97,25 @@ async function* deltasOf(
   throw new ConnectionError(name, new Error('the stream ended before the answer'));
 }
 
+type Received = Pick<SampleChoice, 'text' | 'logprobs' | 'tool_calls'>;
+
 /** The last event of a stream: the deltas have the texts. */
 type SampleEnd = Omit<Sample, 'choices'> & { choices: Pick<SampleChoice, 'index' | 'finish_reason'>[] };
 
-function add(received: Map<number, SampleDelta>, { index, text, logprobs }: SampleDelta): void {
-  const before = received.get(index) ?? { index, text: '', logprobs: [] };
+function add(received: Map<number, Received>, { index, text, logprobs, tool_calls = [] }: SampleDelta): void {
+  const before = received.get(index) ?? { text: '', logprobs: [] };
   before.text += text;
   before.logprobs.push(...logprobs);
+  for (const { index: call, id = '', function: called } of tool_calls) {
+    before.tool_calls ??= [];
+    const { name = '', arguments: more } = called;
+    before.tool_calls[call] ??= { id, type: 'function', function: { name, arguments: '' } };
+    before.tool_calls[call].function.arguments += more;
+  }
   received.set(index, before);
 }
 
-function wholeOf({ choices, ...sample }: SampleEnd, received: ReadonlyMap<number, SampleDelta>): Sample {
+function wholeOf({ choices, ...sample }: SampleEnd, received: ReadonlyMap<number, Received>): Sample {
   return {
     ...sample,
     choices: choices.map((choice) => ({ text: '', logprobs: [], ...received.get(choice.index), ...choice })),

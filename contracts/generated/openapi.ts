@@ -4567,15 +4567,67 @@ export interface components {
                 message: string;
             }[];
         };
+        /**
+         * @description Name of a function.
+         * @example get_weather
+         */
+        ToolName: string;
+        /** @description A call of a tool in an earlier message. */
+        ChatToolCall: {
+            /** @description Id of the call. */
+            id?: string;
+            /**
+             * @description Kind of tool.
+             * @enum {string}
+             */
+            type?: "function";
+            /** @description The called function. */
+            function: {
+                name: components["schemas"]["ToolName"];
+                /** @description A JSON object, or its text. */
+                arguments: string | Record<string, never>;
+            };
+        };
         /** @description A message of a chat. */
         ChatMessage: {
             /**
-             * @description Role of the author, as named by the template.
+             * @description Role of the author, as named by the template; `developer` is `system`.
              * @example user
              */
             role: string;
-            /** @description Text of the message. */
-            content: string;
+            /** @description Text of the message, or a list of texts, which are joined. It may be null or absent beside `tool_calls`. */
+            content?: string | {
+                /** @description Only `text` is supported. */
+                type: string;
+                /** @description The text. */
+                text?: string;
+            }[] | null;
+            /** @description Name of the author or the tool. */
+            name?: string;
+            /** @description Calls of a message of the assistant. */
+            tool_calls?: components["schemas"]["ChatToolCall"][];
+            /** @description The call that a message of the role `tool` answers. */
+            tool_call_id?: string;
+            /** @description Reasoning of a message of the assistant. */
+            reasoning_content?: string;
+        };
+        /** @description A function that the model may call. */
+        Tool: {
+            /**
+             * @description Kind of tool.
+             * @enum {string}
+             */
+            type: "function";
+            /** @description The function. */
+            function: {
+                name: components["schemas"]["ToolName"];
+                /** @description What the function does. */
+                description?: string;
+                /** @description Its arguments as a JSON schema. */
+                parameters?: Record<string, never>;
+                /** @description Chat templates get it. */
+                strict?: boolean | null;
+            };
         };
         /** @description A text to continue or a chat to answer, and the sampling options. */
         SampleRequest: {
@@ -4583,6 +4635,19 @@ export interface components {
             prompt?: string;
             /** @description The chat that the model answers; requires a job with a chat template. */
             messages?: components["schemas"]["ChatMessage"][];
+            /**
+             * @description Functions that the model may call. The chat template must render them.
+             * @default []
+             */
+            tools?: components["schemas"]["Tool"][];
+            /**
+             * @description auto: the model decides whether it calls `tools`; none: the template gets no tools.
+             * @default auto
+             * @enum {string}
+             */
+            tool_choice?: "none" | "auto";
+            /** @description Whether the model may call several tools at once; chat templates that know this variable get it. */
+            parallel_tool_calls?: boolean;
             /**
              * @description Maximum number of sampled tokens; the context of the model is another limit.
              * @default 128
@@ -4609,6 +4674,23 @@ export interface components {
              */
             seed?: components["schemas"]["Seed"];
             /**
+             * @description Subtracted from the logit of each token that the answer already has.
+             * @default 0
+             */
+            presence_penalty?: number;
+            /**
+             * @description Subtracted from the logit of a token once for each time that the answer already has the token.
+             * @default 0
+             */
+            frequency_penalty?: number;
+            /**
+             * @description Numbers that are added to the logits of tokens, by the number of the token.
+             * @default {}
+             */
+            logit_bias?: {
+                [key: string]: number;
+            };
+            /**
              * @description Texts that end an answer; the answer ends before them.
              * @default []
              */
@@ -4624,23 +4706,46 @@ export interface components {
              */
             logprobs?: number | null;
             /**
-             * @description The answer is a stream of server-sent events: `delta` with what follows of an answer (`index`, `text` and `logprobs` of a choice), then `end` with the sample, or `error` with a problem. The choices of `end` have `index` and `finish_reason`: the deltas have told the rest.
+             * @description The answer is a stream of server-sent events: `delta` with what follows of an answer (`index`, `text`, `tool_calls` and `logprobs` of a choice; the first part of a call has `index`, `id`, `type` and the name, further ones have `index` and more of the arguments), then `end` with the sample, or `error` with a problem. The choices of `end` have `index` and `finish_reason`: the deltas have told the rest.
              * @default false
              */
             stream?: boolean;
             /** @default trained */
             weights?: components["schemas"]["ExportWeights"];
         } & (unknown | unknown);
+        /** @description A call of a tool. */
+        ToolCall: {
+            /**
+             * @description Id of the call. The same request has the same ids.
+             * @example h4Kd02bQz
+             */
+            id: string;
+            /**
+             * @description Kind of tool.
+             * @enum {string}
+             */
+            type: "function";
+            /** @description The called function. */
+            function: {
+                name: components["schemas"]["ToolName"];
+                /** @description Its arguments as the JSON text that the model wrote. It ends early if the answer does. */
+                arguments: string;
+            };
+        };
+        /** @description Bytes of the token in UTF-8. The bytes of all tokens together are the text. */
+        TokenBytes: number[];
         /** @description A token of an answer. */
         SampledToken: {
             /** @description Its text; a part of a character appears as U+FFFD. */
             token: string;
-            /** @description Natural logarithm of its probability under the model, before temperature and other options. */
+            bytes: components["schemas"]["TokenBytes"];
+            /** @description Natural logarithm of its probability under the model, before temperature, penalties and other options. */
             logprob: number;
             /** @description The most likely tokens in its place, the most likely one first. */
             top: {
                 /** @description Its text. */
                 token: string;
+                bytes: components["schemas"]["TokenBytes"];
                 /** @description Natural logarithm of its probability. */
                 logprob: number;
             }[];
@@ -4649,13 +4754,15 @@ export interface components {
         SampleChoice: {
             /** @description Number of the answer. */
             index: number;
-            /** @description The sampled text. */
+            /** @description The sampled text, without the calls of tools. */
             text: string;
+            /** @description Calls of `tools`; absent without one. */
+            tool_calls?: components["schemas"]["ToolCall"][];
             /**
-             * @description stop: the model or a text of `stop` ended the answer; length: it has `max_tokens` tokens, or the context is full.
+             * @description stop: the model or a text of `stop` ended the answer; length: it has `max_tokens` tokens, or the context is full; tool_calls: the model calls tools.
              * @enum {string}
              */
-            finish_reason: "stop" | "length";
+            finish_reason: "stop" | "length" | "tool_calls";
             /** @description The tokens of the answer; empty without `logprobs`. */
             logprobs: components["schemas"]["SampledToken"][];
         };

@@ -61,4 +61,8 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
   decodeAfter(_prompt: readonly number[], tokens: readonly number[]): string {
     return Buffer.from(tokens).toString('utf8');
   }
+
+  bytesAfter(_prompt: readonly number[], token: number): Uint8Array {
+    return Uint8Array.of(token);
+  }
 }

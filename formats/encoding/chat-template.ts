@@ -1,6 +1,5 @@
 import type { Template } from '@huggingface/jinja';
-import type { ChatMessage } from '../../contracts/index.js';
-import { type JsonlMessage, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
+import { type JsonlMessage, type JsonlTools, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../contracts/jsonl/line.js';
 import {
   BEGIN_MARK,
@@ -9,6 +8,7 @@ import {
   invalidTemplate,
   parseChatTemplate,
 } from '../models/chat-template.js';
+import { shownCalls } from './call-format.js';
 import { strftime } from './strftime.js';
 import { NUMBER_MARK, templateList, withNumbers } from './template-values.js';
 
@@ -106,12 +106,25 @@ export class ChatTemplate {
   }
 
   /** Returns the text that prompts the assistant for its next turn, and the text after such a turn. */
-  generationPrompt(messages: readonly ChatMessage[]): RenderedText & { end: string } {
-    const answered = [...messages, { role: LEARNED_ROLE, content: ANSWER }];
-    const fill = (messages: readonly ChatMessage[], prompt: boolean) =>
-      this.fill({ messages, tools: null }, prompt);
-    const after = fill(answered, false).split(ANSWER).at(-1) ?? '';
-    return { ...withoutLiterals(plain(fill(messages, true))), end: plain(after) };
+  generationPrompt(
+    messages: readonly JsonlMessage[],
+    tools: JsonlTools = { tools: null },
+  ): RenderedText & { end: string } {
+    const chat = { messages, ...tools };
+    const answered = { ...chat, messages: [...chat.messages, { role: LEARNED_ROLE, content: ANSWER }] };
+    const after = this.fill(answered, false).split(ANSWER).at(-1) ?? '';
+    const filled = this.fill(chat, true);
+    if (tools.tools !== null && this.fill({ ...chat, tools: null }, true) === filled)
+      throw invalidTemplate(
+        'it does not render the tools of the chat; leave them out, or use another template',
+      );
+    return { ...withoutLiterals(plain(filled)), end: plain(after) };
+  }
+
+  /** Returns how the template writes calls of tools; null if it renders none. */
+  shownCalls(): ReturnType<typeof shownCalls> {
+    const render = (chat: JsonlChat, prompt: boolean) => withoutLiterals(plain(this.fill(chat, prompt))).text;
+    return shownCalls(render, this.special_texts);
   }
 
   /** @throws ZerofleetError `chat_template_invalid` when the rendered text of a chat lacks a part of it */
@@ -173,10 +186,14 @@ export class ChatTemplate {
     }
   }
 
-  private fill({ messages, tools }: JsonlChat, add_generation_prompt: boolean): string {
+  private fill({ messages, tools, parallel_tool_calls }: JsonlChat, add_generation_prompt: boolean): string {
     try {
       const list = (values: readonly unknown[]) => templateList(values, (text) => this.asText(text));
-      const fields = { messages: list(messages.map(templateFields)), tools: tools && list(tools) };
+      const fields = {
+        messages: list(messages.map(templateFields)),
+        tools: tools && list(tools),
+        ...(parallel_tool_calls !== undefined && { parallel_tool_calls }),
+      };
       return withNumbers(this.template.render({ ...this.variables, ...fields, add_generation_prompt }));
     } catch (error) {
       throw invalidTemplate(

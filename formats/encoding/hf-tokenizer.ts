@@ -81,6 +81,10 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     return this.tokenizer.decoder.decodeAfter(prompt, tokens);
   }
 
+  bytesAfter(prompt: readonly number[], token: number): Uint8Array {
+    return this.tokenizer.decoder.bytesAfter(prompt, token);
+  }
+
   textKind(token: number): TextKind {
     return this.tokenizer.decoder.textKind(token);
   }

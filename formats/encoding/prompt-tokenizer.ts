@@ -6,6 +6,8 @@ export interface AnswerDecoder {
   /** Decodes tokens that follow others; special tokens have no text. */
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string;
   textKind(token: number): TextKind;
+  /** Returns the bytes of a token that follows others, parts of characters included. */
+  bytesAfter(prompt: readonly number[], token: number): Uint8Array;
 }
 
 /** Tokenizer interface for samples. */

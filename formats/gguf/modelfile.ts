@@ -2,7 +2,7 @@
  * The `Modelfile` of Ollama beside a GGUF file. Ollama renders chats with a template of Go, not with the one inside the
  * file, stops at the texts of `PARAMETER stop`, and adds the begin token that the file asks for.
  */
-import type { ChatMessage } from '../../contracts/index.js';
+import type { JsonlMessage } from '../../contracts/jsonl/fields.js';
 import { orNull } from './or-null.js';
 import type { GgufTokenizer } from './tokenizer.js';
 
@@ -56,7 +56,7 @@ export function modelfile(file: string, { stops, beginText, template }: GgufToke
  * @param beginText that Ollama adds itself
  */
 export function linearTemplate(
-  render: (messages: ChatMessage[]) => string,
+  render: (messages: JsonlMessage[]) => string,
   beginText: string | null,
 ): LinearTemplate | null {
   const rendered = (roles: readonly Role[]) => {

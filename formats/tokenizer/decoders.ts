@@ -6,23 +6,68 @@ import { prependScheme } from './pre-tokenizers.js';
 /** Function from tokens to parts of a text. */
 export type Decoder = (tokens: readonly string[]) => string[];
 
+const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** Greatest number of decoders in a sequence. */
 const MAX_DECODERS = 16;
 /** Greatest growth of a text by all decoders of a sequence. */
 const MAX_GROWTH = 16;
 
-/** What the decoders of a tokenizer have used up of the limits. */
+/** Text of the bytes of a token, or of consecutive tokens that are bytes. */
+interface BytesAsText {
+  /** Of whole tokens: bytes that are not UTF-8 become replacement characters. */
+  level: (bytes: readonly number[]) => string;
+  /** Of byte tokens: if they are not UTF-8, each becomes a replacement character. */
+  fallback: (bytes: readonly number[]) => string[];
+}
+
+const AS_TEXT: BytesAsText = {
+  level: (bytes) => Buffer.from(bytes).toString('utf8'),
+  fallback: (bytes) => {
+    try {
+      return [STRICT.decode(Uint8Array.from(bytes))];
+    } catch {
+      return bytes.map(() => '\ufffd');
+    }
+  },
+};
+
+/** A byte above 127 as an unpaired surrogate, as Python's `surrogateescape` has it. */
+const KEPT_BYTE = /[\udc80-\udcff]/u;
+const keptByte = (byte: number) => String.fromCharCode(byte < 0x80 ? byte : 0xdc00 + byte);
+const KEPT: BytesAsText = {
+  level: (bytes) => bytes.map(keptByte).join(''),
+  fallback: (bytes) => bytes.map(keptByte),
+};
+
+/** Returns the bytes of a text that a decoder with `keeps_bytes` returned. */
+export function keptBytes(text: string): Buffer {
+  if (!KEPT_BYTE.test(text)) return Buffer.from(text);
+  return Buffer.concat(
+    Array.from(text, (character) =>
+      KEPT_BYTE.test(character) ? Buffer.of(character.charCodeAt(0) - 0xdc00) : Buffer.from(character),
+    ),
+  );
+}
+
+/** A tokenizer's decoders: what they have used up of the limits, and how bytes become text. */
 interface Used {
   decoders: number;
   growth: number;
+  bytes: BytesAsText;
 }
 
 /**
  * Returns a decoder whose time and memory are linear in the texts of the tokens: it has no regular expression, which
  * may backtrack, few parts, and little growth, which multiplies from part to part.
+ * @param keeps_bytes true: bytes stay apart in the text, for `keptBytes`
  * @throws ZerofleetError `tokenizer_invalid`
  */
-export function decoderOf(component: Component, used: Used = { decoders: 0, growth: 1 }): Decoder {
+export function decoderOf(component: Component, keeps_bytes = false): Decoder {
+  return partOf(component, { decoders: 0, growth: 1, bytes: keeps_bytes ? KEPT : AS_TEXT });
+}
+
+function partOf(component: Component, used: Used): Decoder {
   const { type } = component;
   const make = KINDS[type];
   if (!make) throw component.unread(`the decoder ${type}`);
@@ -42,8 +87,8 @@ const KINDS: Readonly<Record<string, (component: Component, used: Used) => Decod
     return (tokens) =>
       tokens.map((token, index) => token.replaceAll(suffix, index === tokens.length - 1 ? '' : ' '));
   },
-  ByteFallback: () => byteFallback,
-  ByteLevel: () => byteLevel,
+  ByteFallback: (_, { bytes }) => byteFallback(bytes),
+  ByteLevel: (_, { bytes }) => byteLevel(bytes),
   Fuse: () => (tokens) => [tokens.join('')],
   Metaspace: (component) => {
     const sign = component.character('replacement');
@@ -58,7 +103,7 @@ const KINDS: Readonly<Record<string, (component: Component, used: Used) => Decod
     return (tokens) => tokens.map(change);
   },
   Sequence: (component, used) => {
-    const parts = component.components('decoders').map((part) => decoderOf(part, used));
+    const parts = component.components('decoders').map((part) => partOf(part, used));
     return (tokens) => parts.reduce((decoded, part) => part(decoded), [...tokens]);
   },
   Strip: strip,
@@ -97,43 +142,36 @@ export function isByteToken(token: string): boolean {
   return BYTE_TOKEN.test(token);
 }
 
-/** Consecutive bytes that are not UTF-8 become as many replacement characters. */
-function byteFallback(tokens: readonly string[]): string[] {
-  const found: string[] = [];
-  let bytes: number[] = [];
-  const flush = () => {
-    if (bytes.length > 0) found.push(...texts(bytes));
-    bytes = [];
-  };
-  for (const token of tokens) {
-    const byte = BYTE_TOKEN.exec(token)?.[1];
-    if (byte !== undefined) bytes.push(Number.parseInt(byte, 16));
-    else {
-      flush();
-      found.push(token);
+function byteFallback({ fallback }: BytesAsText): Decoder {
+  return (tokens) => {
+    const found: string[] = [];
+    let bytes: number[] = [];
+    const flush = () => {
+      if (bytes.length > 0) found.push(...fallback(bytes));
+      bytes = [];
+    };
+    for (const token of tokens) {
+      const byte = BYTE_TOKEN.exec(token)?.[1];
+      if (byte !== undefined) bytes.push(Number.parseInt(byte, 16));
+      else {
+        flush();
+        found.push(token);
+      }
     }
-  }
-  flush();
-  return found;
-}
-
-const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-function texts(bytes: readonly number[]): string[] {
-  try {
-    return [STRICT.decode(Uint8Array.from(bytes))];
-  } catch {
-    return bytes.map(() => '\ufffd');
-  }
+    flush();
+    return found;
+  };
 }
 
 /** A token with any character that represents no byte is text. */
-function byteLevel(tokens: readonly string[]): string[] {
-  const bytes = tokens.flatMap((token) => {
-    const found = Array.from(token, (character) => BYTE_OF_CHARACTER.get(character));
-    return found.includes(undefined) ? [...Buffer.from(token)] : (found as number[]);
-  });
-  return [Buffer.from(bytes).toString('utf8')];
+function byteLevel({ level }: BytesAsText): Decoder {
+  return (tokens) => {
+    const bytes = tokens.flatMap((token) => {
+      const found = Array.from(token, (character) => BYTE_OF_CHARACTER.get(character));
+      return found.includes(undefined) ? [...Buffer.from(token)] : (found as number[]);
+    });
+    return [level(bytes)];
+  };
 }
 
 const CLEANED: readonly (readonly [string, string])[] = [

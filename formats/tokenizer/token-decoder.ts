@@ -1,4 +1,4 @@
-import { type Decoder, decoderOf, isByteToken } from './decoders.js';
+import { type Decoder, decoderOf, isByteToken, keptBytes } from './decoders.js';
 import { Component } from './fields.js';
 
 /** How a token becomes text: not at all, as a byte whose text depends on the bytes beside it, or as text. */
@@ -16,29 +16,50 @@ export interface DecoderTable {
 export class TokenDecoder {
   private readonly texts: DecoderTable['texts'];
   private readonly decoder: Decoder | null;
+  private readonly keepingBytes: Decoder | null;
 
   /** @throws ZerofleetError `tokenizer_invalid` */
   constructor({ texts, decoder }: DecoderTable) {
     this.texts = texts;
-    this.decoder = decoder === null ? null : decoderOf(new Component(decoder, 'decoder'));
+    const made = (keeps_bytes: boolean) =>
+      decoder === null ? null : decoderOf(new Component(decoder, 'decoder'), keeps_bytes);
+    this.decoder = made(false);
+    this.keepingBytes = made(true);
   }
 
   /** Returns the text of tokens. Special tokens and unknown ids have none. */
   decode(ids: readonly number[]): string {
-    const tokens = ids.flatMap((id) => this.texts.get(id) ?? []);
-    return this.decoder ? this.decoder(tokens).join('') : tokens.join(' ');
+    return this.decodeBy(this.decoder, ids);
   }
 
   /** Decodes the tokens together with the prompt, because alone they may lose a space before their first word. */
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string {
-    const before = this.decode(prompt);
-    const text = this.decode([...prompt, ...tokens]);
-    return text.startsWith(before) ? text.slice(before.length) : this.decode(tokens);
+    return this.decodeAfterBy(this.decoder, prompt, tokens);
+  }
+
+  /** Returns the bytes of a token that follows others, parts of characters included. */
+  bytesAfter(prompt: readonly number[], token: number): Buffer {
+    return keptBytes(this.decodeAfterBy(this.keepingBytes, prompt, [token]));
   }
 
   textKind(token: number): TextKind {
     const text = this.texts.get(token);
     if (text === undefined) return 'none';
     return isByteToken(text) ? 'byte' : 'text';
+  }
+
+  private decodeBy(decoder: Decoder | null, ids: readonly number[]): string {
+    const tokens = ids.flatMap((id) => this.texts.get(id) ?? []);
+    return decoder ? decoder(tokens).join('') : tokens.join(' ');
+  }
+
+  private decodeAfterBy(
+    decoder: Decoder | null,
+    prompt: readonly number[],
+    tokens: readonly number[],
+  ): string {
+    const before = this.decodeBy(decoder, prompt);
+    const text = this.decodeBy(decoder, [...prompt, ...tokens]);
+    return text.startsWith(before) ? text.slice(before.length) : this.decodeBy(decoder, tokens);
   }
 }

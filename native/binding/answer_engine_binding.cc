@@ -27,8 +27,7 @@ SequenceRequest request_from(const Napi::CallbackInfo& info) {
   request.end_tokens = tokens_from(options.Get("end_tokens"));
   request.top_log_probs = int_field(options, "top_logprobs");
   request.adapter = static_cast<std::int32_t>(int_field(options, "adapter"));
-  request.draw = {number_field(options, "temperature"), int_field(options, "top_k"), number_field(options, "top_p"),
-                  int_field(options, "num_tokens"), static_cast<std::uint64_t>(int_field(options, "seed"))};
+  request.draw = from_object<DrawOptions>(options);
   return request;
 }
 
@@ -135,8 +134,8 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
     });
   }
 
-  /// (id: number, prompt: Int32Array, {max_tokens, temperature, top_k, top_p, num_tokens, end_tokens: Int32Array, seed,
-  /// top_logprobs, adapter})
+  /// (id: number, prompt: Int32Array, {max_tokens, end_tokens: Int32Array, top_logprobs, adapter, … of
+  /// DrawOptions})
   Napi::Value add(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
       open()->engine.add(request_from(info));

@@ -1,21 +1,15 @@
 import t from 'tap';
 import type { AdapterParams } from '../../contracts/architecture.js';
-import { AnswerEngine, type DrawnToken, paramTable, type SequenceOptions } from './index.js';
+import { AnswerEngine, type DrawnToken, GREEDY, paramTable, type SequenceOptions } from './index.js';
 import { tinyConfig, tinyTokens } from './testing.js';
 
 const tokens = tinyTokens();
 t.teardown(() => tokens.remove());
 const { model } = tinyConfig(tokens.path);
 const PLAIN: SequenceOptions = {
+  ...GREEDY,
   max_tokens: 8,
   temperature: 1,
-  top_k: 0,
-  top_p: 1,
-  num_tokens: 0,
-  end_tokens: [],
-  seed: 1,
-  top_logprobs: 0,
-  adapter: 0,
 };
 const create = (threads = 1) =>
   AnswerEngine.create(model, {
@@ -164,4 +158,56 @@ t.test('calls that cannot be are refused; a step that runs is not disturbed', as
   );
   engine.close();
   t.throws(() => engine.add(3, [1], PLAIN), { code: 'closed' });
+});
+
+t.test('penalties and biases change what is drawn, and not the log-probabilities', async (t) => {
+  const engine = create();
+  setParams(engine);
+  const num_tokens = 40;
+  const options: SequenceOptions = {
+    ...PLAIN,
+    temperature: 0,
+    max_tokens: 16,
+    num_tokens,
+    presence_penalty: 0.4,
+    frequency_penalty: 0.3,
+    logit_bias: [
+      { token: 7, bias: 1.5 },
+      { token: 9, bias: -100 },
+    ],
+  };
+  engine.add(1, [1, 2, 3], options);
+  const drawn = (await answers(engine, 1)).get(1)!.map(({ token }) => token);
+  // The reference adds to all log-probabilities of the next token, in float64.
+  const expected: number[] = [];
+  while (expected.length < drawn.length) {
+    const { num_tokens, ...rest } = options;
+    const plain = { ...PLAIN, temperature: 0, num_tokens, max_tokens: 1, top_logprobs: num_tokens };
+    const id = 2 + expected.length;
+    engine.add(id, [1, 2, 3, ...expected], plain);
+    const [next] = (await answers(engine, 1)).get(id)!;
+    t.equal(next!.top.length, num_tokens);
+    const score = ({ token, logprob }: { token: number; logprob: number }) => {
+      const count = expected.filter((other) => other === token).length;
+      const bias = rest.logit_bias.find((other) => other.token === token)?.bias ?? 0;
+      return logprob + bias - count * rest.frequency_penalty - (count > 0 ? rest.presence_penalty : 0);
+    };
+    expected.push(next!.top.toSorted((a, b) => score(b) - score(a))[0]!.token);
+  }
+  t.same(drawn, expected);
+  t.ok(new Set(drawn).size > 3, 'the penalties change the tokens');
+  engine.add(50, [1, 2, 3], { ...PLAIN, temperature: 0, max_tokens: 16, num_tokens });
+  const plain = (await answers(engine, 1)).get(50)!;
+  engine.add(51, [1, 2, 3], {
+    ...options,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    logit_bias: plain.slice(0, 1).map(({ token }) => ({ token, bias: 5 })),
+    max_tokens: 1,
+  });
+  t.equal((await answers(engine, 1)).get(51)![0]!.logprob, plain[0]!.logprob);
+  for (const token of [-1, model.vocab_size])
+    t.throws(() => engine.add(52, [1], { ...PLAIN, logit_bias: [{ token, bias: 1 }] }), {
+      code: 'token_out_of_vocab',
+    });
 });

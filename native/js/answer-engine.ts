@@ -36,11 +36,32 @@ export interface SequenceOptions {
   /** The sequence ends with the first of these that is drawn. */
   end_tokens: number[];
   seed: number;
+  /** Subtracted from the logit of a token that was drawn before. */
+  presence_penalty: number;
+  /** Subtracted from the logit of a token as often as the token was drawn before. */
+  frequency_penalty: number;
+  /** Numbers that are added to logits, each of another token. */
+  logit_bias: { token: number; bias: number }[];
   /** Number of most likely tokens to report with each token. */
   top_logprobs: number;
   /** Number that addAdapter() returned; 0 selects the model without an adapter. */
   adapter: number;
 }
+
+/** The most likely tokens, without a limit. */
+export const GREEDY: Omit<SequenceOptions, 'max_tokens'> = {
+  temperature: 0,
+  top_k: 0,
+  top_p: 1,
+  num_tokens: 0,
+  end_tokens: [],
+  seed: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  logit_bias: [],
+  top_logprobs: 0,
+  adapter: 0,
+};
 
 /**
  * Runs continuous batching over sequences of a model and of adapters over it; see native/serve/answer_engine.h. Every

@@ -6,7 +6,7 @@ export type {
   StepResult,
   ZeroMemory,
 } from './addon.js';
-export { AnswerEngine, type AnswerEngineOptions, type SequenceOptions } from './answer-engine.js';
+export { AnswerEngine, type AnswerEngineOptions, GREEDY, type SequenceOptions } from './answer-engine.js';
 export { drawAnswer } from './draw-answer.js';
 export { NativeError } from './error.js';
 export {

@@ -131,6 +131,9 @@ void AnswerEngine::add(SequenceRequest request) {
   const auto is_known = [&](std::int32_t token) { return token >= 0 && token < vocab; };
   require(std::ranges::all_of(request.prompt, is_known), "token_out_of_vocab",
           "a token of the prompt is outside the vocabulary");
+  const auto is_known_bias = [&](const LogitBias& each) { return each.token >= 0 && each.token < vocab; };
+  require(std::ranges::all_of(request.draw.logit_bias, is_known_bias), "token_out_of_vocab",
+          "logit_bias has a token outside the vocabulary of " + std::to_string(vocab));
   require(std::ssize(request.prompt) < max_length(), "prompt_too_long",
           "the prompt has " + std::to_string(request.prompt.size()) +
               " tokens; prompt and answer together may have at most " + std::to_string(max_length()));
@@ -253,7 +256,10 @@ DrawnToken AnswerEngine::draw(const Sequence& sequence, const NextToken& next) c
   const SequenceRequest& request = sequence.request;
   DrawnToken result{request.id, {}, {}, Finish::kNone, sequence.cached_tokens};
   const auto place = static_cast<std::uint32_t>(sequence.num_drawn());
-  const std::int32_t token = draw_token(context_.cpu_isa, next.logits, request.draw, place);
+  std::vector<float> adjusted;
+  if (adjusts_logits(request.draw)) adjusted = adjusted_logits(next.logits, request.draw, sequence.drawn());
+  const std::span<const float> logits = adjusted.empty() ? next.logits : adjusted;
+  const std::int32_t token = draw_token(context_.cpu_isa, logits, request.draw, place);
   result.drawn = {token, next.log_prob(token)};
   if (request.top_log_probs > 0) {
     const auto count = static_cast<std::size_t>(request.top_log_probs);

@@ -58,7 +58,8 @@ struct DrawnToken {
 ///
 /// Sequences of the model and of adapters over it share a pass. The products of the model are computed once for all.
 ///
-/// add() and cancel() may be called from any thread, also during a step(). Calls of the other methods must not overlap.
+/// add() and cancel() may be called from any thread, also during a step(). Calls of the other methods must not
+/// overlap.
 class AnswerEngine {
  public:
   struct Limits {
@@ -112,7 +113,8 @@ class AnswerEngine {
     std::int64_t cached_tokens = -1;       // -1: not admitted yet
 
     std::int64_t num_uncomputed() const { return std::ssize(tokens) - num_computed; }
-    std::int64_t num_drawn() const { return std::ssize(tokens) - std::ssize(request.prompt); }
+    std::span<const std::int32_t> drawn() const { return std::span(tokens).subspan(request.prompt.size()); }
+    std::int64_t num_drawn() const { return std::ssize(drawn()); }
   };
 
   void use_params(int layer);

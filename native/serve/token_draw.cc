@@ -92,11 +92,34 @@ void validate(const DrawOptions& options) {
   require(std::isfinite(options.temperature) && options.temperature >= 0, "invalid_argument",
           "temperature must be finite and not negative");
   require(options.top_p > 0 && options.top_p <= 1, "invalid_argument", "top_p must be above 0 and at most 1");
+  const auto is_finite = [](const LogitBias& each) { return std::isfinite(each.bias); };
+  require(std::isfinite(options.presence_penalty) && std::isfinite(options.frequency_penalty) &&
+              std::ranges::all_of(options.logit_bias, is_finite),
+          "invalid_argument", "penalties and biases must be finite");
 }
 
 std::span<const float> known_tokens(std::span<const float> logits, const DrawOptions& options) {
   if (options.num_tokens == 0) return logits;
   return logits.first(std::min(logits.size(), static_cast<std::size_t>(options.num_tokens)));
+}
+
+bool adjusts_logits(const DrawOptions& options) {
+  return options.presence_penalty != 0 || options.frequency_penalty != 0 || !options.logit_bias.empty();
+}
+
+std::vector<float> adjusted_logits(std::span<const float> logits, const DrawOptions& options,
+                                   std::span<const std::int32_t> drawn) {
+  std::vector<double> changes(logits.size());
+  for (const auto& [token, bias] : options.logit_bias) changes[static_cast<std::size_t>(token)] = bias;
+  std::vector<std::int32_t> counts(logits.size());
+  for (const std::int32_t token : drawn) ++counts[static_cast<std::size_t>(token)];
+  std::vector<float> adjusted(logits.begin(), logits.end());
+  for (std::size_t token = 0; token < adjusted.size(); ++token) {
+    const double penalty =
+        counts[token] * options.frequency_penalty + (counts[token] > 0 ? options.presence_penalty : 0);
+    adjusted[token] = static_cast<float>(static_cast<double>(adjusted[token]) + changes[token] - penalty);
+  }
+  return adjusted;
 }
 
 std::vector<std::int32_t> most_likely(std::span<const float> logits, std::size_t count) {

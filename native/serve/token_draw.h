@@ -8,6 +8,18 @@
 
 namespace zerofleet {
 
+/// Number that is added to the logit of a token.
+struct LogitBias {
+  std::int64_t token = 0;
+  double bias = 0;
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("token", token);
+    field("bias", bias);
+  }
+};
+
 /// How a token is drawn from a model's logits (elsewhere: sampling parameters).
 struct DrawOptions {
   double temperature = 1.0;     // 0 picks the most likely token
@@ -15,6 +27,21 @@ struct DrawOptions {
   double top_p = 1.0;           // of those, keep the fewest whose probabilities add up to this share; 1 keeps all
   std::int64_t num_tokens = 0;  // draw and report only tokens below this, which the tokenizer knows; 0: no limit
   std::uint64_t seed = 1;
+  double presence_penalty = 0;        // subtracted from the logit of a token that was drawn before
+  double frequency_penalty = 0;       // subtracted as often as the token was drawn before
+  std::vector<LogitBias> logit_bias;  // of different tokens
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("temperature", temperature);
+    field("top_k", top_k);
+    field("top_p", top_p);
+    field("num_tokens", num_tokens);
+    field("seed", seed);
+    field("presence_penalty", presence_penalty);
+    field("frequency_penalty", frequency_penalty);
+    field("logit_bias", logit_bias);
+  }
 };
 
 /// Throws Error{"invalid_argument"} that names the option.
@@ -22,6 +49,14 @@ void validate(const DrawOptions& options);
 
 /// Returns the logits of the tokens that `num_tokens` allows.
 std::span<const float> known_tokens(std::span<const float> logits, const DrawOptions& options);
+
+/// Whether adjusted_logits() differ from the model's.
+bool adjusts_logits(const DrawOptions& options);
+
+/// Returns the logits that a token is drawn from: the model's with penalties and biases.
+/// logits: (V). `drawn`: the tokens of the sequence that were drawn before.
+std::vector<float> adjusted_logits(std::span<const float> logits, const DrawOptions& options,
+                                   std::span<const std::int32_t> drawn);
 
 /// Draws one token. logits: (V), V ≥ 1. `place`: number of tokens drawn before it in its sequence.
 ///

@@ -8,7 +8,7 @@ import {
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
 } from '../../formats/models/documents.js';
-import { drawAnswer } from '../../native/js/index.js';
+import { drawAnswer, GREEDY } from '../../native/js/index.js';
 import { usableCores } from '../../platform/process/usable-cores.js';
 import { loadEngine } from './model-folder.js';
 
@@ -31,7 +31,7 @@ export interface SampleTextOptions {
  * @returns the prompt and the generated text; bytes that are not UTF-8 show as U+FFFD
  */
 export async function sampleText(dir: string, options: SampleTextOptions): Promise<string> {
-  const { prompt, top_k = 0, top_p = 1, ...rest } = options;
+  const { prompt, ...rest } = options;
   const tokenizer = await openTokenizer(dir);
   const engine = await loadEngine(dir, usableCores());
   try {
@@ -39,13 +39,10 @@ export async function sampleText(dir: string, options: SampleTextOptions): Promi
     const { vocab_size: numTokens, end } = tokenizer;
     const endTokens = end === null ? [] : [end];
     const added = await drawAnswer(engine, tokens, {
+      ...GREEDY,
       ...rest,
-      top_k,
-      top_p,
       num_tokens: numTokens,
       end_tokens: endTokens,
-      top_logprobs: 0,
-      adapter: 0,
     });
     return prompt + tokenizer.decodeAfter(tokens, added);
   } finally {

@@ -1,11 +1,12 @@
 import t from 'tap';
 import type {
+  AnswerDelta,
+  AnswerToken,
   Checkpoint,
   Model,
   Page,
   Problem,
   Sample,
-  SampleDelta,
   SamplePayload,
   SampleReply,
 } from '../../../contracts/index.js';
@@ -13,6 +14,16 @@ import { modelFolder, tarOf } from '../../../formats/testing/models.js';
 import { upload } from '../../testing/model-uploads.js';
 import { CHATS, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';
+
+/** Two tokens of one byte each, as the worker sends them and as clients get them. */
+const LOGPROBS: AnswerToken[] = [
+  { token: '\uFFFD', bytes: [0xc3], logprob: -1, top: [{ token: 'é', logprob: -0.5 }] },
+  { token: '\uFFFD', bytes: [0xa9], logprob: -0.1, top: [] },
+];
+const WIRE_LOGPROBS = [
+  { token: '\uFFFD', bytes: [0xc3], logprob: -1, top: [{ token: 'é', bytes: [0xc3, 0xa9], logprob: -0.5 }] },
+  { token: '\uFFFD', bytes: [0xa9], logprob: -0.1, top: [] },
+];
 
 t.test('a sample of a checkpoint', async (t) => {
   const asked: [string, SamplePayload][] = [];
@@ -23,7 +34,7 @@ t.test('a sample of a checkpoint', async (t) => {
   });
   let answer = replyOf('to', ' be');
   /** Deltas of the worker before its answer. */
-  let deltas: SampleDelta[][] = [];
+  let deltas: AnswerDelta[][] = [];
   const stack = await startTestStack({
     samples: {
       sample: async (pool, payload, { onStart, onDeltas }) => {
@@ -97,6 +108,10 @@ t.test('a sample of a checkpoint', async (t) => {
       choices: [{ index: 0, finish_reason: 'stop' }],
       usage,
     });
+    deltas = [[{ ...delta('é'), logprobs: LOGPROBS }]];
+    const whole = await sample({ prompt: 'to', logprobs: 1, stream: true });
+    const line = whole.payload.split('\n').find((text) => text.startsWith('data: '));
+    t.strictSame(JSON.parse(line?.slice(6) ?? '').logprobs, WIRE_LOGPROBS);
     deltas = [];
     answer = { ok: false, error: { code: 'model_does_not_fit', message: 'it needs more memory' } };
     const refused = await sample({ prompt: 'to', stream: true });
@@ -120,7 +135,10 @@ t.test('a sample of a checkpoint', async (t) => {
     answer = long;
     const reply = await sample({ prompt: 'to', logprobs: 0, max_tokens: 1_000 });
     t.match(reply.headers['content-type'], /^application\/json/);
-    t.strictSame(reply.json<Sample>().choices[0]?.logprobs, tokens);
+    t.strictSame(
+      reply.json<Sample>().choices[0]?.logprobs,
+      tokens.map((token) => ({ ...token, bytes: [...Buffer.from(token.token)] })),
+    );
     answer = replyOf('to', ' be');
   });
 

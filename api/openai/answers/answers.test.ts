@@ -1,7 +1,7 @@
 /** Answers through the official client, with a worker that is played. */
 import OpenAI, { type APIError } from 'openai';
 import t from 'tap';
-import type { SampleReply, SampleTask, Scope } from '../../../contracts/index.js';
+import type { CallFormat, SampleReply, SampleTask, Scope } from '../../../contracts/index.js';
 import { modelFolder, tarOf } from '../../../formats/testing/models.js';
 import type { SampleCall } from '../../services.js';
 import { upload } from '../../testing/model-uploads.js';
@@ -10,6 +10,17 @@ import { servedCheckpoint } from '../../testing/training.js';
 
 const asked: SampleTask[] = [];
 const token = (text: string) => ({ token: text, logprob: -0.5, top: [{ token: text, logprob: -0.5 }] });
+/** The first byte of é. */
+const part = { token: '\uFFFD', bytes: [0xc3], logprob: -2 };
+const CALLS: CallFormat = {
+  open: '<tool_call>',
+  separator: null,
+  close: '</tool_call>',
+  name: ['name'],
+  arguments: ['arguments'],
+};
+/** The answer of the worker. */
+let text = 'yes é';
 const usage = { prompt_tokens: 5, cached_tokens: 3, completion_tokens: 2 };
 let refusal: { code: string; message: string } | null = null;
 let holds = false;
@@ -19,11 +30,15 @@ async function play(request: SampleTask, { onStart, onDeltas, signal }: SampleCa
   asked.push(request);
   if (refusal !== null) return { ok: false, error: refusal };
   onStart?.();
+  const form = request.tools.length > 0 ? { call_format: CALLS } : {};
+  const [first, rest] = [text.slice(0, 3), text.slice(3)];
   const choices = Array.from({ length: request.n }, (_, index) => {
-    const logprobs = request.logprobs === null ? [] : [token('yes'), token(' é')];
-    onDeltas?.([{ index, text: 'yes', logprobs: logprobs.slice(0, 1) }]);
-    if (!holds) onDeltas?.([{ index, text: ' é', logprobs: logprobs.slice(1) }]);
-    return { index, text: 'yes é', finish_reason: 'stop' as const, logprobs };
+    const logprobs = request.logprobs === null ? [] : [token('yes'), { ...token(' é'), top: [part] }];
+    onDeltas?.([{ index, ...form, text: first, logprobs: logprobs.slice(0, 1) }]);
+    if (!holds)
+      for (const [at, character] of (request.tools.length > 0 ? [...rest] : [rest]).entries())
+        onDeltas?.([{ index, ...form, text: character, logprobs: at === 0 ? logprobs.slice(1) : [] }]);
+    return { index, ...form, text, finish_reason: 'stop' as const, logprobs };
   });
   if (holds)
     await new Promise((_, reject) => {
@@ -54,6 +69,7 @@ t.test('a chat completion', async (t) => {
           { type: 'text', text: 'be' },
           { type: 'text', text: ' brief' },
         ],
+        name: 'admin',
       },
       ...messages,
     ],
@@ -65,17 +81,25 @@ t.test('a chat completion', async (t) => {
     n: 2,
     logprobs: true,
     top_logprobs: 1,
-    frequency_penalty: 0,
+    frequency_penalty: 0.5,
+    presence_penalty: null,
+    logit_bias: { '50': -100 },
     response_format: { type: 'text' },
     user: 'someone',
   });
   t.match(asked.at(-1), {
-    messages: [{ role: 'system', content: 'be brief' }, ...messages],
+    messages: [
+      { role: 'developer', content: [{ text: 'be' }, { text: ' brief' }], name: 'admin' },
+      ...messages,
+    ],
     max_tokens: 7,
     temperature: 0.5,
     top_p: 0.9,
     seed: 3,
     stop: ['\n'],
+    presence_penalty: 0,
+    frequency_penalty: 0.5,
+    logit_bias: { 50: -100 },
     n: 2,
     logprobs: 1,
   });
@@ -98,7 +122,7 @@ t.test('a chat completion', async (t) => {
     token: ' é',
     logprob: -0.5,
     bytes: [32, 195, 169],
-    top_logprobs: [{ token: ' é', logprob: -0.5, bytes: [32, 195, 169] }],
+    top_logprobs: [{ token: '\uFFFD', logprob: -2, bytes: [195] }],
   });
   await client.chat.completions.create({ model, messages });
   t.match(asked.at(-1), { max_tokens: 1_000_000, temperature: 1, top_p: 1, n: 1, logprobs: null, stop: [] });
@@ -138,7 +162,7 @@ t.test('a completion, whole and streamed', async (t) => {
   t.strictSame(answer.choices[0]?.logprobs, {
     tokens: ['yes', ' é'],
     token_logprobs: [-0.5, -0.5],
-    top_logprobs: [{ yes: -0.5 }, { ' é': -0.5 }],
+    top_logprobs: [{ yes: -0.5 }, { 'bytes:\\xc3': -2 }],
     text_offset: [0, 3],
   });
   let text = '';
@@ -147,6 +171,54 @@ t.test('a completion, whole and streamed', async (t) => {
     t.notOk('usage' in chunk, 'nobody asked for it');
   }
   t.equal(text, 'yes é');
+});
+
+t.test('calls of tools, whole and streamed', async (t) => {
+  const call = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>';
+  text = `I add.\n${call}`;
+  const tools = [
+    {
+      type: 'function' as const,
+      function: { name: 'add', parameters: { type: 'object', properties: { a: { type: 'number' } } } },
+    },
+  ];
+  const request = { model, messages, tools, seed: 4, parallel_tool_calls: false };
+  const whole = await client.chat.completions.create(request);
+  t.match(asked.at(-1), { tools, tool_choice: 'auto', parallel_tool_calls: false });
+  const [choice] = whole.choices;
+  t.match(choice, { finish_reason: 'tool_calls', message: { role: 'assistant', content: 'I add.' } });
+  t.match(choice?.message.tool_calls, [
+    { type: 'function', id: /^[A-Za-z0-9]{9}$/, function: { name: 'add', arguments: '{"a": 1, "b": 2}' } },
+  ]);
+  const streamed = await client.chat.completions.stream(request).finalChatCompletion();
+  t.match(streamed.choices[0], { finish_reason: 'tool_calls', message: { content: 'I add.' } });
+  t.match(
+    streamed.choices[0]?.message.tool_calls,
+    JSON.parse(JSON.stringify(choice?.message.tool_calls)),
+    'the same calls with the same ids',
+  );
+  text = call;
+  const silent = await client.chat.completions.create({ ...request, tool_choice: 'auto' });
+  t.equal(silent.choices[0]?.message.content, null);
+  text = 'no call <tool_call';
+  const none = await client.chat.completions.create({ ...request, stream: true });
+  let said = '';
+  for await (const { choices } of none) {
+    said += choices[0]?.delta.content ?? '';
+    t.equal(choices[0]?.delta.tool_calls, undefined);
+  }
+  t.equal(said, text);
+  text = 'yes é';
+  const answered = [
+    ...messages,
+    { ...choice?.message, refusal: null } as OpenAI.ChatCompletionMessage,
+    { role: 'tool' as const, tool_call_id: 'x', content: '3' },
+  ];
+  await client.chat.completions.create({ ...request, messages: answered });
+  t.match(asked.at(-1)?.messages?.slice(1), [
+    { role: 'assistant', content: 'I add.', tool_calls: [{ function: { arguments: '{"a": 1, "b": 2}' } }] },
+    { role: 'tool', tool_call_id: 'x', content: '3' },
+  ]);
 });
 
 t.test('what is not supported is refused by its name', async (t) => {
@@ -162,11 +234,22 @@ t.test('what is not supported is refused by its name', async (t) => {
     t.match(error, { status: 400, param }, JSON.stringify(more));
   };
   const count = asked.length;
-  await refused({ tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools');
+  await refused(
+    { tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: 'required' },
+    'tool_choice',
+  );
+  await refused({ tools: [{ type: 'custom', custom: { name: 'f' } }] }, 'tools');
+  await refused({ functions: [{ name: 'f' }] }, 'functions');
   await refused({ response_format: { type: 'json_object' } }, 'response_format');
-  await refused({ frequency_penalty: 1 }, 'frequency_penalty');
+  await refused({ frequency_penalty: 2.1 }, 'frequency_penalty');
+  await refused({ logit_bias: { word: 1 } }, 'logit_bias');
+  await refused({ logit_bias: { '1': 101 } }, 'logit_bias');
   await refused({ top_logprobs: 2 }, 'top_logprobs');
-  await refused({ messages: [{ role: 'tool', content: 'x' }] }, 'messages');
+  await refused({ messages: [{ role: 'user', content: 'x', audio: { id: 'a' } }] }, 'messages');
+  await refused(
+    { messages: [{ role: 'assistant', tool_calls: [{ function: { name: 'f', arguments: '[1]' } }] }] },
+    'messages',
+  );
   await refused(
     { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
     'messages',

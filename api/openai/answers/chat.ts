@@ -2,9 +2,16 @@
 import type {
   ChatCompletion,
   ChatCompletionChunk,
+  ChatCompletionMessage,
   ChatCompletionTokenLogprob,
 } from 'openai/resources/chat/completions';
-import type { ChatMessage, SampledToken, SampleRequest } from '../../../contracts/index.js';
+import type {
+  ChatMessage,
+  SampleChoice,
+  SampledToken,
+  SampleRequest,
+  Tool,
+} from '../../../contracts/index.js';
 import { type Static, Type } from '../../../platform/schema.js';
 import { lateList } from '../../answers/pieces.js';
 import { notSupported } from '../errors.js';
@@ -15,14 +22,9 @@ import { Common, requireNeutral, samplingOf, strict, tokens } from './options.js
 const anything = Type.Optional(Type.Unsafe<unknown>());
 /** Parameters that are taken with the values that have no effect. */
 const NEUTRAL = {
-  frequency_penalty: 0,
-  presence_penalty: 0,
-  logit_bias: {},
   modalities: ['text'],
   response_format: { type: 'text' },
   store: false,
-  tools: [],
-  tool_choice: 'none',
   functions: [],
   function_call: 'none',
   audio: null,
@@ -32,17 +34,14 @@ const NEUTRAL = {
   web_search_options: null,
 };
 /** Parameters that change no answer. */
-const WITHOUT_EFFECT = [
-  'metadata',
-  'parallel_tool_calls',
-  'prompt_cache_key',
-  'safety_identifier',
-  'service_tier',
-];
+const WITHOUT_EFFECT = ['metadata', 'prompt_cache_key', 'safety_identifier', 'service_tier'];
 
 const Body = Type.Object(
   {
     ...Common,
+    tools: nullable(Type.Array(Type.Unsafe<Tool>())),
+    tool_choice: nullable(Type.Unsafe<unknown>()),
+    parallel_tool_calls: nullable(Type.Boolean()),
     messages: Type.Array(Type.Record(Type.String(), Type.Unsafe<unknown>()), { minItems: 1, maxItems: 1000 }),
     max_tokens: tokens,
     max_completion_tokens: tokens,
@@ -59,43 +58,37 @@ export const parseChat = parserOf(Body);
 /** @throws Refusal for what is not supported */
 export function chatSample(body: ChatBody): Omit<SampleRequest, 'stream'> {
   requireNeutral(body, NEUTRAL);
-  const { messages, max_tokens, max_completion_tokens, logprobs, top_logprobs } = body;
+  const { messages, tools, tool_choice, parallel_tool_calls } = body;
+  const { max_tokens, max_completion_tokens, logprobs, top_logprobs } = body;
   if (logprobs !== true && top_logprobs != null)
     throw notSupported('top_logprobs', 'top_logprobs needs logprobs: true');
   return {
     messages: messages.map(messageOf),
+    ...(tools != null && { tools }),
+    ...(tool_choice != null && { tool_choice: choiceOf(tool_choice) }),
+    ...(parallel_tool_calls != null && { parallel_tool_calls }),
     ...samplingOf(body, max_completion_tokens ?? max_tokens),
     logprobs: logprobs === true ? (top_logprobs ?? 0) : null,
   };
 }
 
-const ROLES: Readonly<Record<string, string>> = {
-  system: 'system',
-  developer: 'system',
-  user: 'user',
-  assistant: 'assistant',
-};
+const MESSAGE_FIELDS = ['role', 'content', 'name', 'tool_calls', 'tool_call_id', 'reasoning_content'];
 
-function messageOf(message: Record<string, unknown>, index: number): ChatMessage {
-  const { role, content, name: _, refusal: __, ...others } = message;
-  const at = `messages[${index}]`;
-  const known = ROLES[String(role)];
-  if (known === undefined) throw notSupported('messages', `${at}.role ${role} is not supported`);
-  const [other] = Object.entries(others).filter(([, value]) => value != null);
-  if (other !== undefined) throw notSupported('messages', `${at}.${other[0]} is not supported`);
-  return { role: known, content: textOf(content, `${at}.content`) };
+function choiceOf(choice: unknown): 'none' | 'auto' {
+  if (choice === 'none' || choice === 'auto') return choice;
+  throw notSupported(
+    'tool_choice',
+    `tool_choice ${JSON.stringify(choice)} is not supported; use "auto" or "none"`,
+  );
 }
 
-function textOf(content: unknown, at: string): string {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content))
-    throw notSupported('messages', `${at} must be a text, or parts of the type text`);
-  return content
-    .map((part: { type?: unknown; text?: unknown } | null) => {
-      if (part?.type === 'text' && typeof part.text === 'string') return part.text;
-      throw notSupported('messages', `${at}: parts of the type ${part?.type} are not supported`);
-    })
-    .join('');
+/** Returns a message without what has no effect. The service refuses other fields that it does not know. */
+function messageOf({ refusal: _, ...message }: Record<string, unknown>, index: number): ChatMessage {
+  const fields = Object.entries(message).filter(([name, value]) => value !== null || name === 'content');
+  const [unknown] = fields.filter(([name]) => !MESSAGE_FIELDS.includes(name));
+  if (unknown !== undefined)
+    throw notSupported('messages', `messages[${index}].${unknown[0]} is not supported`);
+  return Object.fromEntries(fields) as ChatMessage;
 }
 
 const logprobsOf = (tokens: readonly SampledToken[]) => ({
@@ -105,35 +98,38 @@ const logprobsOf = (tokens: readonly SampledToken[]) => ({
   refusal: null,
 });
 
-function logprobOf({ token, logprob, top }: SampledToken): ChatCompletionTokenLogprob {
-  const likely = top.map((other) => ({ ...other, bytes: bytesOf(other.token) }));
-  return { token, logprob, bytes: bytesOf(token), top_logprobs: likely };
-}
-
-/** Null for a part of a character. */
-function bytesOf(token: string): number[] | null {
-  return token.includes('\uFFFD') ? null : [...Buffer.from(token)];
+function logprobOf({ top, ...token }: SampledToken): ChatCompletionTokenLogprob {
+  return { ...token, top_logprobs: top };
 }
 
 export const chatShape: Shape<ChatCompletion, ChatCompletionChunk> = {
   id: 'chatcmpl',
-  whole: (head, { choices, usage }, wants) => ({
+  whole: (head, { choices, usage }, has_logprobs) => ({
     ...head,
     object: 'chat.completion',
-    choices: choices.map(({ index, text, finish_reason, logprobs }) => ({
+    choices: choices.map(({ index, text, tool_calls, finish_reason, logprobs }) => ({
       index,
-      message: { role: 'assistant', content: text, refusal: null },
+      message: messageOfChoice(text, tool_calls),
       finish_reason,
-      logprobs: wants ? logprobsOf(logprobs) : null,
+      logprobs: has_logprobs ? logprobsOf(logprobs) : null,
     })),
     usage,
   }),
   first: (head, index) => chunk(head, { index, delta: { role: 'assistant', content: '', refusal: null } }),
-  delta: (head, { index, text, logprobs }, wants) =>
-    chunk(head, { index, delta: { content: text }, ...(wants && { logprobs: logprobsOf(logprobs) }) }),
+  delta: (head, { index, text, tool_calls, logprobs }, has_logprobs) =>
+    chunk(head, {
+      index,
+      delta: { ...(text !== '' || !tool_calls ? { content: text } : {}), ...(tool_calls && { tool_calls }) },
+      ...(has_logprobs && { logprobs: logprobsOf(logprobs) }),
+    }),
   last: (head, { index, finish_reason }) => chunk(head, { index, delta: {}, finish_reason }),
   usage: (head, usage) => ({ ...head, object: 'chat.completion.chunk', choices: [], usage }),
 };
+
+function messageOfChoice(text: string, tool_calls: SampleChoice['tool_calls']): ChatCompletionMessage {
+  const content = text === '' && tool_calls ? null : text;
+  return { role: 'assistant', content, refusal: null, ...(tool_calls && { tool_calls }) };
+}
 
 type Choice = ChatCompletionChunk['choices'][number];
 

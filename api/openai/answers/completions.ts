@@ -1,6 +1,6 @@
 /** Completions of a text from and to samples. */
 import type { Completion, CompletionChoice } from 'openai/resources/completions';
-import type { SampledToken, SampleRequest } from '../../../contracts/index.js';
+import type { SampleChoice, SampledToken, SampleRequest } from '../../../contracts/index.js';
 import { type Static, Type } from '../../../platform/schema.js';
 import { lateList } from '../../answers/pieces.js';
 import { notSupported } from '../errors.js';
@@ -10,9 +10,6 @@ import { Common, requireNeutral, samplingOf, strict, tokens } from './options.js
 
 const anything = Type.Optional(Type.Unsafe<unknown>());
 const NEUTRAL = {
-  frequency_penalty: 0,
-  presence_penalty: 0,
-  logit_bias: {},
   best_of: 1,
   echo: false,
   suffix: null,
@@ -47,14 +44,14 @@ export function completionSample(body: CompletionBody): Omit<SampleRequest, 'str
 function logprobsOf(tokens: readonly SampledToken[]): CompletionChoice.Logprobs {
   return {
     tokens: lateList(function* () {
-      for (const { token } of tokens) yield token;
+      for (const token of tokens) yield nameOf(token);
     }),
     token_logprobs: lateList(function* () {
       for (const { logprob } of tokens) yield logprob;
     }),
     top_logprobs: lateList(function* () {
       for (const { top } of tokens)
-        yield Object.fromEntries(top.map(({ token, logprob }) => [token, logprob]));
+        yield Object.fromEntries(top.map((token) => [nameOf(token), token.logprob]));
     }),
     text_offset: lateList(function* () {
       let at = 0;
@@ -66,25 +63,37 @@ function logprobsOf(tokens: readonly SampledToken[]): CompletionChoice.Logprobs 
   };
 }
 
+/** Returns the text of a token, or its bytes if it is a part of a character, as the hosted API does. */
+function nameOf({ token, bytes }: Pick<SampledToken, 'token' | 'bytes'>): string {
+  if (!token.includes('\uFFFD') || Buffer.from(token).equals(Uint8Array.from(bytes))) return token;
+  return `bytes:${bytes.map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}`;
+}
+
 export const completionShape: Shape<Completion, Completion> = {
   id: 'cmpl',
-  whole: (head, { choices, usage }, wants) => ({
+  whole: (head, { choices, usage }, has_logprobs) => ({
     ...head,
     object: 'text_completion',
     choices: choices.map(({ index, text, finish_reason, logprobs }) => ({
       index,
       text,
-      finish_reason,
-      logprobs: wants ? logprobsOf(logprobs) : null,
+      finish_reason: reasonOf(finish_reason),
+      logprobs: has_logprobs ? logprobsOf(logprobs) : null,
     })),
     usage,
   }),
   first: () => null,
-  delta: (head, { index, text, logprobs }, wants) =>
-    chunk(head, { index, text, ...(wants && { logprobs: logprobsOf(logprobs) }) }),
-  last: (head, { index, finish_reason }) => chunk(head, { index, text: '', finish_reason }),
+  delta: (head, { index, text, logprobs }, has_logprobs) =>
+    chunk(head, { index, text, ...(has_logprobs && { logprobs: logprobsOf(logprobs) }) }),
+  last: (head, { index, finish_reason }) =>
+    chunk(head, { index, text: '', finish_reason: reasonOf(finish_reason) }),
   usage: (head, usage) => ({ ...head, object: 'text_completion', choices: [], usage }),
 };
+
+/** A text has no calls of tools. */
+function reasonOf(reason: SampleChoice['finish_reason']): CompletionChoice['finish_reason'] {
+  return reason === 'tool_calls' ? 'stop' : reason;
+}
 
 type Choice = Pick<CompletionChoice, 'index' | 'text'> & Partial<CompletionChoice>;
 

@@ -17,19 +17,19 @@ export interface Head {
 
 type Whole = Pick<Sample, 'choices'> & { usage: CompletionUsage };
 
-/** How an answer looks. `wants`: the request asked for log-probabilities. */
+/** How an answer looks. `has_logprobs`: the request asked for log-probabilities. */
 export interface Shape<Answer extends object = object, Chunk extends object = object> {
   /** Beginning of ids. */
   id: string;
-  whole(head: Head, answer: Whole, wants: boolean): Answer;
+  whole(head: Head, answer: Whole, has_logprobs: boolean): Answer;
   /** Before the first text of a choice; null: nothing. */
   first(head: Head, index: number): Chunk | null;
-  delta(head: Head, delta: SampleDelta, wants: boolean): Chunk;
+  delta(head: Head, delta: SampleDelta, has_logprobs: boolean): Chunk;
   last(head: Head, choice: SampleChoice): Chunk;
   usage(head: Head, usage: CompletionUsage): Chunk;
 }
 
-interface Asked {
+interface AnsweredRequest {
   request: FastifyRequest;
   /** As the request names it. */
   model: string;
@@ -42,7 +42,7 @@ interface Asked {
 /** Returns the encoding of the answer to a request. */
 export function formOf(
   shape: Shape,
-  { request, model, answering, sample, include_usage }: Asked,
+  { request, model, answering, sample, include_usage }: AnsweredRequest,
 ): AnswerForm {
   const head: Head = {
     id: `${shape.id}-${randomUUID()}`,
@@ -50,19 +50,19 @@ export function formOf(
     model,
     system_fingerprint: answering,
   };
-  const wants = sample.logprobs != null;
+  const has_logprobs = sample.logprobs != null;
   const message = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
   // Where the usage comes last, all other chunks say that they have none.
   const chunk = (part: object) => message(include_usage ? { ...part, usage: null } : part);
   return {
-    whole: (answer) => shape.whole(head, { ...answer, usage: usageOf(answer) }, wants),
+    whole: (answer) => shape.whole(head, { ...answer, usage: usageOf(answer) }, has_logprobs),
     *begin() {
       for (let index = 0; index < (sample.n ?? 1); index++) {
         const before = shape.first(head, index);
         if (before !== null) yield chunk(before);
       }
     },
-    delta: (delta) => chunk(shape.delta(head, delta, wants)),
+    delta: (delta) => chunk(shape.delta(head, delta, has_logprobs)),
     *end(answer) {
       for (const choice of answer.choices) yield chunk(shape.last(head, choice));
       if (include_usage) yield message(shape.usage(head, usageOf(answer)));

@@ -9,6 +9,10 @@ import { nullable } from '../pages.js';
 const UNLIMITED = 1_000_000;
 const MAX_SEED = 2 ** 31;
 
+/** Tokens of `logit_bias`. */
+const MAX_BIASES = 1024;
+const penalty = Type.Number({ minimum: -2, maximum: 2 });
+
 export const strict = { additionalProperties: false };
 export const tokens = nullable(Type.Integer({ minimum: 1, maximum: UNLIMITED }));
 
@@ -17,6 +21,11 @@ export const Common = {
   model: Type.String({ minLength: 1, maxLength: 255 }),
   temperature: nullable(Type.Number({ minimum: 0, maximum: 2 })),
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  presence_penalty: nullable(penalty),
+  frequency_penalty: nullable(penalty),
+  logit_bias: nullable(
+    Type.Record(Type.String(), Type.Number({ minimum: -100, maximum: 100 }), { maxProperties: MAX_BIASES }),
+  ),
   n: nullable(Type.Integer({ minimum: 1, maximum: 16 })),
   seed: nullable(Type.Integer()),
   stop: nullable(
@@ -38,6 +47,9 @@ export const Common = {
 interface CommonBody {
   temperature?: number | null;
   top_p?: number | null;
+  presence_penalty?: number | null;
+  frequency_penalty?: number | null;
+  logit_bias?: Record<string, number> | null;
   n?: number | null;
   seed?: number | null;
   stop?: string | string[] | null;
@@ -45,7 +57,7 @@ interface CommonBody {
 
 /** Returns the options of a sample. Without a seed one is drawn, as the hosted API does. */
 export function samplingOf(
-  { temperature, top_p, n, seed, stop }: CommonBody,
+  { temperature, top_p, presence_penalty, frequency_penalty, logit_bias, n, seed, stop }: CommonBody,
   max_tokens: number | null | undefined,
 ): Omit<SampleRequest, 'prompt' | 'messages' | 'stream' | 'logprobs'> {
   return {
@@ -53,6 +65,9 @@ export function samplingOf(
     temperature: temperature ?? 1,
     // The hosted API takes 0, which leaves the most likely token.
     top_p: Math.max(top_p ?? 1, Number.MIN_VALUE),
+    presence_penalty: presence_penalty ?? 0,
+    frequency_penalty: frequency_penalty ?? 0,
+    logit_bias: logit_bias ?? {},
     n: n ?? 1,
     seed: seed == null ? Math.floor(Math.random() * MAX_SEED) : seedOf(BigInt(seed)),
     stop: typeof stop === 'string' ? [stop] : (stop ?? []),

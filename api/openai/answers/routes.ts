@@ -24,7 +24,7 @@ export async function answerRoutes(app: FastifyInstance): Promise<void> {
   });
 }
 
-interface Asked {
+interface RequestedAnswer {
   model: string;
   stream?: boolean | null;
   stream_options?: { include_usage?: boolean } | null;
@@ -32,7 +32,7 @@ interface Asked {
 
 async function send(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  { model: name, stream, stream_options }: Asked,
+  { model: name, stream, stream_options }: RequestedAnswer,
   sample: SampleRequest,
   shape: Shape,
 ): Promise<FastifyReply> {

@@ -31,6 +31,16 @@ export function addSampleCommands(program: Command, run: Run): void {
       .option('-t, --temperature <number>', '0 always takes the most likely token', number)
       .option('--top-k <count>', 'sample from this many most likely tokens', count)
       .option('--top-p <share>', 'sample from the most likely tokens with this total probability', number)
+      .option(
+        '--presence-penalty <number>',
+        'subtracted from the logits of tokens that the answer has',
+        number,
+      )
+      .option(
+        '--frequency-penalty <number>',
+        'subtracted once for each time that the answer has the token',
+        number,
+      )
       .option('--stop <text>', 'a text that ends the answer; may be repeated', several)
       .option('--seed <count>', 'the same seed gives the same text', count)
       .addOption(choice('--weights <weights>', 'the weights as trained, or their average', WEIGHTS));
@@ -41,6 +51,8 @@ interface SampleOptions {
   temperature?: number;
   topK?: number;
   topP?: number;
+  presencePenalty?: number;
+  frequencyPenalty?: number;
   stop?: string[];
   seed?: number;
   weights?: (typeof WEIGHTS)[number];
@@ -48,10 +60,22 @@ interface SampleOptions {
 
 type Drawing = Omit<SampleRequest, 'prompt' | 'messages' | 'stream'>;
 
-const drawingOf = ({ maxTokens, topK, topP, temperature, stop, seed, weights }: SampleOptions): Drawing => ({
+const drawingOf = ({
+  maxTokens,
+  topK,
+  topP,
+  presencePenalty,
+  frequencyPenalty,
+  temperature,
+  stop,
+  seed,
+  weights,
+}: SampleOptions): Drawing => ({
   max_tokens: maxTokens,
   top_k: topK,
   top_p: topP,
+  presence_penalty: presencePenalty,
+  frequency_penalty: frequencyPenalty,
   temperature,
   stop,
   seed,

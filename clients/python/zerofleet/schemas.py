@@ -2249,12 +2249,80 @@ class CheckpointVerdictProblemsItem(TypedDict):
     """Location of the damage in the object."""
 
 
-class ChatMessage(TypedDict):
-    """A message of a chat."""
+class _ChatToolCallRequired(TypedDict):
+    function: ChatToolCallFunction
+    """The called function."""
+
+
+
+class ChatToolCall(_ChatToolCallRequired, total=False):
+    """A call of a tool in an earlier message."""
+    id: str
+    """Id of the call."""
+    type: Literal["function"]
+    """Kind of tool."""
+
+
+class ChatToolCallFunction(TypedDict):
+    """The called function."""
+    name: ToolName
+    arguments: Union[str, Dict[str, Any]]
+    """A JSON object, or its text."""
+
+
+class _ChatMessageRequired(TypedDict):
     role: str
-    """Role of the author, as named by the template."""
-    content: str
-    """Text of the message."""
+    """Role of the author, as named by the template; `developer` is `system`."""
+
+
+
+class ChatMessage(_ChatMessageRequired, total=False):
+    """A message of a chat."""
+    content: Optional[Union[str, List[ChatMessageContent2Item]]]
+    """Text of the message, or a list of texts, which are joined. It may be null or absent beside
+    `tool_calls`."""
+    name: str
+    """Name of the author or the tool."""
+    tool_calls: List[ChatToolCall]
+    """Calls of a message of the assistant."""
+    tool_call_id: str
+    """The call that a message of the role `tool` answers."""
+    reasoning_content: str
+    """Reasoning of a message of the assistant."""
+
+
+class _ChatMessageContent2ItemRequired(TypedDict):
+    type: str
+    """Only `text` is supported."""
+
+
+
+class ChatMessageContent2Item(_ChatMessageContent2ItemRequired, total=False):
+    text: str
+    """The text."""
+
+
+class Tool(TypedDict):
+    """A function that the model may call."""
+    type: Literal["function"]
+    """Kind of tool."""
+    function: ToolFunction
+    """The function."""
+
+
+class _ToolFunctionRequired(TypedDict):
+    name: ToolName
+
+
+
+class ToolFunction(_ToolFunctionRequired, total=False):
+    """The function."""
+    description: str
+    """What the function does."""
+    parameters: Dict[str, Any]
+    """Its arguments as a JSON schema."""
+    strict: Optional[bool]
+    """Chat templates get it."""
 
 
 class SampleRequest(TypedDict, total=False):
@@ -2263,6 +2331,13 @@ class SampleRequest(TypedDict, total=False):
     """The text that the model continues."""
     messages: List[ChatMessage]
     """The chat that the model answers; requires a job with a chat template."""
+    tools: List[Tool]
+    """Functions that the model may call. The chat template must render them."""
+    tool_choice: Literal["none", "auto"]
+    """auto: the model decides whether it calls `tools`; none: the template gets no tools."""
+    parallel_tool_calls: bool
+    """Whether the model may call several tools at once; chat templates that know this variable get
+    it."""
     max_tokens: int
     """Maximum number of sampled tokens; the context of the model is another limit."""
     temperature: float
@@ -2275,6 +2350,13 @@ class SampleRequest(TypedDict, total=False):
     seed: Seed
     """The same request with the same seed has the same answer. Choice `index` has the seed plus its
     index."""
+    presence_penalty: float
+    """Subtracted from the logit of each token that the answer already has."""
+    frequency_penalty: float
+    """Subtracted from the logit of a token once for each time that the answer already has the
+    token."""
+    logit_bias: Dict[str, float]
+    """Numbers that are added to the logits of tokens, by the number of the token."""
     stop: List[str]
     """Texts that end an answer; the answer ends before them."""
     n: int
@@ -2284,17 +2366,38 @@ class SampleRequest(TypedDict, total=False):
     `max_tokens` × (1 + `logprobs`) is at most 1,048,576."""
     stream: bool
     """The answer is a stream of server-sent events: `delta` with what follows of an answer
-    (`index`, `text` and `logprobs` of a choice), then `end` with the sample, or `error` with a
-    problem. The choices of `end` have `index` and `finish_reason`: the deltas have told the rest."""
+    (`index`, `text`, `tool_calls` and `logprobs` of a choice; the first part of a call has `index`,
+    `id`, `type` and the name, further ones have `index` and more of the arguments), then `end` with
+    the sample, or `error` with a problem. The choices of `end` have `index` and `finish_reason`:
+    the deltas have told the rest."""
     weights: ExportWeights
+
+
+class ToolCall(TypedDict):
+    """A call of a tool."""
+    id: str
+    """Id of the call. The same request has the same ids."""
+    type: Literal["function"]
+    """Kind of tool."""
+    function: ToolCallFunction
+    """The called function."""
+
+
+class ToolCallFunction(TypedDict):
+    """The called function."""
+    name: ToolName
+    arguments: str
+    """Its arguments as the JSON text that the model wrote. It ends early if the answer does."""
 
 
 class SampledToken(TypedDict):
     """A token of an answer."""
     token: str
     """Its text; a part of a character appears as U+FFFD."""
+    bytes: TokenBytes
     logprob: float
-    """Natural logarithm of its probability under the model, before temperature and other options."""
+    """Natural logarithm of its probability under the model, before temperature, penalties and other
+    options."""
     top: List[SampledTokenTopItem]
     """The most likely tokens in its place, the most likely one first."""
 
@@ -2302,21 +2405,28 @@ class SampledToken(TypedDict):
 class SampledTokenTopItem(TypedDict):
     token: str
     """Its text."""
+    bytes: TokenBytes
     logprob: float
     """Natural logarithm of its probability."""
 
 
-class SampleChoice(TypedDict):
-    """An answer."""
+class _SampleChoiceRequired(TypedDict):
     index: int
     """Number of the answer."""
     text: str
-    """The sampled text."""
-    finish_reason: Literal["stop", "length"]
+    """The sampled text, without the calls of tools."""
+    finish_reason: Literal["stop", "length", "tool_calls"]
     """stop: the model or a text of `stop` ended the answer; length: it has `max_tokens` tokens, or
-    the context is full."""
+    the context is full; tool_calls: the model calls tools."""
     logprobs: List[SampledToken]
     """The tokens of the answer; empty without `logprobs`."""
+
+
+
+class SampleChoice(_SampleChoiceRequired, total=False):
+    """An answer."""
+    tool_calls: List[ToolCall]
+    """Calls of `tools`; absent without one."""
 
 
 class SampleUsage(TypedDict):
@@ -2489,6 +2599,8 @@ class DatasetSource(TypedDict):
     uri: SourceUri
     etag: str
     """ETag of the object; on the Hub, hash of the file."""
+    bytes: int
+    """Size of the object."""
 
 
 class Dataset(TypedDict):
@@ -3516,6 +3628,12 @@ ShareId = str
 
 ShareDescription = str
 """A note for people. Those who open the link see it."""
+
+ToolName = str
+"""Name of a function."""
+
+TokenBytes = List[int]
+"""Bytes of the token in UTF-8. The bytes of all tokens together are the text."""
 
 ExportFormat = Literal["safetensors", "peft", "peft_folded", "gguf", "gguf_lora", "deepspeed_universal"]
 """`safetensors`: the weights as a Hugging Face model folder, adapters merged. `peft`: the adapters

@@ -95,6 +95,19 @@ TEST_CASE("only tokens that the tokenizer knows are drawn") {
   check_shares(options, {1, 0, 0, 0});
 }
 
+TEST_CASE("penalties count drawn tokens, and biases add") {
+  DrawOptions options;
+  CHECK(!adjusts_logits(options));
+  CHECK(adjusted_logits(kLogits, options, std::vector<std::int32_t>{1, 2}) == kLogits);
+  options.presence_penalty = 0.5;
+  options.frequency_penalty = 0.25;
+  options.logit_bias = {{3, 2.0}, {1, -100.0}};
+  CHECK(adjusts_logits(options));
+  const std::vector<std::int32_t> drawn{2, 0, 2, 3, 2};
+  CHECK(adjusted_logits(std::vector<float>{1, 2, 3, 4}, options, drawn) ==
+        std::vector<float>{0.25F, -98.0F, 1.75F, 5.25F});
+}
+
 TEST_CASE("a draw depends on seed and place; ties go to the lower token") {
   DrawOptions options, other;
   other.seed = 2;
@@ -128,5 +141,7 @@ TEST_CASE("options of a draw that cannot be are refused by name") {
   CHECK(message_of([](DrawOptions& o) { o.top_p = 0; }).starts_with("top_p"));
   CHECK(message_of([](DrawOptions& o) { o.top_p = 1.5; }).starts_with("top_p"));
   CHECK(message_of([](DrawOptions& o) { o.top_k = -1; }).starts_with("top_k"));
+  CHECK(message_of([](DrawOptions& o) { o.presence_penalty = NAN; }).starts_with("penalties"));
+  CHECK(message_of([](DrawOptions& o) { o.logit_bias = {{0, INFINITY}}; }).starts_with("penalties"));
   CHECK(message_of([](DrawOptions& o) { o.num_tokens = -1; }).starts_with("num_tokens"));
 }

@@ -60,11 +60,14 @@ export class ReplyWriter {
   }
 
   private restOf({ choices }: GeneratedText): PlacedDelta[] {
-    return choices.flatMap(({ index, text, logprobs }) => {
-      const { text: textAt, logprobs: logprobsAt } = this.added.get(index) ?? { text: 0, logprobs: 0 };
+    return choices.flatMap(({ text, logprobs, finish_reason: _, ...common }) => {
+      const { text: textAt, logprobs: logprobsAt } = this.added.get(common.index) ?? {
+        text: 0,
+        logprobs: 0,
+      };
       const rest = { text: text.slice(textAt), logprobs: logprobs.slice(logprobsAt) };
       if (rest.text === '' && rest.logprobs.length === 0) return [];
-      return [{ index, text_at: textAt, logprobs_at: logprobsAt, ...rest }];
+      return [{ ...common, text_at: textAt, logprobs_at: logprobsAt, ...rest }];
     });
   }
 
@@ -140,7 +143,7 @@ function* partsOf(delta: PlacedDelta): Generator<PlacedDelta> {
   yield { ...delta, logprobs: logprobs.slice(0, length) };
   for (let at = length; at < logprobs.length; at += length)
     yield {
-      index: delta.index,
+      ...delta,
       text_at: delta.text_at + delta.text.length,
       text: '',
       logprobs_at: logprobs_at + at,

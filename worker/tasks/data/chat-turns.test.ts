@@ -74,7 +74,10 @@ t.test('the role developer is system, in answers as well', async (t) => {
   const messages = [turn('developer', 'Be terse.'), turn('user', 'q'), turn('assistant', 'a')];
   const template = new ChatTemplate(TURNS);
   t.equal(template.render(chatOf({ messages })).text, '[system]Be terse.[user]q[assistant]a[/]');
-  t.equal(template.generationPrompt(messages.slice(0, 2)).text, '[system]Be terse.[user]q[assistant]');
+  t.equal(
+    template.generationPrompt(messages.slice(0, 2).map(({ role, content }) => ({ role, content }))).text,
+    '[system]Be terse.[user]q[assistant]',
+  );
 });
 
 t.test('a message that does not appear in the text is refused', async (t) => {

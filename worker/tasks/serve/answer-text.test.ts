@@ -14,7 +14,7 @@ const drawn = (text: string, end: DrawnToken['finish'] = null): DrawnToken[] =>
   }));
 
 const answer = (stop: string[] = [], logprobs = false) =>
-  new AnswerText(new BytesTokenizer(), { index: 2, prompt: [], stop, logprobs });
+  new AnswerText(new BytesTokenizer(), { index: 2, prompt: [], stop, call_format: null, logprobs });
 
 function deltasOf(text: AnswerText, tokens: DrawnToken[]): string {
   let all = '';

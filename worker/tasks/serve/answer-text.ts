@@ -1,5 +1,5 @@
-import type { SampleChoice, SampledToken } from '../../../contracts/index.js';
-import type { PlacedDelta } from '../../../contracts/queue.js';
+import type { CallFormat, SampleChoice } from '../../../contracts/index.js';
+import type { AnswerChoice, AnswerToken, PlacedDelta } from '../../../contracts/queue.js';
 import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
 import type { DrawnToken } from '../../shared/native/adapter.js';
 import { Detokenizer } from './detokenizer.js';
@@ -9,6 +9,8 @@ interface AnswerTextOptions {
   prompt: readonly number[];
   /** Stop strings. The answer ends before the first one. */
   stop: readonly string[];
+  /** How the text has calls of tools; null: it has none. */
+  call_format: CallFormat | null;
   /** True if tokens are reported with their log-probabilities. */
   logprobs: boolean;
 }
@@ -19,7 +21,7 @@ export class AnswerText {
   num_tokens = 0;
   private readonly decoder: Detokenizer;
   private text = '';
-  private readonly logprobs: SampledToken[] = [];
+  private readonly logprobs: AnswerToken[] = [];
   /** Numbers of characters and tokens that `delta` has returned. */
   private returned = { text: 0, logprobs: 0 };
 
@@ -37,9 +39,8 @@ export class AnswerText {
       return;
     }
     if (this.options.logprobs) {
-      const textOf = (id: number) => this.decoder.textOf(id);
-      const likely = top.map((other) => ({ token: textOf(other.token), logprob: other.logprob }));
-      this.logprobs.push({ token: textOf(token), logprob, top: likely });
+      const likely = top.map((other) => ({ ...this.decoder.describe(other.token), logprob: other.logprob }));
+      this.logprobs.push({ ...this.decoder.describe(token), logprob, top: likely });
     }
     this.add(this.decoder.push(token));
     if (this.finish_reason === null && finish === 'length') this.end('length');
@@ -53,12 +54,21 @@ export class AnswerText {
     const logprobs = this.logprobs.slice(logprobs_at);
     if (text === '' && logprobs.length === 0) return null;
     this.returned = { text: text_at + text.length, logprobs: this.logprobs.length };
-    return { index: this.options.index, text_at, text, logprobs_at, logprobs };
+    return { ...this.common, text_at, text, logprobs_at, logprobs };
   }
 
-  choice(): SampleChoice {
-    const { index } = this.options;
-    return { index, text: this.text, finish_reason: this.finish_reason ?? 'length', logprobs: this.logprobs };
+  choice(): AnswerChoice {
+    return {
+      ...this.common,
+      text: this.text,
+      finish_reason: this.finish_reason ?? 'length',
+      logprobs: this.logprobs,
+    };
+  }
+
+  private get common(): Pick<AnswerChoice, 'index' | 'call_format'> {
+    const { index, call_format } = this.options;
+    return { index, ...(call_format !== null && { call_format }) };
   }
 
   private add(text: string): void {

@@ -50,9 +50,11 @@ export class Detokenizer {
     return text;
   }
 
-  /** Returns the text that a token would have as the next one. */
-  textOf(token: number): string {
-    return this.tokenizer.decodeAfter(this.context, [token]);
+  /** Returns the text that a token would have as the next one, and its bytes if it has parts of characters. */
+  describe(token: number): { token: string; bytes?: number[] } {
+    const bytes = Buffer.from(this.tokenizer.bytesAfter([...this.context, ...this.pending], token));
+    const text = bytes.toString('utf8');
+    return Buffer.from(text).equals(bytes) ? { token: text } : { token: text, bytes: [...bytes] };
   }
 
   private pendingText(): string {

@@ -1,6 +1,6 @@
 /** Main module of a thread that builds prompts. */
 import { workerData } from 'node:worker_threads';
-import type { SampleTask } from '../../../contracts/index.js';
+import type { PromptRequest } from '../../../contracts/index.js';
 import { tokenizerOf } from '../../../formats/encoding/encode-batch.js';
 import { serveTasks } from '../../../platform/threads/serve-tasks.js';
 import { buildPrompt, type Decoding, type PromptSetup, type SamplePrompt } from './prompt.js';
@@ -11,7 +11,7 @@ const setup = workerData as PromptSetup;
 let tokenizer: ReturnType<typeof tokenizerOf> | null = null;
 
 const tasks = {
-  prompt(request: Pick<SampleTask, 'prompt' | 'messages'>): SamplePrompt {
+  prompt(request: PromptRequest): SamplePrompt {
     tokenizer ??= tokenizerOf(setup);
     return buildPrompt(tokenizer, request, setup);
   },

@@ -1,4 +1,4 @@
-import { type SampleTask, ZerofleetError } from '../../../contracts/index.js';
+import { type PromptRequest, ZerofleetError } from '../../../contracts/index.js';
 import { programPath } from '../../../platform/process/programs.js';
 import { ThreadPool } from '../../../platform/threads/thread-pool.js';
 import type { Decoding, PromptSetup, SamplePrompt } from './prompt.js';
@@ -39,7 +39,7 @@ export class PromptThreads {
   /**
    * @throws ZerofleetError as `buildPrompt`, `content_too_complex`; the signal's reason for a prompt that was not begun
    */
-  build(request: Pick<SampleTask, 'prompt' | 'messages'>, signal: AbortSignal): Promise<SamplePrompt> {
+  build(request: PromptRequest, signal: AbortSignal): Promise<SamplePrompt> {
     return this.threads.run('prompt', request, { signal });
   }
 

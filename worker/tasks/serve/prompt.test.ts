@@ -10,7 +10,7 @@ const MESSAGES = [{ role: 'user', content: 'Why?' }];
 
 t.test('a prompt begins a document', async (t) => {
   const prompt = buildPrompt(new BytesTokenizer(), { prompt: 'to' }, NO_CHATS);
-  t.strictSame(prompt, { text: 'to', tokens: [116, 111], end_token: null, end_text: '' });
+  t.strictSame(prompt, { text: 'to', tokens: [116, 111], end_tokens: [], end_text: '', call_format: null });
   t.throws(() => buildPrompt(new BytesTokenizer(), { prompt: '' }, NO_CHATS), { code: 'tokenizer_invalid' });
   t.throws(() => buildPrompt(new BytesTokenizer(), { prompt: 'too' }, { ...NO_CHATS, max_length: 3 }), {
     code: 'prompt_too_long',
@@ -24,7 +24,7 @@ t.test('the template renders messages; the text after an answer ends it', async 
   const { text, tokens, ...ends } = buildPrompt(new BytesTokenizer(), { messages: MESSAGES }, data);
   t.equal(text, '2024-02-29 [user]Why?\n---\n[assistant]');
   t.equal(Buffer.from(tokens).toString(), text);
-  t.strictSame(ends, { end_token: null, end_text: '---' });
+  t.strictSame(ends, { end_tokens: [], end_text: '---', call_format: null });
 });
 
 t.test('a special token after an answer ends it, also if another token ends a document', async (t) => {
@@ -39,9 +39,53 @@ t.test('a special token after an answer ends it, also if another token ends a do
       text.split(/(<end>)/).flatMap((part) => (part === '<end>' ? [257] : [...Buffer.from(part)])),
     decodeAfter: (_, tokens) => Buffer.from(tokens.filter((id) => id < 256)).toString(),
     textKind: (token) => (token < 256 ? 'text' : 'none'),
+    bytesAfter: (_, token) => Uint8Array.of(token),
     decoder_table: null,
   };
   const prompt = buildPrompt(special, { messages: MESSAGES }, { ...NO_CHATS, chat_template: TEMPLATE });
-  t.match(prompt, { text: '<s>[user]Why?<end>[assistant]', end_token: 257 });
+  t.match(prompt, { text: '<s>[user]Why?<end>[assistant]', end_tokens: [257] });
   t.equal(prompt.tokens.at(-12), 257);
+});
+
+t.test('tools are rendered, and the prompt says how the template writes calls', async (t) => {
+  const chat_template =
+    '{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}[{{ m.role }}]{{ m.content }}' +
+    '{% for c in m.tool_calls or [] %}<call>{"name": "{{ c.function.name }}", "args": {{ c.function.arguments | tojson }}}</call>{% endfor %}' +
+    '{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}';
+  const build = (more: object) =>
+    buildPrompt(
+      new BytesTokenizer(),
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'a' },
+              { type: 'text', text: 'b' },
+            ],
+          },
+          { role: 'assistant', tool_calls: [{ function: { name: 'f', arguments: '{"x": 1.0}' } }] },
+          { role: 'tool', content: '2' },
+        ],
+        tools: [{ type: 'function', function: { name: 'f' } }],
+        ...more,
+      },
+      { ...NO_CHATS, chat_template },
+    );
+  const { text, call_format } = build({});
+  t.equal(
+    text,
+    '[{"type": "function", "function": {"name": "f"}}][user]ab' +
+      '[assistant]<call>{"name": "f", "args": {"x": 1.0}}</call>[tool]2[assistant]',
+  );
+  t.same(call_format, {
+    open: '<call>',
+    separator: null,
+    close: '</call>',
+    name: ['name'],
+    arguments: ['args'],
+  });
+  const none = build({ tool_choice: 'none' });
+  t.notOk(none.text.includes('"type"'));
+  t.equal(none.call_format, null);
 });

@@ -1,4 +1,6 @@
-import { type SampleTask, ZerofleetError } from '../../../contracts/index.js';
+import { type CallFormat, type PromptRequest, ZerofleetError } from '../../../contracts/index.js';
+import { parseMessages, parseTools } from '../../../contracts/jsonl/fields.js';
+import type { JsonlChat } from '../../../contracts/jsonl/line.js';
 import { ChatTemplate } from '../../../formats/encoding/chat-template.js';
 import type { TextRules } from '../../../formats/encoding/encode-batch.js';
 import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
@@ -24,10 +26,12 @@ export interface Decoding {
 export interface SamplePrompt {
   text: string;
   tokens: number[];
-  /** Token that ends the answer; null if there is none. */
-  end_token: number | null;
+  /** Tokens that end the answer. */
+  end_tokens: number[];
   /** Text that ends the answer; empty if there is none. */
   end_text: string;
+  /** How the answer has calls; null: it has none. */
+  call_format: CallFormat | null;
 }
 
 /**
@@ -36,7 +40,7 @@ export interface SamplePrompt {
  */
 export function buildPrompt(
   tokenizer: PromptTokenizer,
-  { prompt = '', messages }: Pick<SampleTask, 'prompt' | 'messages'>,
+  request: PromptRequest,
   {
     chat_template,
     template_date,
@@ -45,9 +49,16 @@ export function buildPrompt(
 ): SamplePrompt {
   const { variables: tokens, special_texts } = tokenizer;
   const options = { tokens, special_texts, date: template_date };
+  const { prompt = '', messages } = request;
   const built = messages
-    ? chatPrompt(tokenizer, messages, new ChatTemplate(chat_template ?? '', options))
-    : { text: prompt, tokens: tokenizer.encodePrompt(prompt), end_token: tokenizer.end, end_text: '' };
+    ? chatPrompt(tokenizer, chatOf(request), new ChatTemplate(chat_template ?? '', options))
+    : {
+        text: prompt,
+        tokens: tokenizer.encodePrompt(prompt),
+        end_tokens: listOf(tokenizer.end),
+        end_text: '',
+        call_format: null,
+      };
   const { length } = built.tokens;
   if (length >= max_length)
     throw new ZerofleetError(
@@ -66,11 +77,38 @@ export function buildPrompt(
  */
 function chatPrompt(
   tokenizer: PromptTokenizer,
-  messages: NonNullable<SampleTask['messages']>,
+  { messages, ...tools }: JsonlChat,
   template: ChatTemplate,
 ): SamplePrompt {
-  const { end, ...rendered } = template.generationPrompt(messages);
+  const { end, ...rendered } = template.generationPrompt(messages, tools);
   const tokens = tokenizer.encodeChat(rendered);
   const end_text = end.trim().slice(0, MAX_END_TEXT);
-  return { text: rendered.text, tokens, end_token: endToken(tokenizer, end_text) ?? tokenizer.end, end_text };
+  const calls = tools.tools === null ? null : template.shownCalls();
+  const end_tokens = listOf(endToken(tokenizer, end_text) ?? tokenizer.end);
+  if (calls !== null) end_tokens.push(...listOf(lastToken(tokenizer, calls.after)));
+  return {
+    text: rendered.text,
+    tokens,
+    end_tokens: [...new Set(end_tokens)],
+    end_text,
+    call_format: calls?.format ?? null,
+  };
+}
+
+/** Returns the chat of a request as templates get it. @throws ZerofleetError `validation_failed` */
+function chatOf({ messages, tools, tool_choice, parallel_tool_calls }: PromptRequest): JsonlChat {
+  return {
+    messages: parseMessages(messages, '"messages"'),
+    ...parseTools({ tools: tool_choice !== 'none' && tools?.length ? tools : null, parallel_tool_calls }),
+  };
+}
+
+/** Returns the special token that a text ends with. */
+function lastToken(tokenizer: PromptTokenizer, text: string): number | null {
+  const last = tokenizer.special_texts && text.match(tokenizer.special_texts)?.at(-1);
+  return last ? endToken(tokenizer, last) : null;
+}
+
+function listOf(token: number | null): number[] {
+  return token === null ? [] : [token];
 }

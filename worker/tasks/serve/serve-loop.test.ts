@@ -148,6 +148,18 @@ t.test('requests join and leave at any step, each with its own answer', async (t
   t.ok(sent_deltas.every(({ text, text_at }) => text_at + text.length <= 3));
 });
 
+t.test('the engine gets the options of the draw', async (t) => {
+  const { engine, loop } = await setup();
+  const options = { presence_penalty: 0.5, frequency_penalty: -1, top_p: 0.5 };
+  loop.take({ kind: 'sample', id: 1, variant: 1, request: { ...TASK, ...options, logit_bias: { 7: -2.5 } } });
+  await turn();
+  t.match([...engine.sequences.values()][0]?.options, {
+    ...options,
+    logit_bias: [{ token: 7, bias: -2.5 }],
+    seed: 5,
+  });
+});
+
 t.test('a stop string cancels the sequence in the engine', async (t) => {
   const { engine, sent, loop } = await setup();
   loop.take({ kind: 'sample', id: 1, variant: 1, request: { ...TASK, max_tokens: 50, stop: ['ff'] } });

@@ -1,4 +1,4 @@
-import { ZerofleetError } from '../../../contracts/index.js';
+import { type SampleTask, ZerofleetError } from '../../../contracts/index.js';
 import type { GeneratedText, PlacedDelta } from '../../../contracts/queue.js';
 import { seedOf } from '../../../platform/seeds.js';
 import { toRankError } from '../../shared/errors.js';
@@ -106,10 +106,11 @@ export class ServeLoop {
     id: number,
     answer: Answer,
     request: SampleInput['request'],
-    { text, tokens, end_token, end_text }: SamplePrompt,
+    { text, tokens, end_tokens, end_text, call_format }: SamplePrompt,
     { decoder, num_tokens, adapter }: Variant,
   ): void {
     const { max_tokens, temperature, top_k, top_p, seed, logprobs } = request;
+    const { presence_penalty, frequency_penalty, logit_bias } = request;
     const stop = end_text === '' ? request.stop : [...request.stop, end_text];
     answer.prompt = text;
     answer.prompt_tokens = tokens.length;
@@ -120,8 +121,11 @@ export class ServeLoop {
         top_k,
         top_p,
         num_tokens,
-        end_tokens: end_token === null ? [] : [end_token],
+        end_tokens,
         seed: seedOf(BigInt(seed) + BigInt(index)),
+        presence_penalty,
+        frequency_penalty,
+        logit_bias: biasesOf(logit_bias),
         top_logprobs: logprobs ?? 0,
         adapter,
       };
@@ -130,7 +134,7 @@ export class ServeLoop {
       this.requests.set(sequence, id);
       answer.choices.set(
         sequence,
-        new AnswerText(decoder, { index, prompt: tokens, stop, logprobs: logprobs !== null }),
+        new AnswerText(decoder, { index, prompt: tokens, stop, call_format, logprobs: logprobs !== null }),
       );
       answer.num_unfinished += 1;
     }
@@ -191,6 +195,10 @@ export class ServeLoop {
     }
     this.answers.delete(id);
   }
+}
+
+function biasesOf(logit_bias: SampleTask['logit_bias']): SequenceOptions['logit_bias'] {
+  return Object.entries(logit_bias).map(([token, bias]) => ({ token: Number(token), bias }));
 }
 
 function sampleOf({ prompt, prompt_tokens, cached_tokens, choices }: Answer): GeneratedText {

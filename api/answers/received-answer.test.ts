@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { PlacedDelta } from '../../contracts/index.js';
-import { ToldAnswer } from './told-answer.js';
+import { ReceivedAnswer } from './received-answer.js';
 
 const delta = (text: string, text_at: number, logprob = -1): PlacedDelta => ({
   index: 0,
@@ -10,13 +10,13 @@ const delta = (text: string, text_at: number, logprob = -1): PlacedDelta => ({
   logprobs_at: text_at,
 });
 
-t.test('a worker that takes over tells what is new', async (t) => {
-  const answer = new ToldAnswer();
-  const fresh = [delta('Once', 0), delta('On', 0), delta('ce upon', 2)].flatMap((some) =>
+t.test('of a worker that takes over only the new part is returned', async (t) => {
+  const answer = new ReceivedAnswer();
+  const added = [delta('Once', 0), delta('On', 0), delta('ce upon', 2)].flatMap((some) =>
     answer.take([some]),
   );
   t.strictSame(
-    fresh.map(({ text, logprobs }) => [text, logprobs.length]),
+    added.map(({ text, logprobs }) => [text, logprobs.length]),
     [
       ['Once', 4],
       [' upon', 5],
@@ -30,7 +30,7 @@ t.test('a worker that takes over tells what is new', async (t) => {
 
 t.test('other text, or other bits of its tokens, are refused, unless nobody has seen them', async (t) => {
   for (const other of [delta('Twice', 0), delta('Once upon', 0, -1.5)]) {
-    const answer = new ToldAnswer();
+    const answer = new ReceivedAnswer();
     answer.take([delta('Once', 0)]);
     t.throws(() => answer.take([other]), { code: 'rank_lost' });
     answer.clear();

@@ -1,0 +1,175 @@
+/** How models write calls of tools. A chat template shows it: it renders a known call. */
+import type { CallFormat } from '../../contracts/index.js';
+import type { JsonlMessage } from '../../contracts/jsonl/fields.js';
+import type { JsonlChat } from '../../contracts/jsonl/line.js';
+
+interface ShownCalls {
+  format: CallFormat;
+  /** Text with special tokens between the prompt and the first call. */
+  before: string;
+  /** Text with special tokens behind the calls. */
+  after: string;
+}
+
+/** The texts of the known call, which no template has. */
+const NAME = 'zf_known_name';
+const KEY = 'zf_known_key';
+const VALUE = 'zf_known_value';
+const ANSWER = '\u03a9 zf_known_answer';
+const TOOLS = [
+  {
+    type: 'function',
+    function: {
+      name: NAME,
+      description: 'a',
+      parameters: { type: 'object', properties: { [KEY]: { type: 'string' } }, required: [KEY] },
+    },
+  },
+];
+
+/** The form of Hermes and Qwen. Templates that explain it without rendering calls have this mark in the prompt. */
+const EXPLAINED: CallFormat = {
+  open: '<tool_call>',
+  separator: null,
+  close: '</tool_call>',
+  name: ['name'],
+  arguments: ['arguments'],
+};
+
+type Render = (chat: JsonlChat, add_generation_prompt: boolean) => string;
+
+/**
+ * Returns how a template writes calls; null if it renders none, or in a form without JSON.
+ * @param render throws for chats that the template refuses
+ * @param special_texts matches the special tokens, which have no text in answers
+ */
+export function shownCalls(render: Render, special_texts: RegExp | null): ShownCalls | null {
+  const answer = (fields: Omit<JsonlMessage, 'role'>) =>
+    attempt(() => render(chatOf([{ role: 'assistant', ...fields }]), false));
+  const calling = (count: number) =>
+    answer({ content: '', tool_calls: Array.from({ length: count }, (_, index) => callOf(index)) });
+  const prompt = attempt(() => render(chatOf([]), true)) ?? '';
+  const plain = answer({ content: ANSWER });
+  const one = calling(1);
+  if (plain === null || one === null) return null;
+  const visible = (text: string) => (special_texts ? text.replace(special_texts, '') : text).trim();
+  const begin = beginOfAnswer(plain, one);
+  const call = findCall(one, begin);
+  if (call === null)
+    return prompt.includes(EXPLAINED.open)
+      ? { format: EXPLAINED, before: `${EXPLAINED.open}\n`, after: '' }
+      : null;
+  const open = visible(one.slice(begin, call.begin));
+  const end_of_turn = visible(plain.slice(plain.indexOf(ANSWER) + ANSWER.length));
+  const close = withoutEnd(visible(one.slice(call.end)), end_of_turn);
+  const between = betweenCalls(calling(2), call);
+  return {
+    format: {
+      open,
+      separator: between === null ? null : separatorOf(visible(between), open, close),
+      close,
+      name: call.name,
+      arguments: call.arguments,
+    },
+    before: one.slice(one.startsWith(prompt) ? prompt.length : begin, call.begin),
+    after: one.slice(call.end),
+  };
+}
+
+function chatOf(answer: readonly JsonlMessage[]): JsonlChat {
+  return { messages: [{ role: 'user', content: 'a' }, ...answer], tools: TOOLS };
+}
+
+/** Some templates require ids of nine letters and digits. */
+function callOf(index: number): object {
+  return { id: `zfknown0${index}`, type: 'function', function: { name: NAME, arguments: { [KEY]: VALUE } } };
+}
+
+function attempt(render: () => string): string | null {
+  try {
+    return render();
+  } catch {
+    return null;
+  }
+}
+
+interface FoundCall {
+  begin: number;
+  end: number;
+  name: string[] | null;
+  arguments: string[];
+}
+
+/** Returns the last place of the known call from `from` on: prompts have examples. */
+function findCall(text: string, from: number): FoundCall | null {
+  const value_at = text.lastIndexOf(VALUE);
+  const name_at = text.lastIndexOf(NAME, value_at);
+  if (name_at < from) return null;
+  let found: FoundCall | null = null;
+  // The largest object: a call may be inside of another one.
+  for (let begin = text.lastIndexOf('{', name_at); begin >= from; begin = previous(text, begin)) {
+    const object = objectAt(text, begin, value_at);
+    const name = object && pathTo(object.value, (value) => value === NAME);
+    const path = object && pathTo(object.value, isArguments);
+    if (object && name && path) found = { begin, end: object.end, name, arguments: path };
+  }
+  if (found !== null) return found;
+  const begin = text.indexOf('{', name_at);
+  const object = begin < 0 ? null : objectAt(text, begin, value_at);
+  if (object === null || !isArguments(object.value)) return null;
+  return { begin: name_at, end: object.end, name: null, arguments: [] };
+}
+
+function previous(text: string, at: number): number {
+  return at === 0 ? -1 : text.lastIndexOf('{', at - 1);
+}
+
+/** Returns the JSON object that begins at `begin` and ends behind `inner`. */
+function objectAt(text: string, begin: number, inner: number): { value: unknown; end: number } | null {
+  for (let end = text.indexOf('}', inner) + 1; end > 0; end = text.indexOf('}', end) + 1) {
+    try {
+      return { value: JSON.parse(text.slice(begin, end)), end };
+    } catch {}
+  }
+  return null;
+}
+
+function isArguments(value: unknown): boolean {
+  if (typeof value === 'string') return value.startsWith('{') && value.includes(VALUE);
+  return typeof value === 'object' && value !== null && (value as Record<string, unknown>)[KEY] === VALUE;
+}
+
+function pathTo(value: unknown, isFound: (value: unknown) => boolean): string[] | null {
+  if (isFound(value)) return [];
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+  for (const [field, inner] of Object.entries(value)) {
+    const path = pathTo(inner, isFound);
+    if (path !== null) return [field, ...path];
+  }
+  return null;
+}
+
+/** Returns the text between two calls, of which the first is `call`; null if the template renders only one. */
+function betweenCalls(two: string | null, call: FoundCall): string | null {
+  if (two === null) return null;
+  const second = findCall(two, call.end);
+  return second === null ? null : two.slice(call.end, second.begin);
+}
+
+/** Returns null if each call has its own marks. */
+function separatorOf(between: string, open: string, close: string): string | null {
+  const has_marks = between.startsWith(close) && between.slice(close.length).trim() === open;
+  return has_marks && open !== '' ? null : between;
+}
+
+function withoutEnd(text: string, end: string): string {
+  return end !== '' && text.endsWith(end) ? text.slice(0, -end.length).trim() : text;
+}
+
+/** Returns where two texts become different, not inside of a mark such as `<a>`. */
+function beginOfAnswer(a: string, b: string): number {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length++;
+  const mark = /[<[][^<>[\]\s]*$/.exec(b.slice(0, length));
+  return mark ? mark.index : length;
+}
