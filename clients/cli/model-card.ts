@@ -3,7 +3,7 @@ import { parseHubUri } from '../../contracts/index.js';
 import type { Checkpoint, Dataset, Download, Job, Model, ResolvedJobSpec } from '../../contracts/types.js';
 import { bytes } from './format.js';
 
-export interface CardFacts {
+interface CardFacts {
   /** `owner/name` of the card's repository. */
   repository: string;
   job: Job;

@@ -10,7 +10,7 @@ const ALIGNMENT = 32;
 /** Type codes of metadata. */
 const CODES = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
 
-export type GgufValue =
+type GgufValue =
   | { type: 'uint32' | 'float32'; value: number }
   | { type: 'bool'; value: boolean }
   | { type: 'string'; value: string }
@@ -46,7 +46,7 @@ export const int32s = (value: readonly number[]): GgufValue => ({ type: 'array',
 export const float32s = (value: readonly number[]): GgufValue => ({ type: 'array', of: 'float32', value });
 
 /** Returns the number of elements of a tensor. */
-export function numelOf({ shape }: Pick<GgufTensor, 'shape'>): number {
+function numelOf({ shape }: Pick<GgufTensor, 'shape'>): number {
   return shape.reduce((product, size) => product * size, 1);
 }
 

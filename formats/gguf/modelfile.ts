@@ -55,7 +55,7 @@ export function modelfile(file: string, { stops, beginText, template }: GgufToke
  * @param render returns the prompt of a chat
  * @param beginText that Ollama adds itself
  */
-export function linearTemplate(
+function linearTemplate(
   render: (messages: JsonlMessage[]) => string,
   beginText: string | null,
 ): LinearTemplate | null {

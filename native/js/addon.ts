@@ -145,7 +145,7 @@ export interface DrawnToken extends LikelyToken {
   /** The most likely one first. */
   top: LikelyToken[];
   /**
-   * `end`: the token is one of end_tokens; `length`: max_tokens or the engine's max_length is reached. Null: the text
+   * `end`: the token is one of end_tokens; `length`: max_tokens or the engine's maxLength is reached. Null: the text
    * goes on.
    */
   finish: 'end' | 'length' | null;

@@ -6,7 +6,7 @@ import { corrupt, unavailable } from './errors.js';
 import { piecesOf } from './pieces.js';
 
 /** A file at a commit. */
-export interface HubFile {
+interface HubFile {
   request: Pick<HubRequest, 'path' | 'name' | 'token' | 'commit'>;
   bytes: number;
   /** `sha256` of the content; or `git`, the SHA-1 of the content as a Git object, for small files. */

@@ -13,7 +13,7 @@ export interface CsvHeader {
 }
 
 /** Whole rows of a CSV file. */
-export interface CsvBatch extends LineBatch, CsvHeader {}
+interface CsvBatch extends LineBatch, CsvHeader {}
 
 const FAULTS: Readonly<Record<string, string>> = {
   MissingQuotes: 'a quoted cell has no closing quote',

@@ -7,12 +7,12 @@ import { jsonOfValue } from './json-of-value.js';
 import { FIELDS, jsonOfText } from './row-fields.js';
 import { RowWriter, type WrittenRows } from './row-writer.js';
 
-export interface ParquetFile {
+interface ParquetFile {
   file_bytes: number;
 }
 
 /** Rows `[begin, end)` of whole row groups. */
-export interface ParquetRows {
+interface ParquetRows {
   begin: number;
   end: number;
 }

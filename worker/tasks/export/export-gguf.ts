@@ -31,7 +31,7 @@ import { openCheckpoint } from './open-checkpoint.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
 
-export const GGUF_FILE = 'model.gguf';
+const GGUF_FILE = 'model.gguf';
 const MODELFILE = 'Modelfile';
 
 /** Version of llama.cpp's quantized formats. */

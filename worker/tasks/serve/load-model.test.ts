@@ -45,7 +45,7 @@ async function load(t: Test, gpu: ServeTask['gpu'], needed: number | Error) {
     devices.push(options.device);
     if (typeof needed !== 'number') throw needed;
     const engine: CoreEngine = core.createEngine(model, options);
-    return Object.assign(engine, { num_bytes: needed, close: () => closed.push('closed') });
+    return Object.assign(engine, { numBytes: needed, close: () => closed.push('closed') });
   };
   const allocated: number[] = [];
   const loading = loadModel(objects, { ...core, createEngine, paramTable: () => [] }, task, (bytes) =>
@@ -56,7 +56,7 @@ async function load(t: Test, gpu: ServeTask['gpu'], needed: number | Error) {
 
 t.test('a model is loaded where it fits', async (t) => {
   const { loading, devices, closed, allocated } = await load(t, GPU, 50);
-  t.match(await loading, { num_bytes: 50 });
+  t.match(await loading, { numBytes: 50 });
   t.strictSame(allocated, [50]);
   t.strictSame([devices, closed], [['cuda'], []]);
   const onCpu = await load(t, null, 1);
