@@ -2489,6 +2489,8 @@ class DatasetSource(TypedDict):
     uri: SourceUri
     etag: str
     """ETag of the object; on the Hub, hash of the file."""
+    bytes: int
+    """Size of the object."""
 
 
 class Dataset(TypedDict):
