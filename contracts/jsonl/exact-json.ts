@@ -1,7 +1,7 @@
 /**
  * JSON whose meaning JavaScript's own values change: they have one number type of 53 bits, where Python distinguishes
  * 1.0 from 1 and has integers of any size; names such as "2" move to the front of an object; and strings may have
- * surrogates without their other half.
+ * surrogates without their other half. It also reads an object that has a name twice, without the first value.
  */
 import { randomUUID } from 'node:crypto';
 
@@ -26,37 +26,87 @@ export class NumberText {
   }
 }
 
+/** Error of an object that has a name twice. */
+export class RepeatedName extends Error {
+  constructor(name: string) {
+    super(`it has ${name} twice in one object, of which JSON keeps only the last; leave one of them out`);
+  }
+}
+
 /**
  * Parses like `JSON.parse`, with a `NumberText` for each number whose format would change, and with a prefix before
  * each name that would move, which `nameOf` removes.
  */
 export function parseExactly(json: string): unknown {
+  return readExactly(json).value;
+}
+
+/** Parses like `parseExactly`. @throws RepeatedName */
+export function parseUnambiguously(json: string): unknown {
+  const { value, names } = readExactly(json);
+  if (names !== countNames(value)) throw new RepeatedName(repeatedName(json));
+  return value;
+}
+
+/** Returns the value, and the number of names in the text. */
+function readExactly(json: string): { value: unknown; names: number } {
   // Also checks the text: the tokens below are those of valid JSON.
   const plain: unknown = JSON.parse(json);
   const parts: string[] = [];
   let copied = 0;
+  let names = 0;
   for (let at = nextToken(json, 0); at < json.length; ) {
     const end = json[at] === '"' ? endOfString(json, at) : endOf(NUMBER_TOKEN, json, at);
-    const exact = exactToken(json, at, end);
+    const is_name = json[at] === '"' && endOf(COLON, json, end) > end;
+    if (is_name) names++;
+    const exact = exactToken(json.slice(at, end), is_name);
     if (exact !== null) {
       parts.push(json.slice(copied, at), exact);
       copied = end;
     }
     at = nextToken(json, end);
   }
-  if (copied === 0) return plain;
-  return JSON.parse([...parts, json.slice(copied)].join(''), (_, value) =>
+  if (copied === 0) return { value: plain, names };
+  const value = JSON.parse([...parts, json.slice(copied)].join(''), (_, value) =>
     typeof value === 'string' && value.startsWith(NUMBER)
       ? new NumberText(value.slice(NUMBER.length))
       : value,
   );
+  return { value, names };
+}
+
+function countNames(value: unknown): number {
+  if (typeof value !== 'object' || value === null || value instanceof NumberText) return 0;
+  const values: unknown[] = Object.values(value);
+  let count = Array.isArray(value) ? 0 : values.length;
+  for (const each of values) count += countNames(each);
+  return count;
+}
+
+/** Returns the first name, as it is written, that an object of the text repeats. */
+function repeatedName(json: string): string {
+  const open: Set<string>[] = [];
+  for (let at = 0; at < json.length; at++) {
+    if (json[at] === '{') open.push(new Set());
+    else if (json[at] === '}') open.pop();
+    else if (json[at] === '"') {
+      const end = endOfString(json, at);
+      const token = json.slice(at, end);
+      const names = open.at(-1);
+      at = end - 1;
+      if (names === undefined || endOf(COLON, json, end) === end) continue;
+      const name: string = JSON.parse(token);
+      if (names.has(name)) return token;
+      names.add(name);
+    }
+  }
+  return 'a name';
 }
 
 /** Returns what replaces a token; null for one that JavaScript keeps. */
-function exactToken(json: string, begin: number, end: number): string | null {
-  const token = json.slice(begin, end);
+function exactToken(token: string, is_name: boolean): string | null {
   if (!token.startsWith('"')) return String(Number(token)) === token ? null : JSON.stringify(NUMBER + token);
-  return MOVING_NAME.test(token) && endOf(COLON, json, end) > end ? `"${NAME}${token.slice(1)}` : null;
+  return is_name && MOVING_NAME.test(token) ? `"${NAME}${token.slice(1)}` : null;
 }
 
 function nextToken(json: string, from: number): number {
@@ -98,7 +148,7 @@ const MAYBE_UNPAIRED_SURROGATE = /\\u[dD][89a-fA-F]/;
 
 /**
  * Returns whether JSON has a surrogate without its other half, which UTF-8 cannot represent.
- * @param value the parsed `json`
+ * @param value the parsed `json`, also of `parseExactly`
  */
 export function hasUnpairedSurrogate(json: string, value: unknown): boolean {
   return MAYBE_UNPAIRED_SURROGATE.test(json) && UNPAIRED_SURROGATE.test(JSON.stringify(value));

@@ -1,6 +1,9 @@
-/** Fields of a line of JSONL that several kinds of documents have. */
+/**
+ * Lists of messages with their tools, as lines of JSONL and requests for answers have them. The forms of hosted APIs
+ * become the one that chat templates read.
+ */
 
-import { NumberText } from './exact-json.js';
+import { hasUnpairedSurrogate, NumberText, parseUnambiguously, RepeatedName } from './exact-json.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -17,6 +20,8 @@ export interface JsonlMessage {
 export interface JsonlTools {
   /** Tools of the assistant as JSON schemas; null if the line has none. */
   tools: readonly object[] | null;
+  /** Whether the assistant may call several tools at once; absent if the line does not say it. */
+  parallel_tool_calls?: boolean;
 }
 
 /** The role whose turns are trained on. */
@@ -24,6 +29,10 @@ export const LEARNED_ROLE = 'assistant';
 
 /** Error of a line and its remedy; the message follows "line 17: ". */
 export class BadLine extends Error {}
+
+/** What is wrong with a text that `hasUnpairedSurrogate`. */
+export const UNPAIRED_SURROGATE =
+  'it has an unpaired surrogate, such as \\ud800 alone, which is not a character; leave it out, or write the whole character';
 
 /** @param name the field in messages, such as `"messages"` @throws BadLine */
 export function parseMessages(messages: unknown, name: string): JsonlMessage[] {
@@ -37,21 +46,78 @@ function placeOf(index: number, name: string): string {
 }
 
 function parseMessage(message: unknown, place: string): JsonlMessage {
-  const { role, content, weight, ...others } = currentFields((message ?? {}) as Fields, place);
+  if (!isObject(message)) throw new BadLine(`${place} must be an object with a "role" and a "content"`);
+  const { role, content, weight, ...others } = currentFields(message, place);
   const { tool_calls, ...fields } = others;
-  const calls = parseObjects(tool_calls, `"tool_calls" of ${place}`);
-  const silent = (content === null || content === undefined) && calls !== null && calls.length > 0;
-  if (typeof role !== 'string' || (typeof content !== 'string' && !silent))
-    throw new BadLine(
-      `${place} must have a "role" and a "content", both strings; one with "tool_calls" may have no "content"`,
-    );
+  if (typeof role !== 'string') throw new BadLine(`"role" of ${place} must be a string`);
+  const calls = parseCalls(tool_calls, place);
+  const text = parseText(content, place, calls !== null && calls.length > 0);
   return {
     ...fields,
     role,
-    ...(content !== undefined && { content: content as string | null }),
+    ...(text !== undefined && { content: text }),
     ...(tool_calls !== undefined && { tool_calls: calls }),
     ...parseWeight(weight, role, place),
   };
+}
+
+/**
+ * Reads `content`: a text, or a list of parts of the type `text`, whose texts are joined.
+ * @param may_be_silent true for a message that may have none
+ */
+function parseText(content: unknown, place: string, may_be_silent: boolean): string | null | undefined {
+  if (typeof content === 'string') return content;
+  if (Array.isArray(content))
+    return content.map((part, index) => parsePart(part, `part ${index} of "content" of ${place}`)).join('');
+  if (may_be_silent && (content === null || content === undefined)) return content;
+  throw new BadLine(
+    `"content" of ${place} must be a string or a list of parts {"type": "text", "text": "…"}; it may be null or absent beside "tool_calls"`,
+  );
+}
+
+function parsePart(part: unknown, place: string): string {
+  if (!isObject(part)) throw new BadLine(`${place} must be an object {"type": "text", "text": "…"}`);
+  if (part.type !== 'text')
+    throw new BadLine(
+      `${place} has the type ${JSON.stringify(part.type) ?? 'undefined'}, and only "text" is supported; leave it out`,
+    );
+  if (typeof part.text !== 'string') throw new BadLine(`"text" of ${place} must be a string`);
+  return part.text;
+}
+
+/** Reads the calls of tools, with their arguments as objects. */
+function parseCalls(calls: unknown, place: string): object[] | null {
+  const found = parseObjects(calls, `"tool_calls" of ${place}`);
+  return found?.map((call, index) => parseCall(call as Fields, `tool_calls[${index}] of ${place}`)) ?? null;
+}
+
+/** Reads a call: an object `function`, as hosted APIs have it, or its fields themselves. */
+function parseCall(call: Fields, place: string): object {
+  const { function: called } = call;
+  if (called === undefined) return withArguments(call, place);
+  if (!isObject(called)) throw new BadLine(`"function" of ${place} must be an object`);
+  return { ...call, function: withArguments(called, `function of ${place}`) };
+}
+
+function withArguments(called: Fields, place: string): Fields {
+  const { arguments: given } = called;
+  if (given === undefined || isObject(given)) return called;
+  const what = `"arguments" of ${place} must be a JSON object, or its text`;
+  if (typeof given !== 'string') throw new BadLine(what);
+  return { ...called, arguments: parseArguments(given, what) };
+}
+
+function parseArguments(text: string, what: string): object {
+  let value: unknown;
+  try {
+    value = parseUnambiguously(text);
+  } catch (error) {
+    if (error instanceof RepeatedName) throw new BadLine(`${what}: ${error.message}`);
+    throw new BadLine(`${what}; this text is no JSON (${(error as Error).message})`);
+  }
+  if (!isObject(value)) throw new BadLine(`${what}; this text is JSON, but not an object`);
+  if (hasUnpairedSurrogate(text, value)) throw new BadLine(`${what}; ${UNPAIRED_SURROGATE}`);
+  return value;
 }
 
 /**
@@ -71,11 +137,11 @@ function currentFields({ function_call: called, ...fields }: Fields, place: stri
 function parseWeight(weight: unknown, role: string, place: string): Pick<JsonlMessage, 'weight'> {
   if (weight === undefined || weight === null) return {};
   const value = weight instanceof NumberText ? Number(weight.text) : weight;
-  if (value === 0 || (value === 1 && role === LEARNED_ROLE)) return { weight: value };
-  if (value !== 1)
+  if (value !== 0 && value !== 1)
     throw new BadLine(`"weight" of ${place} must be 0 or 1: whether the message is trained on`);
+  if (role === LEARNED_ROLE) return { weight: value };
   throw new BadLine(
-    `${place} has "weight": 1 and the role "${role}", and only messages of the role "${LEARNED_ROLE}" are trained on; leave "weight" out`,
+    `${place} has a "weight" and the role "${role}", and only messages of the role "${LEARNED_ROLE}" are trained on; leave "weight" out`,
   );
 }
 
@@ -84,12 +150,16 @@ function parseWeight(weight: unknown, role: string, place: string): Pick<JsonlMe
  * @param of behind the names in messages, such as ` of "input"`
  * @throws BadLine
  */
-export function parseTools({ tools, functions }: Fields, of = ''): JsonlTools {
+export function parseTools({ tools, functions, parallel_tool_calls: parallel }: Fields, of = ''): JsonlTools {
   const given = parseObjects(tools, `"tools"${of}`);
   const former = parseObjects(functions, `"functions"${of}`);
-  if (former === null) return { tools: given };
-  if (given !== null) throw new BadLine(`write "tools" or "functions"${of}, not both`);
-  return { tools: former.map((each) => ({ type: 'function', function: each })) };
+  if (given !== null && former !== null) throw new BadLine(`write "tools" or "functions"${of}, not both`);
+  if (parallel !== undefined && parallel !== null && typeof parallel !== 'boolean')
+    throw new BadLine(`"parallel_tool_calls"${of} must be true or false`);
+  return {
+    tools: given ?? former?.map((each) => ({ type: 'function', function: each })) ?? null,
+    ...(typeof parallel === 'boolean' && { parallel_tool_calls: parallel }),
+  };
 }
 
 /** Returns null for an absent list. @throws BadLine */

@@ -1,7 +1,7 @@
 /** One line of a dataset of `format=jsonl`, as checked by the API and read by the workers. */
 
 import { ZerofleetError } from '../errors.js';
-import { hasUnpairedSurrogate, parseExactly } from './exact-json.js';
+import { hasUnpairedSurrogate, parseUnambiguously, RepeatedName } from './exact-json.js';
 import {
   BadLine,
   isObject,
@@ -10,6 +10,7 @@ import {
   LEARNED_ROLE,
   parseMessages,
   parseTools,
+  UNPAIRED_SURROGATE,
 } from './fields.js';
 import { type JsonlLabelled, type JsonlPair, parseLabelled, parseOutputs, parsePair } from './preferences.js';
 
@@ -57,18 +58,15 @@ function parseObject(line: string): Fields {
     throw new BadLine('it begins with a byte order mark; save the file as UTF-8 without one');
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = parseUnambiguously(line);
   } catch (error) {
+    if (error instanceof RepeatedName) throw new BadLine(error.message);
     throw new BadLine(`it is not JSON (${(error as Error).message}); every line must be one whole object`);
   }
   if (!isObject(value))
     throw new BadLine('it is JSON, but not an object; write {"text": "…"} or {"messages": […]}');
-  if (hasUnpairedSurrogate(line, value))
-    throw new BadLine(
-      'it has an unpaired surrogate, such as \\ud800 alone, which is not a character; leave it out, or write the whole character',
-    );
-  // Tools and their calls have any JSON; a text has none.
-  return value.text === undefined ? (parseExactly(line) as Fields) : value;
+  if (hasUnpairedSurrogate(line, value)) throw new BadLine(UNPAIRED_SURROGATE);
+  return value;
 }
 
 function nonEmptyText(text: unknown): string {

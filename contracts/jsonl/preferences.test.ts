@@ -19,7 +19,7 @@ t.test('pairs of OpenAI, of TRL with and without a prompt, and labelled completi
       preferred_output: [GOOD],
       non_preferred_output: [CALL, BAD],
     }),
-    { ...pair, rejected: [CALL, BAD], tools: TOOLS },
+    { ...pair, rejected: [CALL, BAD], tools: TOOLS, parallel_tool_calls: true },
   );
   t.same(parse({ prompt: [USER], chosen: [GOOD], rejected: [BAD], score: 3 }), pair);
   t.same(parse({ prompt: 'a', chosen: 'b', rejected: '' }), {
@@ -97,7 +97,7 @@ const REFUSED: [what: string, line: object, message: RegExp][] = [
   [
     'a bad message',
     { prompt: [USER], chosen: [GOOD], rejected: [{}] },
-    /^message 0 of "rejected" must have a "role"/,
+    /^"role" of message 0 of "rejected" must be a string/,
   ],
   [
     'bad tools',
