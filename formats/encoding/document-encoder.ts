@@ -1,9 +1,9 @@
 import type { JsonlDocument } from '../../contracts/jsonl/line.js';
 import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl/preferences.js';
-import type { Unit } from '../../job-document/index.js';
-import type { ChatTemplate, RenderedText, Span } from './chat-template.js';
+import type { TextFlaw, Unit } from '../../job-document/index.js';
+import type { ChatTemplate, MissingPart, RenderedText, Span } from './chat-template.js';
 import type { TextPiece } from './text-pieces.js';
-import type { TextFlaws, TokenPiece, Tokens } from './tokens.js';
+import { countTargets, type TokenPiece, type Tokens } from './tokens.js';
 
 export type EncodedDocument = Pick<TokenPiece, 'tokens' | 'counts' | 'flaws'>;
 
@@ -33,9 +33,15 @@ interface CountedTokens {
 /** A text that is encoded as one document, and the parts of it that are learned. */
 export type ReadableText =
   | { kind: 'document'; text: string }
-  | { kind: 'chat'; text: RenderedText; learned: Span[] }
+  | { kind: 'chat'; text: RenderedText; learned: Span[]; missing: MissingPart[] }
   /** A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token. */
-  | { kind: 'completion'; text: string | RenderedText; begin: number; label: boolean };
+  | {
+      kind: 'completion';
+      text: string | RenderedText;
+      begin: number;
+      label: boolean;
+      missing: MissingPart[];
+    };
 
 /** Converts documents to tokens; messages need a template. */
 export class DocumentEncoder {
@@ -66,26 +72,26 @@ export class DocumentEncoder {
         this.readCompletion(document, document.chosen, this.unit === 'labelled'),
         this.readCompletion(document, document.rejected, false),
       ];
-    const { learned, ...text } = this.templateOfChats().render(document);
-    return [{ kind: 'chat', text, learned }];
+    return this.templateOfChats()
+      .renderAll(document)
+      .map(({ learned, missing, ...text }) => ({ kind: 'chat', text, learned, missing }));
   }
 
   encodeText(read: ReadableText): EncodedDocument {
-    const { text } = read;
     switch (read.kind) {
       case 'document':
         return {
           tokens: this.tokenizer.encodeDocument(read.text),
           counts: null,
-          flaws: this.flawsOf(text, null),
+          flaws: this.beginFlaws(read.text),
         };
       case 'chat': {
         const encoded = this.tokenizer.encodeSpans(read.text, read.learned);
-        return { ...encoded, flaws: this.flawsOf(text, encoded) };
+        return { ...encoded, flaws: this.answerFlaws(read, encoded) };
       }
       case 'completion': {
         const encoded = this.tokenizer.encodeCompletion(read.text, read.begin);
-        return { ...marked(encoded, read.label), flaws: this.flawsOf(text, encoded) };
+        return { ...marked(encoded, read.label), flaws: this.answerFlaws(read, encoded) };
       }
     }
   }
@@ -93,34 +99,44 @@ export class DocumentEncoder {
   /** Encodes a part of a text that is one document. */
   encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): EncodedDocument {
     const tokens = this.tokenizer.encodePiece(text, place);
-    return { tokens, counts: null, ...(place.first && { flaws: this.flawsOf(text, null) }) };
+    return { tokens, counts: null, ...(place.first && { flaws: this.beginFlaws(text) }) };
   }
 
-  /** @param answer tokens of which the learned ones are an answer; null for a text without one */
-  private flawsOf(text: string | RenderedText, answer: CountedTokens | null): TextFlaws {
+  private answerFlaws(
+    { text, missing }: { text: string | RenderedText; missing: readonly MissingPart[] },
+    { tokens, counts }: CountedTokens,
+  ): TextFlaw[] {
+    const is_end = (token: number, index: number) =>
+      counts[index] === 1 && this.stops?.includes(token) === true;
+    const learns = countTargets(counts, 0, tokens.length, true) > 0;
+    return [
+      ...(!learns ? (['nothing_learned'] as const) : []),
+      ...(learns && this.stops !== null && !tokens.some(is_end) ? (['no_stop_token'] as const) : []),
+      ...this.beginFlaws(text),
+      ...missing.map((part) => `${part}_not_rendered` as const),
+    ];
+  }
+
+  /** A rendered chat has no tokens around it, so only its text can have the first token twice. */
+  private beginFlaws(text: string | RenderedText): TextFlaw[] {
     const { begin_text } = this.tokenizer;
-    const ends = (token: number, index: number) =>
-      answer?.counts[index] === 1 && this.stops?.includes(token) === true;
-    return {
-      without_stop_token: answer !== null && this.stops !== null && !answer.tokens.some(ends),
-      with_two_begins: typeof text === 'string' && begin_text !== null && text.startsWith(begin_text),
-    };
+    if (begin_text === null) return [];
+    const repeated = typeof text === 'string' ? begin_text : begin_text + begin_text;
+    return (typeof text === 'string' ? text : text.text).startsWith(repeated) ? ['repeated_begin'] : [];
   }
 
   private readCompletion(
-    { prompt, tools }: JsonlPair | JsonlLabelled,
+    { prompt, ...others }: JsonlPair | JsonlLabelled,
     completion: JsonlContent,
     label: boolean,
   ): ReadableText {
     if (typeof prompt === 'string' && typeof completion === 'string')
-      return { kind: 'completion', text: prompt + completion, begin: prompt.length, label };
+      return { kind: 'completion', text: prompt + completion, begin: prompt.length, label, missing: [] };
     if (typeof prompt === 'string' || typeof completion === 'string')
       throw new Error('a prompt and its completion are of different kinds');
-    const { begin, ...text } = this.templateOfChats().renderCompletion(
-      { messages: prompt, tools },
-      completion,
-    );
-    return { kind: 'completion', text, begin, label };
+    const chat = { ...others, messages: prompt };
+    const { begin, missing, ...text } = this.templateOfChats().renderCompletion(chat, completion);
+    return { kind: 'completion', text, begin, label, missing };
   }
 
   private templateOfChats(): ChatTemplate {

@@ -57,7 +57,7 @@ t.test('a template that ignores tools is refused', async (t) => {
   );
   t.throws(
     () => plain.render(chatOf({ messages: calling })),
-    refused(/does not render the tool_calls of the chat/),
+    refused(/does not render the tool_calls of message 0 \(role assistant\) of the chat/),
   );
   t.equal(plain.render(chatOf({ messages, tools: [] })).text, 'assistant: a\n');
 });
@@ -81,4 +81,17 @@ t.test('a template uses the date of the spec', async (t) => {
     code: 'chat_template_invalid',
     message: /strftime_now does not know %Q/,
   });
+});
+
+t.test('a template that needs a content gets an empty one beside calls', async (t) => {
+  const template = new ChatTemplate(
+    "{% for m in messages %}[{{ m.role }}]{% if '</think>' in m.content %}{% endif %}{{ m.tool_calls | tojson }}{% endfor %}",
+  );
+  const call = { function: { name: 'f' } };
+  const answer = { role: 'assistant', tool_calls: [call] };
+  for (const message of [answer, { ...answer, content: null }])
+    t.match(
+      template.render(chatOf({ messages: [message] })).text,
+      '[assistant][{"function": {"name": "f"}}]',
+    );
 });
