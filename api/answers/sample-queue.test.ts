@@ -60,7 +60,7 @@ async function open(t: Test) {
     const [{ id, payload }] = taken as [(typeof taken)[number]];
     const tell = (...messages: SampleMessage[]) =>
       messages.reduce<Promise<unknown>>(
-        (told, message) => told.then(() => store.tellSample(id, worker, message)),
+        (sent, message) => sent.then(() => store.tellSample(id, worker, message)),
         Promise.resolve(),
       );
     return { id, prompt: payload.request.prompt, tell };
@@ -70,7 +70,7 @@ async function open(t: Test) {
 
 t.test('every caller gets the deltas and the answer to its own request', async (t) => {
   const { samples, take } = await open(t);
-  const told = new Map<string, string>();
+  const received = new Map<string, string>();
   const prompts = ['one', 'two', 'three'];
   const answers = prompts.map((prompt) =>
     samples.sample(
@@ -78,7 +78,7 @@ t.test('every caller gets the deltas and the answer to its own request', async (
       payload(prompt),
       call({
         onDeltas: (deltas) =>
-          told.set(prompt, (told.get(prompt) ?? '') + deltas.map(({ text }) => text).join('|')),
+          received.set(prompt, (received.get(prompt) ?? '') + deltas.map(({ text }) => text).join('|')),
       }),
     ),
   );
@@ -95,11 +95,11 @@ t.test('every caller gets the deltas and the answer to its own request', async (
     await Promise.all(answers),
     prompts.map((prompt) => replyOf(`after${prompt}`)),
   );
-  t.same([...told].sort(), prompts.map((prompt) => [prompt, `after${prompt}`]).sort());
+  t.same([...received].sort(), prompts.map((prompt) => [prompt, `after${prompt}`]).sort());
 });
 
 t.test(
-  'an answer goes on with another worker, and other texts are an error only when some were told',
+  'an answer goes on with another worker, and other texts are an error only when some were received',
   async (t) => {
     const { store, samples, take } = await open(t);
     const play = async (second: string, more: Partial<SampleCall> = {}) => {
@@ -111,10 +111,10 @@ t.test(
       await (await take('second')).tell({ state: 'answering' }, { deltas: [delta(second, 0)] }, END);
       return answer;
     };
-    const told: string[] = [];
-    const onDeltas: SampleCall['onDeltas'] = (deltas) => told.push(...deltas.map(({ text }) => text));
+    const received: string[] = [];
+    const onDeltas: SampleCall['onDeltas'] = (deltas) => received.push(...deltas.map(({ text }) => text));
     t.same(await play('Once upon', { onDeltas }), replyOf('Once upon'));
-    t.same(told, ['Once', ' upon']);
+    t.same(received, ['Once', ' upon']);
     await t.rejects(play('Twice', { onDeltas }), { code: 'rank_lost' });
     t.same(await play('Twice'), replyOf('Twice'));
   },
