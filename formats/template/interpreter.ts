@@ -20,7 +20,7 @@ import { MARK, OriginText, placeMark, TEMPLATE } from './origin-text.js';
 import { FieldsValue, isText, METHODS, originsOf, TextValue } from './values.js';
 
 /** Places at which a loop over messages begins and ends. */
-export interface LoopPlaces {
+interface LoopPlaces {
   begin: number;
   end: number;
 }

@@ -163,12 +163,12 @@ t.test('calls that cannot be are refused; a step that runs is not disturbed', as
 t.test('penalties and biases change what is drawn, and not the log-probabilities', async (t) => {
   const engine = create();
   setParams(engine);
-  const num_tokens = 40;
+  const numTokens = 40;
   const options: SequenceOptions = {
     ...PLAIN,
     temperature: 0,
     max_tokens: 16,
-    num_tokens,
+    num_tokens: numTokens,
     presence_penalty: 0.4,
     frequency_penalty: 0.3,
     logit_bias: [
@@ -196,7 +196,7 @@ t.test('penalties and biases change what is drawn, and not the log-probabilities
   }
   t.same(drawn, expected);
   t.ok(new Set(drawn).size > 3, 'the penalties change the tokens');
-  engine.add(50, [1, 2, 3], { ...PLAIN, temperature: 0, max_tokens: 16, num_tokens });
+  engine.add(50, [1, 2, 3], { ...PLAIN, temperature: 0, max_tokens: 16, num_tokens: numTokens });
   const plain = (await answers(engine, 1)).get(50)!;
   engine.add(51, [1, 2, 3], {
     ...options,

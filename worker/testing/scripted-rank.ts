@@ -32,9 +32,6 @@ function act(script: string, rank: number): void {
     case 'fail':
       fail('out_of_memory');
       return;
-    case 'timeout':
-      fail('comm_timeout');
-      return;
     case 'stuck':
       writeSync(1, 'thinking\n');
       send({ kind: 'heartbeat', step: 3, memory_bytes: 100 });
@@ -45,6 +42,7 @@ function act(script: string, rank: number): void {
       process.abort();
       return;
     case 'relay':
+    case 'timeout':
       send({ kind: 'publish', key: `from-${rank}`, value: Uint8Array.of(rank) });
       return;
     case 'peak':
@@ -76,7 +74,9 @@ process.on('message', (message: AgentMessage) => {
     // Ranks whose script is `outwait` time out only when another one is stuck, however long that one takes to start.
     if (message.key === 'stuck' && script === 'outwait') fail('comm_timeout');
     keys.add(`${message.key}=${message.value[0]}`);
-    // A rank stops only after it received the keys of all ranks, including its own.
-    if (keys.has('from-0=0') && keys.has('from-1=1')) send({ kind: 'stopped', step: 9, flags: 0 });
+    // A rank stops, or times out, only after it received the keys of all ranks, including its own.
+    if (!keys.has('from-0=0') || !keys.has('from-1=1')) return;
+    if (script === 'timeout') fail('comm_timeout');
+    else send({ kind: 'stopped', step: 9, flags: 0 });
   }
 });
