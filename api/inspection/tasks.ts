@@ -1,7 +1,7 @@
 /**
  * Parsers of client content, and of manifests, that may block the event loop, by name. They run in threads with limits.
  */
-import { parseChatTemplate } from '../../formats/models/chat-template.js';
+import { parseChatTemplate } from '../../formats/encoding/parsed-template.js';
 import { checkLines } from '../contents/check-lines.js';
 import * as models from '../contents/inspect.js';
 import { previewData } from '../contents/preview-data.js';

@@ -1,28 +1,23 @@
-import type { Template } from '@huggingface/jinja';
-import { type JsonlMessage, type JsonlTools, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
+import type { ChatMessage } from '../../contracts/index.js';
+import { type JsonlMessage, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../contracts/jsonl/line.js';
 import {
-  BEGIN_MARK,
-  DATE_FUNCTION,
-  END_MARK,
-  invalidTemplate,
-  parseChatTemplate,
-} from '../models/chat-template.js';
-import { shownCalls } from './call-format.js';
+  DATA,
+  LOOP_BEGIN,
+  LOOP_END,
+  type MessagePart,
+  messageValue,
+  REASONING_FIELDS,
+} from './chat-origins.js';
+import { Rendering, type Span } from './learned-parts.js';
+import { MARK, OriginText } from './origin-text.js';
+import { invalidTemplate, parseChatTemplate } from './parsed-template.js';
 import { strftime } from './strftime.js';
-import { NUMBER_MARK, templateList, withNumbers } from './template-values.js';
+import { OriginInterpreter } from './template-interpreter.js';
+import { ArrayValue, newScope, type Program } from './template-library.js';
+import { asValue } from './template-values.js';
 
-/** Placeholder of an answer: a Unicode noncharacter, which no text contains. */
-const ANSWER = '\ufdd2';
-/** Mark inside the text of a special token that a chat contains literally. */
-const LITERAL = '\ufdd3';
-const MARKS = new RegExp(`[${BEGIN_MARK}${END_MARK}${LITERAL}${NUMBER_MARK}]`);
-
-/** Range of characters (UTF-16 units) of a rendered chat. */
-export interface Span {
-  begin: number;
-  end: number;
-}
+export type { Span } from './learned-parts.js';
 
 export interface RenderedText {
   text: string;
@@ -36,6 +31,19 @@ export interface RenderedText {
 interface RenderedChat extends RenderedText {
   /** The assistant's parts, ascending and disjoint: only these count in the loss. */
   learned: Span[];
+  /** Parts of the chat that the text does not have. */
+  missing: MissingPart[];
+}
+
+/** Part of a chat that some templates leave out. */
+export type MissingPart = 'system' | 'reasoning';
+
+/** How chats are learned: `data.chat` of a job. */
+export interface ChatRules {
+  /** `together`: a chat is one text; `each`: every turn of the assistant is one, with the messages before it. */
+  turns: 'together' | 'each';
+  /** Whether reasoning is learned. */
+  reasoning: 'learn' | 'mask';
 }
 
 interface TemplateOptions {
@@ -45,134 +53,155 @@ interface TemplateOptions {
   special_texts?: RegExp | null;
   /** Date of `strftime_now`; null: the template has no such function. */
   date?: string | null;
+  rules?: ChatRules;
 }
+
+const DEFAULT_RULES: ChatRules = { turns: 'together', reasoning: 'learn' };
 
 /**
  * Chat template of a Hugging Face tokenizer (Jinja). The parts inside its `{% generation %}` tags are learned. Without
- * tags the learned part of each assistant turn is the text that the turn adds to the chat before it with the generation
- * prompt.
+ * tags the learned part of each assistant turn is what the template writes for it behind the prompt for an answer.
  */
 export class ChatTemplate {
-  private readonly template: Template;
+  private readonly program: Program;
   private readonly marks: boolean;
   private readonly variables: Readonly<Record<string, unknown>>;
   private readonly special_texts: RegExp | null;
+  private readonly rules: ChatRules;
 
   /** Parses a template. @throws ZerofleetError `chat_template_invalid` */
-  constructor(source: string, { tokens = {}, special_texts = null, date = null }: TemplateOptions = {}) {
-    const { template, marks } = parseChatTemplate(source);
-    this.template = template;
+  constructor(
+    source: string,
+    { tokens = {}, special_texts = null, date = null, rules = DEFAULT_RULES }: TemplateOptions = {},
+  ) {
+    const { program, marks } = parseChatTemplate(source);
+    this.program = program;
     this.marks = marks;
     this.special_texts = special_texts;
+    this.rules = rules;
     this.variables = {
-      // Variables that transformers always defines.
+      ...GLOBALS,
+      // A variable that transformers always defines.
       documents: null,
       ...tokens,
-      ...(date !== null && { [DATE_FUNCTION]: (format: string) => strftime(date, format) }),
+      ...(date !== null && { strftime_now: (format: string) => strftime(date, format) }),
     };
   }
 
   /**
-   * Renders a chat.
-   * @throws ZerofleetError `chat_template_invalid` when the template fails, ignores tools or leaves the learned parts
-   *   undetermined
+   * Renders a chat: to one text, or to one for each turn of the assistant.
+   * @throws ZerofleetError `chat_template_invalid` when the template fails, ignores a part of the chat or leaves the
+   *   learned parts undetermined
    */
+  renderAll(chat: JsonlChat): RenderedChat[] {
+    if (this.rules.turns === 'together') return [this.render(chat)];
+    const { messages } = chat;
+    return learnedTurns(chat).map((turn) => {
+      const earlier = messages
+        .slice(0, turn)
+        .map((message) => (message.role === LEARNED_ROLE ? { ...message, weight: 0 as const } : message));
+      return this.render({ ...chat, messages: [...earlier, messages[turn] as JsonlMessage] });
+    });
+  }
+
+  /** Renders a chat to one text. @throws as `renderAll` */
   render(chat: JsonlChat): RenderedChat {
-    const filled = this.fill(chat, false);
-    const { text, learned } = this.marks ? this.splitSpans(chat, filled) : this.splitTurns(chat, filled);
-    this.checkWhole(chat, filled);
-    const moved = (place: number) => place - (text.slice(0, place).split(LITERAL).length - 1);
-    const spans = learned.map(({ begin, end }) => ({ begin: moved(begin), end: moved(end) }));
-    return { ...withoutLiterals(text), learned: spans };
+    const rendering = this.fill(chat, false);
+    const learned = this.marks ? taggedSpans(chat, rendering) : this.turnSpans(chat, rendering);
+    const { reasoning } = this.rules;
+    return {
+      ...this.literals(rendering),
+      learned: reasoning === 'mask' ? rendering.withoutReasoning(learned) : learned,
+      missing: this.missingParts(chat, rendering),
+    };
   }
 
   /**
    * Renders a prompt with a completion, which begins at `begin`: with what it adds to the prompt for it. Generation
    * tags have no effect.
-   * @throws ZerofleetError as `render`
+   * @throws ZerofleetError as `renderAll`
    */
-  renderCompletion(prompt: JsonlChat, completion: readonly JsonlMessage[]): RenderedText & { begin: number } {
-    const before = plain(this.fill(prompt, true));
-    const whole = { ...prompt, messages: [...prompt.messages, ...completion] };
-    const filled = this.fill(whole, false);
-    const text = plain(filled);
-    if (!text.startsWith(before))
-      throw invalidTemplate(
-        'its rendering of the prompt is not the beginning of its rendering of the prompt with the completion, so the learned part ' +
-          'cannot be determined; use a template that adds the completion to the prompt',
-      );
-    this.checkWhole(whole, filled);
-    return { ...withoutLiterals(text), begin: withoutLiterals(before).text.length };
+  renderCompletion(
+    prompt: JsonlChat,
+    completion: readonly JsonlMessage[],
+  ): RenderedText & { begin: number; missing: MissingPart[] } {
+    const chat = { ...prompt, messages: [...prompt.messages, ...completion] };
+    const rendering = this.fill(chat, false);
+    return {
+      ...this.literals(rendering),
+      begin: this.beginOfTurn(chat, rendering, prompt.messages.length),
+      missing: this.missingParts(chat, rendering),
+    };
   }
 
   /** Returns the text that prompts the assistant for its next turn, and the text after such a turn. */
-  generationPrompt(
-    messages: readonly JsonlMessage[],
-    tools: JsonlTools = { tools: null },
-  ): RenderedText & { end: string } {
-    const chat = { messages, ...tools };
-    const answered = { ...chat, messages: [...chat.messages, { role: LEARNED_ROLE, content: ANSWER }] };
-    const after = this.fill(answered, false).split(ANSWER).at(-1) ?? '';
-    const filled = this.fill(chat, true);
-    if (tools.tools !== null && this.fill({ ...chat, tools: null }, true) === filled)
-      throw invalidTemplate(
-        'it does not render the tools of the chat; leave them out, or use another template',
-      );
-    return { ...withoutLiterals(plain(filled)), end: plain(after) };
+  generationPrompt(messages: readonly ChatMessage[]): RenderedText & { end: string } {
+    const answered = [...messages, { role: LEARNED_ROLE, content: 'a' }];
+    const after = this.fill({ messages: answered, tools: null }, false);
+    const { end = after.text.length } = after.partsOf(messages.length, 'content').at(-1) ?? {};
+    return {
+      ...this.literals(this.fill({ messages, tools: null }, true)),
+      end: after.text.slice(end),
+    };
   }
 
-  /** Returns how the template writes calls of tools; null if it renders none. */
-  shownCalls(): ReturnType<typeof shownCalls> {
-    const render = (chat: JsonlChat, prompt: boolean) => withoutLiterals(plain(this.fill(chat, prompt))).text;
-    return shownCalls(render, this.special_texts);
+  private literals(rendering: Rendering): RenderedText {
+    const { special_texts } = this;
+    return { text: rendering.text, literal: special_texts ? rendering.literalPlaces(special_texts) : [] };
   }
 
-  /** @throws ZerofleetError `chat_template_invalid` when the rendered text of a chat lacks a part of it */
-  private checkWhole(chat: JsonlChat, filled: string): void {
-    for (const [what, other] of withoutParts(chat, filled)) {
-      if (this.isFilledAs(other, filled))
+  private turnSpans(chat: JsonlChat, rendering: Rendering): Span[] {
+    return learnedTurns(chat).map((turn) => ({
+      begin: this.beginOfTurn(chat, rendering, turn),
+      end: this.endOfTurn(chat, rendering, turn),
+    }));
+  }
+
+  /** Returns where an answer begins: behind the prompt for it, or behind the header of its turn. */
+  private beginOfTurn(chat: JsonlChat, rendering: Rendering, index: number): number {
+    const before = this.promptFor(chat, index);
+    if (before !== null && rendering.text.startsWith(before.text)) return before.text.length;
+    const turn = rendering.turnOf(index);
+    if (turn === null) throw undetermined(index);
+    return rendering.headerEnd(index, turn, (before ?? this.fill(chat, true)).tail);
+  }
+
+  /**
+   * Returns where the next message begins, or where the template writes other messages into the turn. The last message
+   * ends with the text.
+   */
+  private endOfTurn(chat: JsonlChat, rendering: Rendering, index: number): number {
+    const { messages } = chat;
+    if (index === messages.length - 1) return rendering.text.length;
+    const turn = rendering.turnOf(index);
+    if (turn !== null && !rendering.hasOthers(index, turn)) return turn.end;
+    const alone = this.fill({ ...chat, messages: messages.slice(0, index + 1) }, false);
+    if (rendering.text.startsWith(alone.text)) return alone.text.length;
+    if (turn === null) throw undetermined(index);
+    return rendering.footerEnd(index, alone);
+  }
+
+  /** Returns null if the template fails for the messages before a turn. */
+  private promptFor(chat: JsonlChat, index: number): Rendering | null {
+    try {
+      return this.fill({ ...chat, messages: chat.messages.slice(0, index) }, true);
+    } catch {
+      return null;
+    }
+  }
+
+  /** @throws ZerofleetError `chat_template_invalid` when the text lacks a part that changes the meaning of others */
+  private missingParts(chat: JsonlChat, rendering: Rendering): MissingPart[] {
+    const missing: MissingPart[] = [];
+    for (const { what, kind, without } of unrendered(chat, rendering)) {
+      if (!this.isFilledAs(without, rendering.text)) continue;
+      if (kind !== null) missing.push(kind);
+      else
         throw invalidTemplate(
           `it does not render ${what} of the chat; use a template that does, or remove that from the data`,
         );
     }
-  }
-
-  /**
-   * Splits a rendered text by its marks, and leaves out the learned parts of turns of weight 0. To find the parts of
-   * such a turn, it renders the chat twice: up to the turn, and up to the turn before.
-   */
-  private splitSpans({ messages, tools }: JsonlChat, filled: string): MarkedChat {
-    const { text, learned } = splitMarks(filled);
-    const known = textsOf({ text, learned });
-    const numSpans = (end: number) => {
-      const texts =
-        end === 0 ? [] : textsOf(splitMarks(this.fill({ messages: messages.slice(0, end), tools }, false)));
-      if (texts.every((part, index) => part === known[index])) return texts.length;
-      throw invalidTemplate(
-        'its rendering of the first messages changes with later ones, so the parts of turns with "weight": 0 cannot be determined',
-      );
-    };
-    const unlearned = messages.flatMap(({ role, weight }, index) =>
-      role === LEARNED_ROLE && weight === 0 ? [{ begin: numSpans(index), end: numSpans(index + 1) }] : [],
-    );
-    const isLearned = (span: number) => unlearned.every(({ begin, end }) => span < begin || span >= end);
-    return { text, learned: learned.filter(({ begin, end }, span) => end > begin && isLearned(span)) };
-  }
-
-  private splitTurns({ messages, tools }: JsonlChat, text: string): MarkedChat {
-    const learned: Span[] = [];
-    for (const [index, { role, weight }] of messages.entries()) {
-      if (role !== LEARNED_ROLE || weight === 0) continue;
-      const before = this.fill({ messages: messages.slice(0, index), tools }, true);
-      const after = this.fill({ messages: messages.slice(0, index + 1), tools }, false);
-      if (!after.startsWith(before) || !text.startsWith(after))
-        throw invalidTemplate(
-          "its rendering of the first messages changes with later ones, so the assistant's part cannot be " +
-            'determined; put {% generation %} and {% endgeneration %} around that part',
-        );
-      learned.push({ begin: before.length, end: after.length });
-    }
-    return { text, learned };
+    return [...new Set(missing)];
   }
 
   /**
@@ -180,114 +209,121 @@ export class ChatTemplate {
    */
   private isFilledAs(chat: JsonlChat, text: string): boolean {
     try {
-      return this.fill(chat, false) === text;
+      return this.fill(chat, false).text === text;
     } catch {
       return false;
     }
   }
 
-  private fill({ messages, tools, parallel_tool_calls }: JsonlChat, add_generation_prompt: boolean): string {
+  private fill(
+    { messages, tools, parallel_tool_calls }: JsonlChat,
+    add_generation_prompt: boolean,
+  ): Rendering {
+    const scope = newScope();
+    for (const [name, value] of Object.entries(this.variables)) scope.set(name, value);
+    scope.set('add_generation_prompt', add_generation_prompt);
+    if (parallel_tool_calls !== undefined) scope.set('parallel_tool_calls', parallel_tool_calls);
     try {
-      const list = (values: readonly unknown[]) => templateList(values, (text) => this.asText(text));
-      const fields = {
-        messages: list(messages.map(templateFields)),
-        tools: tools && list(tools),
-        ...(parallel_tool_calls !== undefined && { parallel_tool_calls }),
-      };
-      return withNumbers(this.template.render({ ...this.variables, ...fields, add_generation_prompt }));
+      checkCharacters({ messages, tools });
+      scope.setVariable('messages', new ArrayValue(messages.map(templateFields).map(messageValue)));
+      scope.setVariable('tools', asValue(tools, DATA));
+      const interpreter = new OriginInterpreter(scope, { begin: LOOP_BEGIN, end: LOOP_END });
+      return new Rendering(OriginText.parse(String(interpreter.run(this.program).value)));
     } catch (error) {
       throw invalidTemplate(
         `it fails for a chat of ${messages.length} messages: ${(error as Error).message}`,
       );
     }
   }
-
-  /** Marks special tokens in a text or a field name of user data behind their first character. */
-  private asText(text: string): string {
-    const mark = MARKS.exec(text)?.[0];
-    if (mark !== undefined)
-      throw new Error(`the chat has the character U+${mark.charCodeAt(0).toString(16).toUpperCase()}`);
-    if (!this.special_texts) return text;
-    return text.replace(this.special_texts, (token) => {
-      const [first = ''] = token;
-      return first + LITERAL + token.slice(first.length);
-    });
-  }
 }
 
-/** Chat with the marks of literal special tokens. */
-type MarkedChat = Omit<RenderedChat, 'literal'>;
+/** What the library defines for all templates; `strftime_now` depends on the job. */
+const GLOBALS: Readonly<Record<string, unknown>> = {
+  ...Object.fromEntries(['true', 'True'].map((name) => [name, true])),
+  ...Object.fromEntries(['false', 'False'].map((name) => [name, false])),
+  ...Object.fromEntries(['none', 'None'].map((name) => [name, null])),
+  raise_exception: (message: string) => {
+    throw new Error(message);
+  },
+  range: (first: number, last?: number, step = 1) => {
+    const [begin, end] = last === undefined ? [0, first] : [first, last];
+    return Array.from({ length: Math.max(0, Math.ceil((end - begin) / step)) }, (_, i) => begin + i * step);
+  },
+};
+
+/** Returns the turns of the assistant that are trained on. */
+function learnedTurns({ messages }: JsonlChat): number[] {
+  return [...messages.keys()].filter((index) => isLearned(messages[index]));
+}
+
+function isLearned(message: JsonlMessage | undefined): boolean {
+  return message?.role === LEARNED_ROLE && message.weight !== 0;
+}
+
+function taggedSpans({ messages }: JsonlChat, rendering: Rendering): Span[] {
+  return rendering
+    .tagged()
+    .filter(({ message }) => message === null || messages[message]?.weight !== 0)
+    .map(({ begin, end }) => ({ begin, end }));
+}
+
+function undetermined(index: number) {
+  return invalidTemplate(
+    `its rendering of the messages before message ${index} changes with later ones, and no loop over messages writes that message, so the assistant's ` +
+      'part cannot be determined; put {% generation %} and {% endgeneration %} around that part',
+  );
+}
 
 /** OpenAI's newer name of the system's messages. Few templates know it. */
 const DEVELOPER_ROLE = 'developer';
+const SYSTEM_ROLE = 'system';
 
 /** Returns the fields of a message that a template gets. */
 function templateFields({ weight: _, ...message }: JsonlMessage): JsonlMessage {
-  return message.role === DEVELOPER_ROLE ? { ...message, role: 'system' } : message;
+  return message.role === DEVELOPER_ROLE ? { ...message, role: SYSTEM_ROLE } : message;
+}
+
+/** @throws Error for a text with the character that marks origins */
+function checkCharacters(chat: object): void {
+  if (JSON.stringify(chat).includes(MARK)) throw new Error('the chat has the character U+FDD0');
+}
+
+/** Part of a chat that the text does not have, and the chat without this part. */
+interface Unrendered {
+  what: string;
+  /** Null: a template must have this part. */
+  kind: MissingPart | null;
+  without: JsonlChat;
 }
 
 /** Roles that every template has. */
 const KNOWN_ROLES: readonly string[] = ['user', LEARNED_ROLE];
 
-/** Text that is certainly no part of another one by chance. */
-const LONG_TEXT = 16;
-
-/**
- * Returns the chat without one of its parts that a template may not know, each under its name, unless the rendered text
- * has that.
- */
-function* withoutParts(
-  { messages, tools }: JsonlChat,
-  text: string,
-): Generator<[what: string, other: JsonlChat]> {
-  if (tools !== null && tools.length > 0) yield ['the tools', { messages, tools: null }];
-  const calling = messages.some(({ tool_calls }) => Array.isArray(tool_calls) && tool_calls.length > 0);
-  const bare = messages.map(({ tool_calls: _, ...message }) => message);
-  if (calling) yield ['the tool_calls', { messages: bare, tools }];
-  let rendered = 0;
+/** Returns the parts of a chat of which the text has nothing. A template may still have used them. */
+function* unrendered(chat: JsonlChat, rendering: Rendering): Generator<Unrendered> {
+  const { messages, tools } = chat;
+  if (tools !== null && tools.length > 0 && !rendering.has((origin) => origin === DATA))
+    yield { what: 'the tools', kind: null, without: { ...chat, tools: null } };
+  const last = messages.findLastIndex(({ role }) => role === LEARNED_ROLE);
   for (const [index, message] of messages.entries()) {
-    const content = message.content?.trim() ?? '';
-    const at = text.indexOf(content, rendered);
-    if (at >= 0) rendered = at + content.length;
-    if (content === '' || KNOWN_ROLES.includes(message.role) || (at >= 0 && content.length >= LONG_TEXT))
-      continue;
-    const changed = messages.with(index, { ...message, content: ANSWER });
-    yield [`message ${index} (role ${message.role})`, { messages: changed, tools }];
+    const changed = (fields: Partial<JsonlMessage>): JsonlChat => ({
+      ...chat,
+      messages: messages.with(index, { ...message, ...fields }),
+    });
+    const lacks = (part: MessagePart) =>
+      rendering.partsOf(index, part).every(({ begin, end }) => begin === end);
+    const what = `message ${index} (role ${message.role})`;
+    if ((message.tool_calls ?? []).length > 0 && lacks('calls'))
+      yield { what: `the tool_calls of ${what}`, kind: null, without: changed({ tool_calls: undefined }) };
+    if (message.content?.trim() && !KNOWN_ROLES.includes(message.role) && lacks('content')) {
+      const kind = templateFields(message).role === SYSTEM_ROLE ? 'system' : null;
+      yield { what, kind, without: changed({ content: 'a' }) };
+    }
+    // Many templates leave out the reasoning of earlier turns.
+    const reasons = REASONING_FIELDS.filter((name) => message[name]);
+    if (index === last && reasons.length > 0 && lacks('reasoning')) {
+      const absent = Object.fromEntries(reasons.map((name) => [name, undefined]));
+      yield { what: `the reasoning of ${what}`, kind: 'reasoning', without: changed(absent) };
+    }
   }
-}
-
-function plain(text: string): string {
-  return text.replaceAll(BEGIN_MARK, '').replaceAll(END_MARK, '');
-}
-
-function withoutLiterals(marked: string): RenderedText {
-  const [first = '', ...parts] = marked.split(LITERAL);
-  const literal: number[] = [];
-  let text = first;
-  for (const part of parts) {
-    literal.push(text.length);
-    text += part;
-  }
-  return { text, literal };
-}
-
-function textsOf({ text, learned }: MarkedChat): string[] {
-  return learned.map(({ begin, end }) => text.slice(begin, end));
-}
-
-/** Also returns parts without text. */
-function splitMarks(marked: string): MarkedChat {
-  const learned: Span[] = [];
-  let text = '';
-  let begin: number | null = null;
-  for (const part of marked.split(/([\ufdd0\ufdd1])/)) {
-    if (part === BEGIN_MARK && begin === null) begin = text.length;
-    else if (part === END_MARK && begin !== null) {
-      learned.push({ begin, end: text.length });
-      begin = null;
-    } else if (part === BEGIN_MARK || part === END_MARK)
-      throw invalidTemplate('its generation tags are nested');
-    else text += part;
-  }
-  return { text, learned };
 }

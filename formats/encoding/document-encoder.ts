@@ -1,7 +1,7 @@
 import type { JsonlDocument } from '../../contracts/jsonl/line.js';
 import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl/preferences.js';
 import type { Unit } from '../../job-document/index.js';
-import type { ChatTemplate, RenderedText, Span } from './chat-template.js';
+import type { ChatTemplate, MissingPart, RenderedText, Span } from './chat-template.js';
 import type { TextPiece } from './text-pieces.js';
 import type { TextFlaws, TokenPiece, Tokens } from './tokens.js';
 
@@ -33,9 +33,15 @@ interface CountedTokens {
 /** A text that is encoded as one document, and the parts of it that are learned. */
 export type ReadableText =
   | { kind: 'document'; text: string }
-  | { kind: 'chat'; text: RenderedText; learned: Span[] }
+  | { kind: 'chat'; text: RenderedText; learned: Span[]; missing: MissingPart[] }
   /** A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token. */
-  | { kind: 'completion'; text: string | RenderedText; begin: number; label: boolean };
+  | {
+      kind: 'completion';
+      text: string | RenderedText;
+      begin: number;
+      label: boolean;
+      missing: MissingPart[];
+    };
 
 /** Converts documents to tokens; messages need a template. */
 export class DocumentEncoder {
@@ -66,8 +72,9 @@ export class DocumentEncoder {
         this.readCompletion(document, document.chosen, this.unit === 'labelled'),
         this.readCompletion(document, document.rejected, false),
       ];
-    const { learned, ...text } = this.templateOfChats().render(document);
-    return [{ kind: 'chat', text, learned }];
+    return this.templateOfChats()
+      .renderAll(document)
+      .map(({ learned, missing, ...text }) => ({ kind: 'chat', text, learned, missing }));
   }
 
   encodeText(read: ReadableText): EncodedDocument {
@@ -108,19 +115,17 @@ export class DocumentEncoder {
   }
 
   private readCompletion(
-    { prompt, tools }: JsonlPair | JsonlLabelled,
+    { prompt, ...others }: JsonlPair | JsonlLabelled,
     completion: JsonlContent,
     label: boolean,
   ): ReadableText {
     if (typeof prompt === 'string' && typeof completion === 'string')
-      return { kind: 'completion', text: prompt + completion, begin: prompt.length, label };
+      return { kind: 'completion', text: prompt + completion, begin: prompt.length, label, missing: [] };
     if (typeof prompt === 'string' || typeof completion === 'string')
       throw new Error('a prompt and its completion are of different kinds');
-    const { begin, ...text } = this.templateOfChats().renderCompletion(
-      { messages: prompt, tools },
-      completion,
-    );
-    return { kind: 'completion', text, begin, label };
+    const chat = { ...others, messages: prompt };
+    const { begin, missing, ...text } = this.templateOfChats().renderCompletion(chat, completion);
+    return { kind: 'completion', text, begin, label, missing };
   }
 
   private templateOfChats(): ChatTemplate {

@@ -57,7 +57,7 @@ t.test('a template that ignores tools is refused', async (t) => {
   );
   t.throws(
     () => plain.render(chatOf({ messages: calling })),
-    refused(/does not render the tool_calls of the chat/),
+    refused(/does not render the tool_calls of message 0 \(role assistant\) of the chat/),
   );
   t.equal(plain.render(chatOf({ messages, tools: [] })).text, 'assistant: a\n');
 });

@@ -50,25 +50,13 @@ t.test('turns of weight 0 are read and not learned', async (t) => {
   t.notMatch(shown.render(chatOf({ messages })).text, /weight/, 'templates do not get the weight');
 });
 
-t.test(
-  'a template that marks other turns for other ends of a chat does not say which part is whose',
-  async (t) => {
-    const last =
-      '{% for m in messages %}[{{ m.role }}]{% if loop.last %}{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}';
-    const messages = [turn('assistant', 'a', 0), turn('user', 'b'), turn('assistant', 'c')];
-    t.throws(() => learnedOf(last, messages), {
-      code: 'chat_template_invalid',
-      message: /parts of turns with "weight": 0/,
-    });
-    t.same(
-      learnedOf(
-        last,
-        messages.map(({ weight: _, ...message }) => message as object),
-      ),
-      ['c'],
-    );
-  },
-);
+t.test('a template may mark other turns for other ends of a chat', async (t) => {
+  const last =
+    '{% for m in messages %}[{{ m.role }}]{% if loop.last %}{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}';
+  const messages = [turn('assistant', 'a', 0), turn('user', 'b'), turn('assistant', 'c')];
+  t.same(learnedOf(last, messages), ['c']);
+  t.same(learnedOf(last, [turn('assistant', 'a'), turn('user', 'b'), turn('assistant', 'c', 0)]), []);
+});
 
 t.test('the role developer is system, in answers as well', async (t) => {
   const messages = [turn('developer', 'Be terse.'), turn('user', 'q'), turn('assistant', 'a')];
@@ -80,36 +68,33 @@ t.test('the role developer is system, in answers as well', async (t) => {
   );
 });
 
-t.test('a message that does not appear in the text is refused', async (t) => {
-  const known =
-    "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}[{{ m.role }}]{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
-  const refused = (role: string, content: string) =>
-    t.throws(
-      () =>
-        learnedOf(known, [
-          turn(role, content),
-          turn('user', 'a long question about q'),
-          turn('assistant', 'a'),
-        ]),
-      {
-        code: 'chat_template_invalid',
-        message: new RegExp(`does not render message 0 \\(role ${role}\\) of the chat`),
-      },
-    );
-  refused('system', 'Be terse.');
-  refused('developer', 'Be terse and polite, and answer in one word.');
-  refused('ipython', 'a');
-  const tool = [
-    turn('user', 'q'),
-    turn('assistant', 'x'),
-    turn('tool', 'a long result of a tool'),
-    turn('assistant', 'a'),
-  ];
-  t.throws(() => learnedOf(known, tool), { message: /message 2 \(role tool\)/ });
-  t.same(learnedOf(known, [turn('system', ''), turn('user', 'q'), turn('assistant', 'a')]), ['a']);
-  const upper = UNMARKED.replaceAll('m.content', 'm.content | upper');
-  t.same(learnedOf(upper, [turn('system', 'short'), turn('user', 'q'), turn('assistant', 'a')]), ['A[/]']);
-});
+t.test(
+  'a message that does not appear in the text is refused, or shown if it is of the system',
+  async (t) => {
+    const known =
+      "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}[{{ m.role }}]{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
+    const rendered = (role: string, content: string) =>
+      new ChatTemplate(known).render(
+        chatOf({ messages: [turn(role, content), turn('user', 'q'), turn('assistant', 'a')] }),
+      );
+    t.same(rendered('system', 'Be terse.').missing, ['system']);
+    t.same(rendered('developer', 'a').missing, ['system']);
+    t.throws(() => rendered('ipython', 'a'), {
+      code: 'chat_template_invalid',
+      message: /does not render message 0 \(role ipython\) of the chat/,
+    });
+    const tool = [
+      turn('user', 'q'),
+      turn('assistant', 'x'),
+      turn('tool', 'a long result of a tool'),
+      turn('assistant', 'a'),
+    ];
+    t.throws(() => learnedOf(known, tool), { message: /message 2 \(role tool\)/ });
+    t.same(learnedOf(known, [turn('system', ''), turn('user', 'q'), turn('assistant', 'a')]), ['a']);
+    const upper = UNMARKED.replaceAll('m.content', 'm.content | upper');
+    t.same(learnedOf(upper, [turn('system', 'short'), turn('user', 'q'), turn('assistant', 'a')]), ['A[/]']);
+  },
+);
 
 t.test('numbers, and names such as "2", are as in the line', async (t) => {
   const args = '{"user_id": 9007199254740993, "b": 1, "2": 1e24, "1": [1.0, 1e400, -0, 0.5], "s": "1.0"}';

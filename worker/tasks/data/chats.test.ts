@@ -127,9 +127,9 @@ t.test('unusable templates are refused with the reason', async (t) => {
     code: 'chat_template_invalid',
     message: /no system/,
   });
-  // Only the last answer is rendered literally, so earlier answers change their position.
+  // No loop over messages says which text belongs to which message.
   const changing = new ChatTemplate(
-    '{% for m in messages %}{{ m.content if loop.last else m.role }}|{% endfor %}{% if add_generation_prompt %}>{% endif %}',
+    '{% for i in range(messages | length) %}{{ messages[i].content if loop.last else messages[i].role }}|{% endfor %}{% if add_generation_prompt %}>{% endif %}',
   );
   t.throws(() => changing.render({ messages: CHAT, tools: null }), {
     code: 'chat_template_invalid',
@@ -214,12 +214,6 @@ t.test('user text is not parsed for special tokens unless the job says so', asyn
     t.equal(rendered.literal.length, 3);
     t.equal(count(asText.encodeChat(rendered)), 1);
   }
-  const odd = [{ role: 'user', content: 'a\ufdd3b' }];
-  const chat = new ChatTemplate(UNMARKED_TURNS, { special_texts: asText.special_texts });
-  t.throws(() => chat.render({ messages: odd, tools: null }), {
-    code: 'chat_template_invalid',
-    message: /U\+FDD3/,
-  });
 });
 
 t.test('nor are tools, their calls and other fields of messages', async (t) => {

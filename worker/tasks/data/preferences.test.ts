@@ -141,23 +141,22 @@ t.test('a completion is what it adds to its prompt; generation tags have no effe
 });
 
 t.test('a template that does not determine the completion, or ignores tools, is refused', async (t) => {
-  const changing = '{{ messages | length }}{% for m in messages %}{{ m.content }}{% endfor %}';
+  const loop = '{{ messages | length }}{% for m in messages %}{{ m.content }}{% endfor %}';
+  t.match(new ChatTemplate(loop).renderCompletion(PROMPT, ANSWER), { text: '2ab', begin: 2 });
+  const changing = '{{ messages | length }}{{ messages[0].content }}{{ messages[1].content }}';
   t.throws(() => new ChatTemplate(changing).renderCompletion(PROMPT, ANSWER), {
     code: 'chat_template_invalid',
-    message: /its rendering of the prompt is not the beginning/,
+    message: /no loop over messages writes that message/,
   });
   t.throws(() => new ChatTemplate(UNTAGGED).renderCompletion({ ...PROMPT, tools: [{}] }, ANSWER), {
     code: 'chat_template_invalid',
     message: /does not render the tools/,
   });
-  for (const mark of ['\ufdd0', '\ufdd1', '\ufdd3'])
-    t.throws(
-      () => new ChatTemplate(UNTAGGED).renderCompletion(PROMPT, [{ role: 'assistant', content: mark }]),
-      {
-        code: 'chat_template_invalid',
-        message: new RegExp(`U\\+${mark.charCodeAt(0).toString(16)}`, 'i'),
-      },
-    );
+  const marked = [{ role: 'assistant', content: '\ufdd0' }];
+  t.throws(() => new ChatTemplate(UNTAGGED).renderCompletion(PROMPT, marked), {
+    code: 'chat_template_invalid',
+    message: /U\+FDD0/,
+  });
 });
 
 t.test('an encoder reads only the documents of its unit', async (t) => {

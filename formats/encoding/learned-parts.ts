@@ -1,0 +1,183 @@
+/** The parts of a rendered chat that a model learns, found by the origins of its text. */
+import { LEARN_BEGIN, LEARN_END, LOOP_BEGIN, LOOP_END, type MessagePart, messageOf } from './chat-origins.js';
+import { type OriginText, TEMPLATE } from './origin-text.js';
+import { invalidTemplate } from './parsed-template.js';
+
+/** Range of characters (UTF-16 units) of a rendered chat. */
+export interface Span {
+  begin: number;
+  end: number;
+}
+
+/** Part of a rendered text, without a length at a place that is marked. */
+interface Part extends Span {
+  origin: number;
+}
+
+/** Rendered chat with its parts. */
+export class Rendering {
+  readonly text: string;
+  private readonly parts: readonly Part[];
+  /** Where a template writes each message: the iterations of its loops over messages. */
+  private readonly turns = new Map<number, Span[]>();
+  /** End of the last loop over messages; 0 without one. */
+  private loops_end = 0;
+
+  constructor({ text, runs }: OriginText) {
+    this.text = text;
+    let at = 0;
+    this.parts = runs.map(({ text, origin }) => {
+      const begin = at;
+      at += text.length;
+      return { begin, end: at, origin };
+    });
+    this.findTurns();
+  }
+
+  /** What the template writes behind the last message: the prompt for an answer. */
+  get tail(): string {
+    return this.text.slice(this.loops_end);
+  }
+
+  /** Returns the texts of a message. */
+  partsOf(message: number, part?: MessagePart): Part[] {
+    return this.parts.filter(({ origin }) => {
+      const found = messageOf(origin);
+      return found?.message === message && found.part !== 'turn' && (!part || found.part === part);
+    });
+  }
+
+  /** Returns whether the text has something of this origin. */
+  has(isWanted: (origin: number) => boolean): boolean {
+    return this.parts.some(({ begin, end, origin }) => end > begin && isWanted(origin));
+  }
+
+  /** Returns where the template writes a message; null if no loop does. */
+  turnOf(message: number): Span | null {
+    const turns = this.turns.get(message) ?? [];
+    const data = this.partsOf(message);
+    const isInside = ({ begin, end }: Span) => data.some((part) => begin <= part.begin && part.end <= end);
+    return turns.find(isInside) ?? turns.find(({ begin, end }) => end > begin) ?? null;
+  }
+
+  /**
+   * Returns the end of the header with which a turn begins.
+   * @param prompt what the template writes behind the messages before the turn, as a prompt for it
+   */
+  headerEnd(message: number, turn: Span, prompt: string): number {
+    const data = this.partsOf(message).filter(
+      ({ begin, origin }) => begin >= turn.begin && messageOf(origin)?.part !== 'field',
+    );
+    const head = this.text.slice(turn.begin, data[0]?.begin ?? turn.end);
+    const at = head.indexOf(prompt);
+    return turn.begin + (at < 0 ? commonLength(head, prompt) : at + prompt.length);
+  }
+
+  /** Returns whether a turn has texts of other messages behind its own. */
+  hasOthers(message: number, { begin, end }: Span): boolean {
+    return this.parts.some((part) => {
+      const found = messageOf(part.origin);
+      const is_other = found !== null && found.message !== message && found.part !== 'turn';
+      return is_other && part.begin >= begin && part.begin < end && part.end > part.begin;
+    });
+  }
+
+  /**
+   * Returns the end of a turn that is followed by other texts.
+   * @param alone the chat up to this message
+   */
+  footerEnd(message: number, alone: Rendering): number {
+    const footerOf = (rendering: Rendering) =>
+      rendering.text.slice(rendering.partsOf(message).at(-1)?.end ?? rendering.text.length);
+    const footer = footerOf(this);
+    return this.text.length - footer.length + commonLength(footer, footerOf(alone));
+  }
+
+  /** Returns the parts inside of generation tags, each with the message that it belongs to. */
+  tagged(): (Span & { message: number | null })[] {
+    const spans: (Span & { message: number | null })[] = [];
+    let begin: number | null = null;
+    for (const { begin: at, origin } of this.parts) {
+      if (origin === LEARN_BEGIN && begin === null) begin = at;
+      else if (origin === LEARN_END && begin !== null) {
+        const span = { begin, end: at };
+        if (at > begin) spans.push({ ...span, message: this.ownerOf(span) });
+        begin = null;
+      } else if (origin === LEARN_BEGIN || origin === LEARN_END)
+        throw invalidTemplate('its generation tags are nested');
+    }
+    return spans;
+  }
+
+  /** Returns the spans without the text of reasoning. */
+  withoutReasoning(spans: readonly Span[]): Span[] {
+    const masked = this.parts.filter(
+      ({ begin, end, origin }) => end > begin && messageOf(origin)?.part === 'reasoning',
+    );
+    return masked.reduce<Span[]>(
+      (left, { begin, end }) =>
+        left.flatMap((span) =>
+          [
+            { begin: span.begin, end: Math.min(span.end, begin) },
+            { begin: Math.max(span.begin, end), end: span.end },
+          ].filter((part) => part.end > part.begin),
+        ),
+      [...spans],
+    );
+  }
+
+  /** Returns the places inside of the texts of special tokens that the chat contains, behind their first character. */
+  literalPlaces(special_texts: RegExp): number[] {
+    const places: number[] = [];
+    let begin = 0;
+    const find = (end: number) => {
+      for (const { 0: token, index } of this.text.slice(begin, end).matchAll(special_texts))
+        places.push(begin + index + ([...token][0]?.length ?? 0));
+    };
+    for (const part of this.parts) {
+      if (part.origin !== TEMPLATE || part.begin === part.end) continue;
+      find(part.begin);
+      begin = part.end;
+    }
+    find(this.text.length);
+    return places;
+  }
+
+  private findTurns(): void {
+    const open: { message: number; begin: number }[][] = [];
+    const close = (end: number) => {
+      const turn = open.at(-1)?.pop();
+      if (turn) this.turns.set(turn.message, [...(this.turns.get(turn.message) ?? []), { ...turn, end }]);
+    };
+    for (const { begin, origin } of this.parts) {
+      const found = messageOf(origin);
+      if (origin === LOOP_BEGIN) open.push([]);
+      else if (origin === LOOP_END) {
+        close(begin);
+        open.pop();
+        this.loops_end = begin;
+      } else if (found?.part === 'turn') {
+        close(begin);
+        open.at(-1)?.push({ message: found.message, begin });
+      }
+    }
+  }
+
+  private ownerOf({ begin, end }: Span): number | null {
+    for (const part of this.parts) {
+      const found = messageOf(part.origin);
+      if (found && found.part !== 'turn' && part.begin >= begin && part.end <= end) return found.message;
+    }
+    for (const [message, turns] of this.turns)
+      if (turns.some((turn) => turn.begin <= begin && end <= turn.end)) return message;
+    return null;
+  }
+}
+
+/** Returns the length that a text shares with a prompt; it does not end inside of a tag, such as `<think>`. */
+function commonLength(text: string, prompt: string): number {
+  let length = 0;
+  while (length < text.length && text[length] === prompt[length]) length++;
+  if (length === prompt.length) return length;
+  return text.slice(0, length).replace(/[<[][^<>[\]]*$/, '').length;
+}
