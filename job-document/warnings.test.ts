@@ -61,13 +61,25 @@ t.test('warnings of an uploaded model', async (t) => {
 });
 
 t.test('warnings of a dataset', async (t) => {
-  t.strictSame(dataWarnings({ documents: 3, without_stop_token: 0, with_two_begins: 0 }), []);
-  t.match(dataWarnings({ documents: 3, without_stop_token: 2, with_two_begins: 1 }), [
+  t.strictSame(dataWarnings({ documents: 3, flaws: {} }), []);
+  const flaws = {
+    no_stop_token: { texts: 2, first_line: 7 },
+    repeated_begin: { texts: 1, first_line: null },
+    cut: { texts: 1, first_line: 1 },
+  };
+  t.match(dataWarnings({ documents: 3, flaws }), [
     {
       pointer: '/data/chat_template',
       code: 'no_stop_token',
-      message: /^in 2 of 3 texts .*\{% generation %\}/,
+      message: /^in 2 of 3 texts \(the first in line 7\) .*\{% generation %\}/,
     },
     { pointer: '/data/dataset', code: 'repeated_begin', message: /^1 of 3 texts begin with/ },
+  ]);
+  t.match(dataWarnings({ documents: 3, flaws: { cut: { texts: 2, first_line: 1 } } }), [
+    {
+      pointer: '/train/sequence_length',
+      code: 'cut',
+      message: /^2 of 3 texts \(the first in line 1\) do not fit/,
+    },
   ]);
 });

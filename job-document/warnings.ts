@@ -30,34 +30,75 @@ export function modelWarnings({ config, model_type, unread_tokenizer = [] }: Mod
   ];
 }
 
+/** What makes a model learn something else than the writer of a text wants. */
+interface FlawRule {
+  pointer: string;
+  /** Share of the texts above which the flaw is worth a warning; 0 by default. */
+  above?: number;
+  /** @param texts such as `2 of 3 texts` */
+  message(texts: string): string;
+}
+
+const FLAWS = {
+  no_stop_token: {
+    pointer: '/data/chat_template',
+    message: (texts) =>
+      `in ${texts} no token that ends an answer is learned, so the model does not learn to stop: write the end of the turn inside of ` +
+      "{% generation %}, as a special token of the tokenizer or as the tokenizer's end-of-sequence token",
+  },
+  repeated_begin: {
+    pointer: '/data/dataset',
+    message: (texts) =>
+      `${texts} begin with the token that the tokenizer or the template puts before each text, so the model reads it twice: leave it out of the texts, and set ` +
+      'data.parse_special_tokens: true if they have other special tokens',
+  },
+  nothing_learned: {
+    pointer: '/data/dataset',
+    message: (texts) =>
+      `in ${texts} no token is learned: leave them out, or use a template that renders the messages of the assistant`,
+  },
+  cut: {
+    pointer: '/train/sequence_length',
+    above: 0.5,
+    message: (texts) =>
+      `${texts} do not fit into a sequence: documents are divided, and completions lose their end; set a larger train.sequence_length`,
+  },
+  system_not_rendered: {
+    pointer: '/data/chat_template',
+    message: (texts) =>
+      `the chat template leaves out the message of the role "system" in ${texts}, so the model never reads it: use a template that has this role, or write its text into the message of the user`,
+  },
+  reasoning_not_rendered: {
+    pointer: '/data/chat_template',
+    message: (texts) =>
+      `the chat template leaves out the reasoning of the last answer in ${texts}, so it is not learned: name the field as the template reads it ("reasoning_content", "reasoning" or "thinking"), or write it into "content" between <think> and </think>`,
+  },
+} satisfies Readonly<Partial<Record<Warning['code'], FlawRule>>>;
+
+export type TextFlaw = keyof typeof FLAWS;
+
+/** Texts with a flaw. */
+export interface FlawCount {
+  texts: number;
+  /** Line of the first one; null for data that has no lines. */
+  first_line: number | null;
+}
+
 /** Counts of prepared texts, of which some may not teach what their writer wants. */
-interface TextCounts {
+export interface TextCounts {
   documents: number;
-  without_stop_token: number;
-  with_two_begins: number;
+  flaws: Readonly<Partial<Record<TextFlaw, FlawCount>>>;
 }
 
 /** Returns warnings about the texts of a dataset. */
-export function dataWarnings({ documents, without_stop_token, with_two_begins }: TextCounts): Warning[] {
-  const warnings: Warning[] = [];
-  const share = (count: number) => `${count} of ${documents} texts`;
-  if (without_stop_token > 0)
-    warnings.push({
-      pointer: '/data/chat_template',
-      code: 'no_stop_token',
-      message:
-        `in ${share(without_stop_token)} no token that ends an answer is learned, so the model does not learn to stop: write the end of the turn inside of ` +
-        "{% generation %}, as a special token of the tokenizer or as the tokenizer's end-of-sequence token",
-    });
-  if (with_two_begins > 0)
-    warnings.push({
-      pointer: '/data/dataset',
-      code: 'repeated_begin',
-      message:
-        `${share(with_two_begins)} begin with the token that the tokenizer puts before each text, so the model reads it twice: leave it out of the texts, ` +
-        'and set data.parse_special_tokens: true if they have other special tokens',
-    });
-  return warnings;
+export function dataWarnings({ documents, flaws }: TextCounts): Warning[] {
+  const rules = Object.entries(FLAWS) as [TextFlaw, FlawRule][];
+  return rules.flatMap(([code, { pointer, above = 0, message }]) => {
+    const { texts = 0, first_line = null } = flaws[code] ?? {};
+    if (texts <= documents * above) return [];
+    const line = first_line === null ? '' : ` (the first in line ${first_line})`;
+    return [{ pointer, code, message: message(`${texts} of ${documents} texts${line}`) }];
+  });
 }
 
 function configWarnings(config: Readonly<Record<string, unknown>>, at: string): Warning[] {

@@ -34,6 +34,8 @@ type PreviewText = DataPreview['texts'][number];
 interface EncodedText {
   text: ReadableText;
   encoded: EncodedDocument;
+  /** Null for data without lines. */
+  line: number | null;
 }
 
 /** UTF-16 units of a text that are returned. */
@@ -44,10 +46,10 @@ export function previewData({ tokenizer, ...beginning }: DataBeginning): ReadBeg
   const { packing, sequence_length, num_texts } = beginning;
   const files = tokenizer && tokenizerTexts(tokenizer);
   const encoder = makeEncoder({ ...beginning, tokenizer: files });
-  const counts = new DataCounts(sequence_length);
+  const counts = new DataCounts(sequence_length, packing);
   const texts: PreviewText[] = [];
-  for (const { text, encoded } of encodedTexts(beginning, encoder, tokenizer === null)) {
-    counts.add({ ...encoded, starts: true });
+  for (const { text, encoded, line } of encodedTexts(beginning, encoder, tokenizer === null)) {
+    counts.add({ ...encoded, starts: true, ...(line !== null && { line }) });
     if (texts.length < num_texts) texts.push(shown(text, encoded));
   }
   const summary = counts.end();
@@ -70,13 +72,16 @@ function* encodedTexts(
     // A `tokenizer.json` reads CR LF as LF.
     const text = areBytes ? decoded : decoded.replaceAll('\r\n', '\n');
     const place = { first: true, last: is_whole, after_line: false };
-    yield { text: { kind: 'document', text }, encoded: encoder.encodePiece(text, place) };
+    yield { text: { kind: 'document', text }, encoded: encoder.encodePiece(text, place), line: null };
     return;
   }
   for (const [index, line] of decoded.split('\n').entries()) {
     if (line.trim() === '') continue;
-    yield* ofLine(index + 1, () =>
-      encoder.read(parseLine(line)).map((text) => ({ text, encoded: encoder.encodeText(text) })),
+    const number = index + 1;
+    yield* ofLine(number, () =>
+      encoder
+        .read(parseLine(line))
+        .map((text) => ({ text, encoded: encoder.encodeText(text), line: number })),
     );
   }
 }

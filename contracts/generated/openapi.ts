@@ -2251,6 +2251,23 @@ export interface components {
          * @enum {string}
          */
         DatasetFormat: "text" | "jsonl" | "tokens";
+        /** @description What is learned of chats. Preferences learn whole completions. */
+        ChatSpec: {
+            /**
+             * @description `together`: a chat is one text, rendered once, of which every turn of the assistant is learned. `each`: every
+             *     turn of the assistant is a text of its own, with the messages before it as an answer to them would read them.
+             * @default together
+             * @enum {string}
+             */
+            turns?: "together" | "each";
+            /**
+             * @description `mask` leaves the text of reasoning out of the loss: the fields `reasoning_content`, `reasoning` and
+             *     `thinking`, and in `content` what is between `<think>` and `</think>`.
+             * @default learn
+             * @enum {string}
+             */
+            reasoning?: "learn" | "mask";
+        };
         /** @description Training data. Set exactly one of `dataset` and `uri`. */
         DataSpec: {
             dataset?: components["schemas"]["DatasetId"];
@@ -2276,6 +2293,7 @@ export interface components {
              * @default null
              */
             chat_template?: string | null;
+            chat?: components["schemas"]["ChatSpec"];
             /**
              * @description `true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those tokens, for texts
              *     that a template rendered before the upload. `false` reads them as plain text, so that a text cannot end a
@@ -2310,8 +2328,12 @@ export interface components {
              */
             seed?: components["schemas"]["Seed"];
         } & (unknown | unknown);
-        /** @description The data, with every field. It names a dataset even if the request has a `uri`. */
-        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "parse_special_tokens" | "template_date" | "packing" | "validation_fraction" | "seed">;
+        /** @description What is learned of chats, with every field. */
+        ResolvedChat: WithRequired<components["schemas"]["ChatSpec"], "turns" | "reasoning">;
+        /** @description The data, with every field; `chat` only for chats with a template. It names a dataset even if the request has a `uri`. */
+        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "parse_special_tokens" | "template_date" | "packing" | "validation_fraction" | "seed"> & {
+            chat?: components["schemas"]["ResolvedChat"];
+        };
         /** @description A dataset to evaluate on. Set exactly one of `dataset` and `uri`. */
         EvaluationDatasetSpec: {
             /**
@@ -3241,7 +3263,7 @@ export interface components {
              * @description Stable code of the warning
              * @enum {string}
              */
-            code: "field_without_effect" | "no_stop_token" | "repeated_begin" | "tokenizer_not_read";
+            code: "field_without_effect" | "no_stop_token" | "repeated_begin" | "nothing_learned" | "cut" | "system_not_rendered" | "reasoning_not_rendered" | "tokenizer_not_read";
             /** @description What was found and what to do, for users. */
             message: string;
         };
@@ -3605,7 +3627,9 @@ export interface components {
          * @description As in the document of a job, but with `uri` and `format` of an object that has not been copied. `tokenizer` is
          *     absent if it would be that of a model that is copied first; `chat_template` is then incomplete.
          */
-        PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
+        PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed"> & {
+            chat?: components["schemas"]["ResolvedChat"];
+        };
         /**
          * @description The document that the job would have. `data`, `train.evaluation.datasets` and `model.init_from` name objects and a
          *     folder by `uri` if the creation of the job would copy them first; their content is checked then. `data.tokenizer` may name an object as

@@ -1,3 +1,4 @@
+import type { FlawCount, TextFlaw } from '../../job-document/index.js';
 import { countTargets, type TokenPiece } from './tokens.js';
 
 /** Summary of a dataset, including the validation split. */
@@ -10,9 +11,8 @@ export interface DataSummary {
   max_token: number;
   /** Documents that do not fit into one sequence; they are read in parts without attention between them. */
   long_documents: number;
-  /** Documents with each of the flaws of `TextFlaws`. */
-  without_stop_token: number;
-  with_two_begins: number;
+  /** Documents with each flaw. */
+  flaws: Partial<Record<TextFlaw, FlawCount>>;
 }
 
 /** Counts a stream of tokens. */
@@ -23,21 +23,27 @@ export class DataCounts {
     targets: 0,
     max_token: -1,
     long_documents: 0,
-    without_stop_token: 0,
-    with_two_begins: 0,
+    flaws: {},
   };
-  /** Tokens of the current document. */
+  /** Tokens of the current document, and its line. */
   private length = 0;
+  private line: number | null = null;
+  private num_sources = 0;
 
-  constructor(private readonly sequence_length: number) {}
+  /** @param packing `whole`: a document that does not fit into a sequence is cut */
+  constructor(
+    private readonly sequence_length: number,
+    private readonly packing: 'split' | 'whole',
+  ) {}
 
-  add({ tokens, counts, starts, flaws }: TokenPiece): void {
+  add({ tokens, counts, starts, line, flaws = [] }: TokenPiece): void {
     const { summary } = this;
     if (starts) {
       this.endDocument();
       summary.documents++;
-      summary.without_stop_token += Number(flaws?.without_stop_token ?? false);
-      summary.with_two_begins += Number(flaws?.with_two_begins ?? false);
+      if (line === undefined || line !== this.line) this.num_sources++;
+      this.line = line ?? null;
+      for (const flaw of flaws) this.count(flaw);
     }
     this.length += tokens.length;
     summary.tokens += tokens.length;
@@ -49,15 +55,28 @@ export class DataCounts {
     return this.summary.max_token;
   }
 
+  /** Lines, or documents of data without lines. */
+  get sources(): number {
+    return this.num_sources;
+  }
+
   /** Ends the stream and returns the summary. */
   end(): DataSummary {
     this.endDocument();
     return { ...this.summary };
   }
 
+  private count(flaw: TextFlaw): void {
+    const { texts, first_line } = this.summary.flaws[flaw] ?? { texts: 0, first_line: this.line };
+    this.summary.flaws[flaw] = { texts: texts + 1, first_line };
+  }
+
   private endDocument(): void {
     // A sequence has sequence_length inputs and the target of the last one.
-    if (this.length > this.sequence_length + 1) this.summary.long_documents++;
+    if (this.length > this.sequence_length + 1) {
+      this.summary.long_documents++;
+      if (this.packing === 'whole') this.count('cut');
+    }
     this.length = 0;
   }
 }

@@ -1,9 +1,9 @@
 import type { JsonlDocument } from '../../contracts/jsonl/line.js';
 import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl/preferences.js';
-import type { Unit } from '../../job-document/index.js';
+import type { TextFlaw, Unit } from '../../job-document/index.js';
 import type { ChatTemplate, MissingPart, RenderedText, Span } from './chat-template.js';
 import type { TextPiece } from './text-pieces.js';
-import type { TextFlaws, TokenPiece, Tokens } from './tokens.js';
+import { countTargets, type TokenPiece, type Tokens } from './tokens.js';
 
 export type EncodedDocument = Pick<TokenPiece, 'tokens' | 'counts' | 'flaws'>;
 
@@ -78,21 +78,20 @@ export class DocumentEncoder {
   }
 
   encodeText(read: ReadableText): EncodedDocument {
-    const { text } = read;
     switch (read.kind) {
       case 'document':
         return {
           tokens: this.tokenizer.encodeDocument(read.text),
           counts: null,
-          flaws: this.flawsOf(text, null),
+          flaws: this.beginFlaws(read.text),
         };
       case 'chat': {
         const encoded = this.tokenizer.encodeSpans(read.text, read.learned);
-        return { ...encoded, flaws: this.flawsOf(text, encoded) };
+        return { ...encoded, flaws: this.answerFlaws(read, encoded) };
       }
       case 'completion': {
         const encoded = this.tokenizer.encodeCompletion(read.text, read.begin);
-        return { ...marked(encoded, read.label), flaws: this.flawsOf(text, encoded) };
+        return { ...marked(encoded, read.label), flaws: this.answerFlaws(read, encoded) };
       }
     }
   }
@@ -100,18 +99,30 @@ export class DocumentEncoder {
   /** Encodes a part of a text that is one document. */
   encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): EncodedDocument {
     const tokens = this.tokenizer.encodePiece(text, place);
-    return { tokens, counts: null, ...(place.first && { flaws: this.flawsOf(text, null) }) };
+    return { tokens, counts: null, ...(place.first && { flaws: this.beginFlaws(text) }) };
   }
 
-  /** @param answer tokens of which the learned ones are an answer; null for a text without one */
-  private flawsOf(text: string | RenderedText, answer: CountedTokens | null): TextFlaws {
+  private answerFlaws(
+    { text, missing }: { text: string | RenderedText; missing: readonly MissingPart[] },
+    { tokens, counts }: CountedTokens,
+  ): TextFlaw[] {
+    const is_end = (token: number, index: number) =>
+      counts[index] === 1 && this.stops?.includes(token) === true;
+    const learns = countTargets(counts, 0, tokens.length, true) > 0;
+    return [
+      ...(!learns ? (['nothing_learned'] as const) : []),
+      ...(learns && this.stops !== null && !tokens.some(is_end) ? (['no_stop_token'] as const) : []),
+      ...this.beginFlaws(text),
+      ...missing.map((part) => `${part}_not_rendered` as const),
+    ];
+  }
+
+  /** A rendered chat has no tokens around it, so only its text can have the first token twice. */
+  private beginFlaws(text: string | RenderedText): TextFlaw[] {
     const { begin_text } = this.tokenizer;
-    const ends = (token: number, index: number) =>
-      answer?.counts[index] === 1 && this.stops?.includes(token) === true;
-    return {
-      without_stop_token: answer !== null && this.stops !== null && !answer.tokens.some(ends),
-      with_two_begins: typeof text === 'string' && begin_text !== null && text.startsWith(begin_text),
-    };
+    if (begin_text === null) return [];
+    const repeated = typeof text === 'string' ? begin_text : begin_text + begin_text;
+    return (typeof text === 'string' ? text : text.text).startsWith(repeated) ? ['repeated_begin'] : [];
   }
 
   private readCompletion(

@@ -1,16 +1,15 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { BadLine } from '../../contracts/jsonl/fields.js';
 import { badLine, parseLine } from '../../contracts/jsonl/line.js';
-import type { Unit } from '../../job-document/index.js';
+import type { TextFlaw, Unit } from '../../job-document/index.js';
 import type { LineBatch } from '../datasets/line-batches.js';
 import { BytesTokenizer } from './bytes-tokenizer.js';
-import { ChatTemplate } from './chat-template.js';
+import { type ChatRules, ChatTemplate } from './chat-template.js';
 import { DocumentEncoder, type EncodedDocument, type TextTokenizer } from './document-encoder.js';
 import { HfTokenizer, type TokenizerFiles } from './hf-tokenizer.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
 import { stopTokens } from './stop-tokens.js';
 import type { TextPiece } from './text-pieces.js';
-import type { TextFlaws } from './tokens.js';
 
 /** Tokenizer and template of an encoder. */
 export interface EncoderSetup {
@@ -22,12 +21,14 @@ export interface EncoderSetup {
   chat_template: string | null;
   /** Date for the template; null if it uses none. */
   template_date: string | null;
+  /** How chats are learned; the default for absent ones. */
+  chat?: ChatRules;
   /** The unit of preferences; null for other data. */
   unit: Unit | null;
 }
 
 /** How a model turns texts and chats into tokens. */
-export type TextRules = Omit<EncoderSetup, 'unit'>;
+export type TextRules = Omit<EncoderSetup, 'unit' | 'chat'>;
 
 /** Text that is encoded at a time: lines of JSONL, or a part of one document. */
 export type Batch = LineBatch | TextPiece;
@@ -39,8 +40,9 @@ export interface EncodedBatch {
   counts: Uint8Array | null;
   /** Number of tokens of each document. */
   lengths: number[];
-  /** Flaws of each document, as far as it has any. */
-  flaws: (TextFlaws | undefined)[];
+  /** Lines of the documents; null for a text. */
+  lines: number[] | null;
+  flaws: (readonly TextFlaw[] | undefined)[];
   /** True if each begins a document; false for the continuation of one. */
   starts: boolean;
 }
@@ -55,11 +57,13 @@ export function tokenizerOf({
 
 /** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
 export function makeEncoder(setup: EncoderSetup): DocumentEncoder {
-  const { chat_template, template_date: date, unit } = setup;
+  const { chat_template, template_date: date, chat: rules, unit } = setup;
   const tokenizer = tokenizerOf(setup);
   const { variables: tokens, special_texts } = tokenizer;
   const template =
-    chat_template === null ? null : new ChatTemplate(chat_template, { tokens, special_texts, date });
+    chat_template === null
+      ? null
+      : new ChatTemplate(chat_template, { tokens, special_texts, date, ...(rules && { rules }) });
   const stops = setup.tokenizer === null ? null : stopTokens(tokenizer, template);
   return new DocumentEncoder(tokenizer, template, unit, stops);
 }
@@ -74,17 +78,23 @@ export class BatchEncoder {
 
   /** @throws ZerofleetError naming the line, such as `dataset_line_invalid` */
   encode(batch: Batch): EncodedBatch {
-    if ('first_line' in batch) return gather(this.lines(batch), true);
+    if ('first_line' in batch) return this.lines(batch);
     const { bytes, ...place } = batch;
-    return gather([this.documents.encodePiece(textOf(bytes), place)], place.first);
+    return gather([this.documents.encodePiece(textOf(bytes), place)], null, place.first);
   }
 
-  private lines({ bytes, first_line }: LineBatch): EncodedDocument[] {
-    return textOf(bytes)
-      .split('\n')
-      .flatMap((line, index) =>
-        line.trim() === '' ? [] : ofLine(first_line + index, () => this.documents.encode(parseLine(line))),
-      );
+  private lines({ bytes, first_line }: LineBatch): EncodedBatch {
+    const documents: EncodedDocument[] = [];
+    const lines: number[] = [];
+    for (const [index, line] of textOf(bytes).split('\n').entries()) {
+      if (line.trim() === '') continue;
+      const number = first_line + index;
+      for (const document of ofLine(number, () => this.documents.encode(parseLine(line)))) {
+        documents.push(document);
+        lines.push(number);
+      }
+    }
+    return gather(documents, lines, true);
   }
 }
 
@@ -103,7 +113,11 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 }
 
-function gather(documents: readonly EncodedDocument[], starts: boolean): EncodedBatch {
+function gather(
+  documents: readonly EncodedDocument[],
+  lines: number[] | null,
+  starts: boolean,
+): EncodedBatch {
   const lengths = documents.map(({ tokens }) => tokens.length);
   const total = lengths.reduce((sum, length) => sum + length, 0);
   const tokens = new Uint32Array(total);
@@ -114,5 +128,5 @@ function gather(documents: readonly EncodedDocument[], starts: boolean): Encoded
     if (document.counts) counts?.set(document.counts, at);
     at += document.tokens.length;
   }
-  return { tokens, counts, lengths, flaws: documents.map(({ flaws }) => flaws), starts };
+  return { tokens, counts, lengths, lines, flaws: documents.map(({ flaws }) => flaws), starts };
 }

@@ -35,7 +35,7 @@ const CHAT = { messages: [USER, ANSWER] };
 
 t.test('a chat without a learned token that ends answers', async (t) => {
   const without = (...of: Parameters<typeof flawsOf>) =>
-    flawsOf(...of).map((flaws) => flaws?.without_stop_token);
+    flawsOf(...of).map((flaws) => flaws?.includes('no_stop_token'));
   t.same(without(CHAT, INSIDE), [false]);
   t.same(without(CHAT, BEHIND), [true], 'the mark ends before it');
   t.same(without(CHAT, PLAIN), [true], 'a text ends the turn');
@@ -48,15 +48,16 @@ t.test('a chat without a learned token that ends answers', async (t) => {
 t.test('completions are answers', async (t) => {
   const pair = { prompt: [USER], chosen: [ANSWER], rejected: [ANSWER] };
   const without = (template: string) =>
-    flawsOf(pair, template, CHATML, 'pair').map((flaws) => flaws?.without_stop_token);
+    flawsOf(pair, template, CHATML, 'pair').map((flaws) => flaws?.includes('no_stop_token'));
   t.same(without(BEHIND), [false, false], 'generation tags have no effect');
   t.same(without(PLAIN), [true, true]);
   const texts = { prompt: 'a', completion: 'b', label: true };
-  t.same(flawsOf(texts, null, CHATML, 'labelled'), [{ without_stop_token: false, with_two_begins: false }]);
+  t.same(flawsOf(texts, null, CHATML, 'labelled'), [[]]);
 });
 
 t.test('a text that begins with the token that the tokenizer puts before it', async (t) => {
-  const two = (...of: Parameters<typeof flawsOf>) => flawsOf(...of).map((flaws) => flaws?.with_two_begins);
+  const two = (...of: Parameters<typeof flawsOf>) =>
+    flawsOf(...of).map((flaws) => flaws?.includes('repeated_begin'));
   t.same(two({ text: '<s>Hello</s>' }, null, LLAMA), [true]);
   t.same(two({ text: 'Hello <s>' }, null, LLAMA), [false]);
   t.same(
@@ -65,5 +66,21 @@ t.test('a text that begins with the token that the tokenizer puts before it', as
     'this tokenizer puts nothing before texts',
   );
   t.same(two(CHAT, `<s>${INSIDE}`, LLAMA), [false], 'nothing is put before a chat');
+  t.same(two(CHAT, `{{ bos_token }}<s>${INSIDE}`, LLAMA), [true], 'the template writes it twice');
   t.same(two({ prompt: '<s>a', completion: 'b', label: false }, null, LLAMA, 'labelled'), [true]);
+});
+
+t.test('a chat of which nothing is learned', async (t) => {
+  const silent = turns('{% generation %}{% endgeneration %}{{ m.content }}<|im_end|>');
+  t.same(flawsOf(CHAT, silent), [['nothing_learned']]);
+});
+
+t.test('a template without the role of the system, or without reasoning', async (t) => {
+  const users = INSIDE.replace('in messages', "in messages if m.role != 'system'");
+  const system = { role: 'system', content: 'c' };
+  t.same(flawsOf({ messages: [system, ...CHAT.messages] }, users), [['system_not_rendered']]);
+  const reasoned = (answer: object) => flawsOf({ messages: [USER, { ...ANSWER, ...answer }] }, INSIDE);
+  for (const field of ['reasoning_content', 'reasoning', 'thinking'])
+    t.same(reasoned({ [field]: 'd' }), [['reasoning_not_rendered']]);
+  t.same(reasoned({ content: '<think>d</think>b' }), [[]]);
 });

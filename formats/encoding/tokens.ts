@@ -1,3 +1,5 @@
+import type { TextFlaw } from '../../job-document/index.js';
+
 /** Tokens in the machine's byte order, which is little-endian on every platform of the native core. */
 export type Tokens = Uint16Array | Uint32Array;
 
@@ -8,16 +10,10 @@ export interface TokenPiece {
   counts: Uint8Array | null;
   /** True if the first of them begins a document. */
   starts: boolean;
+  /** Line of the document; absent for data without lines. Several documents may be of one line. */
+  line?: number;
   /** Of the document that begins; none if it is absent. */
-  flaws?: TextFlaws;
-}
-
-/** What makes a model learn something else than the writer of a text wants. */
-export interface TextFlaws {
-  /** A chat, or a completion, without a learned token that ends answers: a model trained on it goes on for ever. */
-  without_stop_token: boolean;
-  /** The text begins with the token that the tokenizer puts before each text. */
-  with_two_begins: boolean;
+  flaws?: readonly TextFlaw[];
 }
 
 /** Counts the targets among tokens [begin, end) of a call; the first token of a document is none. */

@@ -20,7 +20,7 @@ export function checkFormat(at: string, given: Pick<Data, 'format' | 'uri'>): Fi
 }
 
 export function resolveData(
-  { uri: _, format: __, ...given }: NamedData,
+  { uri: _, format: __, chat, ...given }: NamedData,
   sources: DataSources,
   unit: Unit | null,
 ): ResolvedData {
@@ -30,8 +30,15 @@ export function resolveData(
     packing: sources.dataset?.format === 'jsonl' || unit !== null ? 'whole' : 'split',
     ...given,
     tokenizer: resolveTokenizer(given, sources),
-    ...resolveTemplate(given, sources),
+    ...withChat(resolveTemplate(given, sources), unit === null ? (chat ?? {}) : null),
   };
+}
+
+/** @param chat null for preferences, whose completions are learned as a whole */
+function withChat(template: ReturnType<typeof resolveTemplate>, chat: Data['chat'] | null) {
+  // Only a template renders chats.
+  if (template.chat_template === null || chat === null) return template;
+  return { ...template, chat: { ...defaultsOf('ChatSpec'), ...chat } };
 }
 
 export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): FieldError[] {

@@ -44,7 +44,7 @@ function baseFault(adapter: ResolvedTrain['adapter']): { code: FieldErrorCode; m
 
 /** @param document the document as given, to find fields without effect */
 export function checkObjective(
-  { train: { objective: given } = {}, data: { packing } }: Pick<JobSpec, 'train' | 'data'>,
+  { train: { objective: given } = {}, data: { packing, chat } }: Pick<JobSpec, 'train' | 'data'>,
   { train }: ResolvedJobSpec,
 ): FieldError[] {
   if (given === undefined) return [];
@@ -60,6 +60,14 @@ export function checkObjective(
       fieldError('/train/micro_batch_size', 'out_of_range', message, String(MIN_MICRO_BATCH_OF_KTO)),
     );
   }
+  if (chat !== undefined)
+    errors.push(
+      fieldError(
+        '/data/chat',
+        'field_without_effect',
+        `with the objective ${type} a completion is learned as a whole; omit it`,
+      ),
+    );
   if (packing === 'split') {
     const message = `with the objective ${type} each completion with its prompt is a sequence of its own; omit packing`;
     errors.push(fieldError('/data/packing', 'field_without_effect', message, 'whole'));

@@ -27,6 +27,7 @@ const BYTES_VOCAB_SIZE = 256;
 
 const TOKENIZER = '/data/tokenizer';
 const TEMPLATE = '/data/chat_template';
+const CHAT = '/data/chat';
 
 /**
  * Returns the model whose tokenizer is used, or the URI from which it will be copied; null if there is none
@@ -159,8 +160,13 @@ function withoutTokenizer({ id, unread_tokenizer }: Model): string {
 function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
   const { dataset, evaluation, tokenizer } = sources;
   if (dataset === null) return [];
-  if (hasNoChats(sources) && given.chat_template)
-    return [fieldError(TEMPLATE, 'field_without_effect', `dataset ${dataset.id} has no chats; omit it`)];
+  const useless = Object.entries({ [TEMPLATE]: given.chat_template, [CHAT]: given.chat }).filter(
+    ([, value]) => hasNoChats(sources) && value,
+  );
+  if (useless.length > 0)
+    return useless.map(([at]) =>
+      fieldError(at, 'field_without_effect', `dataset ${dataset.id} has no chats; omit it`),
+    );
   const chats = [dataset, ...evaluation].find((each) => each !== null && each.num_chats > 0);
   if (!chats || resolved.chat_template !== null || isUnknown(resolved, sources)) return [];
   const { id, num_chats, num_documents } = chats;

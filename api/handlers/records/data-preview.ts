@@ -28,8 +28,14 @@ export const previewData: OperationHandler<'previewData'> = async (request): Pro
   const { project } = request.records;
   const { format } = dataset;
   const model = tokenizerModel(spec.data);
-  const { parse_special_tokens, chat_template, template_date, packing } = spec.data;
-  const setup = { parse_special_tokens, chat_template, template_date, unit: unitOf(spec.train) };
+  const { parse_special_tokens, chat_template, template_date, chat, packing } = spec.data;
+  const setup = {
+    parse_special_tokens,
+    chat_template,
+    template_date,
+    unit: unitOf(spec.train),
+    ...(chat && { chat }),
+  };
   let read = 0;
   // A tokenizer may have 64 MiB, so it is read once a thread is free.
   const beginning = async () => {

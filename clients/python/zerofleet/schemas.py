@@ -418,6 +418,17 @@ class ResolvedModel(_ResolvedModelRequired, total=False):
     base: ResolvedBase
 
 
+class ChatSpec(TypedDict, total=False):
+    """What is learned of chats. Preferences learn whole completions."""
+    turns: Literal["together", "each"]
+    """`together`: a chat is one text, rendered once, of which every turn of the assistant is
+    learned. `each`: every turn of the assistant is a text of its own, with the messages before it
+    as an answer to them would read them."""
+    reasoning: Literal["learn", "mask"]
+    """`mask` leaves the text of reasoning out of the loss: the fields `reasoning_content`,
+    `reasoning` and `thinking`, and in `content` what is between `<think>` and `</think>`."""
+
+
 class DataSpec(TypedDict, total=False):
     """Training data. Set exactly one of `dataset` and `uri`."""
     dataset: DatasetId
@@ -435,6 +446,7 @@ class DataSpec(TypedDict, total=False):
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
     tokenizer's model. The resolved document has the template, or `null` for a dataset without
     chats."""
+    chat: ChatSpec
     parse_special_tokens: bool
     """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
     tokens, for texts that a template rendered before the upload. `false` reads them as plain text,
@@ -452,6 +464,17 @@ class DataSpec(TypedDict, total=False):
     is a share of the units, and of a single document a share of its sequences."""
     seed: Seed
     """Seed of the order of the samples and of the validation split."""
+
+
+class ResolvedChat(TypedDict):
+    """What is learned of chats, with every field."""
+    turns: Literal["together", "each"]
+    """`together`: a chat is one text, rendered once, of which every turn of the assistant is
+    learned. `each`: every turn of the assistant is a text of its own, with the messages before it
+    as an answer to them would read them."""
+    reasoning: Literal["learn", "mask"]
+    """`mask` leaves the text of reasoning out of the loss: the fields `reasoning_content`,
+    `reasoning` and `thinking`, and in `content` what is between `<think>` and `</think>`."""
 
 
 class _ResolvedDataRequired(TypedDict):
@@ -486,12 +509,14 @@ class _ResolvedDataRequired(TypedDict):
 
 
 class ResolvedData(_ResolvedDataRequired, total=False):
-    """The data, with every field. It names a dataset even if the request has a `uri`."""
+    """The data, with every field; `chat` only for chats with a template. It names a dataset even if
+    the request has a `uri`."""
     uri: SourceUri
     """An object in a bucket that the operator allows, or a file on the Hub; the key needs the scope
     `datasets`. The server copies it, and the resolved document names the dataset."""
     format: DatasetFormat
     """Format of the object that `uri` names; `text` by default. A dataset has its own format."""
+    chat: ResolvedChat
 
 
 class _EvaluationDatasetSpecRequired(TypedDict):
@@ -1536,7 +1561,7 @@ class Warning(TypedDict):
     """Something accepted that has no effect, or not the intended one."""
     pointer: str
     """JSON pointer into the job document, or into the returned model."""
-    code: Literal["field_without_effect", "no_stop_token", "repeated_begin", "tokenizer_not_read"]
+    code: Literal["field_without_effect", "no_stop_token", "repeated_begin", "nothing_learned", "cut", "system_not_rendered", "reasoning_not_rendered", "tokenizer_not_read"]
     """Stable code of the warning"""
     message: str
     """What was found and what to do, for users."""
@@ -1707,6 +1732,7 @@ class PlannedData(_PlannedDataRequired, total=False):
     `tokenizer.json` in a bucket that the operator allows or on the Hub; the key needs the scope
     `models`. `null`: the tokenizer of the initial model or of the initial checkpoint's job,
     otherwise `bytes`. A dataset of `format=tokens` has none."""
+    chat: ResolvedChat
 
 
 class _PlannedJobSpecRequired(TypedDict):

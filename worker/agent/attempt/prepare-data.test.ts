@@ -42,6 +42,7 @@ t.test('chat data', async (t) => {
     const { export: exported } = await fleet.untilState(id, 'succeeded');
     const prepared = await eventData(id, 'data.prepared');
     t.match(prepared, [{ tokens_digest: /^sha256:[0-9a-f]{64}$/ }]);
+    const flaws = { no_stop_token: { texts: 50, first_line: 1 } };
     t.same(prepared, [
       {
         documents: 50,
@@ -49,14 +50,13 @@ t.test('chat data', async (t) => {
         targets: 400,
         max_token: 7,
         long_documents: 0,
-        without_stop_token: 50,
-        with_two_begins: 0,
+        flaws,
         sequences: 50,
         validation_sequences: 0,
         without_targets: 0,
         evaluation: [],
         tokens_digest: prepared[0]?.tokens_digest,
-        warnings: dataWarnings({ documents: 50, without_stop_token: 50, with_two_begins: 0 }),
+        warnings: dataWarnings({ documents: 50, flaws }),
       },
     ]);
     t.same(

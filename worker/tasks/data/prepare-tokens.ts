@@ -60,7 +60,7 @@ type EntrySummary = Pick<PreparedTokens, 'tokens_digest' | 'summary'>;
 type OnProgress = (bytes: number) => void;
 
 /** Version in every cache key: incremented when the same request produces other files. */
-const PREPARATION = 5;
+const PREPARATION = 6;
 /** Token ids below it need two bytes. */
 const NARROW_VOCAB = 1 << 16;
 /** Maximum number of rebuilds of an entry that disappears each time. */
@@ -131,6 +131,7 @@ function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string
     data.parse_special_tokens,
     data.chat_template,
     data.template_date,
+    data.chat,
     data.packing,
     sequence_length,
     tokenBytes(request),
@@ -174,16 +175,19 @@ async function buildFiles(input: BuildInput, made: string): Promise<void> {
   const files = newFiles(request, { training: paths.training, validation: join(made, 'validation') });
   try {
     const source = sourceOf(input, join(made, 'scratch'));
-    const counts = new DataCounts(sequence_length);
+    const counts = new DataCounts(sequence_length, data.packing);
     for await (const piece of source(verifiedBytes(objects, request, onProgress))) {
       counts.add(piece);
       checkVocab(counts.max_token, request);
       files.append(piece);
     }
     const summary = { ...counts.end(), ...files.finish() };
-    const expected = numDocuments(request);
-    if (summary.documents !== expected)
-      throw corruptDataset(dataset, `${summary.documents} documents, but the upload has ${expected}`);
+    const [found_documents, expected] = [
+      request.unit === null ? counts.sources : summary.documents,
+      numDocuments(request),
+    ];
+    if (found_documents !== expected)
+      throw corruptDataset(dataset, `${found_documents} documents, but the upload has ${expected}`);
     const found: EntrySummary = { tokens_digest: await digestOf(paths), summary };
     await writeFile(paths.summary, JSON.stringify(found), { flush: true });
     await markUse(made, attempt);
@@ -214,8 +218,15 @@ function numDocuments({ dataset, unit }: TokenRequest): number {
 
 function sourceOf({ request, tokenizer }: BuildInput, scratch: string) {
   const { dataset, data, unit, num_threads } = request;
-  const { chat_template, parse_special_tokens, template_date } = data;
-  const setup = { tokenizer, parse_special_tokens, chat_template, template_date, unit };
+  const { chat_template, parse_special_tokens, template_date, chat } = data;
+  const setup = {
+    tokenizer,
+    parse_special_tokens,
+    chat_template,
+    template_date,
+    unit,
+    ...(chat && { chat }),
+  };
   return tokenSource({ format: dataset.format, ...setup, num_threads, scratch });
 }
 

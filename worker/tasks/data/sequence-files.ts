@@ -38,6 +38,8 @@ export class SequenceFiles {
   /** Choice of validation documents; null when sequences are chosen. */
   private readonly choice: KeyedChoice | null;
   private document = -1;
+  /** Its line. */
+  private line: number | undefined;
   /** True if the next token is the first of its document. */
   private begins = false;
 
@@ -56,9 +58,11 @@ export class SequenceFiles {
       split.fraction > 0 ? new PackedFile(new TokenFileWriter(options.validation, shape), newPacker) : null;
   }
 
-  append({ tokens, counts, starts }: TokenPiece): void {
+  append({ tokens, counts, starts, line }: TokenPiece): void {
     if (starts) {
-      this.document++;
+      // The texts of a line are of one document of the dataset.
+      if (line === undefined || line !== this.line) this.document++;
+      this.line = line;
       this.begins = true;
     }
     // An empty document, or an empty part of one, is not recorded: no two documents begin at the same position.

@@ -54,17 +54,26 @@ async function* encoded(
   }
 }
 
-function* documentsOf({ tokens, counts, lengths, starts, flaws }: EncodedBatch): Generator<TokenPiece> {
+function* documentsOf({
+  tokens,
+  counts,
+  lengths,
+  lines,
+  starts,
+  flaws,
+}: EncodedBatch): Generator<TokenPiece> {
   let begin = 0;
   for (const [index, length] of lengths.entries()) {
     const end = begin + length;
-    const piece = {
+    const line = lines?.[index];
+    const found = flaws[index];
+    yield {
       tokens: tokens.subarray(begin, end),
       counts: counts?.subarray(begin, end) ?? null,
       starts,
+      ...(line !== undefined && { line }),
+      ...(found !== undefined && { flaws: found }),
     };
-    const found = flaws[index];
-    yield found === undefined ? piece : { ...piece, flaws: found };
     begin = end;
   }
 }
