@@ -1,15 +1,9 @@
 import type { ChatMessage } from '../../contracts/index.js';
 import { type JsonlMessage, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../contracts/jsonl/line.js';
-import {
-  DATA,
-  LOOP_BEGIN,
-  LOOP_END,
-  type MessagePart,
-  messageValue,
-  REASONING_FIELDS,
-} from './chat-origins.js';
+import { DATA, LOOP_BEGIN, LOOP_END, messageValue } from './chat-origins.js';
 import { Rendering, type Span } from './learned-parts.js';
+import { type MissingPart, templateFields, unrendered } from './missing-parts.js';
 import { MARK, OriginText } from './origin-text.js';
 import { invalidTemplate, parseChatTemplate } from './parsed-template.js';
 import { strftime } from './strftime.js';
@@ -18,6 +12,7 @@ import { ArrayValue, newScope, type Program } from './template-library.js';
 import { asValue } from './template-values.js';
 
 export type { Span } from './learned-parts.js';
+export type { MissingPart } from './missing-parts.js';
 
 export interface RenderedText {
   text: string;
@@ -34,9 +29,6 @@ interface RenderedChat extends RenderedText {
   /** Parts of the chat that the text does not have. */
   missing: MissingPart[];
 }
-
-/** Part of a chat that some templates leave out. */
-export type MissingPart = 'system' | 'reasoning';
 
 /** How chats are learned: `data.chat` of a job. */
 export interface ChatRules {
@@ -215,26 +207,43 @@ export class ChatTemplate {
     }
   }
 
-  private fill(
-    { messages, tools, parallel_tool_calls }: JsonlChat,
-    add_generation_prompt: boolean,
-  ): Rendering {
-    const scope = newScope();
-    for (const [name, value] of Object.entries(this.variables)) scope.set(name, value);
-    scope.set('add_generation_prompt', add_generation_prompt);
-    if (parallel_tool_calls !== undefined) scope.set('parallel_tool_calls', parallel_tool_calls);
+  private fill(chat: JsonlChat, add_generation_prompt: boolean): Rendering {
     try {
-      checkCharacters({ messages, tools });
-      scope.setVariable('messages', new ArrayValue(messages.map(templateFields).map(messageValue)));
-      scope.setVariable('tools', asValue(tools, DATA));
-      const interpreter = new OriginInterpreter(scope, { begin: LOOP_BEGIN, end: LOOP_END });
-      return new Rendering(OriginText.parse(String(interpreter.run(this.program).value)));
+      return this.run(chat, add_generation_prompt);
     } catch (error) {
+      const { messages } = chat;
+      // Some templates search every content for a text, and fail for a call of tools without one.
+      if (messages.some(isSilent))
+        return this.fill({ ...chat, messages: messages.map(withText) }, add_generation_prompt);
       throw invalidTemplate(
         `it fails for a chat of ${messages.length} messages: ${(error as Error).message}`,
       );
     }
   }
+
+  /** @throws Error of the template */
+  private run(
+    { messages, tools, parallel_tool_calls }: JsonlChat,
+    add_generation_prompt: boolean,
+  ): Rendering {
+    checkCharacters({ messages, tools });
+    const scope = newScope();
+    for (const [name, value] of Object.entries(this.variables)) scope.set(name, value);
+    scope.set('add_generation_prompt', add_generation_prompt);
+    if (parallel_tool_calls !== undefined) scope.set('parallel_tool_calls', parallel_tool_calls);
+    scope.setVariable('messages', new ArrayValue(messages.map(templateFields).map(messageValue)));
+    scope.setVariable('tools', asValue(tools, DATA));
+    const interpreter = new OriginInterpreter(scope, { begin: LOOP_BEGIN, end: LOOP_END });
+    return new Rendering(OriginText.parse(String(interpreter.run(this.program).value)));
+  }
+}
+
+function isSilent({ content }: JsonlMessage): boolean {
+  return content === null || content === undefined;
+}
+
+function withText(message: JsonlMessage): JsonlMessage {
+  return isSilent(message) ? { ...message, content: '' } : message;
 }
 
 /** What the library defines for all templates; `strftime_now` depends on the job. */
@@ -274,56 +283,7 @@ function undetermined(index: number) {
   );
 }
 
-/** OpenAI's newer name of the system's messages. Few templates know it. */
-const DEVELOPER_ROLE = 'developer';
-const SYSTEM_ROLE = 'system';
-
-/** Returns the fields of a message that a template gets. */
-function templateFields({ weight: _, ...message }: JsonlMessage): JsonlMessage {
-  return message.role === DEVELOPER_ROLE ? { ...message, role: SYSTEM_ROLE } : message;
-}
-
 /** @throws Error for a text with the character that marks origins */
 function checkCharacters(chat: object): void {
   if (JSON.stringify(chat).includes(MARK)) throw new Error('the chat has the character U+FDD0');
-}
-
-/** Part of a chat that the text does not have, and the chat without this part. */
-interface Unrendered {
-  what: string;
-  /** Null: a template must have this part. */
-  kind: MissingPart | null;
-  without: JsonlChat;
-}
-
-/** Roles that every template has. */
-const KNOWN_ROLES: readonly string[] = ['user', LEARNED_ROLE];
-
-/** Returns the parts of a chat of which the text has nothing. A template may still have used them. */
-function* unrendered(chat: JsonlChat, rendering: Rendering): Generator<Unrendered> {
-  const { messages, tools } = chat;
-  if (tools !== null && tools.length > 0 && !rendering.has((origin) => origin === DATA))
-    yield { what: 'the tools', kind: null, without: { ...chat, tools: null } };
-  const last = messages.findLastIndex(({ role }) => role === LEARNED_ROLE);
-  for (const [index, message] of messages.entries()) {
-    const changed = (fields: Partial<JsonlMessage>): JsonlChat => ({
-      ...chat,
-      messages: messages.with(index, { ...message, ...fields }),
-    });
-    const lacks = (part: MessagePart) =>
-      rendering.partsOf(index, part).every(({ begin, end }) => begin === end);
-    const what = `message ${index} (role ${message.role})`;
-    if ((message.tool_calls ?? []).length > 0 && lacks('calls'))
-      yield { what: `the tool_calls of ${what}`, kind: null, without: changed({ tool_calls: undefined }) };
-    if (message.content?.trim() && !KNOWN_ROLES.includes(message.role) && lacks('content')) {
-      const kind = templateFields(message).role === SYSTEM_ROLE ? 'system' : null;
-      yield { what, kind, without: changed({ content: 'a' }) };
-    }
-    // Many templates leave out the reasoning of earlier turns.
-    const reasons = REASONING_FIELDS.filter((name) => message[name]);
-    if (index === last && reasons.length > 0 && lacks('reasoning')) {
-      const absent = Object.fromEntries(reasons.map((name) => [name, undefined]));
-      yield { what: `the reasoning of ${what}`, kind: 'reasoning', without: changed(absent) };
-    }
-  }
 }

@@ -82,3 +82,16 @@ t.test('a template uses the date of the spec', async (t) => {
     message: /strftime_now does not know %Q/,
   });
 });
+
+t.test('a template that needs a content gets an empty one beside calls', async (t) => {
+  const template = new ChatTemplate(
+    "{% for m in messages %}[{{ m.role }}]{% if '</think>' in m.content %}{% endif %}{{ m.tool_calls | tojson }}{% endfor %}",
+  );
+  const call = { function: { name: 'f' } };
+  const answer = { role: 'assistant', tool_calls: [call] };
+  for (const message of [answer, { ...answer, content: null }])
+    t.match(
+      template.render(chatOf({ messages: [message] })).text,
+      '[assistant][{"function": {"name": "f"}}]',
+    );
+});

@@ -118,3 +118,87 @@ t.test('numbers, and names such as "2", are as in the line', async (t) => {
     '[{"default": 3.0}]true true true true true',
   );
 });
+
+/** Writes reasoning of the last turn only, and ends it with another token. */
+const CHANGING =
+  "{% for m in messages %}[{{ m.role }}]{% if m.role == 'assistant' %}{% set parts = m.content.split('</think>') %}{% if loop.last %}<think>{{ (m.reasoning_content or parts[0].split('<think>')[-1]) | trim }}</think>{{ parts[-1].strip('\\n') }}<end>{% else %}{{ parts[-1].strip('\\n') }}<next>{% endif %}{% else %}{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}[assistant]<think>{% endif %}";
+const REASONED = [
+  turn('user', 'q'),
+  turn('assistant', '<think> 1 </think>\n a \n'),
+  turn('user', 'r'),
+  { ...turn('assistant', 'b'), reasoning_content: '2' },
+];
+type Rules = NonNullable<ConstructorParameters<typeof ChatTemplate>[1]>['rules'];
+
+function textsOf(template: string, messages: object[], rules: Rules) {
+  return new ChatTemplate(template, { rules }).renderAll(chatOf({ messages })).map(({ text, learned }) => ({
+    text,
+    learned: learned.map(({ begin, end }) => text.slice(begin, end)),
+  }));
+}
+
+t.test('of a template that changes earlier turns, what its text holds is learned', async (t) => {
+  t.same(textsOf(CHANGING, REASONED, { turns: 'together', reasoning: 'learn' }), [
+    {
+      text: '[user]q[assistant] a <next>[user]r[assistant]<think>2</think>b<end>',
+      learned: [' a <next>', '2</think>b<end>'],
+    },
+  ]);
+});
+
+t.test('every turn may be a text of its own, with the messages before it', async (t) => {
+  t.same(textsOf(CHANGING, REASONED, { turns: 'each', reasoning: 'learn' }), [
+    { text: '[user]q[assistant]<think>1</think> a <end>', learned: ['1</think> a <end>'] },
+    {
+      text: '[user]q[assistant] a <next>[user]r[assistant]<think>2</think>b<end>',
+      learned: ['2</think>b<end>'],
+    },
+  ]);
+  const silent = REASONED.with(1, { ...REASONED[1], weight: 0 } as never);
+  t.equal(textsOf(CHANGING, silent, { turns: 'each', reasoning: 'learn' }).length, 1, 'none of weight 0');
+  t.same(
+    textsOf(TURNS, REASONED, { turns: 'each', reasoning: 'learn' }).map(({ learned }) => learned),
+    [['<think> 1 </think>\n a \n[/]'], ['b[/]']],
+    'generation tags of earlier turns have no effect',
+  );
+});
+
+t.test('reasoning may be left out of the loss', async (t) => {
+  const mask = { turns: 'each', reasoning: 'mask' } as const;
+  t.same(
+    textsOf(CHANGING, REASONED, mask).map(({ learned }) => learned),
+    [['</think> a <end>'], ['</think>b<end>']],
+  );
+  t.same(
+    textsOf(TURNS, REASONED, { ...mask, turns: 'together' }).map(({ learned }) => learned),
+    [['<think>', '</think>\n a \n[/]', 'b[/]']],
+  );
+  const spelled = '{% for m in messages %}{{ m.reasoning_content | tojson }}{{ m.content }}{% endfor %}';
+  t.same(textsOf(spelled, REASONED.slice(3), mask), [{ text: '"2"b', learned: ['"', '"b'] }]);
+});
+
+t.test('texts keep their origin through macros, blocks, slices and filters', async (t) => {
+  const template =
+    "{% macro shown(m) %}  {{ m.content | upper }}{{ m.name[1:] }}  {% endmacro %}{% for m in messages %}[{{ m.role }}{% set block %}({{ shown(m) | trim }}){% endset %}{% filter replace('B', 'c') %}{{ block }}{% endfilter %}]{% endfor %}";
+  const special_texts = /<B>|xy/gu;
+  const messages = [{ ...turn('assistant', 'a<b>'), name: 'xxy' }];
+  const rendered = new ChatTemplate(template, { special_texts }).render(chatOf({ messages }));
+  t.equal(rendered.text, '[assistant(A<c>xy)]');
+  t.same(rendered.literal, [rendered.text.indexOf('xy') + 1], 'a special token that a chat contains is text');
+});
+
+t.test('whether tools are called in parallel reaches the template', async (t) => {
+  const line = { messages: [turn('assistant', 'a')], parallel_tool_calls: false };
+  const template = '{% for m in messages %}{{ m.content }}{% endfor %}{{ parallel_tool_calls }}';
+  t.equal(new ChatTemplate(template).render(chatOf(line)).text, 'afalse');
+});
+
+t.test('a template that adds an object to a text is refused', async (t) => {
+  const call = { function: { name: 'f', arguments: '{"a": 1}' } };
+  const messages = [{ role: 'assistant', tool_calls: [call] }];
+  const template = "{% for m in messages %}{{ 'x' + m.tool_calls[0].function.arguments }}{% endfor %}";
+  t.throws(() => learnedOf(template, messages), {
+    code: 'chat_template_invalid',
+    message: /the filter tojson/,
+  });
+});

@@ -233,6 +233,38 @@ t.test('the date of a template is that of the spec', async (t) => {
   t.match(Buffer.from(tokens).toString(), /^2020-02-29What is 1\?/);
 });
 
+t.test('the texts of a chat belong to one document of the dataset', async (t) => {
+  const line = (name: string) => {
+    const turns = ['1', '2'].flatMap((number) => [
+      { role: 'user', content: name },
+      { role: 'assistant', content: number },
+    ]);
+    return JSON.stringify({ messages: turns });
+  };
+  const bytes = Buffer.from([...'abcdefgh'].map((name) => `${line(name)}\n`).join('\n'));
+  const { objects, request } = await setup(t, bytes, { ...JSONL, num_documents: 8, num_chats: 8 });
+  const data = {
+    ...request.data,
+    tokenizer: 'bytes',
+    packing: 'whole' as const,
+    chat_template: '{% for m in messages %}{{ m.content }}{% endfor %}',
+    chat: { turns: 'each' as const, reasoning: 'learn' as const },
+    validation_fraction: 0.25,
+  };
+  const { token_file, validation_file, summary } = await prepareTokens(objects, { ...request, data });
+  t.match(summary, { documents: 16, flaws: {} });
+  const texts = async (file: string) =>
+    (await documentsOf(file)).map(({ tokens }) => Buffer.from(tokens).toString());
+  const [kept, held] = [await texts(token_file), await texts(validation_file!)];
+  t.equal(held.length, 4);
+  t.same(
+    [...kept, ...held].sort(),
+    [...'abcdefgh'].flatMap((name) => [`${name}1`, `${name}1${name}2`]),
+  );
+  const names = (all: string[]) => new Set(all.map(([name]) => name));
+  t.equal(names(held).size, 2, 'both texts of a chat are held back');
+});
+
 t.test('violations of the model, the dataset or the tokenizer are reported', async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);
   const chats = { ...request.data, chat_template: templates.chatml as string };
@@ -265,15 +297,16 @@ t.test('the cache key covers all inputs of the files', async (t) => {
     { data: { ...data, packing: 'whole' as const } },
     { data: { ...data, template_date: '2026-11-25' } },
     { data: { ...data, chat_template: templates.plain as string } },
+    { data: { ...data, chat: { turns: 'each' as const, reasoning: 'learn' as const } } },
     { sequence_length: 25 },
   ])
     names.add((await prepareTokens(objects, { ...request, data, ...changes })).token_file);
-  t.equal(names.size, 6);
+  t.equal(names.size, 7);
   const again = await prepareTokens(objects, { ...request, data, num_threads: 2, vocab_size: 2000 });
   t.ok(names.has(again.token_file));
   await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from('{}'));
   names.add((await prepareTokens(objects, { ...request, data })).token_file);
-  t.equal(names.size, 7, 'the tokenizer is identified by the content of its files');
+  t.equal(names.size, 8, 'the tokenizer is identified by the content of its files');
 });
 
 t.test('progress is reported in bytes, up to the last', async (t) => {

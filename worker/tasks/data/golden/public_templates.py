@@ -1,10 +1,12 @@
 """Renders chats by public templates with transformers, for public-templates.deep.test.ts.
 
-    python public_templates.py CASES TEMPLATE... >rendered.json
+    python public_templates.py public-cases.json FOLDER NAME...
 
-Needs transformers and jinja2. CASES is a JSON object of chats by name, with "messages" and "tools". A template next to which the
-file NAME_training.jinja lies is also rendered by that one, whose generation tags are those of the package `trl`.
+Needs transformers and jinja2. The templates of these names are read where they are: in the package trl if it is installed, and in
+FOLDER, such as models/templates of llama.cpp; it may be empty. A template NAME.jinja of trl for which there is NAME_training.jinja is also rendered by that one, whose
+generation tags say what is learned.
 """
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -25,21 +27,32 @@ def rendered(template, chat):
         )
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
-    return {"text": text, "learned": [text[begin:end] for begin, end in spans]}
+    return {"text": text, "tagged": [text[begin:end] for begin, end in spans]}
+
+
+def folders():
+    trl = importlib.util.find_spec("trl")
+    if trl:
+        yield Path(trl.origin).parent / "chat_templates"
+    if sys.argv[2]:
+        yield Path(sys.argv[2])
 
 
 cases = json.loads(Path(sys.argv[1]).read_text())
 result = {}
-for path in map(Path, sys.argv[2:]):
-    training = path.with_name(f"{path.stem}_training.jinja")
-    result[path.stem] = {
-        "source": path.read_text(),
-        "cases": {
-            name: {
-                "public": rendered(path.read_text(), chat),
-                "training": rendered(training.read_text(), chat) if training.exists() else None,
-            }
-            for name, chat in cases.items()
-        },
-    }
+for folder in folders():
+    for path in [folder / f"{name}.jinja" for name in sys.argv[3:]]:
+        if not path.exists():
+            continue
+        training = path.with_name(f"{path.stem}_training.jinja")
+        result[path.stem] = {
+            "source": path.read_text(),
+            "cases": {
+                name: {
+                    "public": rendered(path.read_text(), chat),
+                    "training": rendered(training.read_text(), chat) if training.exists() else None,
+                }
+                for name, chat in cases.items()
+            },
+        }
 json.dump(result, sys.stdout)

@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { OriginText, placeMark } from './origin-text.js';
+
+/** Texts of up to three origins, with letters that strip, split and replace look for. */
+const texts = fc
+  .array(
+    fc.record({
+      text: fc.string({ unit: fc.constantFrom('a', 'b', ' ', '\n', '😀') }),
+      origin: fc.nat(40_000),
+    }),
+    { minLength: 1, maxLength: 4 },
+  )
+  .map((runs) => new OriginText(runs));
+
+/** The origin of each unit of a text. */
+const originsOf = ({ runs }: OriginText) =>
+  runs.flatMap(({ text, origin }) => [...text.split('')].map(() => origin));
+
+t.test('marks keep the origin of every character', async (t) => {
+  fc.assert(
+    fc.property(texts, (text) => {
+      const read = OriginText.parse(text.marked());
+      t.equal(read.text, text.text);
+      t.same(originsOf(read), originsOf(text));
+    }),
+    { numRuns: 50 },
+  );
+  const { text, runs } = OriginText.parse(`a${placeMark(7)}b`);
+  t.equal(text, 'ab');
+  t.same(runs, [
+    { text: 'a', origin: 0 },
+    { text: '', origin: 7 },
+    { text: 'b', origin: 0 },
+  ]);
+});
+
+t.test('parts have the text and the origins of the whole', async (t) => {
+  fc.assert(
+    fc.property(texts, fc.nat(20), fc.nat(20), (text, a, b) => {
+      const [begin, end] = [Math.min(a, b), Math.max(a, b)];
+      const part = text.slice(begin, end);
+      t.equal(part.text, text.text.slice(begin, end));
+      t.same(originsOf(part), originsOf(text).slice(begin, end));
+      t.same(originsOf(OriginText.join(text.split('a'), OriginText.of('a', -1))).length, text.text.length);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+t.test('methods are those of Python', async (t) => {
+  const of = (text: string) => OriginText.of(text, 1);
+  const texts = (parts: OriginText[]) => parts.map(({ text }) => text);
+  const both = { begin: true, end: true };
+  t.equal(of('\n a \n').strip('\n', both).text, ' a ');
+  t.equal(of('\u0085\x1c a\ufeff \u3000').strip(null, both).text, 'a\ufeff');
+  t.equal(of('^]-a-]^').strip('-]^', both).text, 'a');
+  t.equal(of(' a ').strip('', both).text, ' a ');
+  t.equal(of('😀a😀').strip('😀', { begin: false, end: true }).text, '😀a');
+  t.same(texts(of(' a  b c ').split(null)), ['a', 'b', 'c']);
+  t.same(texts(of(' a  b c ').split(null, 1)), ['a', 'b c ']);
+  t.same(texts(of('aXbXc').split('X', 1)), ['a', 'bXc']);
+  t.same(texts(of('XaX').split('X')), ['', 'a', '']);
+  t.throws(() => of('a').split(''), /empty separator/);
+  t.equal(of('aXbXc').replace('X', of('--'), 1).text, 'a--bXc');
+  t.equal(of('ab').replace('', of('-'), -1).text, '-a-b-');
+  t.equal(of('ab').replace('', of('-'), 2).text, '-a-b');
+  t.equal(of('ß').mapped((text) => text.toUpperCase()).text, 'SS');
+});
