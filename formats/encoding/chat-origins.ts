@@ -1,9 +1,9 @@
 /** Origins of the text of a rendered chat. */
 import type { JsonlMessage } from '../../contracts/jsonl/fields.js';
 import { LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
-import { OriginText } from './origin-text.js';
-import type { Value } from './template-library.js';
-import { asValue, FieldsValue, fieldsOf, TextValue } from './template-values.js';
+import type { Value } from '../template/library.js';
+import { OriginText } from '../template/origin-text.js';
+import { asValue, FieldsValue, fieldsOf, TextValue } from '../template/values.js';
 
 /** Text of the chat that belongs to no message, such as its tools. */
 export const DATA = 1;

@@ -1,15 +1,15 @@
 import type { ChatMessage } from '../../contracts/index.js';
 import { type JsonlMessage, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../contracts/jsonl/line.js';
+import { OriginInterpreter } from '../template/interpreter.js';
+import { ArrayValue, newScope, type Program } from '../template/library.js';
+import { MARK, OriginText } from '../template/origin-text.js';
+import { asValue } from '../template/values.js';
 import { DATA, LOOP_BEGIN, LOOP_END, messageValue } from './chat-origins.js';
 import { Rendering, type Span } from './learned-parts.js';
 import { type MissingPart, templateFields, unrendered } from './missing-parts.js';
-import { MARK, OriginText } from './origin-text.js';
 import { invalidTemplate, parseChatTemplate } from './parsed-template.js';
 import { strftime } from './strftime.js';
-import { OriginInterpreter } from './template-interpreter.js';
-import { ArrayValue, newScope, type Program } from './template-library.js';
-import { asValue } from './template-values.js';
 
 export type { Span } from './learned-parts.js';
 export type { MissingPart } from './missing-parts.js';

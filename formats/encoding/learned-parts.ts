@@ -1,6 +1,7 @@
 /** The parts of a rendered chat that a model learns, found by the origins of its text. */
+
+import { type OriginText, TEMPLATE } from '../template/origin-text.js';
 import { LEARN_BEGIN, LEARN_END, LOOP_BEGIN, LOOP_END, type MessagePart, messageOf } from './chat-origins.js';
-import { type OriginText, TEMPLATE } from './origin-text.js';
 import { invalidTemplate } from './parsed-template.js';
 
 /** Range of characters (UTF-16 units) of a rendered chat. */

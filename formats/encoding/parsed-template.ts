@@ -1,8 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import { parseProgram } from '../template/interpreter.js';
+import type { Program } from '../template/library.js';
+import { MARK, placeMark } from '../template/origin-text.js';
 import { LEARN_BEGIN, LEARN_END } from './chat-origins.js';
-import { MARK, placeMark } from './origin-text.js';
-import { parseProgram } from './template-interpreter.js';
-import type { Program } from './template-library.js';
 
 interface ParsedTemplate {
   program: Program;

@@ -233,9 +233,12 @@ t.test('a template without a date has none', async (t) => {
 });
 
 t.test('what is learned of chats is filled in for chats with a template only', async (t) => {
-  const chat_template = '{{ messages[0].content }}';
-  t.same(resolve({ chat_template }, CHATS).data.chat, { turns: 'together', reasoning: 'learn' });
-  const each = resolve({ chat_template, chat: { turns: 'each' } }, CHATS);
+  const chatTemplate = '{{ messages[0].content }}';
+  t.same(resolve({ chat_template: chatTemplate }, CHATS).data.chat, {
+    turns: 'together',
+    reasoning: 'learn',
+  });
+  const each = resolve({ chat_template: chatTemplate, chat: { turns: 'each' } }, CHATS);
   t.same([each.codes, each.data.chat], [[], { turns: 'each', reasoning: 'learn' }]);
   t.equal(resolve({}, DATASET).data.chat, undefined);
   t.strictSame(resolve({ chat: {} }, DATASET).codes, ['/data/chat field_without_effect']);

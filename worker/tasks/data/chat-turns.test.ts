@@ -180,9 +180,9 @@ t.test('reasoning may be left out of the loss', async (t) => {
 t.test('texts keep their origin through macros, blocks, slices and filters', async (t) => {
   const template =
     "{% macro shown(m) %}  {{ m.content | upper }}{{ m.name[1:] }}  {% endmacro %}{% for m in messages %}[{{ m.role }}{% set block %}({{ shown(m) | trim }}){% endset %}{% filter replace('B', 'c') %}{{ block }}{% endfilter %}]{% endfor %}";
-  const special_texts = /<B>|xy/gu;
+  const specialTexts = /<B>|xy/gu;
   const messages = [{ ...turn('assistant', 'a<b>'), name: 'xxy' }];
-  const rendered = new ChatTemplate(template, { special_texts }).render(chatOf({ messages }));
+  const rendered = new ChatTemplate(template, { special_texts: specialTexts }).render(chatOf({ messages }));
   t.equal(rendered.text, '[assistant(A<c>xy)]');
   t.same(rendered.literal, [rendered.text.indexOf('xy') + 1], 'a special token that a chat contains is text');
 });

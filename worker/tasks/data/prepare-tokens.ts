@@ -182,12 +182,12 @@ async function buildFiles(input: BuildInput, made: string): Promise<void> {
       files.append(piece);
     }
     const summary = { ...counts.end(), ...files.finish() };
-    const [found_documents, expected] = [
+    const [foundDocuments, expected] = [
       request.unit === null ? counts.sources : summary.documents,
       numDocuments(request),
     ];
-    if (found_documents !== expected)
-      throw corruptDataset(dataset, `${found_documents} documents, but the upload has ${expected}`);
+    if (foundDocuments !== expected)
+      throw corruptDataset(dataset, `${foundDocuments} documents, but the upload has ${expected}`);
     const found: EntrySummary = { tokens_digest: await digestOf(paths), summary };
     await writeFile(paths.summary, JSON.stringify(found), { flush: true });
     await markUse(made, attempt);

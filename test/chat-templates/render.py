@@ -1,6 +1,6 @@
 """Renders chats by public templates with transformers, for public-templates.deep.test.ts.
 
-    python public_templates.py public-cases.json FOLDER NAME...
+    python render.py cases.json FOLDER NAME...
 
 Needs transformers and jinja2. The templates of these names are read where they are: in the package trl if it is installed, and in
 FOLDER, such as models/templates of llama.cpp; it may be empty. A template NAME.jinja of trl for which there is NAME_training.jinja is also rendered by that one, whose

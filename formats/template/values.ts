@@ -3,7 +3,6 @@
  * numbers, and the order of names such as "2". Texts have the methods of Python's `str`.
  */
 import { NumberText, nameOf } from '../../contracts/jsonl/exact-json.js';
-import { OriginText, TEMPLATE } from './origin-text.js';
 import {
   ArrayValue,
   BooleanValue,
@@ -16,7 +15,8 @@ import {
   type Scope,
   StringValue,
   type Value,
-} from './template-library.js';
+} from './library.js';
+import { OriginText, TEMPLATE } from './origin-text.js';
 
 type Method = (text: OriginText, args: readonly Value[]) => Value;
 

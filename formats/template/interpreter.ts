@@ -3,8 +3,8 @@
  * strings, so origins are marks in them; as a value of an expression, a text has its origins beside it. A loop over
  * messages also marks where each of them begins.
  */
-import { MARK, OriginText, placeMark, TEMPLATE } from './origin-text.js';
-import { DEFAULT_STYLE, type JsonStyle, toJson } from './template-json.js';
+
+import { DEFAULT_STYLE, type JsonStyle, toJson } from './json.js';
 import {
   ArrayValue,
   LibraryInterpreter,
@@ -15,8 +15,9 @@ import {
   type Scope,
   StringValue,
   type Value,
-} from './template-library.js';
-import { FieldsValue, isText, METHODS, originsOf, TextValue } from './template-values.js';
+} from './library.js';
+import { MARK, OriginText, placeMark, TEMPLATE } from './origin-text.js';
+import { FieldsValue, isText, METHODS, originsOf, TextValue } from './values.js';
 
 /** Places at which a loop over messages begins and ends. */
 export interface LoopPlaces {
@@ -117,8 +118,8 @@ export class OriginInterpreter extends LibraryInterpreter {
   private written(value: Value): Value {
     if (value instanceof TextValue) return new StringValue(value.origins.marked());
     const content: unknown = value.value;
-    const is_json = content instanceof Map || Array.isArray(content);
-    return is_json ? new StringValue(toJson(value, DEFAULT_STYLE).marked()) : value;
+    const isJson = content instanceof Map || Array.isArray(content);
+    return isJson ? new StringValue(toJson(value, DEFAULT_STYLE).marked()) : value;
   }
 
   /** Marks a loop over messages that writes text. */

@@ -1,11 +1,11 @@
-// Renders chats by public templates and compares text and learned parts with transformers (golden/public_templates.py).
+// Renders chats by public templates and compares text and learned parts with transformers (render.py).
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { type JsonlChat, parseLine } from '../../../contracts/jsonl/line.js';
-import { ChatTemplate } from '../../../formats/encoding/chat-template.js';
-import { projectRoot } from '../../../platform/process/root.js';
-import { pythonWith, runPython } from '../../../test/support/python.js';
+import { type JsonlChat, parseLine } from '../../contracts/jsonl/line.js';
+import { ChatTemplate } from '../../formats/encoding/chat-template.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { pythonWith, runPython } from '../support/python.js';
 
 interface Family {
   /** Files in trl or llama.cpp. */
@@ -71,16 +71,16 @@ const FAMILIES: readonly Family[] = [
 /** transformers reads the clock. */
 const DAY = /(?<=Today Date: |Current date: ).*/;
 
-const golden = join(projectRoot(), 'worker', 'tasks', 'data', 'golden');
-const cases: Record<string, object> = JSON.parse(readFileSync(join(golden, 'public-cases.json'), 'utf8'));
+const directory = join(projectRoot(), 'test', 'chat-templates');
+const cases: Record<string, object> = JSON.parse(readFileSync(join(directory, 'cases.json'), 'utf8'));
 const found = pythonWith('transformers', 'jinja2');
 const folder = process.env.ZEROFLEET_TEST_TEMPLATES;
 
 t.test('public templates', { skip: 'missing' in found && found.missing }, async (t) => {
   if ('missing' in found) return;
   const names = FAMILIES.flatMap((family) => family.names);
-  const args = [join(golden, 'public-cases.json'), folder ?? '', ...names];
-  const rendered = runPython(found.python, join(golden, 'public_templates.py'), args) as Found;
+  const args = [join(directory, 'cases.json'), folder ?? '', ...names];
+  const rendered = runPython(found.python, join(directory, 'render.py'), args) as Found;
   for (const family of FAMILIES)
     for (const name of family.names) {
       const { source, cases } = rendered[name] ?? { source: '', cases: {} };

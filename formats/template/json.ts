@@ -1,7 +1,8 @@
 /** The filter `tojson`: Python's `json.dumps` with origins. */
+
+import type { Value } from './library.js';
 import { OriginText, TEMPLATE } from './origin-text.js';
-import type { Value } from './template-library.js';
-import { FieldsValue, isText, originsOf } from './template-values.js';
+import { FieldsValue, isText, originsOf } from './values.js';
 
 export interface JsonStyle {
   /** Spaces per level; null: one line. */
