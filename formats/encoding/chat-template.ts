@@ -1,10 +1,10 @@
-import type { ChatMessage } from '../../contracts/index.js';
-import { type JsonlMessage, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
+import { type JsonlMessage, type JsonlTools, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../contracts/jsonl/line.js';
 import { OriginInterpreter } from '../template/interpreter.js';
 import { ArrayValue, newScope, type Program } from '../template/library.js';
 import { MARK, OriginText } from '../template/origin-text.js';
 import { asValue } from '../template/values.js';
+import { shownCalls } from './call-format.js';
 import { DATA, LOOP_BEGIN, LOOP_END, messageValue } from './chat-origins.js';
 import { Rendering, type Span } from './learned-parts.js';
 import { type MissingPart, templateFields, unrendered } from './missing-parts.js';
@@ -127,14 +127,25 @@ export class ChatTemplate {
   }
 
   /** Returns the text that prompts the assistant for its next turn, and the text after such a turn. */
-  generationPrompt(messages: readonly ChatMessage[]): RenderedText & { end: string } {
-    const answered = [...messages, { role: LEARNED_ROLE, content: 'a' }];
-    const after = this.fill({ messages: answered, tools: null }, false);
+  generationPrompt(
+    messages: readonly JsonlMessage[],
+    tools: JsonlTools = { tools: null },
+  ): RenderedText & { end: string } {
+    const chat = { messages, ...tools };
+    const answered = { ...chat, messages: [...messages, { role: LEARNED_ROLE, content: 'a' }] };
+    const after = this.fill(answered, false);
     const { end = after.text.length } = after.partsOf(messages.length, 'content').at(-1) ?? {};
-    return {
-      ...this.literals(this.fill({ messages, tools: null }, true)),
-      end: after.text.slice(end),
-    };
+    const prompt = this.fill(chat, true);
+    if (tools.tools !== null && this.fill({ ...chat, tools: null }, true).text === prompt.text)
+      throw invalidTemplate(
+        'it does not render the tools of the chat; leave them out, or use another template',
+      );
+    return { ...this.literals(prompt), end: after.text.slice(end) };
+  }
+
+  /** Returns how the template writes calls of tools; null if it renders none. */
+  shownCalls(): ReturnType<typeof shownCalls> {
+    return shownCalls((chat, prompt) => this.fill(chat, prompt).text, this.special_texts);
   }
 
   private literals(rendering: Rendering): RenderedText {

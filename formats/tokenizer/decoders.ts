@@ -63,8 +63,8 @@ interface Used {
  * @param keeps_bytes true: bytes stay apart in the text, for `keptBytes`
  * @throws ZerofleetError `tokenizer_invalid`
  */
-export function decoderOf(component: Component, keeps_bytes = false): Decoder {
-  return partOf(component, { decoders: 0, growth: 1, bytes: keeps_bytes ? KEPT : AS_TEXT });
+export function decoderOf(component: Component, keepsBytes = false): Decoder {
+  return partOf(component, { decoders: 0, growth: 1, bytes: keepsBytes ? KEPT : AS_TEXT });
 }
 
 function partOf(component: Component, used: Used): Decoder {

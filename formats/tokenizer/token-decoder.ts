@@ -21,8 +21,8 @@ export class TokenDecoder {
   /** @throws ZerofleetError `tokenizer_invalid` */
   constructor({ texts, decoder }: DecoderTable) {
     this.texts = texts;
-    const made = (keeps_bytes: boolean) =>
-      decoder === null ? null : decoderOf(new Component(decoder, 'decoder'), keeps_bytes);
+    const made = (keepsBytes: boolean) =>
+      decoder === null ? null : decoderOf(new Component(decoder, 'decoder'), keepsBytes);
     this.decoder = made(false);
     this.keepingBytes = made(true);
   }
