@@ -40,7 +40,7 @@ export class AnswerReader {
     if (call_format === undefined) return choice;
     const reader = this.newReader(index, call_format);
     const [read, rest] = [reader.push(text), reader.end()];
-    if (reader.num_calls === 0) return choice;
+    if (reader.numCalls === 0) return choice;
     return {
       ...choice,
       text: read.text + rest.text,

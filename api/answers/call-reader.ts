@@ -18,7 +18,7 @@ interface Read {
  */
 export class CallReader {
   /** Calls that were read. */
-  num_calls = 0;
+  numCalls = 0;
   private rest = '';
   /** White space at the end of the text until now. */
   private space = '';
@@ -49,7 +49,7 @@ export class CallReader {
     if (this.state === 'text') this.addText(this.rest);
     else if (this.state === 'call' && this.call?.name == null)
       this.addText(this.mark + (this.call?.raw ?? ''));
-    if (this.num_calls === 0) this.added.text += this.space;
+    if (this.numCalls === 0) this.added.text += this.space;
     return this.take();
   }
 
@@ -95,17 +95,17 @@ export class CallReader {
       this.call = new GrowingCall(this.format, this.names);
     }
     const { call, rest } = this;
-    const is_announced = call.name !== null;
+    const isAnnounced = call.name !== null;
     call.push(rest);
     this.rest = '';
-    if (call.is_text) {
+    if (call.isText) {
       this.addText(this.mark);
       this.rest = call.raw;
       this.state = 'text';
       this.call = null;
       return true;
     }
-    if (call.name !== null) this.addCall(call, call.name, is_announced);
+    if (call.name !== null) this.addCall(call, call.name, isAnnounced);
     if (call.end === null) return false;
     this.rest = rest.slice(call.end);
     this.state = 'behind';
@@ -113,15 +113,15 @@ export class CallReader {
     return true;
   }
 
-  private addCall(call: GrowingCall, name: string, is_announced: boolean): void {
-    if (!is_announced) {
-      const index = this.num_calls++;
+  private addCall(call: GrowingCall, name: string, isAnnounced: boolean): void {
+    if (!isAnnounced) {
+      const index = this.numCalls++;
       this.space = '';
       const called = { name, arguments: '' };
       this.added.tool_calls.push({ index, id: this.idOf(index), type: 'function', function: called });
     }
     const text = call.takeArguments();
-    if (text !== '') this.added.tool_calls.push({ index: this.num_calls - 1, function: { arguments: text } });
+    if (text !== '') this.added.tool_calls.push({ index: this.numCalls - 1, function: { arguments: text } });
   }
 
   private readBehind(): boolean {
@@ -154,29 +154,29 @@ class GrowingCall {
   /** Characters of the last `push` that belong to the call; null while it grows. */
   end: number | null = null;
   /** True if this is no call. */
-  is_text = false;
+  isText = false;
   private readonly json: GrowingJson;
-  private has_header: boolean;
+  private hasHeader: boolean;
 
   constructor(
     format: CallFormat,
     private readonly names: readonly string[],
   ) {
     this.json = new GrowingJson({ name: format.name, value: format.arguments });
-    this.has_header = format.name !== null;
+    this.hasHeader = format.name !== null;
   }
 
   push(text: string): void {
     if (this.name === null) this.raw += text;
     const { json } = this;
-    const begin = this.has_header ? 0 : this.readHeader(text);
+    const begin = this.hasHeader ? 0 : this.readHeader(text);
     if (begin === null) return;
     json.push(text.slice(begin));
-    if (json.name !== null && !this.names.includes(json.name)) this.is_text = true;
+    if (json.name !== null && !this.names.includes(json.name)) this.isText = true;
     else if (json.hasValue) this.name = json.name;
-    const is_over = json.end !== null || json.has_failed;
-    if (is_over) this.end = json.end === null ? text.length : begin + json.end;
-    this.is_text ||= is_over && this.name === null;
+    const isOver = json.end !== null || json.hasFailed;
+    if (isOver) this.end = json.end === null ? text.length : begin + json.end;
+    this.isText ||= isOver && this.name === null;
   }
 
   /** Returns the text of the arguments since the last call. */
@@ -191,21 +191,21 @@ class GrowingCall {
     const [name = null] = this.names
       .filter((each) => header.startsWith(each) && isBetween(header.slice(each.length), at >= 0))
       .sort((a, b) => b.length - a.length);
-    this.is_text = name === null && (at >= 0 || !this.names.some((each) => each.startsWith(header)));
+    this.isText = name === null && (at >= 0 || !this.names.some((each) => each.startsWith(header)));
     if (name === null || at < 0) return null;
-    this.has_header = true;
+    this.hasHeader = true;
     this.json.name = name;
     return at - (this.raw.length - text.length);
   }
 }
 
 /** Returns whether a text can stand between a name and its arguments: some templates write an id there. */
-function isBetween(text: string, is_whole: boolean): boolean {
+function isBetween(text: string, isWhole: boolean): boolean {
   if (text.length > MAX_BETWEEN) return false;
   const [id = ''] = /^[A-Za-z0-9]*/.exec(text) ?? [];
-  const is_id =
-    id.length === 0 || id.length === ID_LENGTH || (!is_whole && id.length < ID_LENGTH && id === text);
-  return is_id && !/^[_-]/.test(text);
+  const isId =
+    id.length === 0 || id.length === ID_LENGTH || (!isWhole && id.length < ID_LENGTH && id === text);
+  return isId && !/^[_-]/.test(text);
 }
 
 /** Returns the length of the longest end of a text that begins `mark`. */

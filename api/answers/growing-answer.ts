@@ -5,21 +5,21 @@ export class GrowingAnswer {
   private waiting: AnswerDelta[] = [];
   private wake: () => void = () => undefined;
   private readonly leaving = new AbortController();
-  private readonly start_event = event();
-  private readonly text_event = event();
+  private readonly startEvent = event();
+  private readonly textEvent = event();
   /** Resolved when a worker has begun, and when there is a first delta. */
-  readonly started = this.start_event.happened;
-  readonly hasText = this.text_event.happened;
+  readonly started = this.startEvent.happened;
+  readonly hasText = this.textEvent.happened;
   /** Aborted when nobody reads the deltas any more. */
   readonly left = this.leaving.signal;
 
   start(): void {
-    this.start_event.happen();
+    this.startEvent.happen();
   }
 
   add(deltas: readonly AnswerDelta[]): void {
     this.start();
-    this.text_event.happen();
+    this.textEvent.happen();
     this.waiting.push(...deltas);
     this.wake();
   }
@@ -35,19 +35,19 @@ export class GrowingAnswer {
    * @throws its error, after the deltas
    */
   async *deltas(answer: Promise<GeneratedText>): AsyncGenerator<AnswerDelta, GeneratedText> {
-    let has_ended = false;
+    let hasEnded = false;
     const end = () => {
-      has_ended = true;
+      hasEnded = true;
       this.wake();
     };
     answer.then(end, end);
-    while (!has_ended || this.waiting.length > 0) {
+    while (!hasEnded || this.waiting.length > 0) {
       const deltas = this.waiting;
       this.waiting = [];
       yield* deltas;
       await new Promise<void>((resolve) => {
         this.wake = resolve;
-        if (has_ended || this.waiting.length > 0) resolve();
+        if (hasEnded || this.waiting.length > 0) resolve();
       });
     }
     return answer;

@@ -16,15 +16,15 @@ export class GrowingJson {
   name: string | null = null;
   /** Text of the value that was read since `takeValue`; null before the value. */
   private value: string | null = null;
-  private is_in_value = false;
-  private is_text = false;
+  private isInValue = false;
+  private isText = false;
   /** Characters of the last `push` that belong to the object; null while it grows. */
   end: number | null = null;
-  has_failed = false;
+  hasFailed = false;
   private readonly levels: Level[] = [];
   /** The string that is read, as it is written. */
   private string: string | null = null;
-  private is_escaped = false;
+  private isEscaped = false;
 
   constructor(private readonly paths: { name: readonly string[] | null; value: readonly string[] }) {}
 
@@ -33,26 +33,26 @@ export class GrowingJson {
   }
 
   push(text: string): void {
-    for (let at = 0; at < text.length && this.end === null && !this.has_failed; at++) {
+    for (let at = 0; at < text.length && this.end === null && !this.hasFailed; at++) {
       const character = text[at] as string;
-      const was_in_value = this.is_in_value;
+      const wasInValue = this.isInValue;
       this.read(character);
-      if (was_in_value || this.is_in_value) this.value += character;
-      if (this.levels.length === 0 && !this.has_failed) this.end = at + 1;
+      if (wasInValue || this.isInValue) this.value += character;
+      if (this.levels.length === 0 && !this.hasFailed) this.end = at + 1;
     }
   }
 
   /** Returns the text of the value since the last call. A value that is a text itself is returned at its end. */
   takeValue(): string {
-    if (this.is_text && this.is_in_value) return '';
+    if (this.isText && this.isInValue) return '';
     const taken = this.value ?? '';
     if (this.value !== null) this.value = '';
-    return this.is_text && taken !== '' ? (JSON.parse(taken) as string) : taken;
+    return this.isText && taken !== '' ? (JSON.parse(taken) as string) : taken;
   }
 
   private read(character: string): void {
     if (this.string !== null) this.readString(character);
-    else if (this.levels.length === 0 && character !== '{') this.has_failed = true;
+    else if (this.levels.length === 0 && character !== '{') this.hasFailed = true;
     else if (SPACE.test(character)) return;
     else if (character === '{' || character === '[') this.open(character === '{');
     else if (character === '}' || character === ']') this.close(character === '}');
@@ -60,28 +60,28 @@ export class GrowingJson {
     else if (character === ',') this.nextItem();
   }
 
-  private open(is_object: boolean): void {
+  private open(isObject: boolean): void {
     this.beginValue();
-    this.levels.push({ is_object, key: null, expects_key: is_object });
+    this.levels.push({ is_object: isObject, key: null, expects_key: isObject });
   }
 
-  private close(is_object: boolean): void {
-    if (this.levels.pop()?.is_object !== is_object) this.has_failed = true;
+  private close(isObject: boolean): void {
+    if (this.levels.pop()?.is_object !== isObject) this.hasFailed = true;
     else this.endValue();
   }
 
   private beginString(): void {
     if (!this.levels.at(-1)?.expects_key) {
       this.beginValue();
-      this.is_text ||= this.is_in_value && this.isAt(this.paths.value);
+      this.isText ||= this.isInValue && this.isAt(this.paths.value);
     }
     this.string = '"';
   }
 
   private readString(character: string): void {
     this.string += character;
-    if (this.is_escaped) this.is_escaped = false;
-    else if (character === '\\') this.is_escaped = true;
+    if (this.isEscaped) this.isEscaped = false;
+    else if (character === '\\') this.isEscaped = true;
     else if (character === '"') {
       const json = this.string as string;
       this.string = null;
@@ -91,8 +91,8 @@ export class GrowingJson {
 
   private takeString(json: string): void {
     const level = this.levels.at(-1);
-    const is_name = this.paths.name !== null && this.isAt(this.paths.name);
-    if (!level?.expects_key && !is_name) {
+    const isName = this.paths.name !== null && this.isAt(this.paths.name);
+    if (!level?.expects_key && !isName) {
       this.endValue();
       return;
     }
@@ -101,7 +101,7 @@ export class GrowingJson {
       if (level?.expects_key) Object.assign(level, { key: text, expects_key: false });
       else this.name = text;
     } catch {
-      this.has_failed = true;
+      this.hasFailed = true;
     }
   }
 
@@ -113,11 +113,11 @@ export class GrowingJson {
   private beginValue(): void {
     if (this.value !== null || !this.isAt(this.paths.value)) return;
     this.value = '';
-    this.is_in_value = true;
+    this.isInValue = true;
   }
 
   private endValue(): void {
-    if (this.isAt(this.paths.value)) this.is_in_value = false;
+    if (this.isAt(this.paths.value)) this.isInValue = false;
   }
 
   private isAt(path: readonly string[]): boolean {

@@ -30,10 +30,10 @@ const large = { choices: [{ index: 0, logprobs: Array.from({ length: 20_000 }, (
 
 t.test('the event loop writes one piece in a turn, of however many documents', async (t) => {
   const sizes: number[] = [0];
-  let is_done = false;
+  let isDone = false;
   const count = () => {
     sizes.push(0);
-    if (!is_done) setImmediate(count);
+    if (!isDone) setImmediate(count);
   };
   setImmediate(count);
   const write = async () => {
@@ -45,7 +45,7 @@ t.test('the event loop writes one piece in a turn, of however many documents', a
     return pieces;
   };
   const written = await Promise.all([write(), write(), write()]);
-  is_done = true;
+  isDone = true;
   const whole = JSON.stringify(large);
   for (const pieces of written) t.equal(pieces.join(''), whole);
   // All begin in the first turn.

@@ -11,8 +11,8 @@ const DEPTH = 5;
 const FEW = 500;
 
 /** Sends a document. One with many log-probabilities is written in pieces. */
-export function sendJson(reply: FastifyReply, document: object, num_logprobs: number): FastifyReply {
-  if (num_logprobs < FEW) return reply.send(document);
+export function sendJson(reply: FastifyReply, document: object, numLogprobs: number): FastifyReply {
+  if (numLogprobs < FEW) return reply.send(document);
   return sendTexts(reply.type('application/json; charset=utf-8'), paced(jsonPieces(document)));
 }
 

@@ -2,12 +2,12 @@ import t from 'tap';
 import type { PlacedDelta } from '../../contracts/index.js';
 import { ReceivedAnswer } from './received-answer.js';
 
-const delta = (text: string, text_at: number, logprob = -1): PlacedDelta => ({
+const delta = (text: string, textAt: number, logprob = -1): PlacedDelta => ({
   index: 0,
   text,
-  text_at,
+  text_at: textAt,
   logprobs: [...text].map((token) => ({ token, logprob, top: [] })),
-  logprobs_at: text_at,
+  logprobs_at: textAt,
 });
 
 t.test('of a worker that takes over only the new part is returned', async (t) => {
@@ -25,7 +25,7 @@ t.test('of a worker that takes over only the new part is returned', async (t) =>
   t.match(answer.whole([{ index: 0, finish_reason: 'stop' }]), [
     { index: 0, text: 'Once upon', finish_reason: 'stop', logprobs: { length: 9 } },
   ]);
-  t.equal(answer.num_logprobs, 9);
+  t.equal(answer.numLogprobs, 9);
 });
 
 t.test('other text, or other bits of its tokens, are refused, unless nobody has seen them', async (t) => {

@@ -13,7 +13,7 @@ type Received = Omit<AnswerDelta, 'index'>;
 /** An answer, put together from the deltas of its workers. */
 export class ReceivedAnswer {
   /** Log-probabilities that were received. */
-  num_logprobs = 0;
+  numLogprobs = 0;
   private readonly choices = new Map<number, Received>();
 
   /**
@@ -28,7 +28,7 @@ export class ReceivedAnswer {
   /** Forgets all texts: the next worker sends them again. */
   clear(): void {
     this.choices.clear();
-    this.num_logprobs = 0;
+    this.numLogprobs = 0;
   }
 
   /** Returns the choices with their texts. */
@@ -40,11 +40,11 @@ export class ReceivedAnswer {
 
   private newPart({ text, text_at, logprobs, logprobs_at, ...common }: PlacedDelta): AnswerDelta | null {
     const received: Received = this.choices.get(common.index) ?? { ...common, text: '', logprobs: [] };
-    const known_text = received.text.slice(text_at);
-    const known_logprobs = received.logprobs.slice(logprobs_at);
+    const knownText = received.text.slice(text_at);
+    const knownLogprobs = received.logprobs.slice(logprobs_at);
     const isSame =
-      startsAlike(text, known_text) &&
-      known_logprobs.every((known, at) => at >= logprobs.length || isDeepStrictEqual(known, logprobs[at]));
+      startsAlike(text, knownText) &&
+      knownLogprobs.every((known, at) => at >= logprobs.length || isDeepStrictEqual(known, logprobs[at]));
     if (!isSame)
       throw new ZerofleetError(
         'rank_lost',
@@ -52,13 +52,13 @@ export class ReceivedAnswer {
       );
     const added = {
       ...common,
-      text: text.slice(known_text.length),
-      logprobs: logprobs.slice(known_logprobs.length),
+      text: text.slice(knownText.length),
+      logprobs: logprobs.slice(knownLogprobs.length),
     };
     if (added.text === '' && added.logprobs.length === 0) return null;
     received.text += added.text;
     received.logprobs.push(...added.logprobs);
-    this.num_logprobs += numLogprobs([added]);
+    this.numLogprobs += numLogprobs([added]);
     this.choices.set(common.index, received);
     return added;
   }

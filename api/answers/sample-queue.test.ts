@@ -24,10 +24,10 @@ const call = (more: Partial<SampleCall> = {}): SampleCall => ({
   signal: new AbortController().signal,
   ...more,
 });
-const delta = (text: string, text_at: number): PlacedDelta => ({
+const delta = (text: string, textAt: number): PlacedDelta => ({
   index: 0,
   text,
-  text_at,
+  text_at: textAt,
   logprobs: [],
   logprobs_at: 0,
 });

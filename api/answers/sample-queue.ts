@@ -25,109 +25,109 @@ type Store = Pick<
 
 /** Calls the workers of pools. All answers come through one stream of messages for this process. */
 export class SampleQueue implements SamplePort {
-  readonly #caller = randomUUID();
-  readonly #waiting = new Map<string, Waiting>();
-  readonly #closing = new AbortController();
-  readonly #checking: Promise<void>;
-  #watching: Promise<Unsubscribe> | null = null;
-  #reading: Promise<void> | null = null;
-  #must_read = false;
-  #after: string | null = null;
+  private readonly caller = randomUUID();
+  private readonly waiting = new Map<string, Waiting>();
+  private readonly closing = new AbortController();
+  private readonly checking: Promise<void>;
+  private watching: Promise<Unsubscribe> | null = null;
+  private reading: Promise<void> | null = null;
+  private mustRead = false;
+  private after: string | null = null;
 
   constructor(
     private readonly store: Store,
     private readonly log: Logger,
-    check_ms = CHECK_MS,
+    checkMs = CHECK_MS,
   ) {
-    this.#checking = this.#checkForever(check_ms);
+    this.checking = this.checkForever(checkMs);
   }
 
   async sample(pool: string, payload: SamplePayload, call: SampleCall): Promise<SampleReply> {
     const id = randomUUID();
     const waiting = new Waiting(pool, call);
-    this.#waiting.set(id, waiting);
-    let is_requested = false;
+    this.waiting.set(id, waiting);
+    let isRequested = false;
     try {
-      await this.#watch();
-      is_requested = true;
-      const { is_named: named, timeout_ms: wait_ms } = call;
-      await this.store.requestSample({ id, caller: this.#caller, pool, named, payload, wait_ms });
+      await this.watch();
+      isRequested = true;
+      const { is_named: named, timeout_ms: waitMs } = call;
+      await this.store.requestSample({ id, caller: this.caller, pool, named, payload, wait_ms: waitMs });
       return await waiting.reply;
     } catch (error) {
       this.log.warn({ err: error, pool, source: payload.source }, 'sample not answered');
-      if (is_requested) await this.store.abandonSample(id).catch(() => undefined);
+      if (isRequested) await this.store.abandonSample(id).catch(() => undefined);
       throw error;
     } finally {
       waiting.close();
-      this.#waiting.delete(id);
+      this.waiting.delete(id);
     }
   }
 
   /** Ends the subscription. Idempotent. */
   async close(): Promise<void> {
-    this.#closing.abort();
-    await Promise.all([this.#checking, this.#reading]);
-    const unwatch = await this.#watching?.catch(() => null);
+    this.closing.abort();
+    await Promise.all([this.checking, this.reading]);
+    const unwatch = await this.watching?.catch(() => null);
     await unwatch?.();
   }
 
   /** Subscribes to the messages, once. */
-  async #watch(): Promise<void> {
-    this.#watching ??= this.store.watchMessages(this.#caller, () => void this.#read());
-    await this.#watching.catch((error: unknown) => {
-      this.#watching = null;
+  private async watch(): Promise<void> {
+    this.watching ??= this.store.watchMessages(this.caller, () => void this.read());
+    await this.watching.catch((error: unknown) => {
+      this.watching = null;
       throw error;
     });
   }
 
   /** Reads all messages that there are. */
-  #read(): Promise<void> {
-    this.#must_read = true;
-    this.#reading ??= this.#readAll()
+  private read(): Promise<void> {
+    this.mustRead = true;
+    this.reading ??= this.readAll()
       .catch((error: unknown) => this.log.warn({ err: error }, 'answers of workers not read'))
       .finally(() => {
-        this.#reading = null;
+        this.reading = null;
       });
-    return this.#reading;
+    return this.reading;
   }
 
-  async #readAll(): Promise<void> {
-    while (this.#must_read) {
-      this.#must_read = false;
-      const messages = await this.store.readMessages(this.#caller, this.#after);
+  private async readAll(): Promise<void> {
+    while (this.mustRead) {
+      this.mustRead = false;
+      const messages = await this.store.readMessages(this.caller, this.after);
       for (const { position, id, message } of messages) {
-        this.#after = position;
-        this.#waiting.get(id)?.take(message);
+        this.after = position;
+        this.waiting.get(id)?.take(message);
       }
-      this.#must_read ||= messages.length > 0;
+      this.mustRead ||= messages.length > 0;
     }
   }
 
-  async #checkForever(check_ms: number): Promise<void> {
-    while (!this.#closing.signal.aborted) {
-      await waitOrAbort(check_ms, this.#closing.signal);
-      if (this.#waiting.size > 0 && !this.#closing.signal.aborted)
-        await this.#check().catch((error: unknown) => this.log.warn({ err: error }, 'samples not checked'));
+  private async checkForever(checkMs: number): Promise<void> {
+    while (!this.closing.signal.aborted) {
+      await waitOrAbort(checkMs, this.closing.signal);
+      if (this.waiting.size > 0 && !this.closing.signal.aborted)
+        await this.check().catch((error: unknown) => this.log.warn({ err: error }, 'samples not checked'));
     }
   }
 
   /** Ends the wait for requests that no worker works on for too long, or whose model takes too long to load. */
-  async #check(): Promise<void> {
-    const ids = [...this.#waiting.keys()];
+  private async check(): Promise<void> {
+    const ids = [...this.waiting.keys()];
     const states = await this.store.findSamples(ids);
     // The end of a request that is gone may be unread. Reading also tells the workers that this process is alive.
-    await this.#read();
-    for (const [at, id] of ids.entries()) this.#waiting.get(id)?.check(states[at] ?? 'gone');
-    this.#endLargest();
+    await this.read();
+    for (const [at, id] of ids.entries()) this.waiting.get(id)?.check(states[at] ?? 'gone');
+    this.endLargest();
   }
 
   /** Ends the largest answers when this process holds too much of them. */
-  #endLargest(): void {
-    const largest = [...this.#waiting.values()].sort((a, b) => b.num_logprobs - a.num_logprobs);
-    let held = largest.reduce((sum, { num_logprobs }) => sum + num_logprobs, 0);
+  private endLargest(): void {
+    const largest = [...this.waiting.values()].sort((a, b) => b.numLogprobs - a.numLogprobs);
+    let held = largest.reduce((sum, { numLogprobs }) => sum + numLogprobs, 0);
     for (const waiting of largest) {
       if (held <= MAX_HELD) return;
-      held -= waiting.num_logprobs;
+      held -= waiting.numLogprobs;
       waiting.giveUp();
     }
   }
@@ -140,9 +140,9 @@ class Waiting {
   private reject!: (error: unknown) => void;
   private readonly received = new ReceivedAnswer();
   /** Last sign of a worker, and since when the model is loading, by the monotonic clock. */
-  private seen_at = performance.now();
-  private loading_since: number | null = null;
-  private checks_gone = 0;
+  private seenAt = performance.now();
+  private loadingSince: number | null = null;
+  private checksGone = 0;
 
   constructor(
     private readonly pool: string,
@@ -158,7 +158,7 @@ class Waiting {
   }
 
   take(message: SampleMessage): void {
-    this.seen_at = performance.now();
+    this.seenAt = performance.now();
     try {
       if ('end' in message) this.end(message.end);
       else if ('deltas' in message) this.grow(message);
@@ -171,13 +171,13 @@ class Waiting {
   /** @param state of the request in the store */
   check(state: 'waiting' | 'taken' | 'gone'): void {
     const now = performance.now();
-    if (state === 'taken') this.seen_at = now;
+    if (state === 'taken') this.seenAt = now;
     // A request that is being added is gone for the first check.
-    this.checks_gone = state === 'gone' ? this.checks_gone + 1 : 0;
-    if (this.loading_since !== null && now - this.loading_since > this.call.loading_ms)
+    this.checksGone = state === 'gone' ? this.checksGone + 1 : 0;
+    if (this.loadingSince !== null && now - this.loadingSince > this.call.loading_ms)
       this.fail('model_loading', 'a worker is loading the model; send the request again');
-    else if (this.checks_gone > 1) this.fail('workers_lost', 'the request was lost; send it again');
-    else if (now - this.seen_at > this.call.timeout_ms)
+    else if (this.checksGone > 1) this.fail('workers_lost', 'the request was lost; send it again');
+    else if (now - this.seenAt > this.call.timeout_ms)
       this.fail(
         'sample_timeout',
         `no worker of pool ${this.pool} answered in time; request fewer tokens, or check that the pool has a worker`,
@@ -185,8 +185,8 @@ class Waiting {
   }
 
   /** Log-probabilities that were received. */
-  get num_logprobs(): number {
-    return this.received.num_logprobs;
+  get numLogprobs(): number {
+    return this.received.numLogprobs;
   }
 
   /** Ends the request because its answer takes too much memory. */
@@ -200,7 +200,7 @@ class Waiting {
   }
 
   private begin({ state }: Extract<SampleMessage, { state: unknown }>): void {
-    this.loading_since = state === 'loading' ? performance.now() : null;
+    this.loadingSince = state === 'loading' ? performance.now() : null;
     if (state === 'loading') return;
     // Nobody has seen the texts of a worker that was lost, if the caller waits for the whole.
     if (this.call.onDeltas === undefined) this.received.clear();
@@ -208,7 +208,7 @@ class Waiting {
   }
 
   private grow({ deltas }: Extract<SampleMessage, { deltas: unknown }>): void {
-    this.loading_since = null;
+    this.loadingSince = null;
     const added = this.received.take(deltas);
     if (added.length > 0) this.call.onDeltas?.(added);
   }

@@ -57,9 +57,9 @@ function readExactly(json: string): { value: unknown; names: number } {
   let names = 0;
   for (let at = nextToken(json, 0); at < json.length; ) {
     const end = json[at] === '"' ? endOfString(json, at) : endOf(NUMBER_TOKEN, json, at);
-    const is_name = json[at] === '"' && endOf(COLON, json, end) > end;
-    if (is_name) names++;
-    const exact = exactToken(json.slice(at, end), is_name);
+    const isName = json[at] === '"' && endOf(COLON, json, end) > end;
+    if (isName) names++;
+    const exact = exactToken(json.slice(at, end), isName);
     if (exact !== null) {
       parts.push(json.slice(copied, at), exact);
       copied = end;
@@ -104,9 +104,9 @@ function repeatedName(json: string): string {
 }
 
 /** Returns what replaces a token; null for one that JavaScript keeps. */
-function exactToken(token: string, is_name: boolean): string | null {
+function exactToken(token: string, isName: boolean): string | null {
   if (!token.startsWith('"')) return String(Number(token)) === token ? null : JSON.stringify(NUMBER + token);
-  return is_name && MOVING_NAME.test(token) ? `"${NAME}${token.slice(1)}` : null;
+  return isName && MOVING_NAME.test(token) ? `"${NAME}${token.slice(1)}` : null;
 }
 
 function nextToken(json: string, from: number): number {

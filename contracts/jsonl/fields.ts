@@ -63,13 +63,13 @@ function parseMessage(message: unknown, place: string): JsonlMessage {
 
 /**
  * Reads `content`: a text, or a list of parts of the type `text`, whose texts are joined.
- * @param may_be_silent true for a message that may have none
+ * @param mayBeSilent true for a message that may have none
  */
-function parseText(content: unknown, place: string, may_be_silent: boolean): string | null | undefined {
+function parseText(content: unknown, place: string, mayBeSilent: boolean): string | null | undefined {
   if (typeof content === 'string') return content;
   if (Array.isArray(content))
     return content.map((part, index) => parsePart(part, `part ${index} of "content" of ${place}`)).join('');
-  if (may_be_silent && (content === null || content === undefined)) return content;
+  if (mayBeSilent && (content === null || content === undefined)) return content;
   throw new BadLine(
     `"content" of ${place} must be a string or a list of parts {"type": "text", "text": "…"}; it may be null or absent beside "tool_calls"`,
   );

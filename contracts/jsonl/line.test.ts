@@ -14,8 +14,8 @@ const refused = (t: Test, line: unknown, message: RegExp) =>
   t.throws(() => parse(line), { constructor: BadLine, message }, JSON.stringify(line));
 
 t.test("OpenAI's former names of calls, results and tools are read as the current ones", async (t) => {
-  const tool_calls = [{ type: 'function', function: CALL }];
-  const read_calls = [{ type: 'function', function: READ_CALL }];
+  const toolCalls = [{ type: 'function', function: CALL }];
+  const readCalls = [{ type: 'function', function: READ_CALL }];
   const line = {
     messages: [
       USER,
@@ -28,7 +28,7 @@ t.test("OpenAI's former names of calls, results and tools are read as the curren
   t.same(parse(line), {
     messages: [
       USER,
-      { role: 'assistant', tool_calls: read_calls },
+      { role: 'assistant', tool_calls: readCalls },
       { role: 'tool', name: 'f', content: '1' },
       ANSWER,
     ],
@@ -46,7 +46,7 @@ t.test("OpenAI's former names of calls, results and tools are read as the curren
     }),
     { tools },
   );
-  const both = { ...ANSWER, function_call: CALL, tool_calls };
+  const both = { ...ANSWER, function_call: CALL, tool_calls: toolCalls };
   refused(t, { messages: [both] }, /^message 0 must have "tool_calls" or "function_call", not both/);
   refused(
     t,

@@ -6,12 +6,12 @@ import type { Tokens } from './tokens.js';
 
 /** Tokenizer `bytes`: each byte of the UTF-8 text is a token. */
 export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
-  readonly vocab_size = 256;
+  readonly vocabSize = 256;
   readonly end = null;
-  readonly begin_text = null;
+  readonly beginText = null;
   readonly variables = {};
-  readonly special_texts = null;
-  readonly decoder_table = null;
+  readonly specialTexts = null;
+  readonly decoderTable = null;
 
   encodeDocument(text: string): Tokens {
     return new Uint16Array(new TextEncoder().encode(text));
@@ -55,7 +55,7 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
 
   /** Unlike byte tokens of other tokenizers, incomplete characters change no text beside them. */
   textKind(token: number): TextKind {
-    return token < this.vocab_size ? 'text' : 'none';
+    return token < this.vocabSize ? 'text' : 'none';
   }
 
   decodeAfter(_prompt: readonly number[], tokens: readonly number[]): string {

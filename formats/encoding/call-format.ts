@@ -36,14 +36,14 @@ const EXPLAINED: CallFormat = {
   arguments: ['arguments'],
 };
 
-type Render = (chat: JsonlChat, add_generation_prompt: boolean) => string;
+type Render = (chat: JsonlChat, addGenerationPrompt: boolean) => string;
 
 /**
  * Returns how a template writes calls; null if it renders none, or in a form without JSON.
  * @param render throws for chats that the template refuses
- * @param special_texts matches the special tokens, which have no text in answers
+ * @param specialTexts matches the special tokens, which have no text in answers
  */
-export function shownCalls(render: Render, special_texts: RegExp | null): ShownCalls | null {
+export function shownCalls(render: Render, specialTexts: RegExp | null): ShownCalls | null {
   const answer = (fields: Omit<JsonlMessage, 'role'>) =>
     attempt(() => render(chatOf([{ role: 'assistant', ...fields }]), false));
   const calling = (count: number) =>
@@ -52,7 +52,7 @@ export function shownCalls(render: Render, special_texts: RegExp | null): ShownC
   const plain = answer({ content: ANSWER });
   const one = calling(1);
   if (plain === null || one === null) return null;
-  const visible = (text: string) => (special_texts ? text.replace(special_texts, '') : text).trim();
+  const visible = (text: string) => (specialTexts ? text.replace(specialTexts, '') : text).trim();
   const begin = beginOfAnswer(plain, one);
   const call = findCall(one, begin);
   if (call === null)
@@ -60,8 +60,8 @@ export function shownCalls(render: Render, special_texts: RegExp | null): ShownC
       ? { format: EXPLAINED, before: `${EXPLAINED.open}\n`, after: '' }
       : null;
   const open = visible(one.slice(begin, call.begin));
-  const end_of_turn = visible(plain.slice(plain.indexOf(ANSWER) + ANSWER.length));
-  const close = withoutEnd(visible(one.slice(call.end)), end_of_turn);
+  const endOfTurn = visible(plain.slice(plain.indexOf(ANSWER) + ANSWER.length));
+  const close = withoutEnd(visible(one.slice(call.end)), endOfTurn);
   const between = betweenCalls(calling(2), call);
   return {
     format: {
@@ -102,22 +102,22 @@ interface FoundCall {
 
 /** Returns the last place of the known call from `from` on: prompts have examples. */
 function findCall(text: string, from: number): FoundCall | null {
-  const value_at = text.lastIndexOf(VALUE);
-  const name_at = text.lastIndexOf(NAME, value_at);
-  if (name_at < from) return null;
+  const valueAt = text.lastIndexOf(VALUE);
+  const nameAt = text.lastIndexOf(NAME, valueAt);
+  if (nameAt < from) return null;
   let found: FoundCall | null = null;
   // The largest object: a call may be inside of another one.
-  for (let begin = text.lastIndexOf('{', name_at); begin >= from; begin = previous(text, begin)) {
-    const object = objectAt(text, begin, value_at);
+  for (let begin = text.lastIndexOf('{', nameAt); begin >= from; begin = previous(text, begin)) {
+    const object = objectAt(text, begin, valueAt);
     const name = object && pathTo(object.value, (value) => value === NAME);
     const path = object && pathTo(object.value, isArguments);
     if (object && name && path) found = { begin, end: object.end, name, arguments: path };
   }
   if (found !== null) return found;
-  const begin = text.indexOf('{', name_at);
-  const object = begin < 0 ? null : objectAt(text, begin, value_at);
+  const begin = text.indexOf('{', nameAt);
+  const object = begin < 0 ? null : objectAt(text, begin, valueAt);
   if (object === null || !isArguments(object.value)) return null;
-  return { begin: name_at, end: object.end, name: null, arguments: [] };
+  return { begin: nameAt, end: object.end, name: null, arguments: [] };
 }
 
 function previous(text: string, at: number): number {
@@ -158,8 +158,8 @@ function betweenCalls(two: string | null, call: FoundCall): string | null {
 
 /** Returns null if each call has its own marks. */
 function separatorOf(between: string, open: string, close: string): string | null {
-  const has_marks = between.startsWith(close) && between.slice(close.length).trim() === open;
-  return has_marks && open !== '' ? null : between;
+  const hasMarks = between.startsWith(close) && between.slice(close.length).trim() === open;
+  return hasMarks && open !== '' ? null : between;
 }
 
 function withoutEnd(text: string, end: string): string {

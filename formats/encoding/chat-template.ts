@@ -58,7 +58,7 @@ export class ChatTemplate {
   private readonly program: Program;
   private readonly marks: boolean;
   private readonly variables: Readonly<Record<string, unknown>>;
-  private readonly special_texts: RegExp | null;
+  private readonly specialTexts: RegExp | null;
   private readonly rules: ChatRules;
 
   /** Parses a template. @throws ZerofleetError `chat_template_invalid` */
@@ -69,7 +69,7 @@ export class ChatTemplate {
     const { program, marks } = parseChatTemplate(source);
     this.program = program;
     this.marks = marks;
-    this.special_texts = special_texts;
+    this.specialTexts = special_texts;
     this.rules = rules;
     this.variables = {
       ...GLOBALS,
@@ -145,12 +145,12 @@ export class ChatTemplate {
 
   /** Returns how the template writes calls of tools; null if it renders none. */
   shownCalls(): ReturnType<typeof shownCalls> {
-    return shownCalls((chat, prompt) => this.fill(chat, prompt).text, this.special_texts);
+    return shownCalls((chat, prompt) => this.fill(chat, prompt).text, this.specialTexts);
   }
 
   private literals(rendering: Rendering): RenderedText {
-    const { special_texts } = this;
-    return { text: rendering.text, literal: special_texts ? rendering.literalPlaces(special_texts) : [] };
+    const { specialTexts } = this;
+    return { text: rendering.text, literal: specialTexts ? rendering.literalPlaces(specialTexts) : [] };
   }
 
   private turnSpans(chat: JsonlChat, rendering: Rendering): Span[] {
@@ -218,14 +218,14 @@ export class ChatTemplate {
     }
   }
 
-  private fill(chat: JsonlChat, add_generation_prompt: boolean): Rendering {
+  private fill(chat: JsonlChat, addGenerationPrompt: boolean): Rendering {
     try {
-      return this.run(chat, add_generation_prompt);
+      return this.run(chat, addGenerationPrompt);
     } catch (error) {
       const { messages } = chat;
       // Some templates search every content for a text, and fail for a call of tools without one.
       if (messages.some(isSilent))
-        return this.fill({ ...chat, messages: messages.map(withText) }, add_generation_prompt);
+        return this.fill({ ...chat, messages: messages.map(withText) }, addGenerationPrompt);
       throw invalidTemplate(
         `it fails for a chat of ${messages.length} messages: ${(error as Error).message}`,
       );
@@ -233,14 +233,11 @@ export class ChatTemplate {
   }
 
   /** @throws Error of the template */
-  private run(
-    { messages, tools, parallel_tool_calls }: JsonlChat,
-    add_generation_prompt: boolean,
-  ): Rendering {
+  private run({ messages, tools, parallel_tool_calls }: JsonlChat, addGenerationPrompt: boolean): Rendering {
     checkCharacters({ messages, tools });
     const scope = newScope();
     for (const [name, value] of Object.entries(this.variables)) scope.set(name, value);
-    scope.set('add_generation_prompt', add_generation_prompt);
+    scope.set('add_generation_prompt', addGenerationPrompt);
     if (parallel_tool_calls !== undefined) scope.set('parallel_tool_calls', parallel_tool_calls);
     scope.setVariable('messages', new ArrayValue(messages.map(templateFields).map(messageValue)));
     scope.setVariable('tools', asValue(tools, DATA));

@@ -5,7 +5,7 @@ t.test('documents, tokens and targets are counted, however the tokens are split'
   const counts = new DataCounts(4, 'whole');
   counts.add({ tokens: Uint16Array.of(7, 9, 1), counts: null, starts: true });
   counts.add({ tokens: Uint16Array.of(5, 5), counts: Uint8Array.of(0, 1), starts: false });
-  t.equal(counts.max_token, 9);
+  t.equal(counts.maxToken, 9);
   counts.add({ tokens: Uint32Array.of(2, 70_000, 2, 2), counts: Uint8Array.of(1, 1, 0, 1), starts: true });
   counts.add({ tokens: Uint16Array.of(1, 2), counts: null, starts: false });
   t.same(counts.end(), {

@@ -28,11 +28,11 @@ export class DataCounts {
   /** Tokens of the current document, and its line. */
   private length = 0;
   private line: number | null = null;
-  private num_sources = 0;
+  private numSources = 0;
 
   /** @param packing `whole`: a document that does not fit into a sequence is cut */
   constructor(
-    private readonly sequence_length: number,
+    private readonly sequenceLength: number,
     private readonly packing: 'split' | 'whole',
   ) {}
 
@@ -41,7 +41,7 @@ export class DataCounts {
     if (starts) {
       this.endDocument();
       summary.documents++;
-      if (line === undefined || line !== this.line) this.num_sources++;
+      if (line === undefined || line !== this.line) this.numSources++;
       this.line = line ?? null;
       for (const flaw of flaws) this.count(flaw);
     }
@@ -51,13 +51,13 @@ export class DataCounts {
     for (const token of tokens) if (token > summary.max_token) summary.max_token = token;
   }
 
-  get max_token(): number {
+  get maxToken(): number {
     return this.summary.max_token;
   }
 
   /** Lines, or documents of data without lines. */
   get sources(): number {
-    return this.num_sources;
+    return this.numSources;
   }
 
   /** Ends the stream and returns the summary. */
@@ -73,7 +73,7 @@ export class DataCounts {
 
   private endDocument(): void {
     // A sequence has sequence_length inputs and the target of the last one.
-    if (this.length > this.sequence_length + 1) {
+    if (this.length > this.sequenceLength + 1) {
       this.summary.long_documents++;
       if (this.packing === 'whole') this.count('cut');
     }

@@ -10,7 +10,7 @@ export type EncodedDocument = Pick<TokenPiece, 'tokens' | 'counts' | 'flaws'>;
 /** Converts text to tokens. */
 export interface TextTokenizer {
   /** The text of the token that is put before each text; null if there is none. */
-  readonly begin_text: string | null;
+  readonly beginText: string | null;
   /** Encodes a whole document, with the tokenizer's special tokens around it. */
   encodeDocument(text: string): Tokens;
   /** Encodes a part of a long document: the concatenated tokens of all parts equal those of the document. */
@@ -106,12 +106,12 @@ export class DocumentEncoder {
     { text, missing }: { text: string | RenderedText; missing: readonly MissingPart[] },
     { tokens, counts }: CountedTokens,
   ): TextFlaw[] {
-    const is_end = (token: number, index: number) =>
+    const isEnd = (token: number, index: number) =>
       counts[index] === 1 && this.stops?.includes(token) === true;
     const learns = countTargets(counts, 0, tokens.length, true) > 0;
     return [
       ...(!learns ? (['nothing_learned'] as const) : []),
-      ...(learns && this.stops !== null && !tokens.some(is_end) ? (['no_stop_token'] as const) : []),
+      ...(learns && this.stops !== null && !tokens.some(isEnd) ? (['no_stop_token'] as const) : []),
       ...this.beginFlaws(text),
       ...missing.map((part) => `${part}_not_rendered` as const),
     ];
@@ -119,9 +119,9 @@ export class DocumentEncoder {
 
   /** A rendered chat has no tokens around it, so only its text can have the first token twice. */
   private beginFlaws(text: string | RenderedText): TextFlaw[] {
-    const { begin_text } = this.tokenizer;
-    if (begin_text === null) return [];
-    const repeated = typeof text === 'string' ? begin_text : begin_text + begin_text;
+    const { beginText } = this.tokenizer;
+    if (beginText === null) return [];
+    const repeated = typeof text === 'string' ? beginText : beginText + beginText;
     return (typeof text === 'string' ? text : text.text).startsWith(repeated) ? ['repeated_begin'] : [];
   }
 

@@ -59,11 +59,16 @@ export function tokenizerOf({
 export function makeEncoder(setup: EncoderSetup): DocumentEncoder {
   const { chat_template, template_date: date, chat: rules, unit } = setup;
   const tokenizer = tokenizerOf(setup);
-  const { variables: tokens, special_texts } = tokenizer;
+  const { variables: tokens, specialTexts } = tokenizer;
   const template =
     chat_template === null
       ? null
-      : new ChatTemplate(chat_template, { tokens, special_texts, date, ...(rules && { rules }) });
+      : new ChatTemplate(chat_template, {
+          tokens,
+          special_texts: specialTexts,
+          date,
+          ...(rules && { rules }),
+        });
   const stops = setup.tokenizer === null ? null : stopTokens(tokenizer, template);
   return new DocumentEncoder(tokenizer, template, unit, stops);
 }

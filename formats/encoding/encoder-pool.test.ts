@@ -118,8 +118,8 @@ t.test('an error of the batches is passed on, and the pool can be closed at any 
 
 t.test('a tokenizer with a backtracking regular expression ends with an error', async (t) => {
   const pattern = { Regex: '(a+)+b' };
-  const pre_tokenizer = { type: 'Split', pattern, behavior: 'Isolated', invert: false };
-  const endless = JSON.stringify({ ...tokenizer, normalizer: null, pre_tokenizer });
+  const preTokenizer = { type: 'Split', pattern, behavior: 'Isolated', invert: false };
+  const endless = JSON.stringify({ ...tokenizer, normalizer: null, pre_tokenizer: preTokenizer });
   const setup = { ...SETUP, tokenizer: { ...FILES, tokenizer: endless } };
   const text = { bytes: Buffer.from(JSON.stringify({ text: 'a'.repeat(60) })), first_line: 1 };
   const pool = new EncoderPool(setup, 1, 300);

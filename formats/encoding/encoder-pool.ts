@@ -15,20 +15,20 @@ const IDLE_MS = 60_000;
 export class EncoderPool {
   private readonly threads: ThreadPool<EncoderTasks>;
 
-  /** Creates the threads. @param batch_ms timeout of one batch */
+  /** Creates the threads. @param batchMs timeout of one batch */
   constructor(
     setup: EncoderSetup,
-    private readonly num_threads: number,
-    batch_ms = BATCH_MS,
+    private readonly numThreads: number,
+    batchMs = BATCH_MS,
   ) {
     this.threads = new ThreadPool<EncoderTasks>({
       module: programPath('formats/encoding/thread-main'),
       setup,
-      threads: num_threads,
+      threads: numThreads,
       heap_mb: HEAP_MB,
-      task_ms: batch_ms,
+      task_ms: batchMs,
       idle_ms: IDLE_MS,
-      limited: (limit) => (limit === 'memory' ? outOfMemory() : tooSlow(batch_ms)),
+      limited: (limit) => (limit === 'memory' ? outOfMemory() : tooSlow(batchMs)),
     });
   }
 
@@ -41,7 +41,7 @@ export class EncoderPool {
     const waiting: Promise<EncodedBatch>[] = [];
     for await (const batch of batches) {
       waiting.push(this.encodeOne(batch));
-      if (waiting.length < BATCHES_PER_THREAD * this.num_threads) continue;
+      if (waiting.length < BATCHES_PER_THREAD * this.numThreads) continue;
       yield (await waiting.shift()) as EncodedBatch;
     }
     for (const encoded of waiting) yield await encoded;
@@ -68,10 +68,10 @@ function outOfMemory(): ZerofleetError {
   );
 }
 
-function tooSlow(batch_ms: number): ZerofleetError {
+function tooSlow(batchMs: number): ZerofleetError {
   return new ZerofleetError(
     'tokenizer_invalid',
-    `the tokenizer worked on a part of the dataset for ${batch_ms / 1000} s without finishing: a regular expression of its ` +
+    `the tokenizer worked on a part of the dataset for ${batchMs / 1000} s without finishing: a regular expression of its ` +
       'tokenizer.json, or the chat template, backtracks on this text; use another tokenizer',
   );
 }

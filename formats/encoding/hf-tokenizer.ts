@@ -23,12 +23,12 @@ export interface TokenizerFiles {
 export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   /** Special tokens of the configuration by name, for chat templates. */
   readonly variables: Readonly<Record<string, string>>;
-  readonly vocab_size: number;
+  readonly vocabSize: number;
   /** The end-of-sequence token. */
   readonly end: number | null;
-  readonly begin_text: string | null;
+  readonly beginText: string | null;
   /** Matches the special tokens in user text that are encoded as plain text; null if all are parsed. */
-  readonly special_texts: RegExp | null;
+  readonly specialTexts: RegExp | null;
   private readonly tokenizer: Tokenizer;
   private readonly surface: Surface;
   private readonly special: SpecialTokens;
@@ -37,23 +37,23 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
 
   /**
    * Creates a tokenizer.
-   * @param parse_special true if special tokens are parsed in user text
+   * @param parseSpecial true if special tokens are parsed in user text
    * @throws ZerofleetError `tokenizer_invalid`
    */
-  constructor(files: TokenizerFiles, parse_special: boolean) {
+  constructor(files: TokenizerFiles, parseSpecial: boolean) {
     const config = read(TOKENIZER_CONFIG_FILE, files.config ?? '{}');
     const map = read(SPECIAL_TOKENS_FILE, files.special_tokens_map ?? '{}');
     const tokenizer = read(TOKENIZER_FILE, files.tokenizer);
-    this.vocab_size = vocabSizeOf(tokenizer);
+    this.vocabSize = vocabSizeOf(tokenizer);
     this.tokenizer = new Tokenizer(tokenizer);
     this.surface = files.tokenizer.includes('"ByteLevel"') ? 'byte-level' : 'spaces-marked';
-    this.special = parse_special ? 'parsed' : 'text';
-    this.special_texts = parse_special ? null : this.tokenizer.specialTexts();
+    this.special = parseSpecial ? 'parsed' : 'text';
+    this.specialTexts = parseSpecial ? null : this.tokenizer.specialTexts();
     this.variables = specialTokensOf(config, map, this.tokenizer);
     const { eos_token } = this.variables;
     this.end = eos_token === undefined ? null : this.tokenizer.id(eos_token);
     const [first] = this.tokenizer.around.before;
-    this.begin_text = first === undefined ? null : (this.tokenizer.token(first)?.content ?? null);
+    this.beginText = first === undefined ? null : (this.tokenizer.token(first)?.content ?? null);
   }
 
   /** Encodes a text with the tokenizer's special tokens around it, and its end-of-sequence token if there is one. */
@@ -73,7 +73,7 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     return this.encode(text, literal);
   }
 
-  get decoder_table(): DecoderTable {
+  get decoderTable(): DecoderTable {
     return this.tokenizer.decoderTable;
   }
 

@@ -22,7 +22,7 @@ export class Rendering {
   /** Where a template writes each message: the iterations of its loops over messages. */
   private readonly turns = new Map<number, Span[]>();
   /** End of the last loop over messages; 0 without one. */
-  private loops_end = 0;
+  private loopsEnd = 0;
 
   constructor({ text, runs }: OriginText) {
     this.text = text;
@@ -37,7 +37,7 @@ export class Rendering {
 
   /** What the template writes behind the last message: the prompt for an answer. */
   get tail(): string {
-    return this.text.slice(this.loops_end);
+    return this.text.slice(this.loopsEnd);
   }
 
   /** Returns the texts of a message. */
@@ -78,8 +78,8 @@ export class Rendering {
   hasOthers(message: number, { begin, end }: Span): boolean {
     return this.parts.some((part) => {
       const found = messageOf(part.origin);
-      const is_other = found !== null && found.message !== message && found.part !== 'turn';
-      return is_other && part.begin >= begin && part.begin < end && part.end > part.begin;
+      const isOther = found !== null && found.message !== message && found.part !== 'turn';
+      return isOther && part.begin >= begin && part.begin < end && part.end > part.begin;
     });
   }
 
@@ -128,11 +128,11 @@ export class Rendering {
   }
 
   /** Returns the places inside of the texts of special tokens that the chat contains, behind their first character. */
-  literalPlaces(special_texts: RegExp): number[] {
+  literalPlaces(specialTexts: RegExp): number[] {
     const places: number[] = [];
     let begin = 0;
     const find = (end: number) => {
-      for (const { 0: token, index } of this.text.slice(begin, end).matchAll(special_texts))
+      for (const { 0: token, index } of this.text.slice(begin, end).matchAll(specialTexts))
         places.push(begin + index + ([...token][0]?.length ?? 0));
     };
     for (const part of this.parts) {
@@ -156,7 +156,7 @@ export class Rendering {
       else if (origin === LOOP_END) {
         close(begin);
         open.pop();
-        this.loops_end = begin;
+        this.loopsEnd = begin;
       } else if (found?.part === 'turn') {
         close(begin);
         open.at(-1)?.push({ message: found.message, begin });

@@ -13,7 +13,7 @@ export interface AnswerDecoder {
 /** Tokenizer interface for samples. */
 export interface PromptTokenizer extends AnswerDecoder {
   /** Exclusive upper bound of the token ids. */
-  readonly vocab_size: number;
+  readonly vocabSize: number;
   /** Token that ends a document; null if there is none. */
   readonly end: number | null;
   /** Encodes the beginning of a document, with the tokenizer's special tokens before it. */
@@ -21,9 +21,9 @@ export interface PromptTokenizer extends AnswerDecoder {
   /** Special tokens by name, for chat templates. */
   readonly variables: Readonly<Record<string, string>>;
   /** Matches the special tokens that are plain text in user messages; null if there are none. */
-  readonly special_texts: RegExp | null;
+  readonly specialTexts: RegExp | null;
   /** Encodes a rendered chat without adding special tokens. */
   encodeChat(text: RenderedText): number[];
   /** What decodes its tokens; null: each token is a byte. */
-  readonly decoder_table: DecoderTable | null;
+  readonly decoderTable: DecoderTable | null;
 }

@@ -15,8 +15,8 @@ export function stopTokens(tokenizer: PromptTokenizer, template: ChatTemplate | 
  * Returns the token with which the text behind a turn begins if it is a special token, which has no text; otherwise
  * null.
  */
-export function endToken(tokenizer: PromptTokenizer, end_text: string): number | null {
-  const [first] = end_text === '' ? [] : tokenizer.encodeChat({ text: end_text, literal: [] });
+export function endToken(tokenizer: PromptTokenizer, endText: string): number | null {
+  const [first] = endText === '' ? [] : tokenizer.encodeChat({ text: endText, literal: [] });
   return first !== undefined && tokenizer.decodeAfter([], [first]) === '' ? first : null;
 }
 

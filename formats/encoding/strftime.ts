@@ -24,22 +24,22 @@ const DAY_MS = 24 * 3600 * 1000;
  */
 export function strftime(day: string, format: string): string {
   const date = new Date(`${day}T00:00:00Z`);
-  const [year = '', month = '', of_month = ''] = day.split('-');
+  const [year = '', month = '', ofMonth = ''] = day.split('-');
   const weekday = date.getUTCDay();
-  const day_of_year = (date.getTime() - Date.UTC(date.getUTCFullYear(), 0)) / DAY_MS + 1;
-  const [day_name = '', month_name = ''] = [DAYS[weekday], MONTHS[date.getUTCMonth()]];
+  const dayOfYear = (date.getTime() - Date.UTC(date.getUTCFullYear(), 0)) / DAY_MS + 1;
+  const [dayName = '', monthName = ''] = [DAYS[weekday], MONTHS[date.getUTCMonth()]];
   const texts: Readonly<Record<string, string>> = {
-    a: day_name.slice(0, 3),
-    A: day_name,
-    b: month_name.slice(0, 3),
-    B: month_name,
-    d: of_month,
-    D: `${month}/${of_month}/${year.slice(2)}`,
-    e: of_month.replace(/^0/, ' '),
+    a: dayName.slice(0, 3),
+    A: dayName,
+    b: monthName.slice(0, 3),
+    B: monthName,
+    d: ofMonth,
+    D: `${month}/${ofMonth}/${year.slice(2)}`,
+    e: ofMonth.replace(/^0/, ' '),
     F: day,
     H: '00',
     I: '12',
-    j: String(day_of_year).padStart(3, '0'),
+    j: String(dayOfYear).padStart(3, '0'),
     m: month,
     M: '00',
     p: 'AM',

@@ -16,8 +16,14 @@ const [CHATML, LLAMA] = tokenizers.map(({ tokenizer, config }: { tokenizer: obje
   special_tokens_map: null,
 }));
 
-function flawsOf(line: object, chat_template: string | null, tokenizer = CHATML, unit: Unit | null = null) {
-  const setup = { tokenizer, parse_special_tokens: true, chat_template, template_date: null, unit };
+function flawsOf(line: object, chatTemplate: string | null, tokenizer = CHATML, unit: Unit | null = null) {
+  const setup = {
+    tokenizer,
+    parse_special_tokens: true,
+    chat_template: chatTemplate,
+    template_date: null,
+    unit,
+  };
   return makeEncoder(setup)
     .encode(parseLine(JSON.stringify(line)))
     .map(({ flaws }) => flaws);

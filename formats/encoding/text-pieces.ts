@@ -53,12 +53,12 @@ export async function* textPieces(
 ): AsyncGenerator<TextPiece> {
   let rest: Uint8Array = new Uint8Array(0);
   let first = true;
-  let after_line = false;
+  let afterLine = false;
   const take = (end: number, last: boolean): TextPiece => {
-    const piece = { bytes: rest.subarray(0, end), first, last, after_line };
+    const piece = { bytes: rest.subarray(0, end), first, last, after_line: afterLine };
     rest = rest.subarray(end);
     first = false;
-    after_line = piece.bytes.at(-1) === NEWLINE;
+    afterLine = piece.bytes.at(-1) === NEWLINE;
     return piece;
   };
   for await (const chunk of text) {

@@ -36,7 +36,7 @@ export async function sampleText(dir: string, options: SampleTextOptions): Promi
   const engine = await loadEngine(dir, usableCores());
   try {
     const tokens = tokenizer.encodePrompt(prompt);
-    const { vocab_size: numTokens, end } = tokenizer;
+    const { vocabSize: numTokens, end } = tokenizer;
     const endTokens = end === null ? [] : [end];
     const added = await drawAnswer(engine, tokens, {
       ...GREEDY,

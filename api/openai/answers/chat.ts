@@ -104,31 +104,31 @@ function logprobOf({ top, ...token }: SampledToken): ChatCompletionTokenLogprob 
 
 export const chatShape: Shape<ChatCompletion, ChatCompletionChunk> = {
   id: 'chatcmpl',
-  whole: (head, { choices, usage }, has_logprobs) => ({
+  whole: (head, { choices, usage }, hasLogprobs) => ({
     ...head,
     object: 'chat.completion',
     choices: choices.map(({ index, text, tool_calls, finish_reason, logprobs }) => ({
       index,
       message: messageOfChoice(text, tool_calls),
       finish_reason,
-      logprobs: has_logprobs ? logprobsOf(logprobs) : null,
+      logprobs: hasLogprobs ? logprobsOf(logprobs) : null,
     })),
     usage,
   }),
   first: (head, index) => chunk(head, { index, delta: { role: 'assistant', content: '', refusal: null } }),
-  delta: (head, { index, text, tool_calls, logprobs }, has_logprobs) =>
+  delta: (head, { index, text, tool_calls, logprobs }, hasLogprobs) =>
     chunk(head, {
       index,
       delta: { ...(text !== '' || !tool_calls ? { content: text } : {}), ...(tool_calls && { tool_calls }) },
-      ...(has_logprobs && { logprobs: logprobsOf(logprobs) }),
+      ...(hasLogprobs && { logprobs: logprobsOf(logprobs) }),
     }),
   last: (head, { index, finish_reason }) => chunk(head, { index, delta: {}, finish_reason }),
   usage: (head, usage) => ({ ...head, object: 'chat.completion.chunk', choices: [], usage }),
 };
 
-function messageOfChoice(text: string, tool_calls: SampleChoice['tool_calls']): ChatCompletionMessage {
-  const content = text === '' && tool_calls ? null : text;
-  return { role: 'assistant', content, refusal: null, ...(tool_calls && { tool_calls }) };
+function messageOfChoice(text: string, toolCalls: SampleChoice['tool_calls']): ChatCompletionMessage {
+  const content = text === '' && toolCalls ? null : text;
+  return { role: 'assistant', content, refusal: null, ...(toolCalls && { tool_calls: toolCalls }) };
 }
 
 type Choice = ChatCompletionChunk['choices'][number];

@@ -71,20 +71,20 @@ function nameOf({ token, bytes }: Pick<SampledToken, 'token' | 'bytes'>): string
 
 export const completionShape: Shape<Completion, Completion> = {
   id: 'cmpl',
-  whole: (head, { choices, usage }, has_logprobs) => ({
+  whole: (head, { choices, usage }, hasLogprobs) => ({
     ...head,
     object: 'text_completion',
     choices: choices.map(({ index, text, finish_reason, logprobs }) => ({
       index,
       text,
       finish_reason: reasonOf(finish_reason),
-      logprobs: has_logprobs ? logprobsOf(logprobs) : null,
+      logprobs: hasLogprobs ? logprobsOf(logprobs) : null,
     })),
     usage,
   }),
   first: () => null,
-  delta: (head, { index, text, logprobs }, has_logprobs) =>
-    chunk(head, { index, text, ...(has_logprobs && { logprobs: logprobsOf(logprobs) }) }),
+  delta: (head, { index, text, logprobs }, hasLogprobs) =>
+    chunk(head, { index, text, ...(hasLogprobs && { logprobs: logprobsOf(logprobs) }) }),
   last: (head, { index, finish_reason }) =>
     chunk(head, { index, text: '', finish_reason: reasonOf(finish_reason) }),
   usage: (head, usage) => ({ ...head, object: 'text_completion', choices: [], usage }),

@@ -21,10 +21,10 @@ type Whole = Pick<Sample, 'choices'> & { usage: CompletionUsage };
 export interface Shape<Answer extends object = object, Chunk extends object = object> {
   /** Beginning of ids. */
   id: string;
-  whole(head: Head, answer: Whole, has_logprobs: boolean): Answer;
+  whole(head: Head, answer: Whole, hasLogprobs: boolean): Answer;
   /** Before the first text of a choice; null: nothing. */
   first(head: Head, index: number): Chunk | null;
-  delta(head: Head, delta: SampleDelta, has_logprobs: boolean): Chunk;
+  delta(head: Head, delta: SampleDelta, hasLogprobs: boolean): Chunk;
   last(head: Head, choice: SampleChoice): Chunk;
   usage(head: Head, usage: CompletionUsage): Chunk;
 }
@@ -50,19 +50,19 @@ export function formOf(
     model,
     system_fingerprint: answering,
   };
-  const has_logprobs = sample.logprobs != null;
+  const hasLogprobs = sample.logprobs != null;
   const message = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
   // Where the usage comes last, all other chunks say that they have none.
   const chunk = (part: object) => message(include_usage ? { ...part, usage: null } : part);
   return {
-    whole: (answer) => shape.whole(head, { ...answer, usage: usageOf(answer) }, has_logprobs),
+    whole: (answer) => shape.whole(head, { ...answer, usage: usageOf(answer) }, hasLogprobs),
     *begin() {
       for (let index = 0; index < (sample.n ?? 1); index++) {
         const before = shape.first(head, index);
         if (before !== null) yield chunk(before);
       }
     },
-    delta: (delta) => chunk(shape.delta(head, delta, has_logprobs)),
+    delta: (delta) => chunk(shape.delta(head, delta, hasLogprobs)),
     *end(answer) {
       for (const choice of answer.choices) yield chunk(shape.last(head, choice));
       if (include_usage) yield message(shape.usage(head, usageOf(answer)));

@@ -58,10 +58,10 @@ interface CommonBody {
 /** Returns the options of a sample. Without a seed one is drawn, as the hosted API does. */
 export function samplingOf(
   { temperature, top_p, presence_penalty, frequency_penalty, logit_bias, n, seed, stop }: CommonBody,
-  max_tokens: number | null | undefined,
+  maxTokens: number | null | undefined,
 ): Omit<SampleRequest, 'prompt' | 'messages' | 'stream' | 'logprobs'> {
   return {
-    max_tokens: max_tokens ?? UNLIMITED,
+    max_tokens: maxTokens ?? UNLIMITED,
     temperature: temperature ?? 1,
     // The hosted API takes 0, which leaves the most likely token.
     top_p: Math.max(top_p ?? 1, Number.MIN_VALUE),

@@ -12,14 +12,14 @@ const usage = { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 };
 const ANSWER: SampleReply = { ok: true, sample: { prompt: 'p', choices, usage } };
 
 /** A stack with a worker that answers when the test says so. */
-async function setup(t: Test, heartbeat_ms: number, wrap?: TestStackOptions['wrap']) {
+async function setup(t: Test, heartbeatMs: number, wrap?: TestStackOptions['wrap']) {
   const calls: SampleCall[] = [];
   let answer: (reply: SampleReply) => void = () => undefined;
   const answered = new Promise<SampleReply>((resolve) => {
     answer = resolve;
   });
   const stack = await startTestStack({
-    limits: { heartbeat_ms },
+    limits: { heartbeat_ms: heartbeatMs },
     ...(wrap && { wrap }),
     samples: {
       sample: async (_, __, call) => {

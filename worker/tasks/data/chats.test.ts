@@ -161,7 +161,7 @@ t.test('unusable tokenizers are refused with the reason', async (t) => {
       code: 'tokenizer_invalid',
     });
   const hf = new HfTokenizer({ tokenizer, config: null, special_tokens_map: null }, false);
-  t.equal(hf.vocab_size, Object.keys((first!.tokenizer as { model: { vocab: object } }).model.vocab).length);
+  t.equal(hf.vocabSize, Object.keys((first!.tokenizer as { model: { vocab: object } }).model.vocab).length);
   t.equal(hf.end, null);
 });
 
@@ -198,7 +198,7 @@ t.test('user text is not parsed for special tokens unless the job says so', asyn
   for (const template of [golden.templates.chatml!, MARKED_TURNS, UNMARKED_TURNS]) {
     const chat = new ChatTemplate(template, {
       tokens: asText.variables,
-      special_texts: asText.special_texts,
+      special_texts: asText.specialTexts,
     });
     const { text, literal, learned } = chat.render({ messages, tools: null });
     t.equal(
@@ -229,8 +229,8 @@ t.test('nor are tools, their calls and other fields of messages', async (t) => {
   ];
   const template =
     '{{ tools | tojson }}{% for m in messages %}{% generation %}{{ m.reasoning }}{{ m.tool_calls | tojson }}<|im_end|>{% endgeneration %}{% endfor %}';
-  const { special_texts } = asText;
-  const { learned: _, ...rendered } = new ChatTemplate(template, { special_texts }).render({
+  const { specialTexts } = asText;
+  const { learned: _, ...rendered } = new ChatTemplate(template, { special_texts: specialTexts }).render({
     messages,
     tools,
   });

@@ -178,7 +178,7 @@ async function buildFiles(input: BuildInput, made: string): Promise<void> {
     const counts = new DataCounts(sequence_length, data.packing);
     for await (const piece of source(verifiedBytes(objects, request, onProgress))) {
       counts.add(piece);
-      checkVocab(counts.max_token, request);
+      checkVocab(counts.maxToken, request);
       files.append(piece);
     }
     const summary = { ...counts.end(), ...files.finish() };

@@ -23,7 +23,7 @@ function deltasOf(text: AnswerText, tokens: DrawnToken[]): string {
     const delta = text.delta();
     t.equal(delta?.text_at ?? all.length, all.length);
     all += delta?.text ?? '';
-    if (text.finish_reason !== null) break;
+    if (text.finishReason !== null) break;
   }
   return all;
 }
@@ -32,7 +32,7 @@ t.test('the text grows to its end', async (t) => {
   const text = answer();
   t.equal(deltasOf(text, drawn('héllo', 'length')), 'héllo');
   t.match(text.choice(), { index: 2, text: 'héllo', finish_reason: 'length', logprobs: [] });
-  t.equal(text.num_tokens, 6);
+  t.equal(text.numTokens, 6);
   t.equal(text.delta(), null);
 });
 
@@ -40,7 +40,7 @@ t.test('the end token has no text', async (t) => {
   const text = answer([], true);
   t.equal(deltasOf(text, drawn('yes!', 'end')), 'yes');
   t.match(text.choice(), { text: 'yes', finish_reason: 'stop' });
-  t.equal(text.num_tokens, 4);
+  t.equal(text.numTokens, 4);
   t.equal(text.choice().logprobs.length, 3);
 });
 
@@ -56,9 +56,9 @@ t.test('a possible stop string is held back, and returned if the text continues 
 
 t.test('a stop string in text that was not returned yet', async (t) => {
   const text = answer(['lo']);
-  for (const token of drawn('hello there')) if (text.finish_reason === null) text.push(token);
+  for (const token of drawn('hello there')) if (text.finishReason === null) text.push(token);
   t.match(text.delta(), { text_at: 0, text: 'hel' });
-  t.equal(text.finish_reason, 'stop');
+  t.equal(text.finishReason, 'stop');
 });
 
 t.test('log-probabilities', async (t) => {

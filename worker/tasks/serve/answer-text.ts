@@ -17,8 +17,8 @@ interface AnswerTextOptions {
 
 /** One choice of an answer, which grows token by token. */
 export class AnswerText {
-  finish_reason: SampleChoice['finish_reason'] | null = null;
-  num_tokens = 0;
+  finishReason: SampleChoice['finish_reason'] | null = null;
+  numTokens = 0;
   private readonly decoder: Detokenizer;
   private text = '';
   private readonly logprobs: AnswerToken[] = [];
@@ -33,7 +33,7 @@ export class AnswerText {
   }
 
   push({ token, logprob, top, finish }: DrawnToken): void {
-    this.num_tokens += 1;
+    this.numTokens += 1;
     if (finish === 'end') {
       this.end('stop');
       return;
@@ -43,25 +43,25 @@ export class AnswerText {
       this.logprobs.push({ ...this.decoder.describe(token), logprob, top: likely });
     }
     this.add(this.decoder.push(token));
-    if (this.finish_reason === null && finish === 'length') this.end('length');
+    if (this.finishReason === null && finish === 'length') this.end('length');
   }
 
   /** Returns the text and tokens since the last call, or null. Holds back text that may become a stop string. */
   delta(): PlacedDelta | null {
-    const { text: text_at, logprobs: logprobs_at } = this.returned;
-    const held = this.finish_reason === null ? this.possibleStop() : 0;
-    const text = this.text.slice(text_at, this.text.length - held);
-    const logprobs = this.logprobs.slice(logprobs_at);
+    const { text: textAt, logprobs: logprobsAt } = this.returned;
+    const held = this.finishReason === null ? this.possibleStop() : 0;
+    const text = this.text.slice(textAt, this.text.length - held);
+    const logprobs = this.logprobs.slice(logprobsAt);
     if (text === '' && logprobs.length === 0) return null;
-    this.returned = { text: text_at + text.length, logprobs: this.logprobs.length };
-    return { ...this.common, text_at, text, logprobs_at, logprobs };
+    this.returned = { text: textAt + text.length, logprobs: this.logprobs.length };
+    return { ...this.common, text_at: textAt, text, logprobs_at: logprobsAt, logprobs };
   }
 
   choice(): AnswerChoice {
     return {
       ...this.common,
       text: this.text,
-      finish_reason: this.finish_reason ?? 'length',
+      finish_reason: this.finishReason ?? 'length',
       logprobs: this.logprobs,
     };
   }
@@ -77,12 +77,12 @@ export class AnswerText {
     const places = this.options.stop.map((stop) => this.text.indexOf(stop, from)).filter((at) => at >= 0);
     if (places.length === 0) return;
     this.text = this.text.slice(0, Math.min(...places));
-    this.finish_reason = 'stop';
+    this.finishReason = 'stop';
   }
 
   private end(reason: SampleChoice['finish_reason']): void {
     this.add(this.decoder.end());
-    this.finish_reason ??= reason;
+    this.finishReason ??= reason;
   }
 
   /** Returns the length of the longest suffix of the text that begins a stop string. */

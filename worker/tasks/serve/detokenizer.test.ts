@@ -100,7 +100,7 @@ t.test(
     for (const decoder of decoders) {
       const tokenizer = tokenizerWith(decoder);
       const different: object[] = [];
-      let num_whole = 0;
+      let numWhole = 0;
       for (let round = 0; round < 100; round++) {
         // Few pieces in every other round, so that there are whole characters, and long texts without one.
         const first = random(PIECES.length);
@@ -122,10 +122,10 @@ t.test(
         const joined = Buffer.from(bytes).toString();
         const isJoined = joined === text || (text.includes('\uFFFD') && decoder !== BYTE_LEVEL);
         if (text !== whole || !isJoined) different.push({ prompt, tokens, text, whole, joined });
-        num_whole += text.includes('\uFFFD') ? 0 : 1;
+        numWhole += text.includes('\uFFFD') ? 0 : 1;
       }
       t.strictSame(different, [], JSON.stringify(decoder));
-      t.ok(num_whole > 0, 'some texts have only whole characters');
+      t.ok(numWhole > 0, 'some texts have only whole characters');
     }
   },
 );
@@ -134,9 +134,9 @@ t.test('tokens are decoded in the context of the tokens before them', async (t) 
   // The first word of a text loses its space, as with many tokenizers.
   const tokenizer = tokenizerWith(LLAMA);
   const the = idOf('\u2581the');
-  const after_prompt = new Detokenizer(tokenizer, [idOf('re'), ...Array<number>(20).fill(SPECIAL)]);
-  t.equal(after_prompt.push(the) + after_prompt.push(the), ' the the');
-  t.same(after_prompt.describe(the), { token: ' the' });
+  const afterPrompt = new Detokenizer(tokenizer, [idOf('re'), ...Array<number>(20).fill(SPECIAL)]);
+  t.equal(afterPrompt.push(the) + afterPrompt.push(the), ' the the');
+  t.same(afterPrompt.describe(the), { token: ' the' });
   const first = new Detokenizer(tokenizer, []);
   t.equal(first.push(the) + first.push(the), 'the the');
 });

@@ -18,7 +18,7 @@ export class Detokenizer {
   /** The tokens after them. Further tokens may change the end of their text. */
   private pending: number[] = [];
   /** Characters of the pending text that were returned. */
-  private num_returned = 0;
+  private numReturned = 0;
 
   constructor(
     private readonly tokenizer: AnswerDecoder,
@@ -36,8 +36,8 @@ export class Detokenizer {
     if (kind === 'byte') return '';
     const text = this.pendingText();
     const held = text.endsWith(REPLACEMENT) ? REPLACEMENT.length : 0;
-    const added = text.slice(this.num_returned, text.length - held);
-    this.num_returned = text.length - held;
+    const added = text.slice(this.numReturned, text.length - held);
+    this.numReturned = text.length - held;
     if (held === 0) this.settle(0, held);
     else if (this.pending.length > MAX_PENDING) this.settle(CONTEXT, held);
     return added;
@@ -45,8 +45,8 @@ export class Detokenizer {
 
   /** Returns the remaining text. Incomplete characters become U+FFFD. */
   end(): string {
-    const text = this.pendingText().slice(this.num_returned);
-    this.num_returned += text.length;
+    const text = this.pendingText().slice(this.numReturned);
+    this.numReturned += text.length;
     return text;
   }
 
@@ -68,7 +68,7 @@ export class Detokenizer {
   private settle(kept: number, held: number): void {
     const moved = this.pending.splice(0, this.pending.length - kept);
     this.context = this.tail([...this.context, ...moved]);
-    this.num_returned = kept === 0 ? 0 : this.pendingText().length - held;
+    this.numReturned = kept === 0 ? 0 : this.pendingText().length - held;
   }
 
   /**
@@ -77,12 +77,12 @@ export class Detokenizer {
    */
   private tail(tokens: readonly number[]): number[] {
     const last: number[] = [];
-    let ends_with_bytes = true;
+    let endsWithBytes = true;
     for (const token of tokens.toReversed()) {
       const kind = this.tokenizer.textKind(token);
       if (kind === 'none') continue;
-      ends_with_bytes &&= kind === 'byte';
-      if (last.length >= (ends_with_bytes ? MAX_BYTES : CONTEXT)) break;
+      endsWithBytes &&= kind === 'byte';
+      if (last.length >= (endsWithBytes ? MAX_BYTES : CONTEXT)) break;
       last.push(token);
     }
     last.reverse();

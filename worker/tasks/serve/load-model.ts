@@ -113,9 +113,9 @@ export async function loadVariant(
     const { architecture } = shapeOf(source);
     const { vocab_size, table } = await prompts.decoding();
     const decoder = table === null ? new BytesTokenizer() : new TokenDecoder(table);
-    const num_tokens = Math.min(vocab_size, architecture.vocab_size);
+    const numTokens = Math.min(vocab_size, architecture.vocab_size);
     const { adapter } = architecture;
-    const loaded = { prompts, decoder, num_tokens };
+    const loaded = { prompts, decoder, num_tokens: numTokens };
     if (!is_adapter || adapter === null) return { ...loaded, adapter: 0, bytes: 0 };
     const params = core.paramTable(architecture).filter(({ base }) => !base);
     const readParam = await openWeights(objects, core, source, retry);
@@ -143,10 +143,10 @@ async function allocated<T>(allocate: () => Promise<T>): Promise<T> {
 /** Number of tokens in the KV cache. */
 function cacheTokens(model: Architecture, element: number): number {
   const { num_hidden_layers, num_key_value_heads, head_dim, max_position_embeddings } = model;
-  const bytes_per_token = 2 * num_hidden_layers * num_key_value_heads * head_dim * element;
+  const bytesPerToken = 2 * num_hidden_layers * num_key_value_heads * head_dim * element;
   const longest = Math.min(max_position_embeddings, MAX_LENGTH);
-  const num_tokens = Math.floor(CACHE_BYTES / bytes_per_token);
-  return Math.max(longest, Math.min(num_tokens, MAX_SEQUENCES * longest));
+  const numTokens = Math.floor(CACHE_BYTES / bytesPerToken);
+  return Math.max(longest, Math.min(numTokens, MAX_SEQUENCES * longest));
 }
 
 async function concatenated(pieces: ReturnType<ReadParam>): Promise<Uint8Array> {

@@ -17,7 +17,7 @@ const tasks = {
   },
   decoding(_: null): Decoding {
     tokenizer ??= tokenizerOf(setup);
-    return { vocab_size: tokenizer.vocab_size, table: tokenizer.decoder_table };
+    return { vocab_size: tokenizer.vocabSize, table: tokenizer.decoderTable };
   },
 };
 

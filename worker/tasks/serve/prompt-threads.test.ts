@@ -14,8 +14,8 @@ const SETUP: PromptSetup = {
 };
 const MESSAGES = [{ role: 'user' as const, content: `${'a'.repeat(60)}!` }];
 
-function threadsOf(t: Test, setup: Partial<PromptSetup>, prompt_ms?: number) {
-  const threads = new PromptThreads({ ...SETUP, ...setup }, prompt_ms);
+function threadsOf(t: Test, setup: Partial<PromptSetup>, promptMs?: number) {
+  const threads = new PromptThreads({ ...SETUP, ...setup }, promptMs);
   t.teardown(() => threads.close());
   return threads;
 }
@@ -43,13 +43,13 @@ t.test(
     const next = looping.build({ prompt: 'to' }, none);
     await t.rejects(failing, { code: 'content_too_complex', message: /more than 0.2 s for this prompt/ });
     t.strictSame((await next).tokens, [116, 111]);
-    const pre_tokenizer = {
+    const preTokenizer = {
       type: 'Split',
       pattern: { Regex: '(a+)+b' },
       behavior: 'Isolated',
       invert: false,
     };
-    const tokenizer = JSON.stringify({ ...TINY_TOKENIZER, pre_tokenizer });
+    const tokenizer = JSON.stringify({ ...TINY_TOKENIZER, pre_tokenizer: preTokenizer });
     const files = { tokenizer, config: null, special_tokens_map: null };
     const backtracking = threadsOf(t, { tokenizer: files }, 200);
     await t.rejects(backtracking.build({ prompt: 'a'.repeat(60) }, none), { code: 'content_too_complex' });
@@ -63,7 +63,7 @@ t.test('the tokenizer is read in the thread, and answers are decoded by its tabl
   };
   const own = new HfTokenizer(files({}).tokenizer, false);
   const { vocab_size, table } = await threadsOf(t, files({})).decoding();
-  t.equal(vocab_size, own.vocab_size);
+  t.equal(vocab_size, own.vocabSize);
   const tokens = own.encodePrompt('to be or not');
   t.equal(table && new TokenDecoder(table).decodeAfter([], tokens), own.decodeAfter([], tokens));
   t.same(await threadsOf(t, {}).decoding(), { vocab_size: 256, table: null });

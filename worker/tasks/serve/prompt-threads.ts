@@ -18,19 +18,19 @@ const IDLE_MS = 300_000;
 export class PromptThreads {
   private readonly threads: ThreadPool<PromptTasks>;
 
-  /** @param prompt_ms maximum compute time of one prompt */
-  constructor(setup: PromptSetup, prompt_ms = PROMPT_MS) {
+  /** @param promptMs maximum compute time of one prompt */
+  constructor(setup: PromptSetup, promptMs = PROMPT_MS) {
     this.threads = new ThreadPool<PromptTasks>({
       module: programPath('worker/tasks/serve/prompt-thread-main'),
       setup,
       threads: 1,
       heap_mb: HEAP_MB,
-      task_ms: prompt_ms,
+      task_ms: promptMs,
       idle_ms: IDLE_MS,
       limited: (limit) =>
         new ZerofleetError(
           'content_too_complex',
-          `the chat template and the tokenizer need more than ${limit === 'time' ? `${prompt_ms / 1000} s` : `${HEAP_MB} MiB`} for this ` +
+          `the chat template and the tokenizer need more than ${limit === 'time' ? `${promptMs / 1000} s` : `${HEAP_MB} MiB`} for this ` +
             'prompt; send a shorter one, or use a simpler template',
         ),
     });

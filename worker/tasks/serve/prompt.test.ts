@@ -19,8 +19,8 @@ t.test('a prompt begins a document', async (t) => {
 });
 
 t.test('the template renders messages; the text after an answer ends it', async (t) => {
-  const chat_template = `{{ strftime_now('%F') }} ${TEMPLATE.replace('{{ eot }}', '\n---\n')}`;
-  const data = { ...NO_CHATS, chat_template, template_date: '2024-02-29' };
+  const chatTemplate = `{{ strftime_now('%F') }} ${TEMPLATE.replace('{{ eot }}', '\n---\n')}`;
+  const data = { ...NO_CHATS, chat_template: chatTemplate, template_date: '2024-02-29' };
   const { text, tokens, ...ends } = buildPrompt(new BytesTokenizer(), { messages: MESSAGES }, data);
   t.equal(text, '2024-02-29 [user]Why?\n---\n[assistant]');
   t.equal(Buffer.from(tokens).toString(), text);
@@ -30,17 +30,17 @@ t.test('the template renders messages; the text after an answer ends it', async 
 t.test('a special token after an answer ends it, also if another token ends a document', async (t) => {
   /** Bytes, with one additional special token. */
   const special: PromptTokenizer = {
-    vocab_size: 258,
+    vocabSize: 258,
     end: 256,
     variables: { bos_token: '<s>', eot: '<end>' },
-    special_texts: /<end>/gu,
+    specialTexts: /<end>/gu,
     encodePrompt: () => [],
     encodeChat: ({ text }) =>
       text.split(/(<end>)/).flatMap((part) => (part === '<end>' ? [257] : [...Buffer.from(part)])),
     decodeAfter: (_, tokens) => Buffer.from(tokens.filter((id) => id < 256)).toString(),
     textKind: (token) => (token < 256 ? 'text' : 'none'),
     bytesAfter: (_, token) => Uint8Array.of(token),
-    decoder_table: null,
+    decoderTable: null,
   };
   const prompt = buildPrompt(special, { messages: MESSAGES }, { ...NO_CHATS, chat_template: TEMPLATE });
   t.match(prompt, { text: '<s>[user]Why?<end>[assistant]', end_tokens: [257] });
@@ -48,7 +48,7 @@ t.test('a special token after an answer ends it, also if another token ends a do
 });
 
 t.test('tools are rendered, and the prompt says how the template writes calls', async (t) => {
-  const chat_template =
+  const chatTemplate =
     '{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}[{{ m.role }}]{{ m.content }}' +
     '{% for c in m.tool_calls or [] %}<call>{"name": "{{ c.function.name }}", "args": {{ c.function.arguments | tojson }}}</call>{% endfor %}' +
     '{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}';
@@ -70,7 +70,7 @@ t.test('tools are rendered, and the prompt says how the template writes calls', 
         tools: [{ type: 'function', function: { name: 'f' } }],
         ...more,
       },
-      { ...NO_CHATS, chat_template },
+      { ...NO_CHATS, chat_template: chatTemplate },
     );
   const { text, call_format } = build({});
   t.equal(

@@ -47,8 +47,8 @@ export function buildPrompt(
     max_length,
   }: Pick<PromptSetup, 'chat_template' | 'template_date' | 'max_length'>,
 ): SamplePrompt {
-  const { variables: tokens, special_texts } = tokenizer;
-  const options = { tokens, special_texts, date: template_date };
+  const { variables: tokens, specialTexts } = tokenizer;
+  const options = { tokens, special_texts: specialTexts, date: template_date };
   const { prompt = '', messages } = request;
   const built = messages
     ? chatPrompt(tokenizer, chatOf(request), new ChatTemplate(chat_template ?? '', options))
@@ -82,15 +82,15 @@ function chatPrompt(
 ): SamplePrompt {
   const { end, ...rendered } = template.generationPrompt(messages, tools);
   const tokens = tokenizer.encodeChat(rendered);
-  const end_text = end.trim().slice(0, MAX_END_TEXT);
+  const endText = end.trim().slice(0, MAX_END_TEXT);
   const calls = tools.tools === null ? null : template.shownCalls();
-  const end_tokens = listOf(endToken(tokenizer, end_text) ?? tokenizer.end);
-  if (calls !== null) end_tokens.push(...listOf(lastToken(tokenizer, calls.after)));
+  const endTokens = listOf(endToken(tokenizer, endText) ?? tokenizer.end);
+  if (calls !== null) endTokens.push(...listOf(lastToken(tokenizer, calls.after)));
   return {
     text: rendered.text,
     tokens,
-    end_tokens: [...new Set(end_tokens)],
-    end_text,
+    end_tokens: [...new Set(endTokens)],
+    end_text: endText,
     call_format: calls?.format ?? null,
   };
 }
@@ -105,7 +105,7 @@ function chatOf({ messages, tools, tool_choice, parallel_tool_calls }: PromptReq
 
 /** Returns the special token that a text ends with. */
 function lastToken(tokenizer: PromptTokenizer, text: string): number | null {
-  const last = tokenizer.special_texts && text.match(tokenizer.special_texts)?.at(-1);
+  const last = tokenizer.specialTexts && text.match(tokenizer.specialTexts)?.at(-1);
   return last ? endToken(tokenizer, last) : null;
 }
 

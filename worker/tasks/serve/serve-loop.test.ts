@@ -144,8 +144,8 @@ t.test('requests join and leave at any step, each with its own answer', async (t
     },
   ]);
   t.match(done[1], { sample: { usage: { prompt_tokens: 2, cached_tokens: 2, completion_tokens: 6 } } });
-  const sent_deltas = sent.flatMap((message) => (message.event === 'deltas' ? message.deltas : []));
-  t.ok(sent_deltas.every(({ text, text_at }) => text_at + text.length <= 3));
+  const sentDeltas = sent.flatMap((message) => (message.event === 'deltas' ? message.deltas : []));
+  t.ok(sentDeltas.every(({ text, text_at }) => text_at + text.length <= 3));
 });
 
 t.test('the engine gets the options of the draw', async (t) => {

@@ -40,9 +40,9 @@ export class ServeLoop {
   private readonly answers = new Map<number, Answer>();
   /** Request of each unfinished sequence. */
   private readonly requests = new Map<number, number>();
-  private next_id = 1;
-  private is_stepping = false;
-  private deltas_sent_at = 0;
+  private nextId = 1;
+  private isStepping = false;
+  private deltasSentAt = 0;
 
   constructor(
     private readonly engine: CoreEngine,
@@ -99,7 +99,7 @@ export class ServeLoop {
       this.listener.send({ event: 'failed', id, error: toRankError(error) });
       return;
     }
-    if (!this.is_stepping) void this.stepUntilDone();
+    if (!this.isStepping) void this.stepUntilDone();
   }
 
   private begin(
@@ -129,7 +129,7 @@ export class ServeLoop {
         top_logprobs: logprobs ?? 0,
         adapter,
       };
-      const sequence = this.next_id++;
+      const sequence = this.nextId++;
       this.engine.add(sequence, tokens, options);
       this.requests.set(sequence, id);
       answer.choices.set(
@@ -142,11 +142,11 @@ export class ServeLoop {
 
   /** Steps until no sequence is left. Requests that arrive meanwhile join at the next step. */
   private async stepUntilDone(): Promise<void> {
-    this.is_stepping = true;
+    this.isStepping = true;
     try {
       while (this.requests.size > 0) {
         for (const drawn of await this.engine.step()) this.addToken(drawn);
-        if (performance.now() - this.deltas_sent_at >= DELTA_MS) this.sendDeltas();
+        if (performance.now() - this.deltasSentAt >= DELTA_MS) this.sendDeltas();
       }
     } catch (error) {
       // The agent sends the requests to another process.
@@ -156,7 +156,7 @@ export class ServeLoop {
         this.listener.send({ event: 'failed', id, error: toRankError(error) });
       }
     } finally {
-      this.is_stepping = false;
+      this.isStepping = false;
     }
   }
 
@@ -168,7 +168,7 @@ export class ServeLoop {
     if (id === undefined || answer === undefined || choice === undefined) return;
     choice.push(drawn);
     answer.cached_tokens = Math.max(answer.cached_tokens, drawn.cached_tokens);
-    if (choice.finish_reason === null) return;
+    if (choice.finishReason === null) return;
     if (drawn.finish === null) this.engine.cancel(drawn.id);
     this.requests.delete(drawn.id);
     answer.num_unfinished -= 1;
@@ -178,7 +178,7 @@ export class ServeLoop {
   }
 
   private sendDeltas(): void {
-    this.deltas_sent_at = performance.now();
+    this.deltasSentAt = performance.now();
     for (const [id, { choices }] of this.answers) {
       const deltas = [...choices.values()]
         .map((choice) => choice.delta())
@@ -197,16 +197,16 @@ export class ServeLoop {
   }
 }
 
-function biasesOf(logit_bias: SampleTask['logit_bias']): SequenceOptions['logit_bias'] {
-  return Object.entries(logit_bias).map(([token, bias]) => ({ token: Number(token), bias }));
+function biasesOf(logitBias: SampleTask['logit_bias']): SequenceOptions['logit_bias'] {
+  return Object.entries(logitBias).map(([token, bias]) => ({ token: Number(token), bias }));
 }
 
 function sampleOf({ prompt, prompt_tokens, cached_tokens, choices }: Answer): GeneratedText {
   const all = [...choices.values()];
-  const completion_tokens = all.reduce((sum, { num_tokens }) => sum + num_tokens, 0);
+  const completionTokens = all.reduce((sum, { numTokens }) => sum + numTokens, 0);
   return {
     prompt,
     choices: all.map((choice) => choice.choice()),
-    usage: { prompt_tokens, cached_tokens, completion_tokens },
+    usage: { prompt_tokens, cached_tokens, completion_tokens: completionTokens },
   };
 }

@@ -27,15 +27,15 @@ const LORA: NonNullable<Model['adapter']> = {
 
 /** An adapter over a model; `tied`: the model has no `lm_head` of its own. */
 function sourceOf(adapter: Partial<typeof LORA> = {}, tied = false) {
-  const base_model = testModel('mdl_01J00000000000000000000001');
-  base_model.config = { ...base_model.config, tie_word_embeddings: tied };
+  const baseModel = testModel('mdl_01J00000000000000000000001');
+  baseModel.config = { ...baseModel.config, tie_word_embeddings: tied };
   const model: Model = {
-    ...base_model,
+    ...baseModel,
     id: 'mdl_01J00000000000000000000002',
-    base: base_model.id,
+    base: baseModel.id,
     adapter: { ...LORA, ...adapter },
   };
-  return { model, base_model };
+  return { model, base_model: baseModel };
 }
 
 /** Stores both models, and returns the names of the parameters that are read from the adapter's file. */
