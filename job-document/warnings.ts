@@ -85,7 +85,7 @@ export interface FlawCount {
 }
 
 /** Counts of prepared texts, of which some may not teach what their writer wants. */
-export interface TextCounts {
+interface TextCounts {
   documents: number;
   flaws: Readonly<Partial<Record<TextFlaw, FlawCount>>>;
 }
