@@ -70,8 +70,16 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
   ['a text that is a number', '{"text": 3}', /"text" must be a string/],
   ['an empty text', '{"text": ""}', /"text" is empty; leave the line out/],
   ['messages that are not a list', '{"messages": {}}', /must be a list/],
-  ['a message that is null', '{"messages": [null]}', /message 0 must have a "role" and a "content"/],
-  ['content in parts', '{"messages": [{"role": "user", "content": [{}]}]}', /message 0 .*both strings/],
+  [
+    'a message that is null',
+    '{"messages": [null]}',
+    /message 0 must be an object with a "role" and a "content"/,
+  ],
+  [
+    'a part without a type',
+    '{"messages": [{"role": "user", "content": [{}]}]}',
+    /part 0 of "content" of message 0 has the type undefined/,
+  ],
   [
     'tools that are not a list',
     '{"messages": [{"role": "assistant", "content": "a"}], "tools": {}}',
@@ -90,7 +98,7 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
   [
     'neither content nor a call',
     '{"messages": [{"role": "assistant", "content": null, "tool_calls": []}]}',
-    /message 0 must have a "role" and a "content"/,
+    /"content" of message 0 must be a string or a list of parts/,
   ],
   [
     'a pair without a second completion',

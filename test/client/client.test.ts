@@ -294,6 +294,9 @@ t.test('all methods', async (t) => {
       ['default', 'team-b'],
     );
     t.match(await client.projects.usage(), { project: 'default', jobs: { paused: Number } });
+    t.match(await client.projects.setHubToken('hf_token_of_a_test'), { set_at: String });
+    t.match(await client.projects.setHubToken(null), { set_at: null });
+    t.strictSame(await client.projects.hubToken(), { set_at: null });
   });
 
   await t.test('the service', async (t) => {

@@ -16,8 +16,6 @@ const FORMATS: Readonly<
   gzip: { magic: Buffer.from([0x1f, 0x8b]), unpack: gunzip },
   zstd: { magic: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), unpack: (body) => zstdThread.transform(body) },
 };
-const MAGIC_BYTES = 4;
-
 /** Texts become at most some 20 times smaller, so more is a decompression bomb. */
 const MAX_RATIO = 200;
 /** Short contents may be as repetitive as they are. */
@@ -30,12 +28,21 @@ const FREE_BYTES = 64 * 1024 * 1024;
 export async function unpacked(
   given: AsyncIterable<Uint8Array>,
 ): Promise<{ body: AsyncIterable<Uint8Array>; is_compressed: boolean }> {
-  const { head, body } = await peek(given, ({ length }) => length >= MAGIC_BYTES);
+  const { head, body } = await peek(given, isRecognizable);
   for (const [name, { magic, unpack }] of Object.entries(FORMATS)) {
     if (!head.subarray(0, magic.length).equals(magic)) continue;
     return { body: withoutBombs(name as Compression, body, unpack), is_compressed: true };
   }
   return { body, is_compressed: false };
+}
+
+/** A short body is not waited for: an invalid one is answered while the client is still sending. */
+function isRecognizable(head: Buffer): boolean {
+  const maybe = Object.values(FORMATS).filter(({ magic }) => {
+    const shared = Math.min(head.length, magic.length);
+    return head.subarray(0, shared).equals(magic.subarray(0, shared));
+  });
+  return maybe.every(({ magic }) => head.length >= magic.length);
 }
 
 async function* withoutBombs(
