@@ -6,6 +6,7 @@ import { inRoot, ROOMS } from './paths.mjs';
 
 /** Modules of packages that look for files beside themselves, in parts that no program calls. */
 const UNUSED = {
+  '@huggingface/hub/dist/sha256-wrapper-ITDNMKRK.mjs': 'hashes in browsers; Node.js hashes by itself',
   'bullmq/dist/cjs/classes/worker.js': 'processors in files of their own; ours are functions',
   'ioredis/built/Command.js': 'friendly stacks of errors, an option that is off',
   'msgpackr-extract/index.js': 'native strings of msgpackr, which reads without them as well',
