@@ -37,7 +37,7 @@ struct AttentionOptions {
 };
 
 /// Causal softmax(q kᵀ / sqrt(head_dim)) v. Scores exist for one block of query rows of one head and one block of keys
-/// at a time: the softmax is gathered over blocks of keys, with the largest score so far as the reference.
+/// at a time. The softmax is gathered over blocks of keys, with the largest score so far as the reference.
 struct AttentionForward {
   AttentionShape shape;
   ConstMatrix qkv;       // (B·T, qkv_size): query heads, then key heads, then value heads

@@ -30,8 +30,8 @@ struct PageBytes {
 PageBytes page_bytes(const Context& ctx, const AttentionShape& shape, DType dtype);
 
 /// Causal attention of new tokens over all tokens of their sequences, whose keys and values are kept in pages. On a CPU
-/// each row has the bits that attention() gives the same token in a sequence without documents: they depend neither on
-/// the other rows nor on how many of a sequence's tokens come at once.
+/// each row has the bits that attention() gives the same token in a sequence without documents. These bits depend
+/// neither on the other rows nor on how many of a sequence's tokens come at once.
 struct PagedAttention {
   AttentionShape shape;         // batch 1, sequence_length M
   ConstMatrix qkv;              // (M, qkv_size), rotated

@@ -26,8 +26,8 @@ std::vector<float> powers(std::int64_t head_dim, double theta) {
   return result;
 }
 
-/// Short waves stay, waves longer than low_freq_factor allows are stretched by `factor`, and between they pass from one
-/// to the other in proportion to the turns that they make over the first training's length.
+/// Short waves stay. Waves longer than low_freq_factor allows are stretched by `factor`. Between these limits waves
+/// pass from one to the other in proportion to the turns that they make over the first training's length.
 float llama3_frequency(float frequency, const RopeScaling& scaling) {
   const auto length = static_cast<double>(scaling.original_max_position_embeddings);
   const float wavelength = f32(kTwoPi) / frequency, factor = f32(scaling.factor);

@@ -7,11 +7,15 @@
 
 namespace zerofleet {
 
-/// The scope of bit-exactness of a rank: on a CPU that of numerics_fingerprint(isa); on a GPU its kind, number of
-/// multiprocessors, CUDA's runtime, the library that multiplies matrices, that of attention if there is one, the
-/// environment's variables that change what libraries compute, and the version of our kernels, as
-/// "cuda-nvidia-h200-sm_90x132-cudart13.0-cublaslt13.1.0-cudnn9.24.0/6". The heuristic by which a library chooses an
-/// algorithm may look at all of these. Throws Error{"device_unavailable"} for a device that is not there.
+/// The scope of bit-exactness of a rank. On a CPU it is that of numerics_fingerprint(isa). On a GPU it has the
+/// following parts, as in "cuda-nvidia-h200-sm_90x132-cudart13.0-cublaslt13.1.0-cudnn9.24.0/6":
+/// - the GPU's kind, its number of multiprocessors, and CUDA's runtime
+/// - the library that multiplies matrices, and that of attention if there is one
+/// - the environment's variables that change what libraries compute
+/// - the version of our kernels
+///
+/// The heuristic by which a library chooses an algorithm may look at all of these. Throws Error{"device_unavailable"}
+/// for a device that is not there.
 std::string numerics_fingerprint(const Device& device, CpuIsa isa);
 
 }  // namespace zerofleet

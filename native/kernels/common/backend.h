@@ -89,11 +89,14 @@ class Operation<Result(Args...)> {
 /// row of the context's device; nothing else chooses by device.
 ///
 /// On a CPU every call works before it returns, on the context's pool. On a CUDA device a call queues its work in the
-/// context's stream: matrices and spans lie in the device's memory, Indices there as well as on the host, and results
-/// that are numbers of blocks (sums, magnitudes, hashes) and what is given for a segment or group on the host; a call
-/// with results on the host returns when they are there. Results depend on the arguments and the kind of device alone:
-/// work is cut by shapes, sums have one order, nothing is added atomically. Errors of devices: as
-/// core/cuda/cuda_runtime.h says.
+/// context's stream:
+/// - Matrices and spans lie in the device's memory, Indices there as well as on the host.
+/// - Results that are numbers of blocks (sums, magnitudes, hashes) lie on the host. A call with results on the host
+///   returns when the results are there.
+/// - What is given for a segment or group lies on the host, too.
+///
+/// Results depend on the arguments and the kind of device alone: work is cut by shapes, sums have one order, nothing is
+/// added atomically. Errors of devices: as core/cuda/cuda_runtime.h says.
 struct Backend {
   /// Returns the fingerprint of all that determines the bits of this device's results.
   std::string (*numerics)(const Device& device, CpuIsa isa) = nullptr;

@@ -7,8 +7,8 @@
 
 namespace zerofleet {
 
-/// dbias[n] = Σ over rows of dy[m][n] in fp32: in chunks of 64 rows, each in rising m, that are added in order
-/// (on CUDA devices in another one that depends on their number alone).
+/// dbias[n] = Σ over rows of dy[m][n] in fp32. Chunks of 64 rows, each in rising m, are added in order. On CUDA devices
+/// chunks are added in another order, which depends on their number alone.
 /// dy: (M, N); dbias: (N). The forward's bias is GemmProblem::bias.
 /// Throws Error{"invalid_argument"} where the sizes do not fit.
 void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias);

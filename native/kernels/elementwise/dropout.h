@@ -15,9 +15,9 @@ struct DropoutKey {
   std::uint32_t site = 0;  // which dropout of the model
 };
 
-/// A dropout as kernels apply it: element e is dropped if draw(e) < dropped_below, else multiplied by `scale`.
-/// With Philox4x32-10 under the key `stream`, draw(e) is word (e mod 64) / 16 of the counter 16 · (e / 64) + e mod 16,
-/// an order that fits vectors of 4, 8 and 16 lanes alike.
+/// A dropout as kernels apply it: element e is dropped if draw(e) < dropped_below, else multiplied by `scale`. With
+/// Philox4x32-10 under the key `stream`, draw(e) is word (e mod 64) / 16 of the counter 16 · (e / 64) + e mod 16. This
+/// order fits vectors of 4, 8 and 16 lanes alike.
 struct DropoutRule {
   std::uint64_t stream = 0;
   std::uint32_t dropped_below = 0;

@@ -8,8 +8,9 @@
 
 namespace zerofleet {
 
-/// source (n) × factor → target (n) of `dtype`, the product in fp32: for fp32 that is all (and with factor 1 a copy of
-/// the bits), for bf16 and fp16 it is then rounded to nearest even (NaN stays a quiet NaN, subnormals are kept).
+/// source (n) × factor → target (n) of `dtype`, the product in fp32. For fp32 that is all (and with factor 1 a copy of
+/// the bits). For bf16 and fp16 the product is then rounded to nearest even (NaN stays a quiet NaN, subnormals are
+/// kept).
 /// Throws Error{"invalid_argument"} unless target has exactly n elements.
 void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target,
                    float factor = 1);

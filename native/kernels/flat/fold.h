@@ -19,9 +19,9 @@ struct Fold {
   bool restart = false;  // the sum begins at 0 instead of the present contents
 };
 
-/// Adds the pieces one after another in fp32: ((sum + p0) + p1) + p2 … A 16-bit sum is rounded (to nearest even, as
-/// cast_from_f32 does) after each piece, so the result is the same whether pieces come in one call or in many. One pass
-/// over memory. Throws Error{"invalid_argument"} for no piece, or unless pieces and sum have the same n.
+/// Adds the pieces one after another in fp32: ((sum + p0) + p1) + p2 and so on. A 16-bit sum is rounded (to nearest
+/// even, as cast_from_f32 does) after each piece. So the result is the same whether pieces come in one call or in many.
+/// One pass over memory. Throws Error{"invalid_argument"} for no piece, or unless pieces and sum have the same n.
 void fold_pieces(const Context& context, const Fold& fold);
 
 }  // namespace zerofleet

@@ -32,7 +32,7 @@ ExpertGroups group_by_expert(std::span<const std::int32_t> experts, std::int64_t
                              std::int64_t num_experts);
 
 /// The same where the context's device has the experts. On a CUDA device the groups lie in `memory` of
-/// num_group_numbers(), which must stay as long as they are used; experts are not looked at by the host there: those
+/// num_group_numbers(), which must stay as long as the groups are used. The host does not look at experts there: those
 /// outside [0, num_experts) are in no group.
 ExpertGroups group_by_expert(const Context& ctx, std::span<const std::int32_t> experts, std::int64_t experts_per_token,
                              std::int64_t num_experts, std::span<std::int32_t> memory);

@@ -6,9 +6,9 @@
 #include "core/device/context.h"
 #include "kernels/common/matrix.h"
 
-// Rows that several leaves have for the experts of a rank, on a CUDA device: they arrive leaf by leaf, each leaf's
-// sorted by expert, and are wanted expert by expert, each expert's leaf by leaf. R in all, of P leaves for E experts
-// here.
+// Rows that several leaves have for the experts of a rank, on a CUDA device. The rows arrive leaf by leaf, each leaf's
+// sorted by expert. They are wanted expert by expert, each expert's leaf by leaf. Here there are R rows in all, of P
+// leaves for E experts.
 namespace zerofleet {
 
 /// counts[e] = first[e + 1] - first[e]. first: of all experts, as in ExpertGroups.

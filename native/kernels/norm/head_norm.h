@@ -8,8 +8,8 @@
 
 namespace zerofleet {
 
-/// The RMS norm of queries and keys (QK-norm): each head's head_dim values x of each row are normalised by themselves,
-/// y = x · rstd · weight with rstd = 1 / sqrt(mean(x²) + eps), and all heads share one weight.
+/// The RMS norm of queries and keys (QK-norm). Each head's head_dim values x of each row are normalised by themselves:
+/// y = x · rstd · weight with rstd = 1 / sqrt(mean(x²) + eps). All heads share one weight.
 struct HeadNormForward {
   ConstMatrix x;                 // (M, H · head_dim): heads side by side
   const void* weight = nullptr;  // (head_dim) of x's dtype
@@ -19,8 +19,8 @@ struct HeadNormForward {
   std::span<float> rstd;  // (H, M)
 };
 
-/// dweight is summed in chunks of 64 rows, each head by itself, that are added in order of chunks, then heads; on CUDA
-/// devices in an order that depends on the shape alone.
+/// dweight is summed in chunks of 64 rows, each head by itself. The chunks' sums are added in order of chunks, then
+/// heads. On CUDA devices the order depends on the shape alone.
 struct HeadNormBackward {
   ConstMatrix dy;                // (M, H · head_dim)
   ConstMatrix x;                 // (M, H · head_dim) of the forward

@@ -21,8 +21,8 @@ struct LayerNormForward {
   std::span<float> rstd;  // (M)
 };
 
-/// dx = residual + gradient through the norm; dweight and dbias are summed over rows, in chunks of 64 rows that are
-/// added in order; on CUDA devices in an order that depends on the shape alone.
+/// dx = residual + gradient through the norm. The sums dweight and dbias go over rows, in chunks of 64 rows that are
+/// added in order. On CUDA devices the order depends on the shape alone.
 struct LayerNormBackward {
   ConstMatrix dy;                // (M, D)
   ConstMatrix x;                 // (M, D) the input of the normalisation: s above

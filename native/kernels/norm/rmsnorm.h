@@ -18,8 +18,8 @@ struct RmsNormForward {
   std::span<float> rstd;  // (M)
 };
 
-/// dx = residual + gradient through the norm; dweight is summed over rows, in chunks of 64 rows that are added in
-/// order; on CUDA devices in an order that depends on the shape alone.
+/// dx = residual + gradient through the norm. The sum dweight goes over rows, in chunks of 64 rows that are added in
+/// order. On CUDA devices the order depends on the shape alone.
 struct RmsNormBackward {
   ConstMatrix dy;                // (M, D)
   ConstMatrix x;                 // (M, D) the input of the normalisation: s above

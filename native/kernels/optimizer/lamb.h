@@ -18,15 +18,17 @@ struct LambSums {
 };
 
 /// LAMB (You et al., "Large batch optimization for deep learning: training BERT in 76 minutes", 2020) in two passes,
-/// since a parameter's step needs the norms of all of it. With m and v in states[0] and states[1] and the scalars of
-/// the segment's group, the first pass moves the moments, for every element
+/// since a parameter's step needs the norms of all of it. The moments m and v are in states[0] and states[1], and the
+/// scalars are those of the segment's group. The first pass moves the moments, for every element
 ///   g = grad × grad_factor;  m = flushed(m + (g - m)(1 - beta1));
 ///   v = flushed(v × beta2 + g × g × (1 - beta2))
-/// and sums, block by block in the order of block_stats(), the squares of the master and of the raw update
+///
+/// This pass also sums, block by block in the order of block_stats(), the squares of the master and of the raw update
 ///   u = (m × inv_correction1) / (sqrt(v) × inv_sqrt_correction2 + eps) + master × weight_decay
+///
 /// Only correctly rounded operations in a fixed order and no fused ones: every instruction-set path gives equal bits.
-/// Throws Error{"invalid_argument"} for eps <= 0, a block that is not 32 to 4096 elements and a multiple of 32,
-/// segments that are not whole blocks, sums without a place, and as check_segments() does.
+/// Throws Error{"invalid_argument"} for eps <= 0, and for a block that is not 32 to 4096 elements and a multiple of 32.
+/// Throws it also for segments that are not whole blocks, for sums without a place, and as check_segments() does.
 void lamb_prepare(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
                   std::span<const LambScalars> groups, const LambSums& sums);
 

@@ -22,7 +22,7 @@ struct MovingAverage {
 /// written, and may be null where no parameters are wanted.
 ///
 /// States hold no subnormal numbers: in the formulas of the optimizers flushed(x) is 0 where |x| < 2^-126, else x. A
-/// moment of a row without gradients would otherwise never reach zero (5 · 2^-149 times 0.9 rounds to itself), and
+/// moment of a row without gradients would otherwise never reach zero (5 · 2^-149 times 0.9 rounds to itself). Besides,
 /// processors take up to several times as long for arithmetic with subnormal numbers (docs/performance.md).
 struct OptimizerSegment {
   std::byte* master = nullptr;

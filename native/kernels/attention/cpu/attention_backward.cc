@@ -8,13 +8,13 @@
 #include "kernels/attention/cpu/attention_parts.h"
 #include "kernels/common/cpu/row_chunks.h"
 
-// For each block of query rows, over the blocks of keys that it sees, with P made again from the scores and the
-// forward's lse, and D = rows of Σ dO · O:
+// Each block of query rows goes over the blocks of keys that it sees. P is made again from the scores and the forward's
+// lse. D = rows of Σ dO · O:
 //   dV += drop(P)ᵀ dO,  dP = drop(dO Vᵀ),  dS = P · (dP − D) · scale,  dQ += dS K,  dK += dSᵀ Q.
-// A step of query rows goes from one block of keys to the next, and adds up its own dQ. To dK and dV of a block of keys
-// all steps that see it add, in rising order: a step computes P and dS of the block (three of the five products), and
-// then waits for its turn. So a head has work for more than one thread, and the order of additions is that of one
-// thread.
+// A step of query rows goes from one block of keys to the next, and adds up its own dQ. All steps that see a block of
+// keys add to the block's dK and dV, in rising order. A step computes P and dS of the block (three of the five
+// products), and then waits for its turn. So a head has work for more than one thread, and the order of additions is
+// that of one thread.
 namespace zerofleet::cpu {
 namespace {
 

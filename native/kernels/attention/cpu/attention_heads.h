@@ -15,8 +15,8 @@
 #include "kernels/common/scratch.h"
 
 // Division of attention into tasks. Some key/value heads are worked on at once, in memory of their own. A head's first
-// steps pack its keys and values, a block of keys each; every step after them does some blocks of query rows of one of
-// the query heads that share the key/value head, over the blocks of keys that they see.
+// steps pack its keys and values, a block of keys each. Every later step does some blocks of query rows of one query
+// head that shares the key/value head. The step goes over the blocks of keys that these rows see.
 namespace zerofleet::cpu {
 
 /// A key/value head of one sequence.
@@ -24,8 +24,8 @@ struct KeyValueHead {
   std::int64_t batch, kv_head;
 };
 
-/// Query rows of one step: two blocks, so that a step is long beside its bookkeeping, and in the backward pass beside
-/// the way of a block's sums from one core to another.
+/// Query rows of one step: two blocks, so that a step is long beside its bookkeeping. In the backward pass a step is
+/// also long beside the way of a block's sums from one core to another.
 constexpr std::int64_t kStepBlocks = 2;
 constexpr std::int64_t kStepRows = kStepBlocks * kQueryRows;
 static_assert(kKeyRows % kStepRows == 0);
@@ -64,18 +64,20 @@ struct StepRows {
   std::int64_t begin, end;
 };
 
-/// Key/value heads that are worked on at once: one per thread, or of long ones as many as have 1024 tokens per thread,
-/// since a head of n blocks of keys has work for about n threads; and one that begins while others end.
+/// Key/value heads that are worked on at once: at most one per thread. A head of n blocks of keys has work for about n
+/// threads. So of long heads there are as many as have 1024 tokens per thread, and one more that begins while others
+/// end.
 inline std::int64_t heads_at_once(const AttentionShape& shape, int num_threads) {
   constexpr std::int64_t kTokensPerThread = 1024;
   const std::int64_t long_heads = (num_threads * kTokensPerThread + shape.sequence_length - 1) / shape.sequence_length;
   return std::min({shape.batch * shape.num_kv_heads, static_cast<std::int64_t>(num_threads), long_heads + 1});
 }
 
-/// Hands out the steps of all heads, those of a head in rising order, its rows after all its blocks of keys were
-/// packed. While every worker will have another head to begin, a worker gets a whole head. Towards the end it gets a
-/// step at a time: of its own head while that has steps, so that what it needs stays in its cache, then of the one that
-/// has most left. A head begins when there is a slot for it, which is memory that no other head works in.
+/// Hands out the steps of all heads. The steps of a head come in rising order, and its rows after all its blocks of
+/// keys were packed. While every worker will have another head to begin, a worker gets a whole head. Towards the end a
+/// worker gets a step at a time. The worker stays with its own head while that head has steps, so that the head's data
+/// stays in the worker's cache. After that it gets steps of the head that has most left. A head begins when there is a
+/// slot for it, which is memory that no other head works in.
 class HeadQueue {
  public:
   struct Size {
@@ -145,8 +147,8 @@ class HeadQueue {
 };
 
 /// Runs a Pass over all heads: pack(areas, place, keys) for each block of a head's keys, then run(areas, row areas,
-/// head, number) for each of its row_steps(); a step may wait for one of a lower number. Pass::HeadAreas is memory of a
-/// head, Pass::RowAreas of a worker.
+/// head, number) for each of the head's row_steps(). A step may wait for a step of a lower number. Pass::HeadAreas is
+/// memory of a head, Pass::RowAreas of a worker.
 template <class Pass, class Args>
 void run_attention(const Context& ctx, Scratch& scratch, const Args& args) {
   const AttentionShape& shape = args.shape;

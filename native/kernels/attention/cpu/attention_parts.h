@@ -14,8 +14,9 @@
 #include "kernels/gemm/simd/gemm.h"
 #include "kernels/gemm/simd/pack.h"
 
-// Code shared by the forward and the backward of attention: the kernels of one path, the conversion of matrices to
-// operands of gemm_block(), the sizes of scratch arrays, and the two products with a triangle of zeros.
+// Code shared by the forward and the backward of attention: the kernels of one path, and the conversion of matrices to
+// operands of gemm_block(). The file also has the sizes of scratch arrays, and the two products with a triangle of
+// zeros.
 namespace zerofleet::cpu {
 
 /// Query rows and keys that are worked on at once. Blocks of keys begin at multiples of kKeyRows, which is a multiple

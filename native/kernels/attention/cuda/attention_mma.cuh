@@ -7,13 +7,13 @@
 #include "kernels/common/cuda/dynamic_shared.cuh"
 #include "kernels/common/cuda/mma.cuh"
 
-// Products of the kernels of attention on tensor cores, as in FlashAttention-2: each warp has 16 · kRowTiles rows of
-// one operand to itself and all rows of the other, and what it multiplies into probabilities never leaves its
-// registers, because sums of one product lie as the left operand of the next one wants its elements.
+// Products of the kernels of attention on tensor cores, as in FlashAttention-2. Each warp has 16 · kRowTiles rows of
+// one operand to itself and all rows of the other. The sums of one product lie as the left operand of the next product
+// wants its elements. So the scores, and the probabilities made of them, never leave the warp's registers.
 //
 // Heads of up to kWidth columns are filled up with zeros in shared memory. There a row is kWidth + 8 elements apart
-// from the next, an odd multiple of 16 bytes for every width in use: the eight rows of a matrix that ldmatrix reads lie
-// in different banks, with no swizzle.
+// from the next, an odd multiple of 16 bytes for every width in use. So the eight rows of a matrix that ldmatrix reads
+// lie in different banks, with no swizzle.
 namespace zerofleet::cuda {
 
 inline constexpr float kLog2E = 1.44269504F;
@@ -140,8 +140,8 @@ __device__ inline float row_sum(float value) {
   return value + __shfl_xor_sync(kWholeWarp, value, 2);
 }
 
-/// Writes a warp's sums · factor (by row tile and half) to rows of a head, by way of the warp's own rows in shared
-/// memory, so that neighbouring lanes write neighbouring pieces of 16 bytes.
+/// Writes a warp's sums · factor (by row tile and half) to rows of a head. The results go by way of the warp's own rows
+/// in shared memory, so that neighbouring lanes write neighbouring pieces of 16 bytes.
 template <class T, int kWidth, int kRowTiles>
 __device__ void store_rows(T* own, const FragmentC (&sums)[kRowTiles][kWidth / 8], const float (&factor)[kRowTiles][2],
                            T* target, std::int64_t stride, int rows, int cols, bool aligned) {

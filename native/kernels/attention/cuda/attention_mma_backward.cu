@@ -1,17 +1,21 @@
 // Attention on tensor cores, backward; attention_plain_backward.cu has the formulas, and why there are two kernels.
 //
 // The kernel of keys has some keys a block and goes over query rows. It makes the scores transposed: a warp's keys are
-// the rows, so that Pᵀ and dSᵀ are left operands of Pᵀ dO and dSᵀ Q as they come, and dK and dV stay in the warp's
+// the rows. So Pᵀ and dSᵀ are left operands of Pᵀ dO and dSᵀ Q as they come, and dK and dV stay in the warp's
 // registers. The kernel of queries has query rows and goes over keys. P and dS are rounded to the storage type before
-// they are multiplied; dS without the factor 1 / sqrt(head_dim), which dQ and dK get at the end: fp16 has no room to
-// spare below. Four of the seven products are the first kernel's, three the second's.
+// they are multiplied. The factor 1 / sqrt(head_dim) is not in dS then: fp16 has no room to spare below. Instead dQ and
+// dK get this factor at the end. Four of the seven products are the first kernel's, three the second's.
 //
 // A warp has 32 rows of its own where registers allow: then each piece of the other side that it reads from shared
-// memory serves two products. Bytes that it reads for a product of 16 × 8 × 16, of which a multiprocessor of an H100
-// makes one in a cycle at best, while it reads 128 bytes: of the kernel of keys 192 at width 64 (with 16 rows: 288),
-// 256 at 80 (320), 320 at 96 and 128, where dK and dV of 32 rows have no room; of the kernel of queries 171 at 64
-// (299), 213 above (341). With dropout warps have 16 rows: its random numbers need registers. A row's bits do not
-// depend on that.
+// memory serves two products. A multiprocessor of an H100 makes one product of 16 × 8 × 16 in a cycle at best, while it
+// reads 128 bytes. Bytes that a warp reads for such a product, with 16 rows in brackets:
+//
+//   width               64         80         96, 128
+//   kernel of keys      192 (288)  256 (320)  (320)
+//   kernel of queries   171 (299)  213 (341)  213 (341)
+//
+// At 96 and 128 dK and dV of 32 rows have no room in the kernel of keys. With dropout warps have 16 rows: its random
+// numbers need registers. A row's bits do not depend on the number of rows.
 //
 // Registers by nvcc 13.0 for sm_90 at widths 64 and 128: keys 255 and 238, queries 255 and 255; none is spilled. Shared
 // memory: 55,296 and 69,632 bytes, 73,728 and 104,448. So a multiprocessor has two blocks, an A100's one of queries at

@@ -5,11 +5,12 @@
 // way, and while values are multiplied the next keys.
 //
 // A product of a warp, 32 × 64 × width, reads 64 · width elements of keys or values and makes 32 times as many
-// multiply-adds; with 16 rows a warp it would be 16 times, at which an A100's shared memory (128 bytes a clock) is just
-// as fast as its tensor cores (1024 multiply-adds a clock). Shared memory: 256 rows, 69632 bytes at width 128 and 36864
-// at 64. Registers by nvcc 13.0, sm_80 / sm_90: 228 / 232 at width 64, 239 / 240 at 80, 250 / 250 at 96, 254 / 254 at
-// 128, and none is spilled: two blocks of 128 threads fit on a multiprocessor, and at width 128 shared memory of an
-// A100 has room for no more. None of this was measured.
+// multiply-adds. With 16 rows a warp it would be 16 times as many. At that ratio an A100's shared memory (128 bytes a
+// clock) is just as fast as its tensor cores (1024 multiply-adds a clock).
+//
+// Shared memory: 256 rows, 69632 bytes at width 128 and 36864 at 64. Registers by nvcc 13.0, sm_80 / sm_90: 228 / 232
+// at width 64, 239 / 240 at 80, 250 / 250 at 96, 254 / 254 at 128; none is spilled. Two blocks of 128 threads fit on a
+// multiprocessor. At width 128 shared memory of an A100 has room for no more. None of this was measured.
 #include "kernels/attention/cuda/attention_launch.h"
 #include "kernels/attention/cuda/attention_mma.cuh"
 

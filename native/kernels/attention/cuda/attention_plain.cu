@@ -1,7 +1,6 @@
 // Attention in fp32 arithmetic, forward. A block of 256 threads has 64 query rows of one head and up to 128 columns of
-// its results; heads that are wider take several blocks, each of which makes the scores again. Over blocks of 64 keys,
-// with m the largest score so far: P = exp(S − m), sums = sums · exp(m before − m) + P V, total likewise; out = sums /
-// total.
+// its results. Wider heads take several blocks, each of which makes the scores again. Over blocks of 64 keys, with m
+// the largest score so far: P = exp(S − m), sums = sums · exp(m before − m) + P V, total likewise; out = sums / total.
 #include "kernels/attention/cuda/attention_launch.h"
 #include "kernels/attention/cuda/attention_plain.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"

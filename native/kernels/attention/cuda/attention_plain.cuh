@@ -4,9 +4,9 @@
 #include "kernels/common/cuda/warp.cuh"
 
 // Products of the kernels of attention that have no tensor cores in them: those of fp32, and of heads that are wider
-// than the others take. 256 threads are 16 × 16; thread (y, x) has rows 4y to 4y + 3 and columns x, x + 16, x + 32 and
-// x + 48 of a 64 × 64 tile, so that the 16 threads of a row are lanes of one warp, and no access to shared memory
-// conflicts. All arithmetic is fp32, nothing is rounded before the results.
+// than the others take. 256 threads are 16 × 16. Thread (y, x) has rows 4y to 4y + 3 and columns x, x + 16, x + 32 and
+// x + 48 of a 64 × 64 tile. So the 16 threads of a row are lanes of one warp, and no access to shared memory conflicts.
+// All arithmetic is fp32, nothing is rounded before the results.
 namespace zerofleet::cuda {
 
 inline constexpr int kPlainTile = 64;

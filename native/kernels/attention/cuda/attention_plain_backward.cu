@@ -1,8 +1,9 @@
-// Attention in fp32 arithmetic, backward, with P made again from the scores and the forward's lse, F the factors of
-// dropout and D = rows of Σ dO · O: dV = (P F)ᵀ dO, dP = F (dO Vᵀ), dS = P (dP − D) · scale, dQ = dS K, dK = dSᵀ Q. One
-// kernel has tiles of keys and goes over the query heads that share them, and their query rows, in rising order; a
-// second one has tiles of query rows and goes over their keys, and makes P and dP once more: that is what a fixed order
-// of sums without atomic additions costs, two of seven products.
+// Attention in fp32 arithmetic, backward. P is made again from the scores and the forward's lse. F has the factors of
+// dropout. D = rows of Σ dO · O:
+//   dV = (P F)ᵀ dO,  dP = F (dO Vᵀ),  dS = P (dP − D) · scale,  dQ = dS K,  dK = dSᵀ Q.
+// One kernel has tiles of keys and goes over the query heads that share them, and their query rows, in rising order. A
+// second kernel has tiles of query rows and goes over their keys. The second kernel makes P and dP once more. These two
+// of seven products are the cost of a fixed order of sums without atomic additions.
 #include "kernels/attention/cuda/attention_launch.h"
 #include "kernels/attention/cuda/attention_plain.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"

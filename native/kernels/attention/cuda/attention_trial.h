@@ -7,12 +7,13 @@
 
 namespace zerofleet::cudnn {
 
-/// A call of attention whose results are known, to try an engine on. What a call reads is replaced by temporary memory
-/// with the same strides, in which queries, keys and values are one, and NaNs lie between rows; what it writes is its
-/// own. All visible keys of a query then have the same score √d, so that each of its n keys has the probability 1/n:
+/// A call of attention whose results are known, to try an engine on. The inputs of the given call are replaced by
+/// temporary memory with the same strides. In this memory queries, keys and values are one, and NaNs lie between rows.
+/// The call writes to its own outputs. All visible keys of a query then have the same score √d, so that each of its n
+/// keys has the probability 1/n:
 ///
 /// Forward: O = 1, stats = √d + ln n. Backward, from dO = 1 and O = 0, which makes dO · O zero: dS = √d / n; so dQ =
-/// √d, and with H the sum of 1/n over the queries that see a key, dV = H and dK = √d H, times the query heads of a key
+/// √d. With H the sum of 1/n over the queries that see a key: dV = H and dK = √d H, both times the query heads of a key
 /// head.
 ///
 /// A key that is left out, or seen by a query too many, changes stats or H; a tile that is left out leaves NaNs.

@@ -2,9 +2,10 @@
 // multiplied; everything else between operations is fp32.
 //
 // Forward: S = Q Kᵀ · scale, hidden keys −∞; M = max S, E = exp(S − M), L = Σ E; stats = M + ln L; O = (E / L) V.
-// Backward: D = Σ dO · O; P = exp(S − stats); dV = Pᵀ dO; dS = P · (dO Vᵀ − D) · scale; dK = dSᵀ Q; dQ = dS K. dQ is
-// the product itself, not the sum of a workspace of fp32: then cuDNN keeps dS in memory, and multiplies it by K in one
-// pass of a fixed order. Gradients of shared keys and values are those of each query head, summed.
+// Backward: D = Σ dO · O; P = exp(S − stats); dV = Pᵀ dO; dS = P · (dO Vᵀ − D) · scale; dK = dSᵀ Q; dQ = dS K.
+//
+// The output dQ is the product itself, not the sum of a workspace of fp32. So cuDNN keeps dS in memory, and multiplies
+// it by K in one pass of a fixed order. Gradients of shared keys and values are those of each query head, summed.
 #include "kernels/attention/cuda/cudnn_attention_graph.h"
 
 #include <cmath>

@@ -35,8 +35,8 @@ std::string reason_against(const Call& call, const Facts& facts);
 /// The largest workspace that a plan may want: scores, gradients of keys and values of each query head, and a rest.
 std::size_t max_workspace_bytes(const GraphShape& part);
 
-/// The shape of the parts in which a call is computed: a backward whose scores are larger than `max_score_bytes` goes
-/// through some sequences at a time, or some heads of one. Throws Refusal where those of one key head are larger.
+/// The shape of the parts in which a call is computed. A backward whose scores are larger than `max_score_bytes` goes
+/// through some sequences at a time, or some heads of one. Throws Refusal where the scores of one key head are larger.
 GraphShape part_of(const GraphShape& whole, std::int64_t max_score_bytes);
 
 using Operands = std::vector<std::pair<Operand, void*>>;

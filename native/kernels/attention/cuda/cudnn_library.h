@@ -147,8 +147,9 @@ struct Refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws Refusal where a status says that the library does not support what was asked for, and Error{"device_failed"}
-/// for every other failure: one that depends on this machine, which would make a rank choose unlike the others.
+/// Throws Refusal where a status says that the library does not support what was asked for. Throws
+/// Error{"device_failed"} for every other failure: one that depends on this machine, which would make a rank choose
+/// unlike the others.
 void check(const Library& library, Status status, const char* call);
 /// True for a message about something that this machine lacks, such as the compiler that the library needs.
 bool is_about_machine(const std::string& message);
@@ -158,9 +159,9 @@ bool is_about_machine(const std::string& message);
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
 
 /// The file that the environment variable ZF_CUDNN names alone, or else one of the usual names on the library path of
-/// the process; null where none of these can be opened, where the variable is "off", and without a cuBLASLt of its
-/// version of CUDA, whose absence ends a process that uses cuDNN. Throws Error{"device_unavailable"} where the
-/// variable's file can't be opened, or is for another CUDA than cuBLASLt.
+/// the process. Null where none of these can be opened, and where the variable is "off". Null also without a cuBLASLt
+/// of the library's version of CUDA, whose absence ends a process that uses cuDNN. Throws Error{"device_unavailable"}
+/// where the variable's file can't be opened, or is for another CUDA than cuBLASLt.
 std::shared_ptr<const Library> open_default_library();
 
 }  // namespace zerofleet::cudnn

@@ -63,8 +63,9 @@ constexpr Backend make_table() {
   table.numerics = numerics;
   ZF_CUDA_ROWS(ZF_SET_ROW)
   table.products_round_gradients = true;
-  // No cache holds the weight of a head, which each product reads, or its gradient, which each chunk of rows after the
-  // first reads and writes: chunks are as long as memory allows, and have one product of each kind.
+  // No cache holds the weight of a head, which each product reads. No cache holds its gradient either, which each chunk
+  // of rows after the first reads and writes. So chunks are as long as memory allows, and have one product of each
+  // kind.
   table.max_logits_bytes = std::int64_t{1} << 30;
   return table;
 }

@@ -7,9 +7,9 @@
 #include "kernels/common/cuda/launch_grid.cuh"
 #include "kernels/common/cuda/row_vector.cuh"
 
-// Sums over the rows of a matrix, such as the gradients of weights that multiply or are added to each row: chunks of 64
-// rows, each in rising order, then chunks of 512 of those parts, and so on until one is left. Of a chunk of parts, 16
-// warps add up every 16th, and then their sums are added in order.
+// Sums over the rows of a matrix, such as the gradients of weights that multiply or are added to each row. Chunks of 64
+// rows are added up first, each in rising order. Chunks of 512 of those parts follow, and so on until one part is left.
+// Of a chunk of parts, 16 warps add up every 16th, and then their sums are added in order.
 namespace zerofleet::cuda {
 
 inline constexpr std::int64_t kRowChunk = 64;

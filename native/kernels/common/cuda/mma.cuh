@@ -18,8 +18,8 @@
 // device check every index.
 namespace zerofleet::cuda {
 
-/// 16 × 16 elements of two bytes, rows × k; in r[0] those of row g and k 2t, 2t + 1, in r[1] of row g + 8, in r[2] and
-/// r[3] the same rows with k + 8.
+/// 16 × 16 elements of two bytes, rows × k. In r[0] are those of row g and k 2t, 2t + 1, in r[1] those of row g + 8. In
+/// r[2] and r[3] are the same rows with k + 8.
 struct FragmentA {
   std::uint32_t r[4];
 };
@@ -42,8 +42,9 @@ __device__ inline float fast_exp2(float x);
 template <class T>
 __device__ inline void mma(FragmentC& c, const FragmentA& a, const FragmentB& b);
 
-/// Four 8 × 8 matrices of elements of two bytes: lane l brings the address, a multiple of 16, of row l % 8 of matrix l
-/// / 8; it gets of matrix i the elements 2t and 2t + 1 of row g, or with kTransposed of rows 2t and 2t + 1 of column g.
+/// Four 8 × 8 matrices of elements of two bytes. Lane l brings the address, a multiple of 16, of row l % 8 of matrix l
+/// / 8. The lane gets of matrix i the elements 2t and 2t + 1 of row g, or with kTransposed of rows 2t and 2t + 1 of
+/// column g.
 template <bool kTransposed>
 __device__ inline void load_matrices(std::uint32_t (&r)[4], const void* row);
 

@@ -7,8 +7,8 @@
 #include "core/host_device.h"
 
 // Four neighbouring elements of an array of any dtype as fp32: what one thread of a flat kernel handles. The dtype is a
-// run-time value that is equal for all threads; these passes wait for memory, so the branch costs nothing, and each
-// kernel is compiled once instead of once for every combination of dtypes.
+// run-time value that is equal for all threads. These passes wait for memory, so the branch costs nothing. Each kernel
+// is compiled once instead of once for every combination of dtypes.
 namespace zerofleet::cuda {
 
 /// On a device it must stay in registers: loops over it are unrolled whole, so that every index is a constant.

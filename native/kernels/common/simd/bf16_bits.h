@@ -1,10 +1,10 @@
 #pragma once
 
 // bfloat16 rounding by integer operations, for the ZeRO kernels: what they write is the job's state, whose bits may not
-// depend on the instruction-set path. store() in vec.h, for the model's kernels, is another function on purpose: where
-// the AVX512-BF16 instruction exists it is that instruction, which is cheaper but takes subnormals for zero.
-// Activations may differ between paths, as their sums in fp32 do, and the numerics fingerprint names the path. binary16
-// needs no second form (f16_bits.h): its instruction keeps subnormals.
+// depend on the instruction-set path. The function store() in vec.h, for the model's kernels, is another one on
+// purpose. Where the AVX512-BF16 instruction exists store() is that instruction, which is cheaper but takes subnormals
+// for zero. Activations may differ between paths, as their sums in fp32 do, and the numerics fingerprint names the
+// path. The type binary16 needs no second form (f16_bits.h): its instruction keeps subnormals.
 
 #include <stdint.h>
 #include <string.h>

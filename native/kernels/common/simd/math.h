@@ -43,7 +43,7 @@ ZF_INLINE vf exp(vf x) {
   return scale_by_power_of_two(p, n);
 }
 
-/// ln x within 2 ulp for normal x > 0; infinity and NaN stay what they are. x = 2^k · m, m in [√½, √2); ln m = 2
+/// ln x within 2 ulp for normal x > 0. Infinity and NaN stay what they are. With x = 2^k · m, m in [√½, √2): ln m = 2
 /// artanh(s), s = (m − 1) / (m + 1).
 ZF_INLINE float log(float x) {
   if (!(x < __builtin_inff())) return x;

@@ -102,7 +102,7 @@ ZF_INLINE void store_first(T* p, vf x, int count) {
 }
 #endif
 
-/// A loop over a row visits it in whole vectors and at most one rest; both kinds read alike in the loop's body:
+/// A loop over a row visits it in whole vectors and at most one rest. Both kinds read alike in the loop's body:
 ///   sweep(count, [&](int64_t i, auto part) { store(y + i, load(x + i, part) * factor, part); });
 struct Whole {};
 struct Rest {

@@ -18,9 +18,9 @@ struct Normal {
   typename M::Value density;       // φ(x) = exp(−x² / 2) / sqrt(2π), the derivative of Φ
 };
 
-/// For u = |x| / sqrt(2): Φ(−|x|) = erfc(u) / 2 = exp(−u²) · erfcx(u) / 2, which loses no digits far from 0. erfcx(u) =
-/// (1 − t) · q(t), t = (u − 3) / (u + 3); q is the polynomial of degree 9 with the least largest relative error (3e-9)
-/// for u up to 15 / sqrt(2), found by weighted least squares against torch.special.erfcx.
+/// For u = |x| / sqrt(2): Φ(−|x|) = erfc(u) / 2 = exp(−u²) · erfcx(u) / 2, which loses no digits far from 0. With t =
+/// (u − 3) / (u + 3): erfcx(u) = (1 − t) · q(t). The polynomial q of degree 9 has the least largest relative error
+/// (3e-9) for u up to 15 / sqrt(2). This polynomial was found by weighted least squares against torch.special.erfcx.
 template <class M>
 ZF_FORMULA Normal<M> normal(typename M::Value x) {
   using Value = typename M::Value;

@@ -7,7 +7,7 @@
 namespace zerofleet::cpu {
 
 /// Elements of one task. The tiles are fixed and every element (or block) is computed alone, so results don't depend on
-/// how many threads share them; the size keeps a task's arrays within a few huge pages.
+/// how many threads share the tiles. The size keeps a task's arrays within a few huge pages.
 inline constexpr std::int64_t kTileNumel = 32768;
 
 /// Calls body(begin, end) over [0, numel) in tiles, on the threads of the context.

@@ -6,9 +6,9 @@
 
 #include "kernels/common/cuda/vec4.h"
 
-// Sums over a block: a warp of 32 lanes per block, lane l with the running sum of elements l, l + 32, l + 64 …, folded
-// by halves: lane l plus lane l + 16, then l + 8, and so on. That is the order of kernels/flat/block_stats.h, and of
-// the CPU.
+// Sums over a block, by a warp of 32 lanes. Lane l has the running sum of elements l, l + 32, l + 64 and so on. The
+// running sums are folded by halves: lane l plus lane l + 16, then l + 8, and so on. That is the order of
+// kernels/flat/block_stats.h, and of the CPU.
 namespace zerofleet::cuda {
 
 inline constexpr int kLanes = 32;

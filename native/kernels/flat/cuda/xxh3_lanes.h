@@ -11,8 +11,8 @@
 //
 // The input is 16 inner blocks of 1024 bytes, each 16 stripes of 64 bytes, each 8 words of 64 bits. Eight accumulators,
 // one per word of a stripe, take up each stripe by additions mod 2^64, and are scrambled between inner blocks. The
-// additions of one inner block may be done in any order, so a warp does four stripes at a time: thread t works for
-// accumulator t mod 8 on stripes t div 8, + 4, + 8, + 12, and the four parts are added up.
+// additions of one inner block may be done in any order, so a warp does four stripes at a time. Thread t works for
+// accumulator t mod 8 on stripes t div 8, + 4, + 8, + 12. The four parts are then added up.
 namespace zerofleet::cuda::xxh3 {
 
 inline constexpr int kAccumulators = 8;

@@ -14,9 +14,9 @@
 #include "kernels/gemm/cuda/noise_trial.h"
 #include "kernels/gemm/cuda/ones_trial.h"
 
-// cuBLASLt's matrices are column-major, and a row-major matrix read so is its transpose. So it computes Cᵀ (n, m) =
-// op(B)ᵀ · op(A)ᵀ: its A is our B and the other way round, and a bias per row of Cᵀ is one per column of C. What GELU
-// gets is a second matrix that lies as Cᵀ does, with a leading dimension of its own: our rows once more.
+// cuBLASLt's matrices are column-major, and a row-major matrix read so is its transpose. So cuBLASLt computes Cᵀ (n, m)
+// = op(B)ᵀ · op(A)ᵀ. Its A is our B and the other way round. A bias per row of Cᵀ is one per column of C. The input of
+// GELU is a second matrix that lies as Cᵀ does, with a leading dimension of its own: our rows once more.
 namespace zerofleet::cuda {
 namespace {
 

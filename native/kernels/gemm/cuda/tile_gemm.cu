@@ -3,10 +3,10 @@
 // that small ones fill the device together. Where only the device knows how many rows a product has, there are blocks
 // for all that it could have; those beyond leave at once.
 //
-// A block multiplies 2 · 128 · 128 · 32 operations for 16 KiB that it reads, 64 per byte; an H100 makes about 250 per
-// byte of its memory, so tiles must mostly come from the L2 cache: neighbouring blocks have the same columns of B.
-// Shared memory: 80 KiB at most, two blocks on a multiprocessor. Registers by nvcc 13.0, sm_80 and sm_90: 122 to 128,
-// none spilled. Nothing of this was measured.
+// A block makes 2 · 128 · 128 · 32 operations for 16 KiB that it reads, 64 per byte. An H100 makes about 250 operations
+// per byte of its memory, so tiles must mostly come from the L2 cache. Therefore neighbouring blocks have the same
+// columns of B. Shared memory: 80 KiB at most, two blocks on a multiprocessor. Registers by nvcc 13.0, sm_80 and sm_90:
+// 122 to 128, none spilled. Nothing of this was measured.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -182,8 +182,9 @@ TileCall<T> call_of(const TileProduct& product) {
   return call;
 }
 
-/// The most blocks that products need. Those with parts of the same rows have as many tiles as all these rows together,
-/// and one more down, for the part's end, for each of them: the tiles across count as those of the widest part.
+/// The most blocks that products need. Products with parts of the same rows have as many tiles down as all these rows
+/// together. Each of these products has one more tile down, for the part's end. The tiles across count as those of the
+/// widest part.
 class BlockCount {
  public:
   void add(const GemmProblem& problem) {

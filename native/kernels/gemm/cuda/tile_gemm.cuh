@@ -8,8 +8,8 @@
 
 // Operand pipeline of tile_gemm.cu's blocks: tiles of A and B in shared memory, kStages of them in flight.
 //
-// A row of a tile is an odd multiple of 16 bytes apart from the next one (80 or 272), so that the eight rows that
-// ldmatrix reads at once lie in different banks.
+// A row of a tile is an odd multiple of 16 bytes apart from the next one (80 or 272). So the eight rows that ldmatrix
+// reads at once lie in different banks.
 namespace zerofleet::cuda {
 
 inline constexpr int kTileRows = 128, kTileCols = 128;  // of C, by a block

@@ -2,7 +2,7 @@
 
 #include "kernels/common/simd/elements.h"
 
-// The heart of all matrix products. A tile of C (kTileRows × kTileCols) stays in registers over all steps; each step
+// The heart of all matrix products. A tile of C (kTileRows × kTileCols) stays in registers over all steps. Each step
 // loads kTileCols words of B, broadcasts one word of A per row and adds the outer product.
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {

@@ -78,9 +78,9 @@ __device__ Softmax joined_over_block(Softmax softmax) {
   return softmax;
 }
 
-// The gradient may lie over the logits. Its elements are at most as long as theirs, so those of a tile lie over logits
-// of this tile and earlier ones: a tile is written when all threads have read it, and after the loads of the next one
-// were issued.
+// The gradient may lie over the logits. An element of the gradient is at most as long as a logit, so a tile's gradient
+// lies over logits of this tile and earlier ones. A tile is written when all threads have read it, and after the loads
+// of the next tile were issued.
 template <class T>
 __device__ void write_gradient(const LossArguments<T>& a, const float* logits, T* dlogits, const Softmax& softmax,
                                std::int64_t target) {

@@ -1,7 +1,7 @@
 // Rows of each expert: a counting sort of the router's choices, so that the host need not know them. Each expert has a
 // block, which goes through all choices twice: for those of lower experts, behind which its rows begin, and for its own
-// in their order. The choices are 4 bytes each, the second and all further times from the L2 cache: for 8 experts of
-// 8192 tokens with two choices each 1 MB in all, for 128 experts and eight choices 64 MB.
+// in their order. The choices are 4 bytes each, the second and all further times from the L2 cache. All passes together
+// read 1 MB for 8 experts of 8192 tokens with two choices each, and 64 MB for 128 experts and eight choices.
 #include "core/device/context.h"
 #include "kernels/common/cuda/elements.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"

@@ -106,8 +106,8 @@ struct RouteBackward {
   Counted counted;
 };
 
-// For s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen, plus the term for
-// all of a token that counts; through the softmax dlogit = p · (dp − Σ p · dp).
+// With s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen. All probabilities
+// of a token that counts get their term (dprobs) besides. Through the softmax dlogit = p · (dp − Σ p · dp).
 template <class T>
 __global__ void __launch_bounds__(kWarpThreads) route_backward_kernel(const RouteBackward<T> a) {
   const std::int64_t row = warp_of_grid();

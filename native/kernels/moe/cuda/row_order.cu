@@ -1,5 +1,5 @@
-// The order of rows that several leaves have for experts, computed where the rows are: the host needs to know how many
-// there are, and nothing of it has to wait for the host's numbers.
+// The order of rows that several leaves have for experts, computed where the rows are. The host needs to know how many
+// rows there are. No part of the order has to wait for the host's numbers.
 #include "core/device/context.h"
 #include "kernels/common/cuda/copy_rows.cuh"
 #include "kernels/common/cuda/elements.cuh"

@@ -53,8 +53,8 @@ bool counts(const RouterArgs& args, int64_t token) {
   return args.lengths == nullptr || token % args.length < args.lengths[token / args.length];
 }
 
-// For s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen, plus the term for
-// all; through the softmax dlogit = p · (dp − Σ p · dp).
+// With s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen. All probabilities
+// of a token that counts get their term (dprobs) besides. Through the softmax dlogit = p · (dp − Σ p · dp).
 template <class T>
 void backward(const RouterArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {

@@ -1,7 +1,8 @@
 // The backward of norms in one pass over dy and x: a block takes some consecutive rows, a team of its threads one row
-// at a time. A thread has the same columns of each, so that it adds up their parts of dweight and dbias in registers;
-// it holds its part of a row until the sums over that are known, and while they are made, the next row is on its way. A
-// block's sums are a part, and parts are added up by fold_columns(). Their number depends on the shape alone.
+// at a time. A thread has the same columns of each row, so that it adds up their parts of dweight and dbias in
+// registers. The thread holds its part of a row until the sums over that row are known. While the sums are made, the
+// next row is on its way. A block's sums are a part, and parts are added up by fold_columns(). Their number depends on
+// the shape alone.
 //
 // Rows that are wider than 8192 elements, not aligned, or of parts of accesses take three passes: sums over columns,
 // then a team per row, twice over it.

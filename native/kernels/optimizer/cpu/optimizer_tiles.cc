@@ -22,9 +22,9 @@ auto pick_widen(CpuIsa isa, DType dtype) {
   return dtype == DType::kF16 ? ZF_PICK_KERNEL(isa, widen_from_f16) : ZF_PICK_KERNEL(isa, widen_from_bf16);
 }
 
-/// Elements of a tile. An array that passes through scratch memory wants tiles short enough that its conversions
-/// overlap with the reading of the next tile (from 1024 on they don't, measured with AdamW); otherwise long ones cost
-/// less.
+/// Elements of a tile. An array that passes through scratch memory wants short tiles: then its conversions overlap with
+/// the reading of the next tile. From 1024 elements on they don't overlap (measured with AdamW). Otherwise long tiles
+/// cost less.
 std::int64_t best_tile_numel(const OptimizerDTypes& dtypes, const TileAccess& access) {
   const bool converts = dtypes.master != DType::kF32 || (access.reads_grad && dtypes.grad != DType::kF32);
   return converts ? 512 : kMaxTileNumel;

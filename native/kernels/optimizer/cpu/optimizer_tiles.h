@@ -28,12 +28,12 @@ struct TileAccess {
 };
 
 /// Elements of one parallel task, a multiple of every tile size. Tasks are fixed by the segments alone and every
-/// element (or block) is computed alone, so results don't depend on how many threads share them; the size keeps a
+/// element (or block) is computed alone, so results don't depend on how many threads share the tasks. The size keeps a
 /// task's arrays within a few huge pages.
 inline constexpr std::int64_t kTaskNumel = 32768;
 
-/// Shows runs of elements as fp32 tiles, whatever their storage is: arrays that are fp32 are used where they are,
-/// others pass through scratch memory that stays in the first-level cache. So each optimizer is written once, for fp32.
+/// Shows runs of elements as fp32 tiles, whatever their storage is. Arrays that are fp32 are used where they are.
+/// Others pass through scratch memory that stays in the first-level cache. So each optimizer is written once, for fp32.
 class TileStorage {
  public:
   TileStorage(const Context& context, const OptimizerDTypes& dtypes, const TileAccess& access);

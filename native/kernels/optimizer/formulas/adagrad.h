@@ -11,8 +11,8 @@ struct AdagradScalars {
   float step_size = 0;     // lr / (1 + (step - 1) × lr_decay)
 };
 
-/// Adagrad (Duchi, Hazan and Singer, "Adaptive subgradient methods", 2011), as torch.optim has it, with the sum of
-/// squares s in states[0]:
+/// Adagrad (Duchi, Hazan and Singer, "Adaptive subgradient methods", 2011), as torch.optim has it. The sum of squares s
+/// is in states[0]:
 ///   g = grad × grad_factor + master × weight_decay;  s = flushed(s + g × g)
 ///   master -= step_size × g / (sqrt(s) + eps)
 struct AdagradUpdate : ElementUpdate<1> {

@@ -16,8 +16,8 @@ struct AdamScalars {
   float inv_sqrt_correction2 = 1;  // 1 / sqrt(1 - beta2^step)
 };
 
-/// Adam with L2 regularisation (Kingma and Ba, "Adam: a method for stochastic optimization", 2015), with m and v in
-/// states[0] and states[1] (move_moments()):
+/// Adam with L2 regularisation (Kingma and Ba, "Adam: a method for stochastic optimization", 2015). The moments m and v
+/// are in states[0] and states[1] (move_moments()):
 ///   g = grad × grad_factor + master × weight_decay
 ///   master -= step_size × m / (sqrt(v) × inv_sqrt_correction2 + eps)
 struct AdamUpdate : ElementUpdate<2> {

@@ -16,8 +16,8 @@ struct AdamWScalars {
   float inv_sqrt_correction2 = 1;  // 1 / sqrt(1 - beta2^step)
 };
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019), with m and
-/// v in states[0] and states[1] (move_moments()):
+/// Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019). The moments
+/// m and v are in states[0] and states[1] (move_moments()):
 ///   g = grad × grad_factor
 ///   master = master × decay_factor - step_size × m / (sqrt(v) × inv_sqrt_correction2 + eps)
 struct AdamWUpdate : ElementUpdate<2> {

@@ -12,7 +12,7 @@ struct LionScalars {
   float lr = 0;
 };
 
-/// Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023), with m in states[0]:
+/// Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023). The moment m is in states[0]:
 ///   g = grad × grad_factor;  c = m + (g - m)(1 - beta1);  m = flushed(m + (g - m)(1 - beta2))
 ///   master = master × decay_factor - lr × sign(c), sign(0) = 0
 struct LionUpdate : ElementUpdate<1> {

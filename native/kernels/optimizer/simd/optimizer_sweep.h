@@ -67,9 +67,9 @@ ZF_INLINE void sweep_arrays(const OptimizerTile& tile, const typename Update::Sc
   if (i < tile.numel) update_elements<Update>(tile, i, k, params, Rest{static_cast<int>(tile.numel - i)});
 }
 
-/// Loads every vector of the tile, applies the update, stores master and states. Memory is the limit.
-/// Two measures speed it up: prefetching a few lines of every array, because the hardware follows so many streams
-/// badly, and non-temporal stores of the parameters, because they are not read here.
+/// Loads every vector of the tile, applies the update, stores master and states. Memory is the limit, so two measures
+/// speed the sweep up. A few lines of every array are prefetched, because the hardware follows so many streams badly.
+/// Parameters are stored by non-temporal stores, because they are not read here.
 template <class Update>
 ZF_INLINE void sweep_tile(const OptimizerTile& of, const typename Update::Scalars& scalars) {
   // Copies, so that no store can change them.

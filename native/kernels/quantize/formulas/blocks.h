@@ -10,16 +10,14 @@
 // rounded correctly and none is fused, so all of them give equal bits.
 //
 //   1. Each row is cut into blocks of 64 elements; the last block of a row may be shorter. So a row begins with a block
-//   whatever its
-//      length is, and a tile is unpacked without a look at other rows. Where the length is a multiple of 64, these are
-//      the blocks of the flat array.
+//      whatever its length is, and a tile is unpacked without a look at other rows. Where the length is a multiple of
+//      64, these are the blocks of the flat array.
 //   2. The scale c of a block is its largest magnitude for nf4, and that over 127 for int8.
-//   3. Scales are quantized, too, in groups of 256 blocks in row-major order: c ≈ offset + code · step with the mean of
-//   the group as the
-//      offset (summed in fp64, block by block), step = max |c - offset| / 127 and a code from -127 to 127. A sum below
-//      0 counts as 0.
+//   3. Scales are quantized, too, in groups of 256 blocks in row-major order: c ≈ offset + code · step. The offset is
+//      the mean of the group (summed in fp64, block by block). The step is max |c - offset| / 127, and a code is from
+//      -127 to 127. A sum offset + code · step below 0 counts as 0.
 //   4. An element x becomes the code whose level is nearest to x / c, with the c that step 3 restores. It is restored
-//   as level · c.
+//      as level · c.
 //
 // Ties: to the lower level in nf4, to the even code in int8 and among the codes of scales. A block whose restored c is
 // 0 has zeros.
