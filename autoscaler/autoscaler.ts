@@ -1,7 +1,7 @@
 /**
- * Reconcile loop around the controller: observes, decides, stores its state, acts. Only the leader acts, and
- * only while it surely holds the lease. Actions are idempotent: sizes are absolute, and a machine is retired
- * by its id after the job store has closed it to new work and found it idle in one atomic step.
+ * Reconcile loop around the controller: observes, decides, stores its state, acts. Only the leader acts, and only while
+ * it surely holds the lease. Actions are idempotent: sizes are absolute, and a machine is retired by its id. Before
+ * that, the job store has closed the machine to new work and found it idle in one atomic step.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';

@@ -4,8 +4,8 @@
  * one line each:
  * - `get`: requests/s and latency of GET /v1/jobs/{id}, compared with a bare Fastify route that returns the same body;
  * - `list`: GET /v1/jobs?limit=20;
- * - `post`: POST /v1/jobs, compared with a bare BullMQ `add` of a job's queue entry in the client's own process, and
- *   `post_http` compared with a bare Fastify route that calls such an `add`;
+ * - `post`: POST /v1/jobs, compared with a bare BullMQ `add` of a job's queue entry in the client's own process;
+ * - `post_http`: the same requests, compared with a bare Fastify route that calls such an `add`;
  * - `watch`: messages/s received by the streams of one job, and their latency;
  * - `start`: from POST until an idle worker has claimed the job, and until its ranks run.
  */

@@ -1,10 +1,10 @@
 /**
  * Waiting times and cost of autoscaling: `npm run bench -- autoscale`. Compares the autoscaler's controller, on a
  * virtual clock, with CloudWatch target tracking on backlog per instance and with KEDA and Karpenter, on the same
- * traces (bench/autoscale/). One line per scaler and trace, for always-on machines, for the controller without moves of
- * jobs, and for the controller with knowledge of the jobs that arrive within a boot time: the lower bound of any
- * prediction. The last line compares the controller on each trace with the target tracking setting of equal or next
- * higher cost; the goal is at most half of its waiting time.
+ * traces (bench/autoscale/). Prints one line per scaler and trace. Further lines are for always-on machines, for the
+ * controller without moves of jobs, and for the controller that knows the jobs arriving within a boot time. This
+ * knowledge gives the lower bound of any prediction. The last line compares the controller on each trace with the
+ * target tracking setting of equal or next higher cost; the goal is at most half of its waiting time.
  */
 import {
   type Outcome,

@@ -2,7 +2,7 @@
  * Cost of checkpoints: `npm run bench -- checkpoint --config gpt2 --interval 20`. One run prints, one line each:
  * - `stall`: training stall of a save to a directory, and its share of the steps between two saves;
  * - `throughput`: MB/s of saving and of loading the whole state, to a directory and to S3 (Ceph's radosgw on loopback,
- *   all in memory), compared with a client that transfers as many bytes in pieces of 8 MiB, four at once, without
+ *   all in memory). It is compared with a client that transfers as many bytes in pieces of 8 MiB, four at once, without
  *   hashing or verification;
  * - `recovery` (not with `--no-recovery`): from SIGKILL of a rank of a running job to the end of its first new step.
  */

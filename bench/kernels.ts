@@ -1,11 +1,11 @@
 /**
  * Every operation of a training step relative to its bound: `npm run bench -- kernels --config all --op all --threads
  * 1`. The shapes are those of the configurations' micro-batches; each operation is measured in each of them, even if
- * the configuration does not use it. The bound is measured in the same run, right after the operation: multiplications
- * and additions divided by the rate of a 2048³ product, or bytes divided by the bandwidth of a pass over 256 MiB in
- * huge pages that updates in place or copies, as the operation does; the larger of the two. Operands that fit into
- * caches stay there between runs, as between the operations of a step: relative to the memory bandwidth their share can
- * exceed 1.
+ * the configuration does not use it. The bound is measured in the same run, right after the operation. It is the larger
+ * of two times: multiplications and additions divided by the rate of a 2048³ product, and bytes divided by a bandwidth.
+ * The bandwidth is that of a pass over 256 MiB in huge pages that updates in place or copies, as the operation does.
+ * Operands that fit into caches stay there between runs, as between the operations of a step: relative to the memory
+ * bandwidth their share can exceed 1.
  */
 
 import { architectureOf, presets } from '../job-document/index.js';

@@ -1,10 +1,10 @@
 /**
  * Memory of the ZeRO core per rank: `npm run bench -- memory --params 100000000`.
  *
- * For 1, 2, 4 and 8 ranks (threads of a new process each time) two whole steps run on Ψ parameters, bf16 with fp32
- * master, AdamW and an fp32 gradient shard. The peak resident set, minus the resident set before, is compared with the
- * formula 2Ψ + 16Ψ/N plus the buffers that the core reports: two gradient buckets in transit, received pieces, and the
- * gradient that is handed in.
+ * For 1, 2, 4 and 8 ranks (threads of a new process each time) two whole steps run on Ψ parameters. The parameters are
+ * bf16 with fp32 master, the optimizer is AdamW, and the gradient shard is fp32. The peak resident set, minus the
+ * resident set before, is compared with the formula 2Ψ + 16Ψ/N plus the buffers that the core reports. These buffers
+ * are two gradient buckets in transit, received pieces, and the gradient that is handed in.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

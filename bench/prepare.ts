@@ -3,9 +3,9 @@
  *
  * Converts JSONL of texts and of two-turn chats to token files, as a worker does before a job, with a byte-level BPE of
  * 32,000 tokens. `--peer`, a Python with `tokenizers` and `jinja2`, makes the inputs from the Markdown files of
- * `node_modules`, and encodes them with as many threads: its tokens alone, without masks, sequences and digests. Both
- * must find the same number of tokens. A line is the medians of a kind of data; `cpu_ratio` and `ratio` are those of
- * the peer in relation to the preparation here.
+ * `node_modules`, and encodes them with as many threads. The peer makes tokens alone, without masks, sequences and
+ * digests. Both must find the same number of tokens. A line is the medians of a kind of data; `cpu_ratio` and `ratio`
+ * are those of the peer in relation to the preparation here.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,9 +1,10 @@
 /**
  * Cost of reducing gradients to their owners: `npm run bench -- reduce --config llama-small --ranks 2 --threads 1`.
  *
- * Bytes are counted where a rank passes them to the transport, and compared with a ring reduce-scatter of the
- * gradients, (N-1)/N of them per round of leaves, and with the actual traffic of the loopback interface, all ranks,
- * headers, parameters and statistics included. Hidden is the communication thread's time during which no step waited.
+ * Bytes are counted where a rank passes them to the transport. They are compared with a ring reduce-scatter of the
+ * gradients, (N-1)/N of them per round of leaves. They are also compared with the actual traffic of the loopback
+ * interface: all ranks, headers, parameters and statistics included. Hidden is the communication thread's time during
+ * which no step waited.
  */
 import { readFileSync } from 'node:fs';
 import { architectureOf, presets } from '../job-document/index.js';

@@ -6,8 +6,8 @@
  * - `idle`: only time passes, and workers send heartbeats.
  * - `churn`: every 20 ms a job ends, and the job that gets its slots is claimed: 50 per second.
  *
- * Output: CPU seconds of Redis per second (`redis_cpu`) and of this process, which does the work of the scheduler, the
- * workers and the jobs; the number of decisions, their duration and that of the scripts.
+ * Prints the CPU seconds of Redis per second (`redis_cpu`) and of this process, which does the work of the scheduler,
+ * the workers and the jobs. Also prints the number of decisions, their duration and that of the scripts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Execution } from '../contracts/execution.js';

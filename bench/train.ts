@@ -9,9 +9,9 @@
  * `--frozen 'model.layers.*'` does not train the parameters that match; the share then counts the work of a training of
  * all.
  *
- * `--adapter 16` trains adapters of this rank over all matrices of the layers, and the base is frozen; with
- * `--quantization nf4` or `int8` its matrices are quantized, and with `--dora` the adapters have magnitudes. The peer
- * has neither.
+ * `--adapter 16` trains adapters of this rank over all matrices of the layers, and the base is frozen. With
+ * `--quantization nf4` or `int8` the base's matrices are quantized. With `--dora` the adapters have magnitudes. The
+ * peer has neither.
  *
  * With `--peer PYTHON`, a Python with torch, the same training also runs with PyTorch. The peak resident set is that of
  * the process, Node.js included, of which `start_rss_bytes` existed before the trainer. `pss_bytes_of_all` is the

@@ -1,5 +1,5 @@
 /**
- * Sanitizes untrusted text for a terminal and for line-based readers: escape sequences are removed, and every other
+ * Sanitizes untrusted text for a terminal and for line-based readers. Escape sequences are removed. Every other
  * character that moves the cursor, ends a line or changes the direction of writing becomes U+FFFD. Tabs stay.
  */
 const ESC = String.fromCharCode(0x1b);

@@ -69,9 +69,9 @@ export interface LossScalerState {
 }
 
 /**
- * File of a checkpoint with the log-probabilities of its job's initial model, float64, little-endian: those of each
- * sequence of the training file, and of each evaluation file; for `kto` behind those of each file those of its
- * mismatched sequences.
+ * File of a checkpoint with the log-probabilities of its job's initial model, float64, little-endian. The file has
+ * those of each sequence of the training file, and of each evaluation file. For `kto`, the log-probabilities of a
+ * file's mismatched sequences follow those of the file.
  */
 export interface ReferenceRecord {
   bytes: number;

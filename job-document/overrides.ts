@@ -10,9 +10,9 @@ export function overridesBefore(overrides: Overrides, step: number): Overrides {
 
 /**
  * Fits the overrides of a job's document to the completed steps. A change may be requested after the ranks
- * have passed a step that it names: overrides of completed steps stay in the list, and differing ones apply
- * from the next step on. The result is again the list that the job was trained with, and the function is
- * idempotent.
+ * have passed a step that it names. Overrides of completed steps therefore stay in the list, and differing
+ * ones apply from the next step on. The result is again the list that the job was trained with, and the
+ * function is idempotent.
  * @param wanted the list of the document
  * @param past the entries that applied to the completed steps
  * @param step number of completed steps

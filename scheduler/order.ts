@@ -2,9 +2,9 @@
  * Order in which the jobs of a pool get slots.
  *
  * Within a project: most points first, then the job that was queued first. Points are the priority plus one
- * for each minute of waiting. Between projects the first jobs of each are compared: most points first, where
- * waiting counts from the last start of a job of the project in a group that could run this one; then the
- * project that uses fewer ranks; then the job that was queued first.
+ * for each minute of waiting. Between projects the first jobs of each are compared. The job with the most
+ * points comes first, then the job of the project that uses fewer ranks, then the job that was queued first.
+ * Here waiting counts from the last start of a job of the project in a group that could run this one.
  *
  * So projects of equal priority share a pool equally, however many jobs each has. And no job starves: once it
  * is the first of its project, its points grow by the minute, while the waiting time of a served project

@@ -13,8 +13,8 @@ interface Preemptions {
 
 /**
  * Selects preemptions for the first waiting job that does not fit. Candidates are jobs whose granted priority
- * is below its points: first they shrink to their minimum, the lowest granted priority first; if that is not
- * enough, those of lower priority are released.
+ * is below the points of the waiting job. First they shrink to their minimum, the lowest granted priority
+ * first. If that is not enough, candidates of lower priority are released.
  * @returns the fewest requests needed, in the group that loses the fewest ranks; null if preemption cannot
  * provide enough
  */

@@ -83,8 +83,10 @@ export interface Snapshot {
 }
 
 /**
- * Reason why a job keeps waiting: no group of workers could run it on an empty pool (`workers`), too few
- * slots are free (`slots`), or the free ones are held for an earlier job (`order`).
+ * Reason why a job keeps waiting:
+ * - `workers`: no group of workers could run it on an empty pool;
+ * - `slots`: too few slots are free;
+ * - `order`: the free slots are held for an earlier job.
  */
 type WaitReason = 'workers' | 'slots' | 'order';
 

@@ -15,8 +15,8 @@ interface VacatedMachine {
 /**
  * Moves all ranks from some workers to free slots of workers that run jobs already. No job changes its number
  * of ranks, its group or an avoided pair.
- * @returns null if the ranks do not fit, if one of the jobs is not ready to change (unclaimed, preempted,
- * already moving), or if another job waits for slots of its group
+ * @returns null if the ranks do not fit, if one of the jobs is not ready to change, or if another job waits for slots
+ *   of its group. A job that is unclaimed, preempted or already moving is not ready to change.
  */
 export function vacate(snapshot: Snapshot, workerIds: readonly string[]): Move[] | null {
   const vacated = new Set(workerIds);

@@ -10,9 +10,9 @@
  * Fenced: every write of a worker carries the execution that `claimAttempt` returned. As soon as another
  * claim, a release or a final state ends it, the write is refused with `stale_epoch` and changes nothing.
  *
- * Final: a final state is set by `finishJob` (and through it `requestCancel` of a job that no worker holds)
- * and by the end of the epoch of a job that is cancelling. Nothing changes the state afterwards, except
- * `retryJob` of a failed job.
+ * Final: a final state is set by `finishJob`, and through it by `requestCancel` of a job that no worker holds. The end
+ * of the epoch of a job that is cancelling sets one as well. Nothing changes the state afterwards, except `retryJob` of
+ * a failed job.
  *
  * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
  * Writes are safe to repeat after that error unless stated otherwise.

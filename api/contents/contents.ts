@@ -36,8 +36,8 @@ export interface CheckedModel {
 }
 
 /**
- * Checks the files of a model against each other in any order of arrival, each as soon as the files it depends on are
- * present: an invalid shard ends an upload before the following shards are sent.
+ * Checks the files of a model against each other in any order of arrival. Each file is checked as soon as the files it
+ * depends on are present, so an invalid shard ends an upload before the following shards are sent.
  */
 export class ModelContents {
   private config: Record<string, unknown> | null = null;

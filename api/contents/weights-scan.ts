@@ -20,8 +20,8 @@ export class WeightsScan {
   private position = 0;
 
   /**
-   * @param onHeader receives the first bytes of the file including the whole header, or the whole of a shorter file,
-   * before any piece is passed on; an error that it throws ends the file. It owns the bytes.
+   * @param onHeader receives the first bytes of the file before any piece is passed on: length field and whole header,
+   *   or the whole of a shorter file. It owns the bytes. An error thrown by it ends the file.
    */
   constructor(
     private readonly file: Required<SafetensorsFile>,

@@ -40,9 +40,9 @@ interface Caller {
 }
 
 /**
- * Finds the principal of a request, counts the request for it, or for its address if there is none, and checks that the
- * principal may do the operation of the route. A translated request without an operation becomes others, which have
- * their own. A request of a browser session must come from the console.
+ * Finds the principal of a request and counts the request for the principal, or for its address if there is no
+ * principal. Checks that the principal may do the operation of the route. A translated request without an operation
+ * becomes others, which have their own. A request of a browser session must come from the console.
  * @throws ZerofleetError `unauthenticated`, `rate_limited`, `csrf_rejected`, `outside_share`, `job_not_found`,
  *   `insufficient_scope`
  */

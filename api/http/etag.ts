@@ -76,7 +76,7 @@ export function requireMatch<T extends object>(
 
 /**
  * Versions of a job that `If-Match` allows. A tag identifies one body, but requests depend only on the job's settings
- * and state: so only the version in the tag is compared, and training progress does not invalidate it.
+ * and state. So only the version in the tag is compared, and training progress does not invalidate it.
  * @throws ZerofleetError `version_mismatch` when the header contains no version at all
  */
 export function conditionOf(header: string | undefined): Condition {

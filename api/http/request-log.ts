@@ -9,7 +9,7 @@ interface LevelledLogger extends FastifyBaseLogger {
 
 /**
  * Log of one request. Creating a child logger with the request's fields takes a tenth of the time of a small request,
- * and most requests write no line at the enabled level: so it is created with the first line.
+ * and most requests write no line at the enabled level. So the child logger is created with the first line.
  */
 export class RequestLog implements FastifyBaseLogger {
   private made: FastifyBaseLogger | undefined;

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
 /**
- * On shutdown, ends connections that Node would otherwise keep until they time out: connections without a request,
- * which browsers and clients open in advance and Node does not count as idle, and connections whose answer ends after
- * that, such as streams.
+ * On shutdown, ends connections that Node would otherwise keep until they time out. These are, first, connections
+ * without a request: browsers and clients open them in advance, and Node does not count them as idle. Second, they are
+ * connections whose answer ends after the shutdown began, such as streams.
  */
 export function endUnusedConnections(app: FastifyInstance): void {
   const open = new Set<Socket>();

@@ -5,8 +5,8 @@ import type { JobStore, StreamKind } from '../../state/index.js';
 const BATCH_SIZE = 500;
 
 /**
- * Message to a follower: a batch of entries; a reset (its entries were lost, the stream restarts from the beginning);
- * quiet (no entries for a while); or the end of the job.
+ * Message to a follower: a batch of entries, a reset, quiet (no entries for a while), or the end of the job. A reset
+ * means that the follower's entries were lost and the stream restarts from the beginning.
  */
 export type Followed =
   | { kind: 'entries'; entries: StreamEntry[] }

@@ -19,15 +19,15 @@ export interface PointOptions {
 }
 
 /**
- * Downsamples a job's metrics by step to at most `maxPoints`: all of them if they are few enough; otherwise the first,
- * the last, and per equally long interval of steps those with the least and the greatest value of each metric in
- * `names`. A spike of one step stays visible. Of a repeated step only the newest metric counts; of equal values the
- * newest metric is chosen.
+ * Downsamples a job's metrics by step to at most `maxPoints`. Keeps all metrics if they are few enough. Otherwise keeps
+ * the first, the last, and, per equally long interval of steps, those with the least and the greatest value of each
+ * metric in `names`. A spike of one step stays visible. Of a repeated step only the newest metric counts; of equal
+ * values the newest metric is chosen.
  *
- * The store keeps the extremes of blocks of metrics. Metrics are read only of blocks that later blocks repeat in part,
- * of blocks at the ends of the range, and of all blocks where these are not shorter than an interval. The cost is
- * therefore that of `maxPoints`, of the number of blocks and of the number of recoveries. A block belongs to the
- * interval of its first step.
+ * The store keeps the extremes of blocks of metrics. Metrics are read only of blocks that later blocks repeat in part
+ * and of blocks at the ends of the range. Where blocks are not shorter than an interval, the metrics of all blocks are
+ * read. The cost is therefore that of `maxPoints`, of the number of blocks and of the number of recoveries. A block
+ * belongs to the interval of its first step.
  */
 export async function choosePoints(
   store: Pick<JobStreams, 'readBlocks' | 'readMetrics'>,

@@ -25,9 +25,10 @@ interface RecordJobInput {
 }
 
 /**
- * Records a job in three steps: its document in the object store, so that a queued job can be rebuilt from there; the
- * record and its queue entry in the job store; the acceptance document, without which `recover` skips the job because
- * it was never acknowledged.
+ * Records a job in three steps:
+ * 1. its document in the object store, so that a queued job can be rebuilt from there;
+ * 2. the record and its queue entry in the job store;
+ * 3. the acceptance document, without which `recover` skips the job because it was never acknowledged.
  *
  * @throws errors of the stores; after `job_store_unavailable` and errors of the object store the document stays,
  *   because the record may exist

@@ -1,6 +1,7 @@
 /**
- * OpenAI's API, translated: a request is an operation of this server's own API in another form (route-as.ts), or
- * becomes requests to it (own-api.ts). docs/openai.md has what is supported; what is not is refused by name.
+ * OpenAI's API, translated. A request is an operation of this server's own API in another form (route-as.ts), or
+ * becomes requests to that API (own-api.ts). docs/openai.md lists what is supported. Whatever is not supported is
+ * refused by name.
  */
 import multipart from '@fastify/multipart';
 import type { FastifyInstance } from 'fastify';

@@ -29,9 +29,10 @@ export const ranksOf = (supplies: readonly Supply[]): number =>
   supplies.reduce((sum, { type, machines }) => sum + type.slots * machines, 0);
 
 /**
- * Chooses machines for `ranks` ranks by a simple greedy rule: whole machines of the cheapest ranks, and for
- * the remainder either one more of them or, if cheaper, the same rule with the next types. No machine is
- * superfluous. Returns all machines where they do not suffice, and none for zero or negative ranks.
+ * Chooses machines for `ranks` ranks by a simple greedy rule. Takes whole machines of the cheapest ranks. For
+ * the remainder, takes either one more of them or, if cheaper, the machines that the same rule chooses from
+ * the next types. No machine is superfluous. Returns all machines where they do not suffice, and none for
+ * zero or negative ranks.
  */
 export function chooseMachines(ranks: number, supplies: readonly Supply[]): Map<string, number> {
   const order = byPrice(supplies);

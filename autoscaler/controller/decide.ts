@@ -3,11 +3,12 @@
  *
  * 1. Retires machines that have drained, whose agent was missing too long twice, or that an earlier decision chose; all
  *   that cost something if the budget of the day is spent.
- * 2. Compares the ranks of present and requested machines with the ranks that jobs should have (demand.ts), and with
- *    those that give one group of equal numerics enough ranks for a job (groups.ts).
+ * 2. Compares the ranks of present and requested machines with the ranks that jobs should have (demand.ts). Also
+ *    compares them with the ranks that give one group of equal numerics enough ranks for a job (groups.ts).
  * 3. Requests what is missing at once, of the cheapest types that limits and budget allow.
- * 4. Releases the surplus: requests at once, machines after their idle timeout. The caller first asks the job store, in
- *   the atomic step that closes the machine to new work, whether it is idle; so a machine with a lease is never taken.
+ * 4. Releases the surplus: requests at once, machines after their idle timeout. The caller first asks the job store
+ *   whether the machine is idle, in the atomic step that closes it to new work. So a machine with a lease is never
+ *   taken.
  * 5. Gives up the machines of gangs that were not complete in time (gangs.ts).
  * 6. Vacates machines of the remaining surplus whose jobs fit on others, when that pays (consolidate.ts).
  */

@@ -18,7 +18,7 @@ export interface Growth {
  * Returns the ranks that the pool should have so that each waiting job finds its minimum in one group, or 0
  * if no group is too small. Of the groups that can become large enough, the one with the most free ranks
  * grows; free ranks of other groups that are too small count for nothing. Returns 0 as well if no group can
- * become large enough or the result would exceed `most`: otherwise machines would be launched and retired in
+ * become large enough or the result would exceed `most`. Otherwise machines would be launched and retired in
  * a loop without helping a job.
  * @param jobs jobs that the pool has ranks for
  */

@@ -4,7 +4,7 @@ import type { Machine, MachineState, PoolSnapshot, PoolState, TypeState, WorkerV
 
 /**
  * Longest gap between observations, shorter than a lease. After a longer one nothing is known of the time
- * between: if Redis was unavailable, leases have expired that agents will renew, so a machine that seems idle
+ * between. If Redis was unavailable, leases have expired that agents will renew. So a machine that seems idle
  * counts as idle only one lease later, and all idle and missing timers restart.
  */
 export const MAX_GAP_MS = 25_000;

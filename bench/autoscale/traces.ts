@@ -1,6 +1,6 @@
 /**
- * Job arrivals of a training cluster: most jobs are small and short, few are large or long (log-normal durations,
- * powers of two as sizes), arrivals are more frequent by day, and some come in bursts, as of a sweep. Deterministic for
+ * Job arrivals of a training cluster. Most jobs are small and short, few are large or long: durations are log-normal,
+ * sizes are powers of two. Arrivals are more frequent by day, and some come in bursts, as of a sweep. Deterministic for
  * a seed.
  */
 

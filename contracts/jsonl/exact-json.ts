@@ -1,7 +1,8 @@
 /**
- * JSON whose meaning JavaScript's own values change: they have one number type of 53 bits, where Python distinguishes
- * 1.0 from 1 and has integers of any size; names such as "2" move to the front of an object; and strings may have
- * surrogates without their other half. It also reads an object that has a name twice, without the first value.
+ * JSON whose meaning JavaScript's own values change. JavaScript has one number type of 53 bits, where Python
+ * distinguishes 1.0 from 1 and has integers of any size. Names such as "2" move to the front of an object. Strings may
+ * have surrogates without their other half. This reader also accepts an object that has a name twice, without the first
+ * value.
  */
 import { randomUUID } from 'node:crypto';
 

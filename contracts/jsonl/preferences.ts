@@ -1,7 +1,8 @@
 /**
- * Lines of preferences: a prompt with a chosen and a rejected completion, as OpenAI (`input`, `preferred_output`,
- * `non_preferred_output`) or TRL (`prompt`, `chosen`, `rejected`) write them, or with one completion and its label
- * (`prompt`, `completion`, `label`).
+ * Lines of preferences in one of two forms:
+ * - a prompt with a chosen and a rejected completion, as OpenAI (`input`, `preferred_output`, `non_preferred_output`)
+ *   or TRL (`prompt`, `chosen`, `rejected`) write them;
+ * - a prompt with one completion and its label (`prompt`, `completion`, `label`).
  */
 import { NumberText } from './exact-json.js';
 import {

@@ -11,8 +11,8 @@ const EVENTS_KEPT = 0;
 /**
  * Delivers outbox entries to BullMQ: each worker has a queue, and all share a connection. No queue is kept
  * between deliveries, so a worker that is gone leaves nothing in any process. The job id of an entry is that
- * of its attempt, so a repeated delivery adds nothing; if it comes after the first was processed, the job
- * store refuses the worker's claim.
+ * of its attempt, so a repeated delivery adds nothing. If the repeated delivery comes after the first was
+ * processed, the job store refuses the worker's claim.
  */
 export class WorkerQueues {
   private readonly redis: Redis;

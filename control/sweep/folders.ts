@@ -55,8 +55,8 @@ export function changedAt({ objects }: Folder): number {
 /**
  * Returns whether the folder was not written between two listings: the same keys with the same etags and
  * times. A put of different bytes is always noticed. On S3 a put of the same bytes goes unnoticed if it has
- * the same time as the one before (S3 times have a resolution of a millisecond to a second); the folder then
- * has the content that was judged.
+ * the same time as the put before. The folder then has the content that was judged. Times on S3 have a
+ * resolution of a millisecond to a second.
  */
 export function isUnchanged(before: Folder, now: Folder): boolean {
   const text = ({ objects }: Folder) =>

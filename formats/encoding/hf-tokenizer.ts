@@ -119,7 +119,7 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   }
 
   /**
-   * Counts tokens by prefixes, for a text that a normalizer changes: the tokens of the text up to the border of a span
+   * Counts tokens by prefixes, for a text that a normalizer changes. The tokens of the text up to the border of a span
    * equal those of the whole text, up to the first difference.
    */
   private countsByPrefix(

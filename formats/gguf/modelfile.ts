@@ -1,6 +1,6 @@
 /**
  * The `Modelfile` of Ollama beside a GGUF file. Ollama renders chats with a template of Go, not with the one inside the
- * file, stops at the texts of `PARAMETER stop`, and adds the begin token that the file asks for.
+ * file. It stops at the texts of `PARAMETER stop`, and adds the begin token that the file asks for.
  */
 import type { JsonlMessage } from '../../contracts/jsonl/fields.js';
 import { orNull } from './or-null.js';

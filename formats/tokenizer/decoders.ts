@@ -58,8 +58,8 @@ interface Used {
 }
 
 /**
- * Returns a decoder whose time and memory are linear in the texts of the tokens: it has no regular expression, which
- * may backtrack, few parts, and little growth, which multiplies from part to part.
+ * Returns a decoder whose time and memory are linear in the texts of the tokens. The decoder has no regular expression,
+ * which may backtrack. It has few parts, and little growth, which multiplies from part to part.
  * @param keeps_bytes true: bytes stay apart in the text, for `keptBytes`
  * @throws ZerofleetError `tokenizer_invalid`
  */

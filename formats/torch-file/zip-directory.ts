@@ -2,7 +2,7 @@
  * Strict reader of a zip file's central directory as written by `torch.save`.
  *
  * General zip libraries search for the directory, ignore unknown parts, and open one entry at a time. Here no
- * byte may be unaccounted for: every byte of the file belongs to one entry or to the directory, nothing is
+ * byte may be unaccounted for: every byte of the file belongs to one entry or to the directory. Nothing is
  * compressed, and an entry has a known offset, because ranks read tensors from there. That takes less code
  * than a library's wrapper would.
  */

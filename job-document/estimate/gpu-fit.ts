@@ -4,9 +4,9 @@ import { estimateRank, feasibleWorldSizes, maxWorldSize } from './rank-memory.js
 import { offloadedBytes } from './zero-memory.js';
 
 /**
- * Reserve of GPU memory beyond the estimate: the CUDA context with the code of all kernels, of cuBLASLt
- * and of cuDNN, the buffers of NCCL, and the rounding of allocations to pages of 2 MiB. Not measured; meant
- * to suffice.
+ * Reserve of GPU memory beyond the estimate. It covers the CUDA context with the code of all kernels, of
+ * cuBLASLt and of cuDNN. It also covers the buffers of NCCL and the rounding of allocations to pages of 2
+ * MiB. Not measured; meant to suffice.
  */
 export const GPU_RESERVE_BYTES = 2 ** 30;
 

@@ -74,8 +74,9 @@ function temporary(sizes: Sizes): number {
 }
 
 /**
- * Returns the operands of a trial, which replace those of a product of the head when its first call tries an algorithm
- * (ones_trial.cu): forward, to the gradient of its input, or to that of the weight.
+ * Returns the operands of a trial (ones_trial.cu). They replace the operands of a product of the head when its first
+ * call tries an algorithm. The product is the forward, or the one for the gradient of the head's input or of its
+ * weight.
  */
 function trialOfHead(sizes: Sizes): number {
   const { hidden, element, rows } = sizes;

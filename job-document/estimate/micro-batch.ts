@@ -18,9 +18,9 @@ const MAX_TOKENS = 16_384;
 const MAX_MICRO_BATCH = 4_096;
 
 /**
- * Resolves a `micro_batch_size` of `auto`: the largest divisor of the batch with which a rank of
- * `resources.ranks.preferred` fits into the memory, with leaves for four ranks and at most MAX_TOKENS tokens; the
- * smallest one if none fits.
+ * Resolves a `micro_batch_size` of `auto`. Chooses the largest divisor of the batch with which a rank of
+ * `resources.ranks.preferred` fits into the memory, with leaves for four ranks and at most MAX_TOKENS tokens. Chooses
+ * the smallest divisor if none fits.
  * @param spec resolved document without errors
  * @param budget null, if no worker of the pool is known: the largest one up to the default
  */

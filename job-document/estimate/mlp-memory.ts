@@ -43,8 +43,8 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
 /**
  * Each token has a row for each of its experts. The operands of an expert grow with its rows, which depend on
  * the tokens; the maximum, every token, is counted. Experts that are spread over ranks are counted with an
- * even share of all rows for each rank. Of the row indices a GPU keeps half in a layer, and in the backward
- * pass at most the other half once; with spread experts it also keeps two orders of their rows.
+ * even share of all rows for each rank. Of the row indices a GPU keeps half in a layer. In the backward pass
+ * it keeps at most the other half once. With spread experts it also keeps two orders of their rows.
  */
 function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { hidden, rows, expertRows, model, expertSets } = sizes;

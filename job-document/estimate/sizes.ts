@@ -71,9 +71,9 @@ export class Sizes {
   /** Ranks that the experts are spread over. */
   readonly expertSets: number;
   /**
-   * Rows of all experts of a rank in one layer. With spread experts it is an even share of all rows, which
-   * the auxiliary loss aims at; in the worst case all rows go to one rank, expertSets times as many. A GPU's
-   * memory for them grows by an eighth more than necessary (row_exchange.cc).
+   * Rows of all experts of a rank in one layer. With spread experts it is an even share of all rows, which the
+   * auxiliary loss aims at. In the worst case all rows go to one rank: expertSets times as many. A GPU's memory for
+   * them grows by an eighth more than necessary (row_exchange.cc).
    */
   readonly expertRows: number;
   readonly names: ParamNames;

@@ -192,8 +192,8 @@ function quantizedBytes(spec: ResolvedJobSpec, rank: number): { byAll: number; o
 }
 
 /**
- * Returns ranks that include one with the maximal need in any world: the first rank of each expert set owns
- * the most of its set, and sets with equal numbers of blocks need the same.
+ * Returns ranks that include one with the maximal need in any world. The first rank of each expert set owns the most of
+ * its set, and sets with equal numbers of blocks need the same.
  */
 export function ranksToCompare(spec: ResolvedJobSpec): number[] {
   const { trained, frozen } = heldBlocks(spec);

@@ -13,8 +13,8 @@ type Precision = ResolvedJobSpec['train']['precision'];
 type ResolvedZero = ResolvedJobSpec['zero'];
 
 /**
- * Maximum of buckets. A rank that loads a checkpoint of other ranks sends the checksums of some ranges of
- * each bucket and state, about 100 bytes each, in one message of at most 16 MiB.
+ * Maximum of buckets. A rank that loads a checkpoint of other ranks sends the checksums of some ranges of each bucket
+ * and state. The checksums take about 100 bytes each, in one message of at most 16 MiB.
  */
 const MAX_BUCKETS = 16_384;
 

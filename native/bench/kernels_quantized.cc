@@ -1,5 +1,5 @@
 // Quantized weights: how fast they are made and restored, and the products of an MLP's first layer that unpack them on
-// the way, beside the same products with weights as they lie in memory.
+// the way. The same products with weights as they lie in memory are measured beside them.
 #include "bench/kernel_bench.h"
 #include "kernels/gemm/gemm.h"
 

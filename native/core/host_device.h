@@ -8,8 +8,8 @@
 #define ZF_HOST_DEVICE
 #endif
 
-// Marks the functions of formulas (kernels/*/formulas/), which SIMD sources use besides: those are compiled once per
-// instruction set, so there a function must never be emitted, but always go into its caller.
+// Marks the functions of formulas (kernels/*/formulas/), which SIMD sources use besides. SIMD sources are compiled once
+// per instruction set, so there a function must never be emitted, but always go into its caller.
 #if defined(__CUDACC__)
 #define ZF_FORMULA __host__ __device__ inline
 #else

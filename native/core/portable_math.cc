@@ -82,8 +82,8 @@ double exp(double x) {
   return std::ldexp(1 + (r + (rest + r * r * inverse_factorials(r, 2, 15, 1))), static_cast<int>(n));
 }
 
-// x = 2^k (1 + f) with 1 + f in [√½, √2). With s = f / (2 + f), ln(1 + f) = 2 artanh(s) = f − f²/2 + s (f²/2 + series),
-// series = 2/3 s² + 2/5 s⁴ + …; f is exact, and the rest is small beside it (as in fdlibm's e_log.c).
+// x = 2^k (1 + f) with 1 + f in [√½, √2). Let s = f / (2 + f) and series = 2/3 s² + 2/5 s⁴ + …; then ln(1 + f) = 2
+// artanh(s) = f − f²/2 + s (f²/2 + series). Here f is exact, and the rest is small beside it (as in fdlibm's e_log.c).
 double log(double x) {
   int exponent = 0;
   double mantissa = std::frexp(x, &exponent);

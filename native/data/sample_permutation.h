@@ -4,12 +4,13 @@
 
 namespace zerofleet {
 
-/// A keyed permutation of [0, num_samples) for each epoch, computed point by point: no list of indices is held and no
+/// A keyed permutation of [0, num_samples) for each epoch, computed point by point. No list of indices is held and no
 /// cursor is saved, because the place of a sample follows from its number alone.
 ///
 /// Method: a balanced Feistel network over the next even number of bits (Luby and Rackoff, 1988) with Philox as round
-/// function, walked until the value falls inside the range (Black and Rogaway, "Ciphers with arbitrary finite domains",
-/// 2002). The domain is less than four times the range, so a walk takes fewer than four steps on average.
+/// function. The network is walked until the value falls inside the range (Black and Rogaway, "Ciphers with arbitrary
+/// finite domains", 2002). The domain is less than four times the range, so a walk takes fewer than four steps on
+/// average.
 class SamplePermutation {
  public:
   /// Throws Error{"invalid_argument"} if num_samples < 1.

@@ -30,11 +30,11 @@ struct LeafBatch {
 };
 
 /// The sequences of a token file, as the model reads them. A sequence has T inputs from its place in the file on, but
-/// ends before the next sequence; the places behind its end are token 0, a document of their own, and are no targets.
+/// ends before the next sequence. The places behind its end are token 0, a document of their own, and are no targets.
 /// Input i's target is token i + 1, unless that begins another document or the loss mask leaves it out. Throws
-/// Error{"token_file_invalid"} for a file of other sequences than of T, or without whole units of sequences,
-/// Error{"token_out_of_vocab"}, and while it reads Error{"token_file_unreadable"} where the file's bytes are not there
-/// any more.
+/// Error{"token_file_invalid"} for a file of other sequences than of T, or without whole units of sequences. Throws
+/// Error{"token_out_of_vocab"}. While it reads, throws Error{"token_file_unreadable"} where the file's bytes are not
+/// there any more.
 class SequenceReader {
  public:
   SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size,

@@ -152,8 +152,8 @@ export function endWithParent(): boolean {
 }
 
 /**
- * Binds all threads of this process to the processors of one NUMA node, so that its memory is local: where a
- * machine has several nodes, each has ranks, and this rank's threads fit. Returns true if they do.
+ * Binds all threads of this process to the processors of one NUMA node, so that its memory is local. Does so where a
+ * machine has several nodes, each node has ranks, and this rank's threads fit. Returns true if the threads are bound.
  */
 export function stayOnNode(localRank: number, localRanks: number, threads: number): boolean {
   return native(() => addon().stayOnNode(localRank, localRanks, threads));

@@ -12,8 +12,8 @@ interface GemmShape {
 }
 
 /**
- * Seconds of each step of an optimizer with fp32 master, states and gradient and bf16 parameters, and of an in-place
- * update of the same number of bytes taken in turn with it. `params` is a multiple of 4096.
+ * Seconds of each step of an optimizer with fp32 master, states and gradient and bf16 parameters. Also returns the
+ * seconds of an in-place update of the same number of bytes; the two take turns. `params` is a multiple of 4096.
  */
 export function measureOptimizer(options: {
   optimizer: OptimizerConfig['type'];

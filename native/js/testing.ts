@@ -6,8 +6,8 @@ import { Trainer } from './trainer.js';
 import { plainSettings, type TrainerConfig } from './trainer-config.js';
 
 /**
- * Where ranks of tests meet. Gloo takes the first client of a port for its other rank: at 127.0.0.1 that may be a
- * client of another test that looks for a server which had this port before.
+ * Where ranks of tests meet. Gloo takes the first client of a port for its other rank. At 127.0.0.1 that client may
+ * belong to another test that looks for a server which had this port before.
  */
 export const RANKS_ADDRESS = '127.0.0.2';
 

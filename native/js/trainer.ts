@@ -88,9 +88,9 @@ export class Trainer {
   }
 
   /**
-   * Computes the log-probabilities under the initial model that some preference objectives need before the first step
-   * or evaluation, with the parameters as they are, on every rank together: those of all sequences of all files; none
-   * for other trainings.
+   * Computes the log-probabilities under the initial model that some preference objectives need. Call it before the
+   * first step or evaluation, with the parameters as they are, on every rank together. Returns the log-probabilities of
+   * all sequences of all files; none for other trainings.
    */
   computeReference(): Promise<Float64Array> {
     return nativeAsync(() => this.raw.computeReference());

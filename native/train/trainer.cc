@@ -166,8 +166,8 @@ TrainingPosition Trainer::position() const {
 
 double Trainer::lr() const { return overrides_.lr(steps_done_).value_or(config_.lr_schedule.at(steps_done_)); }
 
-// The optimizer divides gradients by all that counts in the step; a leaf's auxiliary loss shall count the same however
-// many there are, so its gradient is multiplied by them first.
+// The optimizer divides gradients by all that counts in the step. A leaf's auxiliary loss shall count the same whatever
+// this divisor is, so its gradient is multiplied by the divisor first.
 GradScale Trainer::grad_scale() const {
   const double scale = optimizer_.loss_scale();
   const auto of_loss = static_cast<float>(scale / config_.grad_divisor());

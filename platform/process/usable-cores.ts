@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 const LINUX = { own: '/proc/self/cgroup', root: '/sys/fs/cgroup' };
 
 /**
- * Returns the number of cores that this process may use: those of its affinity, limited by the CPU quota of
- * its control group and all ancestors (`docker run --cpus`, a Kubernetes limit), which Node.js 20 ignores. At
- * least 1.
+ * Returns the number of cores that this process may use, at least 1. These are the cores of its affinity,
+ * limited by the CPU quota of its control group and all ancestors (`docker run --cpus`, a Kubernetes limit).
+ * Node.js 20 ignores the quota.
  */
 export function usableCores(cores = availableParallelism(), linux = LINUX): number {
   return Math.max(1, Math.min(cores, Math.floor(quota(linux))));

@@ -1,7 +1,7 @@
 /**
- * Redis of the embedded stack: a private child process on a unix socket that only this user can open, with an
- * append-only file, so that acknowledged writes survive SIGKILL of all processes. It ends with its parent in
- * all cases.
+ * Redis of the embedded stack: a private child process on a unix socket that only this user can open. It has
+ * an append-only file, so that acknowledged writes survive SIGKILL of all processes. It ends with its parent
+ * in all cases.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -9,9 +9,9 @@ const MAX_PATH_BYTES = 103;
 const NAME = 'redis.sock';
 
 /**
- * Returns the socket path of the server with data in `dir`: in `dir`, or, if the path would be too long, in a
- * directory of this user under the system's temporary directory. The path is deterministic, so that killed
- * servers leave no files behind.
+ * Returns the socket path of the server with data in `dir`. The socket is in `dir`, or, if the path would be
+ * too long, in a directory of this user under the system's temporary directory. The path is deterministic, so
+ * that killed servers leave no files behind.
  * @throws ZerofleetError `invalid_configuration` when another user has created that directory
  */
 export async function socketPath(dir: string): Promise<string> {

@@ -1,6 +1,6 @@
 /**
- * Stand-in for the Hugging Face Hub: revisions, listings in pages, and files that are served by a second server (the
- * CDN) after a redirect, as the Hub does for files in LFS and Xet. Small files are served by the Hub itself.
+ * Stand-in for the Hugging Face Hub: revisions, listings in pages, and files. A second server (the CDN) serves the
+ * files after a redirect, as the Hub does for files in LFS and Xet. Small files are served by the Hub itself.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

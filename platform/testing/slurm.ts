@@ -20,8 +20,8 @@ const PACKAGES = ['munge', 'slurmctld', 'slurmd', 'slurm-client'];
 const COMMAND_TIMEOUT_MS = 30_000;
 
 /**
- * Waits for the end of its input, which only this process holds open, then kills every process whose environment has a
- * line: daemons, and jobs with all that they have started. Daemons may start others meanwhile.
+ * Waits for the end of its input, which only this process holds open. Then kills every process whose environment has a
+ * given line: daemons, and jobs with all that they have started. Daemons may start others meanwhile.
  */
 const KILLER = `read -r _
 for round in 1 2; do

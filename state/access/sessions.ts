@@ -24,8 +24,8 @@ export type SignInBy = { code: string } | { principal_id: string };
 
 /**
  * Browser sessions of principals, and the codes that begin them. Only the SHA-256 of codes and tokens is
- * stored. A revocation of the principal, and a rotation of a key without overlap, end both; a principal has
- * at most 100 of each, beyond which those end that would end first.
+ * stored. A revocation of the principal, and a rotation of a key without overlap, end both. A principal has
+ * at most 100 of each. Beyond this number, those end that would end first.
  */
 export type Sessions = ReturnType<typeof sessions>;
 

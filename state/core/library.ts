@@ -1,5 +1,5 @@
 /**
- * The Lua commands as one Redis function library, named by the digest of its text: programs of two versions use their
+ * The Lua commands as one Redis function library, named by the digest of its text. Programs of two versions use their
  * own libraries beside each other, and a library in use never changes.
  */
 import { createHash } from 'node:crypto';

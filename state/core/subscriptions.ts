@@ -5,7 +5,7 @@ import { redisError } from '../../platform/redis/connect.js';
 type Wake = (message: string | null) => void;
 
 /**
- * Multiplexes any number of listeners on one subscriber connection. A message is only a hint to read again: after a
+ * Multiplexes any number of listeners on one subscriber connection. A message is only a hint to read again. After a
  * reconnect every listener is called as soon as its channel is subscribed again, so a lost message does no harm.
  */
 export class Subscriptions {

@@ -32,8 +32,12 @@ export type ForwardEvent = Required<Pick<EventInput, 'type' | 'data'>>;
 export interface ForwardSave {
   state: object;
   /**
-   * `lease_ms` renews the claim. The others end it: until the time `due_ms` passes, at the latest `idle_ms` after the
-   * stream is longer than `seq` if that is given, or, with `beat_ms`, after this time without news; or for good.
+   * `lease_ms` renews the claim. The others end it:
+   * - `due_ms`: the next claim comes after this time;
+   * - `seq`, if given: the next claim waits until the stream is longer than `seq`, and comes at the latest `idle_ms`
+   *   after that;
+   * - `beat_ms`, if given: the next claim comes after this time even without news;
+   * - `'done'`: there is no next claim.
    */
   next: { lease_ms: number } | { due_ms: number; seq?: number; beat_ms?: number } | 'done';
   /** Is written to the job's stream. */

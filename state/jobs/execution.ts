@@ -179,8 +179,8 @@ function checkpointWrites({ commands }: StoreContext) {
   return {
     /**
      * Makes a committed checkpoint the job's latest. A new checkpoint gets its event and resets the error
-     * budget; one that is known by its id (a repeated call, or training falls back to an older one) only
-     * becomes the latest. It answers checkpoint requests up to number `save_request`.
+     * budget. A checkpoint that is known by its id only becomes the latest: the call is repeated, or training
+     * falls back to an older checkpoint. The commit answers checkpoint requests up to number `save_request`.
      * @throws `checkpoint_not_found` for a checkpoint that a user has deleted
      */
     async commitCheckpoint(

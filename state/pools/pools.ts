@@ -73,8 +73,8 @@ export type RawWorker = [record: string, seen_at: string, used: number, draining
  * Worker pools: workers, their slots and the allocations of jobs.
  *
  * All slots of a pool are counted in the job store. The scheduler allocates them (scheduling.ts), a claim
- * takes them over (`JobAttempts.claimAttempt`), and they are held as long as its lease: the slots of a killed
- * worker become free when the lease expires.
+ * takes them over (`JobAttempts.claimAttempt`). They are held as long as the claim's lease: the slots of a
+ * killed worker become free when the lease expires.
  */
 export type PoolSlots = ReturnType<typeof poolSlots>;
 
@@ -84,8 +84,9 @@ export function poolSlots(context: StoreContext) {
 
   return {
     /**
-     * Chooses the slots for the next generation of a running job (scheduler/adjust.ts): fewer when fewer were
-     * requested or the pool requests preemption; slots on workers that are gone or draining are replaced.
+     * Chooses the slots for the next generation of a running job (scheduler/adjust.ts). Chooses fewer when
+     * fewer were requested or the pool requests preemption. Slots on workers that are gone or draining are
+     * replaced.
      * @returns null, without a change, when the job can't have as many ranks as it needs, or has to release
      *   all
      * @throws `stale_epoch`; `job_store_unavailable` when every attempt conflicts with a change of the pool

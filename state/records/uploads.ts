@@ -2,7 +2,7 @@ import { indexKey, redisCall, type StoreContext } from '../core/context.js';
 
 /**
  * Storage reserved for incomplete uploads. Parts may be sent straight to the object store, where they are not
- * counted, so an upload counts with its announced size from its beginning until it is a dataset or is gone.
+ * counted. So an upload counts with its announced size from its beginning until it is a dataset or is gone.
  */
 export type UploadSpace = ReturnType<typeof uploadSpace>;
 

@@ -1,6 +1,6 @@
 /**
- * From the Hugging Face Hub and back: a job begins with a model and data of the Hub, its export is pushed there, and the
- * document in the model card repeats the job to the same bits on another number of ranks.
+ * From the Hugging Face Hub and back. A job begins with a model and data of the Hub, and its export is pushed there.
+ * The document in the model card repeats the job to the same bits on another number of ranks.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
- * From the cloud's interruption notice to the end of the instance: agents read a simulated metadata service, an
- * autoscaler calls a simulated EC2 Auto Scaling, and the job store, queue and object store are real. The ranks run
- * without the native core.
+ * From the cloud's interruption notice to the end of the instance. Agents read a simulated metadata service, and an
+ * autoscaler calls a simulated EC2 Auto Scaling. The job store, queue and object store are real. The ranks run without
+ * the native core.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';

@@ -1,6 +1,6 @@
 /**
- * A checkpoint is exported in DeepSpeed's universal layout, uploaded again, and a job continues from it exactly as from
- * the original checkpoint: weights, moments and step count are complete, on another number of ranks.
+ * A checkpoint is exported in DeepSpeed's universal layout and uploaded again. A job continues from it exactly as from
+ * the original checkpoint, on another number of ranks: weights, moments and step count are complete.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Set-up, the stack, a job in an S3 bucket and the command line on each supported version of Node.js: all give the same
- * digest, and standard error is empty: only a set-up that has something to do advises against an old version.
+ * Set-up, the stack, a job in an S3 bucket and the command line on each supported version of Node.js. All versions give
+ * the same digest, and standard error is empty. Only a set-up that has something to do advises against an old version.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
 /**
  * `npm run test:property -- --requests 20000 --seed 7`: sends requests generated from openapi.yaml, valid and invalid,
  * to a live server. One in 500 is accompanied by a hostile upload, and each kind of upload occurs once with 64 MiB.
- * Prints the statuses of each operation and the findings; exit code 1 after a finding, a server error, a lost lease, a
- * delay of the API's event loop (p99), or a growth of its memory.
+ * Prints the statuses of each operation and the findings. The exit code is 1 after a finding, a server error, a lost
+ * lease, a delay of the API's event loop (p99), or a growth of its memory.
  */
 import { parseArgs } from 'node:util';
 import { type PropertyReport, runRequests } from './run.js';

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 
 /**
- * A Python with the given packages, or the reason why there is none: the one that ZEROFLEET_TEST_PYTHON selects, else
- * the one on the PATH, else the distribution's, which has what apt-get installs.
+ * A Python with the given packages, or the reason why there is none. Takes the Python that ZEROFLEET_TEST_PYTHON
+ * selects, else the one on the PATH, else the distribution's. The distribution's has what apt-get installs.
  */
 export function pythonWith(...packages: string[]): { python: string } | { missing: string } {
   const selected = process.env.ZEROFLEET_TEST_PYTHON;

@@ -1,5 +1,5 @@
-// Two rules of all source folders: folders side by side do not depend on each other in a cycle, and none has too many
-// files. dependency-cruiser finds cycles of TypeScript files, compilers those of headers.
+// Two rules of all source folders. Folders side by side do not depend on each other in a cycle, and no folder has too
+// many files. dependency-cruiser finds cycles of TypeScript files, compilers those of headers.
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { listFiles } from '../bootstrap/fingerprint.mjs';

@@ -1,6 +1,6 @@
 // The layering of native/: which room may include which, and how folders are cut. Two further rules keep outside
-// headers in one place each, and one keeps elementary functions of the C library, whose last bits differ between
-// processors, out of whatever computes a job's state.
+// headers in one place each. Another one keeps elementary functions of the C library out of whatever computes a job's
+// state, because their last bits differ between processors.
 import { readFileSync } from 'node:fs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';

@@ -1,5 +1,5 @@
 // StrykerJS configuration for one area of areas.mjs, selected by ZF_MUTATION_AREA. StrykerJS changes a copy of the
-// sources with all mutants at once, each switched on separately; changed files are compiled there, and the area's tests
+// sources with all mutants at once, each switched on separately. Changed files are compiled there, and the area's tests
 // run for each mutant that they cover.
 import { AREAS } from './areas.mjs';
 

@@ -1,5 +1,7 @@
 // The process for running test files sequentially: their common imports are loaded once.
+//
 //   node tools/test/file-group.mjs dist/a/x.test.js dist/a/y.test.js
+//
 // Its output is TAP with one subtest per file, each followed by a comment with the file's times (see tap-output.mjs).
 import { readFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -40,7 +40,7 @@ interface TrainLoopEnd {
 
 /**
  * Trains until the last step, until evaluations no longer improve, or until the ranks agree to stop. Every decision
- * uses only values that are equal on all ranks, the step number, the losses of evaluations and the OR-ed flags, so all
+ * uses only values that are equal on all ranks: the step number, the losses of evaluations and the OR-ed flags. So all
  * ranks save the same steps and stop after the same one.
  */
 export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd> {

@@ -1,10 +1,13 @@
 import { gpuEnv, isGpuVariable } from '../../platform/config/gpu-env.js';
 
 /**
- * Variables of the agent that its child processes have: where programs, libraries and temporary files are, language and
- * certificates; settings of the C library, of Node.js, of GPUs and of networks between ranks; files of libraries and
- * settings of tests (`ZF_`); the instruction-set path. Whatever else the agent has, such as secrets of the API in a
- * shared environment, stays with it.
+ * Variables of the agent that its child processes have:
+ * - where programs, libraries and temporary files are, language and certificates;
+ * - settings of the C library, of Node.js, of GPUs and of networks between ranks;
+ * - files of libraries and settings of tests (`ZF_`);
+ * - the instruction-set path.
+ *
+ * Whatever else the agent has, such as secrets of the API in a shared environment, stays with it.
  */
 const PASSED = new RegExp(
   `^(${[

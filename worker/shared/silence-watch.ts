@@ -6,7 +6,7 @@ export const CHILD_START_MS = 60_000;
 
 /**
  * Detects that another process sends no messages. A process that was itself stopped for a while (a suspended machine, a
- * blocked loop) finds old timestamps when it continues, although messages may be unread: such a late tick restarts the
+ * blocked loop) finds old timestamps when it continues, although messages may be unread. Such a late tick restarts the
  * count.
  */
 export class SilenceWatch {

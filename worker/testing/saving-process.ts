@@ -1,5 +1,5 @@
 /**
- * Process that trains and saves, for tests that let it die in between, and the checks afterwards: the previous or the
+ * Process that trains and saves, for tests that let it die in between, and the checks afterwards. The previous or the
  * new checkpoint is complete, and the next save removes all leftovers.
  */
 import type { Test } from 'tap';

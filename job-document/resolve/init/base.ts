@@ -4,8 +4,8 @@ import type { InitSource } from './source.js';
 type Base = NonNullable<ResolvedJobSpec['model']['base']>;
 
 /**
- * Returns the source of the frozen base under adapters: the initial weights of the job, or the base of an initial
- * checkpoint or model that has adapters itself, so that no base has another one below it.
+ * Returns the source of the frozen base under adapters. The source is the job's initial weights, or the base of an
+ * initial checkpoint or model that has adapters itself. So no base has another base below it.
  */
 export function resolveBase(
   { train: { adapter, seed } }: { train: Pick<ResolvedJobSpec['train'], 'adapter' | 'seed'> },

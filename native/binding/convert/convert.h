@@ -11,8 +11,8 @@
 
 namespace zerofleet::binding {
 
-/// Readers of plain JavaScript objects. A missing or mistyped field throws a TypeError that names it; the typed facade
-/// in native/js is the only caller, so this guards against drift between the two, not against users.
+/// Readers of plain JavaScript objects. A missing or mistyped field throws a TypeError that names the field. The typed
+/// facade in native/js is the only caller, so this guards against drift between the two, not against users.
 double number_field(const Napi::Object& object, const char* name);
 std::int64_t int_field(const Napi::Object& object, const char* name);
 std::string string_field(const Napi::Object& object, const char* name);

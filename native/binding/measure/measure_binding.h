@@ -5,9 +5,9 @@
 namespace zerofleet::binding {
 
 /// ({optimizer, params, threads, repeats, cpu_isa}) → Promise<{bytes_per_param: number, optimizer_seconds: number[],
-/// in_place_seconds: number[]}>: one step over `params` parameters (a multiple of 4096) with fp32 states and gradient
-/// and bf16 parameters, and beside it, alternating, an in-place update of an array that moves the same number of bytes,
-/// which is what the memory allows.
+/// in_place_seconds: number[]}>. Measures one step over `params` parameters (a multiple of 4096) with fp32 states and
+/// gradient and bf16 parameters. Beside it, alternating, measures an in-place update of an array that moves the same
+/// number of bytes: what the memory allows.
 Napi::Value measure_optimizer(const Napi::CallbackInfo& info);
 
 /// ({m, n, k, precision, threads, repeats, cpu_isa}) → Promise<number[]>: seconds of C (m, n) = A (m, k) · B (k, n)

@@ -19,7 +19,7 @@ struct SnapshotResult {
   std::vector<OwnedSlice> slices;
 };
 
-/// Allocates the first snapshot's buffer and has its pages fetched while training goes on: the kernel takes longer to
+/// Allocates the first snapshot's buffer and has its pages fetched while training goes on. The kernel takes longer to
 /// clear fresh memory than the copy takes, and training would wait for both.
 void prepare_snapshot(Session& session);
 

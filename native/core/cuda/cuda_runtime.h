@@ -10,10 +10,15 @@ struct CUevent_st;
 
 // The CUDA runtime as the rest of the core sees it, without its headers. The functions are there in every build: one
 // without CUDA (core/cuda/absent.cc) has no device, and its functions throw Error{"device_unavailable"}. Otherwise a
-// failing call of the runtime throws, with the runtime's name and text of the failure, Error{"out_of_memory"},
-// Error{"device_unavailable"} (no driver, no such device), Error{"gpu_memory_fault"} (memory that can't be corrected),
-// Error{"gpu_lost"} (hardware or driver failed), Error{"gpu_fault"} (a kernel did what it must not) or, for all else,
-// Error{"device_failed"}. Work fails behind the host's back: the call that throws is mostly not the one that failed.
+// failing call of the runtime throws one of these errors, with the runtime's name and text of the failure:
+// - Error{"out_of_memory"}
+// - Error{"device_unavailable"}: no driver, no such device
+// - Error{"gpu_memory_fault"}: memory that can't be corrected
+// - Error{"gpu_lost"}: hardware or driver failed
+// - Error{"gpu_fault"}: a kernel did what it must not
+// - Error{"device_failed"}: all else
+//
+// Work fails behind the host's back: the call that throws is mostly not the one that failed.
 // Every device is Device{kCuda, index}.
 namespace zerofleet::cuda {
 

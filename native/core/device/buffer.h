@@ -19,17 +19,18 @@ struct ReleaseBytes {
   void operator()(std::byte* data) const noexcept;
 };
 
-/// Owning, zero-initialised memory on one device. Host memory is aligned to 64 bytes (to 2 MiB and advised for huge
-/// pages when it is large, but for what would fill little of its last one: on CPUs huge pages are worth up to a factor
-/// of two for memory-bound passes), CUDA memory to 256. Move-only. Throws Error{"out_of_memory"} with the requested
-/// size, Error{"device_unavailable"} for a device that is not there or not built in. CUDA memory must not be given back
-/// while queued work uses it.
+/// Owning, zero-initialised memory on one device. Host memory is aligned to 64 bytes, CUDA memory to 256. Large host
+/// memory is aligned to 2 MiB and advised for huge pages, except for what would fill little of its last one. On CPUs
+/// huge pages are worth up to a factor of two for memory-bound passes. Move-only. Throws Error{"out_of_memory"} with
+/// the requested size, Error{"device_unavailable"} for a device that is not there or not built in. CUDA memory must not
+/// be given back while queued work uses it.
 class Buffer {
  public:
   Buffer() = default;
-  /// Arrays that one pass walks side by side should be given different `skew` (0 to 28): each counts for 17 pages
-  /// between the start of the huge pages and the data. With equal skews, arrays of one size lie in the same cache sets
-  /// and memory banks place by place, which halves the speed of such a pass (measured for AdamW's four arrays).
+  /// Arrays that one pass walks side by side should be given different `skew` (0 to 28). Each unit of `skew` counts for
+  /// 17 pages between the start of the huge pages and the data. With equal skews, arrays of one size lie in the same
+  /// cache sets and memory banks place by place. This halves the speed of such a pass (measured for AdamW's four
+  /// arrays).
   Buffer(Device device, std::size_t num_bytes, int skew = 0);
 
   /// Host memory that `user` copies from and to: pinned where that is a CUDA device, so that copies run at full speed

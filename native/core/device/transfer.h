@@ -20,8 +20,9 @@ void copy_bytes(const Context& context, std::span<std::byte> target, Device targ
 /// Both on the context's device.
 void copy_bytes(const Context& context, std::span<std::byte> target, std::span<const std::byte> source);
 
-/// Queues a copy between pinned host memory (see Buffer::on_host_for) and memory of the stream's device, whichever way,
-/// and does not wait for it: the bytes must stay until the stream is done with it. On a CPU it is done at once.
+/// Queues a copy between pinned host memory (see Buffer::on_host_for) and memory of the stream's device, in either
+/// direction, and does not wait for the copy. The bytes must stay until the stream is done with the copy. On a CPU the
+/// copy is done at once.
 void queue_copy(Stream& stream, std::span<std::byte> target, std::span<const std::byte> source);
 
 /// Writes zeros to memory of the context's device.

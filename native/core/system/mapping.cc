@@ -45,7 +45,7 @@ constexpr std::size_t kNearLimit = 64;
 MappingPlan MappingPlan::of(std::size_t needed_bytes, bool huge, std::size_t page_bytes) {
   const std::size_t needed = whole(needed_bytes, page_bytes);
   if (!huge) return {needed, needed, 0};
-  // The rest behind the last whole huge page has small pages, unless it nearly fills another: a model has hundreds of
+  // The rest behind the last whole huge page has small pages, unless it nearly fills another. A model has hundreds of
   // arrays of a few MiB, and half a huge page lost in each of them comes to 5 % of all memory.
   const std::size_t in_huge_pages = (needed + kHugePageBytes / 8) / kHugePageBytes * kHugePageBytes;
   const std::size_t bytes = std::max(needed, in_huge_pages);

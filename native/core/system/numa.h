@@ -34,7 +34,7 @@ Cpus cpus_of_rank(const std::vector<NumaNode>& nodes, int local_rank, int local_
 /// Keeps all threads of this process, and those that they start, on some CPUs. False where the system refuses.
 bool stay_on(const Cpus& cpus);
 
-/// Places the pages of a mapping on the nodes in turn, from their first use on (mbind, MPOL_INTERLEAVE): tasks move
+/// Places the pages of a mapping on the nodes in turn, from their first use on (mbind, MPOL_INTERLEAVE). Tasks move
 /// between the threads of a rank, so no page has a thread of its own. False where the system refuses.
 bool interleave(std::byte* begin, std::size_t num_bytes, const std::vector<NumaNode>& nodes);
 

@@ -7,7 +7,7 @@
 namespace zerofleet {
 
 /// A fixed set of threads that runs independent tasks. Which thread runs which task is left to chance, so a task must
-/// be fully described by its index: tasks write disjoint outputs and no result may depend on the number of threads.
+/// be fully described by its index. Tasks write disjoint outputs, and no result may depend on the number of threads.
 /// One parallel_for runs at a time; the calling thread takes part, and no more threads are woken than there are tasks
 /// for. Idle threads look for work for kSpinTime and then sleep, so ranks can share cores.
 class ThreadPool {

@@ -21,13 +21,15 @@
 #include "model/config/param_table.h"
 
 // Types shared by all blocks of a layer (norms, attention, MLPs). A block has its parameters' places, their packed
-// copies, what it keeps from forward to backward (Kept: one per layer, or one in all with activation checkpointing) and
-// what its backward works in (Work: shared by all layers). The sizes of both stand beside their allocations, because a
-// memory estimate repeats them. There D is hidden_size, I intermediate_size, H heads, Q = H · head_dim, KV = key/value
-// heads · head_dim, QKV = Q + 2·KV, M = micro-batch · sequence length, e bytes of an element of the compute dtype, and
-// row(c)       bytes of a tensor's row: c·e rounded up to 16, plus 64 where that is a multiple of 2048 (see Tensor)
-// packed(k, n) bytes of an operand: 4 · steps(k) · (n rounded up to 32), where steps(k) is k/2 rounded up with pairs
-// (bf16 on a path that multiplies bf16), else k (see PackedMatrix)
+// copies, what it keeps from forward to backward (Kept) and what its backward works in (Work). There is one Kept per
+// layer, or one in all with activation checkpointing. All layers share Work. The sizes of both stand beside their
+// allocations, because a memory estimate repeats them. There:
+// - D is hidden_size, I intermediate_size, H heads.
+// - Q = H · head_dim, KV = key/value heads · head_dim, QKV = Q + 2·KV.
+// - M is micro-batch · sequence length, e the bytes of an element of the compute dtype.
+// - row(c) is the bytes of a tensor's row: c·e rounded up to 16, plus 64 where that is a multiple of 2048 (see Tensor).
+// - packed(k, n) is the bytes of an operand: 4 · steps(k) · (n rounded up to 32) (see PackedMatrix). With pairs (bf16
+//   on a path that multiplies bf16) steps(k) is k/2 rounded up, else k.
 namespace zerofleet {
 
 class RouterTally;

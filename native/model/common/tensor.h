@@ -16,9 +16,9 @@ class Tensor {
   enum class Rows : std::uint8_t { kPadded, kContiguous };
 
   Tensor() = default;
-  /// Padded rows begin at multiples of 64 bytes, so that no vector of a CPU lies in two cache lines (a vocabulary may
-  /// have 50257 tokens) and all vectors of a GPU are aligned, and never a multiple of 2 KiB apart: rows that are would
-  /// share few cache sets.
+  /// Padded rows begin at multiples of 64 bytes. So no vector of a CPU lies in two cache lines (a vocabulary may have
+  /// 50257 tokens), and all vectors of a GPU are aligned. Padded rows are never a multiple of 2 KiB apart: such rows
+  /// would share few cache sets.
   Tensor(const Context& ctx, DType dtype, std::int64_t rows, std::int64_t cols, Rows spacing = Rows::kPadded) {
     const auto element = static_cast<std::int64_t>(size_of(dtype));
     std::int64_t stride = cols;

@@ -22,9 +22,9 @@ enum class AdapterInit : std::uint8_t {
 };
 
 /// Low-rank adapters of a model's matrices: y = x Wᵀ + scale · dropout(x) Aᵀ Bᵀ, with A (rank, in) and B (out, rank).
-/// kDora multiplies each output by its magnitude m (out) over the norm of its weights in V = W + scale · B A, so that
-/// the norm of each is m: y = m / ‖V‖ · x Vᵀ; m begins as ‖W‖. Modules are named by the end of their name, as `q_proj`
-/// or `mlp.c_proj`.
+/// The variant kDora multiplies each output by its magnitude m (out) over the norm of its weights in V = W + scale · B
+/// A. So y = m / ‖V‖ · x Vᵀ, and the norm of each output's weights is m, which begins as ‖W‖. Modules are named by the
+/// end of their name, as `q_proj` or `mlp.c_proj`.
 struct AdapterConfig {
   std::int64_t rank = 0;
   double scale = 1;

@@ -34,8 +34,8 @@ struct LinearGradients {
   Tensor dlow;  // (M, low_size()) gradient of the adapter's low-rank rows
 };
 
-/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side, plus what their
-/// adapters add: its own, or those of rows (Pass::adapted). `low`: an adapter's low-rank rows, from forward to
+/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side. Their adapters add
+/// to them: the layer's own, or those of rows (Pass::adapted). `low`: an adapter's low-rank rows, from forward to
 /// backward; empty where there is none.
 class Linear {
  public:
@@ -80,7 +80,7 @@ class Linear {
                 LinearGradients& grads, GradSink& sink) const;
 
   /// Appends the products of forward() and backward(), without those of adapters, so that one gemm() computes several
-  /// of these. row_range: as in GemmProblem, the rows of both matrices that take part.
+  /// of these. The `row_range` is as in GemmProblem: the rows of both matrices that take part.
   void add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
                    const std::int32_t* row_range = nullptr) const;
   void add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,

@@ -38,8 +38,8 @@ struct AdapterGradients {
 ///
 /// scale is in `low` and in its gradient, so neither the outputs nor the gradients of the factors need it.
 ///
-/// With magnitudes these rows begin with z and dz (AdapterMagnitudes), of which the outputs are made by finish(), and
-/// which take the place of dy in all products of the backward.
+/// With magnitudes these rows begin with z and dz (AdapterMagnitudes). finish() makes the outputs of these, and they
+/// take the place of dy in all products of the backward.
 class LinearAdapter {
  public:
   LinearAdapter(const ModelContext& model, const LinearPlaces& places, std::int64_t in, bool varies);

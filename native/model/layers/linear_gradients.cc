@@ -34,9 +34,9 @@ void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
   if (any_weight && operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
 }
 
-// g · in · out for gradients of g bytes, 4 · out where there is a bias, each unless it is frozen in all layers; and
-// unless all weights are or a spare operand serves packed(M, in) or, for weights that are stored as (in, out),
-// packed(M, out). With an adapter M · row(low_size()) and its gradients.
+// g · in · out for gradients of g bytes, and 4 · out where there is a bias, each unless it is frozen in all layers.
+// Unless all weights are frozen or a spare operand serves, also packed(M, in), or packed(M, out) for weights that are
+// stored as (in, out). With an adapter also M · row(low_size()) and its gradients.
 std::size_t LinearGradients::num_bytes() const {
   std::size_t num_bytes = (is_spare ? 0 : operand->num_bytes()) + bytes_of(adapter, dlow);
   for (const Tensor& weight : weights) num_bytes += weight.num_bytes();

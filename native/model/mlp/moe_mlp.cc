@@ -43,9 +43,9 @@ MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens, const Linear& r
   out = model.tensor(rows, c.hidden_size);
 }
 
-// M·k·row(D) + M·row(E) + 4·M·(E + 2·k), with an adapter M·row(low_size()), what the experts keep, and from the first
-// forward on 8·(2·M·k + E + 1) and the row plan; on a CUDA device 4·(2·M·k + E + 1) from the beginning, instead of the
-// former
+// M·k·row(D) + M·row(E) + 4·M·(E + 2·k), with an adapter M·row(low_size()), and what the experts keep. From the first
+// forward on also 8·(2·M·k + E + 1) and the row plan. On a CUDA device 4·(2·M·k + E + 1) from the beginning, instead of
+// 8·(2·M·k + E + 1).
 std::size_t MoeKept::num_bytes() const {
   return bytes_of(logits, router_low, held, out, plan, probs, weights, experts, of_groups) +
          (groups.first.size() + groups.tokens.size() + groups.rows.size()) * sizeof(std::int64_t);

@@ -15,8 +15,8 @@
 namespace zerofleet {
 
 /// Source and destination of a layer's rows. A rank's rows are its leaf's (token, choice) pairs, sorted by expert as in
-/// ExpertGroups; an expert's rows are those of all P leaves, leaf by leaf in their order, so that its products don't
-/// depend on which ranks compute the leaves.
+/// ExpertGroups. An expert's rows are those of all P leaves, leaf by leaf in their order. So its products don't depend
+/// on which ranks compute the leaves.
 struct RowPlan {
   std::vector<Range> sent;      // (P) rows of this rank's leaf for each set
   std::vector<Range> received;  // (P) rows of each leaf for this rank's set, as they arrive
@@ -32,7 +32,7 @@ struct RowPlan {
 };
 
 /// Carries rows of leaves to the ranks that hold their experts, and back. The number of rows per destination is part of
-/// a transport's call, so on a CUDA device plan() waits on the host for the router's choices, once for each layer's
+/// a transport's call. So on a CUDA device plan() waits on the host for the router's choices, once for each layer's
 /// forward.
 class RowExchange {
  public:

@@ -8,16 +8,17 @@
 
 namespace zerofleet {
 
-// Preference objectives. Here s is the sum of the log-probabilities of a sequence's targets, n their number, s' the sum
-// under the reference, σ the logistic function; c marks the chosen sequence of a pair, r the rejected one.
+// Preference objectives. Here s is the sum of the log-probabilities of a sequence's targets, n their number, and s' the
+// sum under the reference. The logistic function is σ. The index c marks the chosen sequence of a pair, r the rejected
+// one.
 //
-//   DPO    −(1 − ε) log σ(x) − ε log σ(−x),  x = β ((s_c − s'_c) − (s_r − s'_r)), ε = label_smoothing  (Rafailov 2023;
-//   cDPO) IPO    (h − 1/(2β))²,  h = (s_c − s'_c)/n_c − (s_r − s'_r)/n_r       (Azar 2023, with means over tokens
-//   instead of sums) ORPO   −s_c/n_c − β log σ(o(s_c/n_c) − o(s_r/n_r)),  o(l) = l − log(1 − e^l)                (Hong
-//   2024; its λ is β here) SimPO  −log σ(β (s_c/n_c − s_r/n_r) − γ) (Meng 2024) KTO    λ (1 − σ(±(β (s − s') − β z))),
-//   + and desirable_weight for a desirable sequence, − and undesirable_weight for
-//          an undesirable one; z is ObjectiveLeaf::kl                                                     (Ethayarajh
-//          2024)
+// - DPO (Rafailov 2023; cDPO): −(1 − ε) log σ(x) − ε log σ(−x), x = β ((s_c − s'_c) − (s_r − s'_r)), ε =
+//   label_smoothing
+// - IPO (Azar 2023, with means over tokens instead of sums): (h − 1/(2β))², h = (s_c − s'_c)/n_c − (s_r − s'_r)/n_r
+// - ORPO (Hong 2024; its λ is β here): −s_c/n_c − β log σ(o(s_c/n_c) − o(s_r/n_r)), o(l) = l − log(1 − e^l)
+// - SimPO (Meng 2024): −log σ(β (s_c/n_c − s_r/n_r) − γ)
+// - KTO (Ethayarajh 2024): λ (1 − σ(±(β (s − s') − β z))), + and desirable_weight for a desirable sequence, − and
+//   undesirable_weight for an undesirable one; z is ObjectiveLeaf::kl
 //
 // The reward of a sequence is β (s − s') in DPO and KTO, β (s − s')/n in IPO, β s/n in ORPO and SimPO.
 enum class ObjectiveKind : std::uint8_t { kDpo, kIpo, kOrpo, kKto, kSimpo };

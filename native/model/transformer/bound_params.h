@@ -12,8 +12,9 @@ namespace zerofleet {
 /// The parameters that a model was given, which it does not own.
 class BoundParams {
  public:
-  /// Throws Error{"invalid_argument"} where there is not one pointer per ParamSpec, nor one per ParamSpec to quantized
-  /// matrices if the model has any, or where such a matrix has another format or shape than its parameter.
+  /// Throws Error{"invalid_argument"} where there is not one pointer per ParamSpec. If the model has quantized
+  /// matrices, the same holds for the pointers to them. A matrix of another format or shape than its parameter throws
+  /// as well.
   void bind(std::span<const ParamSpec> specs, ParamPointers params);
 
   bool empty() const { return elements_.empty(); }

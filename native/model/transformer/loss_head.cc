@@ -142,11 +142,11 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
   gemm(model.ctx, *model.scratch, products);
 }
 
-// M is the largest number of rows, L and R those of logits and of gradients (see logit_rows), V vocab_size;
-// packed() and row() as in block.h: L · row(V) of fp32 + 4·M, and from the first backward on R · row(V), packed(R, D)
-// where M ≥ R, plus packed(M mod R, D) where that is not 0, both for the gradient of the weight. The packed weight is
-// packed(D, V). It is for the forward, which takes few rows at a time; the backward takes so many that it packs as it
-// goes.
+// M is the largest number of rows, L and R those of logits and of gradients (see logit_rows), V vocab_size; packed()
+// and row() are as in block.h. The head has L · row(V) of fp32 + 4·M, and from the first backward on R · row(V). For
+// the gradient of the weight it has packed(R, D) where M ≥ R, plus packed(M mod R, D) where M mod R is not 0. The
+// packed weight is packed(D, V). It is for the forward, which takes few rows at a time; the backward takes so many that
+// it packs as it goes.
 std::size_t LossHead::activation_bytes() const {
   return logits_.num_bytes() + dlogits_.num_bytes() + losses_.num_bytes() + packed_full_.num_bytes() +
          packed_rest_.num_bytes();

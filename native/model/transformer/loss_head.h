@@ -21,8 +21,8 @@ struct LogitRows {
   friend bool operator==(const LogitRows&, const LogitRows&) = default;
 };
 
-/// Returns the rows that the limits of the device (Backend) allow for up to max_rows: multiples of 64, at least 64, by
-/// which max_rows divides into chunks of nearly the same length.
+/// Returns the rows that the limits of the device (Backend) allow for up to max_rows. They are multiples of 64, at
+/// least 64, and divide max_rows into chunks of nearly the same length.
 LogitRows logit_rows(const Device& device, std::int64_t vocab_size, DType dtype, std::int64_t max_rows);
 
 /// The output projection fused with softmax cross-entropy, a chunk of token rows at a time, as many as gradients of

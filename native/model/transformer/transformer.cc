@@ -282,10 +282,14 @@ std::vector<SequenceScore> Transformer::scores(const LeafInput& leaf, Adapters a
 
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
 
-// Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) and a norm for what
-// follows the layers, 4·T·head_dim for rotations, 4·M for learned positions or documents, from the first backward on
-// the embedding's work space, with dropout before adapters M·row(max(D, I, Q)), rows in transit to experts elsewhere,
-// and scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
+// Besides the layers and the head, with the names of block.h and T the sequence length:
+// - 3·M·row(D) and a norm for what follows the layers;
+// - 4·T·head_dim for rotations;
+// - 4·M for learned positions or documents;
+// - from the first backward on the embedding's work space;
+// - with dropout before adapters M·row(max(D, I, Q));
+// - rows in transit to experts elsewhere;
+// - scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
 std::size_t Transformer::activation_bytes() const {
   const State& s = *state_;
   return bytes_of(s.added, s.last, s.last_normed, s.dropped, s.norm_kept, s.scratch) + s.head.activation_bytes() +

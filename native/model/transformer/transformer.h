@@ -60,8 +60,8 @@ struct TransformerOptions {
 ///
 /// Every result is a function of parameters, tokens and instruction-set path alone: work is cut into tiles that depend
 /// on shapes only, and no sum is split between threads. In bf16 and fp16 the activations and the residual stream, and
-/// their gradients, are stored in that type; products accumulate in fp32; norms, softmax and loss compute in fp32;
-/// parameter gradients leave in fp32, or rounded once. What overflows fp16 becomes infinite and stays visible as Inf or
+/// their gradients, are stored in that type. Products accumulate in fp32; norms, softmax and loss compute in fp32.
+/// Parameter gradients leave in fp32, or rounded once. What overflows fp16 becomes infinite and stays visible as Inf or
 /// NaN in the gradients. Not thread-safe: one call at a time.
 class Transformer {
  public:

@@ -26,8 +26,8 @@ inline std::vector<std::string> run_threads(int world_size, const std::function<
   return codes;
 }
 
-/// Where ranks meet. Gloo takes the first client of a port for its other rank: at 127.0.0.1 that may be one of another
-/// test that looks for a server which had this port before.
+/// Where ranks meet. Gloo takes the first client of a port for its other rank. At 127.0.0.1 that client may belong to
+/// another test that looks for a server which had this port before.
 inline constexpr const char* kRanksAddress = "127.0.0.2";
 
 /// A rendezvous store per rank of one process; replaces the agent: a key that one rank publishes reaches all.

@@ -7,12 +7,17 @@
 #include <functional>
 #include <string>
 
-// A CUDA device on the host, so that the sources of the CUDA backend run where no GPU is: kernels thread by thread,
-// with barriers, shared memory and exchange between the lanes of a warp; streams as threads that work behind the host's
-// back. It finds what follows from the sources alone: wrong indices (with AddressSanitizer also a byte beyond an
-// array), threads that miss a barrier, results that depend on the order of warps, memory that is read before it was
-// written (fresh memory holds NaNs), copies whose host memory changes too early, events that are missing. It says
-// nothing of speed, nor of what nvcc and the hardware make of the sources.
+// A CUDA device on the host, so that the sources of the CUDA backend run where no GPU is. Kernels run thread by thread,
+// with barriers, shared memory and exchange between the lanes of a warp. Streams are threads that work behind the
+// host's back. The emulator finds what follows from the sources alone:
+// - wrong indices (with AddressSanitizer also a byte beyond an array);
+// - threads that miss a barrier;
+// - results that depend on the order of warps;
+// - memory that is read before it was written (fresh memory holds NaNs);
+// - copies whose host memory changes too early;
+// - events that are missing.
+//
+// The emulator says nothing of speed, nor of what nvcc and the hardware make of the sources.
 namespace zerofleet::emulator {
 
 /// Work of the device since the process began.

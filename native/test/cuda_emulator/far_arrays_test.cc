@@ -1,5 +1,5 @@
 // Flat passes over arrays of more than 2^32 elements, which no index of 32 bits reaches, by grids of more than 65,535
-// blocks: their ends have the bits that the CPU gives for the ends alone.
+// blocks. The ends of the arrays have the bits that the CPU gives for the ends alone.
 #include <doctest/doctest.h>
 
 #include <algorithm>

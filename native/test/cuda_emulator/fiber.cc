@@ -10,8 +10,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// Keeps what the x86-64 and AArch64 calling conventions let a function count on, and changes stacks. ucontext would do,
-// at the price of two system calls a switch, of which a kernel's barrier makes hundreds.
+// Keeps what the x86-64 and AArch64 calling conventions let a function count on, and changes stacks. The library's
+// ucontext would do as well, but costs two system calls per switch. A kernel's barrier makes hundreds of switches.
 #if defined(__x86_64__)
 asm(R"(
 .text

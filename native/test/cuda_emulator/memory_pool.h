@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-// The books of the one pool of the emulated device: what is in use as the host sees it, since a pool gives to a stream
-// what was freed in that stream before, whether the device has come that far or not.
+// The books of the one pool of the emulated device: what is in use as the host sees it. A pool gives to a stream what
+// was freed in that stream before, whether the device has come that far or not.
 namespace zerofleet::emulator {
 
 /// Null as take() (memory.h). True in `grew` where the pool had to get memory.

@@ -1,8 +1,8 @@
 #pragma once
 
-// Ranks that are threads of one process share the emulated device, but each must behave as on a device of its own: a
+// Ranks that are threads of one process share the emulated device, but each must behave as on a device of its own. A
 // call that waits for "the device" must not wait for an exchange of another rank, which waits for the caller. So
-// streams that are ordered by events form a group, and while ranks exchange on the device a call waits for the group of
+// streams that are ordered by events form a group. While ranks exchange on the device, a call waits for the group of
 // the stream that its thread has used last.
 namespace zerofleet::emulator {
 

@@ -88,8 +88,8 @@ inline double dot(const Table& a, const Table& b) {
   return sum;
 }
 
-/// The gradient of dot(f(x), above), by central differences, where each row of f(x) depends on that row of x alone: a
-/// row at a time, not all of them for each element.
+/// The gradient of dot(f(x), above), by central differences. Each row of f(x) depends on that row of x alone, so one
+/// row at a time is evaluated, not all of them for each element.
 inline Table numeric_gradient_of_rows(const std::function<Table(const Table&)>& f, const Table& x, const Table& above) {
   Table gradient;
   for (std::size_t i = 0; i < x.size(); ++i) {

@@ -137,8 +137,8 @@ inline double tolerance(DType dtype) {
 }
 
 /// The relative error that a product of k terms may have on a device. Tensor cores cut off what lies below the last
-/// bits of a sum: an error of one sign, which grows with k (H100: up to 4.9e-6 at k = 4100), where sums are not rounded
-/// to 16 bits anyway.
+/// bits of a sum, where sums are not rounded to 16 bits anyway. This is an error of one sign, which grows with k (H100:
+/// up to 4.9e-6 at k = 4100).
 inline double tolerance_of_product(const Device& device, DType dtype, DType c_dtype, std::int64_t k) {
   const bool cuts_off = device.kind == DeviceKind::kCuda && dtype != DType::kF32 && c_dtype == DType::kF32;
   return tolerance(c_dtype) + (cuts_off ? 1.5e-9 * static_cast<double>(k) : 0);

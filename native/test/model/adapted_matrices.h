@@ -88,8 +88,9 @@ inline void merge(const Adapted& one, double scale, AllValues& values) {
   }
 }
 
-/// The gradients of A and B from that of the merged matrix: scale · Bᵀ dW and scale · dW Aᵀ for `values` with W + scale
-/// · B A; with a magnitude dW times the factor, and Σ dW · W / ‖W‖.
+/// The gradients of A and B from that of the merged matrix. For `values` with W + scale · B A they are scale · Bᵀ dW
+/// and scale · dW Aᵀ. With a magnitude, dW times the factor takes the place of dW, and the magnitude's gradient is Σ dW
+/// · W / ‖W‖.
 struct Expected {
   std::vector<double> down, up, magnitude;
 };

@@ -1,4 +1,4 @@
-// The promise of the whole system, tested on the whole native core: the state after each step is the same bits for
+// The promise of the whole system, tested on the whole native core. The state after each step is the same bits for
 // every world size, every number of threads and every interruption.
 #include <doctest/doctest.h>
 

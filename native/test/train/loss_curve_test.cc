@@ -1,5 +1,5 @@
-// 200 steps beside PyTorch: the same initial parameters, the same tokens in each step, torch.optim.AdamW with clipping
-// and a cosine schedule there, the whole native core here, as two ranks with four leaves per step.
+// 200 steps beside PyTorch, with the same initial parameters and the same tokens in each step. There torch.optim.AdamW
+// runs with clipping and a cosine schedule. Here the whole native core runs, as two ranks with four leaves per step.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -153,7 +153,7 @@ TEST_CASE("the bf16 loss curve stays beside the fp32 one: means of 20 steps with
     const Curve curve = run_curve(golden, DType::kBF16, isa);
     const double loss_deviation = largest_window_deviation(curve.losses, golden.floats("losses"), 20);
     MESSAGE(std::string(name_of(isa)) << ": largest deviation of a mean: " << loss_deviation);
-    // The model is so small and its batches so noisy that a rounding grows along the way: each path leads elsewhere by
+    // The model is so small and its batches so noisy that a rounding grows along the way. Each path leads elsewhere by
     // its own order of sums (generic 1.4 %, avx2 2.0 %, avx512bf16 0.8 %).
     CHECK(loss_deviation < 0.04);
   }

@@ -12,9 +12,9 @@ namespace zerofleet::test {
 
 using bench::SavedState;
 
-/// A job small enough to run dozens of times: two layers, grouped-query attention, seven leaves per step (so that no
-/// world size but 1 divides them), parameters that straddle block boundaries, a corpus with an uneven number of
-/// sequences.
+/// A job small enough to run dozens of times: two layers, grouped-query attention, parameters that straddle block
+/// boundaries. It has seven leaves per step, so that no world size but 1 divides them. Its corpus has an uneven number
+/// of sequences.
 class TinyJob : public bench::ThreadJob {
  public:
   explicit TinyJob(DType precision, CpuIsa isa = best_cpu_isa());

@@ -30,9 +30,9 @@ std::string difference(const Trace& a, const Trace& b);
 /// Runs the job as plain training.
 Trace plain_trace(const RandomJob& job);
 
-/// Runs a job's steps with ZeroOptimizer on any number of ranks, which are threads; all in one go, or in several on
-/// other numbers of ranks that go on from the saved state of those before. What must not change the result besides
-/// (threads, instruction sets, the order in which gradients come) is drawn at random.
+/// Runs a job's steps with ZeroOptimizer on any number of ranks, which are threads. Runs them all in one go, or in
+/// several on other numbers of ranks that go on from the saved state of those before. What must not change the result
+/// besides (threads, instruction sets, the order in which gradients come) is drawn at random.
 class JobRunner {
  public:
   explicit JobRunner(const RandomJob& job) : job_(job), draws_(job.seed + 1), sums_(kNumSteps) {}

@@ -26,8 +26,8 @@ bool OtherCompletions::are_equal(std::int64_t one, std::int64_t other) {
   return have_same_completion(input_of(pair_));
 }
 
-// From a sequence whose successor has another completion on backward, each compares with its successor alone: where
-// both are equal, the first one with another completion is the same for both.
+// Goes backward from a sequence whose successor has another completion. Each sequence compares with its successor
+// alone: where both are equal, the first one with another completion is the same for both.
 std::vector<std::int64_t> OtherCompletions::find_next_others() {
   const std::int64_t count = sequences_.num_sequences();
   std::vector<std::int64_t> result(static_cast<std::size_t>(count), kNoSequence);

@@ -144,8 +144,9 @@ void RankParts::join_round(std::int64_t round) {
 }
 
 // Ranks that wait for each other must have one order of all that they exchange. Between two exchanges of rows, ranks of
-// all sets fill the same shared buckets, so these are posted between the same exchanges on each, unless one waits for a
-// bucket of experts, which is full at another time elsewhere. Backward fills those of experts first; so none does.
+// all sets fill the same shared buckets, so these are posted between the same exchanges on each rank. The exception
+// would be a shared bucket that waits for a bucket of experts, which is full at another time elsewhere. Backward fills
+// the buckets of experts first, so no shared bucket waits.
 void RankParts::run_exchange(const std::function<void()>& exchange) {
   require(!shared_ || !order_.waits_for_others(*shared_), "internal",
           "a bucket that all ranks share waits for one of experts while rows are exchanged");

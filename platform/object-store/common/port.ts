@@ -57,8 +57,10 @@ export interface AbandonOptions {
 }
 
 /**
- * Body of `put`: whole bytes, in one or many pieces, that stay unchanged until the put is settled (later
- * changes reach no object); or a stream that is consumed once and never held whole in memory.
+ * Body of `put`:
+ * - whole bytes, in one or many pieces, that stay unchanged until the put is settled (later changes reach no
+ *   object); or
+ * - a stream that is consumed once and never held whole in memory.
  */
 export type PutBody = Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
 

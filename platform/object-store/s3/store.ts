@@ -1,6 +1,6 @@
 /**
  * Object store on S3 or a compatible server. Small bodies are sent with one PUT, longer ones in parts
- * (upload.ts); the SDK retries transient failures; create-only is a plain PUT with `If-None-Match: *`,
+ * (upload.ts). The SDK retries transient failures. Create-only is a plain PUT with `If-None-Match: *`,
  * because servers other than AWS ignore conditions on the completion of a multipart upload.
  */
 

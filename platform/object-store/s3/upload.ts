@@ -1,9 +1,9 @@
 /**
- * Uploads of any length in parts, each held in memory only during its transfer. The signature of each request
- * covers the SHA-256 of its bytes, which every S3 server checks. A CRC-32 is sent as well, because AWS
- * requires a checksum header in a bucket with a default retention (Object Lock): it costs next to nothing,
- * while an MD5 would take longer than the rest of an upload, and many servers refuse the newer trailing
- * checksums. A failed upload is aborted, so that its parts cost nothing.
+ * Uploads of any length in parts, each held in memory only during its transfer. The signature of each request covers
+ * the SHA-256 of its bytes, which every S3 server checks. A CRC-32 is sent as well, because AWS requires a checksum
+ * header in a bucket with a default retention (Object Lock). A CRC-32 costs next to nothing. An MD5 would take longer
+ * than the rest of an upload, and many servers refuse the newer trailing checksums. A failed upload is aborted, so that
+ * its parts cost nothing.
  */
 import { createHash } from 'node:crypto';
 import {

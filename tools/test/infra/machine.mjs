@@ -1,4 +1,4 @@
-// A made-up machine: runs the scripts of a worker's first start in a directory of its own, with programs that write
+// A made-up machine: runs the scripts of a worker's first start in a directory of its own. The programs in it write
 // down how they were called, fail as often as they are told to, and print what they are told to.
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

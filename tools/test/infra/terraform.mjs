@@ -1,4 +1,4 @@
-// Finds Terraform and the AWS provider, and runs them on a copy of infra/terraform: nothing is written into the
+// Finds Terraform and the AWS provider, and runs them on a copy of infra/terraform. Nothing is written into the
 // checkout, nothing is downloaded, and no credentials of this machine are used.
 import {
   cpSync,

@@ -26,9 +26,9 @@ type Reply = ExportReply | EditReply;
 
 /**
  * Makes the exports and the changes of tensors of the pool's queue, one at a time, each in a child process. Two workers
- * may write one export, when the first was stopped and resumes. Both write the same bytes to the same keys, because a
- * checkpoint never changes and the metrics of its steps were reported long before a second worker begins, and the
- * record that completes the export is created once. So no lease is needed.
+ * may write one export, when the first was stopped and resumes. Both write the same bytes to the same keys: a
+ * checkpoint never changes, and the metrics of its steps were reported long before a second worker begins. The record
+ * that completes the export is created once. So no lease is needed.
  */
 export class ExportServer extends QueueServer<Payload, Reply> {
   constructor(options: QueueServerOptions) {

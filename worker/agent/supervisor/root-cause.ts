@@ -2,7 +2,8 @@ import type { RankEnd } from './rank.js';
 
 /**
  * Delay of a communication error. A rank whose peer died reports a broken connection, often before the operating system
- * reports the death, so such an error waits for a better explanation; each further one restarts the delay.
+ * reports the death. So such an error waits for a better explanation. Each further communication error restarts the
+ * delay.
  */
 const CAUSE_GRACE_MS = 1000;
 

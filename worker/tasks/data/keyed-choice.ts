@@ -1,7 +1,7 @@
 /**
- * Keyed choice of `chosen` out of `count` items, evaluated item by item: an item is chosen when a keyed permutation of
- * all items (a balanced Feistel network, walked until it falls inside the range) maps it to one of the first `chosen`
- * positions. It needs no memory and depends only on the seed and the numbers.
+ * Keyed choice of `chosen` out of `count` items, evaluated item by item. An item is chosen when a keyed permutation of
+ * all items maps it to one of the first `chosen` positions. The permutation is a balanced Feistel network, walked until
+ * it falls inside the range. The choice needs no memory and depends only on the seed and the numbers.
  */
 export class KeyedChoice {
   private readonly halfBits: number;

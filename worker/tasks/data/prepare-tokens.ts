@@ -75,9 +75,9 @@ interface EntryPaths {
 }
 
 /**
- * Builds a job's token files, or finds them in the cache: their name is the digest of all inputs, and they appear under
- * it only when they are complete and on disk. Any number of processes may call this at once. The entry is marked as
- * used by `attempt`. Memory use does not depend on the size of the dataset.
+ * Builds a job's token files, or finds them in the cache. Their name is the digest of all inputs. They appear under it
+ * only when they are complete and on disk. Any number of processes may call this at once. The entry is marked as used
+ * by `attempt`. Memory use does not depend on the size of the dataset.
  * @throws ZerofleetError `dataset_corrupt` when the stored bytes differ from the uploaded ones; `dataset_too_small`;
  *   `no_targets`; `token_out_of_vocab`; `model_not_found`, `tokenizer_invalid` and `chat_template_invalid` for the
  *   tokenizer's model; `dataset_line_invalid`, `dataset_tokens_invalid`; errors of the object store and of the file

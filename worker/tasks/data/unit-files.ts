@@ -23,7 +23,7 @@ interface UnitCounts extends SequenceCounts {
 }
 
 /**
- * Writes preferences, in order, to the training file and the validation file: each completion with its prompt is a
+ * Writes preferences, in order, to the training file and the validation file. Each completion with its prompt is a
  * document and a sequence of its own, and the sequences of a pair follow each other. A sequence keeps its first
  * sequence_length + 1 tokens, the longest that has a target for each input. A unit is left out whole when a sequence of
  * it has no target. A keyed choice selects the validation units; it depends on the seed and the number of units.

@@ -71,8 +71,8 @@ interface WrittenTensor {
 }
 
 /**
- * Returns what was trained. PEFT copies each module of `modules_to_save`, so a matrix that the model ties is there for
- * both modules: with one of them PEFT would use the base's matrix in the other.
+ * Returns what was trained. PEFT copies each module of `modules_to_save`, so a matrix that the model ties is returned
+ * for both modules. With only one of them PEFT would use the base's matrix in the other.
  */
 function writtenTensors({ model }: ResolvedJobSpec, { params }: Manifest): WrittenTensor[] {
   const written = params.flatMap((param) => (param.frozen ? [] : [{ name: param.name, param }]));

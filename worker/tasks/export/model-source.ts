@@ -53,9 +53,9 @@ export function tokenizerSource({ model, data }: ResolvedJobSpec): string | null
 }
 
 /**
- * Returns the files next to the weights, sorted by name: those of the initial model; the tokenizer of the job if it is
- * another model's, no tokenizer for bytes, and the job's chat template and the tokens at which answers end if they are
- * others.
+ * Returns the files next to the weights, sorted by name. They are those of the initial model, with these exceptions:
+ * - the tokenizer of the job if it is another model's, and no tokenizer for bytes;
+ * - the job's chat template and the tokens at which answers end, if they are others.
  */
 export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec): Promise<Companion[]> {
   const source = sourceFolder(spec);

@@ -1,8 +1,8 @@
 // A libnccl for tests: the entry points of NCCL that comm/nccl_library.h names, for ranks that are threads of one
-// process. It behaves like NCCL's non-blocking mode: calls are only recorded. ncclCommGetAsyncError() queues them on
-// their stream of the emulated device, or, without a stream, executes them in host memory as far as the peers allow. A
-// peer that has left is ncclRemoteError, one that is silent leaves things in progress for ever. Ranks connect at their
-// first message, for as long as zfFakeNcclConnectMs() says.
+// process. It behaves like NCCL's non-blocking mode: calls are only recorded. The function ncclCommGetAsyncError()
+// queues them on their stream of the emulated device. Calls without a stream it executes in host memory as far as the
+// peers allow. A peer that has left is ncclRemoteError, one that is silent leaves things in progress for ever. Ranks
+// connect at their first message, for as long as zfFakeNcclConnectMs() says.
 #include <dlfcn.h>
 #include <link.h>
 

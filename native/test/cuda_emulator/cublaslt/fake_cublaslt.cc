@@ -170,8 +170,8 @@ bool fits(const MatmulDesc& desc, const Layout& a, const Layout& b, const Layout
   return m == d.rows && n == d.cols && k == b_k && a.stride >= a.rows && b.stride >= b.rows && d.stride >= d.rows;
 }
 
-/// Returns true if the epilogue has all its inputs: the bias and its type, and a second matrix whose leading dimension
-/// is a multiple of 8 and no less than D's rows. There is no epilogue for both a bias and a gradient here.
+/// Returns true if the epilogue has all its inputs. They are the bias and its type, and a second matrix whose leading
+/// dimension is a multiple of 8 and no less than D's rows. There is no epilogue for both a bias and a gradient here.
 bool is_complete(const MatmulDesc& desc, const Layout& d) {
   constexpr std::uint32_t kKnown[] = {1, kBias, kGelu | kAux, kGelu | kAux | kBias, kGeluGradient | kAux};
   if (std::ranges::find(kKnown, desc.epilogue) == std::end(kKnown)) return false;

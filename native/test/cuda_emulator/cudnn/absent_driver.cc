@@ -1,5 +1,5 @@
-// A libcuda.so.1 without a GPU, so that the real cuDNN can be asked on any machine which graphs it knows: it looks for
-// these functions, and calls none that matters for that.
+// A libcuda.so.1 without a GPU, so that any machine can ask the real cuDNN which graphs it knows. cuDNN looks for these
+// functions, and calls none that matters for that.
 #define ZF_EXPORT extern "C" __attribute__((visibility("default")))
 #define ZF_NO_DEVICE(name) \
   ZF_EXPORT int name() { return 100; }

@@ -30,8 +30,11 @@ class FakeCudnn {
   void set_cuda_version(int version) const { entry<void(int)>("zf_cudnn_set_cuda_version")(version); }
   void set_version(int version) const { entry<void(int)>("zf_cudnn_set_version")(version); }
 
-  /// Engines that the heuristic offers: all of them, of which the first is not deterministic and the next wants too
-  /// much memory; none; those that are not deterministic; none, because the machine lacks a compiler.
+  /// Engines that the heuristic offers:
+  /// - kAll: all engines, of which the first is not deterministic and the next wants too much memory;
+  /// - kNone: none;
+  /// - kNondeterministic: those that are not deterministic;
+  /// - kWithoutCompiler: none, because the machine lacks a compiler.
   enum class Offer : int { kAll, kNone, kNondeterministic, kWithoutCompiler };
   void offer(Offer which) const { entry<void(int)>("zf_cudnn_offer")(static_cast<int>(which)); }
 

@@ -87,9 +87,9 @@ DEVICE_TEST_CASE("experts over NCCL: one exchange at a time, too, where it is ev
 }
 
 // The thread of the model waits as for other leaves (see launches_test.cc), and once a layer for numbers of rows. The
-// communication thread waits twice for an exchange of rows, of which there are three forward and two backward in each
-// layer: until it is ready, and for its own stream. It does not wait for the two exchanges of buckets. Here each token
-// has a row for each expert, so that memory does not grow meanwhile.
+// communication thread waits twice for an exchange of rows: until it is ready, and for its own stream. Each layer has
+// three such exchanges forward and two backward. The thread does not wait for the two exchanges of buckets. Here each
+// token has a row for each expert, so that memory does not grow meanwhile.
 DEVICE_TEST_CASE("experts over NCCL: each leaf starts the same work, and waits for numbers of rows once a layer") {
   NcclJob job;
   job.config.model.num_experts = job.config.model.experts_per_token = 2;

@@ -104,8 +104,8 @@ inline Table attention_rows(const AttentionCase& c, const Table& qkv) {
   return out;
 }
 
-/// Gradients in float64, row by row, with F the factors of dropout: dV += (P F)ᵀ dO, dP = F (dO Vᵀ), dS = P (dP − Σ P
-/// dP), dQ = dS K, dK += dSᵀ Q. Tested against central differences.
+/// Gradients in float64, row by row, with F the factors of dropout. The formulas are dV += (P F)ᵀ dO, dP = F (dO Vᵀ),
+/// dS = P (dP − Σ P dP), dQ = dS K, dK += dSᵀ Q. Tested against central differences.
 inline Table attention_gradient(const AttentionCase& c, const Table& qkv, const Table& dout) {
   const AttentionShape& shape = c.shape;
   const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);

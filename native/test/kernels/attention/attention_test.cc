@@ -44,8 +44,8 @@ AttentionResults attention_results(const Context& ctx, const AttentionCase& c, H
   return results;
 }
 
-// Broken and whole blocks of 64 query rows and of 256 keys, heads narrower, as wide and wider than a panel, odd widths,
-// shared heads; windows shorter and longer than a block; documents that begin within and at the edge of blocks; the
+// Broken and whole blocks of 64 query rows and of 256 keys. Heads narrower, as wide and wider than a panel, odd widths,
+// shared heads. Windows shorter and longer than a block. Documents that begin within and at the edge of blocks. The
 // widths that models have, and wider ones.
 std::vector<AttentionCase> cases() {
   return {{{1, 1, 1, 1, 2}},

@@ -1,10 +1,10 @@
 // A libnvidia-ml for tests: the entry points of NVML that core/gpu/nvml_library.h names, over GPUs that a file
 // describes. The environment variable ZF_FAKE_NVML names it; it is read at each nvmlInit, so that a test may change
-// what is found. A line of it is one GPU: UUID, memory in MiB, then words for what is wrong with it: `ecc`, `pages`,
-// `rows`, `failed-rows`, `lost`, `reset`, `mig`, `gone` (not even a handle), `plain` (a GPU without ECC and events),
-// `recovery=N` (what the driver asks for); and words for events, in their order: `xid=N`, `double-bit`. Events are read
-// anew at each request, and each set of events gets all of them once. The first line may be `driver-not-loaded` or
-// `mismatch`. Without a file there is no GPU.
+// what is found. A line of it is one GPU: UUID, memory in MiB, words for what is wrong with it, and words for events in
+// their order. Words for what is wrong: `ecc`, `pages`, `rows`, `failed-rows`, `lost`, `reset`, `mig`, `gone` (not even
+// a handle), `plain` (a GPU without ECC and events), `recovery=N` (what the driver asks for). Words for events:
+// `xid=N`, `double-bit`. Events are read anew at each request, and each set of events gets all of them once. The first
+// line may be `driver-not-loaded` or `mismatch`. Without a file there is no GPU.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
