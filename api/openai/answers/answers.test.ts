@@ -1,10 +1,8 @@
 /** Answers through the official client, with a worker that is played. */
 import OpenAI, { type APIError } from 'openai';
 import t from 'tap';
-import type { CallFormat, SampleReply, SampleTask, Scope } from '../../../contracts/index.js';
-import { modelFolder, tarOf } from '../../../formats/testing/models.js';
+import type { CallFormat, SampleReply, SampleTask } from '../../../contracts/index.js';
 import type { SampleCall } from '../../services.js';
-import { upload } from '../../testing/model-uploads.js';
 import { ADMIN_KEY, startTestStack } from '../../testing/stack.js';
 import { servedCheckpoint } from '../../testing/training.js';
 
@@ -55,7 +53,7 @@ const stack = await startTestStack({
 });
 t.teardown(() => stack.close());
 const client = new OpenAI({ baseURL: `${await stack.listen()}/openai/v1`, apiKey: ADMIN_KEY, maxRetries: 0 });
-const { job, checkpoint } = await servedCheckpoint(stack);
+const { checkpoint } = await servedCheckpoint(stack);
 const model = `ft:tiny:default::${checkpoint.id}`;
 const messages = [{ role: 'user' as const, content: 'is 4 even' }];
 
@@ -225,9 +223,9 @@ t.test('what is not supported is refused by its name', async (t) => {
   const refused = async (
     more: object,
     param: string,
-    of = client.chat.completions.create.bind(client.chat.completions),
+    create = client.chat.completions.create.bind(client.chat.completions),
   ) => {
-    const error = (await of({ model, messages, ...more } as never).then(
+    const error = (await create({ model, messages, ...more } as never).then(
       () => null,
       (cause: unknown) => cause,
     )) as APIError | null;
@@ -281,60 +279,6 @@ t.test('a text that is too long for a sample is told by its parameter', async (t
   t.equal(asked.length, count);
 });
 
-t.test('a key needs the scopes of what answers', async (t) => {
-  const files = modelFolder().set('chat_template.jinja', Buffer.from('{{ messages }}'));
-  await upload(stack, await tarOf(files), 'name=org/tiny');
-  const ask = async (name: string, ...scopes: Scope[]) => {
-    const { authorization } = await stack.headersOf(...scopes);
-    const headers = { authorization };
-    const url = '/openai/v1/chat/completions';
-    const reply = await stack.app.inject({
-      method: 'POST',
-      url,
-      headers,
-      payload: { model: name, messages },
-    });
-    const { error } = reply.json<{ error?: { code: string } }>();
-    return error?.code ?? reply.statusCode;
-  };
-  t.equal(await ask(model, 'jobs:write', 'models'), 'insufficient_scope');
-  t.equal(await ask(model, 'jobs:write', 'jobs:read'), 200);
-  t.equal(await ask('org/tiny', 'jobs:write', 'jobs:read'), 'insufficient_scope');
-  t.equal(await ask('org/tiny', 'jobs:write', 'models'), 200);
-  const { text } = await stack.app.services.metrics.scrape([]);
-  t.match(text, /operation="sampleModel",status="200"/, 'it is the operation of the model');
-  const { authorization } = await stack.headersIn('elsewhere');
-  for (const name of [model, `ft:tiny:default::${job.id}`, 'org/tiny']) {
-    const other = new OpenAI({ baseURL: client.baseURL, apiKey: authorization.slice('Bearer '.length) });
-    await t.rejects(other.chat.completions.create({ model: name, messages }), {
-      status: 404,
-      code: /_not_found$/,
-    });
-  }
-});
-
-t.test('a share asks no model', async (t) => {
-  const share = await stack.request({ method: 'POST', url: `/v1/jobs/${job.id}/shares`, payload: {} });
-  const { token } = share.json<{ token: string }>();
-  const headers = { authorization: `Bearer ${token}` };
-  const payload = { model, messages };
-  const options = { method: 'POST', url: '/openai/v1/chat/completions', headers, payload } as const;
-  t.match((await stack.app.inject(options)).json(), { error: { code: 'outside_share' } });
-});
-
-t.test('an answer counts as one request', async (t) => {
-  const { authorization } = await stack.headersOf('jobs:write', 'jobs:read');
-  const payload = { model, messages };
-  const options = {
-    method: 'POST',
-    url: '/openai/v1/chat/completions',
-    headers: { authorization },
-    payload,
-  } as const;
-  const left = async () => Number((await stack.app.inject(options)).headers['ratelimit-remaining']);
-  t.equal((await left()) - (await left()), 1);
-});
-
 t.test('a model that is loading is an error that the client retries', async (t) => {
   refusal = { code: 'model_loading', message: 'a worker is loading the model' };
   for (const stream of [false, true]) {
@@ -359,15 +303,6 @@ t.test('a prompt that is too long is an error that clients know', async (t) => {
     await t.rejects(completion, { ...wanted, param: 'prompt' });
   }
   refusal = null;
-});
-
-t.test('a job has a model when it has trained one', async (t) => {
-  const name = `ft:tiny:default::${job.id}`;
-  const wanted = { status: 404, code: 'model_not_found', param: 'model' };
-  await t.rejects(client.models.retrieve(name), wanted);
-  await t.rejects(client.models.delete(name), wanted);
-  await t.rejects(client.chat.completions.create({ model: name, messages }), wanted);
-  t.match(await client.models.retrieve(model), { id: /^ft:/, object: 'model' });
 });
 
 t.test('a client that leaves in the middle ends the answer', async (t) => {
