@@ -11,7 +11,7 @@ export const recommendedMajors = [22, 24];
 const toNumbers = (version) => version.split('.').map(Number);
 
 /** Oldest supported Node.js: package.json's `engines`. */
-function oldestVersion() {
+export function oldestVersion() {
   const { engines } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'));
   return engines.node.replace('>=', '');
 }
