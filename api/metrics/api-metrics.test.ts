@@ -22,13 +22,11 @@ t.test('requests by operation and status, open streams', async (t) => {
   metrics.streamEnded();
   const { type, text } = await metrics.scrape([]);
   t.match(type, /^text\/plain/);
-  t.match(text, 'zerofleet_api_request_duration_seconds_count{operation="getJob",status="200"} 2');
-  t.match(
-    text,
-    'zerofleet_api_request_duration_seconds_bucket{le="0.005",operation="getJob",status="200"} 1',
-  );
-  t.match(text, 'zerofleet_api_request_duration_seconds_sum{operation="getJob",status="200"} 0.204');
-  t.match(text, 'zerofleet_api_request_duration_seconds_count{operation="getJob",status="404"} 1');
+  t.match(text, 'zerofleet_api_requests_total{operation="getJob",status="200"} 2');
+  t.match(text, 'zerofleet_api_requests_total{operation="getJob",status="404"} 1');
+  t.match(text, 'zerofleet_api_request_duration_seconds_bucket{le="0.005",operation="getJob"} 2');
+  t.match(text, 'zerofleet_api_request_duration_seconds_sum{operation="getJob"} 0.205');
+  t.match(text, 'zerofleet_api_request_duration_seconds_count{operation="getJob"} 3');
   t.match(text, 'zerofleet_api_open_streams 1');
 });
 

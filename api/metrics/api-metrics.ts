@@ -1,4 +1,4 @@
-import { Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Pool } from '../../contracts/index.js';
 
 const PREFIX = 'zerofleet_api_';
@@ -8,10 +8,17 @@ const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** Prometheus metrics of one API process; names and help texts document them. */
 export class ApiMetrics {
   private readonly registry = new Registry();
+  private readonly requests = new Counter({
+    name: `${PREFIX}requests_total`,
+    help: 'Answered requests by operation ("none": unknown route) and status. Job streams are excluded.',
+    labelNames: ['operation', 'status'],
+    registers: [this.registry],
+  });
+  /** Without the status: a scrape of sixteen lines for each operation and status would block the event loop for 50 ms. */
   private readonly requestSeconds = new Histogram({
     name: `${PREFIX}request_duration_seconds`,
-    help: 'Duration of requests until the last byte of the answer, by operation ("none": unknown route) and status. Job streams are excluded.',
-    labelNames: ['operation', 'status'],
+    help: 'Duration of requests until the last byte of the answer, by operation. Job streams are excluded.',
+    labelNames: ['operation'],
     buckets: REQUEST_BUCKETS,
     registers: [this.registry],
   });
@@ -25,7 +32,8 @@ export class ApiMetrics {
   };
 
   answered(operation: string, status: number, seconds: number): void {
-    this.requestSeconds.observe({ operation, status }, seconds);
+    this.requests.inc({ operation, status });
+    this.requestSeconds.observe({ operation }, seconds);
   }
 
   streamOpened(): void {

@@ -20,8 +20,8 @@ t.test('metrics of requests and streams', async (t) => {
   const reader = stream.body?.getReader();
   await reader?.read();
   const during = await scrape();
-  t.match(during, 'zerofleet_api_request_duration_seconds_count{operation="createJob",status="201"} 1');
-  t.match(during, 'zerofleet_api_request_duration_seconds_count{operation="none",status="404"} 1');
+  t.match(during, 'zerofleet_api_requests_total{operation="createJob",status="201"} 1');
+  t.match(during, 'zerofleet_api_requests_total{operation="none",status="404"} 1');
   t.match(during, 'zerofleet_api_open_streams 1');
   t.notMatch(during, 'operation="streamJob"', 'the duration of a stream is not a latency');
   t.match(during, 'zerofleet_pool_waiting_jobs{pool="default"} 1');
@@ -35,6 +35,6 @@ t.test('metrics of requests and streams', async (t) => {
   // A refused request opens no stream.
   await (await fetch(`${base}/v1/jobs/${id}/stream`)).text();
   const after = await scrape();
-  t.match(after, 'zerofleet_api_request_duration_seconds_count{operation="streamJob",status="401"} 1');
+  t.match(after, 'zerofleet_api_requests_total{operation="streamJob",status="401"} 1');
   t.match(after, 'zerofleet_api_open_streams 0');
 });

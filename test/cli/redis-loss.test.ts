@@ -14,9 +14,7 @@ const AFTER = linesOf(30);
 /** Number of reads of a job's record. */
 async function jobReads({ app }: TestStack): Promise<number> {
   const { text } = await app.services.metrics.scrape([]);
-  return Number(
-    /request_duration_seconds_count\{operation="getJob",status="200"\} (\d+)/.exec(text)?.[1] ?? 0,
-  );
+  return Number(/requests_total\{operation="getJob",status="200"\} (\d+)/.exec(text)?.[1] ?? 0);
 }
 
 /**
