@@ -71,13 +71,13 @@ ModelContext KernelBench::model_context() {
   return {ctx, config, dtype, &scratch, nullptr, layout};
 }
 
-Matrix KernelBench::random(std::int64_t num_rows, std::int64_t cols, DType of, Tensor::Rows spacing) {
-  if (!has_operands()) return {sizes_only_.get(), of, num_rows, cols, cols};
-  const Matrix& matrix = keep(Tensor(ctx, of, num_rows, cols, spacing)).view();
+Matrix KernelBench::random(std::int64_t num_rows, std::int64_t cols, DType type, Tensor::Rows spacing) {
+  if (!has_operands()) return {sizes_only_.get(), type, num_rows, cols, cols};
+  const Matrix& matrix = keep(Tensor(ctx, type, num_rows, cols, spacing)).view();
   const std::int64_t numel = std::min(num_rows * cols, kPeriod);
-  const std::vector<std::byte> period = random_period(numel, of, kept_.size());
-  const auto row_bytes = static_cast<std::size_t>(cols) * size_of(of);
-  const std::size_t stride_bytes = static_cast<std::size_t>(matrix.stride) * size_of(of);
+  const std::vector<std::byte> period = random_period(numel, type, kept_.size());
+  const auto row_bytes = static_cast<std::size_t>(cols) * size_of(type);
+  const std::size_t stride_bytes = static_cast<std::size_t>(matrix.stride) * size_of(type);
   const std::span<std::byte> there(static_cast<std::byte*>(matrix.data),
                                    static_cast<std::size_t>(num_rows - 1) * stride_bytes + row_bytes);
   const bool is_here = ctx.device.kind == DeviceKind::kCpu;

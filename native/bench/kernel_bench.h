@@ -53,7 +53,7 @@ class KernelBench {
   /// Uniform values in (-1, 1), so that nothing is trivially zero or denormal. They repeat after a quarter of a
   /// million.
   Matrix random(std::int64_t num_rows, std::int64_t cols) { return random(num_rows, cols, dtype); }
-  Matrix random(std::int64_t num_rows, std::int64_t cols, DType of, Tensor::Rows spacing = Tensor::Rows::kPadded);
+  Matrix random(std::int64_t num_rows, std::int64_t cols, DType type, Tensor::Rows spacing = Tensor::Rows::kPadded);
   /// A matrix without gaps as an array; rows may be many.
   std::span<float> random_floats(std::int64_t numel);
   /// Uniform in [0, limit).

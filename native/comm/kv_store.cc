@@ -19,8 +19,8 @@ void KvStore::deliver(const std::string& key, const Bytes& value) {
 
 KvStore::Bytes KvStore::wait(const std::string& key, std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
-  const bool over = changed_.wait_for(lock, timeout, [&] { return closed_ || values_.contains(key); });
-  require(over, "comm_timeout",
+  const bool settled = changed_.wait_for(lock, timeout, [&] { return closed_ || values_.contains(key); });
+  require(settled, "comm_timeout",
           "rendezvous key '" + key + "' did not come within " + std::to_string(timeout.count()) + " ms");
   require(!closed_, "comm_failed", "the rendezvous was closed while waiting for key '" + key + "'");
   return values_.at(key);

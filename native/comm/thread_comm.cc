@@ -68,8 +68,8 @@ class World {
       changed_.notify_all();
       return;
     }
-    const auto over = [&] { return num_meetings_ != meeting || !failure_.empty(); };
-    if (!changed_.wait_for(lock, timeout_, over)) {
+    const auto is_done = [&] { return num_meetings_ != meeting || !failure_.empty(); };
+    if (!changed_.wait_for(lock, timeout_, is_done)) {
       fail("an exchange timed out");
       throw Error("comm_timeout", "no answer from all ranks within " + std::to_string(timeout_.count()) + " ms");
     }

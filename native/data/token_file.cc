@@ -36,8 +36,8 @@ class FileDescriptor {
   throw Error("token_file_unreadable", "cannot read token file " + path + ": " + std::strerror(errno));
 }
 
-void require_valid(bool valid, const std::string& what) {
-  require(valid, "token_file_invalid", "the token file " + what + "; prepare the data again");
+void require_valid(bool valid, const std::string& reason) {
+  require(valid, "token_file_invalid", "the token file " + reason + "; prepare the data again");
 }
 
 constexpr char kMagic[8] = {'z', 'f', 't', 'o', 'k', 'e', 'n', 's'};

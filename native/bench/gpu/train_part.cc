@@ -22,10 +22,10 @@ std::size_t used_bytes(const Device& device) {
 /// The most that is taken while `body` runs, looked at every millisecond.
 template <class Body>
 std::size_t peak_bytes_during(const Device& device, Body&& body) {
-  std::atomic<bool> over{false};
+  std::atomic<bool> done{false};
   std::size_t peak = used_bytes(device);
   std::jthread watcher([&] {
-    while (!over) {
+    while (!done) {
       peak = std::max(peak, used_bytes(device));
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -33,10 +33,10 @@ std::size_t peak_bytes_during(const Device& device, Body&& body) {
   try {
     body();
   } catch (...) {
-    over = true;
+    done = true;
     throw;
   }
-  over = true;
+  done = true;
   watcher.join();
   return peak;
 }

@@ -62,7 +62,7 @@ cudaMemPool_t pool_of(const Device& device) {
 }
 
 /// Memory with whatever is in it, once all that this thread's default stream had to do is done.
-std::byte* take(const Device& device, std::size_t num_bytes, const char* what) {
+std::byte* take(const Device& device, std::size_t num_bytes, const char* purpose) {
   pool_of(device);
   void* data = nullptr;
   const cudaError_t status = cudaMallocAsync(&data, num_bytes, nullptr);
@@ -70,11 +70,11 @@ std::byte* take(const Device& device, std::size_t num_bytes, const char* what) {
     cudaGetLastError();
     const DeviceMemory memory = memory_of(device);
     const auto text = [](std::size_t bytes) { return std::to_string(bytes); };
-    throw Error("out_of_memory", std::string(what) + " " + text(num_bytes) + " bytes on " + to_string(device) + ": " +
-                                     text(memory.free) + " of " + text(memory.total) + " are free, and " +
+    throw Error("out_of_memory", std::string(purpose) + " " + text(num_bytes) + " bytes on " + to_string(device) +
+                                     ": " + text(memory.free) + " of " + text(memory.total) + " are free, and " +
                                      text(memory.in_use) + " of " + text(memory.reserved) + " are in use here");
   }
-  check(status, what);
+  check(status, purpose);
   return static_cast<std::byte*>(data);
 }
 

@@ -28,16 +28,16 @@ std::size_t num_mappings() {
 constexpr std::size_t kNearLimit = 64;
 
 /// The system has one error for memory and for mappings that ran out.
-[[noreturn]] void fail(int error, const std::string& what) {
+[[noreturn]] void fail(int error, const std::string& failure) {
   std::size_t limit = 0;
   std::ifstream("/proc/sys/vm/max_map_count") >> limit;
   if (error == ENOMEM && limit > 0 && num_mappings() + kNearLimit >= limit) {
     throw Error("too_many_mappings",
-                what + ": the process has all the " + std::to_string(limit) +
+                failure + ": the process has all the " + std::to_string(limit) +
                     " memory mappings that the system allows it; raise vm.max_map_count (sysctl), or "
                     "use more ranks per expert set for a model with many experts");
   }
-  throw Error("out_of_memory", what + ": " + std::strerror(error));
+  throw Error("out_of_memory", failure + ": " + std::strerror(error));
 }
 
 }  // namespace

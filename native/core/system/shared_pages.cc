@@ -16,11 +16,11 @@
 namespace zerofleet {
 namespace {
 
-[[noreturn]] void fail_to_share(const std::string& what) {
+[[noreturn]] void fail_to_share(const std::string& failure) {
   const int error = errno;
   const bool is_memory = error == ENOMEM || error == ENOSPC;
   throw Error(is_memory ? "out_of_memory" : "shared_memory_unavailable",
-              what + ": " + std::strerror(error) +
+              failure + ": " + std::strerror(error) +
                   (is_memory ? ""
                              : "; ranks on one host share their frozen parameters by memfd_create and /proc/<pid>/fd, "
                                "which must be allowed"));

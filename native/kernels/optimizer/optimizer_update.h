@@ -21,7 +21,7 @@ std::variant<UpdateGroups<Updates>...> any_of(UpdateList<Updates...>);
 
 /// Parameter groups of any update.
 struct OptimizerGroups {
-  decltype(any_of(OptimizerUpdates{})) of;
+  decltype(any_of(OptimizerUpdates{})) variant;
 };
 
 /// Moves every element of the segments as Update::apply() says (kernels/optimizer/formulas), with the scalars of its

@@ -76,8 +76,8 @@ constexpr std::array kTypes{DType::kF32, DType::kBF16};  // kernels in fp32, and
 DEVICE_TEST_CASE("rows beyond 2^31 elements: products") {
   for (const DType dtype : kTypes) {
     std::mt19937 random(3);
-    const auto matrix = [&](std::int64_t rows, std::int64_t cols, DType of) {
-      return HostMatrix::random(of, rows, cols, random);
+    const auto matrix = [&](std::int64_t rows, std::int64_t cols, DType type) {
+      return HostMatrix::random(type, rows, cols, random);
     };
     for (const bool varies : {false, true}) {
       check_far(std::array{matrix(4, 8, dtype), matrix(4, 8, dtype), matrix(4, 4, DType::kF32)}, 2,

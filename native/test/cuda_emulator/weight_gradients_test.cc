@@ -29,7 +29,7 @@ class Collected final : public GradSink {
     CHECK(grad.numel == static_cast<std::size_t>(specs_[param].numel()));
     std::vector<std::byte> bytes(grad.bytes().size());
     copy_bytes(ctx_, bytes, Device{}, grad.bytes(), ctx_.device);
-    of[param] = widened(bytes, grad.dtype);
+    by_param[param] = widened(bytes, grad.dtype);
     dtypes[param] = grad.dtype;
   }
   std::byte* room_for(std::size_t param, DType dtype) override {
@@ -38,7 +38,7 @@ class Collected final : public GradSink {
         .data();
   }
 
-  std::map<std::size_t, std::vector<float>> of;
+  std::map<std::size_t, std::vector<float>> by_param;
   std::map<std::size_t, DType> dtypes;
 
  private:
@@ -67,14 +67,14 @@ DEVICE_TEST_CASE("families: gradients of weights in the compute dtype are those 
         Collected expected(machine.ctx, in_f32.specs()), actual(machine.ctx, narrow.specs());
         const LeafResult result = in_f32.model().forward_backward(in_f32.leaf(key), {1.0F, 2.0F}, expected);
         CHECK(narrow.model().forward_backward(narrow.leaf(key), {1.0F, 2.0F}, actual).loss_sum == result.loss_sum);
-        REQUIRE(actual.of.size() == in_f32.specs().size());
+        REQUIRE(actual.by_param.size() == in_f32.specs().size());
         std::size_t num_narrow = 0;
-        for (const auto& [param, values] : actual.of) {
+        for (const auto& [param, values] : actual.by_param) {
           CAPTURE(in_f32.specs()[param].name);
           CHECK(expected.dtypes[param] == DType::kF32);
           const DType mine = actual.dtypes[param];
           num_narrow += mine == dtype ? 1 : 0;
-          CHECK(values == each_rounded(expected.of[param], mine));
+          CHECK(values == each_rounded(expected.by_param[param], mine));
         }
         CHECK(num_narrow >= 4 * static_cast<std::size_t>(config.num_hidden_layers));
       }

@@ -44,8 +44,8 @@ inline std::vector<Adapted> adapted_of(const ModelConfig& config, const std::vec
     const std::size_t up = numbers.at(module + ".lora_B.weight");
     found.push_back({numbers.at(module + ".weight"), down, up, specs[down].shape[0], specs[down].shape[1],
                      specs[up].shape[0], config.naming == "gpt2", std::nullopt});
-    if (const auto of = numbers.find(module + ".lora_magnitude_vector.weight"); of != numbers.end())
-      found.back().magnitude = of->second;
+    if (const auto found_at = numbers.find(module + ".lora_magnitude_vector.weight"); found_at != numbers.end())
+      found.back().magnitude = found_at->second;
   }
   return found;
 }

@@ -37,10 +37,10 @@ RandomModel::RandomModel(const Context& ctx, const ModelConfig& config, DType dt
 
 RandomModel::Gradients RandomModel::gradients(LeafKey key) {
   Gradients gradients;
-  gradients.of.resize(specs_.size());
+  gradients.gradients.resize(specs_.size());
   gradients.result =
       model_.forward_backward(leaf(key), {1.0F, 2.0F}, [&](std::size_t param, std::span<const float> grad) {
-        gradients.of[param] = fetched(ctx_, grad);
+        gradients.gradients[param] = fetched(ctx_, grad);
         gradients.order.push_back(param);
       });
   return gradients;

@@ -21,10 +21,10 @@ class RandomModel {
 
   struct Gradients {
     LeafResult result;
-    std::vector<std::vector<float>> of;  // each parameter
-    std::vector<std::size_t> order;      // in which they came
+    std::vector<std::vector<float>> gradients;  // each parameter
+    std::vector<std::size_t> order;             // in which they came
     bool operator==(const Gradients& other) const {
-      return result.loss_sum == other.result.loss_sum && of == other.of && order == other.order;
+      return result.loss_sum == other.result.loss_sum && gradients == other.gradients && order == other.order;
     }
   };
   Gradients gradients(LeafKey key = {7, 3, 1});

@@ -71,10 +71,10 @@ TEST_CASE("evaluation changes nothing of the training") {
 TEST_CASE("each evaluation file has the loss that it has alone, on 1 to 3 ranks and in any order") {
   TinyJob job(DType::kBF16);
   const std::vector<std::string> files = {job.config.evaluation_files.front(), job.config.token_file};
-  const auto results_of = [&](const std::vector<std::string>& of, int world_size,
+  const auto results_of = [&](const std::vector<std::string>& evaluated, int world_size,
                               const std::vector<std::size_t>& order) {
-    job.config.evaluation_files = of;
-    std::vector<EvalResult> results(of.size());
+    job.config.evaluation_files = evaluated;
+    std::vector<EvalResult> results(evaluated.size());
     job.on_ranks(world_size, 1, [&](Trainer& trainer) {
       trainer.initialize();
       trainer.step(0);

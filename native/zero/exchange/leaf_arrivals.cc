@@ -15,12 +15,13 @@ void LeafArrivals::begin() { arrived_.assign(specs_.size(), false); }
 void LeafArrivals::add(std::size_t param, std::size_t numel) {
   require(param < specs_.size(), "invalid_argument", "there is no parameter " + std::to_string(param));
   const ParamSpec& spec = specs_[param];
-  const std::string what = "the gradient of parameter '" + spec.name + "'";
-  require(roles_[param] != GradRole::kElsewhere, "invalid_argument", what + " belongs to ranks of another expert set");
-  require(roles_[param] != GradRole::kFrozen, "gradient_of_frozen", what + " came, but the parameter is frozen");
+  const std::string gradient = "the gradient of parameter '" + spec.name + "'";
+  require(roles_[param] != GradRole::kElsewhere, "invalid_argument",
+          gradient + " belongs to ranks of another expert set");
+  require(roles_[param] != GradRole::kFrozen, "gradient_of_frozen", gradient + " came, but the parameter is frozen");
   require(static_cast<std::int64_t>(numel) == spec.numel(), "invalid_argument",
-          what + " has " + std::to_string(numel) + " elements instead of " + std::to_string(spec.numel()));
-  require(!arrived_[param], "gradient_repeated", what + " came twice in one leaf");
+          gradient + " has " + std::to_string(numel) + " elements instead of " + std::to_string(spec.numel()));
+  require(!arrived_[param], "gradient_repeated", gradient + " came twice in one leaf");
   arrived_[param] = true;
 }
 

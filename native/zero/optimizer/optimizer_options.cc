@@ -18,8 +18,8 @@ enum : unsigned { kNone = 0, kBetas = 1, kEps = 2 };
 constexpr std::array<unsigned, kNames.size()> kConstants{ZF_OPTIMIZERS(ZF_CONSTANTS)};
 #undef ZF_CONSTANTS
 
-void require_field(bool condition, const OptimizerOptions& options, const char* what) {
-  require(condition, "invalid_argument", std::string("optimizer ") + name_of(options.type) + ": " + what);
+void require_field(bool condition, const OptimizerOptions& options, const char* rule) {
+  require(condition, "invalid_argument", std::string("optimizer ") + name_of(options.type) + ": " + rule);
 }
 
 bool is_at_least_zero(double value) { return value >= 0 && std::isfinite(value); }

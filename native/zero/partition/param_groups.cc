@@ -9,12 +9,12 @@ namespace zerofleet {
 namespace {
 
 void check(const ParamGroupRule& rule) {
-  const std::string what = "the parameter group '" + rule.match + "' has ";
+  const std::string group = "the parameter group '" + rule.match + "' has ";
   require(std::isfinite(rule.lr_scale) && rule.lr_scale >= 0, "invalid_argument",
-          what + "a learning rate that is negative or not finite");
+          group + "a learning rate that is negative or not finite");
   const double decay = rule.weight_decay.value_or(0);
   require(std::isfinite(decay) && decay >= 0, "invalid_argument",
-          what + "a weight decay that is negative or not finite");
+          group + "a weight decay that is negative or not finite");
 }
 
 std::size_t index_of(std::vector<GroupOptions>& groups, const GroupOptions& wanted) {

@@ -11,10 +11,10 @@ namespace {
 
 void check(std::span<const ParamSpec> specs, const ZeroOptions& options, int world_size) {
   const int num_sets = options.expert_parallel_size;
-  const auto require_multiple = [&](std::int64_t count, const char* what) {
+  const auto require_multiple = [&](std::int64_t count, const char* noun) {
     require(count % num_sets == 0, "invalid_argument",
             "expert_parallel_size " + std::to_string(num_sets) + " does not divide the " + std::to_string(count) + " " +
-                what);
+                noun);
   };
   require_multiple(world_size, "ranks");
   require_multiple(options.num_leaves, "leaves per step");

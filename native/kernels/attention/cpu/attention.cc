@@ -60,9 +60,9 @@ class ForwardPass {
     products_.pack_by_row(args_.qkv, place, place.value_col, keys, head.values);
   }
 
-  void run(const HeadAreas& head, const RowAreas& areas, const KeyValueHead& of, std::int64_t number) const {
+  void run(const HeadAreas& head, const RowAreas& areas, const KeyValueHead& kv_head, std::int64_t number) const {
     // The long rows first, so that all threads end at about the same time.
-    const StepRows rows(shape_, of, row_steps(shape_) - 1 - number);
+    const StepRows rows(shape_, kv_head, row_steps(shape_) - 1 - number);
     for (std::int64_t i = 0; i < rows.num_blocks(); ++i) query_block(head, areas, rows.block(i));
   }
 

@@ -100,8 +100,8 @@ class BackwardPass {
     head.turns[keys.key / kKeyRows] = static_cast<std::int32_t>(keys.key / kStepRows);
   }
 
-  void run(const HeadAreas& head, const RowAreas& areas, const KeyValueHead& of, std::int64_t number) const {
-    const StepRows rows(shape_, of, number);
+  void run(const HeadAreas& head, const RowAreas& areas, const KeyValueHead& kv_head, std::int64_t number) const {
+    const StepRows rows(shape_, kv_head, number);
     for (std::int64_t i = 0; i < rows.num_blocks(); ++i) open(areas.blocks[i], rows.block(i));
     const std::int64_t first_key = first_key_of(args_.options, rows.place.first_row, rows.begin);
     for (std::int64_t block = first_key / kKeyRows; block * kKeyRows < rows.end; ++block) {

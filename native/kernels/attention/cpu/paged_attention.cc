@@ -22,8 +22,8 @@ static_assert(kPageTokens == kPanel && kKeyRows % kPageTokens == 0);
 /// Words of a page: of each key/value head a (head_dim, kPageTokens) operand of keys, and a (kPageTokens, head_dim) one
 /// of values.
 struct PageLayout {
-  PageLayout(const AttentionShape& shape, const Words& of)
-      : words(of), heads(shape.num_kv_heads), head_dim(shape.head_dim) {}
+  PageLayout(const AttentionShape& shape, const Words& source)
+      : words(source), heads(shape.num_kv_heads), head_dim(shape.head_dim) {}
 
   std::int64_t dim_steps() const { return words.steps(head_dim); }
   std::int64_t key_words() const { return dim_steps() * kPanel; }

@@ -97,9 +97,10 @@ struct OnesTrial::Operands {
   /// 256.
   class Twin {
    public:
-    Twin(const Context& ctx, const ConstMatrix& of)
-        : memory_(ctx, static_cast<std::size_t>(of.rows * of.stride) * size_of(of.dtype) + 256),
-          view_{memory_.data() + alignment_of(of.data, 0, of.dtype), of.dtype, of.rows, of.cols, of.stride} {}
+    Twin(const Context& ctx, const ConstMatrix& original)
+        : memory_(ctx, static_cast<std::size_t>(original.rows * original.stride) * size_of(original.dtype) + 256),
+          view_{memory_.data() + alignment_of(original.data, 0, original.dtype), original.dtype, original.rows,
+                original.cols, original.stride} {}
 
     const Matrix& view() const { return view_; }
 

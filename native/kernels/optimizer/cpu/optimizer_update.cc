@@ -22,9 +22,9 @@ void update_all(const Context& context, std::span<const OptimizerSegment> segmen
 
 void optimizer_update(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
                       const OptimizerGroups& groups) {
-  std::visit(
-      [&]<class Update>(const UpdateGroups<Update>& of) { update_all<Update>(context, segments, dtypes, of.scalars); },
-      groups.of);
+  std::visit([&]<class Update>(
+                 const UpdateGroups<Update>& update) { update_all<Update>(context, segments, dtypes, update.scalars); },
+             groups.variant);
 }
 
 }  // namespace zerofleet::cpu

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kWarpThreads)
 
 void optimizer_update(const Context& context, Segments segments, const OptimizerDTypes& dtypes,
                       const OptimizerGroups& groups) {
-  std::visit([&](const auto& of) { update_all(context, segments, dtypes, of); }, groups.of);
+  std::visit([&](const auto& update) { update_all(context, segments, dtypes, update); }, groups.variant);
 }
 
 void lamb_prepare(const Context& context, Segments segments, const OptimizerDTypes& dtypes,

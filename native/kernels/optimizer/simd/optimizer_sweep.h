@@ -71,9 +71,9 @@ ZF_INLINE void sweep_arrays(const OptimizerTile& tile, const typename Update::Sc
 /// speed the sweep up. A few lines of every array are prefetched, because the hardware follows so many streams badly.
 /// Parameters are stored by non-temporal stores, because they are not read here.
 template <class Update>
-ZF_INLINE void sweep_tile(const OptimizerTile& of, const typename Update::Scalars& scalars) {
+ZF_INLINE void sweep_tile(const OptimizerTile& source, const typename Update::Scalars& scalars) {
   // Copies, so that no store can change them.
-  const OptimizerTile tile = of;
+  const OptimizerTile tile = source;
   const typename Update::Scalars k = scalars;
   if (tile.params == nullptr) return sweep_arrays<Update>(tile, k, NoParams{});
   with_element(tile.params_dtype, [&]<class Element>(Element*) {

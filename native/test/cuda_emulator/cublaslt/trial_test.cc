@@ -45,8 +45,8 @@ constexpr Form kForms[] = {{},
                            {DType::kBF16, 300, false, false, false, Kind::kGeluBackward}};
 
 struct FormedProduct {
-  explicit FormedProduct(const Form& of)
-      : form(of),
+  explicit FormedProduct(const Form& source)
+      : form(source),
         a(form.transposed ? HostMatrix::random(DType::kBF16, form.k, 6, random, 2)
                           : HostMatrix::random(DType::kBF16, 6, form.k, random, 8 + (8 - form.k % 8) % 8)),
         b(HostMatrix::random(DType::kBF16, form.k, 16, random, 8)),

@@ -38,15 +38,15 @@ struct Machine9 {
 
 /// Attention with random inputs, forward and backward.
 struct Calls {
-  explicit Calls(const AttentionShape& of, DType dtype = DType::kBF16, AttentionOptions with = {})
-      : shape(of),
+  explicit Calls(const AttentionShape& sizes, DType dtype = DType::kBF16, AttentionOptions with = {})
+      : shape(sizes),
         options(with),
-        rows(of.batch * of.sequence_length),
-        qkv(HostMatrix::random(dtype, rows, of.qkv_size(), random, 8)),
-        dout(HostMatrix::random(dtype, rows, of.query_size(), random, 16)),
-        out(dtype, rows, of.query_size(), 8),
-        dqkv(dtype, rows, of.qkv_size()),
-        lse(static_cast<std::size_t>(rows * of.num_heads)) {}
+        rows(sizes.batch * sizes.sequence_length),
+        qkv(HostMatrix::random(dtype, rows, sizes.qkv_size(), random, 8)),
+        dout(HostMatrix::random(dtype, rows, sizes.query_size(), random, 16)),
+        out(dtype, rows, sizes.query_size(), 8),
+        dqkv(dtype, rows, sizes.qkv_size()),
+        lse(static_cast<std::size_t>(rows * sizes.num_heads)) {}
 
   cudnn::Call forward() { return cudnn::call_of(AttentionForward{shape, qkv.view(), out.view(), lse, options}); }
   cudnn::Call backward() {

@@ -127,8 +127,8 @@ ZF_EXPORT int cudnnBackendFinalize(Descriptor* descriptor) {
     return fail(status, "a descriptor that is not complete");
   Node& node = *descriptor->node;
   if (node.kind != kPlan) return kSuccess;
-  const Node& of = node.node(401).node(kEngineOfConfig);
-  node.put(kWorkspaceOfPlan, of.get<std::int64_t>(kBytesOfEngine));
+  const Node& engine = node.node(401).node(kEngineOfConfig);
+  node.put(kWorkspaceOfPlan, engine.get<std::int64_t>(kBytesOfEngine));
   return kSuccess;
 }
 

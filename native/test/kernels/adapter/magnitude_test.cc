@@ -45,8 +45,8 @@ struct Norms {
       : norms(static_cast<std::size_t>(out)),
         factors(static_cast<std::size_t>(out)),
         inverses(static_cast<std::size_t>(out)) {}
-  void find(const Context& ctx, RandomAdapted& of) {
-    direction_norms(ctx, {of.view(), norms, of.magnitude.view().data, factors, inverses});
+  void find(const Context& ctx, RandomAdapted& adapted) {
+    direction_norms(ctx, {adapted.view(), norms, adapted.magnitude.view().data, factors, inverses});
     synchronize(ctx);
   }
   friend bool operator==(const Norms&, const Norms&) = default;

@@ -78,9 +78,9 @@ std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts
     const auto count = std::ssize(rows);
     HostMatrix qkv(dtype, count, shape_of(1).qkv_size()), out(dtype, count, 120);
     for (std::int64_t row = 0; row < count; ++row) {
-      const auto [text, of] = rows[static_cast<std::size_t>(row)];
+      const auto [text, position] = rows[static_cast<std::size_t>(row)];
       for (std::int64_t i = 0; i < shape_of(1).qkv_size(); ++i)
-        qkv.set(row, i, static_cast<float>(texts[text].qkv.at(of, i)));
+        qkv.set(row, i, static_cast<float>(texts[text].qkv.at(position, i)));
     }
     const auto shared = [](const std::vector<std::int32_t>& numbers, SharedValues<std::int32_t>& room) {
       room = SharedValues<std::int32_t>(numbers.size());
@@ -93,8 +93,8 @@ std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts
         {shape_of(count), qkv.view(), pages.keys.data(), pages.values.data(), kNumPages, paged, window, out.view()});
     synchronize(ctx);
     for (std::int64_t row = 0; row < count; ++row) {
-      const auto [text, of] = rows[static_cast<std::size_t>(row)];
-      for (std::int64_t i = 0; i < 120; ++i) outs[text].set(of, i, static_cast<float>(out.at(row, i)));
+      const auto [text, position] = rows[static_cast<std::size_t>(row)];
+      for (std::int64_t i = 0; i < 120; ++i) outs[text].set(position, i, static_cast<float>(out.at(row, i)));
     }
   }
   return outs;

@@ -71,9 +71,9 @@ struct Job {
 };
 
 std::vector<float> sum_over(const std::vector<RandomModel::Gradients>& leaves, std::size_t param) {
-  std::vector<float> sum(leaves.front().of[param].size());
+  std::vector<float> sum(leaves.front().gradients[param].size());
   for (const auto& leaf : leaves) {
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += leaf.of[param][i];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += leaf.gradients[param][i];
   }
   return sum;
 }
@@ -90,11 +90,11 @@ void check_gradients(const Job& job, int num_sets, double tolerance) {
       CAPTURE(specs[param].name);
       const std::int64_t per_set = job.config.num_experts / num_sets;
       if (specs[param].expert < 0) {
-        CHECK(relative_error(apart[rank].of[param], alone[rank].of[param]) < tolerance);
+        CHECK(relative_error(apart[rank].gradients[param], alone[rank].gradients[param]) < tolerance);
       } else if (specs[param].expert / per_set == static_cast<int>(rank)) {
-        CHECK(relative_error(apart[rank].of[param], sum_over(alone, param)) < tolerance);
+        CHECK(relative_error(apart[rank].gradients[param], sum_over(alone, param)) < tolerance);
       } else {
-        CHECK(apart[rank].of[param].empty());
+        CHECK(apart[rank].gradients[param].empty());
       }
     }
   }

@@ -21,11 +21,11 @@ std::vector<double> numbers(const GoldenFile& golden, const std::string& key) {
   return values;
 }
 
-ObjectiveOptions options_of(const GoldenFile& golden, const ObjectiveCase& of) {
-  ObjectiveOptions options{of.options.kind, golden.number(of.name + ".beta")};
-  if (of.name == "cdpo") options.label_smoothing = golden.number("cdpo.label_smoothing");
-  if (of.name == "simpo") options.gamma = golden.number("simpo.gamma");
-  if (of.name != "kto") return options;
+ObjectiveOptions options_of(const GoldenFile& golden, const ObjectiveCase& objective) {
+  ObjectiveOptions options{objective.options.kind, golden.number(objective.name + ".beta")};
+  if (objective.name == "cdpo") options.label_smoothing = golden.number("cdpo.label_smoothing");
+  if (objective.name == "simpo") options.gamma = golden.number("simpo.gamma");
+  if (objective.name != "kto") return options;
   options.desirable_weight = golden.number("kto.desirable_weight");
   options.undesirable_weight = golden.number("kto.undesirable_weight");
   return options;
@@ -78,16 +78,17 @@ void check_all(const GoldenFile& golden, const Context& ctx) {
   const Inputs inputs(golden, model);
   const double kl = kl_estimate(model.scores(inputs.kl_leaf()), inputs.kl_reference);
   CHECK(kl == doctest::Approx(golden.number("kl")).epsilon(1e-5));
-  for (const ObjectiveCase& of : objective_cases()) {
-    CAPTURE(of.name);
-    const ObjectiveOptions settings = options_of(golden, of);
+  for (const ObjectiveCase& objective : objective_cases()) {
+    CAPTURE(objective.name);
+    const ObjectiveOptions settings = options_of(golden, objective);
     const ObjectivePass pass =
         objective_pass(model, ctx, specs.size(), inputs.leaf(), settings, leaf_for(settings, inputs.reference, kl));
-    check_numbers(golden, of.name, pass.objective.sums);
+    check_numbers(golden, objective.name, pass.objective.sums);
     for (std::size_t param = 0; param < specs.size(); ++param) {
       if (specs[param].base) continue;
       CAPTURE(specs[param].name);
-      CHECK(relative_error(pass.grads[param], golden.floats("grad." + of.name + "." + specs[param].name)) < 1e-5);
+      CHECK(relative_error(pass.grads[param], golden.floats("grad." + objective.name + "." + specs[param].name)) <
+            1e-5);
     }
   }
 }

@@ -62,8 +62,8 @@ Doubles log_prob_gradients(RandomModel& model, std::size_t sequence) {
   }
   Doubles gradients(model.specs().size());
   const RandomModel::Gradients plain = model.gradients(kKey);
-  for (std::size_t param = 0; param < plain.of.size(); ++param) {
-    for (const float value : plain.of[param]) gradients[param].push_back(-static_cast<double>(value));
+  for (std::size_t param = 0; param < plain.gradients.size(); ++param) {
+    for (const float value : plain.gradients[param]) gradients[param].push_back(-static_cast<double>(value));
   }
   model.targets = targets;
   return gradients;
@@ -88,8 +88,8 @@ TEST_CASE("objectives: in every family the gradients are those of the sequences'
       ModelConfig config = family;
       config.router_aux_loss_coef = 0;
       RandomModel model = model_of(machine.ctx, config, DType::kF32);
-      std::vector<Doubles> of;
-      for (std::size_t sequence = 0; sequence < 4; ++sequence) of.push_back(log_prob_gradients(model, sequence));
+      std::vector<Doubles> gradients;
+      for (std::size_t sequence = 0; sequence < 4; ++sequence) gradients.push_back(log_prob_gradients(model, sequence));
       for (const ObjectiveCase& objective : objective_cases()) {
         CAPTURE(objective.name);
         const ObjectivePass pass = pass_of(model, machine.ctx, objective.options);
@@ -98,7 +98,7 @@ TEST_CASE("objectives: in every family the gradients are those of the sequences'
           std::vector<double> expected(pass.grads[param].size());
           for (std::size_t sequence = 0; sequence < 4; ++sequence) {
             for (std::size_t i = 0; i < expected.size(); ++i)
-              expected[i] += pass.objective.factors[sequence] * of[sequence][param][i];
+              expected[i] += pass.objective.factors[sequence] * gradients[sequence][param][i];
           }
           CHECK(apart(pass.grads[param], expected, 1e-4) < 2e-5);
         }
@@ -173,7 +173,7 @@ TEST_CASE("objectives: factors of -1 give the bits of a plain pass") {
       const LeafResult result = model.model().forward_backward(model.leaf(kKey), objective, {1.0F, 2.0F}, sink);
       CHECK(result.loss_sum == plain.result.loss_sum);
       CHECK(sum == doctest::Approx(-plain.result.loss_sum));
-      CHECK(grads == plain.of);
+      CHECK(grads == plain.gradients);
     }
   }
 }

@@ -78,14 +78,14 @@ void check_against_merged(const Context& ctx, const ModelConfig& config) {
   for (std::size_t param = 0; param < merged.specs().size(); ++param) {
     CAPTURE(specs[param].name);
     const auto one = std::ranges::find(all, param, &Adapted::weight);
-    if (one == all.end() || !one->magnitude) CHECK(difference(got.of[param], expected.of[param]) < 2e-5);
+    if (one == all.end() || !one->magnitude) CHECK(difference(got.gradients[param], expected.gradients[param]) < 2e-5);
   }
   for (const Adapted& one : all) {
     CAPTURE(specs[one.weight].name);
-    const Expected factors = expected_of(one, scale, values, expected.of[one.weight]);
-    CHECK(difference(got.of[one.down], factors.down) < 2e-5);
-    CHECK(difference(got.of[one.up], factors.up) < 2e-5);
-    if (one.magnitude) CHECK(difference(got.of[*one.magnitude], factors.magnitude) < 2e-5);
+    const Expected factors = expected_of(one, scale, values, expected.gradients[one.weight]);
+    CHECK(difference(got.gradients[one.down], factors.down) < 2e-5);
+    CHECK(difference(got.gradients[one.up], factors.up) < 2e-5);
+    if (one.magnitude) CHECK(difference(got.gradients[*one.magnitude], factors.magnitude) < 2e-5);
   }
 }
 
@@ -168,11 +168,11 @@ TEST_CASE(
       options.checkpoint_activations = true;
       const RandomModel::Gradients some = RandomModel(three.ctx, with, dtype, options).gradients();
       CHECK(some.result.loss_sum == all.result.loss_sum);
-      for (std::size_t param = 0; param < all.of.size(); ++param) {
+      for (std::size_t param = 0; param < all.gradients.size(); ++param) {
         if (options.frozen[param]) {
-          CHECK(some.of[param].empty());
+          CHECK(some.gradients[param].empty());
         } else {
-          CHECK(some.of[param] == all.of[param]);
+          CHECK(some.gradients[param] == all.gradients[param]);
         }
       }
     }
@@ -190,8 +190,8 @@ TEST_CASE("a frozen factor of an adapter has no gradient, and the other one the 
       for (const ParamSpec& spec : param_specs(with))
         options.frozen.push_back(spec.base || spec.name.find(factor) != std::string::npos);
       const RandomModel::Gradients some = RandomModel(machine.ctx, with, DType::kF32, options).gradients();
-      for (std::size_t param = 0; param < all.of.size(); ++param)
-        CHECK(some.of[param] == (options.frozen[param] ? std::vector<float>{} : all.of[param]));
+      for (std::size_t param = 0; param < all.gradients.size(); ++param)
+        CHECK(some.gradients[param] == (options.frozen[param] ? std::vector<float>{} : all.gradients[param]));
     }
   }
 }
@@ -208,15 +208,15 @@ TEST_CASE("an adapter's gradients are the slope of the loss, through its dropout
       RandomModel model(machine.ctx, with, DType::kF32);
       const RandomModel::Gradients at = model.gradients();
       double slope = 0;
-      for (const std::vector<float>& gradient : at.of)
+      for (const std::vector<float>& gradient : at.gradients)
         for (const float value : gradient) slope += static_cast<double>(value) * static_cast<double>(value);
       const double step = 2e-3 / slope;
-      model.move(at.of, step);
+      model.move(at.gradients, step);
       const double above = model.gradients().result.loss_sum;
-      model.move(at.of, -2 * step);
+      model.move(at.gradients, -2 * step);
       const double below = model.gradients().result.loss_sum;
       CHECK((above - below) / (2 * step) == doctest::Approx(slope).epsilon(0.02));
-      model.move(at.of, step);
+      model.move(at.gradients, step);
       CHECK(model.gradients({7, 3, 2}).result.loss_sum != model.gradients().result.loss_sum);  // another mask
     }
   }

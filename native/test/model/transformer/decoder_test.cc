@@ -24,8 +24,8 @@ constexpr std::int64_t kNumPages = 12;
 
 /// A text in pages of its own.
 struct Growing {
-  Growing(std::span<const std::int32_t> of, std::int32_t first_page)
-      : tokens(of), pages((of.size() + kPageTokens - 1) / kPageTokens) {
+  Growing(std::span<const std::int32_t> text, std::int32_t first_page)
+      : tokens(text), pages((text.size() + kPageTokens - 1) / kPageTokens) {
     std::iota(pages.rbegin(), pages.rend(), first_page);
   }
   SequenceRows take(std::int64_t count, bool needs_logits = true) {

@@ -82,10 +82,10 @@ DEVICE_TEST_CASE("families: gradients are those of the loss, dropout included") 
       config.experts_per_token = config.num_experts;
       RandomModel model(machine.ctx, config, DType::kF32);
       const auto here = model.gradients();
-      const double slope = squared_norm(here.of), step = 2e-3 / std::sqrt(slope);
-      model.move(here.of, step);
+      const double slope = squared_norm(here.gradients), step = 2e-3 / std::sqrt(slope);
+      model.move(here.gradients, step);
       const double ahead = total_loss(model.gradients().result);
-      model.move(here.of, -2 * step);
+      model.move(here.gradients, -2 * step);
       const double behind = total_loss(model.gradients().result);
       CHECK((ahead - behind) / (2 * step) == doctest::Approx(slope).epsilon(2e-3));
     }
@@ -137,13 +137,13 @@ DEVICE_TEST_CASE("families: documents in one sequence are as if each were alone"
         std::copy_n(packed.targets.begin() + static_cast<std::ptrdiff_t>(begin), count, alone.targets.begin());
         const auto part = alone.gradients();
         loss += part.result.loss_sum;
-        add(part.of, sum);
+        add(part.gradients, sum);
         begin += count;
       }
       CHECK(together.result.loss_sum == doctest::Approx(loss).epsilon(1e-6));
       for (std::size_t param = 0; param < sum.size(); ++param) {
         CAPTURE(packed.specs()[param].name);
-        CHECK(relative_error(together.of[param], sum[param]) < 1e-5);
+        CHECK(relative_error(together.gradients[param], sum[param]) < 1e-5);
       }
     }
   }
@@ -169,9 +169,9 @@ DEVICE_TEST_CASE("families: padding behind a sequence changes neither losses nor
       const auto expected = alone.gradients(), here = padded.gradients();
       CHECK(here.result.loss_sum == doctest::Approx(expected.result.loss_sum).epsilon(1e-6));
       CHECK(here.result.aux_loss == doctest::Approx(expected.result.aux_loss).epsilon(1e-6));
-      for (std::size_t param = 0; param < here.of.size(); ++param) {
+      for (std::size_t param = 0; param < here.gradients.size(); ++param) {
         CAPTURE(alone.specs()[param].name);
-        CHECK(relative_error(here.of[param], expected.of[param]) < 1e-5);
+        CHECK(relative_error(here.gradients[param], expected.gradients[param]) < 1e-5);
       }
     }
   }

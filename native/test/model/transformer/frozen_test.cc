@@ -74,7 +74,7 @@ void check(const DeviceMachine& machine, const ModelConfig& config, DType dtype,
     for (const std::size_t param : all.order)
       if (!options.frozen[param]) expected.push_back(param);
     CHECK(some.order == expected);
-    for (const std::size_t param : expected) CHECK(some.of[param] == all.of[param]);
+    for (const std::size_t param : expected) CHECK(some.gradients[param] == all.gradients[param]);
   }
 }
 
@@ -116,8 +116,8 @@ TEST_CASE("frozen layers below the lowest that is trained keep nothing for a bac
         RandomModel model(machine.ctx, config, DType::kF32, options);
         const RandomModel::Gradients some = model.gradients();
         CHECK(some.result.loss_sum == all.result.loss_sum);
-        for (std::size_t param = 0; param < all.of.size(); ++param)
-          if (!options.frozen[param]) CHECK(some.of[param] == all.of[param]);
+        for (std::size_t param = 0; param < all.gradients.size(); ++param)
+          if (!options.frozen[param]) CHECK(some.gradients[param] == all.gradients[param]);
         if (!checkpoints) num_bytes.push_back(model.model().activation_bytes());
       }
     }

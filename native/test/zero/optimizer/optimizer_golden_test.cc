@@ -74,16 +74,16 @@ struct Case {
 };
 
 /// Follows the case from its first to its last step on one instruction-set path.
-void follow(const Case& of, CpuIsa isa) {
-  const Numbers& grads = of.golden.at("grads");
-  const std::size_t numel = of.golden.at("initial").size();
+void follow(const Case& golden_case, CpuIsa isa) {
+  const Numbers& grads = golden_case.golden.at("grads");
+  const std::size_t numel = golden_case.golden.at("initial").size();
   // A single block, because LAMB sums over blocks; the rest is padding.
   std::vector<float> initial(static_cast<std::size_t>(kBlockNumel), 0.0F);
-  if (of.name != "lamb_from_zero") {
-    for (std::size_t i = 0; i < numel; ++i) initial[i] = static_cast<float>(of.golden.at("initial")[i]);
+  if (golden_case.name != "lamb_from_zero") {
+    for (std::size_t i = 0; i < numel; ++i) initial[i] = static_cast<float>(golden_case.golden.at("initial")[i]);
   }
-  const auto rule = make_optimizer_rule(of.options());
-  const GroupScalars group{of.numbers("lr").at(0), of.options().weight_decay};
+  const auto rule = make_optimizer_rule(golden_case.options());
+  const GroupScalars group{golden_case.numbers("lr").at(0), golden_case.options().weight_decay};
   OptimizerArrays arrays(*rule, {.params = DType::kF32}, initial);
   ThreadPool pool(1);
   for (std::size_t step = 0; step < grads.size() / numel; ++step) {
@@ -97,12 +97,12 @@ void follow(const Case& of, CpuIsa isa) {
     CHECK(arrays.params == arrays.master);
     auto params = widened(arrays.params, DType::kF32);
     params.resize(numel);
-    of.check_path("path_fp64", step, params);
-    of.check_path("path_fp32", step, params);
+    golden_case.check_path("path_fp64", step, params);
+    golden_case.check_path("path_fp32", step, params);
   }
   // Relative, because states of small gradients are small; loose, because an L2 term may cancel most of a gradient.
   for (std::size_t state = 0; state < arrays.states.size(); ++state) {
-    const Numbers& expected = of.numbers(name_of(arrays.ids[state]));
+    const Numbers& expected = golden_case.numbers(name_of(arrays.ids[state]));
     for (std::size_t i = 0; i < numel; ++i) {
       CHECK(static_cast<double>(arrays.states[state][i]) == doctest::Approx(expected[i]).epsilon(1e-4).scale(0));
     }

@@ -47,11 +47,11 @@ TEST_CASE("param groups: by default matrices decay and norms don't") {
 TEST_CASE("param groups: the first match counts, and a decay that is not set stays as by default") {
   const ParamGroups groups =
       resolve({{"layers.0.*", 0.5, {}, false}, {"layers.*", 2, 0.25, false}, {"embed*", 1, {}, true}});
-  const auto of = [&](std::size_t param) { return groups.groups[groups.settings[param].group]; };
-  CHECK(of(1) == GroupOptions{0.5, 0});
-  CHECK(of(2) == GroupOptions{0.5, 0.1});
-  CHECK(of(3) == GroupOptions{2, 0.25});
-  CHECK(of(4) == GroupOptions{1, 0.1});
+  const auto group_of = [&](std::size_t param) { return groups.groups[groups.settings[param].group]; };
+  CHECK(group_of(1) == GroupOptions{0.5, 0});
+  CHECK(group_of(2) == GroupOptions{0.5, 0.1});
+  CHECK(group_of(3) == GroupOptions{2, 0.25});
+  CHECK(group_of(4) == GroupOptions{1, 0.1});
   CHECK(groups.settings[0].frozen);
   CHECK(!groups.settings[1].frozen);
 }

@@ -17,7 +17,7 @@ struct Reference {
   const FakeJob& job;
   std::vector<std::vector<double>> master, exp_avg, exp_avg_sq;
 
-  explicit Reference(const FakeJob& of) : job(of) {
+  explicit Reference(const FakeJob& fake_job) : job(fake_job) {
     for (const ParamSpec& spec : job.specs) {
       master.emplace_back(static_cast<std::size_t>(spec.numel()), 0.0);
       exp_avg.push_back(master.back());
