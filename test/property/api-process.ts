@@ -1,5 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectRoot } from '../../platform/process/root.js';
 
 /** Ids of existing objects, by their prefix. */
 export type Ids = Record<string, string[]>;
@@ -18,6 +21,16 @@ interface Watched {
 
 export type FromApi = { value: unknown } | { error: string };
 
+/** Settings of the C library's allocator in the API's image. */
+function allocatorEnv(): Record<string, string> {
+  const image = readFileSync(join(projectRoot(), 'infra/images/Dockerfile'), 'utf8');
+  const settings = Array.from(image.matchAll(/^ENV (MALLOC_\w+)=(\d+)$/gm), ([, name, value]) => [
+    name,
+    value,
+  ]);
+  return Object.fromEntries(settings);
+}
+
 /** An API in its own process (api-main.ts), with functions beyond HTTP. */
 export class ApiProcess {
   private constructor(
@@ -28,7 +41,10 @@ export class ApiProcess {
 
   static async start(): Promise<ApiProcess> {
     const module = new URL('api-main.js', import.meta.url);
-    const child = fork(module, { execArgv: ['--expose-gc', '--enable-source-maps'] });
+    const child = fork(module, {
+      execArgv: ['--expose-gc', '--enable-source-maps'],
+      env: { ...process.env, ...allocatorEnv() },
+    });
     const ended = once(child, 'exit').then(([code]): never => {
       throw new Error(`the API ended with code ${code}`);
     });

@@ -44,9 +44,8 @@ const BATCH = 10;
 /** Requests per hostile upload, besides one of each kind in full size. */
 const REQUESTS_PER_HOSTILE = 500;
 const MIB = 1024 * 1024;
-/** Size of the hostile uploads of the warm-up. */
-const WARM_BYTES = 8 * MIB;
-/** Size of uploads that once blocked the event loop for a minute and exhausted memory. */
+/** Sizes of the hostile uploads that come once of each kind. The full ones once blocked the event loop for a minute. */
+const SMALL_BYTES = 8 * MIB;
 const FULL_BYTES = 64 * MIB;
 const KINDS = Object.keys(HOSTILE_MODELS);
 /** Kinds of which only the newest counts. */
@@ -123,8 +122,8 @@ class Run {
   /** Sends each kind of hostile upload once, and requests of each operation, so that lazy initialization is done. */
   private async warmUp(): Promise<void> {
     await this.fill();
-    for (const kind of KINDS) await this.sendHostile({ kind, bytes: WARM_BYTES });
-    const { seed } = this.options;
+    const { seed, measured } = this.options;
+    for (const kind of KINDS) await this.sendHostile({ kind, bytes: measured ? FULL_BYTES : SMALL_BYTES });
     for (const [index, generator] of this.generators.entries())
       for (const request of fc.sample(generator, { seed: seed - 1 - index, numRuns: BATCH }))
         await this.ask(this.withIds(request));
