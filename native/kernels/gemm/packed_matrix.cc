@@ -32,11 +32,19 @@ bool packs_pairs(const Context& ctx, DType dtype) {
 }
 
 PackedMatrix::PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n)
-    : dtype_(dtype), k_(k), n_(n), pairs_(packs_pairs(ctx, dtype)) {
+    : dtype_(dtype), n_(n), pairs_(packs_pairs(ctx, dtype)) {
   require(k >= 1 && n >= 1, "invalid_argument", "a packed matrix needs at least one row and one column");
+  set_k(ctx, k);
+}
+
+void PackedMatrix::set_k(const Context& ctx, std::int64_t k) {
+  if (k == k_) return;
+  k_ = k;
+  parts_.clear();
   if (!backend_of(ctx).gemm_reads_packed) return;
-  const std::int64_t num_panels = (n + cpu::kPanel - 1) / cpu::kPanel;
-  buffer_ = Buffer(ctx.device, static_cast<std::size_t>(num_panels * panel_stride()) * sizeof(std::uint32_t));
+  const std::int64_t num_panels = (n_ + cpu::kPanel - 1) / cpu::kPanel;
+  const std::size_t num_bytes = static_cast<std::size_t>(num_panels * panel_stride()) * sizeof(std::uint32_t);
+  if (num_bytes > buffer_.num_bytes()) buffer_ = Buffer(ctx.device, num_bytes);
 }
 
 std::int64_t PackedMatrix::panel_stride() const { return steps() * cpu::kPanel; }

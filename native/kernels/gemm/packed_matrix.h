@@ -22,14 +22,17 @@ class PackedMatrix {
   PackedMatrix() = default;
   PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n);
 
+  /// Makes it an operand of another k. Its memory stays if that is enough.
+  void set_k(const Context& ctx, std::int64_t k);
+
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; }
   DType dtype() const { return dtype_; }
   bool pairs() const { return pairs_; }
   /// Type of the words: bf16 if products read the elements directly, otherwise fp32.
   DType word_dtype() const { return pairs_ ? DType::kBF16 : DType::kF32; }
-  /// 4 · steps() · n, rounded up to whole panels of 32 columns: about 2 bytes per element with pairs, 4 without. 0 on
-  /// CUDA devices.
+  /// 4 · steps() · n for the largest k so far, rounded up to whole panels of 32 columns: about 2 bytes per element with
+  /// pairs, 4 without. 0 on CUDA devices.
   std::size_t num_bytes() const { return buffer_.num_bytes(); }
   std::int64_t steps() const { return pairs_ ? (k_ + 1) / 2 : k_; }
   /// Number of words from one panel to the next.

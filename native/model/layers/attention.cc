@@ -111,11 +111,14 @@ void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const 
 
 void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept,
                               Work& work, GradSink& sink) const {
-  const Matrix dattended = work.dattended.view(), dqkv = work.dqkv.view();
-  output_.backward(model, pass, {kept.attended.view(), args.dy, dattended}, kept.output_low, work.output, sink);
+  const std::int64_t rows = pass.rows();
+  const Matrix qkv = kept.qkv.first_rows(rows), attended = kept.attended.first_rows(rows);
+  const Matrix dqkv = work.dqkv.first_rows(rows), dattended = work.dattended.first_rows(rows);
+  output_.backward(model, pass, {attended, args.dy, dattended}, kept.output_low, work.output, sink);
   attention_backward(model.ctx, *model.scratch,
-                     {attention_shape(model.config, pass.shape), kept.qkv.view(), kept.attended.view(), kept.lse.span(),
-                      dattended, dqkv, options(pass, model.config.attention_dropout)});
+                     {attention_shape(model.config, pass.shape), qkv, attended,
+                      kept.lse.first(rows * model.config.num_attention_heads), dattended, dqkv,
+                      options(pass, model.config.attention_dropout)});
   rotate(model, pass, dqkv, true);
   if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, work.qk_norm, sink);
   qkv_.backward(model, pass, {args.x, dqkv, args.dx}, kept.qkv_low, work.qkv, sink);

@@ -38,8 +38,8 @@ class LayerNorm final : public Norm {
     args.dy = pass.dy;
     args.x = pass.x;
     args.weight = weight_;
-    args.mean = kept.mean.span();
-    args.rstd = kept.rstd.span();
+    args.mean = kept.mean.first(pass.x.rows);
+    args.rstd = kept.rstd.first(pass.x.rows);
     args.residual = pass.residual;
     args.dx = pass.dx;
     if (model.trains(place_.weight) || model.trains(place_.bias.value())) {

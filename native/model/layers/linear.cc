@@ -212,6 +212,7 @@ void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, co
   const auto is_trained = [&](const LinearPlace& place) { return model.trains(place.weight); };
   if (std::ranges::none_of(places_, is_trained)) return;
   find_room(model, grads, sink);
+  grads.operand->set_k(model.ctx, x.rows);
   const bool in_first = layout_ == WeightLayout::kInOut;
   const PackRequest request[] = {{in_first ? dy : x, SourceRows::kAlongK, grads.operand.get()}};
   pack(model.ctx, request);
@@ -244,7 +245,7 @@ void Linear::backward(const ModelContext& model, const Pass& pass, const Backwar
     gemm(model.ctx, *model.scratch, problems);
     problems.clear();
   };
-  const Matrix dlow = grads.dlow.view(),
+  const Matrix dlow = grads.dlow.first_rows(args.dy.rows),
                dproducts = adapter_.magnitudes().scale_gradient(model, args.dy, dlow, nullptr);
   add_input_gradient(dproducts, args.dx, problems);
   if (adapter_.empty()) problems.front().epilogue = args.epilogue;
@@ -255,7 +256,7 @@ void Linear::backward(const ModelContext& model, const Pass& pass, const Backwar
   }
   adapter_.add_low_gradient(dproducts, dlow, problems);
   run();
-  adapter_.add_weight_gradients(model, {adapter_.dropped(model, pass, args.x), low.view(), args.dy, dlow},
+  adapter_.add_weight_gradients(model, {adapter_.dropped(model, pass, args.x), low.first_rows(args.x.rows), args.dy, dlow},
                                 grads.adapter, sink, problems);
   run();
   adapter_.input_gradient(model, pass, dlow, args.dx);

@@ -21,8 +21,6 @@ struct LinearGradients {
   LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
                   std::shared_ptr<PackedMatrix> spare = nullptr);
   std::size_t num_bytes() const;
-  /// Makes the operand one of another number of rows. Not with a spare.
-  void resize(const ModelContext& model, std::int64_t rows);
 
   bool any_weight = false;                // that is trained
   std::vector<Tensor> weights;            // shapes of the parameters, for gradients without room in the sink

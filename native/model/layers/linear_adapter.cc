@@ -158,6 +158,7 @@ void LinearAdapter::add_weight_gradients(const ModelContext& model, const Backwa
       magnitudes_.gradient(model, at.place, args.dy, args.low, mine.magnitude.span(), row_range);
     if (model.trains(at.up.param)) {
       mine.up_target = target_of(at.up.param, mine.up, sink);
+      mine.low.set_k(model.ctx, args.x.rows);
       requests.push_back({low_of(args.low, part), SourceRows::kAlongK, &mine.low});
       products.push_back({dproducts.columns(at.begin, at.out), &mine.low, mine.up_target, true});
     }
@@ -166,8 +167,10 @@ void LinearAdapter::add_weight_gradients(const ModelContext& model, const Backwa
       products.push_back({low_of(args.dlow, part), &grads.x, mine.down_target, true});
     }
   }
-  if (std::ranges::any_of(parts_, [&](const Part& part) { return model.trains(part.down.param); }))
+  if (std::ranges::any_of(parts_, [&](const Part& part) { return model.trains(part.down.param); })) {
+    grads.x.set_k(model.ctx, args.x.rows);
     requests.push_back({args.x, SourceRows::kAlongK, &grads.x});
+  }
   pack(model.ctx, requests);
   for (GemmProblem& product : products) product.varies = varies_;
   problems.insert(problems.end(), products.begin(), products.end());
@@ -203,12 +206,6 @@ AdapterGradients::AdapterGradients(const ModelContext& model, const LinearAdapte
                        PackedMatrix(model.ctx, model.dtype, rows, adapter.rank_)});
   }
   if (!adapter.empty()) x = PackedMatrix(model.ctx, model.dtype, rows, adapter.in_);
-}
-
-void AdapterGradients::resize(const ModelContext& model, std::int64_t rows) {
-  if (x.n() == 0 || x.k() == rows) return;
-  x = PackedMatrix(model.ctx, model.dtype, rows, x.n());
-  for (Factors& mine : factors) mine.low = PackedMatrix(model.ctx, model.dtype, rows, mine.low.n());
 }
 
 // packed(M, in) and for each adapter g · rank · (in + out), for gradients of g bytes, packed(M, rank) and with a

@@ -18,8 +18,6 @@ class LinearAdapter;
 struct AdapterGradients {
   AdapterGradients(const ModelContext& model, const LinearAdapter& adapter, std::int64_t rows);
   std::size_t num_bytes() const;
-  /// Makes the operands ones of another number of rows.
-  void resize(const ModelContext& model, std::int64_t rows);
 
   /// Gradients of one matrix' factors: (rank, in) and (out, rank).
   struct Factors {

@@ -29,11 +29,6 @@ LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear
   }
 }
 
-void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
-  adapter.resize(model, rows);
-  if (any_weight && operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
-}
-
 // g · in · out for gradients of g bytes, and 4 · out where there is a bias, each unless it is frozen in all layers.
 // Unless all weights are frozen or a spare operand serves, also packed(M, in), or packed(M, out) for weights that are
 // stored as (in, out). With an adapter also M · row(low_size()) and its gradients.

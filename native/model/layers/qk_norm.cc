@@ -7,7 +7,7 @@ namespace {
 
 /// Statistics of the heads in x, of which there may be fewer rows than room was made for.
 template <class Values>
-auto stats_of(Values& values, const Matrix& x, std::int64_t head_dim) {
+auto stats_of(Values& values, const ConstMatrix& x, std::int64_t head_dim) {
   return values.first(x.rows * x.cols / head_dim);
 }
 
@@ -51,10 +51,10 @@ void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix&
                        std::size_t param, Values<float>& dweight) {
     HeadNormBackward args;
     args.dy = dqkv.columns(begin, count);
-    args.x = kept.raw.view().columns(begin, count);
+    args.x = kept.raw.first_rows(dqkv.rows).columns(begin, count);
     args.weight = weight;
     args.head_dim = c.head_dim;
-    args.rstd = rstd.span();
+    args.rstd = stats_of(rstd, args.x, c.head_dim);
     args.dx = dqkv.columns(begin, count);
     if (model.trains(param)) args.dweight = values_for(model, dweight, c.head_dim);
     head_norm_backward(model.ctx, args);

@@ -33,7 +33,7 @@ class RmsNorm final : public Norm {
     args.dy = pass.dy;
     args.x = pass.x;
     args.weight = weight_;
-    args.rstd = kept.rstd.span();
+    args.rstd = kept.rstd.first(pass.x.rows);
     args.residual = pass.residual;
     args.dx = pass.dx;
     if (model.trains(place_.weight)) args.dweight = values_for(model, work.dweight, pass.x.cols);

@@ -95,12 +95,14 @@ class DenseMlp final : public Mlp {
                 GradSink& sink) const override {
     const DenseKept& mine = static_cast<const DenseKept&>(kept);
     DenseWork& to = static_cast<DenseWork&>(work);
-    const Matrix inner = mine.inner.view(), dinner = to.dinner.view(), dact = to.dact.view();
+    const std::int64_t rows = pass.rows();
+    const Matrix inner = mine.inner.first_rows(rows), act = mine.act.first_rows(rows);
+    const Matrix dinner = to.dinner.first_rows(rows), dact = to.dact.first_rows(rows);
     if (gelu_) {
       const GemmEpilogue gelu{GemmEpilogue::Kind::kGeluBackward, *gelu_, inner};
-      outer_.backward(model, pass, {mine.act.view(), args.dy, dinner, gelu}, mine.outer_low, to.outer, sink);
+      outer_.backward(model, pass, {act, args.dy, dinner, gelu}, mine.outer_low, to.outer, sink);
     } else {
-      outer_.backward(model, pass, {mine.act.view(), args.dy, dact}, mine.outer_low, to.outer, sink);
+      outer_.backward(model, pass, {act, args.dy, dact}, mine.outer_low, to.outer, sink);
       swiglu_backward(model.ctx, inner, dact, dinner);
     }
     inner_.backward(model, pass, {args.x, dinner, args.dx}, mine.inner_low, to.inner, sink);

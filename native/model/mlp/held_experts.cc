@@ -82,7 +82,7 @@ void HeldExperts::Work::resize(const ModelContext& model, std::int64_t rows) {
 }
 
 // R · (row(2·I) + row(I)), with adapters R · row(low_size()) of each Linear, and the gradients of one expert, whose
-// operands have as many rows as the expert that was last computed.
+// operands have room for the most rows of an expert so far.
 std::size_t HeldExperts::Work::num_bytes() const { return bytes_of(dinner, dact, dlow, inner, outer); }
 
 void HeldExperts::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
@@ -205,8 +205,6 @@ void HeldExperts::weight_gradients(const ModelContext& model, const Expert& expe
   const auto mine = [&](const Tensor& tensor) { return rows_of(tensor.view(), part.rows); };
   Held held(sink);
   if (!part.rows.empty()) {
-    work.outer.resize(model, part.rows.size());
-    work.inner.resize(model, part.rows.size());
     const LinearAdapter::Backward outer{mine(kept.act), mine(kept.low.outer), rows_of(drows, part.rows),
                                         mine(work.dlow.outer)};
     const LinearAdapter::Backward inner{mine(kept.gathered), mine(kept.low.inner), mine(work.dinner),

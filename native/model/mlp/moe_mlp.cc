@@ -209,10 +209,11 @@ void MoeMlp::experts_backward(const ModelContext& model, const MoeKept& kept, co
 
 void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const Backward& args, const MoeKept& kept,
                              MoeWork& work, GradSink& sink) const {
-  const std::int64_t rows = kept.groups.num_tokens * kept.groups.experts_per_token;
-  const Matrix dlogits = work.dlogits.view();
-  route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs.span(), kept.experts.span(),
-                             work.dweights.span(), pass.dprobs, dlogits, pass.lengths});
+  const std::int64_t tokens = args.x.rows, rows = tokens * kept.groups.experts_per_token;
+  const Matrix dlogits = work.dlogits.first_rows(tokens);
+  route_backward(model.ctx,
+                 {kept.groups.experts_per_token, kept.probs.first(tokens * dlogits.cols), kept.experts.first(rows),
+                  work.dweights.first(rows), pass.dprobs, dlogits, pass.lengths});
   const Matrix& drows = work.drows.view();
   const Matrix behind{drows.at(rows, 0), drows.dtype, args.x.rows, drows.cols, drows.stride};
   router_.backward(model, pass, {args.x, dlogits, behind}, kept.router_low, work.router, sink);
@@ -222,13 +223,15 @@ void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backwar
                       GradSink& sink) const {
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
   MoeWork& to = static_cast<MoeWork&>(work);
-  const Matrix drows = to.drows.first_rows(args.x.rows * mine.groups.experts_per_token);
-  combine_rows_backward(model.ctx,
-                        {&mine.groups, mine.weights.span(), mine.out.view(), args.dy, drows, to.dweights.span()});
+  const std::int64_t tokens = args.x.rows, rows = tokens * mine.groups.experts_per_token;
+  const Matrix drows = to.drows.first_rows(rows);
+  combine_rows_backward(model.ctx, {&mine.groups, mine.weights.first(rows), mine.out.first_rows(rows), args.dy, drows,
+                                    to.dweights.first(rows)});
   experts_backward(model, mine, drows, to, sink);
   router_backward(model, pass, args, mine, to, sink);
-  const ExpertGroups all = with_token_rows(model.ctx, mine.groups, to.of_groups.span());
-  gather_rows_backward(model.ctx, all, to.drows.view(), args.dx);
+  const std::int64_t on_device = model.ctx.device.kind == DeviceKind::kCpu ? 0 : rows + tokens;
+  const ExpertGroups all = with_token_rows(model.ctx, mine.groups, to.of_groups.first(on_device));
+  gather_rows_backward(model.ctx, all, to.drows.first_rows(rows + tokens), args.dx);
 }
 
 }  // namespace

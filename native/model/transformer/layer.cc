@@ -66,12 +66,13 @@ void Layer::project(const ModelContext& model, const Pass& pass, const Kept& kep
 
 void Layer::backward(const ModelContext& model, const Pass& pass, const Matrix& input, const Kept& kept, Work& work,
                      GradSink& sink) const {
-  const Matrix stream = work.stream.view(), normed = work.normed.view();
-  const Matrix dmlp = mlp_dropout_.backward(model, pass, stream, work.kept.view());
-  mlp_->backward(model, pass, {kept.middle_normed.view(), dmlp, normed}, *kept.mlp, *work.mlp, sink);
-  middle_norm_->backward(model, {normed, kept.middle.view(), stream, stream}, kept.middle_norm, work.norm, sink);
-  const Matrix dattention = attention_dropout_.backward(model, pass, stream, work.kept.view());
-  attention_.backward(model, pass, {kept.normed.view(), dattention, normed}, kept.attention, work.attention, sink);
+  const auto here = [&](const Tensor& tensor) { return tensor.first_rows(pass.rows()); };
+  const Matrix stream = here(work.stream), normed = here(work.normed), room = here(work.kept);
+  const Matrix dmlp = mlp_dropout_.backward(model, pass, stream, room);
+  mlp_->backward(model, pass, {here(kept.middle_normed), dmlp, normed}, *kept.mlp, *work.mlp, sink);
+  middle_norm_->backward(model, {normed, here(kept.middle), stream, stream}, kept.middle_norm, work.norm, sink);
+  const Matrix dattention = attention_dropout_.backward(model, pass, stream, room);
+  attention_.backward(model, pass, {here(kept.normed), dattention, normed}, kept.attention, work.attention, sink);
   input_norm_->backward(model, {normed, input, stream, stream}, kept.input_norm, work.norm, sink);
 }
 

@@ -80,7 +80,7 @@ Residual LayerStack::forward(const ModelContext& model, const Pass& pass, Residu
 
 void LayerStack::backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink) {
   for (std::size_t layer = layers_.size(); layer-- > lowest_trained_;) {
-    const Matrix input = inputs_[place_of(layer)].view();
+    const Matrix input = inputs_[place_of(layer)].first_rows(pass.rows());
     Layer::Kept& kept = kept_of(layer);
     const bool is_overwritten = checkpoints_ && layer + 1 < layers_.size();
     if (is_overwritten) layers_[layer].forward(model, pass, {input, {}, {}}, kept, added);

@@ -134,7 +134,8 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
   std::vector<GemmProblem> products = {{dlogits, nullptr, dnormed, false, false, nullptr, &backward_}};
   if (gradients.weight.data != nullptr) {
     PackedMatrix& packed = normed.rows == chunk_rows_ ? packed_full_ : packed_rest_;
-    if (packed.k() != normed.rows) packed = PackedMatrix(model.ctx, model.dtype, normed.rows, normed.cols);
+    if (packed.k() == 0) packed = PackedMatrix(model.ctx, model.dtype, normed.rows, normed.cols);
+    packed.set_k(model.ctx, normed.rows);
     const PackRequest request[] = {{normed, SourceRows::kAlongK, &packed}};
     zerofleet::pack(model.ctx, request);
     products.push_back({dlogits, &packed, gradients.weight, true, first_row > 0});

@@ -18,6 +18,7 @@
 #include "model/transformer/layer_stack.h"
 #include "model/transformer/leaf_check.h"
 #include "model/transformer/loss_head.h"
+#include "model/transformer/trimmed_leaf.h"
 
 namespace zerofleet {
 namespace {
@@ -82,9 +83,9 @@ struct Transformer::State {
   double forward_seconds = 0;
   double backward_seconds = 0;
 
-  void check_leaf(const LeafInput& leaf) const { zerofleet::check_leaf(leaf, shape, model.config.vocab_size); }
-  Pass pass_of(const LeafInput& leaf, const LeafKey* dropout);
-  Pass placed_pass(std::span<const std::int32_t> document_starts, const LeafKey* dropout);
+  TrimmedLeaf checked_leaf(const LeafInput& leaf) const;
+  Pass pass_of(const TrimmedLeaf& leaf, const LeafKey* dropout);
+  Pass placed_pass(const TrimmedLeaf& leaf, const LeafKey* dropout);
   void run_layers(Pass pass, const Indices& tokens, Adapters adapters);
   double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load.load()); }
   void prepare_backward();
@@ -131,20 +132,27 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
   if (table.positions) positions.resize(static_cast<std::size_t>(shape.rows()));
 }
 
-Pass Transformer::State::pass_of(const LeafInput& leaf, const LeafKey* dropout) {
-  Pass pass = placed_pass(leaf.document_starts, dropout);
-  if (model.config.num_experts > 0) pass.lengths = lengths_upload.upload(model.ctx, leaf.lengths);
+TrimmedLeaf Transformer::State::checked_leaf(const LeafInput& leaf) const {
+  check_leaf(leaf, shape, model.config.vocab_size);
+  return TrimmedLeaf(leaf, shape, model.config.num_experts > 0);
+}
+
+Pass Transformer::State::pass_of(const TrimmedLeaf& leaf, const LeafKey* dropout) {
+  Pass pass = placed_pass(leaf, dropout);
+  if (model.config.num_experts > 0) pass.lengths = lengths_upload.upload(model.ctx, leaf.input().lengths);
   return pass;
 }
 
-Pass Transformer::State::placed_pass(std::span<const std::int32_t> document_starts, const LeafKey* dropout) {
-  if (!table.positions && document_starts.empty()) return {shape, {}, {}, dropout};
-  positions.resize(static_cast<std::size_t>(shape.rows()));
+Pass Transformer::State::placed_pass(const TrimmedLeaf& leaf, const LeafKey* dropout) {
+  const PassShape& cut = leaf.shape();
+  const std::span<const std::int32_t> document_starts = leaf.input().document_starts;
+  if (!table.positions && document_starts.empty()) return {cut, {}, {}, dropout};
+  positions.resize(static_cast<std::size_t>(cut.rows()));
   for (std::size_t row = 0; row < positions.size(); ++row) {
-    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % shape.length);
+    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % cut.length);
     positions[row] = document_starts.empty() ? place : place - document_starts[row];
   }
-  return {shape, positions_upload.upload(model.ctx, positions), documents_upload.upload(model.ctx, document_starts),
+  return {cut, positions_upload.upload(model.ctx, positions), documents_upload.upload(model.ctx, document_starts),
           dropout};
 }
 
@@ -172,10 +180,12 @@ void Transformer::State::prepare_backward() {
 // On entry work().normed is the gradient of last_normed and embedding_work->dtokens that of the head's matrix.
 void Transformer::State::run_backward(const Pass& pass, const Indices& tokens, GradSink& sink) {
   Layer::Work& work = layers.work();
+  const std::int64_t rows = pass.rows();
+  const Matrix normed = work.normed.first_rows(rows), stream = work.stream.first_rows(rows);
   if (!model.config.tie_word_embeddings) model.emit(table.head, embedding_work->dtokens.floats(), sink);
-  norm->backward(model, {work.normed.view(), last.view(), {}, work.stream.view()}, norm_kept, work.norm, sink);
-  layers.backward(model, pass, added.view(), sink);
-  embedding.backward(model, pass, tokens, work.stream.view(), *embedding_work, sink);
+  norm->backward(model, {normed, last.first_rows(rows), {}, stream}, norm_kept, work.norm, sink);
+  layers.backward(model, pass, added.first_rows(rows), sink);
+  embedding.backward(model, pass, tokens, stream, *embedding_work, sink);
 }
 
 Transformer::Transformer(const Context& context, const ModelConfig& config, DType compute_dtype,
@@ -208,25 +218,26 @@ void Transformer::params_changed() {
 // once: the head computes them again. A loss is -log p, so that its factor is that of log p with the other sign.
 void Transformer::State::run_head(const Indices& targets, const SequenceObjective& objective, float scale) {
   const Matrix dhead = model.trains(table.head) ? embedding_work->dtokens.view() : Matrix{};
-  LossHead::Gradients to{layers.work().normed.view(), dhead, scale};
+  const Matrix normed = last_normed.first_rows(std::ssize(targets));
+  LossHead::Gradients to{layers.work().normed.first_rows(normed.rows), dhead, scale};
   std::vector<float> factors;
   if (objective) {
-    head.run(model, last_normed.view(), targets, nullptr);
+    head.run(model, normed, targets, nullptr);
     for (const double factor : objective(head.scores(targets, shape.batch)))
       factors.push_back(static_cast<float>(-factor * static_cast<double>(scale)));
     require(std::ssize(factors) == shape.batch, "invalid_argument", "an objective returns one derivative per sequence");
     to.factors = factors;
   }
-  head.run(model, last_normed.view(), targets, &to);
+  head.run(model, normed, targets, &to);
 }
 
 LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const SequenceObjective& objective,
                                                 const GradScale& scale, GradSink& sink) {
-  check_leaf(leaf);
+  const TrimmedLeaf needed = checked_leaf(leaf);
   const auto start = Clock::now();
-  Pass pass = pass_of(leaf, &leaf.key);
-  const Indices tokens = tokens_upload.upload(model.ctx, leaf.tokens);
-  const Indices targets = targets_upload.upload(model.ctx, leaf.targets);
+  Pass pass = pass_of(needed, &leaf.key);
+  const Indices tokens = tokens_upload.upload(model.ctx, needed.input().tokens);
+  const Indices targets = targets_upload.upload(model.ctx, needed.input().targets);
   run_layers(pass, tokens, Adapters::kOn);
   const double layers_seconds = seconds_since(start);
   prepare_backward();
@@ -243,11 +254,11 @@ LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const Seq
 }
 
 LeafResult Transformer::State::forward(const LeafInput& leaf, Adapters adapters) {
-  check_leaf(leaf);
+  const TrimmedLeaf needed = checked_leaf(leaf);
   const auto start = Clock::now();
-  run_layers(pass_of(leaf, nullptr), tokens_upload.upload(model.ctx, leaf.tokens), adapters);
-  const Indices targets = targets_upload.upload(model.ctx, leaf.targets);
-  head.run(model, last_normed.view(), targets, nullptr);
+  run_layers(pass_of(needed, nullptr), tokens_upload.upload(model.ctx, needed.input().tokens), adapters);
+  const Indices targets = targets_upload.upload(model.ctx, needed.input().targets);
+  head.run(model, last_normed.first_rows(std::ssize(targets)), targets, nullptr);
   LeafResult result = head.result(targets);
   result.aux_loss = aux_loss();
   forward_seconds = seconds_since(start);
@@ -277,7 +288,7 @@ std::vector<SequenceScore> Transformer::scores(const LeafInput& leaf, Adapters a
   require(adapters == Adapters::kOn || (adapter && adapter->modules_to_save.empty()), "invalid_argument",
           "a model without adapters, or with modules_to_save, does not hold the base beside what it trains");
   s.forward(leaf, adapters);
-  return s.head.scores(leaf.targets, s.shape.batch);
+  return s.head.scores(s.checked_leaf(leaf).input().targets, s.shape.batch);
 }
 
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
