@@ -7,8 +7,7 @@
 namespace zerofleet {
 namespace {
 
-constexpr int kKernelVersion =
-    3;  // 3: rates and bias corrections by core/portable_math.h, no subnormal numbers in states
+constexpr int kKernelVersion = 4;  // 4: what follows a sequence's last target is not computed
 constexpr std::array kBuiltIn{
     CpuIsa::kGeneric,
 #ifdef ZF_HAS_AVX2

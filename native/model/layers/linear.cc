@@ -256,7 +256,8 @@ void Linear::backward(const ModelContext& model, const Pass& pass, const Backwar
   }
   adapter_.add_low_gradient(dproducts, dlow, problems);
   run();
-  adapter_.add_weight_gradients(model, {adapter_.dropped(model, pass, args.x), low.first_rows(args.x.rows), args.dy, dlow},
+  adapter_.add_weight_gradients(model,
+                                {adapter_.dropped(model, pass, args.x), low.first_rows(args.x.rows), args.dy, dlow},
                                 grads.adapter, sink, problems);
   run();
   adapter_.input_gradient(model, pass, dlow, args.dx);

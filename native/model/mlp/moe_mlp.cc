@@ -211,9 +211,8 @@ void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const 
                              MoeWork& work, GradSink& sink) const {
   const std::int64_t tokens = args.x.rows, rows = tokens * kept.groups.experts_per_token;
   const Matrix dlogits = work.dlogits.first_rows(tokens);
-  route_backward(model.ctx,
-                 {kept.groups.experts_per_token, kept.probs.first(tokens * dlogits.cols), kept.experts.first(rows),
-                  work.dweights.first(rows), pass.dprobs, dlogits, pass.lengths});
+  route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs.first(tokens * dlogits.cols),
+                             kept.experts.first(rows), work.dweights.first(rows), pass.dprobs, dlogits, pass.lengths});
   const Matrix& drows = work.drows.view();
   const Matrix behind{drows.at(rows, 0), drows.dtype, args.x.rows, drows.cols, drows.stride};
   router_.backward(model, pass, {args.x, dlogits, behind}, kept.router_low, work.router, sink);

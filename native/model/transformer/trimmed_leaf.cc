@@ -11,8 +11,8 @@ std::int64_t needed_tokens(const LeafInput& leaf, const PassShape& shape, std::i
   std::int64_t count = shape.length;
   while (count > 0 && leaf.targets[first + static_cast<std::size_t>(count) - 1] < 0) --count;
   if (!routed) return count;
-  return std::max<std::int64_t>(
-      count, leaf.lengths.empty() ? shape.length : leaf.lengths[static_cast<std::size_t>(sequence)]);
+  return std::max<std::int64_t>(count,
+                                leaf.lengths.empty() ? shape.length : leaf.lengths[static_cast<std::size_t>(sequence)]);
 }
 
 }  // namespace

@@ -38,6 +38,20 @@ void add(const std::vector<std::vector<float>>& part, std::vector<std::vector<fl
   }
 }
 
+/// Puts padding behind the sequences of a model's batch, and gives the result to another model.
+void pad(const RandomModel& alone, std::int32_t length, std::int32_t padded_length, RandomModel& padded) {
+  padded.lengths = {length, length};
+  for (std::size_t i = 0; i < padded.tokens.size(); ++i) {
+    const auto sequence = static_cast<std::int32_t>(i) / padded_length,
+               place = static_cast<std::int32_t>(i) % padded_length;
+    const auto from = static_cast<std::size_t>(sequence * length + place);
+    const bool is_padding = place >= length;
+    padded.tokens[i] = is_padding ? 0 : alone.tokens[from];
+    padded.targets[i] = is_padding ? -100 : alone.targets[from];
+    padded.document_starts.push_back(is_padding ? length : 0);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("families: gradients come once each, in reverse canonical order") {
@@ -155,23 +169,34 @@ DEVICE_TEST_CASE("families: padding behind a sequence changes neither losses nor
     for (auto [name, config] : family_configs()) {
       CAPTURE(name);
       config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
-      constexpr std::int32_t kLength = 11, kPadded = 19;
+      constexpr std::int32_t kLength = 11, kPadded = 61;  // of which 32 are computed
       RandomModel alone(machine.ctx, config, DType::kF32, {}, {2, kLength});
       RandomModel padded(machine.ctx, config, DType::kF32, {}, {2, kPadded});
-      padded.lengths = {kLength, kLength};
-      for (std::size_t i = 0; i < padded.tokens.size(); ++i) {
-        const std::size_t place = i % kPadded, from = i / kPadded * kLength + place;
-        const bool is_padding = place >= kLength;
-        if (!is_padding) padded.tokens[i] = alone.tokens[from];
-        padded.targets[i] = is_padding ? -100 : alone.targets[from];
-        padded.document_starts.push_back(is_padding ? kLength : 0);
-      }
+      pad(alone, kLength, kPadded, padded);
       const auto expected = alone.gradients(), here = padded.gradients();
       CHECK(here.result.loss_sum == doctest::Approx(expected.result.loss_sum).epsilon(1e-6));
       CHECK(here.result.aux_loss == doctest::Approx(expected.result.aux_loss).epsilon(1e-6));
       for (std::size_t param = 0; param < here.gradients.size(); ++param) {
         CAPTURE(alone.specs()[param].name);
         CHECK(relative_error(here.gradients[param], expected.gradients[param]) < 1e-5);
+      }
+    }
+  }
+}
+
+// Only the longest sequence of a leaf decides how much is computed.
+TEST_CASE("families: a batch has the same bits whatever room for longer sequences there is") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine machine(isa, 2);
+    for (auto [name, config] : family_configs()) {
+      for (const DType dtype : kAllDTypes) {
+        CAPTURE(name);
+        config.attention_dropout = 0.1;
+        RandomModel alone(machine.ctx, config, dtype, {}, {2, 13});
+        RandomModel some(machine.ctx, config, dtype, {}, {2, 32}), more(machine.ctx, config, dtype, {}, {2, 61});
+        pad(alone, 13, 32, some);
+        pad(alone, 13, 61, more);
+        for (int pass = 0; pass < 2; ++pass) CHECK(more.gradients() == some.gradients());
       }
     }
   }
