@@ -19,13 +19,20 @@ std::int64_t needed_tokens(const LeafInput& leaf, const PassShape& shape, std::i
 
 TrimmedLeaf::TrimmedLeaf(const LeafInput& leaf, const PassShape& shape, bool routed) : input_(leaf), shape_(shape) {
   std::int64_t needed = 1;
-  for (std::int64_t sequence = 0; sequence < shape.batch; ++sequence)
-    needed = std::max(needed, needed_tokens(leaf, shape, sequence, routed));
+  bool has_documents = false;
+  for (std::int64_t sequence = 0; sequence < shape.batch; ++sequence) {
+    const std::int64_t count = needed_tokens(leaf, shape, sequence, routed);
+    needed = std::max(needed, count);
+    if (count == 0 || leaf.document_starts.empty()) continue;
+    // They never fall within a sequence.
+    has_documents |= leaf.document_starts[static_cast<std::size_t>(sequence * shape.length + count - 1)] > 0;
+  }
+  if (!has_documents) input_.document_starts = {};
   shape_.length = std::min(shape.length, (needed + kLengthUnit - 1) / kLengthUnit * kLengthUnit);
   if (shape_.length == shape.length) return;
   input_.tokens = cut(leaf.tokens, shape.length, tokens_);
   input_.targets = cut(leaf.targets, shape.length, targets_);
-  input_.document_starts = cut(leaf.document_starts, shape.length, document_starts_);
+  input_.document_starts = cut(input_.document_starts, shape.length, document_starts_);
 }
 
 std::span<const std::int32_t> TrimmedLeaf::cut(std::span<const std::int32_t> values, std::int64_t length,

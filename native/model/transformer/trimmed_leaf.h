@@ -10,7 +10,8 @@ namespace zerofleet {
 
 /// A leaf without the ends of its sequences that change nothing: what follows the last target has no loss, and no token
 /// before it sees it. With routers the tokens that they are balanced over stay, too. All sequences are cut to one
-/// length, the longest that is needed, rounded up to kLengthUnit tokens.
+/// length, the longest that is needed, rounded up to kLengthUnit tokens. Documents that begin there do not count: of a
+/// leaf without others the device's fastest attention can be used.
 class TrimmedLeaf {
  public:
   /// Even, so that tokens stay in the pairs that products read. A device has few shapes to choose algorithms for.

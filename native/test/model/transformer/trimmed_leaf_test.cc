@@ -65,6 +65,15 @@ TEST_CASE("document starts are cut like tokens") {
   CHECK(listed(trimmed.input().document_starts) == expected);
 }
 
+TEST_CASE("documents of padding alone are left out") {
+  Leaf leaf({5, 100});
+  for (std::int32_t row = 0; row < 2 * kLength; ++row)
+    leaf.document_starts.push_back(row < kLength && row >= 5 ? 5 : 0);
+  CHECK(TrimmedLeaf(leaf.input(), leaf.shape, false).input().document_starts.empty());
+  leaf.document_starts[4] = 4;
+  CHECK(listed(TrimmedLeaf(leaf.input(), leaf.shape, false).input().document_starts) == leaf.document_starts);
+}
+
 TEST_CASE("with routers the tokens that they are balanced over stay") {
   Leaf leaf({5, 40});
   CHECK(TrimmedLeaf(leaf.input(), leaf.shape, true).shape().length == kLength);
