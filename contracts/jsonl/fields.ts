@@ -24,6 +24,11 @@ export interface JsonlTools {
   parallel_tool_calls?: boolean;
 }
 
+/** Template input of a chat. */
+export interface JsonlChat extends JsonlTools {
+  messages: readonly JsonlMessage[];
+}
+
 /** The role whose turns are trained on. */
 export const LEARNED_ROLE = 'assistant';
 
@@ -143,6 +148,17 @@ function parseWeight(weight: unknown, role: string, place: string): Pick<JsonlMe
   throw new BadLine(
     `${place} has a "weight" and the role "${role}", and only messages of the role "${LEARNED_ROLE}" are trained on; leave "weight" out`,
   );
+}
+
+/** @throws BadLine unless some turn of the assistant is trained on */
+export function checkLearned(messages: readonly JsonlMessage[]): void {
+  const answers = messages.filter(({ role }) => role === LEARNED_ROLE);
+  if (answers.some(({ weight }) => weight !== 0)) return;
+  const what =
+    answers.length === 0
+      ? `no message has the role "${LEARNED_ROLE}"`
+      : `every message of the role "${LEARNED_ROLE}" has "weight": 0`;
+  throw new BadLine(`${what}, so there is nothing to train on; leave the line out`);
 }
 
 /**
