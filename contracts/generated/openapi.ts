@@ -3951,7 +3951,10 @@ export interface components {
             spec: components["schemas"]["PlannedJobSpec"];
             estimate: components["schemas"]["Estimate"];
             work: components["schemas"]["Work"];
-            /** @description Fields of the document without effect. */
+            /**
+             * @description Fields of the document without effect, and texts at the beginning of the data that do not teach what their writer probably wants
+             *     (those of `POST /v1/data-preview`). Content that the server has not copied yet is not read.
+             */
             warnings: components["schemas"]["Warning"][];
         };
         /** @description The job, and the hardware to estimate for. */
@@ -6729,7 +6732,7 @@ export interface operations {
     createJob: {
         parameters: {
             query?: {
-                /** @description Only validates the document. Nothing is recorded; the response contains the resulting job and the memory that it needs. */
+                /** @description Only validates the document. Nothing is recorded; the response contains the resulting job, the memory that it needs, and warnings about the beginning of its data. */
                 dry_run?: boolean;
             };
             header?: {

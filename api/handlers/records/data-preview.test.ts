@@ -118,7 +118,10 @@ t.test('the beginning of data', async (t) => {
 
   t.test('completions without a label: they are learned, their prompts are not', async (t) => {
     const line = { prompt: 'Two and two is', completion: ' four.' };
-    const dataset = await uploadData(`${JSON.stringify(line)}\n${JSON.stringify({ text: 'a b' })}\n`, 'jsonl');
+    const dataset = await uploadData(
+      `${JSON.stringify(line)}\n${JSON.stringify({ text: 'a b' })}\n`,
+      'jsonl',
+    );
     const { texts } = await preview(dataset);
     t.strictSame(
       texts.map(({ parts, targets }) => [parts, targets]),

@@ -1848,7 +1848,9 @@ class DryRun(TypedDict):
     estimate: Estimate
     work: Work
     warnings: List[Warning]
-    """Fields of the document without effect."""
+    """Fields of the document without effect, and texts at the beginning of the data that do not
+    teach what their writer probably wants (those of `POST /v1/data-preview`). Content that the
+    server has not copied yet is not read."""
 
 
 class _EstimateRequestRequired(TypedDict):
