@@ -33,7 +33,15 @@ export interface JsonlChat extends JsonlTools {
 export const LEARNED_ROLE = 'assistant';
 
 /** Error of a line and its remedy; the message follows "line 17: ". */
-export class BadLine extends Error {}
+export class BadLine extends Error {
+  /** @param messageIndex the message of a list that is wrong */
+  constructor(
+    message: string,
+    readonly messageIndex: number | null = null,
+  ) {
+    super(message);
+  }
+}
 
 /** What is wrong with a text that `hasUnpairedSurrogate`. */
 export const UNPAIRED_SURROGATE =
@@ -42,7 +50,13 @@ export const UNPAIRED_SURROGATE =
 /** @param name the field in messages, such as `"messages"` @throws BadLine */
 export function parseMessages(messages: unknown, name: string): JsonlMessage[] {
   if (!Array.isArray(messages)) throw new BadLine(`${name} must be a list`);
-  return messages.map((message, index) => parseMessage(message, placeOf(index, name)));
+  return messages.map((message, index) => {
+    try {
+      return parseMessage(message, placeOf(index, name));
+    } catch (error) {
+      throw error instanceof BadLine ? new BadLine(error.message, index) : error;
+    }
+  });
 }
 
 /** Messages of a chat are named by their number alone. */
