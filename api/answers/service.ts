@@ -180,7 +180,9 @@ function requireReadable({ messages, tools, prompt }: SampleTask): void {
     parseMessages(messages, '"messages"');
   } catch (error) {
     if (!(error instanceof BadLine)) throw error;
-    throw invalidDocument([{ pointer: '/messages', code: 'bad_format', message: error.message }]);
+    const { message, messageIndex: index } = error;
+    const pointer = index === null ? '/messages' : `/messages/${index}`;
+    throw invalidDocument([{ pointer, code: 'bad_format', message }]);
   }
 }
 

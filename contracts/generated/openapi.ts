@@ -3951,7 +3951,10 @@ export interface components {
             spec: components["schemas"]["PlannedJobSpec"];
             estimate: components["schemas"]["Estimate"];
             work: components["schemas"]["Work"];
-            /** @description Fields of the document without effect. */
+            /**
+             * @description Fields of the document without effect, and texts at the beginning of the data that do not teach what their writer probably wants
+             *     (those of `POST /v1/data-preview`). Content that the server has not copied yet is not read.
+             */
             warnings: components["schemas"]["Warning"][];
         };
         /** @description The job, and the hardware to estimate for. */
@@ -4596,6 +4599,12 @@ export interface components {
          * @example get_weather
          */
         ToolName: string;
+        /** @description A called function. */
+        ChatFunctionCall: {
+            name: components["schemas"]["ToolName"];
+            /** @description A JSON object, or its text. */
+            arguments: string | Record<string, never>;
+        };
         /** @description A call of a tool in an earlier message. */
         ChatToolCall: {
             /** @description Id of the call. */
@@ -4605,12 +4614,7 @@ export interface components {
              * @enum {string}
              */
             type?: "function";
-            /** @description The called function. */
-            function: {
-                name: components["schemas"]["ToolName"];
-                /** @description A JSON object, or its text. */
-                arguments: string | Record<string, never>;
-            };
+            function: components["schemas"]["ChatFunctionCall"];
         };
         /** @description A message of a chat. */
         ChatMessage: {
@@ -4627,13 +4631,17 @@ export interface components {
                 text?: string;
             }[] | null;
             /** @description Name of the author or the tool. */
-            name?: string;
+            name?: string | null;
             /** @description Calls of a message of the assistant. */
-            tool_calls?: components["schemas"]["ChatToolCall"][];
+            tool_calls?: components["schemas"]["ChatToolCall"][] | null;
+            /** @description Former name of a single one of `tool_calls`; the role of its result is `function`. */
+            function_call?: components["schemas"]["ChatFunctionCall"] | null;
             /** @description The call that a message of the role `tool` answers. */
-            tool_call_id?: string;
+            tool_call_id?: string | null;
             /** @description Reasoning of a message of the assistant. */
-            reasoning_content?: string;
+            reasoning_content?: string | null;
+            /** @description Part of answers of OpenAI's API, so that they can be sent back. */
+            refusal?: null;
         };
         /** @description A function that the model may call. */
         Tool: {
@@ -6729,7 +6737,7 @@ export interface operations {
     createJob: {
         parameters: {
             query?: {
-                /** @description Only validates the document. Nothing is recorded; the response contains the resulting job and the memory that it needs. */
+                /** @description Only validates the document. Nothing is recorded; the response contains the resulting job, the memory that it needs, and warnings about the beginning of its data. */
                 dry_run?: boolean;
             };
             header?: {

@@ -24,11 +24,24 @@ export interface JsonlTools {
   parallel_tool_calls?: boolean;
 }
 
+/** Template input of a chat. */
+export interface JsonlChat extends JsonlTools {
+  messages: readonly JsonlMessage[];
+}
+
 /** The role whose turns are trained on. */
 export const LEARNED_ROLE = 'assistant';
 
 /** Error of a line and its remedy; the message follows "line 17: ". */
-export class BadLine extends Error {}
+export class BadLine extends Error {
+  /** @param messageIndex the message of a list that is wrong */
+  constructor(
+    message: string,
+    readonly messageIndex: number | null = null,
+  ) {
+    super(message);
+  }
+}
 
 /** What is wrong with a text that `hasUnpairedSurrogate`. */
 export const UNPAIRED_SURROGATE =
@@ -37,7 +50,13 @@ export const UNPAIRED_SURROGATE =
 /** @param name the field in messages, such as `"messages"` @throws BadLine */
 export function parseMessages(messages: unknown, name: string): JsonlMessage[] {
   if (!Array.isArray(messages)) throw new BadLine(`${name} must be a list`);
-  return messages.map((message, index) => parseMessage(message, placeOf(index, name)));
+  return messages.map((message, index) => {
+    try {
+      return parseMessage(message, placeOf(index, name));
+    } catch (error) {
+      throw error instanceof BadLine ? new BadLine(error.message, index) : error;
+    }
+  });
 }
 
 /** Messages of a chat are named by their number alone. */
@@ -143,6 +162,17 @@ function parseWeight(weight: unknown, role: string, place: string): Pick<JsonlMe
   throw new BadLine(
     `${place} has a "weight" and the role "${role}", and only messages of the role "${LEARNED_ROLE}" are trained on; leave "weight" out`,
   );
+}
+
+/** @throws BadLine unless some turn of the assistant is trained on */
+export function checkLearned(messages: readonly JsonlMessage[]): void {
+  const answers = messages.filter(({ role }) => role === LEARNED_ROLE);
+  if (answers.some(({ weight }) => weight !== 0)) return;
+  const what =
+    answers.length === 0
+      ? `no message has the role "${LEARNED_ROLE}"`
+      : `every message of the role "${LEARNED_ROLE}" has "weight": 0`;
+  throw new BadLine(`${what}, so there is nothing to train on; leave the line out`);
 }
 
 /**

@@ -1,25 +1,23 @@
 /** One line of a dataset of `format=jsonl`, as checked by the API and read by the workers. */
 
 import { ZerofleetError } from '../errors.js';
+import { type JsonlContinued, type JsonlLabelled, parseCompleted } from './completions.js';
 import { hasUnpairedSurrogate, parseUnambiguously, RepeatedName } from './exact-json.js';
 import {
   BadLine,
+  checkLearned,
   isObject,
+  type JsonlChat,
   type JsonlMessage,
-  type JsonlTools,
-  LEARNED_ROLE,
   parseMessages,
   parseTools,
   UNPAIRED_SURROGATE,
 } from './fields.js';
-import { type JsonlLabelled, type JsonlPair, parseLabelled, parseOutputs, parsePair } from './preferences.js';
+import { type JsonlPair, parseOutputs, parsePair } from './preferences.js';
 
-export type JsonlDocument = { text: string } | JsonlChat | JsonlPair | JsonlLabelled;
+export type { JsonlChat } from './fields.js';
 
-/** Template input of a chat. */
-export interface JsonlChat extends JsonlTools {
-  messages: readonly JsonlMessage[];
-}
+export type JsonlDocument = { text: string } | JsonlContinued | JsonlChat | JsonlPair | JsonlLabelled;
 
 /** Maximum line length in bytes. */
 export const MAX_LINE_BYTES = 4 * 1024 * 1024;
@@ -44,7 +42,7 @@ const READERS: Readonly<Record<string, (line: Fields) => JsonlDocument>> = {
   messages: (line) => ({ messages: parseChat(line.messages), ...parseTools(line) }),
   chosen: parsePair,
   preferred_output: parseOutputs,
-  completion: parseLabelled,
+  completion: parseCompleted,
 };
 
 /** Parses a non-blank line. Fields that its kind of document does not have are ignored. @throws BadLine */
@@ -56,7 +54,7 @@ export function parseLine(line: string): JsonlDocument {
   const has = found === undefined ? 'none' : [found, ...others].map((name) => `"${name}"`).join(' and ');
   throw new BadLine(
     `an object must have exactly one of "text", "messages", "chosen", "preferred_output" and "completion", this one has ${has}; ` +
-      'write {"text": "…"}, {"messages": [{"role": "…", "content": "…"}]} or {"prompt": …, "chosen": …, "rejected": …}',
+      'write {"text": "…"}, {"messages": [{"role": "…", "content": "…"}]}, {"prompt": …, "completion": …} or {"prompt": …, "chosen": …, "rejected": …}',
   );
 }
 
@@ -84,11 +82,6 @@ function nonEmptyText(text: unknown): string {
 
 function parseChat(messages: unknown): JsonlMessage[] {
   const parsed = parseMessages(messages, '"messages"');
-  const answers = parsed.filter(({ role }) => role === LEARNED_ROLE);
-  if (answers.some(({ weight }) => weight !== 0)) return parsed;
-  const what =
-    answers.length === 0
-      ? `no message has the role "${LEARNED_ROLE}"`
-      : `every message of the role "${LEARNED_ROLE}" has "weight": 0`;
-  throw new BadLine(`${what}, so there is nothing to train on; leave the line out`);
+  checkLearned(parsed);
+  return parsed;
 }

@@ -1,5 +1,6 @@
+import type { JsonlContent, JsonlContinued, JsonlLabelled } from '../../contracts/jsonl/completions.js';
 import type { JsonlDocument } from '../../contracts/jsonl/line.js';
-import type { JsonlContent, JsonlLabelled, JsonlPair } from '../../contracts/jsonl/preferences.js';
+import type { JsonlPair } from '../../contracts/jsonl/preferences.js';
 import type { TextFlaw, Unit } from '../../job-document/index.js';
 import type { ChatTemplate, MissingPart, RenderedText, Span } from './chat-template.js';
 import type { TextPiece } from './text-pieces.js';
@@ -34,12 +35,15 @@ interface CountedTokens {
 export type ReadableText =
   | { kind: 'document'; text: string }
   | { kind: 'chat'; text: RenderedText; learned: Span[]; missing: MissingPart[] }
-  /** A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token. */
+  /**
+   * A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token; null:
+   * the completion is no preference.
+   */
   | {
       kind: 'completion';
       text: string | RenderedText;
       begin: number;
-      label: boolean;
+      label: boolean | null;
       missing: MissingPart[];
     };
 
@@ -55,7 +59,7 @@ export class DocumentEncoder {
 
   /**
    * Returns the document, or the completions of preferences, each with its prompt. The first token of these never is a
-   * target; its count is the label where completions have one, otherwise 0.
+   * target; its count is the label where preferences have one, otherwise 0.
    * @throws ZerofleetError `chat_template_invalid`
    */
   encode(document: JsonlDocument): EncodedDocument[] {
@@ -66,7 +70,10 @@ export class DocumentEncoder {
   read(document: JsonlDocument): ReadableText[] {
     if (!isReadable(document, this.unit)) throw new Error('an encoder received a document of another kind');
     if ('text' in document) return [{ kind: 'document', text: document.text }];
-    if ('label' in document) return [this.readCompletion(document, document.completion, document.label)];
+    if ('completion' in document) {
+      const label = 'label' in document ? document.label : null;
+      return [this.readCompletion(document, document.completion, label)];
+    }
     if ('chosen' in document)
       return [
         this.readCompletion(document, document.chosen, this.unit === 'labelled'),
@@ -91,7 +98,8 @@ export class DocumentEncoder {
       }
       case 'completion': {
         const encoded = this.tokenizer.encodeCompletion(read.text, read.begin);
-        return { ...marked(encoded, read.label), flaws: this.answerFlaws(read, encoded) };
+        if (read.label !== null && encoded.counts.length > 0) encoded.counts[0] = Number(read.label);
+        return { ...encoded, flaws: this.answerFlaws(read, encoded) };
       }
     }
   }
@@ -126,9 +134,9 @@ export class DocumentEncoder {
   }
 
   private readCompletion(
-    { prompt, ...others }: JsonlPair | JsonlLabelled,
+    { prompt, ...others }: JsonlPair | JsonlLabelled | JsonlContinued,
     completion: JsonlContent,
-    label: boolean,
+    label: boolean | null,
   ): ReadableText {
     if (typeof prompt === 'string' && typeof completion === 'string')
       return { kind: 'completion', text: prompt + completion, begin: prompt.length, label, missing: [] };
@@ -148,9 +156,4 @@ export class DocumentEncoder {
 function isReadable(document: JsonlDocument, unit: Unit | null): boolean {
   if ('chosen' in document) return unit !== null;
   return unit === ('label' in document ? 'labelled' : null);
-}
-
-function marked({ tokens, counts }: CountedTokens, label: boolean): CountedTokens {
-  if (counts.length > 0) counts[0] = Number(label);
-  return { tokens, counts };
 }

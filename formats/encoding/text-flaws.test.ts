@@ -59,6 +59,9 @@ t.test('completions are answers', async (t) => {
   t.same(without(PLAIN), [true, true]);
   const texts = { prompt: 'a', completion: 'b', label: true };
   t.same(flawsOf(texts, null, CHATML, 'labelled'), [[]]);
+  t.same(flawsOf({ prompt: 'a', completion: 'b' }, null), [[]]);
+  t.same(flawsOf({ prompt: '<s>a', completion: 'b' }, null, LLAMA), [['repeated_begin']]);
+  t.same(flawsOf({ prompt: [USER], completion: [ANSWER] }, BEHIND), [['no_stop_token']]);
 });
 
 t.test('a text that begins with the token that the tokenizer puts before it', async (t) => {

@@ -41,7 +41,8 @@ export function tokensOfSpans(
     const end = place + length;
     while (span < borders.length && (borders[span]?.[1] ?? 0) <= place) span++;
     const [from, to] = borders[span] ?? [0, 0];
-    counts[index] = Math.max(place, from) < Math.min(end, to) ? 1 : 0;
+    // A token without text belongs to the character that follows.
+    counts[index] = Math.max(place, from) < Math.min(Math.max(end, place + 1), to) ? 1 : 0;
     place = end;
   }
   return place === bytes.length ? counts : null;

@@ -6,6 +6,8 @@ const read = (text: string | Buffer, columns: string[], newline: CsvHeader['newl
   return { lines: Buffer.from(bytes).toString().trimEnd().split('\n'), ...counts };
 };
 
+const PAIR = ['prompt', 'completion', 'label'];
+
 t.test('rows become documents; other columns and empty cells are left out', async (t) => {
   t.match(read('a,1\n"b, ""c""\né",2\n\n', ['text', 'id']), {
     lines: ['{"text": "a"}', '{"text": "b, \\"c\\"\\né"}'],
@@ -29,15 +31,14 @@ t.test('rows become documents; other columns and empty cells are left out', asyn
     num_chats: 1,
   });
   t.match(read('p,c,r', ['prompt', 'chosen', 'rejected']), { num_preferences: 1 });
+  t.match(read('p,c,\nq,d,1', PAIR), { num_documents: 2, num_labelled: 1, num_chats: 0 });
 });
 
-const PAIR = ['prompt', 'completion', 'label'];
 const REFUSED: [string, string | Buffer, string[], RegExp][] = [
   ['another number of cells', 'a\n"b\nc"\nd,e\n', ['text'], /^line 5: it has 2 cells, and the header has 1/],
   ['a quote that is not closed', 'a\n"b', ['text'], /^line 3: a quoted cell has no closing quote/],
   ['text behind a closing quote', 'a,1\n"b"c,d\n', ['text', 'id'], /^line 3: a quoted cell continues/],
   ['a label', '"p\n",c,yes', PAIR, /^line 2: column "label": it must be true or false.*"yes"/],
-  ['no label', 'p,c,', PAIR, /^line 2: "label" must be true or false/],
   [
     'messages that are no JSON',
     "[{'role': 'user'}]",

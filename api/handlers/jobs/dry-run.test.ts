@@ -1,6 +1,6 @@
 /** Field `work` of a dry run: sequences, tokens, epochs, and the duration estimated from a measured job. */
 import t from 'tap';
-import type { DryRun, Job, JobSpec, Problem } from '../../../contracts/index.js';
+import type { DataPreview, DryRun, Job, JobSpec, Problem } from '../../../contracts/index.js';
 import { workOf as estimateWork } from '../../jobs/work.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';
@@ -158,5 +158,44 @@ t.test('an epoch of data that another job has prepared', async (t) => {
     sequences_per_epoch: null,
     epochs: 3,
     duration: null,
+  });
+});
+
+t.test('warnings about the beginning of the data, and errors of its template', async (t) => {
+  const turn = (role: string, content: string) => ({ role, content });
+  const lines = [
+    { messages: [turn('user', 'a'), turn('assistant', 'b')] },
+    { messages: [turn('system', 'c'), turn('user', 'a'), turn('assistant', 'b')] },
+  ].map((line) => `${JSON.stringify(line)}\n`);
+  // More than what is read.
+  const { id } = await stack.upload(lines.join('') + lines[0]?.repeat(5000), 'jsonl');
+  const dryRun = (document: object) =>
+    stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', payload: document });
+  const spec = (chatTemplate: string) => ({
+    ...smallSpec(id),
+    data: { dataset: id, chat_template: chatTemplate },
+    train: { steps: 1, sequence_length: 8 },
+  });
+  const users =
+    "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }};{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
+  const found = (await dryRun(spec(users))).json<DryRun>().warnings;
+  const preview = await stack.request({
+    method: 'POST',
+    url: '/v1/data-preview',
+    payload: { spec: spec(users) },
+  });
+  t.strictSame(found, preview.json<DataPreview>().warnings, 'those of the preview');
+  t.match(found, [
+    { code: 'cut', pointer: '/train/sequence_length' },
+    { code: 'system_not_rendered', message: /in 1 of \d+ texts \(the first in line 2\)/ },
+  ]);
+  t.ok((preview.json<DataPreview>().read?.share ?? 1) < 1, 'only the beginning is read');
+  const sound = users.replace(" if m.role != 'system'", '');
+  const { warnings } = (await dryRun({ ...spec(sound), train: { steps: 1, sequence_length: 64 } })).json();
+  t.strictSame(warnings, []);
+  const failing = `{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}${sound}`;
+  t.match((await dryRun(spec(failing))).json<Problem>(), {
+    code: 'chat_template_invalid',
+    detail: /^line 2: /,
   });
 });

@@ -1,11 +1,14 @@
+import type { FastifyRequest } from 'fastify';
+import type { Warning } from '../../../contracts/index.js';
 import { jobWarnings } from '../../../job-document/index.js';
 import { readGiven } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { bodyErrors } from '../../http/body-errors.js';
 import { sendJob, sendJobs } from '../../http/etag.js';
 import { onClosed } from '../../http/long-request.js';
-import { checkSpec } from '../../jobs/check-spec.js';
+import { type CheckedSpec, checkSpec } from '../../jobs/check-spec.js';
 import { estimateOf } from '../../jobs/estimate.js';
+import { previewOf } from '../../jobs/preview.js';
 import { plannedSpec, readySpec } from '../../jobs/ready-spec.js';
 import { requireFit } from '../../jobs/require-fit.js';
 import { workOf } from '../../jobs/work.js';
@@ -28,7 +31,7 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
       spec: plannedSpec(checked),
       estimate: estimateOf(checked.spec),
       work: await workOf(checked.spec, { records: request.records, events }),
-      warnings: jobWarnings(request.body),
+      warnings: [...jobWarnings(request.body), ...(await warningsOf(request, checked))],
     });
   }
   const created = await createdBefore(request, request.body, idempotencyOf(request));
@@ -40,6 +43,15 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
     request.body,
   );
 };
+
+/** Warnings about the beginning of the data, if data and tokenizer need not be copied first. */
+async function warningsOf(
+  request: Pick<FastifyRequest, 'records' | 'server'>,
+  { spec, requiredCopies: { object, tokenizer, folder } }: CheckedSpec,
+): Promise<Warning[]> {
+  if (object !== null || tokenizer !== null || folder !== null) return [];
+  return (await previewOf(request, spec, 0)).warnings;
+}
 
 export const listJobs: OperationHandler<'listJobs'> = async (request, reply) =>
   sendJobs(reply, await request.records.listJobs(request.query));

@@ -116,6 +116,28 @@ t.test('the beginning of data', async (t) => {
     t.match(read, { texts: 2, long_texts: 1 });
   });
 
+  t.test('completions without a label: they are learned, their prompts are not', async (t) => {
+    const line = { prompt: 'Two and two is', completion: ' four.' };
+    const dataset = await uploadData(
+      `${JSON.stringify(line)}\n${JSON.stringify({ text: 'a b' })}\n`,
+      'jsonl',
+    );
+    const { texts } = await preview(dataset);
+    t.strictSame(
+      texts.map(({ parts, targets }) => [parts, targets]),
+      [
+        [
+          [
+            { text: line.prompt, learned: false },
+            { text: line.completion, learned: true },
+          ],
+          line.completion.length,
+        ],
+        [[{ text: 'a b', learned: true }], 2],
+      ],
+    );
+  });
+
   t.test('a long text is read in part, and shown in part', async (t) => {
     const content = Buffer.from('äb'.repeat(200_000));
     const dataset = await uploadData(content, 'text');

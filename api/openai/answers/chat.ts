@@ -42,7 +42,7 @@ const Body = Type.Object(
     tools: nullable(Type.Array(Type.Unsafe<Tool>())),
     tool_choice: nullable(Type.Unsafe<unknown>()),
     parallel_tool_calls: nullable(Type.Boolean()),
-    messages: Type.Array(Type.Record(Type.String(), Type.Unsafe<unknown>()), { minItems: 1, maxItems: 1000 }),
+    messages: Type.Unsafe<ChatMessage[]>(),
     max_tokens: tokens,
     max_completion_tokens: tokens,
     logprobs: nullable(Type.Boolean()),
@@ -63,7 +63,7 @@ export function chatSample(body: ChatBody): Omit<SampleRequest, 'stream'> {
   if (logprobs !== true && top_logprobs != null)
     throw notSupported('top_logprobs', 'top_logprobs needs logprobs: true');
   return {
-    messages: messages.map(messageOf),
+    messages,
     ...(tools != null && { tools }),
     ...(tool_choice != null && { tool_choice: choiceOf(tool_choice) }),
     ...(parallel_tool_calls != null && { parallel_tool_calls }),
@@ -72,23 +72,12 @@ export function chatSample(body: ChatBody): Omit<SampleRequest, 'stream'> {
   };
 }
 
-const MESSAGE_FIELDS = ['role', 'content', 'name', 'tool_calls', 'tool_call_id', 'reasoning_content'];
-
 function choiceOf(choice: unknown): 'none' | 'auto' {
   if (choice === 'none' || choice === 'auto') return choice;
   throw notSupported(
     'tool_choice',
     `tool_choice ${JSON.stringify(choice)} is not supported; use "auto" or "none"`,
   );
-}
-
-/** Returns a message without what has no effect. The service refuses other fields that it does not know. */
-function messageOf({ refusal: _, ...message }: Record<string, unknown>, index: number): ChatMessage {
-  const fields = Object.entries(message).filter(([name, value]) => value !== null || name === 'content');
-  const [unknown] = fields.filter(([name]) => !MESSAGE_FIELDS.includes(name));
-  if (unknown !== undefined)
-    throw notSupported('messages', `messages[${index}].${unknown[0]} is not supported`);
-  return Object.fromEntries(fields) as ChatMessage;
 }
 
 const logprobsOf = (tokens: readonly SampledToken[]) => ({

@@ -122,21 +122,10 @@ function countsOf({
 }
 
 /** @param isPacked texts stay whole, if they fit into a sequence */
-function Preview({
-  preview: { read, texts, warnings },
-  isPacked,
-}: {
-  preview: DataPreview;
-  isPacked: boolean;
-}) {
+function Preview({ preview: { read, texts }, isPacked }: { preview: DataPreview; isPacked: boolean }) {
   if (read === null) return null;
   return (
     <>
-      {warnings.map(({ code, message }) => (
-        <p key={code} class="small" role="status">
-          {message}
-        </p>
-      ))}
       <dl class="figures">
         {figuresOf(read, isPacked).map(([name, value]) => (
           <div key={name} class="figure">

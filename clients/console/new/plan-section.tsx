@@ -64,8 +64,8 @@ function Figures({ plan }: { plan: DryRun }) {
           ))}
         </dl>
       </details>
-      {warnings.map(({ pointer, message }) => (
-        <p key={pointer} class="notice small">
+      {warnings.map(({ pointer, code, message }) => (
+        <p key={pointer + code} class="notice small">
           <code>{pointer}</code> {message}
         </p>
       ))}

@@ -72,8 +72,8 @@ class JobsOperations(Resource):
         *,
         idempotency_key: Optional[str] = None,
     ) -> schemas.DryRun:
-        """Only validates the document. Nothing is recorded; the response contains the resulting job
-        and the memory that it needs."""
+        """Only validates the document. Nothing is recorded; the response contains the resulting
+        job, the memory that it needs, and warnings about the beginning of its data."""
         answer: schemas.DryRun = self._http.json(
             "POST",
             "/v1/jobs",

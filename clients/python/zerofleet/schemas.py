@@ -1848,7 +1848,9 @@ class DryRun(TypedDict):
     estimate: Estimate
     work: Work
     warnings: List[Warning]
-    """Fields of the document without effect."""
+    """Fields of the document without effect, and texts at the beginning of the data that do not
+    teach what their writer probably wants (those of `POST /v1/data-preview`). Content that the
+    server has not copied yet is not read."""
 
 
 class _EstimateRequestRequired(TypedDict):
@@ -2275,9 +2277,15 @@ class CheckpointVerdictProblemsItem(TypedDict):
     """Location of the damage in the object."""
 
 
+class ChatFunctionCall(TypedDict):
+    """A called function."""
+    name: ToolName
+    arguments: Union[str, Dict[str, Any]]
+    """A JSON object, or its text."""
+
+
 class _ChatToolCallRequired(TypedDict):
-    function: ChatToolCallFunction
-    """The called function."""
+    function: ChatFunctionCall
 
 
 
@@ -2287,13 +2295,6 @@ class ChatToolCall(_ChatToolCallRequired, total=False):
     """Id of the call."""
     type: Literal["function"]
     """Kind of tool."""
-
-
-class ChatToolCallFunction(TypedDict):
-    """The called function."""
-    name: ToolName
-    arguments: Union[str, Dict[str, Any]]
-    """A JSON object, or its text."""
 
 
 class _ChatMessageRequired(TypedDict):
@@ -2307,14 +2308,18 @@ class ChatMessage(_ChatMessageRequired, total=False):
     content: Optional[Union[str, List[ChatMessageContent2Item]]]
     """Text of the message, or a list of texts, which are joined. It may be null or absent beside
     `tool_calls`."""
-    name: str
+    name: Optional[str]
     """Name of the author or the tool."""
-    tool_calls: List[ChatToolCall]
+    tool_calls: Optional[List[ChatToolCall]]
     """Calls of a message of the assistant."""
-    tool_call_id: str
+    function_call: Optional[ChatFunctionCall]
+    """Former name of a single one of `tool_calls`; the role of its result is `function`."""
+    tool_call_id: Optional[str]
     """The call that a message of the role `tool` answers."""
-    reasoning_content: str
+    reasoning_content: Optional[str]
     """Reasoning of a message of the assistant."""
+    refusal: None
+    """Part of answers of OpenAI's API, so that they can be sent back."""
 
 
 class _ChatMessageContent2ItemRequired(TypedDict):

@@ -1,4 +1,5 @@
 import t from 'tap';
+import type { ChatMessage } from '../../../contracts/index.js';
 import { BytesTokenizer } from '../../../formats/encoding/bytes-tokenizer.js';
 import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
 import { buildPrompt } from './prompt.js';
@@ -89,3 +90,28 @@ t.test('tools are rendered, and the prompt says how the template writes calls', 
   t.notOk(none.text.includes('"type"'));
   t.equal(none.call_format, null);
 });
+
+t.test(
+  'fields that are null are absent, and former names of calls are read as the current ones',
+  async (t) => {
+    const fields =
+      '{% for m in messages %}[{{ m.keys() | list | join(",") }}]{% endfor %}{% if add_generation_prompt %}!{% endif %}';
+    const textOf = (chatTemplate: string, messages: ChatMessage[]) =>
+      buildPrompt(new BytesTokenizer(), { messages }, { ...NO_CHATS, chat_template: chatTemplate }).text;
+    const absent = { name: null, tool_calls: null, function_call: null, refusal: null };
+    t.equal(
+      textOf(fields, [{ role: 'user', content: 'a', ...absent }]),
+      textOf(fields, [{ role: 'user', content: 'a' }]),
+    );
+    const roles =
+      '{% for m in messages %}[{{ m.role }}{{ m.tool_calls | tojson if m.tool_calls }}]{% endfor %}';
+    t.equal(
+      textOf(`${roles}{% for m in messages %}{{ m.content }}{% endfor %}`, [
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: '', function_call: { name: 'f', arguments: '{"x": 1.0}' } },
+        { role: 'function', name: 'f', content: 'b' },
+      ]),
+      '[user][assistant[{"type": "function", "function": {"name": "f", "arguments": {"x": 1.0}}}]][tool]ab',
+    );
+  },
+);

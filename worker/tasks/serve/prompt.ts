@@ -1,5 +1,5 @@
 import { type CallFormat, type PromptRequest, ZerofleetError } from '../../../contracts/index.js';
-import { parseMessages, parseTools } from '../../../contracts/jsonl/fields.js';
+import { type JsonlMessage, parseMessages, parseTools } from '../../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../../contracts/jsonl/line.js';
 import { ChatTemplate } from '../../../formats/encoding/chat-template.js';
 import type { TextRules } from '../../../formats/encoding/encode-batch.js';
@@ -98,9 +98,15 @@ function chatPrompt(
 /** Returns the chat of a request as templates get it. @throws ZerofleetError `validation_failed` */
 function chatOf({ messages, tools, tool_choice, parallel_tool_calls }: PromptRequest): JsonlChat {
   return {
-    messages: parseMessages(messages, '"messages"'),
+    messages: parseMessages(messages, '"messages"').map(withoutNulls),
     ...parseTools({ tools: tool_choice !== 'none' && tools?.length ? tools : null, parallel_tool_calls }),
   };
+}
+
+/** A field that is null is none, except an absent text. */
+function withoutNulls(message: JsonlMessage): JsonlMessage {
+  const fields = Object.entries(message).filter(([name, value]) => value !== null || name === 'content');
+  return { ...Object.fromEntries(fields), role: message.role };
 }
 
 /** Returns the special token that a text ends with. */
