@@ -15,7 +15,7 @@ interface ByteEdge {
 }
 
 /** A state. The end of a rule has no edges. */
-export interface AutomatonState {
+interface AutomatonState {
   bytes: ByteEdge[];
   calls: { rule: Rule; to: number }[];
   empty: number[];

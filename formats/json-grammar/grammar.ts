@@ -1,7 +1,8 @@
 /** Grammars of the JSON texts that satisfy a schema. */
 import { Automaton, type Rule } from './automaton.js';
 import { character, number, whiteSpace } from './json-rules.js';
-import { concrete, readSchema, type SchemaNode } from './read-schema.js';
+import { readSchema } from './read-schema.js';
+import { concrete, type SchemaNode } from './schema-nodes.js';
 
 export interface Grammar {
   states: Automaton['states'];

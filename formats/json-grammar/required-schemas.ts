@@ -1,7 +1,7 @@
 import type { PromptRequest } from '../../contracts/index.js';
 
 /** A schema that an answer must satisfy. */
-export interface RequiredSchema {
+interface RequiredSchema {
   /** The function whose arguments it is for; null: the text of the answer. */
   name: string | null;
   schema: unknown;

@@ -56,8 +56,8 @@ using TokenMask = std::vector<std::uint32_t>;
 /// Whether adjusted_logits() differ from the model's without a mask.
 bool adjusts_logits(const DrawOptions& options);
 
-/// Returns the logits that a token is drawn from: the model's with penalties and biases, and −∞ for tokens that the mask
-/// does not allow. logits: (V). `drawn`: the tokens of the sequence that were drawn before.
+/// Returns the logits that a token is drawn from: the model's with penalties and biases, and −∞ for tokens outside the
+/// mask. logits: (V). `drawn`: the tokens of the sequence that were drawn before.
 std::vector<float> adjusted_logits(std::span<const float> logits, const DrawOptions& options,
                                    std::span<const std::int32_t> drawn, const TokenMask& mask);
 

@@ -5,7 +5,13 @@ import { ConstrainedAnswer, type Constraint, Grammars } from '../../../formats/j
 import { vocabularyOf } from '../../../formats/json-grammar/token-bytes.js';
 import type { TokenMask } from '../../../formats/json-grammar/vocabulary.js';
 import { serveTasks } from '../../../platform/threads/serve-tasks.js';
-import type { MaskSetup } from './token-masks.js';
+import type { Decoding } from './prompt.js';
+
+export interface MaskSetup {
+  table: Decoding['table'];
+  /** Only tokens below this are drawn. */
+  num_tokens: number;
+}
 
 /** An answer of which all tokens are known. */
 export interface MaskRequest {

@@ -1,20 +1,13 @@
 import { ZerofleetError } from '../../../contracts/index.js';
 import { programPath } from '../../../platform/process/programs.js';
 import { ThreadPool } from '../../../platform/threads/thread-pool.js';
-import type { MaskRequest, MaskTasks, NextTokens } from './mask-thread-main.js';
-import type { Decoding } from './prompt.js';
+import type { MaskRequest, MaskSetup, MaskTasks, NextTokens } from './mask-thread-main.js';
 
 /** Compute time of one mask; the first one includes the bytes of all tokens. */
 const MASK_MS = 30_000;
 const HEAP_MB = 2048;
 /** Idle time after which the thread ends. */
 const IDLE_MS = 300_000;
-
-export interface MaskSetup {
-  table: Decoding['table'];
-  /** Only tokens below this are drawn. */
-  num_tokens: number;
-}
 
 /**
  * Computes which tokens the constrained answers of a variant may continue with, in a thread. A mask is a function of the
