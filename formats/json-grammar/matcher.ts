@@ -8,6 +8,8 @@ const MAX_READINGS = 512;
 /** Numbers of states and stacks from which a matcher is to be replaced. The table of a state has 1 KB. */
 const MAX_STATES = 4096;
 const MAX_STACKS = 65_536;
+/** More than the states of an automaton: a reading and a stack are known by one number. */
+const STATES = 2 ** 24;
 
 /** States in which unfinished calls go on, the innermost one first. */
 interface Stack {
@@ -33,7 +35,7 @@ export class Matcher {
   private readonly tables: Int32Array[] = [];
   private readonly positions: Position[] = [];
   private readonly numbers = new Map<string, number>();
-  private readonly stacks = new Map<string, Stack>();
+  private readonly stacks = new Map<number, Stack>();
   private readonly own = new Set<Stack>();
 
   constructor(private readonly grammar: Grammar) {}
@@ -68,18 +70,23 @@ export class Matcher {
     const table = this.tables[state] as Int32Array;
     const known = table[byte] as number;
     if (known !== UNKNOWN) return known;
-    const found = this.compute(state, byte);
-    table[byte] = found;
-    return found;
-  }
-
-  private compute(state: number, byte: number): number {
     const moved: Reading[] = [];
-    for (const reading of this.positionOf(state)) {
-      for (const { first, last, to } of this.grammar.states[reading.state]?.bytes ?? [])
-        if (byte >= first && byte <= last) moved.push({ state: to, stack: reading.stack });
+    // All bytes of this range lead to the same state.
+    let [begin, end] = [0, 0xff];
+    for (const { state: from, stack } of this.positionOf(state)) {
+      for (const { first, last, to } of this.grammar.states[from]?.bytes ?? []) {
+        if (first > byte) end = Math.min(end, first - 1);
+        else if (last < byte) begin = Math.max(begin, last + 1);
+        else {
+          begin = Math.max(begin, first);
+          end = Math.min(end, last);
+          moved.push({ state: to, stack });
+        }
+      }
     }
-    return moved.length === 0 ? DEAD : this.numberOf(moved);
+    const found = moved.length === 0 ? DEAD : this.numberOf(moved);
+    table.fill(found, begin, end + 1);
+    return found;
   }
 
   private numberOf(readings: readonly Reading[]): number {
@@ -96,7 +103,7 @@ export class Matcher {
   /** Follows calls, ends of rules and empty edges. Returns the readings that wait for a byte, and that of the end. */
   private closure(readings: readonly Reading[]): Position {
     const found: Reading[] = [];
-    const seen = new Set<string>();
+    const seen = new Set<number>();
     const left = readings.toReversed();
     for (let reading = left.pop(); reading !== undefined; reading = left.pop()) {
       const key = keyOf(reading);
@@ -123,7 +130,7 @@ export class Matcher {
   }
 
   private pushed(to: number, below: Stack | null): Stack {
-    const key = `${to},${below?.id ?? 0}`;
+    const key = keyOf({ state: to, stack: below });
     const known = this.stacks.get(key);
     if (known !== undefined) return known;
     const stack = { to, below, id: this.stacks.size + 1 };
@@ -142,6 +149,6 @@ export class Matcher {
   }
 }
 
-function keyOf({ state, stack }: Reading): string {
-  return `${state},${stack?.id ?? 0}`;
+function keyOf({ state, stack }: Reading): number {
+  return (stack?.id ?? 0) * STATES + state;
 }
