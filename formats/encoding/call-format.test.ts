@@ -78,6 +78,10 @@ t.test('the text before the arguments is what the template writes there', async 
   const quoted =
     '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson | tojson }}}';
   t.equal(head(TURNS(quoted)), null, 'the arguments are a string');
+  const behind = (text: string) =>
+    `to={{ call.function.name }}${text}[ARGS]{{ call.function.arguments | tojson }}`;
+  t.equal(head(TURNS(behind('[CALLS]word json'))), null, 'an answer has no mark behind the name');
+  t.equal(head(TURNS(behind('[CALLS]{{ call.id }}'))), 'to=f[CALLS]zfknown00[ARGS]');
 });
 
 t.test('a template that shows no calls', async (t) => {

@@ -81,16 +81,21 @@ export function shownCalls(render: Render, specialTexts: RegExp | null): ShownCa
     },
     before: one.slice(beginOfText, call.begin),
     after: one.slice(call.end),
-    head: headOf(one, beginOfText),
+    head: headOf(one, beginOfText, visible),
   };
 }
 
-/** Returns the text before the arguments of the known call; null if its name follows, or the arguments are a string. */
-function headOf(text: string, begin: number): ShownCalls['head'] {
+/**
+ * Returns the text before the arguments of the known call; null if its name follows, if the arguments are a string, or if
+ * a word follows the name in an answer, which has no special tokens.
+ */
+function headOf(text: string, begin: number, visible: (text: string) => string): ShownCalls['head'] {
   const valueAt = text.lastIndexOf(VALUE);
   const end = text.lastIndexOf('{', valueAt);
   const head = text.slice(begin, end);
-  if (!head.includes(NAME) || !isArguments(objectAt(text, end, valueAt)?.value)) return null;
+  const behindName = visible(head.slice(head.lastIndexOf(NAME) + NAME.length));
+  const isApart = !/^[\w-]/.test(behindName) || behindName === idOf(0);
+  if (!head.includes(NAME) || !isApart || !isArguments(objectAt(text, end, valueAt)?.value)) return null;
   return (name) => head.replaceAll(NAME, name);
 }
 
@@ -99,8 +104,12 @@ function chatOf(answer: readonly JsonlMessage[]): JsonlChat {
 }
 
 /** Some templates require ids of nine letters and digits. */
+function idOf(index: number): string {
+  return `zfknown0${index}`;
+}
+
 function callOf(index: number): object {
-  return { id: `zfknown0${index}`, type: 'function', function: { name: NAME, arguments: { [KEY]: VALUE } } };
+  return { id: idOf(index), type: 'function', function: { name: NAME, arguments: { [KEY]: VALUE } } };
 }
 
 function attempt(render: () => string): string | null {
