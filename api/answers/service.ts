@@ -46,6 +46,9 @@ const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages' | 'parallel_tool_calls'> 
   weights: 'trained',
 };
 
+/** Characters of the schemas of an answer: a worker reads them for each token. */
+const MAX_SCHEMAS = 500_000;
+
 /** Encoding of an answer. */
 export interface AnswerForm {
   /** The document of a whole answer. */
@@ -204,7 +207,13 @@ function requireForm(task: SampleTask): void {
       : `there is no tool ${JSON.stringify(wanted.name)}; name one of tools`;
     throw invalidDocument([{ pointer: '/tool_choice', code: 'unknown_value', message }]);
   }
+  let length = 0;
   for (const { schema, pointer } of schemas) {
+    length += JSON.stringify(schema).length;
+    if (length > MAX_SCHEMAS) {
+      const message = `the schemas that an answer may follow have more than ${MAX_SCHEMAS} characters; send fewer or shorter ones`;
+      throw invalidDocument([{ pointer, code: 'out_of_range', message }]);
+    }
     try {
       readSchema(schema);
     } catch (error) {

@@ -186,6 +186,7 @@ t.test('a sample of a checkpoint', async (t) => {
 
   t.test('bad requests', async (t) => {
     const count = asked.length;
+    const long = { type: 'object', description: 'x'.repeat(500_000) };
     const unsupported = { type: 'object', properties: { a: { not: {} } } };
     const refused: [object, string][] = [
       [{}, ''],
@@ -207,6 +208,10 @@ t.test('a sample of a checkpoint', async (t) => {
         '/response_format/json_schema/schema/properties/a/not',
       ],
       [{ prompt: 'to', tool_choice: 'required' }, '/tool_choice'],
+      [
+        { prompt: 'to', response_format: { type: 'json_schema', json_schema: { schema: long } } },
+        '/response_format/json_schema/schema',
+      ],
     ];
     for (const [payload, pointer] of refused) {
       const problem = (await sample(payload)).json<Problem>();
