@@ -12,6 +12,8 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { BadLine, parseMessages } from '../../contracts/jsonl/fields.js';
+import { readSchema, SchemaFault } from '../../formats/json-grammar/read-schema.js';
+import { requiredSchemas, requiredTool } from '../../formats/json-grammar/required-schemas.js';
 import { whileSilent } from '../http/long-request.js';
 import { sendEvents, withHeartbeats, within } from '../http/sse.js';
 import { invalidDocument } from '../jobs/check-spec.js';
@@ -29,6 +31,7 @@ const MAX_TOKENS = 32_768;
 const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages' | 'parallel_tool_calls'> = {
   tools: [],
   tool_choice: 'auto',
+  response_format: { type: 'text' },
   max_tokens: 128,
   temperature: 1,
   top_k: 0,
@@ -42,6 +45,9 @@ const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages' | 'parallel_tool_calls'> 
   logprobs: null,
   weights: 'trained',
 };
+
+/** Characters of the schemas of an answer: a worker reads them for each token. */
+const MAX_SCHEMAS = 500_000;
 
 /** Encoding of an answer. */
 export interface AnswerForm {
@@ -82,6 +88,7 @@ export async function sendAnswer(
   if (body.messages !== undefined && model.chat_template === null) throw noTemplate();
   const pending = { request, reply, model, task: { ...DEFAULTS, ...body } };
   requireReadable(pending.task);
+  requireForm(pending.task);
   requireBound(pending.task);
   if (!stream) {
     const answer = await generate(pending);
@@ -183,6 +190,39 @@ function requireReadable({ messages, tools, prompt }: SampleTask): void {
     const { message, messageIndex: index } = error;
     const pointer = index === null ? '/messages' : `/messages/${index}`;
     throw invalidDocument([{ pointer, code: 'bad_format', message }]);
+  }
+}
+
+/** @throws ZerofleetError for a form of the answer that cannot be guaranteed */
+function requireForm(task: SampleTask): void {
+  const { response_format, tools, tool_choice } = task;
+  const wanted = requiredTool(tool_choice);
+  if (response_format.type !== 'text' && tools.length > 0 && tool_choice !== 'none') {
+    const message =
+      'an answer cannot have this format and call tools; set tool_choice to none, or leave tools out';
+    throw invalidDocument([{ pointer: '/response_format', code: 'unknown_value', message }]);
+  }
+  const schemas = requiredSchemas(task);
+  if (wanted !== null && schemas.length === 0) {
+    const message = wanted.any
+      ? 'no tool can be called: send tools'
+      : `there is no tool ${JSON.stringify(wanted.name)}; name one of tools`;
+    throw invalidDocument([{ pointer: '/tool_choice', code: 'unknown_value', message }]);
+  }
+  let length = 0;
+  for (const { schema, pointer } of schemas) {
+    length += JSON.stringify(schema).length;
+    if (length > MAX_SCHEMAS) {
+      const message = `the schemas that an answer may follow have more than ${MAX_SCHEMAS} characters; send fewer or shorter ones`;
+      throw invalidDocument([{ pointer, code: 'out_of_range', message }]);
+    }
+    try {
+      readSchema(schema);
+    } catch (error) {
+      if (!(error instanceof SchemaFault)) throw error;
+      const { code, message } = error;
+      throw invalidDocument([{ pointer: `${pointer}${error.pointer}`, code, message }]);
+    }
   }
 }
 

@@ -4656,8 +4656,49 @@ export interface components {
                 /** @description What the function does. */
                 description?: string;
                 /** @description Its arguments as a JSON schema. */
-                parameters?: Record<string, never>;
+                parameters?: {
+                    [key: string]: unknown;
+                };
                 /** @description Chat templates get it. */
+                strict?: boolean | null;
+            };
+        };
+        /** @description The function that an answer calls. */
+        NamedTool: {
+            /**
+             * @description Kind of tool.
+             * @enum {string}
+             */
+            type: "function";
+            /** @description The function. */
+            function: {
+                name: components["schemas"]["ToolName"];
+            };
+        };
+        /** @description Form of the text of an answer. */
+        ResponseFormat: {
+            /**
+             * @description text: any text; json_object: a JSON object.
+             * @enum {string}
+             */
+            type: "text" | "json_object";
+        } | {
+            /**
+             * @description A JSON object that satisfies a schema.
+             * @enum {string}
+             */
+            type: "json_schema";
+            /** @description The schema. */
+            json_schema: {
+                /** @description A name; without effect. */
+                name?: string;
+                /** @description A description; without effect. */
+                description?: string;
+                /** @description The JSON schema. Keywords that an answer cannot be held to are refused. */
+                schema: {
+                    [key: string]: unknown;
+                };
+                /** @description Without effect: every answer satisfies the schema. */
                 strict?: boolean | null;
             };
         };
@@ -4673,13 +4714,18 @@ export interface components {
              */
             tools?: components["schemas"]["Tool"][];
             /**
-             * @description auto: the model decides whether it calls `tools`; none: the template gets no tools.
+             * @description auto: the model decides whether it calls `tools`; none: the template gets no tools; required: the answer is a call; or the function that it calls.
              * @default auto
-             * @enum {string}
              */
-            tool_choice?: "none" | "auto";
+            tool_choice?: ("none" | "auto" | "required") | components["schemas"]["NamedTool"];
             /** @description Whether the model may call several tools at once; chat templates that know this variable get it. */
             parallel_tool_calls?: boolean;
+            /**
+             * @default {
+             *       "type": "text"
+             *     }
+             */
+            response_format?: components["schemas"]["ResponseFormat"];
             /**
              * @description Maximum number of sampled tokens; the context of the model is another limit.
              * @default 128

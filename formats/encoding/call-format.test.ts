@@ -63,6 +63,27 @@ t.test('the form of calls is what the template writes around a known call', asyn
   );
 });
 
+t.test('the text before the arguments is what the template writes there', async (t) => {
+  const head = (source: string) => shown(source)?.head?.('f') ?? null;
+  t.equal(
+    head(TURNS(`<tool_call>\n${JSON_CALL('arguments')}\n</tool_call>`)),
+    '<tool_call>\n{"name": "f", "arguments": ',
+  );
+  t.equal(
+    head(TURNS('[CALLS]{{ call.function.name }}[ARGS]{{ call.function.arguments | tojson }}')),
+    '[CALLS]f[ARGS]',
+  );
+  const after = '{"arguments": {{ call.function.arguments | tojson }}, "name": "{{ call.function.name }}"}';
+  t.equal(head(TURNS(after)), null, 'the name follows');
+  const quoted =
+    '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson | tojson }}}';
+  t.equal(head(TURNS(quoted)), null, 'the arguments are a string');
+  const behind = (text: string) =>
+    `to={{ call.function.name }}${text}[ARGS]{{ call.function.arguments | tojson }}`;
+  t.equal(head(TURNS(behind('[CALLS]word json'))), null, 'an answer has no mark behind the name');
+  t.equal(head(TURNS(behind('[CALLS]{{ call.id }}'))), 'to=f[CALLS]zfknown00[ARGS]');
+});
+
 t.test('a template that shows no calls', async (t) => {
   const bare = (head: string) =>
     `${head}{%- for message in messages %}{{ message.role }}: {{ message.content }}\n{%- endfor %}` +
@@ -72,6 +93,10 @@ t.test('a template that shows no calls', async (t) => {
   t.match(shown(bare('Write calls as <tool_call>{"name": …}</tool_call>.')), {
     format: { open: '<tool_call>', close: '</tool_call>', name: ['name'] },
   });
+  t.equal(
+    shown(bare('Write calls as <tool_call>{"name": …}</tool_call>.'))?.head?.('f'),
+    '<tool_call>\n{"name": "f", "arguments": ',
+  );
   const source = bare(HEAD);
   const tools = [{ type: 'function', function: { name: 'f' } }];
   t.doesNotThrow(() =>

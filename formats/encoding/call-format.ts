@@ -9,6 +9,8 @@ interface ShownCalls {
   before: string;
   /** Text with special tokens behind the calls. */
   after: string;
+  /** Returns the text with special tokens between the prompt and the arguments of a call; null if they have no place of their own. */
+  head: ((name: string) => string) | null;
 }
 
 /** The texts of the known call, which no template has. */
@@ -57,11 +59,17 @@ export function shownCalls(render: Render, specialTexts: RegExp | null): ShownCa
   const call = findCall(one, begin);
   if (call === null)
     return prompt.includes(EXPLAINED.open)
-      ? { format: EXPLAINED, before: `${EXPLAINED.open}\n`, after: '' }
+      ? {
+          format: EXPLAINED,
+          before: `${EXPLAINED.open}\n`,
+          after: '',
+          head: (name) => `${EXPLAINED.open}\n{"name": "${name}", "arguments": `,
+        }
       : null;
   const open = visible(one.slice(begin, call.begin));
   const endOfTurn = visible(plain.slice(plain.indexOf(ANSWER) + ANSWER.length));
   const close = withoutEnd(visible(one.slice(call.end)), endOfTurn);
+  const beginOfText = one.startsWith(prompt) ? prompt.length : begin;
   const between = betweenCalls(calling(2), call);
   return {
     format: {
@@ -71,9 +79,24 @@ export function shownCalls(render: Render, specialTexts: RegExp | null): ShownCa
       name: call.name,
       arguments: call.arguments,
     },
-    before: one.slice(one.startsWith(prompt) ? prompt.length : begin, call.begin),
+    before: one.slice(beginOfText, call.begin),
     after: one.slice(call.end),
+    head: headOf(one, beginOfText, visible),
   };
+}
+
+/**
+ * Returns the text before the arguments of the known call; null if its name follows, if the arguments are a string, or if
+ * a word follows the name in an answer, which has no special tokens.
+ */
+function headOf(text: string, begin: number, visible: (text: string) => string): ShownCalls['head'] {
+  const valueAt = text.lastIndexOf(VALUE);
+  const end = text.lastIndexOf('{', valueAt);
+  const head = text.slice(begin, end);
+  const behindName = visible(head.slice(head.lastIndexOf(NAME) + NAME.length));
+  const isApart = !/^[\w-]/.test(behindName) || behindName === idOf(0);
+  if (!head.includes(NAME) || !isApart || !isArguments(objectAt(text, end, valueAt)?.value)) return null;
+  return (name) => head.replaceAll(NAME, name);
 }
 
 function chatOf(answer: readonly JsonlMessage[]): JsonlChat {
@@ -81,8 +104,12 @@ function chatOf(answer: readonly JsonlMessage[]): JsonlChat {
 }
 
 /** Some templates require ids of nine letters and digits. */
+function idOf(index: number): string {
+  return `zfknown0${index}`;
+}
+
 function callOf(index: number): object {
-  return { id: `zfknown0${index}`, type: 'function', function: { name: NAME, arguments: { [KEY]: VALUE } } };
+  return { id: idOf(index), type: 'function', function: { name: NAME, arguments: { [KEY]: VALUE } } };
 }
 
 function attempt(render: () => string): string | null {

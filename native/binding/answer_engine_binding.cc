@@ -26,6 +26,7 @@ SequenceRequest request_from(const Napi::CallbackInfo& info) {
   request.max_tokens = int_field(options, "max_tokens");
   request.end_tokens = tokens_from(options.Get("end_tokens"));
   request.top_log_probs = int_field(options, "top_logprobs");
+  request.is_constrained = bool_field(options, "is_constrained");
   request.adapter = static_cast<std::int32_t>(int_field(options, "adapter"));
   request.draw = from_object<DrawOptions>(options);
   return request;
@@ -75,7 +76,8 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
         {InstanceMethod("setParam", &AnswerEngineBinding::set_param), InstanceMethod("add", &AnswerEngineBinding::add),
          InstanceMethod("addAdapter", &AnswerEngineBinding::add_adapter),
          InstanceMethod("removeAdapter", &AnswerEngineBinding::remove_adapter),
-         InstanceMethod("cancel", &AnswerEngineBinding::cancel), InstanceMethod("step", &AnswerEngineBinding::step),
+         InstanceMethod("cancel", &AnswerEngineBinding::cancel), InstanceMethod("allow", &AnswerEngineBinding::allow),
+         InstanceMethod("step", &AnswerEngineBinding::step),
          InstanceAccessor("maxLength", &AnswerEngineBinding::max_length, nullptr),
          InstanceAccessor("numBytes", &AnswerEngineBinding::num_bytes, nullptr),
          InstanceMethod("close", &AnswerEngineBinding::close)});
@@ -134,7 +136,7 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
     });
   }
 
-  /// (id: number, prompt: Int32Array, {max_tokens, end_tokens: Int32Array, top_logprobs, adapter, … of
+  /// (id: number, prompt: Int32Array, {max_tokens, end_tokens: Int32Array, top_logprobs, adapter, is_constrained, … of
   /// DrawOptions})
   Napi::Value add(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
@@ -193,6 +195,16 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
   Napi::Value cancel(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
       open()->engine.cancel(static_cast<std::uint64_t>(info[0].As<Napi::Number>().Int64Value()));
+      return info.Env().Undefined();
+    });
+  }
+
+  /// (id: number, mask: Uint32Array)
+  Napi::Value allow(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      const auto mask = info[1].As<Napi::Uint32Array>();
+      open()->engine.allow(static_cast<std::uint64_t>(info[0].As<Napi::Number>().Int64Value()),
+                           {mask.Data(), mask.Data() + mask.ElementLength()});
       return info.Env().Undefined();
     });
   }

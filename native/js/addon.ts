@@ -169,6 +169,7 @@ export interface RawAnswerEngine {
   addAdapter(adapter: object, values: Uint8Array[]): Promise<AddedAdapter>;
   removeAdapter(adapter: number): Promise<void>;
   cancel(id: number): void;
+  allow(id: number, mask: Uint32Array): void;
   step(): Promise<DrawnToken[]>;
   close(): void;
 }

@@ -211,3 +211,35 @@ t.test('penalties and biases change what is drawn, and not the log-probabilities
       code: 'token_out_of_vocab',
     });
 });
+
+t.test('a constrained sequence waits for the tokens that it may draw, and others go on', async (t) => {
+  const engine = create();
+  setParams(engine);
+  const maskOf = (...allowed: number[]) => {
+    const mask = new Uint32Array(2);
+    for (const token of allowed) mask[token >> 5]! |= 1 << (token & 31);
+    return mask;
+  };
+  const allowed = [[5], [6, 40], [41], [0, 1, 2, 3]];
+  const draw = async (id: number, others: number) => {
+    engine.add(id, [1, 2, 3], { ...PLAIN, max_tokens: allowed.length, is_constrained: true });
+    for (let other = 1; other <= others; other++) engine.add(id + other, [1, 2, other], PLAIN);
+    const ended = await answers(engine, others);
+    t.notOk(ended.has(id), 'without a mask it draws nothing');
+    const drawn: DrawnToken[] = [];
+    for (const tokens of allowed) {
+      t.same(await engine.step(), []);
+      engine.allow(id, maskOf(...tokens));
+      while (drawn.length === 0 || drawn.at(-1)!.finish === null) {
+        const step = await engine.step();
+        drawn.push(...step);
+        if (step.length > 0) break;
+      }
+      t.ok(tokens.includes(drawn.at(-1)!.token));
+    }
+    return drawn.map(({ token, logprob }) => [token, logprob]);
+  };
+  const alone = await draw(1, 0);
+  t.same(await draw(100, 5), alone);
+  t.throws(() => engine.allow(1, new Uint32Array(2)), { code: 'invalid_argument' });
+});

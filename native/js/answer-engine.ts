@@ -46,6 +46,8 @@ export interface SequenceOptions {
   top_logprobs: number;
   /** Number that addAdapter() returned; 0 selects the model without an adapter. */
   adapter: number;
+  /** True: each token is drawn from those that `allow` names for it, and waits for them. */
+  is_constrained: boolean;
 }
 
 /** The most likely tokens, without a limit. */
@@ -61,6 +63,7 @@ export const GREEDY: Omit<SequenceOptions, 'max_tokens'> = {
   logit_bias: [],
   top_logprobs: 0,
   adapter: 0,
+  is_constrained: false,
 };
 
 /**
@@ -128,6 +131,15 @@ export class AnswerEngine {
   /** Drops a sequence. Unknown ids are ignored. */
   cancel(id: number): void {
     native(() => this.raw.cancel(id));
+  }
+
+  /**
+   * Sets the tokens that the next one of a constrained sequence is drawn from. Unknown ids are ignored.
+   * @param mask bit t % 32 of word t / 32 for token t
+   * @throws NativeError `invalid_argument` for a mask without a token
+   */
+  allow(id: number, mask: Uint32Array): void {
+    native(() => this.raw.allow(id, mask));
   }
 
   /** Computes the next rows. Returns the drawn tokens; none while prompts are prefilled, and without sequences. */

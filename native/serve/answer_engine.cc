@@ -149,13 +149,22 @@ void AnswerEngine::cancel(std::uint64_t id) {
   cancelled_.push_back(id);
 }
 
+void AnswerEngine::allow(std::uint64_t id, TokenMask mask) {
+  require(std::ranges::any_of(mask, [](std::uint32_t word) { return word != 0; }), "invalid_argument",
+          "a mask must allow a token");
+  const std::lock_guard lock(mutex_);
+  allowed_[id] = std::move(mask);
+}
+
 void AnswerEngine::receive_requests() {
   std::vector<SequenceRequest> arrived;
   std::vector<std::uint64_t> cancelled;
+  std::map<std::uint64_t, TokenMask> allowed;
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
     cancelled.swap(cancelled_);
+    allowed.swap(allowed_);
   }
   const auto is_cancelled = [&](const Sequence& sequence) {
     return std::ranges::find(cancelled, sequence.request.id) != cancelled.end();
@@ -171,6 +180,11 @@ void AnswerEngine::receive_requests() {
     sequence.request = std::move(request);
     waiting_.push_back(std::move(sequence));
   }
+  const auto set_mask = [&](Sequence& sequence) {
+    if (const auto found = allowed.find(sequence.request.id); found != allowed.end()) sequence.mask = found->second;
+  };
+  std::ranges::for_each(running_, set_mask);
+  std::ranges::for_each(waiting_, set_mask);
 }
 
 /// Moves waiting sequences to running_ while the KV cache has room for their tokens.
@@ -231,13 +245,13 @@ void AnswerEngine::schedule() {
   std::int64_t left = decoder_.limits().max_rows;
   for (Sequence& sequence : running_) sequence.num_scheduled = 0;
   for (std::size_t index = 0; index < running_.size(); ++index) {
-    if (running_[index].num_uncomputed() == 1) schedule_rows(index, 1);
+    if (running_[index].num_uncomputed() == 1 && running_[index].num_ready() == 1) schedule_rows(index, 1);
   }
   for (const Sequence& sequence : running_) left -= sequence.num_scheduled;
   for (std::size_t index = 0; index < running_.size() && left > 0; ++index) {
     if (running_[index].num_scheduled > 0) continue;
-    const std::int64_t count = std::min(left, running_[index].num_uncomputed());
-    schedule_rows(index, count);
+    const std::int64_t count = std::min(left, running_[index].num_ready());
+    if (count > 0) schedule_rows(index, count);
     left -= count;
   }
 }
@@ -257,7 +271,8 @@ DrawnToken AnswerEngine::draw(const Sequence& sequence, const NextToken& next) c
   DrawnToken result{request.id, {}, {}, Finish::kNone, sequence.cached_tokens};
   const auto place = static_cast<std::uint32_t>(sequence.num_drawn());
   std::vector<float> adjusted;
-  if (adjusts_logits(request.draw)) adjusted = adjusted_logits(next.logits, request.draw, sequence.drawn());
+  if (adjusts_logits(request.draw) || request.is_constrained)
+    adjusted = adjusted_logits(next.logits, request.draw, sequence.drawn(), sequence.mask);
   const std::span<const float> logits = adjusted.empty() ? next.logits : adjusted;
   const std::int32_t token = draw_token(context_.cpu_isa, logits, request.draw, place);
   result.drawn = {token, next.log_prob(token)};
@@ -317,6 +332,7 @@ std::vector<DrawnToken> AnswerEngine::step() {
     publish(sequence);
   }
   for (std::size_t i = 0; i < drawn.size(); ++i) {
+    drawing[i]->mask.clear();
     if (drawn[i].finish != Finish::kNone)
       release(*drawing[i]);
     else

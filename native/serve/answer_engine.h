@@ -31,6 +31,7 @@ struct SequenceRequest {
   std::int64_t top_log_probs = 0;        // most likely tokens to report with each drawn token
   std::int32_t adapter = 0;              // returned by add_adapter(); 0: the model alone
   DrawOptions draw;
+  bool is_constrained = false;  // each token waits for allow()
 };
 
 /// Why a sequence ends with a token.
@@ -58,7 +59,7 @@ struct DrawnToken {
 ///
 /// Sequences of the model and of adapters over it share a pass. The products of the model are computed once for all.
 ///
-/// add() and cancel() may be called from any thread, also during a step(). Calls of the other methods must not
+/// add(), cancel() and allow() may be called from any thread, also during a step(). Calls of the other methods must not
 /// overlap.
 class AnswerEngine {
  public:
@@ -97,6 +98,9 @@ class AnswerEngine {
   void add(SequenceRequest request);
   /// Drops a request. Ignores an unknown id.
   void cancel(std::uint64_t id);
+  /// Sets the tokens that the next one of a constrained sequence is drawn from. Such a sequence waits for this call
+  /// before each token. Throws Error{"invalid_argument"} for a mask without a token. Ignores an unknown id.
+  void allow(std::uint64_t id, TokenMask mask);
 
   /// Computes the next rows. Returns the drawn tokens, at most one per request; none while prompts are prefilled.
   /// Throws Error{"invalid_argument"} if a parameter was not set.
@@ -111,8 +115,11 @@ class AnswerEngine {
     std::int64_t num_published = 0;        // pages
     std::int64_t num_scheduled = 0;        // rows in this step
     std::int64_t cached_tokens = -1;       // -1: not admitted yet
+    TokenMask mask;                        // for the next token of a constrained sequence
 
     std::int64_t num_uncomputed() const { return std::ssize(tokens) - num_computed; }
+    /// Rows that may be computed now: without a mask, not the one that a constrained token is drawn from.
+    std::int64_t num_ready() const { return num_uncomputed() - (request.is_constrained && mask.empty() ? 1 : 0); }
     std::span<const std::int32_t> drawn() const { return std::span(tokens).subspan(request.prompt.size()); }
     std::int64_t num_drawn() const { return std::ssize(drawn()); }
   };
@@ -149,6 +156,7 @@ class AnswerEngine {
   std::map<std::int32_t, std::unique_ptr<const ServedAdapter>> adapters_;
   std::vector<SequenceRequest> arrived_;
   std::vector<std::uint64_t> cancelled_;
+  std::map<std::uint64_t, TokenMask> allowed_;
 };
 
 }  // namespace zerofleet

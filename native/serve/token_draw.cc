@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/error.h"
@@ -49,6 +50,8 @@ std::size_t draw_place(std::span<const float> weights, double uniform) {
   for (; place + 1 < end && left >= static_cast<double>(weights[place]); ++place) {
     left -= static_cast<double>(weights[place]);
   }
+  // Rounding may leave a rest behind the last weight; a token without weight is never drawn.
+  while (place > 0 && weights[place] == 0) --place;
   return place;
 }
 
@@ -84,6 +87,10 @@ std::span<const float> reaching(std::span<const float> weights, double share) {
   return weights.first(kept);
 }
 
+bool allows(const TokenMask& mask, std::size_t token) {
+  return mask.empty() || (token / 32 < mask.size() && (mask[token / 32] >> token % 32 & 1U) != 0);
+}
+
 }  // namespace
 
 void validate(const DrawOptions& options) {
@@ -108,7 +115,7 @@ bool adjusts_logits(const DrawOptions& options) {
 }
 
 std::vector<float> adjusted_logits(std::span<const float> logits, const DrawOptions& options,
-                                   std::span<const std::int32_t> drawn) {
+                                   std::span<const std::int32_t> drawn, const TokenMask& mask) {
   std::vector<double> changes(logits.size());
   for (const auto& [token, bias] : options.logit_bias) changes[static_cast<std::size_t>(token)] = bias;
   std::vector<std::int32_t> counts(logits.size());
@@ -118,6 +125,7 @@ std::vector<float> adjusted_logits(std::span<const float> logits, const DrawOpti
     const double penalty =
         counts[token] * options.frequency_penalty + (counts[token] > 0 ? options.presence_penalty : 0);
     adjusted[token] = static_cast<float>(static_cast<double>(adjusted[token]) + changes[token] - penalty);
+    if (!allows(mask, token)) adjusted[token] = -std::numeric_limits<float>::infinity();
   }
   return adjusted;
 }

@@ -50,13 +50,16 @@ void validate(const DrawOptions& options);
 /// Returns the logits of the tokens that `num_tokens` allows.
 std::span<const float> known_tokens(std::span<const float> logits, const DrawOptions& options);
 
-/// Whether adjusted_logits() differ from the model's.
+/// Tokens that may be drawn: bit t % 32 of word t / 32 for token t. An empty mask allows all.
+using TokenMask = std::vector<std::uint32_t>;
+
+/// Whether adjusted_logits() differ from the model's without a mask.
 bool adjusts_logits(const DrawOptions& options);
 
-/// Returns the logits that a token is drawn from: the model's with penalties and biases.
-/// logits: (V). `drawn`: the tokens of the sequence that were drawn before.
+/// Returns the logits that a token is drawn from: the model's with penalties and biases, and −∞ for tokens outside the
+/// mask. logits: (V). `drawn`: the tokens of the sequence that were drawn before.
 std::vector<float> adjusted_logits(std::span<const float> logits, const DrawOptions& options,
-                                   std::span<const std::int32_t> drawn);
+                                   std::span<const std::int32_t> drawn, const TokenMask& mask);
 
 /// Draws one token. logits: (V), V ≥ 1. `place`: number of tokens drawn before it in its sequence.
 ///

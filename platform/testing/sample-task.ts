@@ -5,6 +5,7 @@ export const SAMPLE_TASK: SampleTask = {
   prompt: 'to',
   tools: [],
   tool_choice: 'auto',
+  response_format: { type: 'text' },
   max_tokens: 4,
   temperature: 0,
   top_k: 0,

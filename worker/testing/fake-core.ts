@@ -111,6 +111,8 @@ class FakeEngine implements CoreEngine {
     this.texts.delete(id);
   }
 
+  allow(): void {}
+
   async step(): Promise<DrawnToken[]> {
     return [...this.texts].map(([id, text]) => {
       const { options } = text;

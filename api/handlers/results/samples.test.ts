@@ -186,6 +186,8 @@ t.test('a sample of a checkpoint', async (t) => {
 
   t.test('bad requests', async (t) => {
     const count = asked.length;
+    const long = { type: 'object', description: 'x'.repeat(500_000) };
+    const unsupported = { type: 'object', properties: { a: { not: {} } } };
     const refused: [object, string][] = [
       [{}, ''],
       [{ prompt: 'to', messages: [{ role: 'user', content: 'to' }] }, ''],
@@ -200,6 +202,16 @@ t.test('a sample of a checkpoint', async (t) => {
       [{ prompt: 'to', n: 17 }, '/n'],
       [{ prompt: 'to', logprobs: 21 }, '/logprobs'],
       [{ prompt: 'to', logprobs: 20, n: 2, max_tokens: 32_768 }, '/logprobs'],
+      [{ prompt: 'to', response_format: { type: 'json' } }, '/response_format'],
+      [
+        { prompt: 'to', response_format: { type: 'json_schema', json_schema: { schema: unsupported } } },
+        '/response_format/json_schema/schema/properties/a/not',
+      ],
+      [{ prompt: 'to', tool_choice: 'required' }, '/tool_choice'],
+      [
+        { prompt: 'to', response_format: { type: 'json_schema', json_schema: { schema: long } } },
+        '/response_format/json_schema/schema',
+      ],
     ];
     for (const [payload, pointer] of refused) {
       const problem = (await sample(payload)).json<Problem>();

@@ -220,6 +220,37 @@ t.test('calls of tools, whole and streamed', async (t) => {
   ]);
 });
 
+t.test('the form of an answer and a required call', async (t) => {
+  const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] };
+  const jsonSchema = { name: 'x', schema, strict: true };
+  await client.chat.completions.create({
+    model,
+    messages,
+    response_format: { type: 'json_schema', json_schema: jsonSchema },
+  });
+  t.match(asked.at(-1), { response_format: { type: 'json_schema', json_schema: jsonSchema } });
+  await client.chat.completions.create({ model, messages, response_format: { type: 'json_object' } });
+  t.match(asked.at(-1), { response_format: { type: 'json_object' } });
+  text = '<tool_call>\n{"name": "f", "arguments": {"a": "b"}';
+  const tools = [{ type: 'function' as const, function: { name: 'f', parameters: schema } }];
+  for (const toolChoice of ['required', { type: 'function', function: { name: 'f' } }] as const) {
+    const { choices } = await client.chat.completions.create({
+      model,
+      messages,
+      tools,
+      tool_choice: toolChoice,
+    });
+    t.match(asked.at(-1), { tool_choice: toolChoice });
+    t.match(choices, [
+      {
+        finish_reason: 'tool_calls',
+        message: { content: null, tool_calls: [{ function: { name: 'f', arguments: '{"a": "b"}' } }] },
+      },
+    ]);
+  }
+  text = 'yes é';
+});
+
 t.test('what is not supported is refused by its name', async (t) => {
   const refused = async (
     more: object,
@@ -233,13 +264,23 @@ t.test('what is not supported is refused by its name', async (t) => {
     t.match(error, { status: 400, param }, JSON.stringify(more));
   };
   const count = asked.length;
+  const tool = { type: 'function', function: { name: 'f' } };
+  await refused({ tool_choice: 'required' }, 'tool_choice');
+  await refused({ tools: [tool], tool_choice: { type: 'function', function: { name: 'g' } } }, 'tool_choice');
+  await refused({ tools: [tool], tool_choice: { type: 'allowed_tools', allowed_tools: {} } }, 'tool_choice');
+  const parameters = { type: 'object', properties: { a: { multipleOf: 2 } } };
   await refused(
-    { tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: 'required' },
-    'tool_choice',
+    { tools: [{ type: 'function', function: { name: 'f', parameters } }], tool_choice: 'required' },
+    'tools',
+  );
+  await refused({ tools: [tool], response_format: { type: 'json_object' } }, 'response_format');
+  await refused({ response_format: { type: 'grammar' } }, 'response_format');
+  await refused(
+    { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'array' } } } },
+    'response_format',
   );
   await refused({ tools: [{ type: 'custom', custom: { name: 'f' } }] }, 'tools');
   await refused({ functions: [{ name: 'f' }] }, 'functions');
-  await refused({ response_format: { type: 'json_object' } }, 'response_format');
   await refused({ frequency_penalty: 2.1 }, 'frequency_penalty');
   await refused({ logit_bias: { word: 1 } }, 'logit_bias');
   await refused({ logit_bias: { '1': 101 } }, 'logit_bias');

@@ -23,7 +23,6 @@ const anything = Type.Optional(Type.Unsafe<unknown>());
 /** Parameters that are taken with the values that have no effect. */
 const NEUTRAL = {
   modalities: ['text'],
-  response_format: { type: 'text' },
   store: false,
   functions: [],
   function_call: 'none',
@@ -40,8 +39,9 @@ const Body = Type.Object(
   {
     ...Common,
     tools: nullable(Type.Array(Type.Unsafe<Tool>())),
-    tool_choice: nullable(Type.Unsafe<unknown>()),
+    tool_choice: nullable(Type.Unsafe<NonNullable<SampleRequest['tool_choice']>>()),
     parallel_tool_calls: nullable(Type.Boolean()),
+    response_format: nullable(Type.Unsafe<NonNullable<SampleRequest['response_format']>>()),
     messages: Type.Unsafe<ChatMessage[]>(),
     max_tokens: tokens,
     max_completion_tokens: tokens,
@@ -58,26 +58,19 @@ export const parseChat = parserOf(Body);
 /** @throws Refusal for what is not supported */
 export function chatSample(body: ChatBody): Omit<SampleRequest, 'stream'> {
   requireNeutral(body, NEUTRAL);
-  const { messages, tools, tool_choice, parallel_tool_calls } = body;
+  const { messages, tools, tool_choice, parallel_tool_calls, response_format } = body;
   const { max_tokens, max_completion_tokens, logprobs, top_logprobs } = body;
   if (logprobs !== true && top_logprobs != null)
     throw notSupported('top_logprobs', 'top_logprobs needs logprobs: true');
   return {
     messages,
     ...(tools != null && { tools }),
-    ...(tool_choice != null && { tool_choice: choiceOf(tool_choice) }),
+    ...(tool_choice != null && { tool_choice }),
     ...(parallel_tool_calls != null && { parallel_tool_calls }),
+    ...(response_format != null && { response_format }),
     ...samplingOf(body, max_completion_tokens ?? max_tokens),
     logprobs: logprobs === true ? (top_logprobs ?? 0) : null,
   };
-}
-
-function choiceOf(choice: unknown): 'none' | 'auto' {
-  if (choice === 'none' || choice === 'auto') return choice;
-  throw notSupported(
-    'tool_choice',
-    `tool_choice ${JSON.stringify(choice)} is not supported; use "auto" or "none"`,
-  );
 }
 
 const logprobsOf = (tokens: readonly SampledToken[]) => ({

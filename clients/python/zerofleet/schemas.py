@@ -2356,6 +2356,47 @@ class ToolFunction(_ToolFunctionRequired, total=False):
     """Chat templates get it."""
 
 
+class NamedTool(TypedDict):
+    """The function that an answer calls."""
+    type: Literal["function"]
+    """Kind of tool."""
+    function: NamedToolFunction
+    """The function."""
+
+
+class NamedToolFunction(TypedDict):
+    """The function."""
+    name: ToolName
+
+
+class ResponseFormat1(TypedDict):
+    type: Literal["text", "json_object"]
+    """text: any text; json_object: a JSON object."""
+
+
+class ResponseFormat2(TypedDict):
+    type: Literal["json_schema"]
+    """A JSON object that satisfies a schema."""
+    json_schema: ResponseFormat2JsonSchema
+    """The schema."""
+
+
+class _ResponseFormat2JsonSchemaRequired(TypedDict):
+    schema: Dict[str, Any]
+    """The JSON schema. Keywords that an answer cannot be held to are refused."""
+
+
+
+class ResponseFormat2JsonSchema(_ResponseFormat2JsonSchemaRequired, total=False):
+    """The schema."""
+    name: str
+    """A name; without effect."""
+    description: str
+    """A description; without effect."""
+    strict: Optional[bool]
+    """Without effect: every answer satisfies the schema."""
+
+
 class SampleRequest(TypedDict, total=False):
     """A text to continue or a chat to answer, and the sampling options."""
     prompt: str
@@ -2364,11 +2405,13 @@ class SampleRequest(TypedDict, total=False):
     """The chat that the model answers; requires a job with a chat template."""
     tools: List[Tool]
     """Functions that the model may call. The chat template must render them."""
-    tool_choice: Literal["none", "auto"]
-    """auto: the model decides whether it calls `tools`; none: the template gets no tools."""
+    tool_choice: Union[Literal["none", "auto", "required"], NamedTool]
+    """auto: the model decides whether it calls `tools`; none: the template gets no tools; required:
+    the answer is a call; or the function that it calls."""
     parallel_tool_calls: bool
     """Whether the model may call several tools at once; chat templates that know this variable get
     it."""
+    response_format: ResponseFormat
     max_tokens: int
     """Maximum number of sampled tokens; the context of the model is another limit."""
     temperature: float
@@ -3662,6 +3705,9 @@ ShareDescription = str
 
 ToolName = str
 """Name of a function."""
+
+ResponseFormat = Union[ResponseFormat1, ResponseFormat2]
+"""Form of the text of an answer."""
 
 TokenBytes = List[int]
 """Bytes of the token in UTF-8. The bytes of all tokens together are the text."""

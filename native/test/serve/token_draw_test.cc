@@ -98,14 +98,33 @@ TEST_CASE("only tokens that the tokenizer knows are drawn") {
 TEST_CASE("penalties count drawn tokens, and biases add") {
   DrawOptions options;
   CHECK(!adjusts_logits(options));
-  CHECK(adjusted_logits(kLogits, options, std::vector<std::int32_t>{1, 2}) == kLogits);
+  CHECK(adjusted_logits(kLogits, options, std::vector<std::int32_t>{1, 2}, {}) == kLogits);
   options.presence_penalty = 0.5;
   options.frequency_penalty = 0.25;
   options.logit_bias = {{3, 2.0}, {1, -100.0}};
   CHECK(adjusts_logits(options));
   const std::vector<std::int32_t> drawn{2, 0, 2, 3, 2};
-  CHECK(adjusted_logits(std::vector<float>{1, 2, 3, 4}, options, drawn) ==
+  CHECK(adjusted_logits(std::vector<float>{1, 2, 3, 4}, options, drawn, {}) ==
         std::vector<float>{0.25F, -98.0F, 1.75F, 5.25F});
+}
+
+TEST_CASE("tokens that a mask does not allow are never drawn") {
+  DrawOptions options;
+  const TokenMask mask{0b1001};
+  const std::vector<float> masked = adjusted_logits(std::vector<float>{1, 9, 8, 0.5F}, options, {}, mask);
+  for (const double top_p : {1.0, 0.9}) {
+    for (const std::int64_t top_k : {0, 3}) {
+      options.top_p = top_p;
+      options.top_k = top_k;
+      for (const CpuIsa isa : {CpuIsa::kGeneric, best_cpu_isa()}) {
+        std::set<std::int32_t> drawn;
+        for (std::uint32_t place = 0; place < 200; ++place) drawn.insert(draw_token(isa, masked, options, place));
+        CHECK(drawn == std::set<std::int32_t>{0, 3});
+      }
+    }
+  }
+  options.temperature = 0;
+  CHECK(draw_token(best_cpu_isa(), masked, options, 0) == 0);
 }
 
 TEST_CASE("a draw depends on seed and place; ties go to the lower token") {

@@ -56,7 +56,16 @@ export type RankTrainer = Omit<Trainer, 'lr'>;
 /** AnswerEngine of native/js, documented there. */
 export type CoreEngine = Pick<
   AnswerEngine,
-  'maxLength' | 'numBytes' | 'setParam' | 'add' | 'addAdapter' | 'removeAdapter' | 'cancel' | 'step' | 'close'
+  | 'maxLength'
+  | 'numBytes'
+  | 'setParam'
+  | 'add'
+  | 'addAdapter'
+  | 'removeAdapter'
+  | 'cancel'
+  | 'allow'
+  | 'step'
+  | 'close'
 >;
 
 export interface NativeCore {

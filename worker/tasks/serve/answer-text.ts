@@ -46,6 +46,12 @@ export class AnswerText {
     if (this.finishReason === null && finish === 'length') this.end('length');
   }
 
+  /** Ends the answer, unless it has ended. */
+  end(reason: SampleChoice['finish_reason']): void {
+    this.add(this.decoder.end());
+    this.finishReason ??= reason;
+  }
+
   /** Returns the text and tokens since the last call, or null. Holds back text that may become a stop string. */
   delta(): PlacedDelta | null {
     const { text: textAt, logprobs: logprobsAt } = this.returned;
@@ -78,11 +84,6 @@ export class AnswerText {
     if (places.length === 0) return;
     this.text = this.text.slice(0, Math.min(...places));
     this.finishReason = 'stop';
-  }
-
-  private end(reason: SampleChoice['finish_reason']): void {
-    this.add(this.decoder.end());
-    this.finishReason ??= reason;
   }
 
   /** Returns the length of the longest suffix of the text that begins a stop string. */

@@ -12,6 +12,7 @@ import type { ServedBase, ServedSource, ServeInput, TaskRequest } from '../proto
 import { elementBytes, requireMemory } from './memory.js';
 import { PromptThreads } from './prompt-threads.js';
 import { openBase, openWeights, shapeOf, textRules } from './served-source.js';
+import { TokenMasks } from './token-masks.js';
 
 /** Sequences that run at the same time; others wait. */
 const MAX_SEQUENCES = 32;
@@ -83,9 +84,10 @@ function engineOf(weights: ServedBase | ServedSource): {
   return { model: { ...architecture, quantization: null }, precision };
 }
 
-/** The parts of a variant: threads that build prompts, the decoder of answers, and the engine's adapter. */
+/** The parts of a variant: threads for prompts and for constrained answers, the decoder, and the engine's adapter. */
 export interface Variant {
   prompts: Pick<PromptThreads, 'build' | 'close'>;
+  masks: Pick<TokenMasks, 'next' | 'close'>;
   decoder: AnswerDecoder;
   /** Only tokens below this are drawn. */
   num_tokens: number;
@@ -115,7 +117,8 @@ export async function loadVariant(
     const decoder = table === null ? new BytesTokenizer() : new TokenDecoder(table);
     const numTokens = Math.min(vocab_size, architecture.vocab_size);
     const { adapter } = architecture;
-    const loaded = { prompts, decoder, num_tokens: numTokens };
+    const masks = new TokenMasks({ table, num_tokens: numTokens });
+    const loaded = { prompts, masks, decoder, num_tokens: numTokens };
     if (!is_adapter || adapter === null) return { ...loaded, adapter: 0, bytes: 0 };
     const params = core.paramTable(architecture).filter(({ base }) => !base);
     const readParam = await openWeights(objects, core, source, retry);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { ChatMessage } from '../../../contracts/index.js';
+import type { ChatMessage, PromptRequest } from '../../../contracts/index.js';
 import { BytesTokenizer } from '../../../formats/encoding/bytes-tokenizer.js';
 import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
 import { buildPrompt } from './prompt.js';
@@ -11,7 +11,14 @@ const MESSAGES = [{ role: 'user', content: 'Why?' }];
 
 t.test('a prompt begins a document', async (t) => {
   const prompt = buildPrompt(new BytesTokenizer(), { prompt: 'to' }, NO_CHATS);
-  t.strictSame(prompt, { text: 'to', tokens: [116, 111], end_tokens: [], end_text: '', call_format: null });
+  t.strictSame(prompt, {
+    text: 'to',
+    tokens: [116, 111],
+    end_tokens: [],
+    end_text: '',
+    call_format: null,
+    constraint: null,
+  });
   t.throws(() => buildPrompt(new BytesTokenizer(), { prompt: '' }, NO_CHATS), { code: 'tokenizer_invalid' });
   t.throws(() => buildPrompt(new BytesTokenizer(), { prompt: 'too' }, { ...NO_CHATS, max_length: 3 }), {
     code: 'prompt_too_long',
@@ -25,7 +32,7 @@ t.test('the template renders messages; the text after an answer ends it', async 
   const { text, tokens, ...ends } = buildPrompt(new BytesTokenizer(), { messages: MESSAGES }, data);
   t.equal(text, '2024-02-29 [user]Why?\n---\n[assistant]');
   t.equal(Buffer.from(tokens).toString(), text);
-  t.strictSame(ends, { end_tokens: [], end_text: '---', call_format: null });
+  t.strictSame(ends, { end_tokens: [], end_text: '---', call_format: null, constraint: null });
 });
 
 t.test('a special token after an answer ends it, also if another token ends a document', async (t) => {
@@ -89,6 +96,42 @@ t.test('tools are rendered, and the prompt says how the template writes calls', 
   const none = build({ tool_choice: 'none' });
   t.notOk(none.text.includes('"type"'));
   t.equal(none.call_format, null);
+  t.equal(build({}).constraint, null);
+  const parameters = { type: 'object', properties: { a: { type: 'null' } } };
+  const tools = [
+    { type: 'function', function: { name: 'f' } },
+    { type: 'function', function: { name: 'g.h', parameters } },
+  ];
+  const head = (name: string) => [...Buffer.from(`<call>{"name": "${name}", "args":`)];
+  t.same(build({ tools, tool_choice: 'required' }).constraint, {
+    choices: [
+      { head: head('f'), schema: '{"type":"object"}' },
+      { head: head('g.h'), schema: JSON.stringify(parameters) },
+    ],
+  });
+  const choice = { type: 'function', function: { name: 'g.h' } };
+  t.same(build({ tools, tool_choice: choice }).constraint?.choices.length, 1);
+  const noCalls = { ...NO_CHATS, chat_template: '{{ tools | tojson }}{{ messages[0].content }}' };
+  t.throws(
+    () =>
+      buildPrompt(
+        new BytesTokenizer(),
+        { messages: MESSAGES, tools, tool_choice: 'required' } as never,
+        noCalls,
+      ),
+    { code: 'chat_template_invalid', message: /no call can be required/ },
+  );
+});
+
+t.test('the form of an answer is part of its prompt', async (t) => {
+  const constraintOf = (responseFormat: PromptRequest['response_format']) =>
+    buildPrompt(new BytesTokenizer(), { prompt: 'to', response_format: responseFormat }, NO_CHATS).constraint;
+  t.equal(constraintOf({ type: 'text' }), null);
+  t.same(constraintOf({ type: 'json_object' }), { choices: [{ head: [], schema: '{"type":"object"}' }] });
+  const schema = { type: 'object', properties: {} };
+  t.same(constraintOf({ type: 'json_schema', json_schema: { schema } }), {
+    choices: [{ head: [], schema: JSON.stringify(schema) }],
+  });
 });
 
 t.test(

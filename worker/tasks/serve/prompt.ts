@@ -1,10 +1,12 @@
 import { type CallFormat, type PromptRequest, ZerofleetError } from '../../../contracts/index.js';
 import { type JsonlMessage, parseMessages, parseTools } from '../../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../../contracts/jsonl/line.js';
-import { ChatTemplate } from '../../../formats/encoding/chat-template.js';
+import { ChatTemplate, type RenderedText } from '../../../formats/encoding/chat-template.js';
 import type { TextRules } from '../../../formats/encoding/encode-batch.js';
 import type { PromptTokenizer } from '../../../formats/encoding/prompt-tokenizer.js';
 import { endToken } from '../../../formats/encoding/stop-tokens.js';
+import type { Constraint } from '../../../formats/json-grammar/constraint.js';
+import { requiredSchemas } from '../../../formats/json-grammar/required-schemas.js';
 import type { DecoderTable } from '../../../formats/tokenizer/token-decoder.js';
 
 /** Characters of `end_text`. It is bounded because every token of an answer is compared with it. */
@@ -32,6 +34,8 @@ export interface SamplePrompt {
   end_text: string;
   /** How the answer has calls; null: it has none. */
   call_format: CallFormat | null;
+  /** What the answer must be; null: any text. A constrained answer ends when it is complete. */
+  constraint: Constraint | null;
 }
 
 /**
@@ -51,13 +55,14 @@ export function buildPrompt(
   const options = { tokens, special_texts: specialTexts, date: template_date };
   const { prompt = '', messages } = request;
   const built = messages
-    ? chatPrompt(tokenizer, chatOf(request), new ChatTemplate(chat_template ?? '', options))
+    ? chatPrompt(tokenizer, request, new ChatTemplate(chat_template ?? '', options))
     : {
         text: prompt,
         tokens: tokenizer.encodePrompt(prompt),
         end_tokens: listOf(tokenizer.end),
         end_text: '',
         call_format: null,
+        constraint: constraintOf(request, () => null),
       };
   const { length } = built.tokens;
   if (length >= max_length)
@@ -77,9 +82,10 @@ export function buildPrompt(
  */
 function chatPrompt(
   tokenizer: PromptTokenizer,
-  { messages, ...tools }: JsonlChat,
+  request: PromptRequest,
   template: ChatTemplate,
 ): SamplePrompt {
+  const { messages, ...tools } = chatOf(request);
   const { end, ...rendered } = template.generationPrompt(messages, tools);
   const tokens = tokenizer.encodeChat(rendered);
   const endText = end.trim().slice(0, MAX_END_TEXT);
@@ -92,7 +98,41 @@ function chatPrompt(
     end_tokens: [...new Set(endTokens)],
     end_text: endText,
     call_format: calls?.format ?? null,
+    constraint: constraintOf(request, (name) => {
+      const head = calls?.head?.(name).trimEnd();
+      return head === undefined ? null : tokensBehind(tokenizer, { ...rendered, tokens }, head);
+    }),
   };
+}
+
+/**
+ * Returns what an answer must be.
+ * @param headOf returns the tokens of a call before the arguments; null if the template shows no call
+ * @throws ZerofleetError `chat_template_invalid`
+ */
+function constraintOf(request: PromptRequest, headOf: (name: string) => number[] | null): Constraint | null {
+  const schemas = requiredSchemas(request);
+  if (schemas.length === 0) return null;
+  const choices = schemas.map(({ name, schema }) => {
+    const head = name === null ? [] : headOf(name);
+    if (head !== null) return { head, schema: JSON.stringify(schema) };
+    throw new ZerofleetError(
+      'chat_template_invalid',
+      'the chat template does not show how the model writes a call before its arguments, so no call can be required: set tool_choice to auto, or use another template',
+    );
+  });
+  return { choices };
+}
+
+/** Returns the tokens of a text that follows a prompt. */
+function tokensBehind(
+  tokenizer: PromptTokenizer,
+  { text, literal, tokens }: RenderedText & { tokens: readonly number[] },
+  added: string,
+): number[] {
+  const all = tokenizer.encodeChat({ text: text + added, literal });
+  const isPrefix = tokens.every((token, place) => all[place] === token);
+  return isPrefix ? all.slice(tokens.length) : tokenizer.encodeChat({ text: added, literal: [] });
 }
 
 /** Returns the chat of a request as templates get it. @throws ZerofleetError `validation_failed` */

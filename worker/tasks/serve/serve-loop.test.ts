@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { type SampleTask, ZerofleetError } from '../../../contracts/index.js';
 import { BytesTokenizer } from '../../../formats/encoding/bytes-tokenizer.js';
 import { SAMPLE_TASK } from '../../../platform/testing/sample-task.js';
 import type { CoreEngine, DrawnToken, SequenceOptions } from '../../shared/native/adapter.js';
 import type { ServeInput, ServeMessage } from '../protocol.js';
+import type { MaskRequest, NextTokens } from './mask-thread-main.js';
 import { buildPrompt } from './prompt.js';
 import { ServeLoop } from './serve-loop.js';
 
@@ -21,6 +22,8 @@ class FakeEngine implements CoreEngine {
   readonly sequences = new Map<number, { options: SequenceOptions; left: number }>();
   readonly cancelled: number[] = [];
   failure: Error | null = null;
+  /** Masks by sequence. */
+  readonly masks = new Map<number, Uint32Array>();
   private waiting: (() => void)[] = [];
 
   readonly removed: number[] = [];
@@ -33,6 +36,9 @@ class FakeEngine implements CoreEngine {
     this.removed.push(adapter);
   }
   close(): void {}
+  allow(id: number, mask: Uint32Array): void {
+    this.masks.set(id, mask);
+  }
 
   add(id: number, prompt: readonly number[], options: SequenceOptions): void {
     if (prompt.length >= this.maxLength)
@@ -48,7 +54,10 @@ class FakeEngine implements CoreEngine {
   async step(): Promise<DrawnToken[]> {
     await new Promise<void>((resolve) => this.waiting.push(resolve));
     if (this.failure !== null) throw this.failure;
-    return [...this.sequences].map(([id, sequence]) => {
+    const ready = [...this.sequences].filter(
+      ([id, { options }]) => !options.is_constrained || this.masks.delete(id),
+    );
+    return ready.map(([id, sequence]) => {
       sequence.left -= 1;
       const finish = sequence.left === 0 ? 'length' : null;
       if (finish !== null) this.sequences.delete(id);
@@ -62,6 +71,23 @@ class FakeEngine implements CoreEngine {
     this.waiting.shift()?.();
     await turn();
   }
+}
+
+/** Each constrained answer is complete after four tokens. */
+class FakeMasks {
+  readonly requests: MaskRequest[] = [];
+  failure: Error | null = null;
+  /** Resolves when masks may come. */
+  ready: Promise<unknown> = Promise.resolve();
+
+  async next(request: MaskRequest): Promise<NextTokens> {
+    this.requests.push(request);
+    await this.ready;
+    if (this.failure !== null) throw this.failure;
+    return { mask: request.tokens.length < 4 ? Uint32Array.of(request.tokens.length + 1) : null };
+  }
+
+  async close(): Promise<void> {}
 }
 
 type VariantInput = Extract<ServeInput, { kind: 'load_variant' }>;
@@ -84,16 +110,17 @@ async function setup() {
       },
       close: async () => void closed.push(variant),
     };
-    return { prompts, decoder: tokenizer, num_tokens: 256, adapter: variant - 1, bytes: 7 };
+    return { prompts, masks, decoder: tokenizer, num_tokens: 256, adapter: variant - 1, bytes: 7 };
   };
   const lost: unknown[] = [];
+  const masks = new FakeMasks();
   const loop = new ServeLoop(engine, load, {
     send: (message) => sent.push(message),
     onDeviceLost: (error) => lost.push(error),
   });
   loop.take(variantInput(1));
   await turn();
-  return { engine, sent, lost, loop, closed };
+  return { engine, sent, lost, loop, closed, masks };
 }
 
 t.test('each variant draws with its adapter; an unloaded one is removed from the engine', async (t) => {
@@ -234,4 +261,58 @@ t.test('a lost device ends the loop, and fails no request', async (t) => {
   await engine.next();
   t.strictSame(lost, [failure]);
   t.notOk(sent.some((message) => message.event === 'failed'));
+});
+
+const CONSTRAINED: SampleTask = { ...TASK, max_tokens: 50, response_format: { type: 'json_object' } };
+
+t.test('a constrained answer gets a mask for each token, and ends when it is complete', async (t) => {
+  const { engine, sent, loop, masks } = await setup();
+  loop.take({ kind: 'sample', id: 1, variant: 1, request: { ...CONSTRAINED, stop: ['x'] } });
+  await turn();
+  const [{ options } = { options: null }] = engine.sequences.values();
+  t.match(options, { is_constrained: true, end_tokens: [] });
+  for (let step = 0; step < 6; step++) await engine.next();
+  t.match(sent.at(-1), { event: 'done', sample: { choices: [{ text: 'ffff', finish_reason: 'stop' }] } });
+  t.same(
+    masks.requests.map(({ tokens }) => [...tokens]),
+    [[], [102], [102, 102], [102, 102, 102], [102, 102, 102, 102]],
+  );
+  t.equal(engine.sequences.size, 0);
+});
+
+t.test('the longest constrained answer is complete or cut', async (t) => {
+  for (const [length, reason] of [
+    [4, 'stop'],
+    [3, 'length'],
+  ] as const) {
+    const { engine, sent, loop } = await setup();
+    loop.take({ kind: 'sample', id: 1, variant: 1, request: { ...CONSTRAINED, max_tokens: length } });
+    for (let step = 0; step < 6; step++) await engine.next();
+    t.match(sent.at(-1), { event: 'done', sample: { choices: [{ finish_reason: reason }] } });
+  }
+});
+
+t.test('answers go on while another one waits for its mask; one without a mask fails alone', async (t) => {
+  const { engine, sent, loop, masks } = await setup();
+  let release = () => {};
+  masks.ready = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  loop.take({ kind: 'sample', id: 1, variant: 1, request: CONSTRAINED });
+  loop.take({ kind: 'sample', id: 2, variant: 1, request: TASK });
+  const done = () => sent.some((message) => message.event === 'done' && message.id === 2);
+  for (let tries = 0; !done() && tries < 500; tries++) {
+    await engine.next();
+    await sleep(1);
+  }
+  t.ok(done());
+  masks.failure = Object.assign(new Error('no token'), { code: 'tokenizer_invalid' });
+  loop.take({ kind: 'sample', id: 3, variant: 1, request: { ...TASK, max_tokens: 1 } });
+  release();
+  for (let step = 0; step < 4; step++) await engine.next();
+  t.match(
+    sent.find((message) => message.event === 'failed'),
+    { id: 1, error: { code: 'tokenizer_invalid' } },
+  );
+  t.ok(sent.some((message) => message.event === 'done' && message.id === 3));
 });

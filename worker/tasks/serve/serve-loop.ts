@@ -6,6 +6,7 @@ import { losesDevice } from '../../shared/gpu-faults.js';
 import type { CoreEngine, SequenceOptions } from '../../shared/native/adapter.js';
 import type { ServeInput, ServeMessage } from '../protocol.js';
 import { AnswerText } from './answer-text.js';
+import { ConstrainedSequences } from './constrained-sequences.js';
 import type { Variant } from './load-model.js';
 import type { SamplePrompt } from './prompt.js';
 
@@ -40,6 +41,9 @@ export class ServeLoop {
   private readonly answers = new Map<number, Answer>();
   /** Request of each unfinished sequence. */
   private readonly requests = new Map<number, number>();
+  private readonly constrained: ConstrainedSequences;
+  /** Constrained sequences whose last token may have been drawn: they are as long as they may be. */
+  private readonly longest = new Set<number>();
   private nextId = 1;
   private isStepping = false;
   private deltasSentAt = 0;
@@ -48,7 +52,16 @@ export class ServeLoop {
     private readonly engine: CoreEngine,
     private readonly load: LoadVariant,
     private readonly listener: ServeLoopListener,
-  ) {}
+  ) {
+    this.constrained = new ConstrainedSequences({
+      onMask: (sequence, mask) => {
+        if (this.longest.has(sequence)) this.end(sequence, 'length');
+        else engine.allow(sequence, mask);
+      },
+      onComplete: (sequence) => this.end(sequence, 'stop'),
+      onError: (sequence, error) => this.fail(this.requests.get(sequence), error),
+    });
+  }
 
   take(input: ServeInput): void {
     if (input.kind === 'load_variant') void this.loadVariant(input);
@@ -72,6 +85,7 @@ export class ServeLoop {
     const loaded = this.variants.get(variant);
     this.variants.delete(variant);
     void loaded?.prompts.close();
+    void loaded?.masks.close();
     if (loaded !== undefined && loaded.adapter > 0) await this.engine.removeAdapter(loaded.adapter);
     this.listener.send({ event: 'variant_unloaded', variant });
   }
@@ -94,24 +108,24 @@ export class ServeLoop {
       if (cancelled.signal.aborted) return;
       this.begin(id, answer, request, prompt, loaded);
     } catch (error) {
-      if (cancelled.signal.aborted) return;
-      this.drop(id);
-      this.listener.send({ event: 'failed', id, error: toRankError(error) });
+      if (!cancelled.signal.aborted) this.fail(id, error);
       return;
     }
-    if (!this.isStepping) void this.stepUntilDone();
+    if (this.isStepping) this.constrained.interrupt();
+    else void this.stepUntilDone();
   }
 
   private begin(
     id: number,
     answer: Answer,
     request: SampleInput['request'],
-    { text, tokens, end_tokens, end_text, call_format }: SamplePrompt,
-    { decoder, num_tokens, adapter }: Variant,
+    { text, tokens, end_tokens, end_text, call_format, constraint }: SamplePrompt,
+    { decoder, masks, num_tokens, adapter }: Variant,
   ): void {
     const { max_tokens, temperature, top_k, top_p, seed, logprobs } = request;
     const { presence_penalty, frequency_penalty, logit_bias } = request;
-    const stop = end_text === '' ? request.stop : [...request.stop, end_text];
+    const isConstrained = constraint !== null;
+    const stop = end_text === '' || isConstrained ? request.stop : [...request.stop, end_text];
     answer.prompt = text;
     answer.prompt_tokens = tokens.length;
     for (let index = 0; index < request.n; index++) {
@@ -121,17 +135,19 @@ export class ServeLoop {
         top_k,
         top_p,
         num_tokens,
-        end_tokens,
+        end_tokens: isConstrained ? [] : end_tokens,
         seed: seedOf(BigInt(seed) + BigInt(index)),
         presence_penalty,
         frequency_penalty,
         logit_bias: biasesOf(logit_bias),
         top_logprobs: logprobs ?? 0,
         adapter,
+        is_constrained: isConstrained,
       };
       const sequence = this.nextId++;
       this.engine.add(sequence, tokens, options);
       this.requests.set(sequence, id);
+      if (isConstrained) this.constrained.add(sequence, { constraint, masks });
       answer.choices.set(
         sequence,
         new AnswerText(decoder, { index, prompt: tokens, stop, call_format, logprobs: logprobs !== null }),
@@ -145,16 +161,15 @@ export class ServeLoop {
     this.isStepping = true;
     try {
       while (this.requests.size > 0) {
+        await this.constrained.settled({ until_one: this.constrained.numWaiting === this.requests.size });
+        if (this.requests.size === 0) break;
         for (const drawn of await this.engine.step()) this.addToken(drawn);
         if (performance.now() - this.deltasSentAt >= DELTA_MS) this.sendDeltas();
       }
     } catch (error) {
       // The agent sends the requests to another process.
       if (losesDevice(toRankError(error).code)) return this.listener.onDeviceLost(error);
-      for (const id of new Set(this.requests.values())) {
-        this.drop(id);
-        this.listener.send({ event: 'failed', id, error: toRankError(error) });
-      }
+      for (const id of new Set(this.requests.values())) this.fail(id, error);
     } finally {
       this.isStepping = false;
     }
@@ -166,11 +181,29 @@ export class ServeLoop {
     const choice = answer?.choices.get(drawn.id);
     // The step may have included a cancelled sequence.
     if (id === undefined || answer === undefined || choice === undefined) return;
-    choice.push(drawn);
     answer.cached_tokens = Math.max(answer.cached_tokens, drawn.cached_tokens);
-    if (choice.finishReason === null) return;
-    if (drawn.finish === null) this.engine.cancel(drawn.id);
-    this.requests.delete(drawn.id);
+    if (this.constrained.has(drawn.id)) {
+      choice.push({ ...drawn, finish: null });
+      if (drawn.finish !== null) this.longest.add(drawn.id);
+      if (choice.finishReason === null) this.constrained.push(drawn.id, drawn.token);
+    } else choice.push(drawn);
+    if (choice.finishReason !== null) this.finish(drawn.id);
+  }
+
+  /** Ends a sequence. */
+  private end(sequence: number, reason: 'stop' | 'length'): void {
+    const id = this.requests.get(sequence);
+    if (id === undefined) return;
+    this.answers.get(id)?.choices.get(sequence)?.end(reason);
+    this.finish(sequence);
+  }
+
+  /** Sends the answer of a sequence that has ended once its other choices have, too. */
+  private finish(sequence: number): void {
+    const id = this.requests.get(sequence);
+    const answer = id === undefined ? undefined : this.answers.get(id);
+    this.forget(sequence);
+    if (id === undefined || answer === undefined) return;
     answer.num_unfinished -= 1;
     if (answer.num_unfinished > 0) return;
     this.answers.delete(id);
@@ -189,11 +222,21 @@ export class ServeLoop {
 
   private drop(id: number): void {
     this.answers.get(id)?.cancelled.abort();
-    for (const sequence of this.answers.get(id)?.choices.keys() ?? []) {
-      this.engine.cancel(sequence);
-      this.requests.delete(sequence);
-    }
+    for (const sequence of this.answers.get(id)?.choices.keys() ?? []) this.forget(sequence);
     this.answers.delete(id);
+  }
+
+  private fail(id: number | undefined, error: unknown): void {
+    if (id === undefined) return;
+    this.drop(id);
+    this.listener.send({ event: 'failed', id, error: toRankError(error) });
+  }
+
+  private forget(sequence: number): void {
+    this.engine.cancel(sequence);
+    this.constrained.remove(sequence);
+    this.longest.delete(sequence);
+    this.requests.delete(sequence);
   }
 }
 
