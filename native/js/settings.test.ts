@@ -254,7 +254,7 @@ const OTHERS = [
   'rank',
   'world_size',
   'threads',
-  'token_file',
+  'training_files',
   'evaluation_files',
   'comm.backend',
   'comm.bind_address',

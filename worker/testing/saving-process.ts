@@ -36,7 +36,7 @@ export async function tokensDigest(
   cacheDir: string,
 ): Promise<string> {
   const job = await store.getJob(jobId);
-  const dataset = job && (await store.getDataset(job.spec.data.dataset));
+  const dataset = job && (await store.getDataset(job.spec.data.dataset ?? ''));
   if (!dataset) throw new Error(`job ${jobId} or its dataset is gone`);
   const request = {
     ...tokenRequest(job.spec, dataset),

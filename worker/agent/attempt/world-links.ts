@@ -127,7 +127,7 @@ async function memberJob(membership: Membership, tokens: PreparedData): Promise<
   return {
     trace: traceHeaders(continueTrace(await store.getTrace(job.id))),
     spec: job.spec,
-    token_file: tokens.token_file,
+    training_files: tokens.training_files,
     evaluation_files: tokens.evaluation_files,
     tokens_digest: tokens.tokens_digest,
     object_store: deps.object_store,
