@@ -97,8 +97,8 @@ t.test('rules of a mixture', async (t) => {
     ['/train/sequence_length', 'sequence_longer_than_data', '15'],
   ]);
   t.same(refused(entries(1, 1), [A, dataset(2, { format: 'tokens', max_token: 300 })]), [
-    ['/data/mixture/1/dataset', 'mixture_formats_differ', undefined],
     ['/data/mixture/1/dataset', 'vocab_too_small', undefined],
+    ['/data/mixture/1/dataset', 'mixture_formats_differ', undefined],
   ]);
 });
 

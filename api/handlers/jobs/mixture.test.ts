@@ -1,6 +1,6 @@
 /** Jobs over several datasets. */
 import t from 'tap';
-import type { DataPreview, Dataset, DryRun, Job, Problem } from '../../../contracts/index.js';
+import type { DataPreview, DryRun, Job, Problem } from '../../../contracts/index.js';
 import { startWithData as start, TEXT, URI } from '../../testing/data-bucket.js';
 
 process.env.AWS_ACCESS_KEY_ID = 'test';
@@ -13,8 +13,7 @@ t.test('a mixture', async (t) => {
   const { bucket, stack, post, datasets } = await start(t);
   const other = 's3://texts/open/other.txt';
   bucket.objects.set('open/other.txt', Buffer.from('another text '.repeat(40)));
-  const upload = async (content: string, format: 'text' | 'jsonl' = 'text') =>
-    (await stack.upload(content, format)) as unknown as Dataset;
+  const { upload } = stack;
   const own = await upload('the third text '.repeat(30));
   const mixed = (mixture: object[], more: object = {}) =>
     post({ mixture, ...more }, { train: { sequence_length: LENGTH } });
@@ -29,7 +28,7 @@ t.test('a mixture', async (t) => {
     const before = (await datasets()).length;
     const plan = (await post({ mixture }, { url: '/v1/jobs?dry_run=true', train })).json<DryRun>();
     t.match(plan.spec.data, {
-      mixture: [mixture[0], mixture[1], mixture[2]].map((entry) => ({ format: 'text', ...entry })),
+      mixture: [{ format: 'text', ...mixture[0] }, mixture[1], mixture[2]],
     });
     t.equal((await datasets()).length, before, 'a dry run copies nothing');
 
@@ -80,10 +79,9 @@ t.test('a mixture', async (t) => {
   });
 
   await t.test('shows texts of each dataset in a preview, and names it in warnings', async (t) => {
-    const [few, many] = [
-      await upload('{"text": "one"}\n', 'jsonl'),
-      await upload('{"text": ""}\n{"text": "two"}\n{"text": "three"}\n', 'jsonl'),
-    ];
+    const [one, long] = ['one', 'a longer text '.repeat(3)];
+    const few = await upload(`{"text": "${one}"}\n`, 'jsonl');
+    const many = await upload(`{"text": "a"}\n${`{"text": "${long}"}\n`.repeat(2)}`, 'jsonl');
     const spec = {
       model: { preset: 'llama-tiny' },
       data: { mixture: [{ dataset: few.id }, { dataset: many.id }] },
@@ -93,19 +91,24 @@ t.test('a mixture', async (t) => {
     const reply = await stack.request({ method: 'POST', url, payload: { spec, texts: 3 } });
     t.equal(reply.statusCode, 200, reply.body);
     const { read, texts, warnings } = reply.json<DataPreview>();
-    t.match(read, { share: 1, bytes: few.bytes + many.bytes, texts: 4, tokens: 'onetwothree'.length });
+    t.match(read, {
+      share: 1,
+      bytes: few.bytes + many.bytes,
+      texts: 4,
+      tokens: one.length + 1 + 2 * long.length,
+    });
     t.strictSame(
       texts.map(({ dataset, parts }) => [dataset, parts.map(({ text }) => text).join('')]),
       [
-        [few.id, 'one'],
-        [many.id, ''],
+        [few.id, one],
+        [many.id, 'a'],
       ],
     );
     t.match(warnings, [
       {
-        pointer: '/data/mixture/1/dataset',
-        code: 'nothing_learned',
-        message: new RegExp(`^dataset ${many.id}: in 1 of 3 texts \\(the first in line 1\\)`),
+        pointer: '/train/sequence_length',
+        code: 'cut',
+        message: new RegExp(`^dataset ${many.id}: 2 of 3 texts \\(the first in line 2\\)`),
       },
     ]);
   });
