@@ -45,7 +45,7 @@ interface FoundData extends FoundSources {
   data: Data;
 }
 
-export interface FoundEntries<T> extends FoundSources {
+interface FoundEntries<T> extends FoundSources {
   /** The entries with a dataset instead of a URI; neither if no dataset exists yet. */
   entries: T[];
 }

@@ -67,8 +67,6 @@ std::int64_t BatchSource::targets_at(std::int64_t place) const {
   return count;
 }
 
-std::int64_t BatchSource::sequence_at(std::int64_t place) const {
-  return order_.at(place) * unit_sequences_;
-}
+std::int64_t BatchSource::sequence_at(std::int64_t place) const { return order_.at(place) * unit_sequences_; }
 
 }  // namespace zerofleet

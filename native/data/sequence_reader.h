@@ -32,10 +32,10 @@ struct LeafBatch {
 
 /// The sequences of token files, one file after the other, as the model reads them. A sequence has T inputs from its
 /// place in its file on, but ends before the next sequence. The places behind its end are token 0, a document of their
-/// own, and are no targets. Input i's target is token i + 1, unless that begins another document or the loss mask leaves
-/// it out. Throws Error{"token_file_invalid"} for a file of other sequences than of T, or without whole units. Throws
-/// Error{"token_out_of_vocab"}. While it reads, throws Error{"token_file_unreadable"} where the file's bytes are not
-/// there any more.
+/// own, and are no targets. Input i's target is token i + 1, unless that begins another document or the loss mask
+/// leaves it out. Throws Error{"token_file_invalid"} for a file of other sequences than of T, or without whole units.
+/// Throws Error{"token_out_of_vocab"}. While it reads, throws Error{"token_file_unreadable"} where the file's bytes are
+/// not there any more.
 class SequenceReader {
  public:
   SequenceReader(const std::vector<std::string>& paths, std::int64_t sequence_length, std::int64_t vocab_size,

@@ -116,8 +116,8 @@ TEST_CASE("the files of an evaluation are evaluated as one") {
   const EvalResult first = result_of({one}, 1), second = result_of({other}, 1), both = result_of({one, other}, 1);
   CHECK(both.num_sequences == first.num_sequences + second.num_sequences);
   CHECK(both.num_targets == first.num_targets + second.num_targets);
-  const double sum = first.loss * static_cast<double>(first.num_targets) +
-                     second.loss * static_cast<double>(second.num_targets);
+  const double sum =
+      first.loss * static_cast<double>(first.num_targets) + second.loss * static_cast<double>(second.num_targets);
   CHECK(both.loss == doctest::Approx(sum / static_cast<double>(both.num_targets)).epsilon(1e-6));
   CHECK(result_of({one, other}, 3).loss == both.loss);
 }

@@ -19,7 +19,7 @@ import {
   threadsOfRanks,
   withSteps,
 } from './context.js';
-import { type PreparedData, prepareTokensOf } from './prepare-data.js';
+import { type PreparedData, prepareTokensOf } from './data/prepare-data.js';
 
 /** Address for the ranks of a world with one machine. */
 const LOOPBACK = '127.0.0.1';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import type { ResolvedJobSpec } from '../../../contracts/index.js';
-import { testDataset } from '../../../state/testing/jobs.js';
-import { testSpec } from '../../testing/start-message.js';
+import type { ResolvedJobSpec } from '../../../../contracts/index.js';
+import { testDataset } from '../../../../state/testing/jobs.js';
+import { testSpec } from '../../../testing/start-message.js';
 import { joinData, type PreparedDataset } from './joined-data.js';
 
 const NAMES = ['a', 'b', 'c'];

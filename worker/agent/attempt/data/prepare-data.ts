@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
-import { type Dataset, type Job, type ResolvedJobSpec, ZerofleetError } from '../../../contracts/index.js';
-import { datasetKey } from '../../../contracts/object-keys.js';
+import { type Dataset, type Job, type ResolvedJobSpec, ZerofleetError } from '../../../../contracts/index.js';
+import { datasetKey } from '../../../../contracts/object-keys.js';
 import {
   architectureOf,
   type DataSection,
   evaluationSectionsOf,
   trainingSectionsOf,
   unitOf,
-} from '../../../job-document/index.js';
-import { retry } from '../../../platform/process/retry.js';
-import { usableCores } from '../../../platform/process/usable-cores.js';
-import { isRetryable } from '../../shared/errors.js';
-import { type PreparedTokens, removeAttempt, type TokenRequest } from '../../tasks/data/prepare-tokens.js';
-import { CacheUse } from '../../tasks/data/token-cache.js';
-import type { TaskProgress } from '../../tasks/protocol.js';
-import type { JobSession } from '../credentials/job-session.js';
-import { withSession } from '../credentials/sessions.js';
-import { runTask } from '../supervisor/task-runner.js';
-import { type AgentDeps, emit, localRanks, type PlacedContext, threadsPerRank } from './context.js';
+} from '../../../../job-document/index.js';
+import { retry } from '../../../../platform/process/retry.js';
+import { usableCores } from '../../../../platform/process/usable-cores.js';
+import { isRetryable } from '../../../shared/errors.js';
+import { type PreparedTokens, removeAttempt, type TokenRequest } from '../../../tasks/data/prepare-tokens.js';
+import { CacheUse } from '../../../tasks/data/token-cache.js';
+import type { TaskProgress } from '../../../tasks/protocol.js';
+import type { JobSession } from '../../credentials/job-session.js';
+import { withSession } from '../../credentials/sessions.js';
+import { runTask } from '../../supervisor/task-runner.js';
+import { type AgentDeps, emit, localRanks, type PlacedContext, threadsPerRank } from '../context.js';
 import { type JoinedData, joinData, type PreparedDataset } from './joined-data.js';
 
 /** What the ranks of a job read. Its files stay in the cache until their use ends. */

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { Dataset, ResolvedJobSpec, Warning } from '../../../contracts/index.js';
-import type { EvaluationFile, TrainingFile } from '../../../contracts/rank-protocol.js';
+import type { Dataset, ResolvedJobSpec, Warning } from '../../../../contracts/index.js';
+import type { EvaluationFile, TrainingFile } from '../../../../contracts/rank-protocol.js';
 import {
   dataWarnings,
   evaluationsOf,
   sequencesOfUnit,
   trainingPointersOf,
   weightsOf,
-} from '../../../job-document/index.js';
-import type { PreparedTokens } from '../../tasks/data/prepare-tokens.js';
+} from '../../../../job-document/index.js';
+import type { PreparedTokens } from '../../../tasks/data/prepare-tokens.js';
 
 type Summary = PreparedTokens['summary'];
 

@@ -94,6 +94,30 @@ t.test('mixtures', async (t) => {
     t.same(await run(alone), await run(JSON.parse(JSON.stringify(plain))));
   });
 
+  await t.test('of preferences: pairs stay together, and each has its reference', async (t) => {
+    const pairs = (count: number, word: string) =>
+      Array.from({ length: count }, (_, i) =>
+        JSON.stringify({ prompt: `${i} `, chosen: `${word} ${i % 7}`, rejected: `${i % 5}?` }),
+      ).join('\n');
+    const datasets = [pairs(30, 'first'), pairs(11, 'second')].map((lines, i) =>
+      client.datasets.create(`pairs ${i}`, lines, 'jsonl'),
+    );
+    const mixture = (await Promise.all(datasets)).map(({ id }, i) => ({ dataset: id, weight: i + 1 }));
+    const spec = (ranks: number): JobSpec => {
+      const job = mixed(`pairs on ${ranks}`, ranks, mixture);
+      const objective = { type: 'dpo', beta: 0.5, reference: 'initial' } as const;
+      return { ...job, train: { ...job.train, sequence_length: 32, global_batch_size: 8, objective } };
+    };
+    const expected = await run(spec(1));
+    t.same(await run(spec(3)), expected);
+    const { id } = await client.jobs.create(spec(3));
+    await client.jobs.until(id, ({ progress }) => progress.step >= 2, { interval_ms: 5 });
+    await client.jobs.pause(id);
+    const { state } = await client.jobs.until(id, (job) => job.state === 'paused', { interval_ms: 20 });
+    if (state === 'paused') await client.jobs.resume(id, { ranks: 2 });
+    t.same(await resultOf(id), expected);
+  });
+
   await t.test('without weights: an epoch has the sequences of all datasets', async (t) => {
     const spec = mixed('an epoch', 2, [{ dataset: small }, { dataset: medium }]);
     const { steps: _, ...train } = spec.train ?? {};

@@ -1,7 +1,7 @@
 /** Jobs over several datasets. */
 import t from 'tap';
-import type { DataPreview, DryRun, Job, Problem } from '../../../contracts/index.js';
-import { startWithData as start, TEXT, URI } from '../../testing/data-bucket.js';
+import type { DataPreview, DryRun, Job, Problem } from '../../contracts/index.js';
+import { startWithData as start, TEXT, URI } from '../testing/data-bucket.js';
 
 process.env.AWS_ACCESS_KEY_ID = 'test';
 process.env.AWS_SECRET_ACCESS_KEY = 'test';
