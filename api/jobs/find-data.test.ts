@@ -1,7 +1,9 @@
 /** Jobs over several datasets. */
 import t from 'tap';
 import type { DataPreview, DryRun, Job, Problem } from '../../contracts/index.js';
+import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
 import { startWithData as start, TEXT, URI } from '../testing/data-bucket.js';
+import { checkpointOf, claimAndTrain } from '../testing/training.js';
 
 process.env.AWS_ACCESS_KEY_ID = 'test';
 process.env.AWS_SECRET_ACCESS_KEY = 'test';
@@ -50,6 +52,28 @@ t.test('a mixture', async (t) => {
     const counted = (await post({ mixture }, { url: '/v1/jobs?dry_run=true', train })).json<DryRun>();
     const sequences = [TEXT.length, own.bytes, 40 * 13].map((bytes) => Math.floor((bytes - 1) / LENGTH));
     t.match(counted.work, { sequences_per_epoch: sequences.reduce((sum, each) => sum + each, 0) });
+  });
+
+  await t.test('can replace the dataset of a forked job', async (t) => {
+    const job = await stack.createJob();
+    const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
+    const checkpoint = checkpointOf(job.id, 2);
+    await putTestCheckpoint(stack.objects, checkpoint.prefix, { numels: [10, 6], ranks: 2 }, checkpoint.id);
+    await stack.store.commitCheckpoint(job.id, execution, checkpoint);
+    const fork = (data: object) =>
+      stack.request({
+        method: 'POST',
+        url: `/v1/jobs/${job.id}/fork`,
+        payload: { overrides: { data, train: { sequence_length: LENGTH } } },
+      });
+    const mixture = [
+      { dataset: own.id, weight: 1 },
+      { dataset: job.spec.data.dataset, weight: 3 },
+    ];
+    const reply = await fork({ dataset: null, mixture });
+    t.equal(reply.statusCode, 201, reply.body);
+    t.strictSame(reply.json<Job>().spec.data.mixture, mixture);
+    t.match((await fork({ mixture })).json<Problem>().errors, [{ code: 'exactly_one_of' }]);
   });
 
   await t.test('names the entry with an error', async (t) => {
