@@ -94,24 +94,25 @@ interface TextCounts {
 
 /** A dataset in warnings. */
 interface DatasetPlace {
+  /** Id of a dataset of a mixture, which messages name; null for a single dataset. */
+  dataset: string | null;
   /** JSON pointer of the field that names it. */
   pointer: string;
-  /** Beginning of the messages. */
-  of: string;
 }
 
 /** Returns warnings about the texts of a dataset. */
 export function dataWarnings(
   { documents, flaws }: TextCounts,
-  at: DatasetPlace = { pointer: DATASET, of: '' },
+  { dataset, pointer: ofDataset }: DatasetPlace = { dataset: null, pointer: DATASET },
 ): Warning[] {
+  const about = dataset === null ? '' : `dataset ${dataset}: `;
   const rules = Object.entries(FLAWS) as [TextFlaw, FlawRule][];
   return rules.flatMap(([code, { pointer, above = 0, message }]) => {
     const { texts = 0, first_line = null } = flaws[code] ?? {};
     if (texts <= documents * above) return [];
     const line = first_line === null ? '' : ` (the first in line ${first_line})`;
     const found = message(`${texts} of ${documents} texts${line}`);
-    return [{ pointer: pointer === DATASET ? at.pointer : pointer, code, message: at.of + found }];
+    return [{ pointer: pointer === DATASET ? ofDataset : pointer, code, message: about + found }];
   });
 }
 

@@ -18,11 +18,10 @@ export interface DataBeginning {
   content: Uint8Array;
   is_whole: boolean;
   format: 'text' | 'jsonl';
-  /** Id of a dataset of a mixture, for its texts; null for a single dataset. */
+  /** Id of a dataset of a mixture; null for a single dataset. */
   dataset: string | null;
-  /** JSON pointer of the field that names it, and the beginning of messages about it. */
+  /** JSON pointer of the field that names it. */
   pointer: string;
-  of: string;
 }
 
 interface PreviewInput extends Omit<EncoderSetup, 'tokenizer'> {
@@ -76,7 +75,7 @@ export function previewData({ tokenizer, beginnings, num_texts, ...setup }: Prev
 }
 
 function previewPart(
-  { dataset, pointer, of }: DataBeginning,
+  { dataset, pointer }: DataBeginning,
   all: Iterable<EncodedText>,
   { packing, sequence_length, num_texts }: Pick<PreviewInput, 'packing' | 'sequence_length' | 'num_texts'>,
 ): ReadBeginning {
@@ -93,7 +92,7 @@ function previewPart(
   return {
     counts: { texts: documents, tokens, targets, long_texts: longTexts },
     texts,
-    warnings: dataWarnings(summary, { pointer, of }),
+    warnings: dataWarnings(summary, { dataset, pointer }),
   };
 }
 

@@ -52,19 +52,22 @@ export const previewData: OperationHandler<'previewData'> = async (request): Pro
     });
     read += content.length;
     const { id, format, bytes } = dataset;
-    const place = { pointer: trainingPointersOf(spec.data)[found.indexOf(dataset)] as string };
-    const only = { ...place, dataset: null, of: '' };
     return {
       content,
       is_whole: content.length === bytes,
       format,
-      ...(spec.data.mixture ? { ...place, dataset: id, of: `dataset ${id}: ` } : only),
+      dataset: spec.data.mixture ? id : null,
+      pointer: trainingPointersOf(spec.data)[found.indexOf(dataset)] as string,
     };
   };
   // A tokenizer may have 64 MiB, so it is read once a thread is free.
   const input = async () => {
     const beginnings: DataBeginning[] = [];
-    for (const dataset of readable) beginnings.push(await beginningOf(dataset));
+    for (const dataset of readable) {
+      // Long lines of a few datasets are enough.
+      if (read > READ_BYTES + MAX_LINE_BYTES) break;
+      beginnings.push(await beginningOf(dataset));
+    }
     return {
       ...setup,
       beginnings,

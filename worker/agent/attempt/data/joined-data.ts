@@ -68,8 +68,8 @@ export function joinData(
       })),
       warnings: training.flatMap(({ dataset, summary }, i) =>
         dataWarnings(summary, {
+          dataset: data.mixture ? dataset.id : null,
           pointer: trainingPointersOf(data)[i] as string,
-          of: data.mixture ? `dataset ${dataset.id}: ` : '',
         }),
       ),
     },
