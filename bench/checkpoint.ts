@@ -51,7 +51,7 @@ async function startWorld(tokenFile: string): Promise<LocalWorld> {
     spec: specOf(),
     world_size: 1,
     threads,
-    token_file: tokenFile,
+    training_files: [{ path: tokenFile, weight: 1 }],
   });
   await world.initialize();
   return world;

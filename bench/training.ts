@@ -105,7 +105,7 @@ export function rankConfigs(training: Training, tokenPath: string): TrainerConfi
     steps,
     seed: 1,
     data_seed: 1,
-    token_file: tokenPath,
+    training_files: [{ path: tokenPath, weight: 1 }],
     evaluation_files: [],
     reserved_bytes: 0,
     device: 'cpu',

@@ -69,6 +69,8 @@ export const FIELD_ERROR_CATALOGUE = {
   adapter_dropout_with_dora: 'DoRA adapters have no dropout.',
   reference_not_kept:
     'There is no reference: the job also trains modules of the base, or the checkpoint that it continues has none.',
+  mixture_dataset_twice: 'Another entry of the mixture names the same dataset.',
+  mixture_formats_differ: 'The datasets of the mixture have different formats.',
   dataset_has_preferences: 'The dataset has preferences, which the objective does not read.',
   dataset_without_preferences: 'The objective needs preferences, and the dataset has other documents.',
   early_stopping_missing: 'The field needs early stopping.',

@@ -69,8 +69,8 @@ export interface StartMessage {
   /** Ranks of the job on this machine, with consecutive numbers. */
   local_ranks: number;
   spec: TrainableJobSpec;
-  /** Absolute path of the training tokens; contracts/token-file.ts has the layout. */
-  token_file: string;
+  /** Training tokens, by dataset. */
+  training_files: TrainingFile[];
   /** In the order in which they are evaluated. */
   evaluation_files: EvaluationFile[];
   /** Digest of all these tokens. */
@@ -93,12 +93,20 @@ export interface StartMessage {
   save: { periodic: RetryPolicy; final: RetryPolicy };
 }
 
+/** Tokens of a dataset to train on; contracts/token-file.ts has the layout. */
+export interface TrainingFile {
+  /** Absolute path. */
+  path: string;
+  /** Share of the training, relative to the weights of the other files; an integer. */
+  weight: number;
+}
+
 /** Tokens to evaluate on. */
 export interface EvaluationFile {
   /** Name of the evaluation. */
   name: string;
-  /** Absolute path of the tokens. */
-  path: string;
+  /** Absolute paths of the tokens, which are evaluated as one. */
+  paths: string[];
 }
 
 /** A rendezvous key of any rank, including the receiver's own. */

@@ -1,5 +1,6 @@
 /** Evaluations of a job: their names, data and metrics. */
 import type { ResolvedJobSpec } from '../contracts/types.js';
+import { type DataSection, trainingSectionsOf } from './mixture.js';
 
 type Data = ResolvedJobSpec['data'];
 
@@ -33,13 +34,18 @@ export function lossOf(losses: EvaluationLosses | undefined, metric: string): nu
   return Object.entries(losses ?? {}).find(([name]) => metricOf(name) === metric)?.[1];
 }
 
-/** Returns the data section of the training and of each dataset to evaluate on, which is evaluated on as a whole. */
-export function dataSectionsOf({ data, train }: Pick<ResolvedJobSpec, 'data' | 'train'>): Data[] {
+/** Returns the data section for each dataset of `train.evaluation`, which is evaluated on as a whole. */
+export function evaluationSectionsOf({
+  data,
+  train,
+}: Pick<ResolvedJobSpec, 'data' | 'train'>): DataSection[] {
   const named = train.evaluation?.datasets ?? [];
-  return [data, ...named.map(({ dataset }) => ({ ...data, dataset, validation_fraction: 0 }))];
+  const { mixture: _, ...shared } = data;
+  return named.map(({ dataset }) => ({ ...shared, dataset, validation_fraction: 0 }));
 }
 
 /** Returns the datasets that a job needs until it has ended. */
 export function datasetsOf(spec: ResolvedJobSpec): string[] {
-  return [...new Set(dataSectionsOf(spec).map(({ dataset }) => dataset))];
+  const sections = [...trainingSectionsOf(spec.data), ...evaluationSectionsOf(spec)];
+  return [...new Set(sections.map(({ dataset }) => dataset))];
 }

@@ -10,6 +10,7 @@ export type { EstimateDevice, Machine } from './estimate/sizes.js';
 export * from './estimate/work.js';
 export { offloadedBytes } from './estimate/zero-memory.js';
 export * from './evaluation.js';
+export * from './mixture.js';
 export { isNamed, moduleOf, trainedArchitecture } from './model/adapters.js';
 export {
   architectureOf,

@@ -26,7 +26,6 @@ import {
   checkData,
   checkFormat,
   estimatedSamples,
-  type NamedData,
   resolveData,
   type SizedData,
   samplesPerEpoch,
@@ -39,6 +38,7 @@ import { initFromOf } from './resolve/init/given-init.js';
 import { checkInitFrom, continuedCheckpoint, resolveInitFrom } from './resolve/init/init-from.js';
 import { checkGiven } from './resolve/init/init-model.js';
 import type { InitSource } from './resolve/init/source.js';
+import { checkMixture } from './resolve/mixture.js';
 import { checkModel, resolveConfig } from './resolve/model.js';
 import { checkObjective, checkPreferences, resolveObjective } from './resolve/objective.js';
 import { checkOptimizer, resolveOptimizer } from './resolve/optimizer.js';
@@ -62,7 +62,7 @@ interface ResolvedSpec {
 export interface ResolveOptions {
   /** Source of `model.init_from`; null skips the rules about it and leaves it out. */
   source?: InitSource | null;
-  /** Size of the data if `dataset` is null because an object was not copied yet; null: unknown. */
+  /** Size of the data that is not found because objects were not copied yet, together; null: unknown. */
   bytes?: number | null;
   /** Model whose tokenizer is used, if any; null skips the rules about it. */
   tokenizer?: Model | null;
@@ -83,21 +83,22 @@ const STAND_IN = presets['llama-tiny'];
  * Fills every default of a job document and checks the rules that hold between its fields.
  *
  * @param spec a document that the schema `JobSpec` accepts
- * @param dataset the dataset that it names, or null to skip the rules about the data
+ * @param named the dataset that it names, or those of its mixture in their order; null skips the rules about one
  */
 export function resolveSpec(
   spec: JobSpec,
-  dataset: Dataset | null,
+  named: Dataset | null | readonly (Dataset | null)[],
   options: ResolveOptions = {},
 ): ResolvedSpec {
-  if (spec.deepspeed_config === undefined) return resolveTranslated(spec, dataset, options);
+  const datasets = [named].flat();
+  if (spec.deepspeed_config === undefined) return resolveTranslated(spec, datasets, options);
   const { spec: translated, errors, origin } = importDeepspeed(spec);
   if (translated.train?.steps === undefined && translated.train?.epochs === undefined)
     errors.push(
       fieldError('/train/steps', 'missing_field', 'neither train nor the scheduler says the number of steps'),
     );
   const invalid = options.validate?.(translated) ?? [];
-  const { spec: resolved, errors: broken } = resolveTranslated(translated, dataset, options);
+  const { spec: resolved, errors: broken } = resolveTranslated(translated, datasets, options);
   // A bad or missing number would cause misleading errors of related fields.
   const found = errors.length + invalid.length > 0 ? [...errors, ...invalid] : broken;
   return {
@@ -108,7 +109,7 @@ export function resolveSpec(
 
 function resolveTranslated(
   spec: JobSpec,
-  dataset: Dataset | null,
+  datasets: readonly (Dataset | null)[],
   {
     source = null,
     bytes = null,
@@ -118,11 +119,11 @@ function resolveTranslated(
     today = null,
   }: ResolveOptions,
 ): ResolvedSpec {
-  const sources = { dataset, evaluation, source, tokenizer, today };
+  const sources = { datasets, evaluation, source, tokenizer, today };
   const model = resolveConfig(spec.model, source);
   const filled = fillDefaults(spec, model.config ?? STAND_IN, { ...sources, bytes });
   const { spec: resolved, errors: brokenByLength } = resolveSteps(filled, {
-    samples: samplesPerEpoch(dataset, filled.data, filled.train),
+    samples: samplesPerEpoch(datasets, filled.data, filled.train),
     continues: continuedCheckpoint(initFromOf(spec.model), source),
   });
   const { train } = spec;
@@ -147,7 +148,8 @@ function resolveTranslated(
     ...checkCheckpoint(spec.checkpoint, resolved),
     ...checkFormat('/data', spec.data),
     ...checkTokenizer(spec.data, resolved.data, sources),
-    ...(dataset === null ? [] : checkData(resolved, dataset)),
+    ...checkMixture(spec.data, datasets),
+    ...datasets.flatMap((dataset) => (dataset === null ? [] : checkData(resolved, dataset))),
   ];
   const isToFit = train?.micro_batch_size === 'auto' && errors.length === 0;
   return { spec: isToFit ? fitMicroBatch(resolved, budget) : resolved, errors };
@@ -162,14 +164,6 @@ function checkAgainstModel(resolved: ResolvedJobSpec, sources: DataSources): Fie
     ...checkInitFrom(resolved, sources.source),
     ...checkParamGroups(resolved),
   ];
-}
-
-/**
- * Data that was not looked up, or has to be copied first, has no id yet: the caller that records the document
- * sets it.
- */
-function named(data: JobSpec['data']): NamedData {
-  return { ...data, dataset: data.dataset ?? '' };
 }
 
 function fillDefaults(
@@ -188,7 +182,7 @@ function fillDefaults(
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const adapted = resolveAdapter(adapter, config, sources.source);
   const preference = resolveObjective(objective, adapted.adapter);
-  const data = resolveData(named(spec.data), sources, unitOf(preference));
+  const data = resolveData(spec.data, sources, unitOf(preference));
   const { sequence_length, seed, precision } = train;
   const samples = estimatedSamples(sources, data, { sequence_length, ...preference });
   const evaluation = resolveEvaluation(given, data);

@@ -39,6 +39,8 @@ interface FlawRule {
   message(texts: string): string;
 }
 
+const DATASET = '/data/dataset';
+
 const FLAWS = {
   no_stop_token: {
     pointer: '/data/chat_template',
@@ -47,13 +49,13 @@ const FLAWS = {
       "{% generation %}, as a special token of the tokenizer or as the tokenizer's end-of-sequence token",
   },
   repeated_begin: {
-    pointer: '/data/dataset',
+    pointer: DATASET,
     message: (texts) =>
       `${texts} begin with the token that the tokenizer or the template puts before each text, so the model reads it twice: leave it out of the texts, and set ` +
       'data.parse_special_tokens: true if they have other special tokens',
   },
   nothing_learned: {
-    pointer: '/data/dataset',
+    pointer: DATASET,
     message: (texts) =>
       `in ${texts} no token is learned: leave them out, or use a template that renders the messages of the assistant`,
   },
@@ -90,14 +92,27 @@ interface TextCounts {
   flaws: Readonly<Partial<Record<TextFlaw, FlawCount>>>;
 }
 
+/** A dataset in warnings. */
+interface DatasetPlace {
+  /** Id of a dataset of a mixture, which messages name; null for a single dataset. */
+  dataset: string | null;
+  /** JSON pointer of the field that names it. */
+  pointer: string;
+}
+
 /** Returns warnings about the texts of a dataset. */
-export function dataWarnings({ documents, flaws }: TextCounts): Warning[] {
+export function dataWarnings(
+  { documents, flaws }: TextCounts,
+  { dataset, pointer: ofDataset }: DatasetPlace = { dataset: null, pointer: DATASET },
+): Warning[] {
+  const about = dataset === null ? '' : `dataset ${dataset}: `;
   const rules = Object.entries(FLAWS) as [TextFlaw, FlawRule][];
   return rules.flatMap(([code, { pointer, above = 0, message }]) => {
     const { texts = 0, first_line = null } = flaws[code] ?? {};
     if (texts <= documents * above) return [];
     const line = first_line === null ? '' : ` (the first in line ${first_line})`;
-    return [{ pointer, code, message: message(`${texts} of ${documents} texts${line}`) }];
+    const found = message(`${texts} of ${documents} texts${line}`);
+    return [{ pointer: pointer === DATASET ? ofDataset : pointer, code, message: about + found }];
   });
 }
 

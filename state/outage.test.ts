@@ -157,7 +157,7 @@ t.test('a Redis without memory can be read, and what has ended can be deleted', 
   t.ok((await store.readStream(id, null, 100)).length > 0);
   await store.deleteJob(id, { artifacts: true });
   t.equal(await store.getJob(id), null);
-  t.equal(await store.deleteDataset(spec.data.dataset), true);
+  t.equal(await store.deleteDataset(spec.data.dataset ?? ''), true);
 });
 
 t.test('a position is lost with its stream, or with the end of it, and waiters are woken', async (t) => {

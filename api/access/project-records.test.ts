@@ -14,7 +14,7 @@ t.test('two projects', async (t) => {
   const execution = await claimAndTrain(store, job.id, { steps: 1 });
   await store.commitCheckpoint(job.id, execution, checkpointOf(job.id, 2));
   const [checkpoint] = (await store.listCheckpoints(job.id)).data;
-  const dataset = job.spec.data.dataset;
+  const dataset = job.spec.data.dataset ?? '';
   const upload = (name: string) =>
     stack.request({
       method: 'POST',

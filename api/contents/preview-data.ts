@@ -12,16 +12,25 @@ import { type TokenizerBytes, tokenizerTexts } from '../../formats/encoding/toke
 import { countTargets } from '../../formats/encoding/tokens.js';
 import { dataWarnings } from '../../job-document/index.js';
 
-interface DataBeginning extends Omit<EncoderSetup, 'tokenizer'> {
+/** The beginning of a dataset. */
+export interface DataBeginning {
   /** Whole lines of JSONL, or a text that may end inside of a character. */
   content: Uint8Array;
   is_whole: boolean;
   format: 'text' | 'jsonl';
+  /** Id of a dataset of a mixture; null for a single dataset. */
+  dataset: string | null;
+  /** JSON pointer of the field that names it. */
+  pointer: string;
+}
+
+interface PreviewInput extends Omit<EncoderSetup, 'tokenizer'> {
+  beginnings: readonly DataBeginning[];
   /** Files of the tokenizer; null: the tokenizer `bytes`. */
   tokenizer: TokenizerBytes | null;
   packing: 'split' | 'whole';
   sequence_length: number;
-  /** Number of texts to return. */
+  /** Number of texts to return, of all datasets together. */
   num_texts: number;
 }
 
@@ -42,15 +51,40 @@ interface EncodedText {
 const SHOWN = 2_000;
 
 /** @throws ZerofleetError `chat_template_invalid`, `dataset_line_invalid`, both naming the line; `tokenizer_invalid` */
-export function previewData({ tokenizer, ...beginning }: DataBeginning): ReadBeginning {
-  const { packing, sequence_length, num_texts } = beginning;
+export function previewData({ tokenizer, beginnings, num_texts, ...setup }: PreviewInput): ReadBeginning {
   const files = tokenizer && tokenizerTexts(tokenizer);
-  const encoder = makeEncoder({ ...beginning, tokenizer: files });
+  const encoder = makeEncoder({ ...setup, tokenizer: files });
+  const each = Math.floor(num_texts / beginnings.length);
+  const more = num_texts % beginnings.length;
+  const parts = beginnings.map((beginning, i) => {
+    const all = encodedTexts(beginning, encoder, tokenizer === null);
+    return previewPart(beginning, all, { ...setup, num_texts: each + (i < more ? 1 : 0) });
+  });
+  const sum = (name: keyof ReadBeginning['counts']) =>
+    parts.reduce((all, { counts }) => all + counts[name], 0);
+  return {
+    counts: {
+      texts: sum('texts'),
+      tokens: sum('tokens'),
+      targets: sum('targets'),
+      long_texts: sum('long_texts'),
+    },
+    texts: parts.flatMap(({ texts }) => texts),
+    warnings: parts.flatMap(({ warnings }) => warnings),
+  };
+}
+
+function previewPart(
+  { dataset, pointer }: DataBeginning,
+  all: Iterable<EncodedText>,
+  { packing, sequence_length, num_texts }: Pick<PreviewInput, 'packing' | 'sequence_length' | 'num_texts'>,
+): ReadBeginning {
   const counts = new DataCounts(sequence_length, packing);
   const texts: PreviewText[] = [];
-  for (const { text, encoded, line } of encodedTexts(beginning, encoder, tokenizer === null)) {
+  for (const { text, encoded, line } of all) {
     counts.add({ ...encoded, starts: true, ...(line !== null && { line }) });
-    if (texts.length < num_texts) texts.push(shown(text, encoded));
+    if (texts.length < num_texts)
+      texts.push({ ...shown(text, encoded), ...(dataset !== null && { dataset }) });
   }
   const summary = counts.end();
   const { documents, tokens, targets, long_documents } = summary;
@@ -58,7 +92,7 @@ export function previewData({ tokenizer, ...beginning }: DataBeginning): ReadBeg
   return {
     counts: { texts: documents, tokens, targets, long_texts: longTexts },
     texts,
-    warnings: dataWarnings(summary),
+    warnings: dataWarnings(summary, { dataset, pointer }),
   };
 }
 

@@ -52,7 +52,7 @@ type Equal<A, B> = [A, B] extends [B, A] ? true : false;
  */
 interface Conditional {
   model: 'base' | 'quantization';
-  data: 'uri' | 'format' | 'chat';
+  data: 'dataset' | 'uri' | 'mixture' | 'format' | 'chat';
   train: 'evaluation' | 'ema' | 'early_stopping' | 'adapter' | 'objective' | 'steps' | 'epochs';
   zero: 'lanes';
   checkpoint: 'every_steps' | 'every_seconds' | 'auto' | 'keep_every';

@@ -9,15 +9,11 @@ import { DEFAULT_POOL, initFromOf, type RankBudget, resolveSpec } from '../../jo
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
-import {
-  type DataLookups,
-  type FoundEvaluation,
-  findData,
-  findEvaluation,
-  type RequiredObject,
-} from './find-data.js';
+import { type DataLookups, findData, findEntries, type RequiredObject } from './find-data.js';
 import { findInit, type InitLookups } from './find-init.js';
 import { findTokenizer, type TokenizerLookups } from './find-tokenizer.js';
+
+type Evaluation = NonNullable<NonNullable<JobSpec['train']>['evaluation']>;
 
 /** Sections of the document that rules between fields read. */
 const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'deepspeed_config'];
@@ -40,8 +36,8 @@ export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups 
 
 /** Bucket contents that must be copied before a job can be recorded. */
 export interface RequiredCopies {
-  /** Source of the dataset. */
-  object: RequiredObject | null;
+  /** Sources of the datasets of the training, in their order. */
+  training: readonly (RequiredObject | null)[];
   /** Sources of `train.evaluation.datasets`, by entry. */
   evaluation: readonly (RequiredObject | null)[];
   /** Source of the model that provides the tokenizer. */
@@ -57,7 +53,7 @@ export interface CheckedSpec {
   requiredCopies: RequiredCopies;
 }
 
-const NOTHING_TO_COPY: RequiredCopies = { object: null, evaluation: [], tokenizer: null, folder: null };
+const NOTHING_TO_COPY: RequiredCopies = { training: [], evaluation: [], tokenizer: null, folder: null };
 
 /**
  * Resolves a document or throws one error with all bad fields.
@@ -88,28 +84,37 @@ export async function tryResolve(
   const errors = [...schemaErrors, ...missingSteps(body), ...otherProject(body, schemaErrors, find.project)];
   if (!errors.every(allowsRuleChecks)) return { spec: null, requiredCopies: NOTHING_TO_COPY, errors };
   const document = { ...withoutFields(body as JobSpec, errors), project: find.project };
-  const { dataset, copy: object, ...found } = await findData(document.data, find);
-  const evaluated = await findEvaluation(document.train?.evaluation?.datasets ?? [], find);
+  const { datasets, copies: training, ...found } = await findData(document.data, find);
+  const listed = document.train?.evaluation?.datasets ?? [];
+  const evaluated = await findEntries(listed, '/train/evaluation/datasets', find);
   errors.push(...found.errors, ...evaluated.errors);
   errors.push(...(await unknownWebhooks(document.notify?.webhooks ?? [], find)));
   errors.push(...refusedIntegrations(document.integrations ?? [], find));
   const { source, folder, errors: sourceErrors } = await findInit(document.model, find);
-  const reading = await findTokenizer(found.data, { dataset, source, folder }, find);
+  const reading = await findTokenizer(found.data, { datasets, source, folder }, find);
   const { data, tokenizer } = reading;
   const validate = find.schemaErrors;
   const today = new Date().toISOString().slice(0, 10);
   const named = { ...withEvaluation(document, evaluated.entries), data };
   const evaluation = evaluated.datasets;
-  const bytes = object?.source.object.bytes ?? null;
+  const bytes = bytesOf(training.filter((_, i) => datasets[i] === null));
   const budget = await budgetOf(document, find);
   const known = { source, bytes, tokenizer, evaluation, budget, today, validate };
-  const resolved = resolveSpec(named, dataset, known);
+  const resolved = resolveSpec(named, datasets, known);
   const { chat_template } = resolved.spec.data;
   errors.push(...sourceErrors, ...reading.errors, ...resolved.errors);
   errors.push(...(await unreadable(chat_template, find)));
   const spec = errors.length === 0 ? resolved.spec : null;
-  const requiredCopies = { object, evaluation: evaluated.copies, tokenizer: reading.copy, folder };
+  const requiredCopies = { training, evaluation: evaluated.copies, tokenizer: reading.copy, folder };
   return { spec, requiredCopies, errors: errors.map((error) => asSent(error, document)) };
+}
+
+/** Returns the size of objects together; null if one is unknown. */
+function bytesOf(objects: readonly (RequiredObject | null)[]): number | null {
+  return objects.reduce<number | null>(
+    (sum, required) => (sum === null || required === null ? null : sum + required.source.object.bytes),
+    0,
+  );
 }
 
 /** Workers are asked only if the document depends on their memory. */
@@ -118,7 +123,7 @@ async function budgetOf({ train, resources }: JobSpec, find: SpecLookups): Promi
   return (await find.budget?.(resources?.pool ?? DEFAULT_POOL)) ?? null;
 }
 
-function withEvaluation(document: JobSpec, datasets: FoundEvaluation['entries']): JobSpec {
+function withEvaluation(document: JobSpec, datasets: Evaluation['datasets']): JobSpec {
   const { train } = document;
   if (train?.evaluation === undefined) return document;
   return { ...document, train: { ...train, evaluation: { ...train.evaluation, datasets } } };
@@ -128,8 +133,9 @@ function withEvaluation(document: JobSpec, datasets: FoundEvaluation['entries'])
 function asSent(error: FieldError, { data, train, model }: JobSpec): FieldError {
   const { pointer } = error;
   if (pointer === '/data/dataset' && data.uri !== undefined) return { ...error, pointer: '/data/uri' };
-  const [, entry] = /^\/train\/evaluation\/datasets\/(\d+)\/dataset$/.exec(pointer) ?? [];
-  if (entry !== undefined && train?.evaluation?.datasets?.[Number(entry)]?.uri !== undefined)
+  const [, list, entry] = /^(.*)\/(\d+)\/dataset$/.exec(pointer) ?? [];
+  const entries = list === '/data/mixture' ? data.mixture : train?.evaluation?.datasets;
+  if (entry !== undefined && entries?.[Number(entry)]?.uri !== undefined)
     return { ...error, pointer: pointer.replace(/dataset$/, 'uri') };
   if (typeof model.init_from === 'string' && pointer.startsWith('/model/init_from/'))
     return { ...error, pointer: '/model/init_from' };

@@ -6,8 +6,6 @@ import type { DatasetCopySource } from '../datasets/copies.js';
 import { objectFault } from './bucket-faults.js';
 
 type Data = JobSpec['data'];
-type Evaluation = NonNullable<NonNullable<JobSpec['train']>['evaluation']>;
-type EvaluationDataset = NonNullable<Evaluation['datasets']>[number];
 
 /** An object's existing copy as a dataset, or the object to copy. */
 type FoundObject = { dataset: Dataset } | { object: SourceObject };
@@ -35,37 +33,56 @@ interface FoundSource {
   errors: FieldError[];
 }
 
-interface FoundData extends FoundSource {
-  /** The data section with a dataset instead of a URI; neither if no dataset exists yet. */
-  data: Data;
-}
-
-export interface FoundEvaluation {
-  /** The entries with a dataset instead of a URI; neither if no dataset exists yet. */
-  entries: EvaluationDataset[];
-  /** By entry, as in FoundSource. */
+/** Sources by entry. */
+interface FoundSources {
   datasets: (Dataset | null)[];
   copies: (RequiredObject | null)[];
   errors: FieldError[];
 }
 
+interface FoundData extends FoundSources {
+  /** The data section with datasets instead of URIs; neither where no dataset exists yet. */
+  data: Data;
+}
+
+interface FoundEntries<T> extends FoundSources {
+  /** The entries with a dataset instead of a URI; neither if no dataset exists yet. */
+  entries: T[];
+}
+
+interface Entry {
+  dataset?: string;
+  uri?: string;
+  format?: Dataset['format'];
+}
+
 /** @throws errors of the lookups that are not errors of the document */
 export async function findData(given: Data, find: DataLookups): Promise<FoundData> {
-  const found = await findSource(given, '/data', find);
-  const data = withDataset(given, found);
+  const { mixture } = given;
+  const { entries, ...found } = await (mixture === undefined
+    ? foundIn([given], [await findSource(given, '/data', find)])
+    : findEntries(mixture, '/data/mixture', find));
+  const data = mixture === undefined ? (entries[0] as Data) : { ...given, mixture: entries };
   // Assumed to be lines; without a dataset the rules cannot check it.
-  const areLines = given.uri !== undefined && given.format === 'jsonl' && found.dataset === null;
+  const areLines = (mixture ?? [given]).some(
+    ({ uri, format }, i) => uri !== undefined && format === 'jsonl' && found.datasets[i] === null,
+  );
   return { ...found, data: areLines ? { packing: 'whole', ...data } : data };
 }
 
-/** Looks up the datasets to evaluate on. @throws errors of the lookups that are not errors of the document */
-export async function findEvaluation(
-  given: readonly EvaluationDataset[],
+/**
+ * Looks up the datasets of the list at a JSON pointer.
+ * @throws errors of the lookups that are not errors of the document
+ */
+export async function findEntries<T extends Entry>(
+  given: readonly T[],
+  at: string,
   find: DataLookups,
-): Promise<FoundEvaluation> {
-  const found = await Promise.all(
-    given.map((entry, i) => findSource(entry, `/train/evaluation/datasets/${i}`, find)),
-  );
+): Promise<FoundEntries<T>> {
+  return foundIn(given, await Promise.all(given.map((entry, i) => findSource(entry, `${at}/${i}`, find))));
+}
+
+function foundIn<T extends Entry>(given: readonly T[], found: readonly FoundSource[]): FoundEntries<T> {
   return {
     entries: given.map((entry, i) => withDataset(entry, found[i] as FoundSource)),
     datasets: found.map(({ dataset }) => dataset),
@@ -75,17 +92,14 @@ export async function findEvaluation(
 }
 
 /** Names the copy of an object; a dataset that was given stays, also if it is unknown. */
-function withDataset<T extends { dataset?: string; uri?: string; format?: Dataset['format'] }>(
-  given: T,
-  { dataset, copy }: FoundSource,
-): T {
+function withDataset<T extends Entry>(given: T, { dataset, copy }: FoundSource): T {
   if (given.uri === undefined) return given;
   const { uri: _, format: __, ...rest } = given;
   return (dataset === null || copy !== null ? rest : { ...rest, dataset: dataset.id }) as T;
 }
 
 async function findSource(
-  { dataset: id = '', uri, format = 'text' }: Pick<EvaluationDataset, 'dataset' | 'uri' | 'format'>,
+  { dataset: id = '', uri, format = 'text' }: Entry,
   at: string,
   find: DataLookups,
 ): Promise<FoundSource> {

@@ -30,7 +30,7 @@ interface FoundTokenizer {
 }
 
 interface Sources {
-  dataset: Dataset | null;
+  datasets: readonly (Dataset | null)[];
   source: InitSource | null;
   /** Folder of the initial model, whose tokenizer is not read yet. */
   folder: BucketModel | null;

@@ -40,12 +40,12 @@ export async function readySpec(
 type MakeCopy = (signal: AbortSignal, find: SpecLookups) => Promise<Partial<SpecLookups>>;
 
 function copiesOf(
-  { object, evaluation, tokenizer, folder }: RequiredCopies,
+  { training, evaluation, tokenizer, folder }: RequiredCopies,
   { server, records: { project } }: FastifyRequest,
 ): MakeCopy[] {
   const { datasetCopies, modelCopies } = server.services;
   const makes: MakeCopy[] = [];
-  for (const required of [object, ...evaluation]) {
+  for (const required of [...training, ...evaluation]) {
     if (required === null) continue;
     const { at, given, source } = required;
     makes.push(async (signal, { object: look }) => {
@@ -99,10 +99,10 @@ function refuse(faultOf: (error: unknown) => FieldError): (error: unknown) => ne
 
 /** Document of the planned job; contents not copied yet keep their URI. */
 export function plannedSpec({ spec, requiredCopies }: CheckedSpec): DryRun['spec'] {
-  const { object, evaluation: copies, folder } = requiredCopies;
+  const { training, evaluation: copies, folder } = requiredCopies;
   const planned: DryRun['spec'] = { ...spec };
   const { evaluation } = spec.train;
-  if (object !== null) planned.data = notCopied(spec.data, object);
+  planned.data = plannedData(spec.data, training);
   if (evaluation !== undefined) {
     const datasets = evaluation.datasets.map((entry, i) => notCopied(entry, copies[i] ?? null));
     planned.train = { ...spec.train, evaluation: { ...evaluation, datasets } };
@@ -119,7 +119,15 @@ export function plannedSpec({ spec, requiredCopies }: CheckedSpec): DryRun['spec
   return planned;
 }
 
-function notCopied<T extends { dataset: string }>(entry: T, required: RequiredObject | null) {
+function plannedData(
+  data: ResolvedJobSpec['data'],
+  copies: RequiredCopies['training'],
+): DryRun['spec']['data'] {
+  if (data.mixture === undefined) return notCopied(data, copies[0] ?? null);
+  return { ...data, mixture: data.mixture.map((entry, i) => notCopied(entry, copies[i] ?? null)) };
+}
+
+function notCopied<T extends { dataset?: string }>(entry: T, required: RequiredObject | null) {
   if (required === null) return entry;
   const { dataset: _, ...rest } = entry;
   const { format, object } = required.source;
@@ -132,10 +140,10 @@ function notCopied<T extends { dataset: string }>(entry: T, required: RequiredOb
 export function namesUri(document: unknown): boolean {
   const data = member(document, 'data');
   const initFrom = member(member(document, 'model'), 'init_from');
-  const datasets = member(member(member(document, 'train'), 'evaluation'), 'datasets');
-  const evaluated = Array.isArray(datasets) ? datasets.map((entry) => member(entry, 'uri')) : [];
+  const evaluated = member(member(member(document, 'train'), 'evaluation'), 'datasets');
+  const listed = [member(data, 'mixture'), evaluated].flatMap((list) => (Array.isArray(list) ? list : []));
   const named = [member(data, 'uri'), member(data, 'tokenizer'), initFrom, member(initFrom, 'uri')];
-  return [...named, ...evaluated].some(isSourceUri);
+  return [...named, ...listed.map((entry) => member(entry, 'uri'))].some(isSourceUri);
 }
 
 function member(value: unknown, name: string): unknown {

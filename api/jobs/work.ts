@@ -4,6 +4,7 @@ import {
   resolveSteps,
   samplesPerEpoch,
   sequencesOfUnit,
+  trainingDatasetsOf,
   unitOf,
 } from '../../job-document/index.js';
 import type { ProjectRecords } from '../access/project-records.js';
@@ -24,7 +25,9 @@ export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Wor
   const { data: jobs } = await deps.records.listJobs({ limit: MAX_CANDIDATES });
   const { global_batch_size, sequence_length } = spec.train;
   const perSample = sequencesOfUnit(spec.train);
-  const samples = samplesPerEpoch(await deps.records.getDataset(spec.data.dataset), spec.data, spec.train);
+  const named = trainingDatasetsOf(spec.data);
+  const datasets = await Promise.all(named.map(({ dataset }) => deps.records.getDataset(dataset)));
+  const samples = samplesPerEpoch(datasets, spec.data, spec.train);
   const counted = samples === null ? null : samples * perSample;
   const sequencesPerEpoch = (await preparedSequences(spec, jobs, deps)) ?? counted;
   const known = sequencesPerEpoch === null ? null : sequencesPerEpoch / perSample;

@@ -223,7 +223,7 @@ export async function fill(stack: TestStack): Promise<Ids> {
     job_id: job.id,
     ended_job_id: ended.id,
     checkpoint_id: checkpoint.id,
-    dataset_id: job.spec.data.dataset,
+    dataset_id: job.spec.data.dataset ?? '',
     model_id: modelId,
     key_id: key.id,
     share_id: shareId,

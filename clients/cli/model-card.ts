@@ -1,6 +1,7 @@
 /** The model card of an export: its README.md on the Hugging Face Hub. */
 import { parseHubUri } from '../../contracts/index.js';
 import type { Checkpoint, Dataset, Download, Job, Model, ResolvedJobSpec } from '../../contracts/types.js';
+import { trainingDatasetsOf } from '../../job-document/index.js';
 import { bytes } from './format.js';
 
 interface CardFacts {
@@ -11,8 +12,8 @@ interface CardFacts {
   exported: Download;
   /** Initial model; null for fresh weights, a checkpoint, and a deleted model. */
   base: Model | null;
-  /** Training data; null if it was deleted. */
-  dataset: Dataset | null;
+  /** Training data that was not deleted. */
+  datasets: readonly Dataset[];
 }
 
 type Sources = NonNullable<ResolvedJobSpec['sources']>;
@@ -31,8 +32,7 @@ export function repeatableDocument(spec: ResolvedJobSpec, format: Dataset['forma
   const { model, data, train, zero, resources, checkpoint, limits, retry, export: exported } = spec;
   const { init_from, preset, config } = model;
   const named = init_from !== null && 'model' in init_from ? init_from.model : null;
-  const { dataset, tokenizer, ...reading } = data;
-  const uri = sources[dataset];
+  const { dataset, mixture, tokenizer, ...reading } = data;
   const document = {
     name: spec.name || null,
     model: {
@@ -41,7 +41,9 @@ export function repeatableDocument(spec: ResolvedJobSpec, format: Dataset['forma
       init_from: initOf(init_from, sources),
     },
     data: {
-      ...(uri === undefined ? { dataset } : { uri, format }),
+      ...(mixture === undefined
+        ? sentDataset({ dataset }, format, sources)
+        : { mixture: mixture.map((entry) => sentDataset(entry, format, sources)) }),
       // The model brings its own.
       tokenizer: tokenizer === named || !tokenizer ? null : (sources[tokenizer] ?? tokenizer),
       ...reading,
@@ -55,6 +57,16 @@ export function repeatableDocument(spec: ResolvedJobSpec, format: Dataset['forma
     export: exported,
   };
   return withoutNulls(document) as object;
+}
+
+function sentDataset(
+  entry: { dataset?: string },
+  format: Dataset['format'] | null,
+  sources: Sources,
+): object {
+  const { dataset = '', ...rest } = entry;
+  const uri = sources[dataset];
+  return uri === undefined ? entry : { uri, format, ...rest };
 }
 
 function initOf(init: ResolvedJobSpec['model']['init_from'], sources: Sources): object | null {
@@ -74,9 +86,9 @@ function withoutNulls(value: unknown): unknown {
 
 /** The card in Markdown, with metadata that the Hub reads. */
 export function modelCard(facts: CardFacts): string {
-  const { repository, job, dataset } = facts;
+  const { repository, job, datasets } = facts;
   const sources = hubSources(job.spec);
-  const document = repeatableDocument(job.spec, dataset?.format ?? null);
+  const document = repeatableDocument(job.spec, datasets[0]?.format ?? null);
   return [
     ...metadata(facts, sources),
     '',
@@ -105,33 +117,38 @@ export function modelCard(facts: CardFacts): string {
   ].join('\n');
 }
 
-function metadata({ base, dataset, exported }: CardFacts, sources: Sources): string[] {
-  const [model, data] = [base, dataset].map((record) => sources[record?.id ?? '']);
+function metadata({ base, datasets, exported }: CardFacts, sources: Sources): string[] {
+  const model = sources[base?.id ?? ''];
+  const uris = datasets.flatMap(({ id }) => sources[id] ?? []);
+  const repositories = [...new Set(uris.map((uri) => parseHubUri(uri).repository))];
   return [
     '---',
     `library_name: ${exported.format === 'peft' ? 'peft' : 'transformers'}`,
     'tags: [zerofleet]',
     ...(model === undefined ? [] : [`base_model: ${parseHubUri(model).repository}`]),
-    ...(data === undefined ? [] : [`datasets: [${parseHubUri(data).repository}]`]),
+    ...(repositories.length === 0 ? [] : [`datasets: [${repositories.join(', ')}]`]),
     '---',
   ];
 }
 
 type Row = [name: string, value: string];
 
-function rowsOf({ job, checkpoint, exported, base, dataset }: CardFacts, sources: Sources): Row[] {
-  const { format, dtype, weights, state_digest } = exported;
+function rowsOf({ job, checkpoint, exported, base, datasets }: CardFacts, sources: Sources): Row[] {
+  const weights = new Map(trainingDatasetsOf(job.spec.data).map((each) => [each.dataset, each.weight]));
+  const { format, dtype, state_digest } = exported;
   const rows: (Row | null)[] = [
     ['job', `\`${job.id}\``],
     ['checkpoint', `\`${checkpoint.id}\`, step ${checkpoint.step}`],
     ['digest of the training state', `\`${state_digest}\``],
-    ['export', [format, dtype, weights].filter(Boolean).join(', ')],
+    ['export', [format, dtype, exported.weights].filter(Boolean).join(', ')],
     base && ['base', `${sourceOf(base.id, sources)}${digestOf(base.digest)}`],
-    dataset && [
-      'data',
-      `${sourceOf(dataset.id, sources)}${digestOf(dataset.digest)}, ${dataset.format}, ${bytes(dataset.bytes)}, ` +
-        `documents: ${dataset.num_documents}`,
-    ],
+    ...datasets.map(
+      ({ id, digest, format, bytes: size, num_documents }): Row => [
+        'data',
+        `${sourceOf(id, sources)}${digestOf(digest)}, ${format}, ${bytes(size)}, documents: ${num_documents}` +
+          weightOf(weights.get(id)),
+      ],
+    ),
   ];
   return rows.filter((row) => row !== null);
 }
@@ -140,6 +157,8 @@ function sourceOf(id: string, sources: Sources): string {
   return sources[id] === undefined ? `\`${id}\`` : `\`${sources[id]}\``;
 }
 
+const weightOf = (weight: number | undefined) => (weight === undefined ? '' : `, weight ${weight}`);
+
 const digestOf = (digest: string) => (digest === '' ? '' : `, \`${digest}\``);
 
 function table(rows: readonly Row[]): string[] {
@@ -147,8 +166,8 @@ function table(rows: readonly Row[]): string[] {
 }
 
 /** What a reader needs besides the document. */
-function repetition({ job, base, dataset }: CardFacts, sources: Sources): string[] {
-  const uploads = [base, dataset].filter((record) => record !== null && sources[record.id] === undefined);
+function repetition({ job, base, datasets }: CardFacts, sources: Sources): string[] {
+  const uploads = [base, ...datasets].filter((record) => record !== null && sources[record.id] === undefined);
   const needed = uploads.map(
     (record) =>
       `Upload the content with the digest \`${record?.digest}\`, and write its id in place of \`${record?.id}\`.`,

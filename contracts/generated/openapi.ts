@@ -2251,6 +2251,20 @@ export interface components {
          * @enum {string}
          */
         DatasetFormat: "text" | "jsonl" | "tokens";
+        /** @description A dataset of the mixture. Set exactly one of `dataset` and `uri`. */
+        MixtureEntrySpec: {
+            dataset?: components["schemas"]["DatasetId"];
+            /** @description An object or file, as `data.uri`. The resolved document names the dataset. */
+            uri?: components["schemas"]["SourceUri"];
+            /** @description Format of the object that `uri` names; `text` by default. */
+            format?: components["schemas"]["DatasetFormat"];
+            /**
+             * @description Share of the sequences (of preferences: units) that come from the dataset, relative to the sum of all weights;
+             *     at most three decimals. All datasets have a weight, or none; the default is the number of sequences of the
+             *     dataset.
+             */
+            weight?: number;
+        } & (unknown | unknown);
         /** @description What is learned of chats. Preferences learn whole completions. */
         ChatSpec: {
             /**
@@ -2268,9 +2282,24 @@ export interface components {
              */
             reasoning?: "learn" | "mask";
         };
-        /** @description Training data. Set exactly one of `dataset` and `uri`. */
+        /** @description Training data. Set exactly one of `dataset`, `uri` and `mixture`. */
         DataSpec: {
             dataset?: components["schemas"]["DatasetId"];
+            /**
+             * @description Several datasets of one format that are trained on together. Without weights every dataset is read once in
+             *     an epoch.
+             * @example [
+             *       {
+             *         "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+             *         "weight": 0.9
+             *       },
+             *       {
+             *         "dataset": "ds_01KAJX9A2B4C6D8F0G1H3J5K7M",
+             *         "weight": 0.1
+             *       }
+             *     ]
+             */
+            mixture?: components["schemas"]["MixtureEntrySpec"][];
             /**
              * @description An object in a bucket that the operator allows, or a file on the Hub; the key needs the scope `datasets`. The
              *     server copies it, and the resolved document names the dataset.
@@ -2318,7 +2347,7 @@ export interface components {
             packing?: "split" | "whole";
             /**
              * @description Share of the documents, at least one, that `seed` selects for validation. Of preferences it is a share of
-             *     the units, and of a single document a share of its sequences.
+             *     the units, and of a single document a share of its sequences. Of a `mixture` it is a share of each dataset.
              * @default 0
              */
             validation_fraction?: number;
@@ -2327,12 +2356,15 @@ export interface components {
              * @default 1
              */
             seed?: components["schemas"]["Seed"];
-        } & (unknown | unknown);
+        } & (unknown | unknown | unknown);
         /** @description What is learned of chats, with every field. */
         ResolvedChat: WithRequired<components["schemas"]["ChatSpec"], "turns" | "reasoning">;
-        /** @description The data, with every field; `chat` only for chats with a template. It names a dataset even if the request has a `uri`. */
-        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "parse_special_tokens" | "template_date" | "packing" | "validation_fraction" | "seed"> & {
+        /** @description A dataset of the mixture. */
+        ResolvedMixtureEntry: WithRequired<components["schemas"]["MixtureEntrySpec"], "dataset">;
+        /** @description The data, with every field; `chat` only for chats with a template. It names datasets even if the request has URIs. */
+        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "tokenizer" | "chat_template" | "parse_special_tokens" | "template_date" | "packing" | "validation_fraction" | "seed"> & {
             chat?: components["schemas"]["ResolvedChat"];
+            mixture?: components["schemas"]["ResolvedMixtureEntry"][];
         };
         /** @description A dataset to evaluate on. Set exactly one of `dataset` and `uri`. */
         EvaluationDatasetSpec: {
@@ -3979,9 +4011,9 @@ export interface components {
              */
             texts?: number;
         };
-        /** @description Counts of what was read, at most the first 256 KiB and the rest of a line. */
+        /** @description Counts of what was read: at most the first 256 KiB and the rest of a line. The datasets of a mixture share the 256 KiB. */
         DataRead: {
-            /** @description Share of the dataset's bytes that was read. */
+            /** @description Share of the data's bytes that was read. */
             share: number;
             /** @description Bytes that were read. */
             bytes: number;
@@ -4009,9 +4041,11 @@ export interface components {
             tokens: number;
             /** @description Those of them that are learned. */
             targets: number;
+            /** @description Dataset of the text; only with `data.mixture`. */
+            dataset?: components["schemas"]["DatasetId"];
         };
         /**
-         * @description The beginning of a dataset, as a job reads it. `read` is `null`, and there are no texts, for data that has none (`tokens`), and for an
+         * @description The beginning of a dataset, or of each dataset of a mixture, as a job reads it. `read` is `null`, and there are no texts, for data that has none (`tokens`), and for an
          *     object that the server has not copied.
          * @example {
          *       "read": {

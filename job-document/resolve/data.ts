@@ -10,9 +10,6 @@ type ResolvedData = ResolvedJobSpec['data'];
 /** Minimum of `train.sequence_length` in the schema. */
 const MIN_SEQUENCE_LENGTH = 8;
 
-/** Data with the id of its dataset; an empty one while the object that it names is not copied yet. */
-export type NamedData = Data & Pick<ResolvedData, 'dataset'>;
-
 /** @param given a part of the document at `at`; content at a URI has the stated format, a dataset its own */
 export function checkFormat(at: string, given: Pick<Data, 'format' | 'uri'>): FieldError[] {
   if (given.format === undefined || given.uri !== undefined) return [];
@@ -20,18 +17,32 @@ export function checkFormat(at: string, given: Pick<Data, 'format' | 'uri'>): Fi
 }
 
 export function resolveData(
-  { uri: _, format: __, chat, ...given }: NamedData,
+  { uri: _, format: __, dataset, mixture, chat, ...given }: Data,
   sources: DataSources,
   unit: Unit | null,
 ): ResolvedData {
   return {
     ...defaultsOf('DataSpec'),
     // Parts of a chat, or of a preference, have little value without each other.
-    packing: sources.dataset?.format === 'jsonl' || unit !== null ? 'whole' : 'split',
+    packing: sources.datasets.some((each) => each?.format === 'jsonl') || unit !== null ? 'whole' : 'split',
     ...given,
+    ...namedDatasets({ dataset, mixture }),
     tokenizer: resolveTokenizer(given, sources),
     ...withChat(resolveTemplate(given, sources), unit === null ? (chat ?? {}) : null),
   };
+}
+
+/** Data that was not looked up, or has to be copied first, has no id yet: the caller that records the document sets it. */
+function namedDatasets({
+  dataset = '',
+  mixture,
+}: Pick<Data, 'dataset' | 'mixture'>): Pick<ResolvedData, 'dataset' | 'mixture'> {
+  if (mixture === undefined) return { dataset };
+  const entries = mixture.map(({ dataset = '', weight }) => ({
+    dataset,
+    ...(weight !== undefined && { weight }),
+  }));
+  return { mixture: entries };
 }
 
 /** @param chat null for preferences, whose completions are learned as a whole */
@@ -86,15 +97,26 @@ export function sequencesOf(
   return data.packing === 'split' ? Math.floor(sequences) : Math.ceil(sequences);
 }
 
+type SampledTrain = Pick<ResolvedJobSpec['train'], 'sequence_length' | 'objective'>;
+
 /**
- * Returns the samples of an epoch, which batches count, if the document and the record of the dataset determine them;
+ * Returns the samples of an epoch, which batches count, if the document and the records of its datasets determine them;
  * null if they depend on the tokens. Preferences that are left out for lack of targets are included.
  */
 export function samplesPerEpoch(
-  dataset: Dataset | null,
+  datasets: readonly (Dataset | null)[],
   data: ResolvedData,
-  train: Pick<ResolvedJobSpec['train'], 'sequence_length' | 'objective'>,
+  train: SampledTrain,
 ): number | null {
+  return sumOf(datasets.map((dataset) => samplesOf(dataset, data, train)));
+}
+
+/** Returns the sum; null if one of the numbers is unknown. */
+function sumOf(numbers: readonly (number | null)[]): number | null {
+  return numbers.reduce((sum, each) => (sum === null || each === null ? null : sum + each), 0);
+}
+
+function samplesOf(dataset: Dataset | null, data: ResolvedData, train: SampledTrain): number | null {
   if (dataset === null) return null;
   const unit = unitOf(train);
   const all = unit === null ? sequencesOf(dataset, data, train.sequence_length) : unitsOf(dataset, unit);
@@ -104,8 +126,8 @@ export function samplesPerEpoch(
 
 /** Data of which at least the size may be known. */
 export interface SizedData {
-  dataset: Dataset | null;
-  /** Size of an object that is no dataset yet; null: unknown. */
+  datasets: readonly (Dataset | null)[];
+  /** Size of the objects that are no datasets yet, together; null: unknown. */
   bytes: number | null;
 }
 
@@ -117,14 +139,17 @@ const BYTES_OF_TOKEN = 4;
  * is known about the data.
  */
 export function estimatedSamples(
-  { dataset, bytes }: SizedData,
+  { datasets, bytes }: SizedData,
   data: ResolvedData,
-  train: Pick<ResolvedJobSpec['train'], 'sequence_length' | 'objective'>,
+  train: SampledTrain,
 ): number | null {
-  const counted = samplesPerEpoch(dataset, data, train);
-  const size = dataset?.bytes ?? bytes;
-  if (counted !== null || size === null) return counted;
-  const uploaded = dataset?.format === 'tokens' ? dataset.num_tokens : null;
-  const tokens = uploaded ?? size / (data.tokenizer === 'bytes' ? 1 : BYTES_OF_TOKEN);
-  return ((1 - data.validation_fraction) * tokens) / train.sequence_length;
+  const tokensOf = (size: number) => size / (data.tokenizer === 'bytes' ? 1 : BYTES_OF_TOKEN);
+  const samplesIn = (tokens: number) => ((1 - data.validation_fraction) * tokens) / train.sequence_length;
+  const ofDatasets = datasets.map((dataset) => {
+    if (dataset === null) return 0;
+    const uploaded = dataset.format === 'tokens' ? dataset.num_tokens : null;
+    return samplesOf(dataset, data, train) ?? samplesIn(uploaded ?? tokensOf(dataset.bytes));
+  });
+  const ofObjects = datasets.includes(null) ? bytes && samplesIn(tokensOf(bytes)) : 0;
+  return sumOf([...ofDatasets, ofObjects]);
 }

@@ -2,7 +2,7 @@ import type { Dataset, FieldError, FieldErrorCode, JobSpec, ResolvedJobSpec } fr
 import { fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 import { type Unit, unitOf } from '../objective.js';
-import type { DataSources } from './tokenizer.js';
+import { type DataSources, placesOf } from './tokenizer.js';
 
 type Train = NonNullable<JobSpec['train']>;
 type Objective = NonNullable<Train['objective']>;
@@ -76,14 +76,10 @@ export function checkObjective(
 }
 
 /** Checks that the objective can read every document of the datasets. */
-export function checkPreferences(
-  resolved: ResolvedJobSpec,
-  { dataset, evaluation }: DataSources,
-): FieldError[] {
-  const places = [dataset, ...evaluation].map(
-    (each, i) => [each, i === 0 ? '/data/dataset' : `/train/evaluation/datasets/${i - 1}/dataset`] as const,
+export function checkPreferences(resolved: ResolvedJobSpec, sources: DataSources): FieldError[] {
+  return placesOf(resolved.data, sources).flatMap(([at, each]) =>
+    each === null ? [] : checkDocuments(at, each, resolved.train),
   );
-  return places.flatMap(([each, at]) => (each === null ? [] : checkDocuments(at, each, resolved.train)));
 }
 
 function checkDocuments(at: string, dataset: Dataset, train: ResolvedTrain): FieldError[] {

@@ -1,5 +1,6 @@
 import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec } from '../../contracts/index.js';
 import { fieldError } from '../common/field-error.js';
+import { trainingPointersOf } from '../mixture.js';
 import { architectureOf } from '../model/families/families.js';
 import type { InitSource } from './init/source.js';
 
@@ -11,7 +12,8 @@ type ResolvedData = ResolvedJobSpec['data'];
  * skipped.
  */
 export interface DataSources {
-  dataset: Dataset | null;
+  /** Datasets of the training, in their order. */
+  datasets: readonly (Dataset | null)[];
   /** Datasets of `train.evaluation`, in their order. */
   evaluation: readonly (Dataset | null)[];
   /** Source of `model.init_from`. */
@@ -39,13 +41,18 @@ export function tokenizerModel({ tokenizer }: Pick<ResolvedData, 'tokenizer'>): 
 
 export function resolveTokenizer(
   { tokenizer: given }: Data,
-  { dataset, source }: Pick<DataSources, 'dataset' | 'source'>,
+  { datasets, source }: Pick<DataSources, 'datasets' | 'source'>,
 ): ResolvedData['tokenizer'] {
-  if (dataset?.format === 'tokens') return null;
+  if (withTokens(datasets)) return null;
   if (given) return given;
   if (source !== null) return 'model' in source ? ownTokenizer(source.model) : tokenizerOf(source.spec);
   // The resolved document has null if its dataset has tokens.
-  return given === null && dataset === null ? null : 'bytes';
+  return given === null && datasets.includes(null) ? null : 'bytes';
+}
+
+/** Returns the first dataset that already has tokens. */
+function withTokens(datasets: DataSources['datasets']): Dataset | undefined {
+  return datasets.find((each) => each?.format === 'tokens') ?? undefined;
 }
 
 /**
@@ -70,8 +77,17 @@ export function resolveTemplate(
   return { chat_template: chatTemplate, template_date: resolveDate(given, chatTemplate, sources) };
 }
 
-function hasNoChats({ dataset, evaluation }: DataSources): boolean {
-  return [dataset, ...evaluation].every((each) => each?.num_chats === 0);
+/** Returns the datasets of a job, with the JSON pointers of the fields that name them. */
+export function placesOf(
+  data: Data,
+  { datasets, evaluation }: DataSources,
+): (readonly [string, Dataset | null])[] {
+  const evaluated = evaluation.map((each, i) => [`/train/evaluation/datasets/${i}/dataset`, each] as const);
+  return [...trainingPointersOf(data).map((at, i) => [at, datasets[i] ?? null] as const), ...evaluated];
+}
+
+function hasNoChats({ datasets, evaluation }: DataSources): boolean {
+  return [...datasets, ...evaluation].every((each) => each?.num_chats === 0);
 }
 
 /** Fixes the date once, so that tokens made on another day, or by a fork, are the same. */
@@ -91,10 +107,8 @@ function usesDate(template: string | null): boolean {
 }
 
 /** Checks that the tokens of the data are tokens of the model. */
-export function checkVocabulary(
-  { model, data }: ResolvedJobSpec,
-  { dataset, evaluation, tokenizer }: DataSources,
-): FieldError[] {
+export function checkVocabulary({ model, data }: ResolvedJobSpec, sources: DataSources): FieldError[] {
+  const { tokenizer } = sources;
   const { vocab_size } = architectureOf(model.config);
   if (data.tokenizer === 'bytes' && vocab_size < BYTES_VOCAB_SIZE) {
     return [
@@ -113,12 +127,7 @@ export function checkVocabulary(
       `use the tokenizer of the model, or train a model with a vocab_size of at least ${tokens}`;
     return [fieldError(TOKENIZER, 'vocab_too_small', message)];
   }
-  return [
-    ...checkLargestToken('/data/dataset', dataset, vocab_size),
-    ...evaluation.flatMap((each, i) =>
-      checkLargestToken(`/train/evaluation/datasets/${i}/dataset`, each, vocab_size),
-    ),
-  ];
+  return placesOf(data, sources).flatMap(([at, each]) => checkLargestToken(at, each, vocab_size));
 }
 
 function checkLargestToken(at: string, dataset: Dataset | null, vocabSize: number): FieldError[] {
@@ -136,11 +145,12 @@ function named({ id, model_type }: Model): string {
 
 /** @param given the data of the document, to find fields without effect */
 export function checkTokenizer(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
-  const { dataset, tokenizer } = sources;
+  const { datasets, tokenizer } = sources;
   const errors: FieldError[] = [];
-  if (dataset?.format === 'tokens' && given.tokenizer)
+  const encoded = withTokens(datasets);
+  if (encoded && given.tokenizer)
     errors.push(
-      fieldError(TOKENIZER, 'field_without_effect', `dataset ${dataset.id} already contains tokens; omit it`),
+      fieldError(TOKENIZER, 'field_without_effect', `dataset ${encoded.id} already contains tokens; omit it`),
     );
   if (tokenizer !== null && tokenizer.tokenizer === null)
     errors.push(fieldError(TOKENIZER, 'tokenizer_missing', withoutTokenizer(tokenizer)));
@@ -158,16 +168,14 @@ function withoutTokenizer({ id, unread_tokenizer }: Model): string {
 }
 
 function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
-  const { dataset, evaluation, tokenizer } = sources;
-  if (dataset === null) return [];
+  const { datasets, evaluation, tokenizer } = sources;
+  if (datasets.includes(null)) return [];
   const useless = Object.entries({ [TEMPLATE]: given.chat_template, [CHAT]: given.chat }).filter(
     ([, value]) => hasNoChats(sources) && value,
   );
   if (useless.length > 0)
-    return useless.map(([at]) =>
-      fieldError(at, 'field_without_effect', `dataset ${dataset.id} has no chats; omit it`),
-    );
-  const chats = [dataset, ...evaluation].find((each) => each !== null && each.num_chats > 0);
+    return useless.map(([at]) => fieldError(at, 'field_without_effect', 'the data has no chats; omit it'));
+  const chats = [...datasets, ...evaluation].find((each) => each !== null && each.num_chats > 0);
   if (!chats || resolved.chat_template !== null || isUnknown(resolved, sources)) return [];
   const { id, num_chats, num_documents } = chats;
   const whose = tokenizer === null ? 'the bytes tokenizer' : named(tokenizer);
@@ -179,7 +187,7 @@ function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources
 
 function checkDate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
   const { chat_template } = resolved;
-  const unknown = sources.dataset === null || isUnknown(resolved, sources);
+  const unknown = sources.datasets.includes(null) || isUnknown(resolved, sources);
   if (unknown || !given.template_date || usesDate(chat_template)) return [];
   const message = 'template_date has no effect: the chat template does not use strftime_now; omit it';
   return [fieldError('/data/template_date', 'field_without_effect', message)];

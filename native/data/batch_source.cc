@@ -1,15 +1,35 @@
 #include "data/batch_source.h"
 
+#include <cstddef>
+
 #include "core/error.h"
 
 namespace zerofleet {
+namespace {
 
-BatchSource::BatchSource(const std::string& token_path, const BatchShape& shape, std::int64_t vocab_size,
+std::vector<std::string> paths_of(const std::vector<TrainingFile>& files) {
+  std::vector<std::string> paths;
+  for (const TrainingFile& file : files) paths.push_back(file.path);
+  return paths;
+}
+
+std::vector<MixturePart> parts_of(const std::vector<TrainingFile>& files, const SequenceReader& reader,
+                                  std::int64_t unit_sequences) {
+  std::vector<MixturePart> parts;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    parts.push_back({reader.sequences_of(i) / unit_sequences, files[i].weight});
+  }
+  return parts;
+}
+
+}  // namespace
+
+BatchSource::BatchSource(const std::vector<TrainingFile>& files, const BatchShape& shape, std::int64_t vocab_size,
                          std::uint64_t seed, std::int64_t unit_sequences)
-    : reader_(token_path, shape.sequence_length, vocab_size, unit_sequences),
+    : reader_(paths_of(files), shape.sequence_length, vocab_size, unit_sequences),
       shape_(shape),
       unit_sequences_(unit_sequences),
-      permutation_(seed, reader_.num_sequences() / unit_sequences) {
+      order_(seed, parts_of(files, reader_, unit_sequences)) {
   require(shape.micro_batch_size >= 1 && shape.global_batch_size >= 1 &&
               shape.global_batch_size % shape.micro_batch_size == 0,
           "micro_batch_not_divisor",
@@ -47,8 +67,6 @@ std::int64_t BatchSource::targets_at(std::int64_t place) const {
   return count;
 }
 
-std::int64_t BatchSource::sequence_at(std::int64_t place) const {
-  return permutation_.at(place / permutation_.num_samples(), place % permutation_.num_samples()) * unit_sequences_;
-}
+std::int64_t BatchSource::sequence_at(std::int64_t place) const { return order_.at(place) * unit_sequences_; }
 
 }  // namespace zerofleet

@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "data/sample_permutation.h"
+#include "data/mixture_order.h"
 #include "data/sequence_reader.h"
 
 namespace zerofleet {
@@ -24,14 +25,26 @@ struct BatchShape {
   std::int64_t num_leaves() const { return global_batch_size / micro_batch_size; }
 };
 
+/// A token file to train on, and its share of the training.
+struct TrainingFile {
+  std::string path;
+  std::int64_t weight = 1;  // relative to the weights of the other files
+
+  template <class Fields>
+  void fields(Fields& field) {
+    field("path", path);
+    field("weight", weight);
+  }
+};
+
 /// Picks the units of each leaf of a training. The j-th unit of step s is the one at place s*global_batch_size + j
-/// of an endless series of epochs, each a keyed permutation. It depends on (seed, step, leaf) alone. Unit i is of the
-/// sequences i * unit_sequences on, which are next to each other in a leaf.
+/// of a MixtureOrder. It depends on (seed, step, leaf) alone. Unit i is of the sequences i * unit_sequences on, which
+/// are next to each other in a leaf.
 /// Throws what SequenceReader throws, Error{"micro_batch_not_divisor"}.
 class BatchSource {
  public:
-  BatchSource(const std::string& token_path, const BatchShape& shape, std::int64_t vocab_size, std::uint64_t seed,
-              std::int64_t unit_sequences = 1);
+  BatchSource(const std::vector<TrainingFile>& files, const BatchShape& shape, std::int64_t vocab_size,
+              std::uint64_t seed, std::int64_t unit_sequences = 1);
 
   void load(std::int64_t step, std::int64_t leaf, LeafBatch& batch) const;
   /// Number of targets of all leaves of a step.
@@ -43,14 +56,14 @@ class BatchSource {
   const BatchShape& shape() const { return shape_; }
 
  private:
-  /// The first sequence of the unit at a place of the endless series.
+  /// The first sequence of the unit at a place of the series.
   std::int64_t sequence_at(std::int64_t place) const;
   std::int64_t targets_at(std::int64_t place) const;
 
   SequenceReader reader_;
   BatchShape shape_;
   std::int64_t unit_sequences_;
-  SamplePermutation permutation_;
+  MixtureOrder order_;
 };
 
 }  // namespace zerofleet

@@ -13,8 +13,9 @@ namespace zerofleet {
 /// average.
 class SamplePermutation {
  public:
+  /// `number`: number of the dataset. Permutations of other numbers are independent.
   /// Throws Error{"invalid_argument"} if num_samples < 1.
-  SamplePermutation(std::uint64_t seed, std::int64_t num_samples);
+  SamplePermutation(std::uint64_t seed, std::int64_t num_samples, std::uint32_t number = 0);
 
   /// Sample number in [0, num_samples) at `position` in [0, num_samples) of `epoch`.
   std::int64_t at(std::int64_t epoch, std::int64_t position) const;
@@ -26,6 +27,7 @@ class SamplePermutation {
 
   std::uint64_t seed_;
   std::int64_t num_samples_;
+  std::uint32_t first_round_;
   int half_bits_;
 };
 

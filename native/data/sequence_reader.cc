@@ -19,19 +19,25 @@ std::span<const std::int32_t> LeafBatch::padded_lengths() const {
   return is_padded ? std::span(lengths) : std::span<const std::int32_t>{};
 }
 
-SequenceReader::SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size,
-                               std::int64_t unit_sequences)
-    : file_(token_path), length_(sequence_length), vocab_size_(vocab_size) {
-  require(file_.sequence_length() == length_, "token_file_invalid",
-          "the token file has sequences of " + std::to_string(file_.sequence_length()) +
-              " tokens, the training reads " + std::to_string(length_) + "; prepare the data again");
-  require(num_sequences() % unit_sequences == 0, "token_file_invalid",
-          "the token file has " + std::to_string(num_sequences()) + " sequences, the training reads " +
-              std::to_string(unit_sequences) + " at once; prepare the data again");
+SequenceReader::SequenceReader(const std::vector<std::string>& paths, std::int64_t sequence_length,
+                               std::int64_t vocab_size, std::int64_t unit_sequences)
+    : length_(sequence_length), vocab_size_(vocab_size) {
+  require(!paths.empty(), "invalid_argument", "there is no token file");
+  for (const std::string& path : paths) {
+    const TokenFile& file = files_.emplace_back(path);
+    require(file.sequence_length() == length_, "token_file_invalid",
+            "the token file has sequences of " + std::to_string(file.sequence_length()) +
+                " tokens, the training reads " + std::to_string(length_) + "; prepare the data again");
+    const auto count = static_cast<std::int64_t>(file.sequences().size());
+    require(count % unit_sequences == 0, "token_file_invalid",
+            "the token file has " + std::to_string(count) + " sequences, the training reads " +
+                std::to_string(unit_sequences) + " at once; prepare the data again");
+    ends_.push_back((ends_.empty() ? 0 : ends_.back()) + count);
+  }
 }
 
-std::int32_t SequenceReader::token_at(std::int64_t place) const {
-  const std::uint32_t token = file_.token(place);
+std::int32_t SequenceReader::token_at(const TokenFile& file, std::int64_t place) const {
+  const std::uint32_t token = file.token(place);
   require(token < static_cast<std::uint64_t>(vocab_size_), "token_out_of_vocab",
           "token " + std::to_string(token) + " is outside the vocabulary of " + std::to_string(vocab_size_) +
               "; train a model with a larger vocab_size, or use its own tokenizer");
@@ -48,21 +54,23 @@ void SequenceReader::resize(LeafBatch& batch, std::int64_t rows) const {
 }
 
 SequenceReader::Extent SequenceReader::extent_of(std::int64_t sequence) const {
-  const auto sequences = file_.sequences();
-  const auto index = static_cast<std::size_t>(sequence);
+  const auto number = static_cast<std::size_t>(std::ranges::upper_bound(ends_, sequence) - ends_.begin());
+  const TokenFile& file = files_[number];
+  const auto sequences = file.sequences();
+  const auto index = static_cast<std::size_t>(sequence - (number == 0 ? 0 : ends_[number - 1]));
   const auto begin = static_cast<std::int64_t>(sequences[index]);
   const std::int64_t next =
-      index + 1 < sequences.size() ? static_cast<std::int64_t>(sequences[index + 1]) : file_.num_tokens();
-  return {begin, std::min(length_, next - begin), std::ranges::upper_bound(file_.documents(), sequences[index])};
+      index + 1 < sequences.size() ? static_cast<std::int64_t>(sequences[index + 1]) : file.num_tokens();
+  return {file, begin, std::min(length_, next - begin), std::ranges::upper_bound(file.documents(), sequences[index])};
 }
 
 bool SequenceReader::starts_at(const Extent& extent, std::int64_t place) const {
-  return extent.document != file_.documents().end() && static_cast<std::int64_t>(*extent.document) == place;
+  return extent.document != extent.file.documents().end() && static_cast<std::int64_t>(*extent.document) == place;
 }
 
 /// extent.document is the first one that starts behind the token before the target.
 bool SequenceReader::counts(const Extent& extent, std::int64_t target) const {
-  return target < file_.num_tokens() && !starts_at(extent, target) && file_.counts_as_target(target);
+  return target < extent.file.num_tokens() && !starts_at(extent, target) && extent.file.counts_as_target(target);
 }
 
 std::int64_t SequenceReader::num_targets(std::int64_t sequence) const {
@@ -89,7 +97,8 @@ void SequenceReader::read(std::int64_t sequence, std::int64_t row, LeafBatch& ba
 bool SequenceReader::label(std::int64_t sequence) const {
   bool label = false;
   read_mapped([&] {
-    label = file_.counts_as_target(static_cast<std::int64_t>(file_.sequences()[static_cast<std::size_t>(sequence)]));
+    const Extent extent = extent_of(sequence);
+    label = extent.file.counts_as_target(extent.begin);
   });
   return label;
 }
@@ -111,8 +120,8 @@ void SequenceReader::copy_sequence(std::int64_t sequence, std::int64_t row, Leaf
       start = i;
       ++extent.document;
     }
-    batch.tokens[out] = token_at(place);
-    batch.targets[out] = counts(extent, place + 1) ? token_at(place + 1) : kIgnoredTarget;
+    batch.tokens[out] = token_at(extent.file, place);
+    batch.targets[out] = counts(extent, place + 1) ? token_at(extent.file, place + 1) : kIgnoredTarget;
     batch.document_starts[out] = static_cast<std::int32_t>(start);
   }
 }

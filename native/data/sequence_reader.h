@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,7 +22,7 @@ struct LeafBatch {
   std::vector<std::int32_t> targets;          // the tokens after them, or kIgnoredTarget
   std::vector<std::int32_t> document_starts;  // place within its sequence where the document of a token starts
   std::vector<std::int32_t> lengths;          // (B) tokens of each sequence; the rest is padding
-  std::vector<std::int64_t> sequences;        // (B) number of each in its file, or kNoSequence
+  std::vector<std::int64_t> sequences;        // (B) number of each in its reader, or kNoSequence
 
   /// Document starts in the model's format: empty where every sequence is of one document.
   std::span<const std::int32_t> documents() const;
@@ -29,18 +30,23 @@ struct LeafBatch {
   std::span<const std::int32_t> padded_lengths() const;
 };
 
-/// The sequences of a token file, as the model reads them. A sequence has T inputs from its place in the file on, but
-/// ends before the next sequence. The places behind its end are token 0, a document of their own, and are no targets.
-/// Input i's target is token i + 1, unless that begins another document or the loss mask leaves it out. Throws
-/// Error{"token_file_invalid"} for a file of other sequences than of T, or without whole units of sequences. Throws
-/// Error{"token_out_of_vocab"}. While it reads, throws Error{"token_file_unreadable"} where the file's bytes are not
-/// there any more.
+/// The sequences of token files, one file after the other, as the model reads them. A sequence has T inputs from its
+/// place in its file on, but ends before the next sequence. The places behind its end are token 0, a document of their
+/// own, and are no targets. Input i's target is token i + 1, unless that begins another document or the loss mask
+/// leaves it out. Throws Error{"token_file_invalid"} for a file of other sequences than of T, or without whole units.
+/// Throws Error{"token_out_of_vocab"}. While it reads, throws Error{"token_file_unreadable"} where the file's bytes are
+/// not there any more.
 class SequenceReader {
  public:
-  SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size,
+  SequenceReader(const std::vector<std::string>& paths, std::int64_t sequence_length, std::int64_t vocab_size,
                  std::int64_t unit_sequences = 1);
 
-  std::int64_t num_sequences() const { return static_cast<std::int64_t>(file_.sequences().size()); }
+  /// Number of the sequences of all files.
+  std::int64_t num_sequences() const { return ends_.back(); }
+  /// Number of the sequences of one file.
+  std::int64_t sequences_of(std::size_t file) const {
+    return static_cast<std::int64_t>(files_[file].sequences().size());
+  }
 
   /// Makes room for `rows` sequences.
   void resize(LeafBatch& batch, std::int64_t rows) const;
@@ -56,6 +62,7 @@ class SequenceReader {
  private:
   /// Location of a sequence, and the first document that starts behind its first token.
   struct Extent {
+    const TokenFile& file;
     std::int64_t begin, num_inputs;
     std::span<const std::uint64_t>::iterator document;
   };
@@ -65,9 +72,10 @@ class SequenceReader {
   Extent extent_of(std::int64_t sequence) const;
   bool starts_at(const Extent& extent, std::int64_t place) const;
   bool counts(const Extent& extent, std::int64_t target) const;
-  std::int32_t token_at(std::int64_t place) const;
+  std::int32_t token_at(const TokenFile& file, std::int64_t place) const;
 
-  TokenFile file_;
+  std::vector<TokenFile> files_;
+  std::vector<std::int64_t> ends_;  // number of the sequences of each file and those before it
   std::int64_t length_;
   std::int64_t vocab_size_;
 };

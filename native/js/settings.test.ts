@@ -129,6 +129,7 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'model.residual_initializer_range': 0.03,
       'model.adapter': adapter,
       preference: dpo,
+      training_files: [1, 2].map((weight) => ({ path: tokens.path, weight })),
       precision: 'fp32',
       sequence_length: 16,
       global_batch_size: 5,
@@ -158,6 +159,10 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'zero.grad_accum_dtype': 'fp16',
       'zero.expert_parallel_size': 2,
     },
+  ],
+  [
+    { training_files: [1, 2].map((weight) => ({ path: tokens.path, weight })) },
+    { 'training_files.1.weight': 3 },
   ],
   [
     { preference: dpo },
@@ -254,7 +259,6 @@ const OTHERS = [
   'rank',
   'world_size',
   'threads',
-  'token_file',
   'evaluation_files',
   'comm.backend',
   'comm.bind_address',

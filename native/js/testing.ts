@@ -46,7 +46,7 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
     optimizer: { ...settings.optimizer, lr: 1e-2 },
     lr_schedule: { ...settings.lr_schedule, type: 'cosine', warmup_steps: 3, min_lr: 1e-4 },
     zero: { ...settings.zero, bucket_bytes: 65_536 },
-    token_file: tokenFile,
+    training_files: [{ path: tokenFile, weight: 1 }],
     evaluation_files: [],
     comm: { backend: 'solo', bind_address: RANKS_ADDRESS, timeout_ms: 60_000 },
   };

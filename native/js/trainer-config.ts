@@ -55,10 +55,10 @@ export interface TrainerConfig extends Omit<Train, OtherFields> {
   optimizer: OptimizerConfig;
   param_groups: ParamGroupConfig[];
   zero: ResolvedJobSpec['zero'];
-  /** Path of the training tokens, in the format of native/data/token_file.h. */
-  token_file: string;
-  /** Paths of the tokens to evaluate on, in the same format. */
-  evaluation_files: string[];
+  /** Training tokens, in the format of native/data/token_file.h, and the share of each file as an integer. */
+  training_files: { path: string; weight: number }[];
+  /** Paths of the tokens of each evaluation, in the same format. */
+  evaluation_files: string[][];
   /**
    * `solo` is for a world of one, else `gloo` on CPUs, where `bind_address` is this host's as the other ranks reach it,
    * and `nccl` on GPUs.
@@ -76,7 +76,7 @@ type OwnFields =
   | 'threads'
   | 'micro_batch_size'
   | 'steps'
-  | 'token_file'
+  | 'training_files'
   | 'evaluation_files'
   | 'comm';
 

@@ -115,7 +115,7 @@ t.test('the rate of a group of parameters alone, from a step on, on 1 and 2 rank
 t.test('evaluation of two files: the same bits on 1 and 2 ranks over Gloo', async (t) => {
   const few = Array.from({ length: 17 * 5 + 1 }, (_, i) => (i * 11) % 101);
   const directory = t.testdir({ few: tokenFile(few, 17) });
-  const evaluationFiles = [tokens.path, join(directory, 'few')];
+  const evaluationFiles = [[tokens.path], [join(directory, 'few')]];
   const losses = [];
   for (const worldSize of [1, 2]) {
     const world = await connectWorld({ ...config, evaluation_files: evaluationFiles }, worldSize);
@@ -133,7 +133,7 @@ t.test('evaluation of two files: the same bits on 1 and 2 ranks over Gloo', asyn
     losses.push([before, after, other].map(([first]) => first!.loss));
   }
   t.same(losses[1], losses[0]);
-  const plain = Trainer.create({ ...config, evaluation_files: [tokens.path] }, () => {});
+  const plain = Trainer.create({ ...config, evaluation_files: [[tokens.path]] }, () => {});
   await plain.connect();
   await t.rejects(plain.evaluate(1), { code: 'no_evaluation_data' });
   plain.close();

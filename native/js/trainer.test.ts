@@ -185,8 +185,11 @@ t.test('invalid configurations are refused with a code', async (t) => {
   t.throws(create({ param_groups: [{ ...group, match: '*', frozen: true }] }), {
     code: 'all_parameters_frozen',
   });
-  t.throws(create({ token_file: 7 }), { code: 'internal', message: /token_file/ });
-  const missing = Trainer.create({ ...config, token_file: `${tokens.path}.missing` }, () => {});
+  t.throws(create({ training_files: 7 }), { code: 'internal', message: /training_files/ });
+  const missing = Trainer.create(
+    { ...config, training_files: [{ path: `${tokens.path}.missing`, weight: 1 }] },
+    () => {},
+  );
   await t.rejects(missing.connect(), { code: 'token_file_unreadable' });
 });
 

@@ -101,14 +101,14 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
       same_experts_(counted(std::move(comms.same_experts))),
       all_experts_(counted(std::move(comms.all_experts))),
       expert_rows_(all_experts_ ? std::optional<ExpertRowsComm>(std::in_place, *all_experts_, context_) : std::nullopt),
-      batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed, config.unit_sequences()),
+      batches_(config.training_files, config.batch, config.model.vocab_size, config.data_seed, config.unit_sequences()),
       model_(context_, config.model, config.precision, config.leaf_sequences(), config.batch.sequence_length,
              {config.activation_checkpointing, WeightUse::kInPlace, expert_rows_ ? &*expert_rows_ : nullptr,
               weight_gradients(config), frozen_params(config)}),
       optimizer_(context_, zero_comms(*communicator_, same_experts_.get()), specs_, zero_options(config)),
       overrides_(config.overrides) {
-  for (const std::string& file : config.evaluation_files) {
-    evaluation_.emplace_back(file, config.batch.sequence_length, config.model.vocab_size, config.unit_sequences());
+  for (const std::vector<std::string>& files : config.evaluation_files) {
+    evaluation_.emplace_back(files, config.batch.sequence_length, config.model.vocab_size, config.unit_sequences());
   }
   loss_ = make_training_loss(config_.preference, {model_,
                                                   batches_,

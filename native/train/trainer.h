@@ -163,7 +163,7 @@ class Trainer {
   std::unique_ptr<CountingComm> same_experts_, all_experts_;  // null with one set
   std::optional<ExpertRowsComm> expert_rows_;
   BatchSource batches_;
-  std::vector<SequenceReader> evaluation_;  // one for each evaluation file
+  std::vector<SequenceReader> evaluation_;  // one for each evaluation
   Transformer model_;
   ZeroOptimizer optimizer_;
   LeafBatch batch_;

@@ -50,10 +50,10 @@ struct TrainerConfig : UpdateOptions {
   DType precision = DType::kBF16;  // of parameters and activations
   BatchShape batch;
   std::optional<PreferenceConfig> preference;  // none: the loss is the mean over all targets
-  std::string token_file;
-  std::vector<std::string> evaluation_files;  // token files to evaluate on
-  std::uint64_t seed = 1;                     // of the initial parameters
-  std::uint64_t data_seed = 1;                // of the order of samples
+  std::vector<TrainingFile> training_files;
+  std::vector<std::vector<std::string>> evaluation_files;  // token files of each evaluation
+  std::uint64_t seed = 1;                                  // of the initial parameters
+  std::uint64_t data_seed = 1;                             // of the order of samples
 
   std::vector<ParamGroupRule> param_groups;
   LrSchedule lr_schedule;
@@ -74,7 +74,7 @@ struct TrainerConfig : UpdateOptions {
     field("cpu_isa", cpu_isa, cpu_isa_from_name);
     field("precision", precision);
     field("preference", preference);
-    field("token_file", token_file);
+    field("training_files", training_files);
     field("evaluation_files", evaluation_files);
     field("seed", seed);
     field("data_seed", data_seed);

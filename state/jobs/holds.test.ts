@@ -43,7 +43,7 @@ async function source(t: Test): Promise<Source> {
 
 /** Creates a job that begins with a checkpoint. */
 async function fork({ store, job, old }: Source): Promise<Job> {
-  const spec: ResolvedJobSpec = testSpec(job.spec.data.dataset);
+  const spec: ResolvedJobSpec = testSpec(job.spec.data.dataset ?? '');
   spec.model.init_from = { checkpoint: old.id, job: job.id, prefix: old.prefix, restore: 'continue' };
   return (await store.createJob({ id: `job_${ulid()}`, spec })).job;
 }

@@ -150,7 +150,7 @@ t.test('each project has its own list', async (t) => {
 t.test('a dataset stays while a job needs it', async (t) => {
   const store = await freshStore(t);
   const job = await createTestJob(store);
-  const id = job.spec.data.dataset;
+  const id = job.spec.data.dataset ?? '';
   await t.rejects(store.deleteDataset(id), { code: 'dataset_in_use' });
   t.not(await store.getDataset(id), null);
   await store.requestCancel(job.id);

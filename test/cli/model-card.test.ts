@@ -39,7 +39,7 @@ t.test('a card says what is needed, and names no bucket', async (t) => {
     checkpoint: CHECKPOINT,
     exported: EXPORTED,
     base: null,
-    dataset,
+    datasets: [dataset],
   };
   const card = modelCard(facts);
   t.match(card, /^---\nlibrary_name: peft\ntags: \[zerofleet\]\n---\n\n# tuned\n/);
@@ -64,7 +64,7 @@ t.test('content of the Hub is named by its commit in the document', async (t) =>
       ...spec,
       model: { ...spec.model, preset: null, init_from: { model } },
       data: { ...spec.data, tokenizer: model },
-      sources: { [model]: uris.model, [spec.data.dataset]: uris.data },
+      sources: { [model]: uris.model, [spec.data.dataset ?? '']: uris.data },
     },
     'jsonl',
   );

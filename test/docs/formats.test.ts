@@ -8,7 +8,7 @@ import { projectRoot } from '../../platform/process/root.js';
 import { pythonWith } from '../support/python.js';
 import { smallJob } from '../support/specs.js';
 import { sampleText, startStack } from '../support/stack.js';
-import { digestOf, readCheckpoint, sequenceAt } from './reference-readers.js';
+import { digestOf, mixtureOf, readCheckpoint, sequenceAt } from './reference-readers.js';
 
 const page = (name: string) => readFileSync(join(projectRoot(), 'docs', name), 'utf8');
 
@@ -52,6 +52,36 @@ t.test('the order of sequences', async (t) => {
     const python = `print(sequence_at(5, ${count}, ${at}, 0))`;
     const said = run(found.python, ['-c', `${pythonOf('data.md', 'def sequence_at')}\n${python}`]);
     t.equal(Number(said), sequenceAt(5, count, at, 0));
+  }
+});
+
+t.test('the order of a mixture', async (t) => {
+  const [, list = ''] = /the series begins\s+with the sequences ([\d., ]+) \(/.exec(page('data.md')) ?? [];
+  // Same numbers as in native/test/data/mixture_order_test.cc, where datasets follow each other.
+  const units = [10, 8, 13, 9, 2, 12, 3, 11, 5, 6];
+  const named = units.map((unit) => (unit < 10 ? `0.${unit}` : `1.${unit - 10}`));
+  t.strictSame(list.split(', '), named);
+  t.strictSame(mixtureOf(42, [10, 4], [3, 2], 10), named);
+  const found = pythonWith('math');
+  if ('missing' in found) return t.comment(found.missing);
+  for (const [counts, weights] of [
+    [
+      [10, 4],
+      [3, 2],
+    ],
+    [
+      [5, 9, 1, 20],
+      [5, 9, 1, 20],
+    ],
+    [
+      [7, 300, 2],
+      [700, 1, 299],
+    ],
+  ]) {
+    const asked = `print(["%d.%d" % mixture_at(5, ${JSON.stringify(counts)}, ${JSON.stringify(weights)}, i) for i in range(400)])`;
+    const code = `${pythonOf('data.md', 'def sequence_at')}\n${pythonOf('data.md', 'def mixture_at')}`;
+    const printed = run(found.python, ['-c', `${code}\n${asked}`]);
+    t.strictSame(JSON.parse(printed.replaceAll("'", '"')), mixtureOf(5, counts ?? [], weights ?? [], 400));
   }
 });
 

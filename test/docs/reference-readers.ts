@@ -16,14 +16,20 @@ function philox(key: bigint, counter: readonly number[]): number[] {
   return [c0, c1, c2, c3].map(Number);
 }
 
-/** The sequence at a position of an epoch. */
-export function sequenceAt(seed: number, sequences: number, epoch: number, position: number): number {
+/** The sequence at a position of an epoch. @param dataset its number in a mixture */
+export function sequenceAt(
+  seed: number,
+  sequences: number,
+  epoch: number,
+  position: number,
+  dataset = 0,
+): number {
   const bits = sequences === 1 ? 0 : Math.floor(Math.log2(sequences - 1)) + 1;
   const half = 2 ** Math.max(1, Math.ceil(bits / 2));
   let value = position;
   do {
     let [left, right] = [Math.floor(value / half), value % half];
-    for (let number = 0; number < 6; number++) {
+    for (let number = 6 * dataset; number < 6 * dataset + 6; number++) {
       const counter = [right, number, epoch % 2 ** 32, Math.floor(epoch / 2 ** 32)];
       const [word = 0] = philox(BigInt(seed), counter);
       [left, right] = [right, left ^ (word % half)];
@@ -31,6 +37,28 @@ export function sequenceAt(seed: number, sequences: number, epoch: number, posit
     value = left * half + right;
   } while (value >= sequences);
   return value;
+}
+
+/**
+ * The first sequences of a mixture, as `dataset.sequence`, without random access: each division deals its places out
+ * one by one, and a dataset gets one whenever the whole part of its due has grown.
+ */
+export function mixtureOf(seed: number, counts: number[], weights: number[], length: number): string[] {
+  let places = Array.from({ length }, (_, place) => place);
+  const found: string[] = [];
+  for (const [dataset, count] of counts.entries()) {
+    const [weight = 0] = weights.slice(dataset);
+    const left = weights.slice(dataset).reduce((sum, each) => sum + each, 0);
+    let taken = 0;
+    places = places.filter((place, index) => {
+      if ((taken + 1) * left > (index + 1) * weight) return true;
+      const sequence = sequenceAt(seed, count, Math.floor(taken / count), taken % count, dataset);
+      found[place] = `${dataset}.${sequence}`;
+      taken += 1;
+      return false;
+    });
+  }
+  return found;
 }
 
 interface Manifest {

@@ -65,7 +65,12 @@ for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JO
     const tokens = tinyTokens(spec.train.sequence_length);
     t.teardown(() => tokens.remove());
     for (const worldSize of feasibleWorldSizes(spec)) {
-      const start = startMessage({ spec, threads, world_size: worldSize, token_file: tokens.path });
+      const start = startMessage({
+        spec,
+        threads,
+        world_size: worldSize,
+        training_files: [{ path: tokens.path, weight: 1 }],
+      });
       const world = await connectWorld(trainerConfig(start), worldSize);
       try {
         await Promise.all(world.map((trainer) => trainer.initialize()));

@@ -36,7 +36,12 @@ for (const [name, { threads: _, train, zero, ...changes }] of Object.entries(JOB
     t.same(errors, []);
     const tokens = tinyTokens(spec.train.sequence_length);
     t.teardown(() => tokens.remove());
-    const start = startMessage({ spec, world_size: 1, device: 'cuda', token_file: tokens.path });
+    const start = startMessage({
+      spec,
+      world_size: 1,
+      device: 'cuda',
+      training_files: [{ path: tokens.path, weight: 1 }],
+    });
     const config = trainerConfig(start);
     const { total, host, ...parts } = estimateRank(spec, 1, 0, MACHINE);
     t.equal(config.reserved_bytes, total, 'it takes all of it at the start');

@@ -64,7 +64,12 @@ async function train(t: Test): Promise<void> {
   t.teardown(() => tokens.remove());
   const digests: string[] = [];
   for (const worldSize of [2, 4]) {
-    const start = startMessage({ spec, world_size: worldSize, device: 'cuda', token_file: tokens.path });
+    const start = startMessage({
+      spec,
+      world_size: worldSize,
+      device: 'cuda',
+      training_files: [{ path: tokens.path, weight: 1 }],
+    });
     const log = await NcclLog.begin();
     const world = await connectWorld(trainerConfig(start), worldSize);
     if (log) t.equal(ncclLine(await log.end()), 'NCCL network: Memory, NCCL 2.99.0+fake');

@@ -73,7 +73,10 @@ t.test('a rank starts with every document that the API accepts', async (t) => {
       const { spec, errors } = resolveSpec(body, null);
       if (errors.length > 0) return;
       accepted += 1;
-      Trainer.create(trainerConfig(startMessage({ spec, token_file: tokens.path })), () => {}).close();
+      Trainer.create(
+        trainerConfig(startMessage({ spec, training_files: [{ path: tokens.path, weight: 1 }] })),
+        () => {},
+      ).close();
     }),
     { numRuns: CASES, seed: Number(process.env.PROPERTY_SEED ?? 7) },
   );

@@ -138,7 +138,7 @@ async function fill(stack: TestStack, known: Ids): Promise<Ids> {
   return {
     job: [queued.id, running.id, ended.id],
     ckpt: checkpoints.map(({ id }) => id),
-    ds: [queued.spec.data.dataset],
+    ds: [queued.spec.data.dataset ?? ''],
     key: [key.id],
     chat: [(await servedCheckpoint(stack)).checkpoint.id],
     session: [await signIn(stack)],

@@ -129,6 +129,23 @@ t.test('each dataset to evaluate on is read in a session that reaches no other',
   t.ok(purposes.every(({ length }) => length === 1));
 });
 
+t.test('each dataset of a mixture is read in a session that reaches no other', async (t) => {
+  const { fleet, sts, seen, agent } = await start(t);
+  await agent();
+  const ids = [fleet.datasetId, await fleet.addDataset(Buffer.from('another text '.repeat(20)))];
+  const mixture = ids.map((dataset) => ({ dataset }));
+  const id = await fleet.submit({ steps: 4, data: { mixture } });
+  await fleet.untilState(id, 'succeeded');
+  await hasOnlyCredentialErrors(t, fleet, id);
+  const readers = ids.map((dataset) =>
+    keysOf(seen.filter(({ key, action }) => action === 's3:GetObject' && key.includes(dataset))).filter(
+      isSession,
+    ),
+  );
+  const purposes = readers.map((keys) => keys.map((key) => sts.sessions.get(key)?.name.slice(id.length + 1)));
+  t.same(purposes, [['data-0'], ['data-1']]);
+});
+
 t.test('each machine of a job has a session of its own', async (t) => {
   const { fleet, sts, seen, agent } = await start(t, { step_ms: 20 });
   await agent(2);

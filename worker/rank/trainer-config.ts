@@ -22,8 +22,8 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     optimizer: { ...optimizer, beta1, beta2, ema_decay: ema?.decay ?? 0 },
     param_groups: paramGroups(optimizer),
     zero,
-    token_file: start.token_file,
-    evaluation_files: start.evaluation_files.map(({ path }) => path),
+    training_files: start.training_files,
+    evaluation_files: start.evaluation_files.map(({ paths }) => paths),
     comm: { backend: backendOf(start), ...start.comm },
   };
 }

@@ -69,7 +69,14 @@ function report(finding: Finding): Promise<void> {
 }
 
 function start(worldSize: number, nonce = ''): Promise<LocalWorld> {
-  return LocalWorld.start({ core, spec, world_size: worldSize, job_id: 'job', nonce, token_file: tokenFile });
+  return LocalWorld.start({
+    core,
+    spec,
+    world_size: worldSize,
+    job_id: 'job',
+    nonce,
+    training_files: [{ path: tokenFile, weight: 1 }],
+  });
 }
 
 /** Trains to the end without a save. */

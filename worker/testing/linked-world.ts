@@ -31,13 +31,13 @@ export const TOKENS_DIGEST = `sha256:${'0'.repeat(64)}`;
 
 /** Returns a member's data of a job with scripted ranks. */
 export function scriptedJob(): MemberJob {
-  const { trace, token_file, evaluation_files, object_store, threads, local_ranks, comm, save } =
+  const { trace, training_files, evaluation_files, object_store, threads, local_ranks, comm, save } =
     startMessage();
   const { device, heartbeat_ms, agent_silence_ms } = startMessage();
   return {
     trace,
     spec: testSpec(),
-    token_file,
+    training_files,
     evaluation_files,
     tokens_digest: TOKENS_DIGEST,
     object_store,

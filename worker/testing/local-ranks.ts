@@ -6,6 +6,7 @@ import type {
   RangeChecksum,
   RankMessage,
   ShardMessage,
+  TrainingFile,
   TrainingPosition,
 } from '../../contracts/rank-protocol.js';
 import { sumDigests } from '../../formats/checkpoint/digest.js';
@@ -33,7 +34,7 @@ interface LocalWorldOptions {
   job_id?: string;
   execution?: Execution;
   nonce?: string;
-  token_file?: string;
+  training_files?: TrainingFile[];
   /** Threads of each rank. */
   threads?: number;
 }

@@ -7,8 +7,8 @@ import { checkpointsPrefix } from '../../formats/checkpoint/layout.js';
 import { verifyShards } from '../../formats/checkpoint/verify.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { JobStore } from '../../state/index.js';
+import { tokenRequest } from '../agent/attempt/data/prepare-data.js';
 import { JobCheckpoints } from '../agent/attempt/job-checkpoints.js';
-import { tokenRequest } from '../agent/attempt/prepare-data.js';
 import { prepareTokens } from '../tasks/data/prepare-tokens.js';
 import { claimForTest } from './attempt-context.js';
 import { fakeCore } from './fake-core.js';
@@ -36,7 +36,7 @@ export async function tokensDigest(
   cacheDir: string,
 ): Promise<string> {
   const job = await store.getJob(jobId);
-  const dataset = job && (await store.getDataset(job.spec.data.dataset));
+  const dataset = job && (await store.getDataset(job.spec.data.dataset ?? ''));
   if (!dataset) throw new Error(`job ${jobId} or its dataset is gone`);
   const request = {
     ...tokenRequest(job.spec, dataset),

@@ -67,7 +67,12 @@ export function submittedSpec(given: TestSpec = {}): ResolvedJobSpec {
     {
       priority: given.priority ?? 0,
       model: { config: given.config ?? TINY_MODEL },
-      data: { dataset: given.dataset ?? 'ds_01J00000000000000000000000', ...given.data },
+      data: {
+        ...(given.data?.mixture === undefined && {
+          dataset: given.dataset ?? 'ds_01J00000000000000000000000',
+        }),
+        ...given.data,
+      },
       train: { ...stepsOf(given), sequence_length: 16, ...given.train },
       resources: { ranks: { min: 1, preferred: given.ranks ?? 1, max: 4 } },
       checkpoint: given.checkpoint ?? {
@@ -111,7 +116,7 @@ export function startMessage({ spec = testSpec(), ...fields }: StartFields = {})
     threads: 1,
     local_ranks: 1,
     spec: counted(spec),
-    token_file: '',
+    training_files: [{ path: '', weight: 1 }],
     evaluation_files: [],
     tokens_digest: `sha256:${'0'.repeat(64)}`,
     object_store: { url: '', s3_endpoint: null },

@@ -116,7 +116,7 @@ export async function runScript({
   };
   if (evaluate_every !== undefined) spec.train.evaluation = { every_steps: evaluate_every, datasets: [] };
   if (stopping) spec.train.early_stopping = { metric: 'eval_loss', min_delta: 0, ...stopping };
-  const evaluationFiles = Object.keys(losses).map((name) => ({ name, path: `/${name}` }));
+  const evaluationFiles = Object.keys(losses).map((name) => ({ name, paths: [`/${name}`] }));
   const start = startMessage({ rank, spec, evaluation_files: evaluationFiles, failures_per_second });
   const writer = {
     get busy() {

@@ -99,7 +99,7 @@ t.test('duration from the speed of another job of the pool', async (t) => {
   const measured = await stack.createJob({ model: model(2) });
   // Two ranks with 10,000 tokens per second together.
   await claimAndTrain(stack.store, measured.id, { steps: 3, finish: true });
-  const spec = { ...smallSpec(measured.spec.data.dataset), model: model(2) };
+  const spec = { ...smallSpec(measured.spec.data.dataset ?? ''), model: model(2) };
   const { duration, tokens } = await workOf(spec);
   t.match(duration, { tokens_per_second: 10_000, ranks: 2, measured_by: measured.id });
   t.equal(duration?.seconds, (tokens ?? 0) / 10_000);

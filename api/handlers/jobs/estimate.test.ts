@@ -44,7 +44,10 @@ t.test('estimates', async (t) => {
 
   t.test('neither the dataset nor the tokenizer needs to exist', async (t) => {
     const data = { ...spec.data, tokenizer: `mdl_${'0'.repeat(26)}`, chat_template: 'x', packing: 'whole' };
-    t.same((await estimate({ spec: { ...spec, data } })).json(), (await estimate({ spec })).json());
+    const expected = (await estimate({ spec })).json();
+    t.same((await estimate({ spec: { ...spec, data } })).json(), expected);
+    const mixture = [{ dataset: `ds_${'1'.repeat(26)}` }, { uri: 's3://texts/a.txt' }];
+    t.same((await estimate({ spec: { ...spec, data: { mixture } } })).json(), expected);
   });
 
   t.test('one entry for each allowed number of ranks', async (t) => {

@@ -21,7 +21,7 @@ t.test('a job that starts from a checkpoint', async (t) => {
   await objects.put(manifest, Buffer.from('{}'));
 
   const create = (initFrom: object | string, changes: Partial<JobSpec> = {}) => {
-    const spec = smallSpec(first.spec.data.dataset);
+    const spec = smallSpec(first.spec.data.dataset ?? '');
     const payload = { ...spec, model: { ...spec.model, init_from: initFrom }, ...changes };
     return stack.request({ method: 'POST', url: '/v1/jobs', payload });
   };

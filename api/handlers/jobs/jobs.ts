@@ -47,9 +47,9 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
 /** Warnings about the beginning of the data, if data and tokenizer need not be copied first. */
 async function warningsOf(
   request: Pick<FastifyRequest, 'records' | 'server'>,
-  { spec, requiredCopies: { object, tokenizer, folder } }: CheckedSpec,
+  { spec, requiredCopies: { training, tokenizer, folder } }: CheckedSpec,
 ): Promise<Warning[]> {
-  if (object !== null || tokenizer !== null || folder !== null) return [];
+  if ([...training, tokenizer, folder].some((copy) => copy !== null)) return [];
   return (await previewOf(request, spec, 0)).warnings;
 }
 

@@ -1,6 +1,7 @@
 /** Jobs in the shape of `fine_tuning.job`. */
 import type { FineTuningJob } from 'openai/resources/fine-tuning/jobs/jobs';
 import { isFinal, type Job, type JobState } from '../../../contracts/index.js';
+import { trainingDatasetsOf } from '../../../job-document/index.js';
 import { LABELS, VALIDATION_FILE } from '../labels.js';
 import { fineTunedName } from '../models.js';
 import { secondsOf } from '../pages.js';
@@ -41,7 +42,7 @@ export function fineTuningJob(job: Job): FineTuningJob {
     fine_tuned_model: state === 'succeeded' ? name : null,
     organization_id: spec.project,
     status: STATUS[state],
-    training_file: spec.data.dataset,
+    training_file: trainingDatasetsOf(spec.data)[0]?.dataset ?? '',
     validation_file:
       spec.train.evaluation?.datasets.find((each) => each.name === VALIDATION_FILE)?.dataset ?? null,
     result_files: ended && progress.step > 0 ? [resultsId(id)] : [],

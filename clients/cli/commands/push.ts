@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
 import { type HubUri, parseHubUri } from '../../../contracts/index.js';
+import { trainingDatasetsOf } from '../../../job-document/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { modelCard } from '../model-card.js';
 import { NamedArgument } from '../names.js';
@@ -91,11 +92,11 @@ async function factsOf({ client }: Context, checkpointId: string) {
   const job = await client.jobs.get(checkpoint.job_id);
   const { init_from } = job.spec.model;
   const named = init_from !== null && 'model' in init_from ? init_from.model : null;
-  const [base, dataset] = await Promise.all([
+  const [base, ...datasets] = await Promise.all([
     named === null ? null : client.models.get(named).catch(() => null),
-    client.datasets.get(job.spec.data.dataset).catch(() => null),
+    ...trainingDatasetsOf(job.spec.data).map(({ dataset }) => client.datasets.get(dataset).catch(() => null)),
   ]);
-  return { checkpoint, job, base, dataset };
+  return { checkpoint, job, base, datasets: datasets.filter((dataset) => dataset !== null) };
 }
 
 interface Upload {

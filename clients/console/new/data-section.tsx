@@ -28,6 +28,7 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
   };
   const id = String(valueAt(draft.value, PATHS.dataset) ?? '');
   const dataset = datasets.find((one) => one.id === id);
+  const mixture = valueAt(draft.value, ['data', 'mixture']);
   return (
     <section class="card part" aria-labelledby="new-data">
       <h2 id="new-data">Data</h2>
@@ -54,6 +55,9 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
         ))}
       </div>
       {dataset && <p class="small muted">{countsOf(dataset)}</p>}
+      {Array.isArray(mixture) && (
+        <p class="small muted">{`A mixture of ${mixture.length} datasets. A chosen dataset replaces it.`}</p>
+      )}
       {dataset !== undefined && dataset.num_chats > 0 && <Template />}
       {plan.previewFault.value && <Notice fault={plan.previewFault.value} />}
       {plan.preview.value && (

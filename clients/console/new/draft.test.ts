@@ -57,6 +57,8 @@ t.test('a dataset brings its objective', async (t) => {
   const pairs = dataset({ num_preferences: 3 });
   const draft = withDataset(FIRST_DRAFT, pairs);
   t.strictSame(valueAt(draft, ['data']), { dataset: 'ds_1' });
+  for (const other of [{ uri: 's3://a/b' }, { mixture: [{ dataset: 'ds_2' }] }])
+    t.strictSame(valueAt(withDataset({ ...FIRST_DRAFT, data: other }, pairs), ['data']), { dataset: 'ds_1' });
   t.equal(valueAt(draft, ['train', 'objective', 'type']), 'dpo');
   const kto = withValue(draft, ['train', 'objective', 'type'], 'kto');
   t.equal(valueAt(withDataset(kto, pairs), ['train', 'objective', 'type']), 'kto', 'what fits stays');

@@ -68,7 +68,11 @@ export function objectivesOf({
  * Chooses a dataset, and its usual objective unless it allows the present one. A template stays where there are chats.
  */
 export function withDataset(draft: Draft, dataset: Dataset): Draft {
-  const named = withValue(withValue(draft, ['data', 'dataset'], dataset.id), ['data', 'uri'], undefined);
+  const others = ['uri', 'mixture'];
+  const named = others.reduce(
+    (before, name) => withValue(before, ['data', name], undefined),
+    withValue(draft, ['data', 'dataset'], dataset.id),
+  );
   const chosen = dataset.num_chats > 0 ? named : withValue(named, ['data', 'chat_template'], undefined);
   const objectives = objectivesOf(dataset);
   const present = valueAt(draft, ['train', 'objective', 'type']) ?? 'sft';

@@ -29,7 +29,7 @@ export class Plan {
   check(draft: Draft): void {
     this.close();
     if (dataPartOf(draft) !== this.previewed) this.forgetPreview();
-    const data = valueAt(draft, ['data', 'dataset']) ?? valueAt(draft, ['data', 'uri']);
+    const data = ['dataset', 'uri', 'mixture'].find((name) => valueAt(draft, ['data', name]) !== undefined);
     this.isChecking.value = data !== undefined;
     if (data === undefined) {
       this.dryRun.value = null;

@@ -1,6 +1,6 @@
 /** Events of a run in words. */
 import type { JobEvent } from '../../../contracts/types.js';
-import { bytes, count, ranks, words } from '../parts/format.js';
+import { bytes, count, portion, ranks, words } from '../parts/format.js';
 
 type Data = JobEvent['data'];
 
@@ -16,16 +16,22 @@ const DETAILS: Readonly<Record<string, (data: Data) => string>> = {
   'job.state': ({ from, to, reason }) =>
     join(from ? `${from} → ${to}` : to, typeof reason === 'string' ? words(reason) : null),
   'data.preparing': ({ done_bytes, total_bytes }) => `${size(done_bytes)} of ${size(total_bytes)}`,
-  'data.prepared': ({ documents, tokens, targets, sequences, warnings }) =>
+  'data.prepared': ({ documents, tokens, targets, sequences, mixture, warnings }) =>
     join(
       `${num(documents)} documents`,
       `${num(tokens)} tokens, ${num(targets)} of them learned`,
       `${num(sequences)} sequences`,
+      ...sharesOf(mixture),
       ...messagesOf(warnings),
     ),
   'checkpoint.committed': ({ step, world_size, bytes: length }) =>
     join(`step ${num(step)}`, typeof world_size === 'number' ? ranks(world_size) : null, size(length)),
 };
+
+function sharesOf(mixture: unknown): string[] {
+  if (!Array.isArray(mixture)) return [];
+  return mixture.map(({ dataset, share }) => `${portion(Number(share))} ${dataset}`);
+}
 
 function messagesOf(warnings: unknown): string[] {
   if (!Array.isArray(warnings)) return [];

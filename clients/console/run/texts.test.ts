@@ -13,6 +13,12 @@ t.test('events in words', async (t) => {
     detailsOf({ type: 'checkpoint.committed', data: { step: 1200, world_size: 1, bytes: 2048 } }),
     'step 1,200 · 1 rank · 2.0 KiB',
   );
+  const counts = { documents: 3, tokens: 20, targets: 10, sequences: 5 };
+  const mixture = [0.75, 0.25].map((share, i) => ({ dataset: `ds_${i}`, share }));
+  t.equal(
+    detailsOf({ type: 'data.prepared', data: { ...counts, mixture } }),
+    '3 documents · 20 tokens, 10 of them learned · 5 sequences · 75 % ds_0 · 25 % ds_1',
+  );
   t.equal(
     detailsOf({
       type: 'other',

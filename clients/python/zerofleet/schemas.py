@@ -418,6 +418,19 @@ class ResolvedModel(_ResolvedModelRequired, total=False):
     base: ResolvedBase
 
 
+class MixtureEntrySpec(TypedDict, total=False):
+    """A dataset of the mixture. Set exactly one of `dataset` and `uri`."""
+    dataset: DatasetId
+    uri: SourceUri
+    """An object or file, as `data.uri`. The resolved document names the dataset."""
+    format: DatasetFormat
+    """Format of the object that `uri` names; `text` by default."""
+    weight: float
+    """Share of the sequences (of preferences: units) that come from the dataset, relative to the
+    sum of all weights; at most three decimals. All datasets have a weight, or none; the default is
+    the number of sequences of the dataset."""
+
+
 class ChatSpec(TypedDict, total=False):
     """What is learned of chats. Preferences learn whole completions."""
     turns: Literal["together", "each"]
@@ -430,8 +443,11 @@ class ChatSpec(TypedDict, total=False):
 
 
 class DataSpec(TypedDict, total=False):
-    """Training data. Set exactly one of `dataset` and `uri`."""
+    """Training data. Set exactly one of `dataset`, `uri` and `mixture`."""
     dataset: DatasetId
+    mixture: List[MixtureEntrySpec]
+    """Several datasets of one format that are trained on together. Without weights every dataset is
+    read once in an epoch."""
     uri: SourceUri
     """An object in a bucket that the operator allows, or a file on the Hub; the key needs the scope
     `datasets`. The server copies it, and the resolved document names the dataset."""
@@ -461,7 +477,8 @@ class DataSpec(TypedDict, total=False):
     sequence."""
     validation_fraction: float
     """Share of the documents, at least one, that `seed` selects for validation. Of preferences it
-    is a share of the units, and of a single document a share of its sequences."""
+    is a share of the units, and of a single document a share of its sequences. Of a `mixture` it is
+    a share of each dataset."""
     seed: Seed
     """Seed of the order of the samples and of the validation split."""
 
@@ -477,8 +494,24 @@ class ResolvedChat(TypedDict):
     `reasoning` and `thinking`, and in `content` what is between `<think>` and `</think>`."""
 
 
-class _ResolvedDataRequired(TypedDict):
+class _ResolvedMixtureEntryRequired(TypedDict):
     dataset: DatasetId
+
+
+
+class ResolvedMixtureEntry(_ResolvedMixtureEntryRequired, total=False):
+    """A dataset of the mixture."""
+    uri: SourceUri
+    """An object or file, as `data.uri`. The resolved document names the dataset."""
+    format: DatasetFormat
+    """Format of the object that `uri` names; `text` by default."""
+    weight: float
+    """Share of the sequences (of preferences: units) that come from the dataset, relative to the
+    sum of all weights; at most three decimals. All datasets have a weight, or none; the default is
+    the number of sequences of the dataset."""
+
+
+class _ResolvedDataRequired(TypedDict):
     tokenizer: Optional[str]
     """`bytes` (one token per byte), the id of a model with a `tokenizer.json`, or the URI of a
     `tokenizer.json` in a bucket that the operator allows or on the Hub; the key needs the scope
@@ -502,15 +535,18 @@ class _ResolvedDataRequired(TypedDict):
     sequence."""
     validation_fraction: float
     """Share of the documents, at least one, that `seed` selects for validation. Of preferences it
-    is a share of the units, and of a single document a share of its sequences."""
+    is a share of the units, and of a single document a share of its sequences. Of a `mixture` it is
+    a share of each dataset."""
     seed: Seed
     """Seed of the order of the samples and of the validation split."""
 
 
 
 class ResolvedData(_ResolvedDataRequired, total=False):
-    """The data, with every field; `chat` only for chats with a template. It names a dataset even if
-    the request has a `uri`."""
+    """The data, with every field; `chat` only for chats with a template. It names datasets even if
+    the request has URIs."""
+    dataset: DatasetId
+    mixture: List[ResolvedMixtureEntry]
     uri: SourceUri
     """An object in a bucket that the operator allows, or a file on the Hub; the key needs the scope
     `datasets`. The server copies it, and the resolved document names the dataset."""
@@ -1711,7 +1747,8 @@ class _PlannedDataRequired(TypedDict):
     sequence."""
     validation_fraction: float
     """Share of the documents, at least one, that `seed` selects for validation. Of preferences it
-    is a share of the units, and of a single document a share of its sequences."""
+    is a share of the units, and of a single document a share of its sequences. Of a `mixture` it is
+    a share of each dataset."""
     seed: Seed
     """Seed of the order of the samples and of the validation split."""
 
@@ -1722,6 +1759,9 @@ class PlannedData(_PlannedDataRequired, total=False):
     copied. `tokenizer` is absent if it would be that of a model that is copied first;
     `chat_template` is then incomplete."""
     dataset: DatasetId
+    mixture: List[MixtureEntrySpec]
+    """Several datasets of one format that are trained on together. Without weights every dataset is
+    read once in an epoch."""
     uri: SourceUri
     """An object in a bucket that the operator allows, or a file on the Hub; the key needs the scope
     `datasets`. The server copies it, and the resolved document names the dataset."""
@@ -1880,9 +1920,10 @@ class DataPreviewRequest(_DataPreviewRequestRequired, total=False):
 
 
 class DataRead(TypedDict):
-    """Counts of what was read, at most the first 256 KiB and the rest of a line."""
+    """Counts of what was read: at most the first 256 KiB and the rest of a line. The datasets of a
+    mixture share the 256 KiB."""
     share: float
-    """Share of the dataset's bytes that was read."""
+    """Share of the data's bytes that was read."""
     bytes: int
     """Bytes that were read."""
     texts: int
@@ -1902,8 +1943,7 @@ class PreviewPart(TypedDict):
     learned: bool
 
 
-class PreviewText(TypedDict):
-    """A text that is encoded, with the chat template applied."""
+class _PreviewTextRequired(TypedDict):
     parts: List[PreviewPart]
     """The text in order, in parts of which the whole is learned, or nothing."""
     is_shortened: bool
@@ -1914,9 +1954,17 @@ class PreviewText(TypedDict):
     """Those of them that are learned."""
 
 
+
+class PreviewText(_PreviewTextRequired, total=False):
+    """A text that is encoded, with the chat template applied."""
+    dataset: DatasetId
+    """Dataset of the text; only with `data.mixture`."""
+
+
 class DataPreview(TypedDict):
-    """The beginning of a dataset, as a job reads it. `read` is `null`, and there are no texts, for
-    data that has none (`tokens`), and for an object that the server has not copied."""
+    """The beginning of a dataset, or of each dataset of a mixture, as a job reads it. `read` is
+    `null`, and there are no texts, for data that has none (`tokens`), and for an object that the
+    server has not copied."""
     read: Optional[DataRead]
     texts: List[PreviewText]
     """The first texts."""

@@ -2,7 +2,13 @@ import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../../../con
 import { nearestName } from '../../../contracts/nearest-name.js';
 import { defaultsOf } from '../../common/defaults.js';
 import { fieldError } from '../../common/field-error.js';
-import { dataSectionsOf, type EvaluatedSpec, evaluationsOf, metricOf, VALIDATION } from '../../evaluation.js';
+import {
+  type EvaluatedSpec,
+  evaluationSectionsOf,
+  evaluationsOf,
+  metricOf,
+  VALIDATION,
+} from '../../evaluation.js';
 import { checkFormat, sequencesOf } from '../data.js';
 import type { DataSources } from '../tokenizer.js';
 
@@ -38,11 +44,10 @@ export function checkEvaluation(
     const message = `evaluation has no effect without data to evaluate on: ${EVALUATE}`;
     return given === undefined ? [] : [fieldError(AT, 'field_without_effect', message)];
   }
-  const [, ...sections] = dataSectionsOf(resolved);
   return [
     ...(given?.datasets ?? []).flatMap((entry, i) => checkFormat(`${AT}/datasets/${i}`, entry)),
     ...checkNames(evaluation.datasets.map(({ name }) => name)),
-    ...sections.flatMap((data, i) => {
+    ...evaluationSectionsOf(resolved).flatMap((data, i) => {
       const dataset = sources.evaluation[i];
       return dataset ? checkDataset(dataset, data, resolved.train, i, sources) : [];
     }),
@@ -72,7 +77,7 @@ function checkDataset(
 ): FieldError[] {
   const at = `${AT}/datasets/${index}/dataset`;
   const { id, format, num_tokens } = dataset;
-  if (sources.dataset?.format === 'tokens' && format !== 'tokens') {
+  if (sources.datasets.some((each) => each?.format === 'tokens') && format !== 'tokens') {
     const message = `dataset ${id} has texts, and the training data has tokens and so no tokenizer; upload its tokens (format=tokens)`;
     return [fieldError(at, 'tokenizer_missing', message)];
   }

@@ -52,6 +52,25 @@ t.test('samples that are not counted are estimated by the size of the data', asy
   t.match(epochs, { global_batch_size: 32, epochs: 2 });
 });
 
+t.test('auto counts the samples of all datasets of a mixture', async (t) => {
+  const auto = (datasets: (Dataset | null)[], options: ResolveOptions = {}) => {
+    const mixture: JobSpec['data']['mixture'] = [
+      { dataset: text(1).id },
+      { uri: 's3://a/b', format: 'jsonl' },
+    ];
+    const train = { steps: 10, sequence_length: LENGTH, global_batch_size: 'auto' } as const;
+    const { spec } = resolveSpec({ ...SMALLEST, data: { mixture }, train }, datasets, options);
+    return spec.train.global_batch_size;
+  };
+  t.equal(auto([text(20_000), lines(40_000 * LENGTH)]), 128);
+  t.equal(
+    auto([text(20_000), null], { bytes: 40_000 * LENGTH }),
+    128,
+    'the same before the object is copied',
+  );
+  t.equal(auto([text(20_000), null]), 16, 'the default, if one is unknown');
+});
+
 t.test('auto counts the units of preferences', async (t) => {
   const dataset = { ...lines(1_000), num_documents: 16_000, num_preferences: 16_000 };
   const { spec } = resolve(dataset, { objective: { type: 'dpo' } });

@@ -45,7 +45,7 @@ class ExactJob : public ThreadJob {
     config.zero.bucket_bytes = tiny ? 1 << 16 : 1 << 20;
     const std::int64_t micro_batch = tiny ? 1 : 2;
     config.batch = {micro_batch * kLeaves, micro_batch, length(tiny)};
-    config.token_file = tokens_.path();
+    config.training_files = {{tokens_.path()}};
     config.lr_schedule = {LrScheduleType::kConstant, 3e-4};
     timeout = std::chrono::minutes(5);
   }

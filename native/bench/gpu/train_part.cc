@@ -49,7 +49,7 @@ TrainerConfig config_of(const TrainingShape& training, const Device& device, con
   config.cpu_isa = best_cpu_isa();
   config.batch = {training.leaves * training.micro_batch.batch, training.micro_batch.batch,
                   training.micro_batch.length};
-  config.token_file = token_file;
+  config.training_files = {{token_file}};
   config.lr_schedule = {LrScheduleType::kConstant, 3e-4};
   return config;
 }

@@ -65,9 +65,7 @@ class ObjectFields {
   }
   template <class T>
   void operator()(const char* name, std::vector<T>& member) const {
-    const Napi::Array list = array_field(object_, name);
-    member.clear();
-    for (std::uint32_t i = 0; i < list.Length(); ++i) member.push_back(element<T>(list.Get(i)));
+    member = elements<T>(array_field(object_, name));
   }
 
   template <class T>
@@ -107,9 +105,17 @@ class ObjectFields {
     return object_.Get(name).IsNull();
   }
   template <class T>
+  static std::vector<T> elements(const Napi::Array& list) {
+    std::vector<T> result;
+    for (std::uint32_t i = 0; i < list.Length(); ++i) result.push_back(element<T>(list.Get(i)));
+    return result;
+  }
+  template <class T>
   static T element(const Napi::Value& value) {
     if constexpr (HasFields<T>) {
       return from_object<T>(value.As<Napi::Object>());
+    } else if constexpr (std::same_as<T, std::vector<std::string>>) {
+      return elements<std::string>(value.As<Napi::Array>());
     } else if constexpr (std::same_as<T, std::string>) {
       return value.As<Napi::String>().Utf8Value();
     } else {

@@ -25,7 +25,7 @@ TokenTables counting(std::uint32_t num_tokens, std::int64_t sequence_length) {
 
 std::string code_of_batches(const std::string& path, const BatchShape& shape, std::int64_t vocab_size) {
   try {
-    const BatchSource source(path, shape, vocab_size, 1);
+    const BatchSource source({{path}}, shape, vocab_size, 1);
     LeafBatch batch;
     source.load(0, 0, batch);
   } catch (const Error& error) {
@@ -36,7 +36,7 @@ std::string code_of_batches(const std::string& path, const BatchShape& shape, st
 
 LeafBatch sequence_of(const TokenTables& tables, std::int64_t sequence) {
   const TemporaryFile file(bytes_of(tables));
-  const SequenceReader reader(file.path(), tables.sequence_length, 1 << 20);
+  const SequenceReader reader({file.path()}, tables.sequence_length, 1 << 20);
   LeafBatch batch;
   reader.resize(batch, 1);
   reader.read(sequence, 0, batch);
@@ -49,7 +49,7 @@ using Ids = std::vector<std::int32_t>;
 
 TEST_CASE("targets are the tokens shifted by one, and an epoch visits every sequence once") {
   const TemporaryFile tokens(bytes_of(counting(8 * 10 + 1, 8)));
-  const BatchSource source(tokens.path(), BatchShape{4, 2, 8}, 1000, 5);
+  const BatchSource source({{tokens.path()}}, BatchShape{4, 2, 8}, 1000, 5);
   REQUIRE(source.sequences().num_sequences() == 10);
   std::set<std::int32_t> starts;
   LeafBatch batch;
@@ -69,13 +69,38 @@ TEST_CASE("targets are the tokens shifted by one, and an epoch visits every sequ
   CHECK(starts.size() == 10);
 }
 
+TEST_CASE("several files are read in the order of their mixture") {
+  const TemporaryFile one(bytes_of(counting(8 * 5 + 1, 8)));
+  TokenTables tables = counting(16 * 8, 8);
+  for (auto& token : tables.tokens) token += 500;
+  tables.token_bytes = 4;
+  const TemporaryFile other(bytes_of(tables));
+  for (const std::int64_t unit_sequences : {1, 5}) {
+    // Five sequences are a unit of the first file; the second one has 15.
+    const BatchSource source({{one.path(), 2}, {other.path(), 1}}, BatchShape{3, 1, 8}, 1000, 5, unit_sequences);
+    CHECK(source.sequences().num_sequences() == 20);
+    const MixtureOrder order(5, {{5 / unit_sequences, 2}, {15 / unit_sequences, 1}});
+    LeafBatch batch;
+    for (std::int64_t place = 0; place < 60; ++place) {
+      source.load(place / 3, place % 3, batch);
+      for (std::int64_t row = 0; row < unit_sequences; ++row) {
+        const std::int64_t sequence = order.at(place) * unit_sequences + row;
+        CHECK(batch.sequences[static_cast<std::size_t>(row)] == sequence);
+        const std::int64_t first_token = sequence < 5 ? sequence * 8 : 500 + (sequence - 5) * 8;
+        CHECK(batch.tokens[static_cast<std::size_t>(row * 8)] == first_token);
+        CHECK(batch.targets[static_cast<std::size_t>(row * 8)] == first_token + 1);
+      }
+    }
+  }
+}
+
 TEST_CASE("the targets of a step are those of its leaves, wherever documents, masks and padding leave them out") {
   TokenTables tables = counting(60, 8);
   tables.sequences = {0, 8, 13, 21, 29, 36, 44, 52};
   tables.documents = {0, 3, 13, 40};
   for (int i = 0; i < 60; ++i) tables.counts.push_back(i % 5 != 1);
   const TemporaryFile tokens(bytes_of(tables));
-  const BatchSource source(tokens.path(), BatchShape{4, 2, 8}, 1000, 5);
+  const BatchSource source({{tokens.path()}}, BatchShape{4, 2, 8}, 1000, 5);
   LeafBatch batch;
   for (int step = 0; step < 5; ++step) {
     std::int64_t expected = 0;
@@ -89,7 +114,7 @@ TEST_CASE("the targets of a step are those of its leaves, wherever documents, ma
 
 TEST_CASE("a leaf does not depend on which leaves were read before") {
   const TemporaryFile tokens(bytes_of(counting(500, 8)));
-  const BatchSource source(tokens.path(), BatchShape{8, 2, 8}, 1000, 5);
+  const BatchSource source({{tokens.path()}}, BatchShape{8, 2, 8}, 1000, 5);
   LeafBatch first, again, other;
   source.load(17, 3, first);
   source.load(2, 1, other);

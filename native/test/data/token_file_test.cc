@@ -114,7 +114,7 @@ TEST_CASE("a file that is cut short while it is mapped is a typed error where it
   const TokenTables written = cut_into_sequences(std::vector<std::uint32_t>(40001, 3), 100);
   const std::string bytes = bytes_of(written);
   const TemporaryFile file(bytes);
-  const SequenceReader reader(file.path(), 100, 1000);
+  const SequenceReader reader({file.path()}, 100, 1000);
   LeafBatch batch;
   reader.resize(batch, 1);
   REQUIRE(::truncate(file.path().c_str(), static_cast<off_t>(page_bytes())) == 0);

@@ -51,7 +51,7 @@ struct AuxJob : TinyJob {
     config.optimizer.weight_decay = 0;
     config.gradient_clipping = 0;
     config.batch = {kSequences, 1, kLength};
-    config.token_file = token_file;
+    config.training_files = {{token_file}};
     config.evaluation_files.clear();
   }
 

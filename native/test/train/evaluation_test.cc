@@ -70,8 +70,9 @@ TEST_CASE("evaluation changes nothing of the training") {
 
 TEST_CASE("each evaluation file has the loss that it has alone, on 1 to 3 ranks and in any order") {
   TinyJob job(DType::kBF16);
-  const std::vector<std::string> files = {job.config.evaluation_files.front(), job.config.token_file};
-  const auto results_of = [&](const std::vector<std::string>& evaluated, int world_size,
+  const std::vector<std::vector<std::string>> files = {job.config.evaluation_files.front(),
+                                                       {job.config.training_files.front().path}};
+  const auto results_of = [&](const std::vector<std::vector<std::string>>& evaluated, int world_size,
                               const std::vector<std::size_t>& order) {
     job.config.evaluation_files = evaluated;
     std::vector<EvalResult> results(evaluated.size());
@@ -99,6 +100,28 @@ TEST_CASE("each evaluation file has the loss that it has alone, on 1 to 3 ranks 
   }
 }
 
+TEST_CASE("the files of an evaluation are evaluated as one") {
+  TinyJob job(DType::kF32);
+  const std::string one = job.config.evaluation_files.front().front(), other = job.config.training_files.front().path;
+  const auto result_of = [&](const std::vector<std::string>& files, int world_size) {
+    job.config.evaluation_files = {files};
+    EvalResult result;
+    job.on_ranks(world_size, 1, [&](Trainer& trainer) {
+      trainer.initialize();
+      const EvalResult of_rank = trainer.evaluate(0);
+      if (trainer.config().rank == 0) result = of_rank;
+    });
+    return result;
+  };
+  const EvalResult first = result_of({one}, 1), second = result_of({other}, 1), both = result_of({one, other}, 1);
+  CHECK(both.num_sequences == first.num_sequences + second.num_sequences);
+  CHECK(both.num_targets == first.num_targets + second.num_targets);
+  const double sum =
+      first.loss * static_cast<double>(first.num_targets) + second.loss * static_cast<double>(second.num_targets);
+  CHECK(both.loss == doctest::Approx(sum / static_cast<double>(both.num_targets)).epsilon(1e-6));
+  CHECK(result_of({one, other}, 3).loss == both.loss);
+}
+
 TEST_CASE("the loss is the mean over the targets that count, however they are spread over sequences") {
   TinyJob job(DType::kF32);
   // Three sequences; in the second one target alone counts.
@@ -106,10 +129,10 @@ TEST_CASE("the loss is the mean over the targets that count, however they are sp
   tables.counts.assign(17 * 3 + 1, true);
   for (std::size_t place = 19; place <= 34; ++place) tables.counts[place] = false;
   const TemporaryFile all(bytes_of(tables));
-  job.config.evaluation_files = {all.path()};
+  job.config.evaluation_files = {{all.path()}};
   std::map<std::string, EvalResult> results;
   const auto evaluate_on = [&](const std::string& path) {
-    job.config.evaluation_files = {path};
+    job.config.evaluation_files = {{path}};
     job.on_ranks(1, 1, [&](Trainer& trainer) {
       trainer.initialize();
       results[path] = trainer.evaluate(0);
@@ -132,7 +155,7 @@ TEST_CASE("documents in one sequence do not see each other, and packing does not
   TinyJob job(DType::kF32);
   const auto loss_of = [&](const TokenTables& tables) {
     const TemporaryFile file(bytes_of(tables));
-    job.config.evaluation_files = {file.path()};
+    job.config.evaluation_files = {{file.path()}};
     EvalResult result;
     job.on_ranks(1, 1, [&](Trainer& trainer) {
       trainer.initialize();
@@ -170,7 +193,7 @@ TEST_CASE("training on packed documents with a loss mask gives the same bits on 
   }
   const TemporaryFile file(bytes_of(tables));
   const auto plain = job.digests_of_run(1, 1, 4);
-  job.config.token_file = file.path();
+  job.config.training_files = {{file.path()}};
   const auto expected = job.digests_of_run(1, 1, 4);
   CHECK(expected != plain);
   for (const int world_size : {2, 5}) CHECK(job.digests_of_run(world_size, 2, 4) == expected);
@@ -194,7 +217,7 @@ TEST_CASE("evaluation without data, or where nothing counts, is a typed error") 
   TokenTables tables = cut_into_sequences(std::vector<std::uint32_t>(18, 5), 17);
   tables.counts.assign(18, false);
   const TemporaryFile file(bytes_of(tables));
-  job.config.evaluation_files = {file.path()};
+  job.config.evaluation_files = {{file.path()}};
   CHECK(code_of() == "no_targets");
   job.config.evaluation_files.clear();
   CHECK(code_of() == "no_evaluation_data");

@@ -152,7 +152,7 @@ TEST_CASE("dropout drops other elements in each micro-batch and in each step") {
   const TemporaryFile same_sequences(bytes_of(cut_into_sequences(std::vector<std::uint32_t>(17 * 23 + 1, 7), 17)));
   const auto losses = [&](double dropout, std::int64_t global_batch_size) {
     TinyJob job(DType::kF32);
-    job.config.token_file = same_sequences.path();
+    job.config.training_files = {{same_sequences.path()}};
     job.config.batch = {global_batch_size, 1, 17};
     job.config.model.residual_dropout = dropout;
     job.config.lr_schedule = {LrScheduleType::kConstant, 0, 0, 0, 20};

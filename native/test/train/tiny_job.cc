@@ -34,8 +34,8 @@ TinyJob::TinyJob(DType precision, CpuIsa isa)
   config.zero.reduce_dtype = precision;
   config.zero.bucket_bytes = 65536;
   config.batch = {14, 2, 17};
-  config.token_file = tokens_.path();
-  config.evaluation_files = {validation_tokens_.path()};
+  config.training_files = {{tokens_.path()}};
+  config.evaluation_files = {{validation_tokens_.path()}};
   config.lr_schedule = {LrScheduleType::kCosine, 1e-2, 1e-4, 3, 20};
 }
 

@@ -41,7 +41,7 @@ std::string mostly_bad_tokens() {
 std::uint64_t seed_of_good_first_leaf(const TrainerConfig& config) {
   LeafBatch batch;
   for (std::uint64_t seed = 0;; ++seed) {
-    const BatchSource source(config.token_file, config.batch, config.model.vocab_size, seed);
+    const BatchSource source(config.training_files, config.batch, config.model.vocab_size, seed);
     if (code_of([&] { source.load(0, 0, batch); }) == "none") return seed;
   }
 }
@@ -109,7 +109,7 @@ TEST_CASE("a trainer whose step failed is destroyed at once, though another rank
   TinyJob job(DType::kBF16);
   const TemporaryFile tokens(mostly_bad_tokens());
   TrainerConfig config = job.config;
-  config.token_file = tokens.path();
+  config.training_files = {{tokens.path()}};
   config.evaluation_files.clear();
   config.num_threads = 1;
   config.world_size = 2;

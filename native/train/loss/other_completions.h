@@ -9,7 +9,7 @@ namespace zerofleet {
 
 /// Finds, for KTO, another completion to put after the prompt of a sequence.
 ///
-/// It is the first different completion in the file from max(1, ⌊3N/8⌋) sequences later on, wrapping around after N
+/// It is the first different completion in the data from max(1, ⌊3N/8⌋) sequences later on, wrapping around after N
 /// sequences. The choice is the same in each epoch and leaf. The distance avoids sequences with the same prompt, which
 /// are often neighbours or half a file apart.
 class OtherCompletions {

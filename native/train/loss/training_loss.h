@@ -49,7 +49,7 @@ struct EvalResult {
 struct LossParts {
   Transformer& model;
   const BatchSource& batches;
-  const std::vector<SequenceReader>& evaluation;  // by evaluation file
+  const std::vector<SequenceReader>& evaluation;  // by evaluation
   FileRanks ranks;
   LeafBatch& batch;  // scratch memory for one leaf
   std::int64_t leaf_sequences;

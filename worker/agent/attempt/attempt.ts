@@ -15,6 +15,7 @@ import { isLeaseLoss } from '../lease/lease.js';
 import { prepareRanks } from '../supervisor/local-rank-host.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext, localRanks } from './context.js';
 import { currentJob, trainableJob } from './current-job.js';
+import { type PreparedData, prepareData } from './data/prepare-data.js';
 import { type AttemptError, describeError, rootCauseOf } from './failure.js';
 import { cancel, exportWeights, fail, type Handover, isComplete, release, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
@@ -28,7 +29,6 @@ import {
   openInitial,
   ownLoad,
 } from './load/load-point.js';
-import { type PreparedData, prepareData } from './prepare-data.js';
 import type { RankInput } from './start-message.js';
 import type { EndReason } from './stop-requests.js';
 

@@ -1,5 +1,5 @@
 import { traceHeaders } from '../../../contracts/index.js';
-import type { EvaluationFile, StartMessage } from '../../../contracts/rank-protocol.js';
+import type { EvaluationFile, StartMessage, TrainingFile } from '../../../contracts/rank-protocol.js';
 import { agentSilenceMs } from '../../shared/timing.js';
 import { type GenerationContext, localRanks, threadsPerRank } from './context.js';
 import type { BasePoint } from './load/base-point.js';
@@ -12,7 +12,7 @@ export interface RankInput {
   load: LoadPoint | null;
   /** Base of the job's adapters; null without. */
   base: BasePoint | null;
-  token_file: string;
+  training_files: TrainingFile[];
   evaluation_files: EvaluationFile[];
   /** Digest of all tokens. */
   tokens_digest: string;
@@ -22,7 +22,7 @@ export interface RankInput {
 /** Returns the message that starts a rank. @param nonce of the generation */
 export function startMessage(
   ctx: GenerationContext,
-  { load, base, token_file, evaluation_files, tokens_digest, failures_per_second }: RankInput,
+  { load, base, training_files, evaluation_files, tokens_digest, failures_per_second }: RankInput,
   rank: number,
   nonce: string,
 ): StartMessage {
@@ -40,7 +40,7 @@ export function startMessage(
     threads: threadsPerRank(ctx),
     local_ranks: localRanks(ctx),
     spec: job.spec,
-    token_file,
+    training_files,
     evaluation_files,
     tokens_digest,
     object_store: deps.object_store,

@@ -19,7 +19,7 @@ import {
   threadsOfRanks,
   withSteps,
 } from './context.js';
-import { type PreparedData, prepareTokensOf } from './prepare-data.js';
+import { type PreparedData, prepareTokensOf } from './data/prepare-data.js';
 
 /** Address for the ranks of a world with one machine. */
 const LOOPBACK = '127.0.0.1';
@@ -127,7 +127,7 @@ async function memberJob(membership: Membership, tokens: PreparedData): Promise<
   return {
     trace: traceHeaders(continueTrace(await store.getTrace(job.id))),
     spec: job.spec,
-    token_file: tokens.token_file,
+    training_files: tokens.training_files,
     evaluation_files: tokens.evaluation_files,
     tokens_digest: tokens.tokens_digest,
     object_store: deps.object_store,

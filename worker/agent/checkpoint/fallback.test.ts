@@ -22,7 +22,7 @@ t.teardown(async () => {
   await store.close();
   await redis.stop();
 });
-await store.putDataset({ ...testDataset(), id: spec.data.dataset });
+await store.putDataset({ ...testDataset(), id: spec.data.dataset ?? '' });
 
 /** Creates a job that keeps one checkpoint and has two: a pinned one at step 3, and a damaged one at step 9. */
 async function damagedJob(): Promise<string> {

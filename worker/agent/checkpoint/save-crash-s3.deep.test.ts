@@ -23,7 +23,7 @@ t.teardown(async () => {
   await redis.stop();
 });
 
-await store.putDataset({ ...testDataset(), id: spec.data.dataset });
+await store.putDataset({ ...testDataset(), id: spec.data.dataset ?? '' });
 
 /** Request that fails: its connection is reset before it takes effect, or after it and before the reply. */
 interface Fault {

@@ -35,7 +35,7 @@ async function setup(t: Test) {
     await store.close();
     await redis.stop();
   });
-  await store.putDataset({ ...testDataset(), id: spec.data.dataset });
+  await store.putDataset({ ...testDataset(), id: spec.data.dataset ?? '' });
   const jobId = `job_${ulid()}`;
   await store.createJob({ id: jobId, spec });
   const keys = async () => {

@@ -16,6 +16,13 @@ t.test('a job reads its folder and its dataset, and writes checkpoints and expor
     reads: [`jobs/${JOB}/`, `datasets/${DATASET}/`],
   });
   t.equal(sourceOf(job), JOB);
+  const mixture = [{ dataset: DATASET }, { dataset: `ds_${'1'.repeat(26)}` }];
+  const several = { id: JOB, spec: testSpec({ data: { mixture } }) };
+  t.strictSame(
+    reachOf(several).reads,
+    [`jobs/${JOB}/`],
+    'datasets of a mixture are read in their own sessions',
+  );
 });
 
 t.test('it also reads the models and the checkpoint of its spec, each listed once', async (t) => {

@@ -42,7 +42,8 @@ function reachOfModel({ id, base }: Pick<Model, 'id' | 'base'>): Reach {
 }
 
 /**
- * A job writes its checkpoints and exports, and reads its own folder, its dataset, its initial model or checkpoint, the
+ * A job writes its checkpoints and exports, and reads its own folder, its dataset unless it
+ * has several, its initial model or checkpoint, the
  * base of its adapters and its tokenizer.
  */
 function reachOfJob({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
@@ -51,10 +52,11 @@ function reachOfJob({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
     from && 'checkpoint' in from ? [`${from.prefix}/`] : [],
   );
   const folders = modelsOf(spec).map((model) => `${modelKey(model)}/`);
-  const dataset = `${dirname(datasetKey(spec.data.dataset))}/`;
+  const { dataset } = spec.data;
+  const data = dataset === undefined ? [] : [`${dirname(datasetKey(dataset))}/`];
   return {
     writes: [checkpointsPrefix(id), exportsPrefix(id)],
-    reads: [...new Set([`${jobKey(id)}/`, dataset, ...folders, ...checkpoints])],
+    reads: [...new Set([`${jobKey(id)}/`, ...data, ...folders, ...checkpoints])],
   };
 }
 

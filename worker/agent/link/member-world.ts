@@ -4,6 +4,7 @@ import type {
   ObjectStoreLocation,
   RankMessage,
   StartMessage,
+  TrainingFile,
 } from '../../../contracts/rank-protocol.js';
 import type { Logger } from '../../../platform/logging/logging.js';
 import type { SealedWorld } from '../../../state/index.js';
@@ -25,7 +26,7 @@ import { connectToLeader } from './tls.js';
 export interface MemberJob {
   trace: StartMessage['trace'];
   spec: TrainableJobSpec;
-  token_file: string;
+  training_files: TrainingFile[];
   evaluation_files: EvaluationFile[];
   tokens_digest: string;
   object_store: ObjectStoreLocation;

@@ -60,7 +60,7 @@ t.test('the number of sequences is the one from which epochs are resolved', asyn
       const data = { ...request.data, packing, validation_fraction: validationFraction };
       const { token_file } = await prepareTokens(objects, { ...request, data });
       const { sequences } = await read(token_file);
-      const expected = samplesPerEpoch(request.dataset, data, { sequence_length: request.sequence_length });
+      const expected = samplesPerEpoch([request.dataset], data, { sequence_length: request.sequence_length });
       t.equal(sequences.length, expected, `${packing}, ${validationFraction} for validation`);
     }
   }

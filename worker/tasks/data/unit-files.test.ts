@@ -107,7 +107,7 @@ t.test('whole units are held back, and their number is the one from which epochs
       const training = (await readSequences(token_file)).map(textOf);
       const held = (await readSequences(validation_file as string)).map(textOf);
       t.same([...training, ...held].sort(), [...all].sort());
-      const samples = samplesPerEpoch(request.dataset, data, train);
+      const samples = samplesPerEpoch([request.dataset], data, train);
       t.equal(samples, training.length / perUnit);
       t.equal(held.length / perUnit, unitsOf(request.dataset, unit) - (samples ?? 0));
       t.match(summary, { sequences: training.length, validation_sequences: held.length });

@@ -49,7 +49,7 @@ export class SaveCrashes {
       await redis.stop();
       await rm(root, { recursive: true, force: true });
     });
-    await store.putDataset({ ...testDataset(), id: spec.data.dataset });
+    await store.putDataset({ ...testDataset(), id: spec.data.dataset ?? '' });
     return new SaveCrashes(store, root);
   }
 

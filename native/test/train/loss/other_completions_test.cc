@@ -20,7 +20,7 @@ constexpr std::int64_t kCompletionLength = 8;
 /// A file of one sequence for each letter: prompts of different lengths, and the completions that the letters name.
 struct CompletionsFile {
   explicit CompletionsFile(const std::string& letters)
-      : file(bytes_of(tables(letters))), sequences(file.path(), kCompletionLength, 300) {}
+      : file(bytes_of(tables(letters))), sequences({file.path()}, kCompletionLength, 300) {}
 
   static TokenTables tables(const std::string& letters) {
     TokenTables tables;

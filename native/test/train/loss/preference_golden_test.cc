@@ -43,7 +43,7 @@ TrainerConfig golden_training(const GoldenFile& golden, const ObjectiveOptions& 
   config.precision = config.zero.reduce_dtype = DType::kF32;
   config.batch = {golden.integer("global_batch"), golden.integer("micro_batch"), golden.integer("length")};
   config.preference = PreferenceConfig{objective, ReferenceKind::kInitial};
-  config.token_file = token_file;
+  config.training_files = {{token_file}};
   config.data_seed = static_cast<std::uint64_t>(golden.integer("data_seed"));
   config.optimizer.beta1 = golden.number("beta1");
   config.optimizer.beta2 = golden.number("beta2");

@@ -44,8 +44,8 @@ class PreferenceJob : public TinyJob {
         training_(bytes_of(preferences(34, 17, 101, 21))),
         validation_(bytes_of(preferences(10, 17, 101, 22))) {
     config.preference = PreferenceConfig{objective, objective.has_reference() ? reference : ReferenceKind::kNone};
-    config.token_file = training_.path();
-    config.evaluation_files = {validation_.path()};
+    config.training_files = {{training_.path()}};
+    config.evaluation_files = {{validation_.path()}};
     if (reference == ReferenceKind::kBase) add_adapter();
   }
 

@@ -190,8 +190,8 @@ TEST_CASE("preferences: KTO trains and evaluates on a single sequence, which has
   const TemporaryFile one(bytes_of(preferences(1, 17, 101, 3)));
   for (const ReferenceKind reference : {ReferenceKind::kBase, ReferenceKind::kInitial}) {
     PreferenceJob job({ObjectiveKind::kKto, 0.2}, reference, DType::kF32);
-    job.config.token_file = one.path();
-    job.config.evaluation_files = {one.path()};
+    job.config.training_files = {{one.path()}};
+    job.config.evaluation_files = {{one.path()}};
     job.on_ranks(2, 1, [&](Trainer& trainer) {
       trainer.initialize();
       trainer.compute_reference();
@@ -216,7 +216,7 @@ TEST_CASE("preferences: what cannot be is refused with a typed error") {
   CHECK(code_with([](TrainerConfig& config) { config.preference->objective.beta = 0; }) == "invalid_argument");
   CHECK(code_with([&](TrainerConfig& config) {
           config.preference->objective.kind = ObjectiveKind::kDpo;
-          config.token_file = odd.path();
+          config.training_files = {{odd.path()}};
         }) == "token_file_invalid");
 }
 

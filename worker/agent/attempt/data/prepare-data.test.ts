@@ -2,9 +2,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { storeModel, TINY_TOKENIZER, testModel } from '../../../formats/testing/models.js';
-import { dataWarnings } from '../../../job-document/index.js';
-import { Fleet } from '../../testing/fleet.js';
+import { storeModel, TINY_TOKENIZER, testModel } from '../../../../formats/testing/models.js';
+import { dataWarnings } from '../../../../job-document/index.js';
+import { Fleet } from '../../../testing/fleet.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
 const TEMPLATE = '{% for m in messages %}{{ m.content }}{% endfor %}';

@@ -1,38 +1,28 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
-import { type Dataset, type Job, type ResolvedJobSpec, ZerofleetError } from '../../../contracts/index.js';
-import { datasetKey } from '../../../contracts/object-keys.js';
-import type { EvaluationFile } from '../../../contracts/rank-protocol.js';
+import { type Dataset, type Job, type ResolvedJobSpec, ZerofleetError } from '../../../../contracts/index.js';
+import { datasetKey } from '../../../../contracts/object-keys.js';
 import {
   architectureOf,
-  dataSectionsOf,
-  dataWarnings,
-  evaluationsOf,
-  sequencesOfUnit,
+  type DataSection,
+  evaluationSectionsOf,
+  trainingSectionsOf,
   unitOf,
-} from '../../../job-document/index.js';
-import { retry } from '../../../platform/process/retry.js';
-import { usableCores } from '../../../platform/process/usable-cores.js';
-import { isRetryable } from '../../shared/errors.js';
-import { type PreparedTokens, removeAttempt, type TokenRequest } from '../../tasks/data/prepare-tokens.js';
-import { CacheUse } from '../../tasks/data/token-cache.js';
-import type { TaskProgress } from '../../tasks/protocol.js';
-import type { JobSession } from '../credentials/job-session.js';
-import { withSession } from '../credentials/sessions.js';
-import { runTask } from '../supervisor/task-runner.js';
-import { type AgentDeps, emit, localRanks, type PlacedContext, threadsPerRank } from './context.js';
+} from '../../../../job-document/index.js';
+import { retry } from '../../../../platform/process/retry.js';
+import { usableCores } from '../../../../platform/process/usable-cores.js';
+import { isRetryable } from '../../../shared/errors.js';
+import { type PreparedTokens, removeAttempt, type TokenRequest } from '../../../tasks/data/prepare-tokens.js';
+import { CacheUse } from '../../../tasks/data/token-cache.js';
+import type { TaskProgress } from '../../../tasks/protocol.js';
+import type { JobSession } from '../../credentials/job-session.js';
+import { withSession } from '../../credentials/sessions.js';
+import { runTask } from '../../supervisor/task-runner.js';
+import { type AgentDeps, emit, localRanks, type PlacedContext, threadsPerRank } from '../context.js';
+import { type JoinedData, joinData, type PreparedDataset } from './joined-data.js';
 
-/** Files that the ranks of a job read. They stay in the cache until their use ends. */
-export interface PreparedData {
-  /** Absolute path of the training tokens. */
-  token_file: string;
-  evaluation_files: EvaluationFile[];
-  /** Number of training samples, which batches and epochs count. */
-  samples: number;
-  /** Digest of the training dataset's content. */
-  data_digest: string;
-  /** Digest of all tokens, with its algorithm: `sha256:…`. */
-  tokens_digest: string;
+/** What the ranks of a job read. Its files stay in the cache until their use ends. */
+export interface PreparedData extends Omit<JoinedData, 'summary'> {
   use: CacheUse;
 }
 
@@ -60,7 +50,6 @@ export async function prepareData(
   await emit(ctx, 'data.prepared', {
     ...summary,
     tokens_digest: data.tokens_digest,
-    warnings: dataWarnings(summary),
   });
   return data;
 }
@@ -75,18 +64,10 @@ interface PrepareOptions {
   onProgress(dataset: string, progress: TaskProgress): void;
 }
 
-/** Summary of the training data, and those of the datasets to evaluate on. */
-type Summary = PreparedTokens['summary'] & {
-  evaluation: ({ name: string; dataset: string } & PreparedTokens['summary'])[];
-};
-
-interface PreparedDataset extends PreparedTokens {
-  dataset: Dataset;
-}
-
 /**
  * Prepares a job's datasets on this machine one after the other, or finds them in the cache. The session of a job
- * reaches its training dataset; each other one is read in a session of its own, so that policies have a bounded length.
+ * reaches its only training dataset. Each other one is read in a session of its own, so that policies have a bounded
+ * length.
  * @throws ZerofleetError `dataset_not_found`, `credentials_unavailable`, and errors of prepareTokens(); the signal's
  *   reason
  */
@@ -94,56 +75,36 @@ export async function prepareTokensOf(
   deps: AgentDeps,
   { id, spec }: Pick<Job, 'id' | 'spec'>,
   options: PrepareOptions,
-): Promise<PreparedData & { summary: Summary }> {
+): Promise<PreparedData & Pick<JoinedData, 'summary'>> {
   const use = new CacheUse();
   const { signal } = options;
-  try {
-    const [, ...evaluated] = dataSectionsOf(spec);
-    const prepared = [await prepareDataset(deps, { id, spec }, options, use)];
-    for (const [i, section] of evaluated.entries()) {
+  const prepareAll = async (sections: readonly DataSection[], purpose: string | null) => {
+    const prepared: PreparedDataset[] = [];
+    for (const [i, section] of sections.entries()) {
       const job = { id, spec: { ...spec, data: section } };
       const prepare = (session: JobSession | null) => prepareDataset(deps, job, { ...options, session }, use);
-      prepared.push(await withSession(deps, job, { purpose: `evaluation-${i}`, signal }, prepare));
+      const made =
+        purpose === null
+          ? prepare(options.session)
+          : withSession(deps, job, { purpose: `${purpose}-${i}`, signal }, prepare);
+      prepared.push(await made);
     }
-    return { ...joined(spec, prepared), use };
+    return prepared;
+  };
+  try {
+    const training = await prepareAll(trainingSectionsOf(spec.data), spec.data.mixture ? 'data' : null);
+    const evaluated = await prepareAll(evaluationSectionsOf(spec), 'evaluation');
+    return { ...joinData(spec, training, evaluated), use };
   } catch (error) {
     await use.end();
     throw error;
   }
 }
 
-function joined(spec: ResolvedJobSpec, prepared: readonly PreparedDataset[]) {
-  const [training, ...evaluated] = prepared;
-  if (!training) throw new Error('a job has training data');
-  const { token_file, validation_file, dataset } = training;
-  const paths = [validation_file, ...evaluated.map((each) => each.token_file)].filter(
-    (path) => path !== null,
-  );
-  const named = spec.train.evaluation?.datasets ?? [];
-  return {
-    token_file,
-    evaluation_files: evaluationsOf(spec).map((name, i) => ({ name, path: paths[i] as string })),
-    samples: training.summary.sequences / sequencesOfUnit(spec.train),
-    data_digest: dataset.digest,
-    tokens_digest: digestOfAll(prepared.map(({ tokens_digest }) => tokens_digest)),
-    summary: {
-      ...training.summary,
-      evaluation: named.map((entry, i) => ({ ...entry, ...(evaluated[i] as PreparedTokens).summary })),
-    },
-  };
-}
-
-/** Returns the digest of several digests; that of one is itself. */
-function digestOfAll(digests: readonly string[]): string {
-  const [only = '', ...more] = digests;
-  if (more.length === 0) return only;
-  return `sha256:${createHash('sha256').update(digests.join('\n')).digest('hex')}`;
-}
-
 /** Prepares the dataset of the document's data section. */
 async function prepareDataset(
   deps: AgentDeps,
-  { id: jobId, spec }: Pick<Job, 'id' | 'spec'>,
+  { id: jobId, spec }: { id: string; spec: ResolvedJobSpec & { data: DataSection } },
   options: PrepareOptions,
   use: CacheUse,
 ): Promise<PreparedDataset> {

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import type { Dataset, ResolvedJobSpec, Warning } from '../../../../contracts/index.js';
+import type { EvaluationFile, TrainingFile } from '../../../../contracts/rank-protocol.js';
+import {
+  dataWarnings,
+  evaluationsOf,
+  sequencesOfUnit,
+  trainingPointersOf,
+  weightsOf,
+} from '../../../../job-document/index.js';
+import type { PreparedTokens } from '../../../tasks/data/prepare-tokens.js';
+
+type Summary = PreparedTokens['summary'];
+
+export interface PreparedDataset extends PreparedTokens {
+  dataset: Dataset;
+}
+
+/** What ranks read of a job's prepared datasets, and a summary of it. */
+export interface JoinedData {
+  training_files: TrainingFile[];
+  evaluation_files: EvaluationFile[];
+  /** Number of training samples, which batches and epochs count. */
+  samples: number;
+  /** Digest of the content of the training datasets. */
+  data_digest: string;
+  /** Digest of all tokens, with its algorithm: `sha256:…`. */
+  tokens_digest: string;
+  summary: JoinedSummary;
+}
+
+/** Summary of the training data as a whole, of the datasets of a mixture, and of those to evaluate on. */
+type JoinedSummary = Summary & {
+  mixture?: ({ dataset: string; share: number } & Summary)[];
+  evaluation: ({ name: string; dataset: string } & Summary)[];
+  warnings: Warning[];
+};
+
+/** @param training the datasets of the training, in their order; `evaluated` likewise */
+export function joinData(
+  { data, train }: Pick<ResolvedJobSpec, 'data' | 'train'>,
+  training: readonly PreparedDataset[],
+  evaluated: readonly PreparedDataset[],
+): JoinedData {
+  const samples = training.map(({ summary }) => summary.sequences / sequencesOfUnit(train));
+  const weights = weightsOf(data, samples);
+  const validation = training.map((each) => each.validation_file).filter((path) => path !== null);
+  const evaluations = evaluated.map((each) => [each.token_file]);
+  const paths = validation.length > 0 ? [validation, ...evaluations] : evaluations;
+  return {
+    training_files: training.map(({ token_file: path }, i) => ({ path, weight: weights[i] as number })),
+    evaluation_files: evaluationsOf({ data, train }).map((name, i) => ({ name, paths: paths[i] ?? [] })),
+    samples: sum(samples),
+    data_digest: digestOfAll(training.map(({ dataset }) => dataset.digest)),
+    tokens_digest: digestOfAll([...training, ...evaluated].map((each) => each.tokens_digest)),
+    summary: {
+      ...total(training.map(({ summary }) => summary)),
+      ...(data.mixture && {
+        mixture: training.map(({ dataset, summary }, i) => ({
+          dataset: dataset.id,
+          share: (weights[i] as number) / sum(weights),
+          ...summary,
+        })),
+      }),
+      evaluation: (train.evaluation?.datasets ?? []).map((entry, i) => ({
+        ...entry,
+        ...(evaluated[i] as PreparedDataset).summary,
+      })),
+      warnings: training.flatMap(({ dataset, summary }, i) =>
+        dataWarnings(summary, {
+          dataset: data.mixture ? dataset.id : null,
+          pointer: trainingPointersOf(data)[i] as string,
+        }),
+      ),
+    },
+  };
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+
+/** The summary of one dataset is itself; that of several has no lines, which only a dataset has. */
+function total(summaries: readonly Summary[]): Summary {
+  const [first, ...others] = summaries;
+  if (first === undefined) throw new Error('a job has training data');
+  if (others.length === 0) return first;
+  const of = (count: (summary: Summary) => number) => sum(summaries.map(count));
+  const flaws: Summary['flaws'] = {};
+  for (const summary of summaries)
+    for (const [flaw, { texts }] of Object.entries(summary.flaws) as [
+      keyof typeof flaws,
+      { texts: number },
+    ][])
+      flaws[flaw] = { texts: (flaws[flaw]?.texts ?? 0) + texts, first_line: null };
+  return {
+    documents: of(({ documents }) => documents),
+    tokens: of(({ tokens }) => tokens),
+    targets: of(({ targets }) => targets),
+    max_token: Math.max(...summaries.map(({ max_token }) => max_token)),
+    long_documents: of(({ long_documents }) => long_documents),
+    flaws,
+    sequences: of(({ sequences }) => sequences),
+    validation_sequences: of(({ validation_sequences }) => validation_sequences),
+    without_targets: of(({ without_targets }) => without_targets),
+  };
+}
+
+/** Returns the digest of several digests; that of one is itself. */
+function digestOfAll(digests: readonly string[]): string {
+  const [only = '', ...more] = digests;
+  if (more.length === 0) return only;
+  return `sha256:${createHash('sha256').update(digests.join('\n')).digest('hex')}`;
+}
