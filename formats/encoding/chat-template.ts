@@ -1,14 +1,18 @@
 import { type JsonlMessage, type JsonlTools, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../contracts/jsonl/line.js';
 import { OriginInterpreter } from '../template/interpreter.js';
-import { ArrayValue, newScope, type Program } from '../template/library.js';
-import { MARK, OriginText } from '../template/origin-text.js';
-import { asValue } from '../template/values.js';
+import { ArrayValue, newScope, type Program, type Scope } from '../template/library.js';
+import { asValue, originsOf, textOf } from '../template/values.js';
 import { shownCalls } from './call-format.js';
-import { DATA, LOOP_BEGIN, LOOP_END, messageValue } from './chat-origins.js';
+import { DATA, LEARN_BEGIN, LEARN_END, LOOP_BEGIN, LOOP_END, messageValue } from './chat-origins.js';
 import { Rendering, type Span } from './learned-parts.js';
 import { type MissingPart, templateFields, unrendered } from './missing-parts.js';
-import { invalidTemplate, parseChatTemplate } from './parsed-template.js';
+import {
+  invalidTemplate,
+  LEARN_BEGIN_VARIABLE,
+  LEARN_END_VARIABLE,
+  parseChatTemplate,
+} from './parsed-template.js';
 import { strftime } from './strftime.js';
 
 export type { Span } from './learned-parts.js';
@@ -57,7 +61,8 @@ const DEFAULT_RULES: ChatRules = { turns: 'together', reasoning: 'learn' };
 export class ChatTemplate {
   private readonly program: Program;
   private readonly marks: boolean;
-  private readonly variables: Readonly<Record<string, unknown>>;
+  /** The variables of every chat. */
+  private readonly variables: Scope;
   private readonly specialTexts: RegExp | null;
   private readonly rules: ChatRules;
 
@@ -71,13 +76,13 @@ export class ChatTemplate {
     this.marks = marks;
     this.specialTexts = special_texts;
     this.rules = rules;
-    this.variables = {
+    this.variables = scopeOf({
       ...GLOBALS,
       // A variable that transformers always defines.
       documents: null,
       ...tokens,
       ...(date !== null && { strftime_now: (format: string) => strftime(date, format) }),
-    };
+    });
   }
 
   /**
@@ -234,16 +239,22 @@ export class ChatTemplate {
 
   /** @throws Error of the template */
   private run({ messages, tools, parallel_tool_calls }: JsonlChat, addGenerationPrompt: boolean): Rendering {
-    checkCharacters({ messages, tools });
-    const scope = newScope();
-    for (const [name, value] of Object.entries(this.variables)) scope.set(name, value);
+    const scope = newScope(this.variables);
     scope.set('add_generation_prompt', addGenerationPrompt);
     if (parallel_tool_calls !== undefined) scope.set('parallel_tool_calls', parallel_tool_calls);
     scope.setVariable('messages', new ArrayValue(messages.map(templateFields).map(messageValue)));
     scope.setVariable('tools', asValue(tools, DATA));
     const interpreter = new OriginInterpreter(scope, { begin: LOOP_BEGIN, end: LOOP_END });
-    return new Rendering(OriginText.parse(String(interpreter.run(this.program).value)));
+    return new Rendering(originsOf(interpreter.run(this.program)));
   }
+}
+
+function scopeOf(variables: Readonly<Record<string, unknown>>): Scope {
+  const scope = newScope();
+  for (const [name, value] of Object.entries(variables)) scope.set(name, value);
+  scope.setVariable(LEARN_BEGIN_VARIABLE, textOf('', LEARN_BEGIN));
+  scope.setVariable(LEARN_END_VARIABLE, textOf('', LEARN_END));
+  return scope;
 }
 
 function isSilent({ content }: JsonlMessage): boolean {
@@ -289,9 +300,4 @@ function undetermined(index: number) {
     `its rendering of the messages before message ${index} changes with later ones, and no loop over messages writes that message, so the assistant's ` +
       'part cannot be determined; put {% generation %} and {% endgeneration %} around that part',
   );
-}
-
-/** @throws Error for a text with the character that marks origins */
-function checkCharacters(chat: object): void {
-  if (JSON.stringify(chat).includes(MARK)) throw new Error('the chat has the character U+FDD0');
 }

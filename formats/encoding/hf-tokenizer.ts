@@ -33,7 +33,7 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   private readonly surface: Surface;
   private readonly special: SpecialTokens;
   /** Cache by token id. */
-  private readonly pieces = new Map<number, Piece>();
+  private readonly pieces: Piece[];
 
   /**
    * Creates a tokenizer.
@@ -45,6 +45,7 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     const map = read(SPECIAL_TOKENS_FILE, files.special_tokens_map ?? '{}');
     const tokenizer = read(TOKENIZER_FILE, files.tokenizer);
     this.vocabSize = vocabSizeOf(tokenizer);
+    this.pieces = new Array<Piece>(this.vocabSize);
     this.tokenizer = new Tokenizer(tokenizer);
     this.surface = files.tokenizer.includes('"ByteLevel"') ? 'byte-level' : 'spaces-marked';
     this.special = parseSpecial ? 'parsed' : 'text';
@@ -110,11 +111,11 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   }
 
   private piece(id: number): Piece {
-    const known = this.pieces.get(id);
+    const known = this.pieces[id];
     if (known) return known;
     const { content, added } = this.tokenizer.token(id) ?? { content: '', added: false };
     const piece = pieceOf(content, added, this.surface);
-    this.pieces.set(id, piece);
+    this.pieces[id] = piece;
     return piece;
   }
 
