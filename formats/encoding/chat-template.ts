@@ -1,7 +1,7 @@
 import { type JsonlMessage, type JsonlTools, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../contracts/jsonl/line.js';
 import { OriginInterpreter } from '../template/interpreter.js';
-import { ArrayValue, newScope, type Program, type Scope } from '../template/library.js';
+import { ArrayValue, newScope, type Program, type Scope, type Value } from '../template/library.js';
 import { asValue, originsOf, textOf } from '../template/values.js';
 import { shownCalls } from './call-format.js';
 import { DATA, LEARN_BEGIN, LEARN_END, LOOP_BEGIN, LOOP_END, messageValue } from './chat-origins.js';
@@ -63,6 +63,8 @@ export class ChatTemplate {
   private readonly marks: boolean;
   /** The variables of every chat. */
   private readonly variables: Scope;
+  /** The last message at each place of a chat: the renderings of a chat have most messages in common. */
+  private readonly values: { message: JsonlMessage; value: Value }[] = [];
   private readonly specialTexts: RegExp | null;
   private readonly rules: ChatRules;
 
@@ -242,13 +244,23 @@ export class ChatTemplate {
     const scope = newScope(this.variables);
     scope.set('add_generation_prompt', addGenerationPrompt);
     if (parallel_tool_calls !== undefined) scope.set('parallel_tool_calls', parallel_tool_calls);
-    scope.setVariable('messages', new ArrayValue(messages.map(templateFields).map(messageValue)));
+    const values = messages.map((message, index) => this.valueOf(message, index));
+    scope.setVariable('messages', new ArrayValue(values));
     scope.setVariable('tools', asValue(tools, DATA));
     const interpreter = new OriginInterpreter(scope, { begin: LOOP_BEGIN, end: LOOP_END });
     return new Rendering(originsOf(interpreter.run(this.program)));
   }
+
+  private valueOf(message: JsonlMessage, index: number): Value {
+    const known = this.values[index];
+    if (known?.message === message) return known.value;
+    const value = messageValue(templateFields(message), index);
+    this.values[index] = { message, value };
+    return value;
+  }
 }
 
+/** Returns the variables that the template of every chat has. */
 function scopeOf(variables: Readonly<Record<string, unknown>>): Scope {
   const scope = newScope();
   for (const [name, value] of Object.entries(variables)) scope.set(name, value);

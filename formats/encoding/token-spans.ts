@@ -35,13 +35,14 @@ export function tokensOfSpans(
   const counts = new Uint8Array(pieces.length);
   let place = 0;
   let span = 0;
-  for (const [index, piece] of pieces.entries()) {
+  let index = 0;
+  for (const piece of pieces) {
     const length = matched(bytes, place, piece);
     if (length === null) return null;
     const end = place + length;
     while (span < borders.length && (borders[span]?.[1] ?? 0) <= place) span++;
     const [from, to] = borders[span] ?? [0, 0];
-    counts[index] = Math.max(place, from) < Math.min(end, to) ? 1 : 0;
+    counts[index++] = Math.max(place, from) < Math.min(end, to) ? 1 : 0;
     place = end;
   }
   return place === bytes.length ? counts : null;
