@@ -1,7 +1,7 @@
 import type { Span } from './chat-template.js';
 
 /** Spelling of tokens in a vocabulary. */
-export type Surface = 'byte-level' | 'spaces-marked';
+type Surface = 'byte-level' | 'spaces-marked';
 
 /** Space marker of SentencePiece vocabularies. */
 const SPACE = '\u2581';
