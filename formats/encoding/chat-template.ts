@@ -2,18 +2,13 @@ import { type JsonlMessage, type JsonlTools, LEARNED_ROLE } from '../../contract
 import type { JsonlChat } from '../../contracts/jsonl/line.js';
 import { OriginInterpreter } from '../template/interpreter.js';
 import { ArrayValue, newScope, type Program, type Scope, type Value } from '../template/library.js';
-import { asValue, originsOf, textOf } from '../template/values.js';
+import { asValue, originsOf } from '../template/values.js';
 import { shownCalls } from './call-format.js';
-import { DATA, LEARN_BEGIN, LEARN_END, LOOP_BEGIN, LOOP_END, messageValue } from './chat-origins.js';
+import { DATA, LOOP_BEGIN, LOOP_END, messageValue } from './chat-origins.js';
 import { Rendering, type Span } from './learned-parts.js';
 import { type MissingPart, templateFields, unrendered } from './missing-parts.js';
-import {
-  invalidTemplate,
-  LEARN_BEGIN_VARIABLE,
-  LEARN_END_VARIABLE,
-  parseChatTemplate,
-} from './parsed-template.js';
-import { strftime } from './strftime.js';
+import { invalidTemplate, parseChatTemplate } from './parsed-template.js';
+import { templateVariables } from './template-variables.js';
 
 export type { Span } from './learned-parts.js';
 export type { MissingPart } from './missing-parts.js';
@@ -78,13 +73,7 @@ export class ChatTemplate {
     this.marks = marks;
     this.specialTexts = special_texts;
     this.rules = rules;
-    this.variables = scopeOf({
-      ...GLOBALS,
-      // A variable that transformers always defines.
-      documents: null,
-      ...tokens,
-      ...(date !== null && { strftime_now: (format: string) => strftime(date, format) }),
-    });
+    this.variables = templateVariables(tokens, date);
   }
 
   /**
@@ -260,15 +249,6 @@ export class ChatTemplate {
   }
 }
 
-/** Returns the variables that the template of every chat has. */
-function scopeOf(variables: Readonly<Record<string, unknown>>): Scope {
-  const scope = newScope();
-  for (const [name, value] of Object.entries(variables)) scope.set(name, value);
-  scope.setVariable(LEARN_BEGIN_VARIABLE, textOf('', LEARN_BEGIN));
-  scope.setVariable(LEARN_END_VARIABLE, textOf('', LEARN_END));
-  return scope;
-}
-
 function isSilent({ content }: JsonlMessage): boolean {
   return content === null || content === undefined;
 }
@@ -276,20 +256,6 @@ function isSilent({ content }: JsonlMessage): boolean {
 function withText(message: JsonlMessage): JsonlMessage {
   return isSilent(message) ? { ...message, content: '' } : message;
 }
-
-/** What the library defines for all templates; `strftime_now` depends on the job. */
-const GLOBALS: Readonly<Record<string, unknown>> = {
-  ...Object.fromEntries(['true', 'True'].map((name) => [name, true])),
-  ...Object.fromEntries(['false', 'False'].map((name) => [name, false])),
-  ...Object.fromEntries(['none', 'None'].map((name) => [name, null])),
-  raise_exception: (message: string) => {
-    throw new Error(message);
-  },
-  range: (first: number, last?: number, step = 1) => {
-    const [begin, end] = last === undefined ? [0, first] : [first, last];
-    return Array.from({ length: Math.max(0, Math.ceil((end - begin) / step)) }, (_, i) => begin + i * step);
-  },
-};
 
 /** Returns the turns of the assistant that are trained on. */
 function learnedTurns({ messages }: JsonlChat): number[] {
