@@ -1,15 +1,14 @@
 import { type JsonlMessage, type JsonlTools, LEARNED_ROLE } from '../../contracts/jsonl/fields.js';
 import type { JsonlChat } from '../../contracts/jsonl/line.js';
 import { OriginInterpreter } from '../template/interpreter.js';
-import { ArrayValue, newScope, type Program } from '../template/library.js';
-import { MARK, OriginText } from '../template/origin-text.js';
-import { asValue } from '../template/values.js';
+import { ArrayValue, newScope, type Program, type Scope, type Value } from '../template/library.js';
+import { asValue, originsOf } from '../template/values.js';
 import { shownCalls } from './call-format.js';
 import { DATA, LOOP_BEGIN, LOOP_END, messageValue } from './chat-origins.js';
 import { Rendering, type Span } from './learned-parts.js';
 import { type MissingPart, templateFields, unrendered } from './missing-parts.js';
 import { invalidTemplate, parseChatTemplate } from './parsed-template.js';
-import { strftime } from './strftime.js';
+import { templateVariables } from './template-variables.js';
 
 export type { Span } from './learned-parts.js';
 export type { MissingPart } from './missing-parts.js';
@@ -57,7 +56,10 @@ const DEFAULT_RULES: ChatRules = { turns: 'together', reasoning: 'learn' };
 export class ChatTemplate {
   private readonly program: Program;
   private readonly marks: boolean;
-  private readonly variables: Readonly<Record<string, unknown>>;
+  /** The variables of every chat. */
+  private readonly variables: Scope;
+  /** The last message at each place of a chat: the renderings of a chat have most messages in common. */
+  private readonly values: { message: JsonlMessage; value: Value }[] = [];
   private readonly specialTexts: RegExp | null;
   private readonly rules: ChatRules;
 
@@ -71,13 +73,7 @@ export class ChatTemplate {
     this.marks = marks;
     this.specialTexts = special_texts;
     this.rules = rules;
-    this.variables = {
-      ...GLOBALS,
-      // A variable that transformers always defines.
-      documents: null,
-      ...tokens,
-      ...(date !== null && { strftime_now: (format: string) => strftime(date, format) }),
-    };
+    this.variables = templateVariables(tokens, date);
   }
 
   /**
@@ -234,15 +230,22 @@ export class ChatTemplate {
 
   /** @throws Error of the template */
   private run({ messages, tools, parallel_tool_calls }: JsonlChat, addGenerationPrompt: boolean): Rendering {
-    checkCharacters({ messages, tools });
-    const scope = newScope();
-    for (const [name, value] of Object.entries(this.variables)) scope.set(name, value);
+    const scope = newScope(this.variables);
     scope.set('add_generation_prompt', addGenerationPrompt);
     if (parallel_tool_calls !== undefined) scope.set('parallel_tool_calls', parallel_tool_calls);
-    scope.setVariable('messages', new ArrayValue(messages.map(templateFields).map(messageValue)));
+    const values = messages.map((message, index) => this.valueOf(message, index));
+    scope.setVariable('messages', new ArrayValue(values));
     scope.setVariable('tools', asValue(tools, DATA));
     const interpreter = new OriginInterpreter(scope, { begin: LOOP_BEGIN, end: LOOP_END });
-    return new Rendering(OriginText.parse(String(interpreter.run(this.program).value)));
+    return new Rendering(originsOf(interpreter.run(this.program)));
+  }
+
+  private valueOf(message: JsonlMessage, index: number): Value {
+    const known = this.values[index];
+    if (known?.message === message) return known.value;
+    const value = messageValue(templateFields(message), index);
+    this.values[index] = { message, value };
+    return value;
   }
 }
 
@@ -253,20 +256,6 @@ function isSilent({ content }: JsonlMessage): boolean {
 function withText(message: JsonlMessage): JsonlMessage {
   return isSilent(message) ? { ...message, content: '' } : message;
 }
-
-/** What the library defines for all templates; `strftime_now` depends on the job. */
-const GLOBALS: Readonly<Record<string, unknown>> = {
-  ...Object.fromEntries(['true', 'True'].map((name) => [name, true])),
-  ...Object.fromEntries(['false', 'False'].map((name) => [name, false])),
-  ...Object.fromEntries(['none', 'None'].map((name) => [name, null])),
-  raise_exception: (message: string) => {
-    throw new Error(message);
-  },
-  range: (first: number, last?: number, step = 1) => {
-    const [begin, end] = last === undefined ? [0, first] : [first, last];
-    return Array.from({ length: Math.max(0, Math.ceil((end - begin) / step)) }, (_, i) => begin + i * step);
-  },
-};
 
 /** Returns the turns of the assistant that are trained on. */
 function learnedTurns({ messages }: JsonlChat): number[] {
@@ -289,9 +278,4 @@ function undetermined(index: number) {
     `its rendering of the messages before message ${index} changes with later ones, and no loop over messages writes that message, so the assistant's ` +
       'part cannot be determined; put {% generation %} and {% endgeneration %} around that part',
   );
-}
-
-/** @throws Error for a text with the character that marks origins */
-function checkCharacters(chat: object): void {
-  if (JSON.stringify(chat).includes(MARK)) throw new Error('the chat has the character U+FDD0');
 }

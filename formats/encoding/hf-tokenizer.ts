@@ -7,7 +7,7 @@ import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
 import type { TextPiece } from './text-pieces.js';
-import { type Piece, pieceOf, type Surface, tokensOfSpans } from './token-spans.js';
+import { TokenSpellings } from './token-spans.js';
 
 /** Files of a Hugging Face model, as text. */
 export interface TokenizerFiles {
@@ -30,10 +30,8 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   /** Matches the special tokens in user text that are encoded as plain text; null if all are parsed. */
   readonly specialTexts: RegExp | null;
   private readonly tokenizer: Tokenizer;
-  private readonly surface: Surface;
   private readonly special: SpecialTokens;
-  /** Cache by token id. */
-  private readonly pieces = new Map<number, Piece>();
+  private readonly spellings: TokenSpellings;
 
   /**
    * Creates a tokenizer.
@@ -46,7 +44,11 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     const tokenizer = read(TOKENIZER_FILE, files.tokenizer);
     this.vocabSize = vocabSizeOf(tokenizer);
     this.tokenizer = new Tokenizer(tokenizer);
-    this.surface = files.tokenizer.includes('"ByteLevel"') ? 'byte-level' : 'spaces-marked';
+    const surface = files.tokenizer.includes('"ByteLevel"') ? 'byte-level' : 'spaces-marked';
+    this.spellings = new TokenSpellings(this.vocabSize, surface, (id) => {
+      const { content, added } = this.tokenizer.token(id) ?? { content: '', added: false };
+      return { content, special: added };
+    });
     this.special = parseSpecial ? 'parsed' : 'text';
     this.specialTexts = parseSpecial ? null : this.tokenizer.specialTexts();
     this.variables = specialTokensOf(config, map, this.tokenizer);
@@ -92,8 +94,8 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   /** Encodes a rendered chat. The library returns no offsets, so they are derived from the tokens' content. */
   encodeSpans(rendered: RenderedText, spans: readonly Span[]) {
     const ids = this.encodeChat(rendered);
-    const pieces = ids.map((id) => this.piece(id));
-    const counts = tokensOfSpans(rendered.text, pieces, spans) ?? this.countsByPrefix(rendered, ids, spans);
+    const counts =
+      this.spellings.tokensOfSpans(rendered.text, ids, spans) ?? this.countsByPrefix(rendered, ids, spans);
     return { tokens: Uint32Array.from(ids), counts };
   }
 
@@ -107,15 +109,6 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     const tokens = isPlain ? this.document(ids, { first: true, last: true }) : Uint32Array.from(ids);
     const before = isPlain ? this.tokenizer.around.before.length : 0;
     return { tokens, counts: new Uint8Array(tokens.length).fill(1, before + prompt) };
-  }
-
-  private piece(id: number): Piece {
-    const known = this.pieces.get(id);
-    if (known) return known;
-    const { content, added } = this.tokenizer.token(id) ?? { content: '', added: false };
-    const piece = pieceOf(content, added, this.surface);
-    this.pieces.set(id, piece);
-    return piece;
   }
 
   /**

@@ -15,29 +15,38 @@ interface Part extends Span {
   origin: number;
 }
 
+/** The loops over messages of a rendering. */
+interface Loops {
+  /** Where a template writes each message: the iterations of its loops. */
+  turns: ReadonlyMap<number, readonly Span[]>;
+  /** End of the last loop; 0 without one. */
+  end: number;
+}
+
 /** Rendered chat with its parts. */
 export class Rendering {
   readonly text: string;
-  private readonly parts: readonly Part[];
-  /** Where a template writes each message: the iterations of its loops over messages. */
-  private readonly turns = new Map<number, Span[]>();
-  /** End of the last loop over messages; 0 without one. */
-  private loopsEnd = 0;
+  // Of a prompt, only the text is needed in most cases.
+  private foundParts: readonly Part[] | null = null;
+  private foundLoops: Loops | null = null;
 
-  constructor({ text, runs }: OriginText) {
-    this.text = text;
-    let at = 0;
-    this.parts = runs.map(({ text, origin }) => {
-      const begin = at;
-      at += text.length;
-      return { begin, end: at, origin };
-    });
-    this.findTurns();
+  constructor(private readonly origins: OriginText) {
+    this.text = origins.text;
+  }
+
+  private get parts(): readonly Part[] {
+    this.foundParts ??= partsOf(this.origins);
+    return this.foundParts;
+  }
+
+  private get loops(): Loops {
+    this.foundLoops ??= loopsOf(this.parts);
+    return this.foundLoops;
   }
 
   /** What the template writes behind the last message: the prompt for an answer. */
   get tail(): string {
-    return this.text.slice(this.loopsEnd);
+    return this.text.slice(this.loops.end);
   }
 
   /** Returns the texts of a message. */
@@ -55,7 +64,7 @@ export class Rendering {
 
   /** Returns where the template writes a message; null if no loop does. */
   turnOf(message: number): Span | null {
-    const turns = this.turns.get(message) ?? [];
+    const turns = this.loops.turns.get(message) ?? [];
     const data = this.partsOf(message);
     const isInside = ({ begin, end }: Span) => data.some((part) => begin <= part.begin && part.end <= end);
     return turns.find(isInside) ?? turns.find(({ begin, end }) => end > begin) ?? null;
@@ -144,35 +153,47 @@ export class Rendering {
     return places;
   }
 
-  private findTurns(): void {
-    const open: { message: number; begin: number }[][] = [];
-    const close = (end: number) => {
-      const turn = open.at(-1)?.pop();
-      if (turn) this.turns.set(turn.message, [...(this.turns.get(turn.message) ?? []), { ...turn, end }]);
-    };
-    for (const { begin, origin } of this.parts) {
-      const found = messageOf(origin);
-      if (origin === LOOP_BEGIN) open.push([]);
-      else if (origin === LOOP_END) {
-        close(begin);
-        open.pop();
-        this.loopsEnd = begin;
-      } else if (found?.part === 'turn') {
-        close(begin);
-        open.at(-1)?.push({ message: found.message, begin });
-      }
-    }
-  }
-
   private ownerOf({ begin, end }: Span): number | null {
     for (const part of this.parts) {
       const found = messageOf(part.origin);
       if (found && found.part !== 'turn' && part.begin >= begin && part.end <= end) return found.message;
     }
-    for (const [message, turns] of this.turns)
+    for (const [message, turns] of this.loops.turns)
       if (turns.some((turn) => turn.begin <= begin && end <= turn.end)) return message;
     return null;
   }
+}
+
+function partsOf({ runs }: OriginText): Part[] {
+  let at = 0;
+  return runs.map(({ text, origin }) => {
+    const begin = at;
+    at += text.length;
+    return { begin, end: at, origin };
+  });
+}
+
+function loopsOf(parts: readonly Part[]): Loops {
+  const turns = new Map<number, Span[]>();
+  const open: { message: number; begin: number }[][] = [];
+  let loopsEnd = 0;
+  const close = (end: number) => {
+    const turn = open.at(-1)?.pop();
+    if (turn) turns.set(turn.message, [...(turns.get(turn.message) ?? []), { ...turn, end }]);
+  };
+  for (const { begin, origin } of parts) {
+    const found = messageOf(origin);
+    if (origin === LOOP_BEGIN) open.push([]);
+    else if (origin === LOOP_END) {
+      close(begin);
+      open.pop();
+      loopsEnd = begin;
+    } else if (found?.part === 'turn') {
+      close(begin);
+      open.at(-1)?.push({ message: found.message, begin });
+    }
+  }
+  return { turns, end: loopsEnd };
 }
 
 /** Returns the length that a text shares with a prompt; it does not end inside of a tag, such as `<think>`. */

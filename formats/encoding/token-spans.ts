@@ -1,64 +1,97 @@
 import type { Span } from './chat-template.js';
 
 /** Spelling of tokens in a vocabulary. */
-export type Surface = 'byte-level' | 'spaces-marked';
+type Surface = 'byte-level' | 'spaces-marked';
 
 /** Space marker of SentencePiece vocabularies. */
 const SPACE = '\u2581';
 const BYTE = /^<0x([0-9A-F]{2})>$/;
 
-/** Text of a token. */
-export interface Piece {
-  /** UTF-8; may be a part of a character. */
-  bytes: Uint8Array;
+interface Token {
+  /** Its entry in the vocabulary; special tokens are spelled as in the text. */
+  content: string;
   special: boolean;
 }
 
 /**
- * Returns the text of a token. @param content its entry in the vocabulary; special tokens are spelled as in the text
+ * What the tokens of a vocabulary spell, which may be parts of characters in UTF-8. Tokens are spelled when they are
+ * first needed, one behind another, so that those of a text are near each other in memory.
  */
-export function pieceOf(content: string, special: boolean, surface: Surface): Piece {
-  return { bytes: special ? utf8(content) : spelled(content, surface), special };
-}
+export class TokenSpellings {
+  private bytes = new Uint8Array(1 << 12);
+  /** No token ends at 0. */
+  private used = 1;
+  /** By token; 0: not spelled yet. */
+  private readonly ends: Int32Array;
+  private readonly begins: Int32Array;
+  private readonly special: Uint8Array;
 
-/**
- * Returns which tokens overlap a span, by matching the tokens with the text.
- * @returns null when the tokens do not spell the text, because a normalizer changed it
- */
-export function tokensOfSpans(
-  text: string,
-  pieces: readonly Piece[],
-  spans: readonly Span[],
-): Uint8Array | null {
-  const bytes = new TextEncoder().encode(text);
-  const borders = spans.map(({ begin, end }) => [byteLength(text, begin), byteLength(text, end)] as const);
-  const counts = new Uint8Array(pieces.length);
-  let place = 0;
-  let span = 0;
-  for (const [index, piece] of pieces.entries()) {
-    const length = matched(bytes, place, piece);
-    if (length === null) return null;
-    const end = place + length;
-    while (span < borders.length && (borders[span]?.[1] ?? 0) <= place) span++;
-    const [from, to] = borders[span] ?? [0, 0];
-    // A token without text belongs to the character that follows.
-    counts[index] = Math.max(place, from) < Math.min(Math.max(end, place + 1), to) ? 1 : 0;
-    place = end;
+  constructor(
+    vocabSize: number,
+    private readonly surface: Surface,
+    private readonly tokenOf: (id: number) => Token,
+  ) {
+    this.begins = new Int32Array(vocabSize);
+    this.ends = new Int32Array(vocabSize);
+    this.special = new Uint8Array(vocabSize);
   }
-  return place === bytes.length ? counts : null;
-}
 
-/** Returns the bytes of the text that a token matches; null without a match. */
-function matched(bytes: Uint8Array, place: number, { bytes: token, special }: Piece): number | null {
-  if (startsAt(bytes, place, token)) return token.length;
-  // A space that the tokenizer added before a text matches nothing.
-  const added = !special && token[0] === 0x20 && startsAt(bytes, place, token.subarray(1));
-  return added ? token.length - 1 : null;
-}
+  /**
+   * Returns which tokens overlap a span, by matching the tokens with the text.
+   * @returns null when the tokens do not spell the text, because a normalizer changed it
+   */
+  tokensOfSpans(text: string, ids: readonly number[], spans: readonly Span[]): Uint8Array | null {
+    const bytes = utf8(text);
+    const borders = spans.map(({ begin, end }) => [byteLength(text, begin), byteLength(text, end)] as const);
+    const counts = new Uint8Array(ids.length);
+    let place = 0;
+    let span = 0;
+    let index = 0;
+    for (const id of ids) {
+      const length = this.matched(bytes, place, id);
+      if (length === null) return null;
+      const end = place + length;
+      while (span < borders.length && (borders[span]?.[1] ?? 0) <= place) span++;
+      const [from, to] = borders[span] ?? [0, 0];
+      // A token without text belongs to the character that follows.
+      counts[index++] = Math.max(place, from) < Math.min(Math.max(end, place + 1), to) ? 1 : 0;
+      place = end;
+    }
+    return place === bytes.length ? counts : null;
+  }
 
-function startsAt(bytes: Uint8Array, place: number, token: Uint8Array): boolean {
-  for (let index = 0; index < token.length; index++) if (bytes[place + index] !== token[index]) return false;
-  return true;
+  /** Returns the bytes of the text that a token matches; null without a match. */
+  private matched(text: Uint8Array, place: number, id: number): number | null {
+    if (this.ends[id] === 0) this.spell(id);
+    const begin = this.begins[id] as number;
+    const end = this.ends[id] as number;
+    if (this.startsAt(text, place, begin, end)) return end - begin;
+    // A space that the tokenizer added before a text matches nothing.
+    const added = this.special[id] === 0 && begin < end && this.bytes[begin] === 0x20;
+    return added && this.startsAt(text, place, begin + 1, end) ? end - begin - 1 : null;
+  }
+
+  private startsAt(text: Uint8Array, place: number, begin: number, end: number): boolean {
+    const { bytes } = this;
+    for (let at = begin; at < end; at++) if (text[place + at - begin] !== bytes[at]) return false;
+    return true;
+  }
+
+  private spell(id: number): void {
+    const { content, special } = this.tokenOf(id);
+    const token = special ? utf8(content) : spelled(content, this.surface);
+    const end = this.used + token.length;
+    if (end > this.bytes.length) {
+      const larger = new Uint8Array(2 * end);
+      larger.set(this.bytes);
+      this.bytes = larger;
+    }
+    this.bytes.set(token, this.used);
+    this.begins[id] = this.used;
+    this.ends[id] = end;
+    this.special[id] = Number(special);
+    this.used = end;
+  }
 }
 
 function spelled(content: string, surface: Surface): Uint8Array {

@@ -1,23 +1,23 @@
 /**
- * Interpreter of templates whose texts keep their origins. The library concatenates what a block writes as plain
- * strings, so origins are marks in them; as a value of an expression, a text has its origins beside it. A loop over
- * messages also marks where each of them begins.
+ * Interpreter of templates whose texts keep their origins: of the library, with blocks, loops, filters and parts of
+ * texts of its own. A loop over messages also marks where each of them begins.
  */
 
-import { DEFAULT_STYLE, type JsonStyle, toJson } from './json.js';
+import { asText, TEXT_FILTERS, VALUE_FILTERS } from './filters.js';
+import { DEFAULT_STYLE, toJson } from './json.js';
 import {
   ArrayValue,
   LibraryInterpreter,
   type Node,
-  NullValue,
-  type Program,
-  parseSource,
+  newScope,
+  ObjectValue,
   type Scope,
   StringValue,
+  UNDEFINED,
   type Value,
 } from './library.js';
-import { MARK, OriginText, placeMark, TEMPLATE } from './origin-text.js';
-import { FieldsValue, isText, METHODS, originsOf, TextValue } from './values.js';
+import { OriginText, type Run, TEMPLATE } from './origin-text.js';
+import { FieldsValue, isText, LoopState, METHODS, originsOf, TextValue } from './values.js';
 
 /** Places at which a loop over messages begins and ends. */
 interface LoopPlaces {
@@ -25,59 +25,9 @@ interface LoopPlaces {
   end: number;
 }
 
-/** Statements; all other nodes of a block are expressions, whose values it writes. */
-const STATEMENTS: readonly string[] = [
-  'Set',
-  'If',
-  'For',
-  'Macro',
-  'Break',
-  'Continue',
-  'Comment',
-  'CallStatement',
-];
-const BLOCKS: readonly string[] = ['body', 'alternate', 'defaultBlock'];
-
-/** Parses a template, and changes it for this interpreter. @throws Error */
-export function parseProgram(source: string): Program {
-  const program = parseSource(source);
-  // The library looks for names in nodes of this class only.
-  const Statement = Object.getPrototypeOf(program.constructor) as new () => Node;
-  const made = (type: string, fields: object): Node => Object.assign(new Statement(), { ...fields, type });
-  const changed = (node: Node): Node => {
-    for (const name of BLOCKS) {
-      const block = node[name];
-      if (Array.isArray(block)) node[name] = block.map(changed);
-    }
-    const { body } = node;
-    switch (node.type) {
-      case 'StringLiteral':
-        return node;
-      case 'FilterStatement': {
-        const operand = made('Captured', { body });
-        return made('Output', { value: made('FilterExpression', { operand, filter: node.filter }) });
-      }
-      case 'Set':
-        node.value ??= made('Captured', { body });
-        return node;
-      case 'For':
-        node.body = [made('Turn', { variable: node.loopvar }), ...(body as Node[])];
-        withIterable(node, (value) => made('Iterable', { value }));
-        return node;
-      default:
-        return STATEMENTS.includes(node.type) ? node : made('Output', { value: node });
-    }
-  };
-  program.body = program.body.map(changed);
-  return program;
-}
-
-/** Wraps what a loop iterates over, behind the condition of its items if it has one. */
-function withIterable(loop: Node, wrapped: (value: unknown) => Node): void {
-  const iterable = loop.iterable as Node;
-  if (iterable.type === 'SelectExpression') iterable.lhs = wrapped(iterable.lhs);
-  else loop.iterable = wrapped(iterable);
-}
+/** What the statements of these names throw. */
+const BREAK = Symbol('break');
+const CONTINUE = Symbol('continue');
 
 export class OriginInterpreter extends LibraryInterpreter {
   constructor(
@@ -91,22 +41,25 @@ export class OriginInterpreter extends LibraryInterpreter {
     switch (node?.type) {
       case 'Constant':
         return node.value as Value;
-      case 'Output':
-        return this.written(this.evaluate(node.value as Node, scope));
-      case 'Captured':
-        return withOrigins(super.evaluate({ type: 'Program', body: node.body }, scope));
-      case 'CallExpression':
-        return withOrigins(super.evaluate(node, scope));
-      case 'Turn':
-        return beginOfTurn(node, scope);
-      case 'Iterable':
-        return defined(this.evaluate(node.value as Node, scope), () => new ArrayValue([]));
+      case 'StringLiteral':
+      case 'IntegerLiteral':
+      case 'FloatLiteral':
+        node.constant ??= super.evaluate(node, scope);
+        return node.constant as Value;
+      case 'Identifier':
+        return lookUp(node.value as string, scope);
       case 'For':
-        return this.loop(super.evaluate(node, scope));
+        return this.loop(node, scope);
+      case 'Break':
+        throw BREAK;
+      case 'Continue':
+        throw CONTINUE;
       case 'BinaryExpression':
         return this.binary(node, scope);
       case 'FilterExpression':
         return this.filtered(node, scope);
+      case 'FilterStatement':
+        return this.filtered({ ...node, operand: { type: 'Program', body: node.body } }, scope);
       case 'MemberExpression':
         return this.member(node, scope);
       default:
@@ -114,31 +67,75 @@ export class OriginInterpreter extends LibraryInterpreter {
     }
   }
 
-  /** Returns what a block writes: with marks. */
-  private written(value: Value): Value {
-    if (value instanceof TextValue) return new StringValue(value.origins.marked());
-    const content: unknown = value.value;
-    const isJson = content instanceof Map || Array.isArray(content);
-    return isJson ? new StringValue(toJson(value, DEFAULT_STYLE).marked()) : value;
+  /** Returns what statements write. */
+  override evaluateBlock(statements: readonly Node[], scope: Scope): Value {
+    const runs: Run[] = [];
+    for (const statement of statements) write(runs, this.evaluate(statement, scope));
+    return textOfRuns(runs);
+  }
+
+  private loop(node: Node, outer: Scope): Value {
+    const scope = newScope(outer);
+    const items = this.items(node, scope);
+    const runs: Run[] = [];
+    let iterated = false;
+    for (const [index, item] of items.entries()) {
+      scope.variables.set('loop', new LoopState(items, index));
+      bind(node.loopvar as Node, item, scope);
+      try {
+        const written = this.evaluateBlock(node.body as Node[], scope);
+        if ((node.loopvar as Node).type === 'Identifier' && item instanceof FieldsValue && item.turn !== null)
+          append(runs, { text: '', origin: item.turn });
+        write(runs, written);
+        iterated = true;
+      } catch (thrown) {
+        if (thrown === BREAK) break;
+        if (thrown !== CONTINUE) throw thrown;
+      }
+    }
+    if (!iterated) write(runs, this.evaluateBlock(node.defaultBlock as Node[], scope));
+    return this.marked(runs);
   }
 
   /** Marks a loop over messages that writes text. */
-  private loop(result: Value): Value {
-    const marked = String(result.value);
-    if (!marked.startsWith(MARK)) return result;
-    const { text } = OriginText.parse(marked);
-    if (text.trim() === '') return new StringValue(text);
-    return new StringValue(placeMark(this.places.begin) + marked + placeMark(this.places.end));
+  private marked(runs: readonly Run[]): Value {
+    if ((runs[0]?.origin ?? TEMPLATE) === TEMPLATE) return textOfRuns(runs);
+    if (runs.every(({ text }) => text.trim() === ''))
+      return new StringValue(runs.map(({ text }) => text).join(''));
+    const { begin, end } = this.places;
+    return textOfRuns([{ text: '', origin: begin }, ...runs, { text: '', origin: end }]);
+  }
+
+  /** Returns what a loop iterates over. */
+  private items({ iterable, loopvar }: Node, scope: Scope): readonly Value[] {
+    const { type, lhs, test } = iterable as Node;
+    const isFiltered = type === 'SelectExpression';
+    const value = this.evaluate((isFiltered ? lhs : iterable) as Node, scope);
+    const items = itemsOf(value);
+    if (!isFiltered) return items;
+    return items.filter((item) => {
+      const inner = newScope(scope);
+      bind(loopvar as Node, item, inner);
+      return this.evaluate(test as Node, inner).__bool__().value;
+    });
   }
 
   private binary(node: Node, scope: Scope): Value {
-    const { value: operator } = node.operator as { value: string };
-    if (operator !== '+' && operator !== '~') return super.evaluate(node, scope);
-    const left = this.evaluate(node.left as Node, scope);
-    const right = this.evaluate(node.right as Node, scope);
+    if (!isSum(node)) return super.evaluate(node, scope);
+    node.parts ??= partsOf(node);
+    const parts = node.parts as readonly Part[];
+    const values = parts.map(({ value }) => this.evaluate(value, scope));
+    if (values.every(isText)) return new TextValue(OriginText.concat(values.map(originsOf)));
+    return values.reduce((left, right, index) => this.sum(left, right, parts[index] as Part, scope));
+  }
+
+  private sum(left: Value, right: Value, { operator }: Part, scope: Scope): Value {
     const sides = [left, right];
     if (!sides.some(isText) || sides.some(({ value }) => value === null || value === undefined))
-      return super.evaluate({ ...node, left: constant(left), right: constant(right) }, scope);
+      return super.evaluate(
+        { type: 'BinaryExpression', operator, left: constant(left), right: constant(right) },
+        scope,
+      );
     return new TextValue(OriginText.concat(sides.map(asText)));
   }
 
@@ -164,9 +161,11 @@ export class OriginInterpreter extends LibraryInterpreter {
   /** A part of a text by its place keeps its origins. */
   private member(node: Node, scope: Scope): Value {
     const property = node.property as Node;
-    if (node.computed !== true || property.type === 'StringLiteral') return super.evaluate(node, scope);
     const object = this.evaluate(node.object as Node, scope);
-    if (!isText(object)) return super.evaluate({ ...node, object: constant(object) }, scope);
+    if (property.type === (node.computed === true ? 'StringLiteral' : 'Identifier'))
+      return fieldOf(object, property.value as string);
+    if (node.computed !== true || !isText(object))
+      return super.evaluate({ ...node, object: constant(object) }, scope);
     const characters = new ArrayValue(
       originsOf(object)
         .characters()
@@ -178,6 +177,92 @@ export class OriginInterpreter extends LibraryInterpreter {
   }
 }
 
+/** Part of a sum, behind its operator. */
+interface Part {
+  operator: unknown;
+  value: Node;
+}
+
+function isSum({ type, operator }: Node): boolean {
+  return type === 'BinaryExpression' && ['+', '~'].includes((operator as { value: string }).value);
+}
+
+function partsOf(node: Node): Part[] {
+  const { operator, left, right } = node as Node & { left: Node; right: Node };
+  const before = isSum(left) ? partsOf(left) : [{ operator, value: left }];
+  return [...before, { operator, value: right }];
+}
+
+/** Appends what a block writes for a value. */
+function write(runs: Run[], value: Value): void {
+  if (value instanceof TextValue) {
+    for (const run of value.origins.runs) append(runs, run);
+    return;
+  }
+  const content: unknown = value.value;
+  if (content === null || content === undefined) return;
+  const isJson = content instanceof Map || Array.isArray(content);
+  if (isJson) for (const run of toJson(value, DEFAULT_STYLE).runs) append(runs, run);
+  else append(runs, { text: value.toString(), origin: TEMPLATE });
+}
+
+/** Appends a run. A place has no text, and an origin. */
+function append(runs: Run[], run: Run): void {
+  const last = runs.at(-1);
+  if (run.origin !== TEMPLATE) runs.push(run);
+  else if (last?.origin === TEMPLATE)
+    runs[runs.length - 1] = { text: last.text + run.text, origin: TEMPLATE };
+  else if (run.text !== '') runs.push(run);
+}
+
+/** Returns a text of a block; without origins if all of it is the template's. */
+function textOfRuns(runs: readonly Run[]): Value {
+  const [first] = runs;
+  if (first === undefined) return new StringValue('');
+  if (runs.length === 1 && first.origin === TEMPLATE) return new StringValue(first.text);
+  return new TextValue(new OriginText(runs));
+}
+
+/** Returns a variable, or an undefined value. */
+function lookUp(name: string, scope: Scope): Value {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
+    const found = at.variables.get(name);
+    if (found !== undefined) return 'read' in found ? found.read() : found;
+  }
+  return UNDEFINED;
+}
+
+function fieldOf(value: Value, name: string): Value {
+  const fields: unknown = value.value;
+  const field = fields instanceof Map ? (fields.get(name) as Value | undefined) : undefined;
+  return field ?? value.builtins.get(name) ?? UNDEFINED;
+}
+
+/** Assigns an item to the variables of a loop. */
+function bind(variable: Node, item: Value, scope: Scope): void {
+  if (variable.type === 'Identifier') {
+    scope.setVariable(variable.value as string, item);
+    return;
+  }
+  const names = variable.value as Node[];
+  if (item.type !== 'ArrayValue') throw new Error(`Cannot unpack non-iterable type: ${item.type}`);
+  const values = item.value as Value[];
+  if (names.length !== values.length)
+    throw new Error(`Too ${names.length > values.length ? 'few' : 'many'} items to unpack`);
+  for (const [index, name] of names.entries()) {
+    if (name.type !== 'Identifier') throw new Error(`Cannot unpack non-identifier type: ${name.type}`);
+    scope.setVariable(name.value as string, values[index] as Value);
+  }
+}
+
+/** Returns what a loop over a value iterates over; an undefined value is empty, as in Jinja. */
+function itemsOf(value: Value): readonly Value[] {
+  if (value instanceof ObjectValue) return value.keys().value;
+  if (value instanceof ArrayValue) return value.value;
+  if (value.type === 'UndefinedValue') return [];
+  throw new Error(`Expected iterable or object type in for loop: got ${value.type}`);
+}
+
 /** An undefined value is empty in loops and filters of texts, as in Jinja. */
 function defined(value: Value, empty: () => Value): Value {
   return value.type === 'UndefinedValue' ? empty() : value;
@@ -185,91 +270,4 @@ function defined(value: Value, empty: () => Value): Value {
 
 function constant(value: Value): Node {
   return { type: 'Constant', value };
-}
-
-/** Returns a text of a block with its origins. */
-function withOrigins(value: Value): Value {
-  if (!isText(value) || value instanceof TextValue || !value.value.includes(MARK)) return value;
-  return new TextValue(OriginText.parse(value.value));
-}
-
-function beginOfTurn({ variable }: Node, scope: Scope): Value {
-  const { type, value: name } = variable as { type: string; value: string };
-  const message = type === 'Identifier' ? scope.lookupVariable(name) : null;
-  const turn = message instanceof FieldsValue ? message.turn : null;
-  return turn === null ? new NullValue(null) : new StringValue(placeMark(turn));
-}
-
-/** @throws Error for a value that Python would not concatenate with a text */
-function asText(value: Value): OriginText {
-  if (isText(value)) return originsOf(value);
-  const { value: content } = value;
-  if (content instanceof Map || Array.isArray(content) || typeof content === 'function')
-    throw new Error('it adds a value that is no text to a text; the filter tojson makes a text of a value');
-  return OriginText.of(value.toString(), TEMPLATE);
-}
-
-type Filter = (operand: Value, args: readonly Value[], options: ReadonlyMap<string, Value>) => Value;
-
-const TEXT_FILTERS: ReadonlyMap<string, Filter> = new Map([
-  ...['trim', 'upper', 'lower', 'title', 'capitalize', 'replace'].map((name): [string, Filter] => [
-    name,
-    (operand, args) => METHODS[name]?.(originsOf(operand), args) ?? operand,
-  ]),
-  ['tojson', tojson],
-  ['indent', indented],
-  ['join', (operand, args) => joined(originsOf(operand).characters(), args)],
-]);
-const VALUE_FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
-  ['tojson', tojson],
-  [
-    'items',
-    (operand) => {
-      if (operand instanceof FieldsValue) return operand.items();
-      throw new Error('the filter items needs an object');
-    },
-  ],
-  [
-    'join',
-    (operand, args, options) => {
-      if (!Array.isArray(operand.value)) throw new Error('the filter join needs a list');
-      const separator = options.get('d');
-      return joined(operand.value.map(asText), separator ? [separator] : args);
-    },
-  ],
-]);
-
-function tojson(operand: Value, _: readonly Value[], options: ReadonlyMap<string, Value>): Value {
-  return new TextValue(toJson(operand, styleOf(options)));
-}
-
-function indented(operand: Value, args: readonly Value[], options: ReadonlyMap<string, Value>): Value {
-  const option = (place: number, name: string) => (args[place] ?? options.get(name))?.value;
-  const [first, blank] = [option(1, 'first') === true, option(2, 'blank') === true];
-  const margin = OriginText.of(' '.repeat(Number(option(0, 'width') ?? 4)), TEMPLATE);
-  const lines = originsOf(operand)
-    .split('\n')
-    .map((line, index) =>
-      (index === 0 && !first) || (line.text === '' && !blank) ? line : OriginText.concat([margin, line]),
-    );
-  return new TextValue(OriginText.join(lines, OriginText.of('\n', TEMPLATE)));
-}
-
-function joined(parts: readonly OriginText[], [separator]: readonly Value[]): Value {
-  return new TextValue(
-    OriginText.join(parts, separator ? originsOf(separator) : OriginText.of('', TEMPLATE)),
-  );
-}
-
-function styleOf(options: ReadonlyMap<string, Value>): JsonStyle {
-  const value = (name: string): unknown => options.get(name)?.value;
-  const [indent, separators] = [value('indent'), value('separators')];
-  return {
-    indent: typeof indent === 'number' ? indent : null,
-    ensure_ascii: value('ensure_ascii') === true,
-    sort_keys: value('sort_keys') === true,
-    separators: Array.isArray(separators)
-      ? (separators.map(({ value }: { value: string }) => value) as [string, string])
-      : null,
-  };
 }

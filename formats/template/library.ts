@@ -6,6 +6,7 @@ export interface Value {
   type: string;
   value: unknown;
   readonly builtins: ReadonlyMap<string, Value>;
+  __bool__(): { value: boolean };
   toString(): string;
 }
 
@@ -15,9 +16,15 @@ export interface Node {
   [field: string]: unknown;
 }
 
+/** Variable whose value is created when a template reads it. */
+export interface LazyValue {
+  read(): Value;
+}
+
 /** Variables. */
 export interface Scope {
-  lookupVariable(name: string): Value;
+  readonly parent?: Scope;
+  readonly variables: Map<string, Value | LazyValue>;
   setVariable(name: string, value: Value): Value;
   /** Declares a variable with a value of JavaScript. */
   set(name: string, value: unknown): Value;
@@ -27,12 +34,14 @@ export interface Program extends Node {
   body: Node[];
 }
 
-export const newScope = () => new Environment() as unknown as Scope;
+export const newScope = (parent?: Scope) =>
+  new Environment(parent as unknown as Environment | undefined) as unknown as Scope;
 
 export const LibraryInterpreter = Interpreter as unknown as new (
   scope: Scope,
 ) => {
   evaluate(node: Node | undefined, scope: Scope): Value;
+  evaluateBlock(statements: readonly Node[], scope: Scope): Value;
   run(program: Program): Value;
 };
 
@@ -41,10 +50,10 @@ export function parseSource(source: string): Program {
   return parse(tokenize(source, { lstrip_blocks: true, trim_blocks: true })) as unknown as Program;
 }
 
-type Class<T> = new (value: unknown) => Value & { value: T };
+type Class<T, Methods = unknown> = new (value: unknown) => Value & { value: T } & Methods;
 
-function classOf<T>(value: unknown): Class<T> {
-  return newScope().set('value', value).constructor as unknown as Class<T>;
+function classOf<T, Methods = unknown>(value: unknown): Class<T, Methods> {
+  return newScope().set('value', value).constructor as unknown as Class<T, Methods>;
 }
 
 export type NativeFunction = (args: Value[], scope: Scope) => Value;
@@ -55,5 +64,9 @@ export const FloatValue = classOf<number>(0.5);
 export const BooleanValue = classOf<boolean>(true);
 export const NullValue = classOf<null>(null);
 export const ArrayValue = classOf<Value[]>([]);
-export const ObjectValue = classOf<ReadonlyMap<string, Value>>({});
+export const ObjectValue = classOf<
+  ReadonlyMap<string, Value>,
+  { keys(): Value & { value: readonly Value[] } }
+>({});
 export const FunctionValue = classOf<NativeFunction>(() => null);
+export const UNDEFINED = newScope().set('value', undefined);

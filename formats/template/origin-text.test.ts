@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { OriginText, placeMark } from './origin-text.js';
+import { OriginText } from './origin-text.js';
 
 /** Texts of up to three origins, with letters that strip, split and replace look for. */
 const texts = fc
@@ -16,24 +16,6 @@ const texts = fc
 /** The origin of each unit of a text. */
 const originsOf = ({ runs }: OriginText) =>
   runs.flatMap(({ text, origin }) => [...text.split('')].map(() => origin));
-
-t.test('marks keep the origin of every character', async (t) => {
-  fc.assert(
-    fc.property(texts, (text) => {
-      const read = OriginText.parse(text.marked());
-      t.equal(read.text, text.text);
-      t.same(originsOf(read), originsOf(text));
-    }),
-    { numRuns: 50 },
-  );
-  const { text, runs } = OriginText.parse(`a${placeMark(7)}b`);
-  t.equal(text, 'ab');
-  t.same(runs, [
-    { text: 'a', origin: 0 },
-    { text: '', origin: 7 },
-    { text: 'b', origin: 0 },
-  ]);
-});
 
 t.test('parts have the text and the origins of the whole', async (t) => {
   fc.assert(

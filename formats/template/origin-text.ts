@@ -1,7 +1,7 @@
 /** Text of which each part has an origin, such as a message of a chat. */
 
 /** Part of one origin. A part without text marks a place. */
-interface Run {
+export interface Run {
   text: string;
   origin: number;
 }
@@ -9,67 +9,28 @@ interface Run {
 /** Origin of text that a template contains. */
 export const TEMPLATE = 0;
 
-/**
- * First unit of the mark of an origin in a text; two more units are its number. The unit is a Unicode noncharacter,
- * which no text contains.
- */
-export const MARK = '\ufdd0';
-const DIGIT = 0x4e00;
-const DIGITS = 1 << 14;
-const MARK_LENGTH = 3;
-
 /** White space of Python. */
 const SPACE = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 const WORDS = new RegExp(`[^${SPACE}]+`, 'g');
-
-/** Returns the text that changes the origin of what follows. */
-export function markOf(origin: number): string {
-  return MARK + String.fromCharCode(DIGIT + Math.floor(origin / DIGITS), DIGIT + (origin % DIGITS));
-}
-
-/** Returns the text that marks a place. */
-export function placeMark(origin: number): string {
-  return markOf(origin) + markOf(TEMPLATE);
-}
 
 /** Immutable text with origins and the operations of Python's `str`. */
 export class OriginText {
   readonly text: string;
 
   constructor(readonly runs: readonly Run[]) {
-    this.text = runs.length === 1 ? (runs[0] as Run).text : runs.map(({ text }) => text).join('');
+    let whole = '';
+    for (const { text } of runs) whole += text;
+    this.text = whole;
   }
 
   static of(text: string, origin: number): OriginText {
     return new OriginText([{ text, origin }]);
   }
 
-  /** Reads a text with marks. */
-  static parse(marked: string): OriginText {
-    const runs: Run[] = [];
-    let origin = TEMPLATE;
-    let begin = 0;
-    const add = (end: number) => {
-      if (end > begin || origin !== TEMPLATE) runs.push({ text: marked.slice(begin, end), origin });
-    };
-    for (let at = marked.indexOf(MARK); at >= 0; at = marked.indexOf(MARK, begin)) {
-      add(at);
-      origin = (marked.charCodeAt(at + 1) - DIGIT) * DIGITS + marked.charCodeAt(at + 2) - DIGIT;
-      begin = at + MARK_LENGTH;
-    }
-    add(marked.length);
-    return new OriginText(runs);
-  }
-
-  /** Returns the text with marks. */
-  marked(): string {
-    return this.runs
-      .map(({ text, origin }) => (origin === TEMPLATE ? text : markOf(origin) + text + markOf(TEMPLATE)))
-      .join('');
-  }
-
   static concat(parts: readonly OriginText[]): OriginText {
-    return new OriginText(parts.flatMap(({ runs }) => runs));
+    const all: Run[] = [];
+    for (const { runs } of parts) for (const run of runs) all.push(run);
+    return new OriginText(all);
   }
 
   static join(parts: readonly OriginText[], separator: OriginText): OriginText {

@@ -9,11 +9,13 @@ import {
   FloatValue,
   FunctionValue,
   IntegerValue,
+  type LazyValue,
   type NativeFunction,
   NullValue,
   ObjectValue,
   type Scope,
   StringValue,
+  UNDEFINED,
   type Value,
 } from './library.js';
 import { OriginText, TEMPLATE } from './origin-text.js';
@@ -98,22 +100,58 @@ export class FieldsValue extends ObjectValue {
     return new ArrayValue([...this.value].map(([name, value]) => this.pair(name, value)));
   }
 
-  keys() {
+  override keys() {
     return new ArrayValue([...this.value.keys()].map((name) => textOf(name, this.origin)));
   }
 
   override get builtins(): ReadonlyMap<string, Value> {
-    const all = super.builtins;
-    const sort = all.get('dictsort')?.value as NativeFunction;
+    const get = (name: string) => {
+      if (name === 'dictsort') return new FunctionValue(sorted);
+      return OBJECT_METHODS.has(name) ? super.builtins.get(name) : undefined;
+    };
     const sorted = (args: Value[], scope: Scope) => {
+      const sort = super.builtins.get('dictsort')?.value as NativeFunction;
       const pairs = sort(args, scope).value as { value: [Value, Value] }[];
       return new ArrayValue(pairs.map(({ value: [name, value] }) => this.pair(String(name.value), value)));
     };
-    return new Map([...all, ['dictsort', new FunctionValue(sorted)]]);
+    return { get } as ReadonlyMap<string, Value>;
   }
 
   private pair(name: string, value: Value): Value {
     return new ArrayValue([textOf(name, this.origin), value]);
+  }
+}
+
+/** Names of the library's methods of objects, which it creates for each object at once. */
+const OBJECT_METHODS: ReadonlySet<string> = new Set(new ObjectValue(new Map()).builtins.keys());
+
+/** Variable `loop` of an iteration. */
+export class LoopState implements LazyValue {
+  private made: Value | null = null;
+
+  constructor(
+    private readonly items: readonly Value[],
+    private readonly index: number,
+  ) {}
+
+  read(): Value {
+    const { items, index } = this;
+    const { length } = items;
+    const integer = (value: number) => new IntegerValue(value);
+    this.made ??= new ObjectValue(
+      new Map([
+        ['index', integer(index + 1)],
+        ['index0', integer(index)],
+        ['revindex', integer(length - index)],
+        ['revindex0', integer(length - index - 1)],
+        ['first', new BooleanValue(index === 0)],
+        ['last', new BooleanValue(index === length - 1)],
+        ['length', integer(length)],
+        ['previtem', items[index - 1] ?? UNDEFINED],
+        ['nextitem', items[index + 1] ?? UNDEFINED],
+      ]),
+    );
+    return this.made;
   }
 }
 

@@ -8,7 +8,11 @@ export interface Range {
   matches: boolean;
 }
 
-export type Pattern = (text: string) => Range[];
+export interface Pattern {
+  (text: string): Range[];
+  /** Returns the matches if they are all of a text, as those of words mostly are; otherwise null. */
+  words?(text: string): readonly string[] | null;
+}
 
 /**
  * Compiles a `pattern` field: a text, or a regular expression of Oniguruma, which the Hugging Face library
@@ -23,13 +27,24 @@ export function patternOf(component: Component): Pattern {
 }
 
 export function regexPattern(regex: RegExp): Pattern {
-  return (inside) => ranges(inside, matchesOf(regex, inside));
+  const pattern = (inside: string) => ranges(inside, matchesOf(regex, inside));
+  return Object.assign(pattern, { words: (inside: string) => wordsOf(regex, inside) });
+}
+
+function wordsOf(regex: RegExp, inside: string): readonly string[] | null {
+  const words = inside.match(regex) ?? [];
+  let length = 0;
+  for (const word of words) {
+    if (word === '') return null;
+    length += word.length;
+  }
+  return length === inside.length ? words : null;
 }
 
 /** Matches each character of a class alone. */
 export function characterPattern(regex: RegExp): Pattern {
   const each = new RegExp(regex.source, 'gu');
-  return regexPattern(each);
+  return (inside) => ranges(inside, matchesOf(each, inside));
 }
 
 export function inverted(pattern: Pattern): Pattern {

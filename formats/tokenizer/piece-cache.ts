@@ -1,6 +1,7 @@
-/** Pieces of one generation, and UTF-16 units of the longest one that is kept. */
-const PIECES = 1 << 15;
-const MAX_UNITS = 256;
+/** Pieces of one generation: most words of a dataset. Some 10 MB for words of prose. */
+const PIECES = 1 << 17;
+/** UTF-16 units of the longest piece that is kept; longer ones seldom occur twice. */
+const MAX_UNITS = 64;
 
 /** Tokens of recent pieces. A full generation becomes the older one, and the one before it is dropped. */
 export class PieceCache {

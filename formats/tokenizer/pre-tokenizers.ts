@@ -66,11 +66,12 @@ const KINDS: Readonly<Record<string, (component: Component) => Divide>> = {
 };
 
 function each(pattern: Pattern, behavior: Behavior): Divide {
-  return (pieces) => notEmpty(pieces.flatMap((piece) => splitPiece(piece, pattern, behavior)));
-}
-
-function notEmpty(pieces: readonly Piece[]): Piece[] {
-  return pieces.filter(({ text }) => text !== '');
+  return (pieces) => {
+    const found: Piece[] = [];
+    for (const piece of pieces)
+      for (const part of splitPiece(piece, pattern, behavior)) if (part.text !== '') found.push(part);
+    return found;
+  };
 }
 
 function chain(parts: readonly Divide[]): Divide {

@@ -18,6 +18,8 @@ export interface Piece {
 }
 
 export function splitPiece(piece: Piece, pattern: Pattern, behavior: Behavior): Piece[] {
+  const words = behavior === 'Isolated' ? pattern.words?.(piece.text) : null;
+  if (words) return words.map((text, index) => ({ text, first: piece.first && index === 0 }));
   return joined(pattern(piece.text), behavior).map(({ begin, end }) => ({
     text: piece.text.slice(begin, end),
     first: piece.first && begin === 0,
