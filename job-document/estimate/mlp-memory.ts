@@ -78,6 +78,9 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
       adapterGradients(sizes, router) +
       adapterGradients(sizes, to, operandRows) +
       adapterGradients(sizes, back, operandRows) +
+      // Of an expert's gradients, beside those of all rows.
+      lowRankRows(sizes, to, 1) +
+      lowRankRows(sizes, back, 1) +
       (chosen + 1) * sizes.tensor(hidden) +
       logits +
       4 * rows * chosen +
