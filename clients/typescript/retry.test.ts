@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { ConnectionError, Zerofleet } from './index.js';
 import { breakOff, json, scriptedServer } from './testing/scripted-server.js';
@@ -108,4 +109,33 @@ t.test('a pause ends when its signal is aborted', async (t) => {
   while (seen.length === 0) await new Promise(setImmediate);
   abort.abort();
   await t.rejects(job, { name: 'AbortError' });
+});
+
+/** A server in a thread of its own: it closes each connection soon after its answer, also while this thread is busy. */
+const CLOSING_SERVER = `
+const { parentPort } = require('node:worker_threads');
+const answer = 'HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\ncontent-length: 2\\r\\n\\r\\n{}';
+const server = require('node:net').createServer((socket) => {
+  socket.on('error', () => undefined);
+  socket.on('data', () => {
+    socket.write(answer);
+    setTimeout(() => socket.end(), 20);
+  });
+});
+server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+`;
+
+t.test('a request that cannot be repeated does not go out on a closed connection', async (t) => {
+  const server = new Worker(CLOSING_SERVER, { eval: true });
+  t.teardown(() => server.terminate());
+  const [port] = (await once(server, 'message')) as [number];
+  const client = new Zerofleet({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'k', retry: QUICK });
+  const clock = new Int32Array(new SharedArrayBuffer(4));
+  for (let round = 0; round < 6; round++) {
+    await client.jobs.get('job_1');
+    // This thread is busy while the connection is closed.
+    Atomics.wait(clock, 0, 0, 100);
+    await client.samples.create('ckpt_1', { prompt: 'a' });
+  }
+  t.pass('each request was answered');
 });

@@ -34,6 +34,7 @@ async function sendRepeatedly(send: typeof fetch, policy: RetryPolicy, request: 
   const { signal } = request;
   const isSafe = mayRepeat(request);
   const tries = isSafe || hasJson(request) ? policy.tries : 1;
+  if (!isSafe) await closedConnectionsSeen(signal);
   for (let attempt = 1; ; attempt += 1) {
     const last = attempt === tries;
     let pauseMs = pauseAfter(attempt, policy);
@@ -48,6 +49,16 @@ async function sendRepeatedly(send: typeof fetch, policy: RetryPolicy, request: 
     }
     await pause(pauseMs, signal);
   }
+}
+
+/**
+ * Waits until the program has seen which connections were closed while it was busy. A request that goes out on one of
+ * them has no answer, and one that is not idempotent would not be retried. Between two timers the program reads its
+ * connections.
+ */
+async function closedConnectionsSeen(signal: AbortSignal): Promise<void> {
+  await pause(0, signal);
+  await pause(0, signal);
 }
 
 function noAnswer({ method, url }: Request, cause: unknown): ConnectionError {

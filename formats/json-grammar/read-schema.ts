@@ -122,8 +122,9 @@ class SchemaReader {
     const path = typeof ref === 'string' && /^#(\/|$)/.test(ref) ? ref.slice(1).split('/').slice(1) : null;
     let found: unknown = this.root;
     for (const part of path ?? []) {
+      if (!isSchema(found)) break;
       const key = decoded(part).replaceAll('~1', '/').replaceAll('~0', '~');
-      found = isSchema(found) && Object.hasOwn(found, key) ? found[key] : undefined;
+      found = Object.hasOwn(found, key) ? found[key] : undefined;
     }
     if (path === null || (found !== true && !isSchema(found)))
       throw new SchemaFault(at, 'bad_format', 'must name a part of this schema, such as #/$defs/name');
@@ -179,8 +180,8 @@ class SchemaReader {
     if (!isSchema(properties))
       throw new SchemaFault(below(at, 'properties'), 'bad_format', 'must be an object');
     const names = Object.keys(properties);
-    const needed = Array.isArray(required) ? (required as unknown[]) : [required];
-    const missing = needed.find((name) => typeof name !== 'string' || !Object.hasOwn(properties, name));
+    const needed = new Set(Array.isArray(required) ? (required as unknown[]) : [required]);
+    const missing = [...needed].find((name) => typeof name !== 'string' || !Object.hasOwn(properties, name));
     if (missing !== undefined)
       throw new SchemaFault(
         below(at, 'required'),
@@ -199,7 +200,7 @@ class SchemaReader {
       kind: 'object',
       properties: names.map((name) => ({
         name,
-        required: needed.includes(name),
+        required: needed.has(name),
         value: this.read(properties[name], below(below(at, 'properties'), name)),
       })),
     };

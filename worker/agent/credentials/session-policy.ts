@@ -42,9 +42,8 @@ function reachOfModel({ id, base }: Pick<Model, 'id' | 'base'>): Reach {
 }
 
 /**
- * A job writes its checkpoints and exports, and reads its own folder, its dataset unless it
- * has several, its initial model or checkpoint, the
- * base of its adapters and its tokenizer.
+ * A job writes its checkpoints and exports. It reads its own folder, its dataset unless it has several, its initial
+ * model or checkpoint, the base of its adapters and its tokenizer.
  */
 function reachOfJob({ id, spec }: Pick<Job, 'id' | 'spec'>): Reach {
   const { init_from, base } = spec.model;
