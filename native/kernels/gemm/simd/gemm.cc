@@ -10,11 +10,11 @@ namespace {
 #if defined(__AVX512F__)
 constexpr int kTileRows = 8;  // 16 accumulators of 32 registers
 #else
-constexpr int kTileRows = 4;  // 8 accumulators of 16 registers
+constexpr int kTileRows = 6;  // 12 accumulators of 16 registers
 #endif
 constexpr int kTileVectors = 2;
 constexpr int kTileCols = kTileVectors * kLanes;
-static_assert(kPanel % kTileCols == 0 && kPanel % kTileRows == 0);
+static_assert(kPanel % kTileCols == 0);
 
 struct Tile {
   const uint32_t* a;
@@ -178,11 +178,11 @@ void run_rows(const GemmBlock& block, const Tile& tile, int64_t rows) {
       return run_tile<Dot, 2>(block, tile);
     case 3:
       return run_tile<Dot, 3>(block, tile);
-#if defined(__AVX512F__)
     case 4:
       return run_tile<Dot, 4>(block, tile);
     case 5:
       return run_tile<Dot, 5>(block, tile);
+#if defined(__AVX512F__)
     case 6:
       return run_tile<Dot, 6>(block, tile);
     case 7:
@@ -197,12 +197,12 @@ struct StepRange {
   int64_t begin, end;
 };
 
-/// The steps that can change the tile whose first row is `row`.
-ZF_INLINE StepRange steps_of(const GemmBlock& block, int64_t row) {
+/// The steps that can change a tile of `rows` rows from `row` on.
+ZF_INLINE StepRange steps_of(const GemmBlock& block, int64_t row, int64_t rows) {
   const int64_t per_step = block.pairs ? 2 : 1;
   StepRange range{0, block.steps};
   if (block.left_out == Triangle::kStepsAbove) {
-    const int64_t end = (block.diagonal + row + kTileRows + per_step - 1) / per_step;
+    const int64_t end = (block.diagonal + row + rows + per_step - 1) / per_step;
     if (end < range.end) range.end = end;
   } else if (block.left_out == Triangle::kStepsBelow && row > block.diagonal) {
     range.begin = (row - block.diagonal) / per_step;
@@ -210,19 +210,27 @@ ZF_INLINE StepRange steps_of(const GemmBlock& block, int64_t row) {
   return range;
 }
 
+/// Number of rows of the tile at `row`. A tile stays within 32 rows, since packed ones are that many to a group. The
+/// last rows of a group make two tiles of about equal height: a tile of one or two rows would wait for its own sums.
+ZF_INLINE int64_t tile_rows(const GemmBlock& block, int64_t row) {
+  const int64_t group = kPanel - row % kPanel, left = block.rows - row, most = left < group ? left : group;
+  if (most <= kTileRows) return most;
+  return most < 2 * kTileRows ? (most + 1) / 2 : kTileRows;
+}
+
 // A panel of B (at most a few hundred KiB) stays in cache while the tiles of A pass by it.
 template <class Dot>
 void run_block(const GemmBlock& block) {
   for (int64_t col = 0; col < block.cols; col += kTileCols) {
     const uint32_t* b = block.b + col / kPanel * block.b_panel_stride + col % kPanel;
-    for (int64_t row = 0; row < block.rows; row += kTileRows) {
-      if (block.left_out == Triangle::kColsAbove && col >= block.diagonal + row + kTileRows) continue;
+    for (int64_t row = 0, rows = 0; row < block.rows; row += rows) {
+      rows = tile_rows(block, row);
+      if (block.left_out == Triangle::kColsAbove && col >= block.diagonal + row + rows) continue;
       const uint32_t* a = block.a + row / kPanel * block.a_group_stride + row % kPanel * block.a_row_stride;
-      const StepRange steps = steps_of(block, row);
+      const StepRange steps = steps_of(block, row, rows);
       const Tile tile{a + steps.begin * block.a_step_stride, b + steps.begin * kPanel, steps.end - steps.begin, col,
                       row};
-      const int64_t left = block.rows - row;
-      run_rows<Dot>(block, tile, left < kTileRows ? left : kTileRows);
+      run_rows<Dot>(block, tile, rows);
     }
   }
 }
