@@ -7,23 +7,37 @@
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
-typedef float f32x8 __attribute__((vector_size(32), aligned(4), may_alias));
-typedef double f64x8 __attribute__((vector_size(64)));
+// Doubles fill vectors of the native width: GCC 12 passes wider ones through memory in halves.
+constexpr int kDoubles = kLanes / 2;
+typedef double vd __attribute__((vector_size(kLanes * 4)));
+typedef float vf_half_unaligned __attribute__((vector_size(kLanes * 2), aligned(4), may_alias));
+
+ZF_INLINE vd widen(const float* p) {
+// GCC 12 widens the halves of a vector one by one.
+#if defined(__AVX512F__)
+  return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(p));  // the unmasked form trips a false warning of GCC 12
+#elif defined(__AVX2__)
+  return _mm256_cvtps_pd(_mm_loadu_ps(p));
+#else
+  return __builtin_convertvector(*reinterpret_cast<const vf_half_unaligned*>(p), vd);
+#endif
+}
 
 struct SquareSums {
-  f64x8 running[4] = {};  // of elements 0..7, 8..15, 16..23 and 24..31 of every 32
+  vd running[32 / kDoubles] = {};  // vector v has the elements from v · kDoubles on, of every 32
 };
 
 ZF_INLINE void add_squares_of_32(SquareSums& sums, const float* values) {
-  for (int part = 0; part < 4; ++part) {
-    const f64x8 x = __builtin_convertvector(*reinterpret_cast<const f32x8*>(values + 8 * part), f64x8);
-    sums.running[part] += x * x;
+  for (int i = 0; i < 32; i += kDoubles) {
+    const vd x = widen(values + i);
+    sums.running[i / kDoubles] += x * x;
   }
 }
 
 ZF_INLINE double folded(const SquareSums& sums) {
-  f64x8 sum = (sums.running[0] + sums.running[2]) + (sums.running[1] + sums.running[3]);
-  for (int half = 4; half >= 1; half /= 2) {
+  double sum[32];
+  __builtin_memcpy(sum, sums.running, sizeof sum);
+  for (int half = 16; half >= 1; half /= 2) {
     for (int i = 0; i < half; ++i) sum[i] += sum[i + half];
   }
   return sum[0];

@@ -50,15 +50,40 @@ ZF_INLINE vf fma(vf a, vf b, vf c) {
 }
 
 ZF_INLINE vf select(vi mask, vf yes, vf no) { return mask ? yes : no; }
-/// Like the machine's instructions, both return b where either is NaN.
-ZF_INLINE vf max(vf a, vf b) { return a > b ? a : b; }
-ZF_INLINE vf min(vf a, vf b) { return a < b ? a : b; }
+
+/// a where a > b, else b: also where either is NaN, and for zeros of either sign. The compiler makes two instructions
+/// of the comparison.
+ZF_INLINE vf max(vf a, vf b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_ps(0xffff, a, b);  // the unmasked form trips a false warning of GCC 12
+#elif defined(__AVX2__)
+  return _mm256_max_ps(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+/// a where a < b, else b.
+ZF_INLINE vf min(vf a, vf b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_ps(0xffff, a, b);
+#elif defined(__AVX2__)
+  return _mm256_min_ps(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
+
+ZF_INLINE vu widen(const uint16_t* p) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  // GCC 12 widens the halves one by one.
+  return reinterpret_cast<vu>(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+#else
+  return __builtin_convertvector(*reinterpret_cast<const vh_unaligned*>(p), vu);
+#endif
+}
 
 /// Exact widening of bfloat16.
-ZF_INLINE vf load(const uint16_t* p) {
-  const vh half = *reinterpret_cast<const vh_unaligned*>(p);
-  return from_bits(__builtin_convertvector(half, vu) << 16);
-}
+ZF_INLINE vf load(const uint16_t* p) { return from_bits(widen(p) << 16); }
 
 /// Round to nearest, ties to even; the AVX512-BF16 instruction flushes subnormals, see bf16_bits.h for why that may be.
 ZF_INLINE void store(uint16_t* p, vf x) {
@@ -66,10 +91,15 @@ ZF_INLINE void store(uint16_t* p, vf x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
 #else
   const vu bits = as_bits(x);
-  const vu rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
-  const vu quiet_nan = (bits >> 16) | 0x40U;
-  const vu half = (bits & 0x7fffffffU) > 0x7f800000U ? quiet_nan : rounded;
+  const vu rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
+  const vu half = (x == x ? rounded : bits | 0x400000U) >> 16;  // a NaN is made quiet
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  const auto words = reinterpret_cast<__m256i>(half);
+  const __m128i low = _mm256_castsi256_si128(words), high = _mm256_extracti128_si256(words, 1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packus_epi32(low, high));
+#else
   *reinterpret_cast<vh_unaligned*>(p) = __builtin_convertvector(half, vh);
+#endif
 #endif
 }
 

@@ -134,8 +134,8 @@ ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, const Sums<k
 template <int kRows, class T>
 ZF_INLINE void add_bias(const GemmBlock& block, const Tile& tile, const T* bias, Sums<kRows>& sum) {
   unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA {
-    const int64_t col = tile.col + v.value * kLanes;
-    const vf values = load_first(bias + col, lanes_left(block.cols - col));
+    const int64_t col = tile.col + v.value * kLanes, left = block.cols - col;
+    const vf values = left >= kLanes ? load(bias + col) : load_first(bias + col, lanes_left(left));
     unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA { sum[r.value][v.value] += values; });
   });
 }

@@ -9,7 +9,6 @@ namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
 
 ZF_INLINE void store_words(uint32_t* p, vu x) { *reinterpret_cast<vu_unaligned*>(p) = x; }
-ZF_INLINE vu widen(const uint16_t* p) { return __builtin_convertvector(*reinterpret_cast<const vh_unaligned*>(p), vu); }
 
 // Readers of the words of one step from a source. `Source::along_rows` takes kLanes words of one step (neighbours in n
 // of a source whose rows are k); `Source::along_cols` takes kLanes words of one row (neighbours in k).
