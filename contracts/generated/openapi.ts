@@ -2340,11 +2340,12 @@ export interface components {
             template_date?: string | null;
             /**
              * @description `split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each sequence with
-             *     whole documents and padding, and cuts only longer documents. The default is `whole` for `format=jsonl`,
-             *     otherwise `split`. Preferences are `whole`, with one completion per sequence.
+             *     whole documents in order and padding, and cuts only longer documents. `fit` combines whole documents by best
+             *     fit, for the least padding. The default is `whole` for `format=jsonl`, otherwise `split`. Preferences are
+             *     `whole`, with one completion per sequence.
              * @enum {string}
              */
-            packing?: "split" | "whole";
+            packing?: "split" | "whole" | "fit";
             /**
              * @description Share of the documents, at least one, that `seed` selects for validation. Of preferences it is a share of
              *     the units, and of a single document a share of its sequences. Of a `mixture` it is a share of each dataset.
@@ -4023,7 +4024,7 @@ export interface components {
             tokens: number;
             /** @description Tokens that are learned. */
             targets: number;
-            /** @description With `packing: whole`: texts that do not fit into one sequence. Documents are divided, and completions are cut off. Otherwise 0. */
+            /** @description Unless `packing` is `split`: texts that do not fit into one sequence. Documents are divided, and completions are cut off. Otherwise 0. */
             long_texts: number;
         };
         /** @description A part of a text. */
