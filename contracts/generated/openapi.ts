@@ -3166,7 +3166,7 @@ export interface components {
             step: number;
             /** @description Total number of steps; `null` until the samples of `train.epochs` are counted. */
             total_steps: number | null;
-            /** @description Tokens processed so far. */
+            /** @description Useful tokens processed so far: tokens of sequences, without padding. A step counts the mean of the data. */
             tokens: number;
             /** @description `step` in percent of `total_steps`; `null` without that. */
             percent: number | null;
@@ -3176,8 +3176,10 @@ export interface components {
             loss_scale?: number;
             /** @description Steps so far that were skipped because their gradients were not finite; they changed nothing. */
             skipped_steps?: number;
-            /** @description Throughput over the last steps. */
+            /** @description Useful tokens per second over the last steps. */
             tokens_per_second: number | null;
+            /** @description Share of padding in the sequences of the training. Present from the first step on. */
+            padding?: number;
             /** @description Estimated time until the last step. */
             eta_seconds: number | null;
             early_stopping?: components["schemas"]["EarlyStoppingProgress"];
@@ -3946,7 +3948,7 @@ export interface components {
         WorkDuration: {
             /** @description Excludes preparing data, saving and exporting. */
             seconds: number;
-            /** @description Sum over all ranks. */
+            /** @description Useful tokens per second of all ranks together. */
             tokens_per_second: number;
             /** @description The preferred number of ranks. */
             ranks: number;
@@ -3967,7 +3969,7 @@ export interface components {
         Work: {
             /** @description `steps` times `global_batch_size`, and times two for pairs of completions; `null` while the steps are unknown. */
             sequences: number | null;
-            /** @description `sequences` times `sequence_length`. */
+            /** @description Useful tokens: `sequences` times `sequence_length`, without the share of padding where an earlier job prepared the same data. */
             tokens: number | null;
             /**
              * @description Sequences of the training data; `null` while only their tokens determine the number, which the first job with
@@ -4404,9 +4406,9 @@ export interface components {
             loss_scale?: number;
             /** @description Steps so far that were skipped because their gradients were not finite; they changed nothing. */
             skipped_steps?: number;
-            /** @description Tokens processed so far. */
+            /** @description Useful tokens processed so far: tokens of sequences, without padding. A step counts the mean of the data. */
             tokens: number;
-            /** @description Tokens of the step divided by its duration. */
+            /** @description Useful tokens of a step divided by the duration of this step. */
             tokens_per_second: number | null;
             /** @description Number of ranks that executed the step. */
             world_size: number;

@@ -39,7 +39,9 @@ t.test('best fit', async (t) => {
     const events = await collect(client.jobs.events(id));
     const prepared = events.findLast(({ type }) => type === 'data.prepared')?.data;
     const { sequences, tokens_digest } = prepared as { sequences: number; tokens_digest: string };
-    return { losses, digest: job.export?.state_digest, sequences, tokens_digest };
+    const { tokens, padding } = job.progress;
+    t.equal(tokens, STEPS * Math.round(job.spec.train.global_batch_size * 64 * (1 - (padding ?? 0))));
+    return { losses, digest: job.export?.state_digest, sequences, tokens_digest, padding: padding ?? 1 };
   };
   const run = async (spec: JobSpec) => resultOf((await client.jobs.create(spec)).id);
 
@@ -59,6 +61,10 @@ t.test('best fit', async (t) => {
   t.ok(
     whole.sequences > expected.sequences,
     `${whole.sequences} sequences, ${expected.sequences} by best fit`,
+  );
+  t.ok(
+    expected.padding < 0.1 && whole.padding > 2 * expected.padding,
+    `${whole.padding}, ${expected.padding}`,
   );
   t.not(whole.digest, expected.digest);
 });

@@ -69,7 +69,7 @@ async function fitted(
     }
   }
   file.end();
-  file.writer.finish();
+  const { useful_tokens } = file.writer.finish();
   const { tokens, documents, counts, sequences } = await readTokenFile(path);
   const ends = [...documents.slice(1), tokens.length];
   const texts = documents.map((begin, i) => ({
@@ -78,6 +78,8 @@ async function fitted(
     counts: counts.slice(begin, ends[i]),
   }));
   const nextOf = (i: number) => sequences[i + 1] ?? tokens.length;
+  const inputs = sequences.map((begin, i) => Math.min(length, nextOf(i) - begin));
+  t.equal(useful_tokens, sum(inputs));
   return {
     withoutTargets: file.withoutTargets,
     sequences: sequences.map((begin, i) =>

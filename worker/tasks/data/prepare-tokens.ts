@@ -62,7 +62,7 @@ type EntrySummary = Pick<PreparedTokens, 'tokens_digest' | 'summary'>;
 type OnProgress = (bytes: number) => void;
 
 /** Version in every cache key: incremented when the same request produces other files. */
-const PREPARATION = 7;
+const PREPARATION = 8;
 /** Token ids below it need two bytes. */
 const NARROW_VOCAB = 1 << 16;
 /** Maximum number of rebuilds of an entry that disappears each time. */

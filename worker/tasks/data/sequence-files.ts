@@ -12,7 +12,10 @@ export interface ValidationSplit {
 }
 
 export interface SequenceCounts {
+  /** Of the training. */
   sequences: number;
+  /** Input tokens of these sequences, without padding. */
+  useful_tokens: number;
   validation_sequences: number;
   /** Sequences, or with `fit` documents, dropped because none of their tokens counts as a target. */
   without_targets: number;
@@ -94,6 +97,7 @@ export class SequenceFiles {
     const validation = this.validation?.writer.finish();
     return {
       sequences: training.num_sequences,
+      useful_tokens: training.useful_tokens,
       validation_sequences: validation?.num_sequences ?? 0,
       without_targets: this.training.withoutTargets + (this.validation?.withoutTargets ?? 0),
     };
