@@ -51,7 +51,7 @@ async function startWorld(tokenFile: string): Promise<LocalWorld> {
     spec: specOf(),
     world_size: 1,
     threads,
-    training_files: [{ path: tokenFile, weight: 1 }],
+    training_files: [{ path: tokenFile, weight: 1, useful_share: 1 }],
   });
   await world.initialize();
   return world;

@@ -99,6 +99,8 @@ export interface TrainingFile {
   path: string;
   /** Share of the training, relative to the weights of the other files; an integer. */
   weight: number;
+  /** Share of its sequences that is no padding. */
+  useful_share: number;
 }
 
 /** Tokens to evaluate on. */
@@ -204,8 +206,13 @@ export interface SteppedMessage {
   lr: number;
   /** Empty except for LAMB. */
   trust_ratios: TrustRatios[];
-  /** Number of tokens in this step's sequences, including tokens that are not targets; the same in every step. */
+  /**
+   * Useful tokens of a step: those of its sequences without padding, including tokens that are not targets. The mean
+   * over the data, so it is the same in every step.
+   */
   tokens: number;
+  /** Share of padding in the sequences, likewise. */
+  padding: number;
   finite: boolean;
   skipped_steps: number;
   /** Loss scale of this step; 1 without loss scaling. */

@@ -1,5 +1,5 @@
 /** The beginning of a dataset as a job reads it, in an inspection thread (api/inspection/tasks.ts). */
-import type { DataPreview } from '../../contracts/index.js';
+import type { DataPreview, ResolvedJobSpec } from '../../contracts/index.js';
 import { parseLine } from '../../contracts/jsonl/line.js';
 import { DataCounts } from '../../formats/encoding/data-summary.js';
 import type {
@@ -28,7 +28,7 @@ interface PreviewInput extends Omit<EncoderSetup, 'tokenizer'> {
   beginnings: readonly DataBeginning[];
   /** Files of the tokenizer; null: the tokenizer `bytes`. */
   tokenizer: TokenizerBytes | null;
-  packing: 'split' | 'whole';
+  packing: ResolvedJobSpec['data']['packing'];
   sequence_length: number;
   /** Number of texts to return, of all datasets together. */
   num_texts: number;
@@ -88,7 +88,7 @@ function previewPart(
   }
   const summary = counts.end();
   const { documents, tokens, targets, long_documents } = summary;
-  const longTexts = packing === 'whole' ? long_documents : 0;
+  const longTexts = packing === 'split' ? 0 : long_documents;
   return {
     counts: { texts: documents, tokens, targets, long_texts: longTexts },
     texts,

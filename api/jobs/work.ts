@@ -29,43 +29,54 @@ export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Wor
   const datasets = await Promise.all(named.map(({ dataset }) => deps.records.getDataset(dataset)));
   const samples = samplesPerEpoch(datasets, spec.data, spec.train);
   const counted = samples === null ? null : samples * perSample;
-  const sequencesPerEpoch = (await preparedSequences(spec, jobs, deps)) ?? counted;
+  const prepared = await preparedData(spec, jobs, deps);
+  const sequencesPerEpoch = prepared?.sequences ?? counted;
   const known = sequencesPerEpoch === null ? null : sequencesPerEpoch / perSample;
   const { steps } = resolveSteps(spec, { samples: known, continues: null }).spec.train;
   const sequences = steps === undefined ? null : steps * global_batch_size * perSample;
-  const tokens = sequences === null ? null : sequences * sequence_length;
+  const places = sequences === null ? null : sequences * sequence_length;
+  const useful = 1 - (prepared?.padding ?? 0);
   return {
     sequences,
-    tokens,
+    tokens: places && Math.round(places * useful),
     sequences_per_epoch: sequencesPerEpoch,
     epochs: sequences && sequencesPerEpoch ? sequences / sequencesPerEpoch : (spec.train.epochs ?? null),
-    duration: tokens === null ? null : await durationOf(spec, tokens, jobs, deps),
+    duration: places === null ? null : await durationOf(spec, { places, useful }, jobs, deps),
   };
 }
 
-/** Number of sequences prepared for an earlier job with the same data. */
-async function preparedSequences(
+interface PreparedCounts {
+  sequences: number;
+  /** Share of padding in them. */
+  padding: number;
+}
+
+/** Sequences prepared for an earlier job with the same data; null: there is none. */
+async function preparedData(
   spec: ResolvedJobSpec,
   jobs: readonly Job[],
   { events }: WorkDeps,
-): Promise<number | null> {
+): Promise<PreparedCounts | null> {
   const dataKey = ({ data: { seed, ...data }, train }: ResolvedJobSpec) =>
     // Without a validation split the seed changes only the order of sequences, not their number.
     JSON.stringify([data, data.validation_fraction > 0 && seed, train.sequence_length, unitOf(train)]);
   const same = jobs.find((job) => dataKey(job.spec) === dataKey(spec) && job.progress.step > 0);
   if (!same) return null;
   const prepared = (await events(same.id)).findLast(({ type }) => type === 'data.prepared');
-  const { sequences } = (prepared?.data ?? {}) as { sequences?: unknown };
-  return typeof sequences === 'number' ? sequences : null;
+  const { sequences, padding } = (prepared?.data ?? {}) as { sequences?: unknown; padding?: unknown };
+  if (typeof sequences !== 'number') return null;
+  return { sequences, padding: typeof padding === 'number' ? padding : 0 };
 }
 
 /**
  * Duration estimated from the newest of the jobs with the most similar model cost. A rank is assumed to perform as many
- * FLOPs per second as in that job.
+ * FLOPs per second as in that job, with the same cost of padding.
+ *
+ * @param read places of the sequences, and the share of them that is no padding
  */
 async function durationOf(
   spec: ResolvedJobSpec,
-  tokens: number,
+  read: { places: number; useful: number },
   jobs: readonly Job[],
   { records }: WorkDeps,
 ): Promise<Work['duration']> {
@@ -82,12 +93,13 @@ async function durationOf(
   const [attempt] = (await records.listAttempts(id, { limit: 1 })).data;
   const then = world_size ?? attempt?.generations.at(-1)?.world_size;
   if (!then) return null;
-  const tokensPerSecond = (((progress.tokens_per_second ?? 0) * best.ratio) / then) * ranks.preferred;
-  const seconds = tokens / tokensPerSecond;
+  const placesThen = (progress.tokens_per_second ?? 0) / (1 - (progress.padding ?? 0));
+  const placesPerSecond = ((placesThen * best.ratio) / then) * ranks.preferred;
+  const seconds = read.places / placesPerSecond;
   const costPerSecond = usage.rank_seconds > 0 ? (usage.cost / usage.rank_seconds) * ranks.preferred : null;
   return {
     seconds,
-    tokens_per_second: tokensPerSecond,
+    tokens_per_second: placesPerSecond * read.useful,
     ranks: ranks.preferred,
     cost: costPerSecond && costPerSecond * seconds,
     measured_by: id,

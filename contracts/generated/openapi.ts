@@ -2340,11 +2340,12 @@ export interface components {
             template_date?: string | null;
             /**
              * @description `split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each sequence with
-             *     whole documents and padding, and cuts only longer documents. The default is `whole` for `format=jsonl`,
-             *     otherwise `split`. Preferences are `whole`, with one completion per sequence.
+             *     whole documents in order and padding, and cuts only longer documents. `fit` combines whole documents by best
+             *     fit, for the least padding. The default is `whole` for `format=jsonl`, otherwise `split`. Preferences are
+             *     `whole`, with one completion per sequence.
              * @enum {string}
              */
-            packing?: "split" | "whole";
+            packing?: "split" | "whole" | "fit";
             /**
              * @description Share of the documents, at least one, that `seed` selects for validation. Of preferences it is a share of
              *     the units, and of a single document a share of its sequences. Of a `mixture` it is a share of each dataset.
@@ -3165,7 +3166,7 @@ export interface components {
             step: number;
             /** @description Total number of steps; `null` until the samples of `train.epochs` are counted. */
             total_steps: number | null;
-            /** @description Tokens processed so far. */
+            /** @description Useful tokens processed so far: tokens of sequences, without padding. A step counts the mean of the data. */
             tokens: number;
             /** @description `step` in percent of `total_steps`; `null` without that. */
             percent: number | null;
@@ -3175,8 +3176,10 @@ export interface components {
             loss_scale?: number;
             /** @description Steps so far that were skipped because their gradients were not finite; they changed nothing. */
             skipped_steps?: number;
-            /** @description Throughput over the last steps. */
+            /** @description Useful tokens per second over the last steps. */
             tokens_per_second: number | null;
+            /** @description Share of padding in the sequences of the training. Present from the first step on. */
+            padding?: number;
             /** @description Estimated time until the last step. */
             eta_seconds: number | null;
             early_stopping?: components["schemas"]["EarlyStoppingProgress"];
@@ -3945,7 +3948,7 @@ export interface components {
         WorkDuration: {
             /** @description Excludes preparing data, saving and exporting. */
             seconds: number;
-            /** @description Sum over all ranks. */
+            /** @description Useful tokens per second of all ranks together. */
             tokens_per_second: number;
             /** @description The preferred number of ranks. */
             ranks: number;
@@ -3966,7 +3969,7 @@ export interface components {
         Work: {
             /** @description `steps` times `global_batch_size`, and times two for pairs of completions; `null` while the steps are unknown. */
             sequences: number | null;
-            /** @description `sequences` times `sequence_length`. */
+            /** @description Useful tokens: `sequences` times `sequence_length`, without the share of padding where an earlier job prepared the same data. */
             tokens: number | null;
             /**
              * @description Sequences of the training data; `null` while only their tokens determine the number, which the first job with
@@ -4023,7 +4026,7 @@ export interface components {
             tokens: number;
             /** @description Tokens that are learned. */
             targets: number;
-            /** @description With `packing: whole`: texts that do not fit into one sequence. Documents are divided, and completions are cut off. Otherwise 0. */
+            /** @description Unless `packing` is `split`: texts that do not fit into one sequence. Documents are divided, and completions are cut off. Otherwise 0. */
             long_texts: number;
         };
         /** @description A part of a text. */
@@ -4403,9 +4406,9 @@ export interface components {
             loss_scale?: number;
             /** @description Steps so far that were skipped because their gradients were not finite; they changed nothing. */
             skipped_steps?: number;
-            /** @description Tokens processed so far. */
+            /** @description Useful tokens processed so far: tokens of sequences, without padding. A step counts the mean of the data. */
             tokens: number;
-            /** @description Tokens of the step divided by its duration. */
+            /** @description Useful tokens of a step divided by the duration of this step. */
             tokens_per_second: number | null;
             /** @description Number of ranks that executed the step. */
             world_size: number;

@@ -1,3 +1,4 @@
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { FlawCount, TextFlaw } from '../../job-document/index.js';
 import { countTargets, type TokenPiece } from './tokens.js';
 
@@ -30,10 +31,10 @@ export class DataCounts {
   private line: number | null = null;
   private numSources = 0;
 
-  /** @param packing `whole`: a document that does not fit into a sequence is cut */
+  /** @param packing unless `split`, a document that does not fit into a sequence is cut */
   constructor(
     private readonly sequenceLength: number,
-    private readonly packing: 'split' | 'whole',
+    private readonly packing: ResolvedJobSpec['data']['packing'],
   ) {}
 
   add({ tokens, counts, starts, line, flaws = [] }: TokenPiece): void {
@@ -75,7 +76,7 @@ export class DataCounts {
     // A sequence has sequence_length inputs and the target of the last one.
     if (this.length > this.sequenceLength + 1) {
       this.summary.long_documents++;
-      if (this.packing === 'whole') this.count('cut');
+      if (this.packing !== 'split') this.count('cut');
     }
     this.length = 0;
   }

@@ -56,13 +56,13 @@ t.test('a GPU has logits of up to 1 GiB, in equal chunks, and gradients of as ma
     return estimateRank(spec, 1, 0, { ...CPU, device }).activations;
   };
   const embedding = 4 * 768 * 64; // the gradient of 64 tokens' rows
-  const trial = 64 * 4096 * 2 + 2 * 768 * 64; // gradients and weight, as operands of the product that needs most
+  const trial = 64 * 4096 * 2 + 4 * 768 * 64; // gradients, and what they are added to, of the product that needs most
   t.equal(activations(50_304, 'cuda') - activations(50_240, 'cuda'), 64 * 4096 * (4 + 2) + embedding + trial);
   t.equal(activations(50_304, 'cpu') - activations(50_240, 'cpu'), 64 * (64 * 4 + 640 * 2) + embedding);
   const sums = 4 * 4096 * 768; // of the gradient of the head's input, whose vocabulary is divided
   t.equal(
     activations(50_257, 'cuda') - activations(50_272, 'cuda'),
-    sums - 15 * (4 + 2) * 768,
+    sums - 15 * (4 + 4) * 768,
     'rows are padded',
   );
 });

@@ -85,9 +85,10 @@ function trialOfHead(sizes: Sizes): number {
   const weight = element * vocab * hidden;
   const forward = logits * sizes.row(hidden) + weight;
   const toInput = gradients * sizes.row(vocab) + weight;
-  // A last chunk that is shorter has a product of its own, which adds to the gradient of the chunks before.
+  // A last chunk that is shorter has a product of its own, which adds to the gradient of the chunks before. The number
+  // of rows with a target varies.
   const toWeight =
-    gradients * (sizes.row(vocab) + sizes.row(hidden)) + (rows % gradients === 0 ? 0 : 4 * vocab * hidden);
+    gradients * (sizes.row(vocab) + sizes.row(hidden)) + (rows > gradients ? 4 * vocab * hidden : 0);
   const largest = Math.max(logits * vocab, gradients * hidden, vocab * hidden);
   return Math.max(forward, toInput, toWeight) + TRIAL_ROUNDING + checksums(largest);
 }
@@ -108,10 +109,10 @@ function checksums(elements: number): number {
 }
 
 /**
- * Returns the bytes of tokens, targets, and the summation orders of the embeddings' backward passes: by
- * token, and by learned position.
+ * Returns the bytes of tokens, targets, the rows with targets and their places, and the summation orders of the
+ * embeddings' backward passes: by token, and by learned position.
  */
 function indices({ rows, model }: Sizes): number {
   const orders = model.positions === 'learned' ? 2 : 1;
-  return 4 * (2 * rows + orders * (2 * rows + 1));
+  return 4 * (4 * rows + orders * (2 * rows + 1));
 }

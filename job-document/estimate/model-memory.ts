@@ -55,8 +55,7 @@ function lossHead(sizes: Sizes): number {
   const { hidden, rows } = sizes;
   const vocab = sizes.model.vocab_size;
   const { logits, gradients } = logitRows(sizes);
-  const rest = rows % gradients;
-  const operands = sizes.packed(gradients, hidden) + (rest === 0 ? 0 : sizes.packed(rest, hidden));
+  const operands = sizes.packed(gradients, hidden);
   return (
     logits * sizes.row(vocab, 4) +
     gradients * sizes.row(vocab) +

@@ -68,7 +68,7 @@ export function checkObjective(
         `with the objective ${type} a completion is learned as a whole; omit it`,
       ),
     );
-  if (packing === 'split') {
+  if (packing !== undefined && packing !== 'whole') {
     const message = `with the objective ${type} each completion with its prompt is a sequence of its own; omit packing`;
     errors.push(fieldError('/data/packing', 'field_without_effect', message, 'whole'));
   }

@@ -69,7 +69,7 @@ for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JO
         spec,
         threads,
         world_size: worldSize,
-        training_files: [{ path: tokens.path, weight: 1 }],
+        training_files: [{ path: tokens.path, weight: 1, useful_share: 1 }],
       });
       const world = await connectWorld(trainerConfig(start), worldSize);
       try {

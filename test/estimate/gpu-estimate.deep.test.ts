@@ -40,7 +40,7 @@ for (const [name, { threads: _, train, zero, ...changes }] of Object.entries(JOB
       spec,
       world_size: 1,
       device: 'cuda',
-      training_files: [{ path: tokens.path, weight: 1 }],
+      training_files: [{ path: tokens.path, weight: 1, useful_share: 1 }],
     });
     const config = trainerConfig(start);
     const { total, host, ...parts } = estimateRank(spec, 1, 0, MACHINE);

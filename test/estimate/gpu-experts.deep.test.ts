@@ -68,7 +68,7 @@ async function train(t: Test): Promise<void> {
       spec,
       world_size: worldSize,
       device: 'cuda',
-      training_files: [{ path: tokens.path, weight: 1 }],
+      training_files: [{ path: tokens.path, weight: 1, useful_share: 1 }],
     });
     const log = await NcclLog.begin();
     const world = await connectWorld(trainerConfig(start), worldSize);

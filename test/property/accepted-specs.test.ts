@@ -74,7 +74,9 @@ t.test('a rank starts with every document that the API accepts', async (t) => {
       if (errors.length > 0) return;
       accepted += 1;
       Trainer.create(
-        trainerConfig(startMessage({ spec, training_files: [{ path: tokens.path, weight: 1 }] })),
+        trainerConfig(
+          startMessage({ spec, training_files: [{ path: tokens.path, weight: 1, useful_share: 1 }] }),
+        ),
         () => {},
       ).close();
     }),

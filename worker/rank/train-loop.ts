@@ -152,11 +152,12 @@ function stateAfter(
 function steppedMessage(
   result: StepResult,
   evaluated: Pick<SteppedMessage, 'evaluations' | 'early_stopping'>,
-  { spec: { train } }: StartMessage,
+  { spec: { train }, training_files }: StartMessage,
 ): RankMessage {
   const { step, loss, aux_loss, preference, grad_norm, lr } = result;
   const { trust_ratios, finite, skipped_steps, loss_scale } = result;
   const { total, data, forward, backward, exchange, optimizer, gather } = result.seconds;
+  const share = usefulShare(training_files);
   return {
     kind: 'stepped',
     step,
@@ -166,7 +167,8 @@ function steppedMessage(
     grad_norm,
     lr,
     trust_ratios,
-    tokens: tokensPerStep(train),
+    tokens: Math.round(tokensPerStep(train) * share),
+    padding: 1 - share,
     finite,
     skipped_steps,
     loss_scale,
@@ -181,6 +183,13 @@ function steppedMessage(
     },
     ...evaluated,
   };
+}
+
+/** Returns the mean share of the sequences of a step that is no padding. */
+function usefulShare(files: StartMessage['training_files']): number {
+  const sum = (of: (file: (typeof files)[number]) => number) =>
+    files.reduce((total, file) => total + of(file), 0);
+  return sum(({ weight, useful_share }) => weight * useful_share) / sum(({ weight }) => weight);
 }
 
 /** Leaves NaN and infinity out, which JSON does not have. */

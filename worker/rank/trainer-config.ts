@@ -22,7 +22,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     optimizer: { ...optimizer, beta1, beta2, ema_decay: ema?.decay ?? 0 },
     param_groups: paramGroups(optimizer),
     zero,
-    training_files: start.training_files,
+    training_files: start.training_files.map(({ path, weight }) => ({ path, weight })),
     evaluation_files: start.evaluation_files.map(({ paths }) => paths),
     comm: { backend: backendOf(start), ...start.comm },
   };

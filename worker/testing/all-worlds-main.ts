@@ -75,7 +75,7 @@ function start(worldSize: number, nonce = ''): Promise<LocalWorld> {
     world_size: worldSize,
     job_id: 'job',
     nonce,
-    training_files: [{ path: tokenFile, weight: 1 }],
+    training_files: [{ path: tokenFile, weight: 1, useful_share: 1 }],
   });
 }
 

@@ -116,7 +116,7 @@ export function startMessage({ spec = testSpec(), ...fields }: StartFields = {})
     threads: 1,
     local_ranks: 1,
     spec: counted(spec),
-    training_files: [{ path: '', weight: 1 }],
+    training_files: [{ path: '', weight: 1, useful_share: 1 }],
     evaluation_files: [],
     tokens_digest: `sha256:${'0'.repeat(64)}`,
     object_store: { url: '', s3_endpoint: null },

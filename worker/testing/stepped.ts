@@ -24,6 +24,7 @@ export function stepped(step: number, fields: Partial<SteppedMessage> = {}): Ste
     lr: 0.1,
     trust_ratios: [],
     tokens: 1000,
+    padding: 0.25,
     evaluations: [],
     early_stopping: null,
     finite: true,

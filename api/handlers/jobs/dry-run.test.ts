@@ -1,6 +1,6 @@
 /** Field `work` of a dry run: sequences, tokens, epochs, and the duration estimated from a measured job. */
 import t from 'tap';
-import type { DataPreview, DryRun, Job, JobSpec, Problem } from '../../../contracts/index.js';
+import type { DataPreview, DryRun, Job, JobEvent, JobSpec, Problem } from '../../../contracts/index.js';
 import { workOf as estimateWork } from '../../jobs/work.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 import { claimAndTrain } from '../../testing/training.js';
@@ -138,6 +138,24 @@ t.test('cost, at what a rank of the measured job has cost', async (t) => {
   t.equal(await costOf({ run_seconds: 30, rank_seconds: 60, cost: 12 }), 0.2 * ranks);
   t.equal(await costOf({ run_seconds: 30, rank_seconds: 60, cost: 0 }), 0);
   t.ok(Number.isNaN(await costOf({ run_seconds: 0, rank_seconds: 0, cost: 0 })), 'unknown');
+});
+
+t.test('padding: tokens are useful ones, and a place of a sequence costs the same', async (t) => {
+  const job = await stack.createJob();
+  const progress = { ...job.progress, step: 1, tokens_per_second: 1000, padding: 0.75 };
+  const records = {
+    getDataset: async () => null,
+    listJobs: async () => ({ data: [{ ...job, progress, world_size: 1 }], next_cursor: null }),
+    listAttempts: async () => ({ data: [], next_cursor: null }),
+  };
+  const prepared = { type: 'data.prepared', data: { sequences: 100, padding: 0.5 } } as unknown as JobEvent;
+  const work = await estimateWork(job.spec, { records, events: async () => [prepared] });
+  const { steps, global_batch_size, sequence_length } = job.spec.train;
+  const places = (steps ?? 0) * global_batch_size * sequence_length;
+  const ranks = job.spec.resources.ranks.preferred;
+  t.equal(work.tokens, places / 2);
+  t.equal(work.duration?.tokens_per_second, 2000 * ranks);
+  t.equal(work.duration?.seconds, places / (4000 * ranks));
 });
 
 t.test('an epoch of data that another job has prepared', async (t) => {

@@ -61,7 +61,7 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
       {dataset !== undefined && dataset.num_chats > 0 && <Template />}
       {plan.previewFault.value && <Notice fault={plan.previewFault.value} />}
       {plan.preview.value && (
-        <Preview preview={plan.preview.value} isPacked={plan.resolved.value?.data.packing === 'whole'} />
+        <Preview preview={plan.preview.value} isPacked={plan.resolved.value?.data.packing !== 'split'} />
       )}
     </section>
   );

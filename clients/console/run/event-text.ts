@@ -16,11 +16,12 @@ const DETAILS: Readonly<Record<string, (data: Data) => string>> = {
   'job.state': ({ from, to, reason }) =>
     join(from ? `${from} → ${to}` : to, typeof reason === 'string' ? words(reason) : null),
   'data.preparing': ({ done_bytes, total_bytes }) => `${size(done_bytes)} of ${size(total_bytes)}`,
-  'data.prepared': ({ documents, tokens, targets, sequences, mixture, warnings }) =>
+  'data.prepared': ({ documents, tokens, targets, sequences, padding, mixture, warnings }) =>
     join(
       `${num(documents)} documents`,
       `${num(tokens)} tokens, ${num(targets)} of them learned`,
       `${num(sequences)} sequences`,
+      ...(Number(padding) > 0 ? [`${portion(Number(padding))} padding`] : []),
       ...sharesOf(mixture),
       ...messagesOf(warnings),
     ),

@@ -4,7 +4,7 @@ import type { Job } from '../../../contracts/types.js';
 import { share } from '../app/session.js';
 import { Chart } from '../parts/chart.js';
 import { Copy } from '../parts/copy.js';
-import { compact, count, duration, loss } from '../parts/format.js';
+import { compact, count, duration, loss, portion } from '../parts/format.js';
 import { columnsOf, namesIn } from './curve.js';
 import { Files } from './files.js';
 import type { LiveRun } from './live-run.js';
@@ -63,6 +63,7 @@ function figuresOf({ progress, world_size, state, usage, spec }: Job): [name: st
     ['Loss', loss(progress.loss)],
     ['Tokens', compact(progress.tokens)],
     ['Tokens/s', isTraining ? compact(progress.tokens_per_second) : '–'],
+    ...(progress.padding ? [['Padding', portion(progress.padding)] as [string, string]] : []),
     ['Ranks', `${world_size ?? '–'} of ${min} to ${max}`],
     ['Time left', isTraining ? duration(progress.eta_seconds) : '–'],
     ['Run time', duration(usage.run_seconds)],

@@ -470,11 +470,11 @@ class DataSpec(TypedDict, total=False):
     template_date: Optional[str]
     """Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which
     the job is created, or that of the initial checkpoint's job if the template is the same."""
-    packing: Literal["split", "whole"]
+    packing: Literal["split", "whole", "fit"]
     """`split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each
-    sequence with whole documents and padding, and cuts only longer documents. The default is
-    `whole` for `format=jsonl`, otherwise `split`. Preferences are `whole`, with one completion per
-    sequence."""
+    sequence with whole documents in order and padding, and cuts only longer documents. `fit`
+    combines whole documents by best fit, for the least padding. The default is `whole` for
+    `format=jsonl`, otherwise `split`. Preferences are `whole`, with one completion per sequence."""
     validation_fraction: float
     """Share of the documents, at least one, that `seed` selects for validation. Of preferences it
     is a share of the units, and of a single document a share of its sequences. Of a `mixture` it is
@@ -528,11 +528,11 @@ class _ResolvedDataRequired(TypedDict):
     template_date: Optional[str]
     """Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which
     the job is created, or that of the initial checkpoint's job if the template is the same."""
-    packing: Literal["split", "whole"]
+    packing: Literal["split", "whole", "fit"]
     """`split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each
-    sequence with whole documents and padding, and cuts only longer documents. The default is
-    `whole` for `format=jsonl`, otherwise `split`. Preferences are `whole`, with one completion per
-    sequence."""
+    sequence with whole documents in order and padding, and cuts only longer documents. `fit`
+    combines whole documents by best fit, for the least padding. The default is `whole` for
+    `format=jsonl`, otherwise `split`. Preferences are `whole`, with one completion per sequence."""
     validation_fraction: float
     """Share of the documents, at least one, that `seed` selects for validation. Of preferences it
     is a share of the units, and of a single document a share of its sequences. Of a `mixture` it is
@@ -1740,11 +1740,11 @@ class _PlannedDataRequired(TypedDict):
     template_date: Optional[str]
     """Day that `strftime_now` of the template returns, at 00:00 UTC. `null`: the day (UTC) on which
     the job is created, or that of the initial checkpoint's job if the template is the same."""
-    packing: Literal["split", "whole"]
+    packing: Literal["split", "whole", "fit"]
     """`split` concatenates documents and cuts every `sequence_length` tokens. `whole` fills each
-    sequence with whole documents and padding, and cuts only longer documents. The default is
-    `whole` for `format=jsonl`, otherwise `split`. Preferences are `whole`, with one completion per
-    sequence."""
+    sequence with whole documents in order and padding, and cuts only longer documents. `fit`
+    combines whole documents by best fit, for the least padding. The default is `whole` for
+    `format=jsonl`, otherwise `split`. Preferences are `whole`, with one completion per sequence."""
     validation_fraction: float
     """Share of the documents, at least one, that `seed` selects for validation. Of preferences it
     is a share of the units, and of a single document a share of its sequences. Of a `mixture` it is
@@ -1933,8 +1933,8 @@ class DataRead(TypedDict):
     targets: int
     """Tokens that are learned."""
     long_texts: int
-    """With `packing: whole`: texts that do not fit into one sequence. Documents are divided, and
-    completions are cut off. Otherwise 0."""
+    """Unless `packing` is `split`: texts that do not fit into one sequence. Documents are divided,
+    and completions are cut off. Otherwise 0."""
 
 
 class PreviewPart(TypedDict):

@@ -110,6 +110,8 @@ struct Backend {
   /// Products with a 16-bit C are at least as fast as those with one of fp32. A CPU's take fewer columns of C at a
   /// time.
   bool products_round_gradients = false;
+  /// Rows of a matrix whose number varies are a multiple of it. A device has few shapes to choose algorithms for.
+  std::int64_t row_unit = 2;
 
   // attention
   Operation<void(Scratch&, const AttentionForward&)> attention{"attention"};

@@ -32,8 +32,9 @@ struct RowFactor {
 RowFactor factor_of(const LossHead::Gradients* gradients, std::int64_t row, std::int64_t rows) {
   if (gradients == nullptr) return {0, rows};
   if (gradients->factors.empty()) return {gradients->grad_scale, rows};
-  const std::int64_t length = gradients->normed.rows / std::ssize(gradients->factors), sequence = row / length;
-  return {gradients->factors[static_cast<std::size_t>(sequence)], std::min(rows, (sequence + 1) * length - row)};
+  const auto here = gradients->factors.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(rows));
+  const auto other = std::ranges::find_if(here, [&](float factor) { return factor != here.front(); });
+  return {here.front(), other - here.begin()};
 }
 
 }  // namespace
@@ -70,8 +71,7 @@ void LossHead::run(const ModelContext& model, const Matrix& normed, const Indice
   for (std::int64_t first = 0; first < normed.rows; first += chunk_rows_) {
     const std::int64_t rows = std::min(chunk_rows_, normed.rows - first);
     const Matrix chunk = rows_of(normed, first, rows);
-    if (gradients != nullptr && dlogits_.num_bytes() == 0)
-      dlogits_ = Tensor(model.ctx, model.dtype, chunk_rows_, model.config.vocab_size);
+    if (gradients != nullptr) make_dlogits(model);
     const Matrix dlogits = gradients == nullptr ? Matrix{} : dlogits_.first_rows(rows);
     chunk_forward(model, chunk, targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), first,
                   dlogits, gradients);
@@ -79,6 +79,60 @@ void LossHead::run(const ModelContext& model, const Matrix& normed, const Indice
     const auto start = std::chrono::steady_clock::now();
     chunk_backward(model, chunk, dlogits, *gradients, first);
     backward_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  losses_.fetch(model.ctx);
+}
+
+void LossHead::make_dlogits(const ModelContext& model) {
+  if (dlogits_.num_bytes() == 0) dlogits_ = Tensor(model.ctx, model.dtype, chunk_rows_, model.config.vocab_size);
+}
+
+std::int64_t LossHead::kept_logit_rows() const {
+  const Matrix& gradients = dlogits_.view();
+  const std::int64_t bytes = chunk_rows_ * gradients.stride * static_cast<std::int64_t>(size_of(gradients.dtype));
+  return bytes / (logits_.view().stride * 4);
+}
+
+Matrix LossHead::kept_logits(std::int64_t rows) const {
+  const Matrix& like = logits_.view();
+  return {dlogits_.view().data, DType::kF32, rows, like.cols, like.stride};
+}
+
+void LossHead::run(const ModelContext& model, const Matrix& normed, const Indices& targets, Gradients gradients,
+                   const Factors& factors) {
+  make_dlogits(model);
+  if (normed.rows > kept_logit_rows()) {
+    run(model, normed, targets, nullptr);
+    gradients.factors = factors();
+    return run(model, normed, targets, &gradients);
+  }
+  const Matrix kept = kept_logits(normed.rows);
+  keep_logits(model, normed, targets, kept);
+  gradients.factors = factors();
+  // An element of a gradient is at most as long as a logit, and a row of gradients lies over its row of logits.
+  const std::int64_t stride = kept.stride * 4 / static_cast<std::int64_t>(size_of(model.dtype));
+  const Matrix dlogits{kept.data, model.dtype, kept.rows, kept.cols, stride};
+  cross_entropy_of(model, kept, targets, 0, dlogits, &gradients);
+  const auto start = std::chrono::steady_clock::now();
+  chunk_backward(model, normed, dlogits, gradients, 0);
+  backward_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  losses_.fetch(model.ctx);
+}
+
+// The losses are computed from a copy, which they overwrite.
+void LossHead::keep_logits(const ModelContext& model, const Matrix& normed, const Indices& targets,
+                           const Matrix& kept) {
+  const std::int64_t most = logits_.view().rows;
+  for (std::int64_t row = 0; row < normed.rows; row += most) {
+    const std::int64_t rows = std::min(most, normed.rows - row);
+    const Matrix logits = logits_.first_rows(rows);
+    const GemmProblem product[] = {{rows_of(normed, row, rows), &forward_, logits}};
+    gemm(model.ctx, *model.scratch, product);
+    const auto num_bytes = static_cast<std::size_t>(rows * logits.stride * 4);
+    copy_bytes(model.ctx, {static_cast<std::byte*>(kept.at(row, 0)), num_bytes},
+               {static_cast<const std::byte*>(logits.data), num_bytes});
+    cross_entropy_of(model, logits, targets.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(rows)), row,
+                     {}, nullptr);
   }
   losses_.fetch(model.ctx);
 }
@@ -94,13 +148,13 @@ LeafResult LossHead::result(const Indices& targets) const {
   return result;
 }
 
-std::vector<SequenceScore> LossHead::scores(const Indices& targets, std::int64_t batch) const {
+std::vector<SequenceScore> LossHead::scores(const Indices& targets, std::span<const std::int32_t> sequences,
+                                            std::int64_t batch) const {
   const std::span<const float> losses = losses_.on_host();
   std::vector<SequenceScore> scores(static_cast<std::size_t>(batch));
-  const std::size_t length = targets.size() / scores.size();
   for (std::size_t row = 0; row < targets.size(); ++row) {
     if (targets[row] < 0) continue;
-    SequenceScore& score = scores[row / length];
+    SequenceScore& score = scores[static_cast<std::size_t>(sequences[row])];
     score.log_prob -= static_cast<double>(losses[row]);
     ++score.num_targets;
   }
@@ -115,16 +169,20 @@ void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, co
     const Matrix logits = logits_.first_rows(rows);
     const GemmProblem product[] = {{rows_of(normed, row, rows), &forward_, logits}};
     gemm(model.ctx, *model.scratch, product);
-    for (std::int64_t done = 0; done < rows;) {
-      const std::int64_t at = row + done;
-      const RowFactor factor = factor_of(gradients, first_row + at, rows - done);
-      const auto count = static_cast<std::size_t>(factor.rows);
-      cross_entropy(model.ctx,
-                    {rows_of(logits, done, factor.rows), targets.subspan(static_cast<std::size_t>(at), count),
-                     losses_.on_device().subspan(static_cast<std::size_t>(first_row + at), count),
-                     rows_of(dlogits, at, factor.rows), factor.value});
-      done += factor.rows;
-    }
+    cross_entropy_of(model, logits, targets.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(rows)),
+                     first_row + row, rows_of(dlogits, row, rows), gradients);
+  }
+}
+
+void LossHead::cross_entropy_of(const ModelContext& model, const Matrix& logits, const Indices& targets,
+                                std::int64_t first_row, const Matrix& dlogits, const Gradients* gradients) {
+  for (std::int64_t row = 0; row < logits.rows;) {
+    const RowFactor factor = factor_of(gradients, first_row + row, logits.rows - row);
+    const auto count = static_cast<std::size_t>(factor.rows);
+    cross_entropy(model.ctx, {rows_of(logits, row, factor.rows), targets.subspan(static_cast<std::size_t>(row), count),
+                              losses_.on_device().subspan(static_cast<std::size_t>(first_row + row), count),
+                              rows_of(dlogits, row, factor.rows), factor.value});
+    row += factor.rows;
   }
 }
 
@@ -133,24 +191,21 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
   const Matrix dnormed = rows_of(gradients.normed, first_row, normed.rows);
   std::vector<GemmProblem> products = {{dlogits, nullptr, dnormed, false, false, nullptr, &backward_}};
   if (gradients.weight.data != nullptr) {
-    PackedMatrix& packed = normed.rows == chunk_rows_ ? packed_full_ : packed_rest_;
-    if (packed.k() == 0) packed = PackedMatrix(model.ctx, model.dtype, normed.rows, normed.cols);
-    packed.set_k(model.ctx, normed.rows);
-    const PackRequest request[] = {{normed, SourceRows::kAlongK, &packed}};
+    if (packed_.k() == 0) packed_ = PackedMatrix(model.ctx, model.dtype, chunk_rows_, normed.cols);
+    packed_.set_k(model.ctx, normed.rows);
+    const PackRequest request[] = {{normed, SourceRows::kAlongK, &packed_}};
     zerofleet::pack(model.ctx, request);
-    products.push_back({dlogits, &packed, gradients.weight, true, first_row > 0});
+    products.push_back({dlogits, &packed_, gradients.weight, true, first_row > 0});
   }
   gemm(model.ctx, *model.scratch, products);
 }
 
 // M is the largest number of rows, L and R those of logits and of gradients (see logit_rows), V vocab_size; packed()
 // and row() are as in block.h. The head has L · row(V) of fp32 + 4·M, and from the first backward on R · row(V). For
-// the gradient of the weight it has packed(R, D) where M ≥ R, plus packed(M mod R, D) where M mod R is not 0. The
-// packed weight is packed(D, V). It is for the forward, which takes few rows at a time; the backward takes so many that
-// it packs as it goes.
+// the gradient of the weight it has packed(R, D). The packed weight is packed(D, V). It is for the forward, which takes
+// few rows at a time; the backward takes so many that it packs as it goes.
 std::size_t LossHead::activation_bytes() const {
-  return logits_.num_bytes() + dlogits_.num_bytes() + losses_.num_bytes() + packed_full_.num_bytes() +
-         packed_rest_.num_bytes();
+  return logits_.num_bytes() + dlogits_.num_bytes() + losses_.num_bytes() + packed_.num_bytes();
 }
 
 // With the likeliest token as the target a loss is ln Σ exp(logit − largest): the same number is a part of every other

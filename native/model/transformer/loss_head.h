@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -36,21 +37,30 @@ class LossHead {
   /// weight: (V, D) of the compute dtype; it must stay where it is until the next call.
   void pack(const ModelContext& model, const void* weight);
 
-  /// Destination of the gradient of grad_scale · loss_sum, or of the sum over sequences of factor · loss_sum.
+  /// Destination of the gradient of grad_scale · loss_sum, or of the sum over rows of factor · loss.
   struct Gradients {
     Matrix normed;  // (M, D) compute dtype
     Matrix weight;  // (V, D) fp32, overwritten; without data it is not computed
     float grad_scale = 0;
-    std::span<const float> factors = {};  // (B) instead of grad_scale; each is of M / B rows
+    std::span<const float> factors = {};  // (M) instead of grad_scale
   };
 
   /// normed: (M, D), M ≤ max_rows; targets: (M) in [0, V) or -100. gradients may be null.
   void run(const ModelContext& model, const Matrix& normed, const Indices& targets, const Gradients* gradients);
 
+  /// Returns factors (M); called once, when the losses are known.
+  using Factors = std::function<std::span<const float>()>;
+  /// The same with factors that depend on the losses. The logits are computed once if kept_logit_rows() ≥ M, otherwise
+  /// twice; the same bits.
+  void run(const ModelContext& model, const Matrix& normed, const Indices& targets, Gradients gradients,
+           const Factors& factors);
+  std::int64_t kept_logit_rows() const;
+
   /// The losses of the last run(), whose targets these are; on a CUDA device this waits for them.
   LeafResult result(const Indices& targets) const;
-  /// The same for each of `batch` sequences.
-  std::vector<SequenceScore> scores(const Indices& targets, std::int64_t batch) const;
+  /// The same for each of `batch` sequences; sequences: (M) the sequence of each row.
+  std::vector<SequenceScore> scores(const Indices& targets, std::span<const std::int32_t> sequences,
+                                    std::int64_t batch) const;
 
   /// What follows the first next.size() rows of normed (N, D), N ≤ the rows of logits; valid until the next call.
   void next_tokens(const ModelContext& model, const Matrix& normed, std::span<NextToken> next);
@@ -63,6 +73,13 @@ class LossHead {
   double backward_seconds() const { return backward_seconds_; }
 
  private:
+  /// The memory of dlogits_ as fp32 logits.
+  Matrix kept_logits(std::int64_t rows) const;
+  void make_dlogits(const ModelContext& model);
+  /// The losses of all rows, whose logits stay in `kept`.
+  void keep_logits(const ModelContext& model, const Matrix& normed, const Indices& targets, const Matrix& kept);
+  void cross_entropy_of(const ModelContext& model, const Matrix& logits, const Indices& targets, std::int64_t first_row,
+                        const Matrix& dlogits, const Gradients* gradients);
   /// Losses and, unless gradients are null, dlogits (rows, V) of some rows, the first of which is first_row of the
   /// leaf.
   void chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets, std::int64_t first_row,
@@ -70,15 +87,15 @@ class LossHead {
   void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
                       const Gradients& gradients, std::int64_t first_row);
 
-  std::int64_t chunk_rows_;                 // of gradients
-  PackedMatrix forward_;                    // (D, V)
-  SourceOperand backward_;                  // (V, D)
-  PackedMatrix packed_full_, packed_rest_;  // (chunk rows, D), and of the last, shorter chunk
-  Tensor logits_;                           // (rows of logits, V) fp32
-  Tensor dlogits_;                          // (chunk rows, V) compute dtype, from the first backward on
-  Readback losses_;                         // (M)
-  std::optional<IndexUpload> likeliest_;    // (rows of logits), from the first next_tokens() on
-  std::vector<float> host_logits_;          // (rows of logits, V), the same
+  std::int64_t chunk_rows_;               // of gradients
+  PackedMatrix forward_;                  // (D, V)
+  SourceOperand backward_;                // (V, D)
+  PackedMatrix packed_;                   // (chunk rows, D), from the first gradient of the weight on
+  Tensor logits_;                         // (rows of logits, V) fp32
+  Tensor dlogits_;                        // (chunk rows, V) compute dtype, from the first backward on
+  Readback losses_;                       // (M)
+  std::optional<IndexUpload> likeliest_;  // (rows of logits), from the first next_tokens() on
+  std::vector<float> host_logits_;        // (rows of logits, V), the same
   double backward_seconds_ = 0;
 };
 

@@ -92,8 +92,7 @@ class Transformer {
   LeafResult forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad);
 
   /// The same with the gradients of scale.loss · the loss of an objective over the leaf's sequences, which is asked
-  /// once for its derivatives. The output projection runs twice, for the scores and for the gradients. The result is as
-  /// above.
+  /// once for its derivatives. The result is as above.
   LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
                               GradSink& sink);
 

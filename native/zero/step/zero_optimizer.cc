@@ -197,7 +197,7 @@ void ZeroOptimizer::initialize(std::uint64_t seed, std::size_t first) {
   for (const auto& part : rank_->parts.parts()) part->states().initialize_master(seed, first);
   for (const auto& part : rank_->parts.quantized()) part->initialize(seed, first);
   rank_->start_afresh();
-  rank_->write_params();
+  if (first == 0) rank_->write_params();
 }
 
 void ZeroOptimizer::initialize_base(std::uint64_t seed) {

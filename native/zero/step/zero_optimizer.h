@@ -96,6 +96,7 @@ class ZeroOptimizer {
 
   /// Initializes the state: the master with random numbers keyed by (seed, parameter, element), the other states with
   /// the optimizer's initial values, and counters with zero. The master of parameters before `first` is unchanged.
+  /// If `first` is not 0, finish_load() must follow, and params() keep their contents until then.
   void initialize(std::uint64_t seed, std::size_t first = 0);
   /// Sets only the base of adapters to these values. finish_load() must follow.
   void initialize_base(std::uint64_t seed);

@@ -47,7 +47,7 @@ export class ProgressReporter {
   ): void {
     this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
-    // Every step reads the same number of tokens, so the total is a function of the step, also after a resume.
+    // The mean of all steps, so the total is a function of the step, also after a resume.
     const tokens = message.step * message.tokens;
     const loss = finiteOrNull(message.loss);
     this.progress = this.progressAt(message, { total_steps, tokens, loss });
@@ -102,6 +102,7 @@ export class ProgressReporter {
       loss_scale: message.loss_scale,
       skipped_steps: message.skipped_steps,
       tokens_per_second: speed,
+      padding: message.padding,
       ...(message.preference && { preference: finiteMeans(message.preference) }),
       ...(message.early_stopping && { early_stopping: message.early_stopping }),
       eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),

@@ -55,7 +55,7 @@ t.test('the validation split copies its share of the sequences and removes them 
 
 t.test('the number of sequences is the one from which epochs are resolved', async (t) => {
   const { objects, request } = await setup(t);
-  for (const packing of ['split', 'whole'] as const) {
+  for (const packing of ['split', 'whole', 'fit'] as const) {
     for (const validationFraction of [0, 0.001, 0.1]) {
       const data = { ...request.data, packing, validation_fraction: validationFraction };
       const { token_file } = await prepareTokens(objects, { ...request, data });

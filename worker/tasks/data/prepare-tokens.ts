@@ -14,9 +14,11 @@ import { readTokenizer } from '../../../formats/encoding/tokenizer-store.js';
 import { tokenizerModel, type Unit, unitsOf } from '../../../job-document/index.js';
 import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import { codeOf } from '../../shared/errors.js';
+import { FitFile } from './fit.js';
 import { type OnSequence, type Packer, SplitPacker, WholePacker } from './packing.js';
-import { type SequenceCounts, SequenceFiles } from './sequence-files.js';
+import { PackedFile, type SequenceCounts, type SequenceFile, SequenceFiles } from './sequence-files.js';
 import { evict, markUse, putEntry, removeTemporary, sealOf, temporaryPath } from './token-cache.js';
+import type { TokenFileWriter } from './token-file-writer.js';
 import { tokenSource } from './token-source.js';
 import { UnitFiles } from './unit-files.js';
 import { corruptDataset, verifiedBytes } from './verified-bytes.js';
@@ -60,7 +62,7 @@ type EntrySummary = Pick<PreparedTokens, 'tokens_digest' | 'summary'>;
 type OnProgress = (bytes: number) => void;
 
 /** Version in every cache key: incremented when the same request produces other files. */
-const PREPARATION = 7;
+const PREPARATION = 8;
 /** Token ids below it need two bytes. */
 const NARROW_VOCAB = 1 << 16;
 /** Maximum number of rebuilds of an entry that disappears each time. */
@@ -207,7 +209,7 @@ function newFiles(request: TokenRequest, paths: { training: string; validation: 
   return new SequenceFiles({
     ...options,
     num_documents: dataset.num_documents,
-    newPacker: (onSequence) => newPacker(request, onSequence),
+    newFile: (writer) => newFile(request, writer),
   });
 }
 
@@ -228,6 +230,11 @@ function sourceOf({ request, tokenizer }: BuildInput, scratch: string) {
     ...(chat && { chat }),
   };
   return tokenSource({ format: dataset.format, ...setup, num_threads, scratch });
+}
+
+function newFile(request: TokenRequest, writer: TokenFileWriter): SequenceFile {
+  if (request.data.packing === 'fit') return new FitFile(writer, request.sequence_length);
+  return new PackedFile(writer, (onSequence) => newPacker(request, onSequence));
 }
 
 function newPacker({ dataset, data, sequence_length }: TokenRequest, onSequence: OnSequence): Packer {

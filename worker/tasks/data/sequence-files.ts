@@ -12,9 +12,12 @@ export interface ValidationSplit {
 }
 
 export interface SequenceCounts {
+  /** Of the training. */
   sequences: number;
+  /** Input tokens of these sequences, without padding. */
+  useful_tokens: number;
   validation_sequences: number;
-  /** Sequences dropped because none of their tokens counts as a target. */
+  /** Sequences, or with `fit` documents, dropped because none of their tokens counts as a target. */
   without_targets: number;
 }
 
@@ -25,7 +28,18 @@ interface SequenceFilesOptions {
   validation: string;
   split: ValidationSplit;
   num_documents: number;
-  newPacker(onSequence: OnSequence): Packer;
+  newFile(writer: TokenFileWriter): SequenceFile;
+}
+
+/** A token file with the rule that makes its sequences. */
+export interface SequenceFile {
+  readonly writer: TokenFileWriter;
+  /** Sequences, or with `fit` documents, that were dropped because they have no target. */
+  readonly withoutTargets: number;
+  append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void;
+  /** Writes a sequence as it is, without packing it again. */
+  copy(tokens: Tokens, counts: Uint8Array): void;
+  end(): void;
 }
 
 /**
@@ -33,8 +47,8 @@ interface SequenceFilesOptions {
  * validation documents; it depends on the seed and the number of documents.
  */
 export class SequenceFiles {
-  private readonly training: PackedFile;
-  private readonly validation: PackedFile | null;
+  private readonly training: SequenceFile;
+  private readonly validation: SequenceFile | null;
   /** Choice of validation documents; null when sequences are chosen. */
   private readonly choice: KeyedChoice | null;
   private document = -1;
@@ -44,7 +58,7 @@ export class SequenceFiles {
   private begins = false;
 
   constructor(private readonly options: SequenceFilesOptions) {
-    const { shape, split, num_documents, newPacker } = options;
+    const { shape, split, num_documents, newFile } = options;
     this.choice =
       split.fraction > 0 && num_documents > 1
         ? new KeyedChoice(
@@ -53,9 +67,8 @@ export class SequenceFiles {
             validationCount(num_documents, split.fraction, 'documents'),
           )
         : null;
-    this.training = new PackedFile(new TokenFileWriter(options.training, shape), newPacker);
-    this.validation =
-      split.fraction > 0 ? new PackedFile(new TokenFileWriter(options.validation, shape), newPacker) : null;
+    this.training = newFile(new TokenFileWriter(options.training, shape));
+    this.validation = split.fraction > 0 ? newFile(new TokenFileWriter(options.validation, shape)) : null;
   }
 
   append({ tokens, counts, starts, line }: TokenPiece): void {
@@ -84,6 +97,7 @@ export class SequenceFiles {
     const validation = this.validation?.writer.finish();
     return {
       sequences: training.num_sequences,
+      useful_tokens: training.useful_tokens,
       validation_sequences: validation?.num_sequences ?? 0,
       without_targets: this.training.withoutTargets + (this.validation?.withoutTargets ?? 0),
     };
@@ -116,8 +130,8 @@ export class SequenceFiles {
   }
 }
 
-/** Token file with its packer. */
-class PackedFile {
+/** Sequences of consecutive tokens, which a packer finds. */
+export class PackedFile implements SequenceFile {
   private readonly packer: Packer;
   private copied = false;
 
@@ -137,7 +151,6 @@ class PackedFile {
     this.packer.add(tokens.length, counts, starts);
   }
 
-  /** Copies a sequence without packing it again. */
   copy(tokens: Tokens, counts: Uint8Array): void {
     this.copied = true;
     this.writer.sequence(this.writer.numTokens);

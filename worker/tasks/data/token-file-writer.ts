@@ -14,6 +14,11 @@ export interface TokenFileShape {
   sequence_length: number;
 }
 
+export interface FinishedTokenFile extends TokenFileHeader {
+  /** Input tokens of all sequences, without padding. */
+  useful_tokens: number;
+}
+
 /** Writes a token file (see contracts/token-file.ts) from a stream of tokens, with constant memory. */
 export class TokenFileWriter {
   private readonly fd: number;
@@ -72,9 +77,9 @@ export class TokenFileWriter {
   }
 
   /** Finishes the file with the sequences that `keeps` selects by number, and flushes it to disk. */
-  finish(keeps: (index: number) => boolean = () => true): TokenFileHeader {
+  finish(keeps: (index: number) => boolean = () => true): FinishedTokenFile {
     this.align(this.written * this.shape.token_bytes);
-    const numSequences = this.writeSequences(keeps);
+    const { numSequences, usefulTokens } = this.writeSequences(keeps);
     this.documents.copyTo(this.fd);
     for (const piece of this.mask.finish()) writeWhole(this.fd, piece);
     this.align(Math.ceil(this.written / 8));
@@ -87,7 +92,7 @@ export class TokenFileWriter {
     writeSync(this.fd, encodeTokenFileHeader(header), 0, TOKEN_FILE_HEADER_BYTES, 0);
     fsyncSync(this.fd);
     this.close();
-    return header;
+    return { ...header, useful_tokens: usefulTokens };
   }
 
   /** Closes the file and removes the temporary files. Idempotent. */
@@ -98,13 +103,24 @@ export class TokenFileWriter {
     for (const spool of [this.sequences, this.documents, this.mask]) spool.close();
   }
 
-  private writeSequences(keeps: (index: number) => boolean): number {
+  /** A sequence ends before the next one, as in native/data/sequence_reader.h. */
+  private writeSequences(keeps: (index: number) => boolean) {
     const kept = new PositionSpool(`${this.path}.kept.tmp`);
+    const { sequence_length } = this.shape;
+    let [index, usefulTokens, last] = [0, 0, null as number | null];
+    const endAt = (end: number) => {
+      if (last !== null) usefulTokens += Math.min(sequence_length, end - last);
+    };
     try {
-      let index = 0;
-      for (const place of this.sequences.positions()) if (keeps(index++)) kept.push(place);
+      for (const place of this.sequences.positions()) {
+        if (!keeps(index++)) continue;
+        endAt(place);
+        last = place;
+        kept.push(place);
+      }
+      endAt(this.written);
       kept.copyTo(this.fd);
-      return kept.count;
+      return { numSequences: kept.count, usefulTokens };
     } finally {
       kept.close();
     }

@@ -64,8 +64,10 @@ export class UnitFiles {
   finish(): UnitCounts {
     const { training, validation, withoutTargets, targets } = this;
     for (const file of [training, validation]) if (file?.numSequences === 0) throw this.nothingLeft();
+    const { num_sequences, useful_tokens } = training.finish();
     return {
-      sequences: training.finish().num_sequences,
+      sequences: num_sequences,
+      useful_tokens,
       validation_sequences: validation?.finish().num_sequences ?? 0,
       without_targets: withoutTargets,
       targets,

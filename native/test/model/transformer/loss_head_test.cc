@@ -18,15 +18,25 @@ namespace {
 
 struct Results {
   LeafResult loss;
-  std::vector<SequenceScore> scores;  // of sequences of kLength
+  std::vector<SequenceScore> scores;  // of sequences of kSequence
   HostMatrix dnormed, dweight;
+  std::int64_t kept_logit_rows = 0;
 };
 
-constexpr std::int64_t kRows = 150, kLength = 25;
+constexpr std::int64_t kRows = 150, kSequence = 25;
 const std::vector<float> kFactors{0.5F, -0.25F, 0.01F, 0, 3, -1};  // of sequences
 
+std::vector<std::int32_t> sequences_of_rows() {
+  std::vector<std::int32_t> sequences;
+  for (std::int64_t row = 0; row < kRows; ++row) sequences.push_back(static_cast<std::int32_t>(row / kSequence));
+  return sequences;
+}
+
+enum class Passes { kOne, kTwo };
+
+/// factors: of sequences. kTwo: the factors are known once the losses are.
 Results run(const Context& ctx, DType dtype, const LogitRows& at_once, float grad_scale,
-            std::span<const float> factors = {}) {
+            std::span<const float> factors = {}, Passes passes = Passes::kOne) {
   constexpr std::int64_t kHidden = 20, kVocab = 70;
   Scratch scratch(ctx);
   ModelConfig config;
@@ -40,14 +50,28 @@ Results run(const Context& ctx, DType dtype, const LogitRows& at_once, float gra
   for (auto& target : values) target = static_cast<std::int32_t>(random() % kVocab);
   values[100] = -100;
   const Indices targets{values, values.data()};
-  Results results{{}, {}, HostMatrix(dtype, kRows, kHidden), HostMatrix(DType::kF32, kVocab, kHidden)};
-  const LossHead::Gradients gradients{results.dnormed.view(), results.dweight.view(), grad_scale, factors};
+  Results results{{}, {}, HostMatrix(dtype, kRows, kHidden), HostMatrix(DType::kF32, kVocab, kHidden), 0};
+  const std::vector<std::int32_t> sequences = sequences_of_rows();
+  std::vector<float> of_rows;
+  for (const std::int32_t sequence : sequences) {
+    if (!factors.empty()) of_rows.push_back(factors[static_cast<std::size_t>(sequence)]);
+  }
+  LossHead::Gradients gradients{results.dnormed.view(), results.dweight.view(), grad_scale};
   LossHead head(model, kRows, at_once);
   head.pack(model, weight.view().data);
-  head.run(model, normed.view(), targets, &gradients);
+  if (passes == Passes::kTwo) {
+    head.run(model, normed.view(), targets, gradients, [&] {
+      results.scores = head.scores(targets, sequences, kRows / kSequence);
+      return std::span<const float>(of_rows);
+    });
+    results.kept_logit_rows = head.kept_logit_rows();
+  } else {
+    gradients.factors = of_rows;
+    head.run(model, normed.view(), targets, &gradients);
+    results.scores = head.scores(targets, sequences, kRows / kSequence);
+  }
   synchronize(ctx);
   results.loss = head.result(targets);
-  results.scores = head.scores(targets, kRows / kLength);
   return results;
 }
 
@@ -79,7 +103,7 @@ DEVICE_TEST_CASE("the loss head with a factor for each sequence: rows have the b
       alone[sequence] = kFactors[sequence];
       const Results plain = run(ctx, dtype, at_once, kFactors[sequence]), only = run(ctx, dtype, at_once, 0, alone);
       for (std::int64_t row = 0; row < kRows; ++row) {
-        const bool mine = row / kLength == static_cast<std::int64_t>(sequence);
+        const bool mine = row / kSequence == static_cast<std::int64_t>(sequence);
         for (std::int64_t k = 0; k < 20; ++k) {
           if (mine) REQUIRE(got.dnormed.at(row, k) == plain.dnormed.at(row, k));
           REQUIRE(only.dnormed.at(row, k) == (mine ? got.dnormed.at(row, k) : 0));
@@ -89,7 +113,7 @@ DEVICE_TEST_CASE("the loss head with a factor for each sequence: rows have the b
         for (std::int64_t k = 0; k < 20; ++k)
           dweight[static_cast<std::size_t>(token)][static_cast<std::size_t>(k)] += only.dweight.at(token, k);
       }
-      CHECK(got.scores[sequence].num_targets == (sequence == 4 ? kLength - 1 : kLength));
+      CHECK(got.scores[sequence].num_targets == (sequence == 4 ? kSequence - 1 : kSequence));
       loss_sum -= got.scores[sequence].log_prob;
     }
     CHECK(loss_sum == doctest::Approx(got.loss.loss_sum).epsilon(1e-12));
@@ -98,6 +122,23 @@ DEVICE_TEST_CASE("the loss head with a factor for each sequence: rows have the b
     const Results whole = run(ctx, dtype, {kRows, kRows}, 0, kFactors);
     CHECK(whole.dnormed == got.dnormed);
     CHECK(whole.dweight == got.dweight);
+  });
+}
+
+DEVICE_TEST_CASE("factors that depend on the losses: the same bits whether the logits are kept or computed again") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    const bool wide = dtype == DType::kF32;
+    for (const auto& [at_once, keeps] : {std::pair{LogitRows{64, 128}, false}, std::pair{LogitRows{64, 320}, true},
+                                         std::pair{LogitRows{kRows, kRows}, wide}}) {
+      const Results one = run(ctx, dtype, at_once, 0, kFactors);
+      const Results two = run(ctx, dtype, at_once, 0, kFactors, Passes::kTwo);
+      CHECK((two.kept_logit_rows >= kRows) == keeps);
+      CHECK(two.loss.loss_sum == one.loss.loss_sum);
+      CHECK(two.dnormed == one.dnormed);
+      CHECK(two.dweight == one.dweight);
+      for (std::size_t sequence = 0; sequence < kFactors.size(); ++sequence)
+        CHECK(two.scores[sequence].log_prob == one.scores[sequence].log_prob);
+    }
   });
 }
 

@@ -90,8 +90,7 @@ struct Formulas {
     };
     const std::int64_t rows = chunk(m, std::int64_t{64} << 20, element),
                        logits = chunk(rows, std::int64_t{16} << 20, 4);
-    return logits * row(v, 4) + 4 * m + rows * row(v) + packed(rows, c.hidden_size) +
-           (m % rows == 0 ? 0 : packed(m % rows, c.hidden_size));
+    return logits * row(v, 4) + 4 * m + rows * row(v) + packed(rows, c.hidden_size);
   }
 
   /// Values per row or column of a norm: rstd and weight, with LayerNorm mean and bias too.

@@ -110,3 +110,22 @@ TEST_CASE("groups of another model are refused, and so is a model of which nothi
   for (ParamSettings& settings : job.options.param_groups.settings) settings.frozen = true;
   CHECK(code_of([&] { job.digests(1, 1); }) == "all_parameters_frozen");
 }
+
+TEST_CASE("values for some parameters alone are not gathered before the load that follows") {
+  FakeJob job;
+  job.options.param_dtype = DType::kF32;
+  job.on_ranks(2, [&](ZeroOptimizer& zero, Communicator&) {
+    zero.initialize(5);
+    const std::size_t last = job.specs.size() - 1;
+    const auto values = [&](std::size_t param) {
+      const auto* first = reinterpret_cast<const float*>(zero.params()[param]);
+      return std::vector<float>(first, first + job.specs[param].numel());
+    };
+    const std::vector<float> before = values(last), others = values(0);
+    zero.initialize(6, last);
+    CHECK(values(last) == before);
+    zero.finish_load({}, Restore::kWeights);
+    CHECK(values(last) != before);
+    CHECK(values(0) == others);
+  });
+}

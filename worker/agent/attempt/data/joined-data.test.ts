@@ -21,6 +21,7 @@ const prepared = (name: string, fields: Partial<PreparedDataset['summary']> = {}
     long_documents: 1,
     flaws: {},
     sequences: 20,
+    useful_tokens: 10 * specOf({}).train.sequence_length,
     validation_sequences: 0,
     without_targets: 0,
     ...fields,
@@ -45,18 +46,25 @@ t.test('a single dataset keeps its digests and its summary', async (t) => {
   const one = prepared('a', { flaws });
   const joined = joinData(specOf({}), [one], []);
   t.match(joined, {
-    training_files: [{ path: '/a/training', weight: 20 }],
+    training_files: [{ path: '/a/training', weight: 20, useful_share: 0.5 }],
     evaluation_files: [],
     samples: 20,
     data_digest: 'sha256:a',
     tokens_digest: 'sha256:tokens-a',
   });
-  const { warnings, evaluation, ...summary } = joined.summary;
+  const { warnings, evaluation, padding, ...summary } = joined.summary;
+  t.equal(padding, 0.5);
   t.strictSame(summary, one.summary);
   t.match(warnings, [
     { pointer: '/data/chat_template', message: /^in 2 of 10 texts \(the first in line 7\)/ },
   ]);
   t.same(evaluation, []);
+});
+
+t.test('padding of a mixture is weighted like its datasets', async (t) => {
+  const { sequence_length } = specOf({}).train;
+  const parts = [prepared('a'), prepared('b', { useful_tokens: 20 * sequence_length })];
+  t.equal(joinData(specOf({ mixture: mixture(0.8, 0.2) }), parts, []).summary.padding, 0.4);
 });
 
 t.test('files, samples and digests of a mixture', async (t) => {

@@ -31,6 +31,8 @@ export interface JoinedData {
 
 /** Summary of the training data as a whole, of the datasets of a mixture, and of those to evaluate on. */
 type JoinedSummary = Summary & {
+  /** Share of padding in the sequences of the training. */
+  padding: number;
   mixture?: ({ dataset: string; share: number } & Summary)[];
   evaluation: ({ name: string; dataset: string } & Summary)[];
   warnings: Warning[];
@@ -48,13 +50,23 @@ export function joinData(
   const evaluations = evaluated.map((each) => [each.token_file]);
   const paths = validation.length > 0 ? [validation, ...evaluations] : evaluations;
   return {
-    training_files: training.map(({ token_file: path }, i) => ({ path, weight: weights[i] as number })),
+    training_files: training.map(({ token_file: path, summary }, i) => ({
+      path,
+      weight: weights[i] as number,
+      useful_share: usefulShare(summary, train),
+    })),
     evaluation_files: evaluationsOf({ data, train }).map((name, i) => ({ name, paths: paths[i] ?? [] })),
     samples: sum(samples),
     data_digest: digestOfAll(training.map(({ dataset }) => dataset.digest)),
     tokens_digest: digestOfAll([...training, ...evaluated].map((each) => each.tokens_digest)),
     summary: {
       ...total(training.map(({ summary }) => summary)),
+      padding:
+        1 -
+        meanOf(
+          training.map(({ summary }) => usefulShare(summary, train)),
+          weights,
+        ),
       ...(data.mixture && {
         mixture: training.map(({ dataset, summary }, i) => ({
           dataset: dataset.id,
@@ -74,6 +86,15 @@ export function joinData(
       ),
     },
   };
+}
+
+/** Returns the share of a dataset's sequences that is no padding. */
+function usefulShare({ sequences, useful_tokens }: Summary, train: ResolvedJobSpec['train']): number {
+  return useful_tokens / (sequences * train.sequence_length);
+}
+
+function meanOf(values: readonly number[], weights: readonly number[]): number {
+  return sum(values.map((value, i) => value * (weights[i] as number))) / sum(weights);
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
@@ -99,6 +120,7 @@ function total(summaries: readonly Summary[]): Summary {
     long_documents: of(({ long_documents }) => long_documents),
     flaws,
     sequences: of(({ sequences }) => sequences),
+    useful_tokens: of(({ useful_tokens }) => useful_tokens),
     validation_sequences: of(({ validation_sequences }) => validation_sequences),
     without_targets: of(({ without_targets }) => without_targets),
   };

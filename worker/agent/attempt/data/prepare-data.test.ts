@@ -52,6 +52,8 @@ t.test('chat data', async (t) => {
         long_documents: 0,
         flaws,
         sequences: 50,
+        useful_tokens: 500,
+        padding: 0.375,
         validation_sequences: 0,
         without_targets: 0,
         evaluation: [],
