@@ -76,7 +76,7 @@ async function engineWithWeights(): Promise<AnswerEngine> {
   for (const param of paramTable(model)) {
     let begin = 0;
     for await (const piece of randomWeights(param)) {
-      engine.setParam(param.index, begin, piece);
+      engine.setParam(param.index, begin, 'fp32', piece);
       begin += piece.length / Float32Array.BYTES_PER_ELEMENT;
     }
   }
