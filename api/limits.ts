@@ -43,7 +43,7 @@ export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
   headers_timeout_ms: 20_000,
   json_body_timeout_ms: 30_000,
   sample_timeout_ms: 60_000,
-  model_loading_ms: 20_000,
+  model_loading_ms: 300_000,
   inspection_ms: 60_000,
   inspection_heap_mb: 1024,
   readiness_timeout_ms: 2_000,

@@ -2,56 +2,52 @@
  * Tokens per second of answers: `npm run bench -- serve --config llama-small --requests 1,8,32 --threads 2`.
  *
  * Weights and prompts are random, and the most likely token is taken each time. A line is one number of requests that
- * are answered at once: tokens per second from the first token of all on, and the time until then. The bound of one
- * request is the memory: each token reads every weight of a matrix product once; `memory_share` is that number of bytes
- * per second of this machine's reads in the same run.
+ * are answered at once, with prompts of one length: tokens per second from the first token of all on, and the time
+ * until then. The bound of one request is the memory: each token reads every weight of a matrix product once;
+ * `memory_share` is that number of bytes per second of this machine's reads in the same run. `resident_mb` is what the
+ * process holds, `weights_mb` what the engine says that it does.
  *
- * With `--peer PYTHON`, a Python with transformers, the same model answers the same number of requests with `generate`,
- * as one batch in bf16. `peer_products_ms` is the time of one token's products alone there, by a library that chooses
- * its tiles by the number of rows: `of_free_products` is the time of a whole token here in relation to it.
- * `resident_mb` is what the process holds, `weights_mb` what the engine says that it does.
+ * With `--peer llama.cpp`, llama.cpp answers as many requests with the same model and threads, alternating with ours.
+ * It reads our GGUF export, as bf16 and as q8_0 (`--peer-types`). It comes from npm, and is compiled against with c++;
+ * a line says so if that fails. `times_bf16` and `times_q8_0` are medians of ours over the peer's.
  */
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { architectureOf, presets } from '../job-document/index.js';
+import { architectureOf } from '../job-document/index.js';
 import { AnswerEngine, GREEDY, measureBandwidth, paramTable } from '../native/js/index.js';
-import { projectRoot } from '../platform/process/root.js';
-import { benchOptions, count, counts, oneOf, path } from './options.js';
+import { benchOptions, count, counts, oneOf, someOf } from './options.js';
+import { LlamaCpp, type PeerType, peerTypes, type Speed } from './peers/llama-cpp.js';
 import { median, report } from './report.js';
-import { configs, numMultipliedParams } from './training.js';
+import { configOf, randomWeights, servedModels } from './serve/models.js';
+import { numMultipliedParams } from './training.js';
 
 /** More than the caches hold. */
 const READ_BYTES = 512 * 2 ** 20;
 const BYTES = 2;
-const SPREAD = 0.02;
 
-const { config, requests, threads, prompt, tokens, rounds, peer } = benchOptions({
-  config: oneOf(configs, 'llama-small'),
+const { config, requests, threads, prompts, tokens, rounds, peer, peer_types } = benchOptions({
+  config: oneOf(servedModels, 'llama-small'),
   requests: counts(1, 8, 32),
   threads: count(2),
-  prompt: count(64),
+  prompts: counts(64),
   tokens: count(64),
   rounds: count(3),
-  peer: path(),
+  peer: oneOf<'none' | 'llama.cpp'>(['none', 'llama.cpp'], 'none'),
+  peer_types: someOf<PeerType>(peerTypes, 'all'),
 });
-const model = { ...architectureOf(presets[config]), quantization: null };
-
-interface Speed {
-  tokens_per_s: number;
-  first_token_ms: number;
-}
+const model = { ...architectureOf(configOf(config)), quantization: null };
+const mostRequests = Math.max(...requests);
+const length = Math.max(...prompts) + tokens;
+let answered = 0;
 
 /** Answers `many` requests, each with a prompt that no other one has. */
-async function answer(engine: AnswerEngine, many: number, round: number): Promise<Speed> {
-  const started = performance.now();
-  for (let id = 0; id < many; id++) {
-    const text = Array.from(
+async function answer(engine: AnswerEngine, many: number, prompt: number): Promise<Speed> {
+  const texts = Array.from({ length: many }, (_, row) =>
+    Array.from(
       { length: prompt },
-      (_, place) => (place * 31 + id * 977 + round * 7919 + 1) % model.vocab_size,
-    );
-    engine.add(round * 1_000 + id, text, { ...GREEDY, max_tokens: tokens });
-  }
+      (_, place) => (place * 31 + (answered + row) * 977 + 1) % model.vocab_size,
+    ),
+  );
+  const started = performance.now();
+  for (const text of texts) engine.add(answered++, text, { ...GREEDY, max_tokens: tokens });
   const first = new Set<number>();
   let allBegan = 0;
   let drawnBefore = 0;
@@ -68,59 +64,97 @@ async function answer(engine: AnswerEngine, many: number, round: number): Promis
   return { tokens_per_s: (many * tokens - drawnBefore) / seconds, first_token_ms: allBegan - started };
 }
 
-function engineWithWeights(): AnswerEngine {
+async function engineWithWeights(): Promise<AnswerEngine> {
   const engine = AnswerEngine.create(model, {
     threads,
     dtype: 'bf16',
     device: 'cpu',
-    cache_tokens: Math.max(...requests) * (prompt + tokens + 32),
-    max_length: prompt + tokens,
-    max_sequences: Math.max(...requests),
+    cache_tokens: mostRequests * (length + 32),
+    max_length: length,
+    max_sequences: mostRequests,
   });
-  for (const { index, numel } of paramTable(model)) {
-    const values = Float32Array.from({ length: numel }, () => (Math.random() - 0.5) * 2 * SPREAD);
-    engine.setParam(index, 0, new Uint8Array(values.buffer));
+  for (const param of paramTable(model)) {
+    let begin = 0;
+    for await (const piece of randomWeights(param)) {
+      engine.setParam(param.index, begin, 'fp32', piece);
+      begin += piece.length / Float32Array.BYTES_PER_ELEMENT;
+    }
   }
   return engine;
 }
 
-async function peerSpeed(python: string, many: number): Promise<Speed & { products_ms: number }> {
-  const script = join(projectRoot(), 'bench', 'peers', 'transformers_generate.py');
-  const options = { config, threads, requests: many, prompt, tokens, rounds };
-  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const { stdout } = await promisify(execFile)(python, [script, ...args]);
-  return JSON.parse(stdout) as Speed & { products_ms: number };
+/** Starts the peer for each type; reports and returns nothing if it is missing. */
+async function startPeers(): Promise<[PeerType, LlamaCpp][]> {
+  if (peer === 'none') return [];
+  try {
+    const limits = { threads, requests: mostRequests, length };
+    const started: [PeerType, LlamaCpp][] = [];
+    for (const type of peer_types) started.push([type, await LlamaCpp.start(config, type, limits)]);
+    return started;
+  } catch (error) {
+    report('serve', { config, peer: `not measured: ${(error as Error).message}` });
+    return [];
+  }
 }
 
-const engine = engineWithWeights();
-const weightBytes = numMultipliedParams(config) * BYTES;
-await answer(engine, Math.max(...requests), 0);
-for (const many of requests) {
-  const speeds: Speed[] = [];
-  for (let round = 1; round <= rounds; round++) speeds.push(await answer(engine, many, round * 64 + many));
-  const read = await measureBandwidth({ bytes: READ_BYTES, pass: 'read', threads, repeats: 5 });
-  const bytesPerS = READ_BYTES / median(read);
-  const tokensPerS = median(speeds.map((speed) => speed.tokens_per_s));
-  const other = peer === null ? null : await peerSpeed(peer, many);
-  report('serve', {
-    config,
-    threads,
-    requests: many,
-    prompt,
-    tokens,
-    tokens_per_s: Number(tokensPerS.toFixed(1)),
-    weights_mb: Math.round(engine.numBytes / 1e6),
-    resident_mb: Math.round(process.memoryUsage.rss() / 1e6),
-    first_token_ms: Number(median(speeds.map((speed) => speed.first_token_ms)).toFixed(1)),
-    memory_gb_per_s: Number((bytesPerS / 1e9).toFixed(1)),
-    ...(many === 1 && { memory_share: Number(((tokensPerS * weightBytes) / bytesPerS).toFixed(3)) }),
-    ...(other !== null && {
-      peer_tokens_per_s: other.tokens_per_s,
-      peer_first_token_ms: other.first_token_ms,
-      times_peer: Number((tokensPerS / other.tokens_per_s).toFixed(2)),
-      peer_products_ms: other.products_ms,
-      of_free_products: Number(((many * 1000) / tokensPerS / other.products_ms).toFixed(2)),
-    }),
-  });
+/** Medians of alternating rounds: ours, then each peer's. */
+async function measured(engine: AnswerEngine, many: number, prompt: number): Promise<Speed[]> {
+  const contenders = [
+    () => answer(engine, many, prompt),
+    ...peers.map(
+      ([, other]) =>
+        () =>
+          other.answer(many, prompt, tokens),
+    ),
+  ];
+  const speeds: Speed[][] = contenders.map(() => []);
+  for (let round = 0; round < rounds; round++)
+    for (const [index, contender] of contenders.entries()) speeds[index]?.push(await contender());
+  return speeds.map((of) => ({
+    tokens_per_s: median(of.map((speed) => speed.tokens_per_s)),
+    first_token_ms: median(of.map((speed) => speed.first_token_ms)),
+  }));
 }
+
+const rounded = (value: number, digits: number) => Number(value.toFixed(digits));
+
+const engine = await engineWithWeights();
+const peers = await startPeers();
+const weightBytes = numMultipliedParams(model) * BYTES;
+await answer(engine, mostRequests, Math.min(...prompts));
+for (const prompt of prompts) {
+  for (const many of requests) {
+    const [ours = { tokens_per_s: Number.NaN, first_token_ms: Number.NaN }, ...theirs] = await measured(
+      engine,
+      many,
+      prompt,
+    );
+    const read = await measureBandwidth({ bytes: READ_BYTES, pass: 'read', threads, repeats: 5 });
+    const bytesPerS = READ_BYTES / median(read);
+    report('serve', {
+      config,
+      threads,
+      requests: many,
+      prompt,
+      tokens,
+      tokens_per_s: rounded(ours.tokens_per_s, 1),
+      weights_mb: Math.round(engine.numBytes / 1e6),
+      resident_mb: Math.round(process.memoryUsage.rss() / 1e6),
+      first_token_ms: rounded(ours.first_token_ms, 1),
+      memory_gb_per_s: rounded(bytesPerS / 1e9, 1),
+      ...(many === 1 && { memory_share: rounded((ours.tokens_per_s * weightBytes) / bytesPerS, 3) }),
+      ...Object.fromEntries(
+        peers.flatMap(([type], index) => {
+          const { tokens_per_s = Number.NaN, first_token_ms = Number.NaN } = theirs[index] ?? {};
+          return [
+            [`${type}_tokens_per_s`, rounded(tokens_per_s, 1)],
+            [`${type}_first_token_ms`, rounded(first_token_ms, 1)],
+            [`times_${type}`, rounded(ours.tokens_per_s / tokens_per_s, 2)],
+          ];
+        }),
+      ),
+    });
+  }
+}
+for (const [, other] of peers) other.close();
 engine.close();

@@ -17,6 +17,7 @@
  * the process, Node.js included, of which `start_rss_bytes` existed before the trainer. `pss_bytes_of_all` is the
  * memory of all ranks together after the last step, in which memory that they share counts once.
  */
+import { architectureOf, presets } from '../job-document/index.js';
 import { measureGemm } from '../native/js/index.js';
 import { benchOptions, count, oneOf, onOff, optionalCount, path, text } from './options.js';
 import { runPytorch } from './peer.js';
@@ -107,7 +108,9 @@ await withRandomTokens(config, async (tokenFile) => {
     steps,
     tokens_per_s: Math.round(tokensPerSecond),
     gemm_gflops: Math.round(gemmFlops / 1e9),
-    gemm_peak_share: Number(((6 * numMultipliedParams(config) * tokensPerSecond) / gemmFlops).toFixed(3)),
+    gemm_peak_share: Number(
+      ((6 * numMultipliedParams(architectureOf(presets[config])) * tokensPerSecond) / gemmFlops).toFixed(3),
+    ),
     peak_rss_bytes: largest.peak_rss_bytes,
     start_rss_bytes: largest.start_rss_bytes,
     pss_bytes_of_all: reports.reduce((sum, { pss_bytes }) => sum + pss_bytes, 0),

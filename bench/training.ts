@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Architecture } from '../contracts/architecture.js';
 import type { Precision } from '../contracts/index.js';
 import { architectureOf, layerModules, type PresetName, presets } from '../job-document/index.js';
 import { paramTable, plainSettings, type TrainerConfig } from '../native/js/index.js';
@@ -42,8 +43,7 @@ export function numParams(config: PresetName): number {
 }
 
 /** Elements of the matrices that each token is multiplied with. A tied embedding counts once, as the head. */
-export function numMultipliedParams(config: PresetName): number {
-  const model = architectureOf(presets[config]);
+export function numMultipliedParams(model: Architecture): number {
   const matrices = paramTable(model).filter(({ shape }) => shape.length > 1);
   const all = matrices.reduce((sum, row) => sum + row.numel, 0);
   const lookedUp =

@@ -24,7 +24,7 @@ export class VerifiedChunks {
   }
 
   /**
-   * Reads bytes `[begin, end)` of a file in order.
+   * Reads bytes `[begin, end)` of a file in order, one chunk ahead.
    * @throws ZerofleetError `shard_corrupt`; errors of `get`
    */
   async *read(file: string, begin: number, end: number): AsyncGenerator<Uint8Array> {
@@ -32,6 +32,8 @@ export class VerifiedChunks {
       const index = Math.floor(at / CHUNK_BYTES);
       const to = Math.min(end, (index + 1) * CHUNK_BYTES);
       const chunk = await this.chunk(file, index);
+      // Its error is thrown when its turn comes.
+      if (to < end) this.chunk(file, index + 1).catch(() => undefined);
       yield chunk.subarray(at - index * CHUNK_BYTES, to - index * CHUNK_BYTES);
       at = to;
     }

@@ -26,7 +26,7 @@ export interface PlannedTensor<P extends Param = Param> extends GgufTensor {
 }
 
 /** Formats of the matrices of a file. */
-type FileType = 'fp32' | 'fp16' | 'bf16' | 'q8_0';
+export type FileType = 'fp32' | 'fp16' | 'bf16' | 'q8_0';
 
 /** Storage of matrices, and the code of such a file in `general.file_type`. */
 export const FILE_TYPES = {

@@ -127,11 +127,12 @@ class AnswerEngineBinding : public Napi::ObjectWrap<AnswerEngineBinding> {
     return shared_;
   }
 
-  /// (index: number, begin: number, values: Uint8Array of fp32)
+  /// (index: number, begin: number, dtype: string, elements: Uint8Array)
   Napi::Value set_param(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
       Turn(open())->set_param(static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value()),
-                              info[1].As<Napi::Number>().Int64Value(), floats_from(info[2]));
+                              info[1].As<Napi::Number>().Int64Value(),
+                              dtype_from_name(info[2].As<Napi::String>().Utf8Value()), bytes_from(info[3]));
       return info.Env().Undefined();
     });
   }

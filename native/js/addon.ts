@@ -164,7 +164,7 @@ export interface AddedAdapter {
 export interface RawAnswerEngine {
   readonly maxLength: number;
   readonly numBytes: number;
-  setParam(index: number, begin: number, fp32: Uint8Array): void;
+  setParam(index: number, begin: number, dtype: string, elements: Uint8Array): void;
   add(id: number, prompt: Int32Array, options: object): void;
   addAdapter(adapter: object, values: Uint8Array[]): Promise<AddedAdapter>;
   removeAdapter(adapter: number): Promise<void>;

@@ -24,7 +24,7 @@ const create = (threads = 1) =>
 function setParams(engine: AnswerEngine): void {
   for (const row of paramTable(model)) {
     const values = Float32Array.from({ length: row.numel }, (_, i) => Math.sin(i * 0.37 + row.index) * 0.3);
-    engine.setParam(row.index, 0, new Uint8Array(values.buffer));
+    engine.setParam(row.index, 0, 'fp32', new Uint8Array(values.buffer));
   }
 }
 
@@ -144,7 +144,7 @@ t.test('calls that cannot be are refused; a step that runs is not disturbed', as
   engine.add(2, [1, 2], PLAIN);
   const running = engine.step();
   await null;
-  t.throws(() => engine.setParam(0, 0, new Uint8Array(101 * 48 * 4)), { code: 'busy' });
+  t.throws(() => engine.setParam(0, 0, 'fp32', new Uint8Array(101 * 48 * 4)), { code: 'busy' });
   t.same(
     (await running).map(({ id }) => id),
     [1, 2],

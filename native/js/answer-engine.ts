@@ -95,11 +95,11 @@ export class AnswerEngine {
   }
 
   /**
-   * Sets elements of parameter `index` of paramTable() from `begin` on. The elements of a parameter are set in order,
-   * each once, before the first step.
+   * Sets elements of parameter `index` of paramTable() from `begin` on, rounded to the dtype of the engine. The elements
+   * of a parameter are set in order, each once, before the first step.
    */
-  setParam(index: number, begin: number, fp32: Uint8Array): void {
-    native(() => this.raw.setParam(index, begin, aligned(fp32)));
+  setParam(index: number, begin: number, dtype: AnswerEngineOptions['dtype'], elements: Uint8Array): void {
+    native(() => this.raw.setParam(index, begin, dtype, aligned(elements)));
   }
 
   /**
@@ -158,7 +158,7 @@ export class AnswerEngine {
   }
 }
 
-/** The addon reads whole floats. */
-function aligned(fp32: Uint8Array): Uint8Array {
-  return fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
+/** The addon reads whole elements. */
+function aligned(elements: Uint8Array): Uint8Array {
+  return elements.byteOffset % 4 === 0 ? elements : new Uint8Array(elements);
 }

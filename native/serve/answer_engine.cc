@@ -6,6 +6,7 @@
 #include "core/device/transfer.h"
 #include "core/dtype.h"
 #include "core/error.h"
+#include "kernels/flat/cast.h"
 #include "model/config/param_table.h"
 
 namespace zerofleet {
@@ -20,20 +21,6 @@ Decoder::Limits decoder_limits(const ModelConfig& config, const AnswerEngine::Li
           "an engine takes 1 to " + std::to_string(kMaxRows) + " sequences at once, and needs room for a token");
   const std::int64_t length = std::min({config.max_position_embeddings, limits.cache_tokens, limits.max_length});
   return {kMaxRows, limits.max_sequences, length, pages_for(limits.cache_tokens)};
-}
-
-void convert(std::span<const float> values, DType dtype, std::byte* target) {
-  switch (dtype) {
-    case DType::kF32:
-      std::ranges::copy(values, reinterpret_cast<float*>(target));
-      break;
-    case DType::kBF16:
-      std::ranges::transform(values, reinterpret_cast<bf16*>(target), to_bf16);
-      break;
-    case DType::kF16:
-      std::ranges::transform(values, reinterpret_cast<f16*>(target), to_f16);
-      break;
-  }
 }
 
 }  // namespace
@@ -58,19 +45,24 @@ AnswerEngine::AnswerEngine(const ModelConfig& config, DType dtype, Device device
   decoder_.bind_params(pointers);
 }
 
-void AnswerEngine::set_param(std::size_t param, std::int64_t begin, std::span<const float> values) {
-  require(param < specs_.size() && begin == num_set_[param] && std::ssize(values) <= specs_[param].numel() - begin,
+void AnswerEngine::set_param(std::size_t param, std::int64_t begin, DType dtype, std::span<const std::byte> elements) {
+  const auto count = static_cast<std::int64_t>(elements.size() / size_of(dtype));
+  require(param < specs_.size() && begin == num_set_[param] && count <= specs_[param].numel() - begin &&
+              elements.size() % size_of(dtype) == 0,
           "invalid_argument",
-          "parameter " + std::to_string(param) + " does not take " + std::to_string(values.size()) +
+          "parameter " + std::to_string(param) + " does not take " + std::to_string(count) +
               " elements next, from element " + std::to_string(begin));
-  if (values.empty()) return;
-  std::byte* target = params_[param].data() + static_cast<std::size_t>(begin) * size_of(dtype_);
+  if (count == 0) return;
+  const std::span<std::byte> target{params_[param].data() + static_cast<std::size_t>(begin) * size_of(dtype_),
+                                    static_cast<std::size_t>(count) * size_of(dtype_)};
   if (context_.device.kind == DeviceKind::kCpu) {
-    convert(values, dtype_, target);
+    convert(dtype, elements, target);
   } else {
-    copy_bytes(context_, {target, values.size() * size_of(dtype_)}, context_.device, converted(values), Device{});
+    std::vector<std::byte> host(target.size());
+    convert(dtype, elements, host);
+    copy_bytes(context_, target, context_.device, host, Device{});
   }
-  num_set_[param] += std::ssize(values);
+  num_set_[param] += count;
   if (num_set_[param] < specs_[param].numel()) return;
   if (const int layer = specs_[param].layer; --unset_[layer] == 0) use_params(layer);
 }
@@ -84,10 +76,16 @@ void AnswerEngine::use_params(int layer) {
   }
 }
 
-std::vector<std::byte> AnswerEngine::converted(std::span<const float> values) const {
-  std::vector<std::byte> elements(values.size() * size_of(dtype_));
-  convert(values, dtype_, elements.data());
-  return elements;
+/// On the host.
+void AnswerEngine::convert(DType dtype, std::span<const std::byte> elements, std::span<std::byte> target) const {
+  if (dtype == dtype_) {
+    std::ranges::copy(elements, target.begin());
+    return;
+  }
+  const Context host{Device{}, context_.pool, context_.cpu_isa};
+  std::vector<float> values(elements.size() / size_of(dtype));
+  cast_to_f32(host, elements, dtype, values);
+  cast_from_f32(host, values, dtype_, target);
 }
 
 std::int32_t AnswerEngine::add_adapter(const AdapterConfig& adapter, std::span<const std::vector<float>> values) {
@@ -96,7 +94,10 @@ std::int32_t AnswerEngine::add_adapter(const AdapterConfig& adapter, std::span<c
   require(std::ranges::equal(specs, values, {}, &ParamSpec::numel, num_elements), "invalid_argument",
           "the values of an adapter do not fit its " + std::to_string(specs.size()) + " parameters");
   std::vector<std::vector<std::byte>> elements;
-  for (const std::vector<float>& param : values) elements.push_back(converted(param));
+  for (const std::vector<float>& param : values) {
+    elements.emplace_back(param.size() * size_of(dtype_));
+    convert(DType::kF32, std::as_bytes(std::span(param)), elements.back());
+  }
   auto served = decoder_.make_adapter(adapter, elements);
   const std::lock_guard lock(mutex_);
   adapters_.emplace(++last_adapter_, std::move(served));

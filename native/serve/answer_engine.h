@@ -75,9 +75,10 @@ class AnswerEngine {
   AnswerEngine(const ModelConfig& config, DType dtype, Device device, int num_threads, CpuIsa cpu_isa,
                const Limits& limits);
 
-  /// Sets elements [begin, begin + values.size()) of a parameter from fp32. The elements of a parameter are set in
-  /// order, each once, before the first step(). Throws Error{"invalid_argument"} otherwise.
-  void set_param(std::size_t param, std::int64_t begin, std::span<const float> values);
+  /// Sets the elements of a parameter from `begin` on, from elements of `dtype`, which are rounded to the engine's. The
+  /// elements of a parameter are set in order, each once, before the first step(). Throws Error{"invalid_argument"}
+  /// otherwise.
+  void set_param(std::size_t param, std::int64_t begin, DType dtype, std::span<const std::byte> elements);
 
   /// Largest number of tokens in a sequence.
   std::int64_t max_length() const { return decoder_.limits().max_length; }
@@ -134,7 +135,7 @@ class AnswerEngine {
   void release(Sequence& sequence);
   std::vector<Sequence*> scheduled_sequences();
   void publish(Sequence& sequence);
-  std::vector<std::byte> converted(std::span<const float> values) const;
+  void convert(DType dtype, std::span<const std::byte> elements, std::span<std::byte> target) const;
   DrawnToken draw(const Sequence& sequence, const NextToken& next) const;
 
   std::vector<ParamSpec> specs_;

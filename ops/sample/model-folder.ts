@@ -41,13 +41,10 @@ async function* pieces(file: FileHandle, begin: number, end: number): AsyncGener
   for (let at = begin; at < end; at += PIECE_BYTES) yield read(file, at, Math.min(end - at, PIECE_BYTES));
 }
 
-/** Converts elements to little-endian fp32; a bf16 number is the upper half of the fp32 number. */
-function toFp32(data: Buffer, dtype: string): Uint8Array {
-  if (dtype === 'F32') return data;
-  if (dtype !== 'BF16') throw new ModelFolderError(`tensors of type ${dtype} cannot be read`);
-  const wide = Buffer.alloc(data.length * 2);
-  for (let i = 0; i < data.length; i += 2) wide.writeUInt16LE(data.readUInt16LE(i), 2 * i + 2);
-  return wide;
+function storedAs(dtype: string): 'fp32' | 'bf16' {
+  if (dtype === 'F32') return 'fp32';
+  if (dtype === 'BF16') return 'bf16';
+  throw new ModelFolderError(`tensors of type ${dtype} cannot be read`);
 }
 
 /**
@@ -78,11 +75,11 @@ export async function loadEngine(dir: string, threads: number): Promise<AnswerEn
       const [begin, end] = tensor.data_offsets;
       if (end - begin !== numel * (tensor.dtype === 'F32' ? 4 : 2))
         throw new ModelFolderError(`tensor ${name} has the wrong size`);
+      const dtype = storedAs(tensor.dtype);
       let set = 0;
       for await (const piece of pieces(file, 8 + headerBytes + begin, 8 + headerBytes + end)) {
-        const fp32 = toFp32(piece, tensor.dtype);
-        engine.setParam(index, set, fp32);
-        set += fp32.length / 4;
+        engine.setParam(index, set, dtype, piece);
+        set += piece.length / (dtype === 'fp32' ? 4 : 2);
       }
     }
     return engine;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { CoreEngine, DrawnToken, Gpu, NativeCore, SequenceOptions } from '../shared/native/adapter.js';
+import { type StoredElements, toFp32 } from '../tasks/export/base-reader.js';
 import { visible } from '../tasks/inspect-machine.js';
 import { FAKE_SHARDING, fakeDigest, fakeParamTable, fakeStateNames } from './fake-state.js';
 import { type FakeBehaviour, FakeTrainer } from './fake-trainer.js';
@@ -89,9 +90,9 @@ class FakeEngine implements CoreEngine {
   private readonly adapters = new Map<number, Uint8Array[]>();
   private readonly texts = new Map<number, { options: SequenceOptions; num_drawn: number }>();
 
-  setParam(index: number, begin: number, fp32: Uint8Array): void {
+  setParam(index: number, begin: number, dtype: StoredElements['dtype'], bytes: Uint8Array): void {
     if (begin === 0) this.hash.update(`${index}:`);
-    this.hash.update(fp32);
+    this.hash.update(toFp32({ dtype, bytes }));
   }
 
   add(id: number, _prompt: readonly number[], options: SequenceOptions): void {

@@ -52,6 +52,12 @@ std::optional<double> optional_number_field(const Napi::Object& object, const ch
   return number_field(object, name);
 }
 
+std::span<const std::byte> bytes_from(const Napi::Value& value) {
+  require(value.IsTypedArray(), "invalid_argument", "expected a Uint8Array");
+  const auto bytes = value.As<Napi::Uint8Array>();
+  return std::as_bytes(std::span(bytes.Data(), bytes.ByteLength()));
+}
+
 std::span<const float> floats_from(const Napi::Value& value) {
   require(value.IsTypedArray(), "invalid_argument", "expected a Uint8Array");
   const auto bytes = value.As<Napi::Uint8Array>();

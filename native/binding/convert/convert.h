@@ -26,6 +26,8 @@ std::optional<double> optional_number_field(const Napi::Object& object, const ch
 /// "fp32", "bf16" or "fp16". Throws Error{"invalid_argument"} for anything else.
 DType dtype_from_name(const std::string& name);
 
+std::span<const std::byte> bytes_from(const Napi::Value& value);
+
 /// The bytes of a Uint8Array as floats. Throws Error{"invalid_argument"} unless it holds whole, aligned floats.
 std::span<const float> floats_from(const Napi::Value& value);
 

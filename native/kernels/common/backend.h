@@ -13,6 +13,7 @@ namespace zerofleet {
 
 // Arguments of operations, which their families define: the table needs no more than their names.
 class Indices;
+class PackedMatrix;
 class Scratch;
 struct AttentionBackward;
 struct AttentionForward;
@@ -143,6 +144,7 @@ struct Backend {
 
   // embedding and loss
   Operation<void(const ConstMatrix&, const Indices&, const Matrix&)> embedding{"embedding"};
+  Operation<void(const PackedMatrix&, const Indices&, const Matrix&)> packed_embedding{"packed_embedding"};
   Operation<void(const Indices&, const PositionGroups&, const ConstMatrix&, const Matrix&, bool)> embedding_backward{
       "embedding_backward"};
   Operation<void(const CrossEntropy&)> cross_entropy{"cross_entropy"};

@@ -10,14 +10,18 @@
 namespace zerofleet {
 namespace {
 
-void check(const Indices& tokens, const ConstMatrix& table, const ConstMatrix& rows) {
-  require(static_cast<std::int64_t>(tokens.size()) == rows.rows && table.cols == rows.cols, "invalid_argument",
+void check(const Indices& tokens, std::int64_t vocab_size, std::int64_t width, const ConstMatrix& rows) {
+  require(static_cast<std::int64_t>(tokens.size()) == rows.rows && width == rows.cols, "invalid_argument",
           "embedding: table, tokens and rows do not fit each other");
   for (const std::int32_t token : tokens) {
-    if (token >= 0 && token < table.rows) continue;
+    if (token >= 0 && token < vocab_size) continue;
     throw Error("token_out_of_vocab",
-                "token " + std::to_string(token) + " is outside a vocabulary of " + std::to_string(table.rows));
+                "token " + std::to_string(token) + " is outside a vocabulary of " + std::to_string(vocab_size));
   }
+}
+
+void check(const Indices& tokens, const ConstMatrix& table, const ConstMatrix& rows) {
+  check(tokens, table.rows, table.cols, rows);
 }
 
 }  // namespace
@@ -26,6 +30,12 @@ void embedding(const Context& ctx, const ConstMatrix& table, const Indices& toke
   check(tokens, table, rows);
   require(table.dtype == rows.dtype, "invalid_argument", "embedding: table and rows differ in dtype");
   backend_of(ctx).embedding(ctx, table, tokens, rows);
+}
+
+void packed_embedding(const Context& ctx, const PackedMatrix& table, const Indices& tokens, const Matrix& rows) {
+  check(tokens, table.n(), table.k(), rows);
+  require(table.dtype() == rows.dtype, "invalid_argument", "embedding: table and rows differ in dtype");
+  backend_of(ctx).packed_embedding(ctx, table, tokens, rows);
 }
 
 SortedPositions::SortedPositions(std::span<const std::int32_t> tokens) : order(tokens.size()) {

@@ -7,11 +7,15 @@
 #include "core/device/context.h"
 #include "kernels/common/indices.h"
 #include "kernels/common/matrix.h"
+#include "kernels/gemm/packed_matrix.h"
 
 namespace zerofleet {
 
 /// rows[m] = table[tokens[m]]. table: (V, D); tokens: (M) in [0, V); rows: (M, D) of the table's dtype.
 void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows);
+
+/// The same from a table that is packed as the right operand (D, V) of a product. CPUs only.
+void packed_embedding(const Context& ctx, const PackedMatrix& table, const Indices& tokens, const Matrix& rows);
 
 /// The positions 0, 1 … sorted by token, equal tokens in rising position; and where in that order a token differs from
 /// the one before it, then the end.

@@ -31,8 +31,11 @@ bool packs_pairs(const Context& ctx, DType dtype) {
   return dtype == DType::kBF16 && ctx.cpu_isa == CpuIsa::kAvx512Bf16;
 }
 
-PackedMatrix::PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n)
-    : dtype_(dtype), n_(n), pairs_(packs_pairs(ctx, dtype)) {
+// With an odd k, the zero behind its last element could change the sign of a sum of zero.
+PackedMatrix::PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n, PackedWords words)
+    : dtype_(dtype),
+      n_(n),
+      pairs_(packs_pairs(ctx, dtype) || (words == PackedWords::kSmallest && dtype == DType::kBF16 && k % 2 == 0)) {
   require(k >= 1 && n >= 1, "invalid_argument", "a packed matrix needs at least one row and one column");
   set_k(ctx, k);
 }

@@ -13,16 +13,23 @@ namespace zerofleet {
 /// Memory layout of a source.
 enum class SourceRows : std::uint8_t { kAlongK, kAlongN };
 
+/// Words of a CPU's packed bf16 operand on a path that does not multiply bf16. Products have the same bits.
+enum class PackedWords : std::uint8_t {
+  kFastest,   // fp32: for products that are bound by arithmetic
+  kSmallest,  // pairs of bf16, which products widen, if k is even: for products that are bound by reading the operand
+};
+
 /// A (k, n) operand in the layout that the device's matrix product reads fastest.
 ///
 /// On a CPU, panels of 32 columns in k-major order. Words are pairs of bf16 if the instruction-set path multiplies
-/// bf16, otherwise fp32. On CUDA it only refers to the sources, which must not change until the last product.
+/// bf16, otherwise by PackedWords. On CUDA it only refers to the sources, which must not change until the last product.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n);
+  PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n,
+               PackedWords words = PackedWords::kFastest);
 
-  /// Makes it an operand of another k. Its memory stays if that is enough.
+  /// Makes it an operand of another k, even with kSmallest. Its memory stays if that is enough.
   void set_k(const Context& ctx, std::int64_t k);
 
   std::int64_t k() const { return k_; }

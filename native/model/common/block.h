@@ -11,6 +11,7 @@
 #include "kernels/common/indices.h"
 #include "kernels/common/scratch.h"
 #include "kernels/elementwise/dropout.h"
+#include "kernels/gemm/packed_matrix.h"
 #include "kernels/quantize/quantized_matrix.h"
 #include "model/common/leaf_input.h"
 #include "model/common/tensor.h"
@@ -50,6 +51,7 @@ struct ModelContext {
   const Tensor* dropped =
       nullptr;  // (M, widest input) room for an adapter's input after dropout; null: nothing is dropped there
   bool adapters_on = true;  // off: passes leave the products of adapters out; not for a backward
+  PackedWords packed_words = PackedWords::kFastest;  // of packed copies for the forward
 
   bool trains(std::size_t param) const { return !frozen.has(param); }
   /// Gives a gradient to the sink, unless the parameter is frozen.

@@ -33,7 +33,8 @@ Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, 
   require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
   for (const LinearPlace& place : places_) {
-    if (use_ == WeightUse::kPackedCopies) packed_forward_.emplace_back(model.ctx, model.dtype, in, place.out);
+    if (use_ == WeightUse::kPackedCopies)
+      packed_forward_.emplace_back(model.ctx, model.dtype, in, place.out, model.packed_words);
     out_ += place.out;
   }
   const bool in_first = layout_ == WeightLayout::kInOut;

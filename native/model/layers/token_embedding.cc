@@ -25,7 +25,11 @@ ConstMatrix TokenEmbedding::matrix(const ModelContext& model, std::size_t param,
 Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, const Indices& tokens,
                                  const Matrix& input, const Matrix& tokens_part, const Matrix& added) const {
   const Matrix rows = positions_ ? tokens_part : input;
-  embedding(model.ctx, matrix(model, tokens_, model.config.vocab_size), tokens, rows);
+  if (packed_ != nullptr) {
+    packed_embedding(model.ctx, *packed_, tokens, rows);
+  } else {
+    embedding(model.ctx, matrix(model, tokens_, model.config.vocab_size), tokens, rows);
+  }
   dropout_.forward(model, pass, rows);
   if (!positions_) return {input, {}, {}};
   embedding(model.ctx, matrix(model, *positions_, model.config.max_position_embeddings), pass.positions, added);

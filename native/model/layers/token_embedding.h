@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "kernels/gemm/packed_matrix.h"
 #include "model/common/transit.h"
 #include "model/layers/dropout.h"
 #include "model/layers/norm.h"
@@ -16,6 +17,8 @@ class TokenEmbedding {
   TokenEmbedding(const ModelContext& model, const ParamTable& table);
 
   void bind(ParamPointers params) { params_ = params; }
+  /// Reads tokens from the output projection that they are tied to, which must stay where it is. (D, V)
+  void bind_packed(const PackedMatrix* tokens) { packed_ = tokens; }
 
   /// `input` (M, D) is where the first layer's input belongs; the stream is there already, or is made there with the
   /// first layer's norm from `tokens_part` and `added` (M, D).
@@ -45,6 +48,7 @@ class TokenEmbedding {
   std::optional<std::size_t> positions_;
   Dropout dropout_;
   ParamPointers params_;
+  const PackedMatrix* packed_ = nullptr;  // null: tokens are read from params_
 };
 
 }  // namespace zerofleet

@@ -32,11 +32,11 @@ const ModelConfig& checked(const ModelConfig& config, const Decoder::Limits& lim
   return config;
 }
 
-/// Products of CPUs read packed copies of matrices; the embedding also reads its own as it lies.
+/// Products of CPUs read packed copies of matrices, also an embedding that is tied to the output projection.
 std::vector<bool> copied_params(const Context& context, const ParamTable& table) {
   std::vector<bool> copied(table.specs.size(), false);
   if (context.device.kind != DeviceKind::kCpu) return copied;
-  copied[table.head] = table.head != table.embed;
+  copied[table.head] = true;
   for (const LayerPlace& layer : table.layers) {
     for (const LinearPlace& matrix : matrices_of(layer)) copied[matrix.weight] = !matrix.quantized;
   }
@@ -51,7 +51,7 @@ struct Decoder::State {
         table(config),
         scratch(context),
         rotations(rotations_of(context, config, given.max_length)),
-        model{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout},
+        model(model_context(context, config, dtype)),
         head(model, given.max_sequences, {given.max_sequences, given.max_sequences}),
         embedding(model, table),
         layers(model, {1, given.max_rows}, table, true),
@@ -68,6 +68,12 @@ struct Decoder::State {
         normed(model.tensor(given.max_rows, config.hidden_size)),
         last(model.tensor(given.max_sequences, config.hidden_size)),
         next(static_cast<std::size_t>(given.max_sequences)) {}
+
+  ModelContext model_context(const Context& context, const ModelConfig& config, DType dtype) {
+    ModelContext made{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout};
+    made.packed_words = PackedWords::kSmallest;
+    return made;
+  }
 
   Limits limits;
   ParamTable table;
@@ -229,6 +235,7 @@ void Decoder::params_changed(int layer) {
     s.embedding.bind(params);
     s.norm->bind(params);
     s.head.pack(s.model, s.params[s.table.head]);
+    if (copied_[s.table.embed]) s.embedding.bind_packed(&s.head.packed());
   }
   s.stale.erase(layer);
 }

@@ -53,7 +53,7 @@ LossHead::LossHead(const ModelContext& model, std::int64_t max_rows)
 
 LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, const LogitRows& rows)
     : chunk_rows_(rows.gradients),
-      forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size),
+      forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size, model.packed_words),
       logits_(model.ctx, DType::kF32, rows.logits, model.config.vocab_size),
       losses_(model.ctx, max_rows) {}
 

@@ -68,6 +68,8 @@ class LossHead {
   /// Bytes of the logits and operands of a chunk of rows, and of the packed weight.
   std::size_t activation_bytes() const;
   std::size_t packed_bytes() const { return forward_.num_bytes(); }
+  /// The packed weight. (D, V)
+  const PackedMatrix& packed() const { return forward_; }
 
   /// Seconds of the last run() that belong to the backward.
   double backward_seconds() const { return backward_seconds_; }

@@ -53,14 +53,32 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("answer engine: an answer has the same bits with any number of threads, on every path") {
+  const ModelConfig config = config_of("llama");
+  std::mt19937 random(4);
+  const Tokens prompt = random_tokens(random, 37, config.vocab_size);
+  for (const CpuIsa isa : available_isas()) {
+    const auto answer = [&](int threads) {
+      EngineDriver driver(config, {1, 64}, DType::kBF16, threads, Device{}, isa);
+      return driver.finish(driver.add(prompt, 12, 5));
+    };
+    const Answer expected = answer(1);
+    CHECK(answer(2).same_bits(expected));
+    CHECK(answer(5).same_bits(expected));
+  }
+}
+
 TEST_CASE("answer engine: log-probabilities have the bits of the trainer's losses of the same sequence") {
   for (const auto& [family, config] : family_configs()) {
     for (const DType dtype : kAllDTypes) {
       CAPTURE(family + " " + name_of(dtype));
       std::mt19937 random(4);
       const Tokens prompt = random_tokens(random, 9, config.vocab_size);
-      EngineDriver driver(config, {2, 128}, dtype);
-      check_losses(config, dtype, weights_of(config), prompt, driver.finish(driver.add(prompt, 50, 5)));
+      for (const CpuIsa isa : available_isas()) {
+        CAPTURE(name_of(isa));
+        EngineDriver driver(config, {2, 128}, dtype, 2, Device{}, isa);
+        check_losses(config, dtype, weights_of(config), prompt, driver.finish(driver.add(prompt, 22, 5)), isa);
+      }
     }
   }
 }
@@ -77,15 +95,19 @@ TEST_CASE("answer engine: each parameter is set once, in any order and in pieces
     for (std::size_t param = weights.size(); param-- > 0;) {
       const std::span<const float> values(weights[param]), first = values.first(values.size() / 3);
       const std::int64_t begin = std::ssize(first);
-      CHECK(code_of([&] { engine.set_param(param, begin, values.subspan(first.size())); }) == "invalid_argument");
-      engine.set_param(param, 0, first);
-      CHECK(code_of([&] { engine.set_param(param, 0, first); }) == "invalid_argument");
-      CHECK(code_of([&] { engine.set_param(param, begin, values); }) == "invalid_argument");
-      engine.set_param(param, begin, values.subspan(first.size()));
+      const auto set = [&](std::int64_t at, std::span<const float> part) {
+        engine.set_param(param, at, DType::kF32, std::as_bytes(part));
+      };
+      CHECK(code_of([&] { set(begin, values.subspan(first.size())); }) == "invalid_argument");
+      set(0, first);
+      CHECK(code_of([&] { set(0, first); }) == "invalid_argument");
+      CHECK(code_of([&] { set(begin, values); }) == "invalid_argument");
+      set(begin, values.subspan(first.size()));
     }
     CHECK(engine.num_bytes() == num_bytes);
     CHECK(straight.engine.num_bytes() == num_bytes);
-    CHECK(code_of([&] { engine.set_param(0, 0, weights[0]); }) == "invalid_argument");
+    CHECK(code_of([&] { engine.set_param(0, 0, DType::kF32, std::as_bytes(std::span(weights[0]))); }) ==
+          "invalid_argument");
     const std::uint64_t id = straight.add({1, 2, 3}, 5, 9);
     SequenceRequest request = straight.request({1, 2, 3}, 5, 9);
     engine.add(request);

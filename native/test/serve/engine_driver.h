@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,10 +56,11 @@ inline std::vector<std::vector<float>> weights_of(const ModelConfig& config) {
 /// An engine with random weights. Collects the answers.
 struct EngineDriver {
   EngineDriver(const ModelConfig& config, const AnswerEngine::Limits& limits, DType dtype = DType::kBF16,
-               int threads = 2, Device device = {})
-      : engine(config, dtype, device, threads, best_cpu_isa(), limits) {
+               int threads = 2, Device device = {}, CpuIsa cpu_isa = best_cpu_isa())
+      : engine(config, dtype, device, threads, cpu_isa, limits) {
     const auto weights = weights_of(config);
-    for (std::size_t param = 0; param < weights.size(); ++param) engine.set_param(param, 0, weights[param]);
+    for (std::size_t param = 0; param < weights.size(); ++param)
+      engine.set_param(param, 0, DType::kF32, std::as_bytes(std::span(weights[param])));
   }
 
   SequenceRequest request(Tokens prompt, std::int64_t max_tokens, std::uint64_t seed) {
@@ -107,10 +109,10 @@ inline Tokens random_tokens(std::mt19937& random, std::size_t count, std::int64_
 
 /// Checks log-probabilities against the trainer's losses of the same tokens, which must have the same bits.
 inline void check_losses(const ModelConfig& config, DType dtype, const std::vector<std::vector<float>>& weights,
-                         const Tokens& prompt, const Answer& answer) {
+                         const Tokens& prompt, const Answer& answer, CpuIsa cpu_isa = best_cpu_isa()) {
   Tokens sequence = prompt;
   sequence.insert(sequence.end(), answer.tokens.begin(), answer.tokens.end());
-  Machine machine(best_cpu_isa(), 2);
+  Machine machine(cpu_isa, 2);
   Transformer trainer(machine.ctx, config, dtype, 1, std::ssize(sequence) - 1);
   std::vector<SharedBytes> params;
   std::vector<const std::byte*> pointers;

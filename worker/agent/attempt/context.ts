@@ -128,17 +128,25 @@ export interface GenerationContext extends PlacedContext {
   job: TrainableJob;
 }
 
-/** Threads of a rank on a GPU, unless it updates its states on the CPU. */
-const GPU_RANK_THREADS = 4;
+/** Threads of a process that computes on a GPU, unless it updates a rank's states on the CPU. */
+const GPU_THREADS = 4;
 
 /** Returns the threads of each of the job's ranks on this machine. @param ranks the job's ranks on this machine */
 export function threadsOfRanks(
   { threads_per_rank, gpus }: Pick<AgentDeps, 'threads_per_rank' | 'gpus'>,
   ranks: number,
-  { zero }: Pick<ResolvedJobSpec, 'zero'>,
+  { zero }: { zero: Pick<ResolvedJobSpec['zero'], 'offload'> },
 ): number {
   const share = Math.max(1, Math.floor(usableCores() / ranks));
-  return threads_per_rank ?? (gpus && zero.offload === 'none' ? Math.min(GPU_RANK_THREADS, share) : share);
+  return threads_per_rank ?? (gpus && zero.offload === 'none' ? Math.min(GPU_THREADS, share) : share);
+}
+
+/** Returns the threads of a process that answers: those of a job's only rank on the device that answers. */
+export function threadsOfAnswers({
+  threads_per_rank,
+  answer_gpus: gpus,
+}: Pick<AgentDeps, 'threads_per_rank' | 'answer_gpus'>): number {
+  return threadsOfRanks({ threads_per_rank, gpus }, 1, { zero: { offload: 'none' } });
 }
 
 /** Returns the number of a placement's ranks on this machine. */

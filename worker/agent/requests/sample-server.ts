@@ -4,7 +4,7 @@ import { waitOrAbort } from '../../../platform/process/retry.js';
 import type { TakenSample, Unsubscribe } from '../../../state/index.js';
 import { deferred } from '../../shared/deferred.js';
 import { toRankError } from '../../shared/errors.js';
-import type { AgentDeps } from '../attempt/context.js';
+import { type AgentDeps, threadsOfAnswers } from '../attempt/context.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { withSession } from '../credentials/sessions.js';
 import type { GpuPool } from '../gpus/gpu-pool.js';
@@ -188,7 +188,7 @@ export class SampleServer {
     signal: AbortSignal,
     serving: NonNullable<TaskOptions['serving']>,
   ): Promise<never> {
-    const { object_store, processes, threads_per_rank, timing, log } = this.options;
+    const { object_store, processes, timing, log } = this.options;
     const run = (session: JobSession | null) =>
       runTask(
         processes,
@@ -196,7 +196,7 @@ export class SampleServer {
           kind: 'serve',
           object_store,
           weights,
-          threads: threads_per_rank ?? 1,
+          threads: threadsOfAnswers(this.options),
           gpu,
           heartbeat_ms: timing.heartbeat_ms,
           retry: timing.storage,

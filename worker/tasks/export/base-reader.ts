@@ -19,6 +19,15 @@ import { TensorReader } from './tensor-reader.js';
 /** Reads a whole parameter in pieces of whole elements, in their order: fp32, little-endian. */
 export type ReadParam = (param: string, numel: number) => AsyncIterable<Uint8Array>;
 
+/** Elements as they are stored, little-endian. */
+export interface StoredElements {
+  dtype: Precision;
+  bytes: Uint8Array;
+}
+
+/** Reads a whole parameter in pieces of whole elements, in their order. */
+export type ReadElements = (param: string, numel: number) => AsyncIterable<StoredElements>;
+
 type Precision = ResolvedJobSpec['train']['precision'];
 
 interface BaseOptions {
@@ -29,6 +38,15 @@ interface BaseOptions {
   manifest: Manifest;
   retry: RetryPolicy;
 }
+
+const PRECISIONS = { F32: 'fp32', BF16: 'bf16', F16: 'fp16' } as const satisfies Record<
+  WeightDtype,
+  Precision
+>;
+const STORED_AS = { fp32: 'F32', bf16: 'BF16', fp16: 'F16' } as const satisfies Record<
+  Precision,
+  WeightDtype
+>;
 
 /** Elements of a seed's values that are computed at a time. */
 const PIECE_ELEMENTS = 1 << 18;
@@ -115,7 +133,7 @@ export async function openStored(
   source: StoredWeights,
   retry: RetryPolicy,
 ): Promise<ReadParam> {
-  if ('model' in source) return openModel(objects, source.model, retry);
+  if ('model' in source) return widened(await openModel(objects, source.model, retry));
   const directory = source.prefix;
   const manifest = await retryTransient(() => readManifest(objects, directory), retry);
   const reader = new TensorReader({ objects, directory, manifest, retry });
@@ -123,11 +141,26 @@ export async function openStored(
 }
 
 /** Opens the weights of an uploaded model. @throws ZerofleetError `model_corrupt`; errors of the object store */
-export async function openModel(objects: ObjectStore, model: string, retry: RetryPolicy): Promise<ReadParam> {
+export async function openModel(
+  objects: ObjectStore,
+  model: string,
+  retry: RetryPolicy,
+): Promise<ReadElements> {
   const directory = modelKey(model);
   const weights = await retryTransient(() => readWeights(objects, directory), retry);
   const chunks = new ChunkReader({ objects, directory, files: weights.files, retry });
   return (param, numel) => modelParam(weights, chunks, param, numel);
+}
+
+/** Returns a reader of the same elements in fp32. */
+export function widened(read: ReadElements): ReadParam {
+  return async function* (param, numel) {
+    for await (const elements of read(param, numel)) yield toFp32(elements);
+  };
+}
+
+export function toFp32({ dtype, bytes }: StoredElements): Uint8Array {
+  return widenToFp32(STORED_AS[dtype], bytes);
 }
 
 /** Reads a parameter of an uploaded model. */
@@ -136,20 +169,24 @@ async function* modelParam(
   chunks: ChunkReader,
   param: string,
   numel: number,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<StoredElements> {
   const wanted = [{ state: 'master' as const, param, begin: 0, end: numel }];
   const reads = planWeightReads(weights, wanted).sort((a, b) => a.begin - b.begin);
   for (const { file, byte_begin, byte_end, dtype } of reads)
-    yield* widened(chunks.read(file, byte_begin, byte_end), dtype);
+    for await (const bytes of wholeElements(chunks.read(file, byte_begin, byte_end), dtype))
+      yield { dtype: PRECISIONS[dtype], bytes };
 }
 
-/** Widens pieces whose borders may be inside of elements. */
-async function* widened(pieces: AsyncIterable<Uint8Array>, dtype: WeightDtype): AsyncGenerator<Uint8Array> {
-  let left = Buffer.alloc(0);
+/** Moves the borders of pieces that are inside of elements. */
+async function* wholeElements(
+  pieces: AsyncIterable<Uint8Array>,
+  dtype: WeightDtype,
+): AsyncGenerator<Uint8Array> {
+  let left = new Uint8Array();
   for await (const piece of pieces) {
-    const bytes = Buffer.concat([left, piece]);
+    const bytes = left.length === 0 ? piece : Buffer.concat([left, piece]);
     const whole = bytes.length - (bytes.length % ELEMENT_BYTES[dtype]);
-    left = bytes.subarray(whole);
-    if (whole > 0) yield widenToFp32(dtype, bytes.subarray(0, whole));
+    left = bytes.slice(whole);
+    if (whole > 0) yield bytes.subarray(0, whole);
   }
 }

@@ -1,4 +1,9 @@
-import { modelKey, type ResolvedJobSpec, ZerofleetError } from '../../../contracts/index.js';
+import {
+  modelKey,
+  type ResolvedJobSpec,
+  type ResolvedModelConfig,
+  ZerofleetError,
+} from '../../../contracts/index.js';
 import { readText, readTokenizer } from '../../../formats/encoding/tokenizer-store.js';
 import { architectureMetadata, ggufArchitecture, ropeFactors } from '../../../formats/gguf/architecture.js';
 import { encodeTensor } from '../../../formats/gguf/encode.js';
@@ -13,7 +18,13 @@ import {
   uint32,
 } from '../../../formats/gguf/file.js';
 import { modelfile } from '../../../formats/gguf/modelfile.js';
-import { FILE_TYPES, type PlannedTensor, plannedTensors } from '../../../formats/gguf/tensors.js';
+import {
+  FILE_TYPES,
+  type FileType,
+  type Param,
+  type PlannedTensor,
+  plannedTensors,
+} from '../../../formats/gguf/tensors.js';
 import { type GgufTokenizer, ggufBytes, ggufTokenizer } from '../../../formats/gguf/tokenizer.js';
 import { CHAT_TEMPLATE_FILE, TOKENIZER_CONFIG_FILE } from '../../../formats/models/documents.js';
 import { jsonObject } from '../../../formats/models/read-document.js';
@@ -67,19 +78,13 @@ export async function exportGguf(
     ...architectureMetadata(config),
     ...tokenizer.metadata,
   ];
-  const factors = ropeFactors(config);
-  const first = factors === null ? [] : [ropeTensor(factors)];
-  const rest = plannedTensors(config, merged.params, dtype).map((tensor) => ({
-    tensor,
-    data: () =>
-      encodeTensor(
-        tensor,
-        elementsOf(tensor, (param) => merged.read(param)),
-        core.castTo16Bit,
-      ),
-  }));
+  const tensors = modelTensors(
+    { config, params: merged.params, read: (param) => merged.read(param) },
+    dtype,
+    core.castTo16Bit,
+  );
   const folder = new ExportFolder(objects, prefix, retry);
-  await putGguf(folder, GGUF_FILE, metadata, [...first, ...rest]);
+  await putGguf(folder, GGUF_FILE, metadata, tensors);
   await folder.put(MODELFILE, async function* () {
     yield Buffer.from(modelfile(GGUF_FILE, tokenizer));
   });
@@ -90,6 +95,27 @@ export async function exportGguf(
 export interface WrittenTensor {
   tensor: GgufTensor;
   data(): AsyncIterable<Uint8Array>;
+}
+
+/** Weights of a model in fp32, in pieces of any length. */
+interface ReadModel<P extends Param> {
+  config: ResolvedModelConfig;
+  params: readonly P[];
+  read(param: P): AsyncIterable<Uint8Array>;
+}
+
+/** Returns all tensors of a model's file, in order. @param cast rounds to nearest even */
+export function modelTensors<P extends Param>(
+  { config, params, read }: ReadModel<P>,
+  dtype: FileType,
+  cast: NativeCore['castTo16Bit'],
+): WrittenTensor[] {
+  const factors = ropeFactors(config);
+  const weights = plannedTensors(config, params, dtype).map((tensor) => ({
+    tensor,
+    data: () => encodeTensor(tensor, elementsOf(tensor, read), cast),
+  }));
+  return [...(factors === null ? [] : [ropeTensor(factors)]), ...weights];
 }
 
 export async function putGguf(

@@ -79,7 +79,7 @@ t.test(
     const lengths: number[] = [];
     const createEngine: typeof core.createEngine = (model, options) => {
       lengths.push(options.max_length, options.cache_tokens);
-      const setParam: CoreEngine['setParam'] = (index, begin, fp32) => {
+      const setParam: CoreEngine['setParam'] = (index, begin, _, fp32) => {
         const before = set.get(index) ?? [];
         t.equal(
           before.reduce((sum, { length }) => sum + length, 0),

@@ -2,12 +2,11 @@ import type { Architecture } from '../../../contracts/architecture.js';
 import { ZerofleetError } from '../../../contracts/index.js';
 import { BytesTokenizer } from '../../../formats/encoding/bytes-tokenizer.js';
 import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
-import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
 import { TokenDecoder } from '../../../formats/tokenizer/token-decoder.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { toRankError } from '../../shared/errors.js';
-import type { AnswerEngineOptions, CoreEngine, NativeCore } from '../../shared/native/adapter.js';
-import type { ReadParam } from '../export/base-reader.js';
+import type { AnswerEngineOptions, CoreEngine, NativeCore, ParamInfo } from '../../shared/native/adapter.js';
+import { type ReadElements, type ReadParam, widened } from '../export/base-reader.js';
 import type { ServedBase, ServedSource, ServeInput, TaskRequest } from '../protocol.js';
 import { elementBytes, requireMemory } from './memory.js';
 import { PromptThreads } from './prompt-threads.js';
@@ -56,18 +55,41 @@ export async function loadModel(
       'base' in weights
         ? await openBase(objects, core, weights, retry)
         : await openWeights(objects, core, weights, retry);
-    for (const { index, name, numel } of core.paramTable(model)) {
-      let begin = 0;
-      for await (const piece of readParam(name, numel)) {
-        engine.setParam(index, begin, piece);
-        begin += piece.length / ELEMENT_BYTES.F32;
-      }
-    }
+    await setParams(engine, core.paramTable(model), readParam);
   } catch (error) {
     engine.close();
     throw error;
   }
   return engine;
+}
+
+/** Reads a piece while the engine takes the piece before. */
+async function setParams(
+  engine: CoreEngine,
+  params: readonly Pick<ParamInfo, 'index' | 'name' | 'numel'>[],
+  readParam: ReadElements,
+): Promise<void> {
+  const pieces = piecesOf(params, readParam);
+  for (let next = pieces.next(); ; ) {
+    const { value: piece, done } = await next;
+    if (done) return;
+    next = pieces.next();
+    next.catch(() => undefined);
+    engine.setParam(piece.index, piece.begin, piece.dtype, piece.bytes);
+  }
+}
+
+async function* piecesOf(
+  params: readonly Pick<ParamInfo, 'index' | 'name' | 'numel'>[],
+  readParam: ReadElements,
+) {
+  for (const { index, name, numel } of params) {
+    let begin = 0;
+    for await (const { dtype, bytes } of readParam(name, numel)) {
+      yield { index, begin, dtype, bytes };
+      begin += bytes.length / elementBytes(dtype);
+    }
+  }
 }
 
 /** The engine is not quantized: weights of a quantized base arrive dequantized. */
@@ -121,7 +143,7 @@ export async function loadVariant(
     const loaded = { prompts, masks, decoder, num_tokens: numTokens };
     if (!is_adapter || adapter === null) return { ...loaded, adapter: 0, bytes: 0 };
     const params = core.paramTable(architecture).filter(({ base }) => !base);
-    const readParam = await openWeights(objects, core, source, retry);
+    const readParam = widened(await openWeights(objects, core, source, retry));
     const values: Uint8Array[] = [];
     for (const { name, numel } of params) values.push(await concatenated(readParam(name, numel)));
     const added = await allocated(() => engine.addAdapter(adapter, values));

@@ -56,7 +56,7 @@ async function readFromAdapter(t: Test, source: ReturnType<typeof sourceOf>) {
   const found: string[] = [];
   for (const { name, shape, numel } of params) {
     const pieces: Uint8Array[] = [];
-    for await (const piece of read(name, numel)) pieces.push(piece);
+    for await (const { bytes } of read(name, numel)) pieces.push(bytes);
     const values = Buffer.concat(pieces);
     if (values.equals(Buffer.alloc(4 * numel))) found.push(name);
     else t.ok(values.equals(testData(name, shape, 'F32')), `${name} of the base`);

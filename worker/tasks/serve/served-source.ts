@@ -10,7 +10,13 @@ import { importConfig, modelParams, trainedArchitecture } from '../../../job-doc
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { retryTransient } from '../../shared/errors.js';
 import type { NativeCore } from '../../shared/native/adapter.js';
-import { asTrained, openModel, openStored, type ReadParam } from '../export/base-reader.js';
+import {
+  asTrained,
+  openModel,
+  openStored,
+  type ReadElements,
+  type ReadParam,
+} from '../export/base-reader.js';
 import { tokenizerSource } from '../export/model-source.js';
 import { openCheckpoint } from '../export/open-checkpoint.js';
 import type { ServedBase, ServedSource } from '../protocol.js';
@@ -86,8 +92,9 @@ export async function openWeights(
   core: Core,
   source: ServedSource,
   retry: RetryPolicy,
-): Promise<ReadParam> {
-  if ('spec' in source) return (await openCheckpoint(objects, core, { ...source, retry })).readWeights;
+): Promise<ReadElements> {
+  if ('spec' in source)
+    return ofFp32((await openCheckpoint(objects, core, { ...source, retry })).readWeights);
   const { model, base_model } = source;
   const readOwn = await openModel(objects, model.id, retry);
   if (base_model === null) return readOwn;
@@ -106,7 +113,16 @@ export async function openBase(
   core: Core,
   { base, architecture, precision }: ServedBase,
   retry: RetryPolicy,
-): Promise<ReadParam> {
+): Promise<ReadElements> {
+  if (architecture.quantization === null && 'model' in base) return openModel(objects, base.model, retry);
   const read = await openStored(objects, base, retry);
-  return architecture.quantization === null ? read : asTrained(read, core, { architecture, precision });
+  return ofFp32(
+    architecture.quantization === null ? read : asTrained(read, core, { architecture, precision }),
+  );
+}
+
+function ofFp32(read: ReadParam): ReadElements {
+  return async function* (param, numel) {
+    for await (const bytes of read(param, numel)) yield { dtype: 'fp32', bytes };
+  };
 }

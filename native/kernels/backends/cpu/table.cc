@@ -28,6 +28,7 @@
   ROW(scale_columns)           \
   ROW(magnitude_gradient)      \
   ROW(embedding)               \
+  ROW(packed_embedding)        \
   ROW(embedding_backward)      \
   ROW(cross_entropy)           \
   ROW(route)                   \

@@ -52,30 +52,30 @@ struct BlockAreas {
   float* sums;            // of a source whose k takes several passes
 };
 
-/// Sets block's A to the words [step, step + block.steps) of the task's rows.
-void place_a(const Kernels& kernels, const Task& task, std::int64_t step, std::int64_t all_k, std::uint32_t* area,
-             GemmBlock& block) {
+/// Sets block's A to the words of [step, step + block.steps) of the task's rows.
+void place_a(const Kernels& kernels, const Task& task, std::int64_t step, const OperandWords& words,
+             std::uint32_t* area, GemmBlock& block) {
   const GemmProblem& problem = *task.problem;
-  const std::int64_t per_word = block.pairs ? 2 : 1;
-  if (reads_in_place(problem, block.pairs)) {
+  const std::int64_t per_word = words.a_pairs ? 2 : 1, num_words = block.steps * words.a_words();
+  if (reads_in_place(problem, words.a_pairs)) {
     block.a = static_cast<const std::uint32_t*>(problem.a.at(task.row, 0)) + step;
     block.a_row_stride = problem.a.stride / per_word;
     block.a_step_stride = 1;
     block.a_group_stride = kPanel * block.a_row_stride;
     return;
   }
-  const std::int64_t k = step * per_word, count = std::min(block.steps * per_word, all_k - k);
+  const std::int64_t k = step * words.per_word(), count = std::min(block.steps * words.per_word(), words.k - k);
   PackArgs args;
   args.source_stride = problem.a.stride;
   args.source_dtype = problem.a.dtype;
   args.target = area;
-  args.pairs = block.pairs;
+  args.pairs = words.a_pairs;
   block.a = area;
   if (problem.a_transposed) {
     args.source = problem.a.at(k, task.row);
     args.rows = count;
     args.cols = task.rows;
-    args.target_stride = block.steps * kPanel;
+    args.target_stride = num_words * kPanel;
     kernels.pack_k_rows(args);
     block.a_row_stride = 1;
     block.a_step_stride = kPanel;
@@ -84,7 +84,7 @@ void place_a(const Kernels& kernels, const Task& task, std::int64_t step, std::i
     args.source = problem.a.at(task.row, k);
     args.rows = task.rows;
     args.cols = count;
-    args.target_stride = copied_stride(block.steps);
+    args.target_stride = copied_stride(num_words);
     kernels.copy_words(args);
     block.a_row_stride = args.target_stride;
     block.a_step_stride = 1;
@@ -128,20 +128,21 @@ void run_block(const Kernels& kernels, const Task& task, const OperandWords& wor
   block.rows = task.rows;
   block.cols = task.cols;
   block.pairs = words.pairs;
+  block.widened = words.pairs != words.a_pairs;
   // A long k is summed in several parts, which hand the sums on in fp32.
-  const bool through_scratch = target.dtype != DType::kF32 && pass.count > kMaxSteps;
+  const bool through_scratch = target.dtype != DType::kF32 && pass.count > words.max_steps();
   block.c = through_scratch ? areas.c : target.c;
   block.c_stride = through_scratch ? task.cols : target.stride;
   block.c_dtype = through_scratch ? DType::kF32 : target.dtype;
   block.accumulate = target.accumulate;
   block.bias_dtype = task.problem->c.dtype;
-  for (std::int64_t step = 0; step < pass.count; step += kMaxSteps) {
-    block.steps = std::min(kMaxSteps, pass.count - step);
+  for (std::int64_t step = 0; step < pass.count; step += words.max_steps()) {
+    block.steps = std::min(words.max_steps(), pass.count - step);
     if (step + block.steps == pass.count) {
       block.bias = target.bias;
       block.alpha = target.alpha;
     }
-    place_a(kernels, task, pass.begin + step, words.k, areas.a, block);
+    place_a(kernels, task, pass.begin + step, words, areas.a, block);
     kernels.block(block);
     block.accumulate = true;
     block.b += block.steps * kPanel;

@@ -61,12 +61,15 @@ std::int64_t task_cols(const GemmProblem& problem, std::int64_t workers) {
   return best;
 }
 
-/// Division of k into words.
+/// Division of k into words of B, and whether A has the same words or, beside pairs, fp32.
 struct OperandWords {
-  bool pairs;
+  bool pairs, a_pairs;
   std::int64_t k;
   std::int64_t per_word() const { return pairs ? 2 : 1; }
   std::int64_t steps() const { return (k + per_word() - 1) / per_word(); }
+  std::int64_t a_words() const { return pairs == a_pairs ? 1 : 2; }  // for each of B
+  /// Largest number of steps whose words of A fit into scratch memory.
+  std::int64_t max_steps() const { return kMaxSteps / a_words(); }
 };
 
 /// Words of k from `begin` on.
@@ -75,8 +78,9 @@ struct Steps {
 };
 
 OperandWords words_of(const Context& ctx, const GemmProblem& problem) {
-  if (problem.b != nullptr) return {problem.b->pairs(), problem.b->k()};
-  return {packs_pairs(ctx, problem.a.dtype), problem.source->k()};
+  const bool a_pairs = packs_pairs(ctx, problem.a.dtype);
+  if (problem.b != nullptr) return {problem.b->pairs(), a_pairs, problem.b->k()};
+  return {a_pairs, a_pairs, problem.source->k()};
 }
 
 /// Number of words of k in one pass over a source: all, if one panel of them is small enough.

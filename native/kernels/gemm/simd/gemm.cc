@@ -24,7 +24,10 @@ struct Tile {
   int64_t row;
 };
 
+// kWords: words of A for one of B. part(b, i): what the i-th of them is multiplied with.
 struct DotF32 {
+  static constexpr int kWords = 1;
+  ZF_INLINE vu part(vu b, int) { return b; }
   ZF_INLINE vf add(vf sum, uint32_t a, vu b) {
     float value;
     __builtin_memcpy(&value, &a, 4);
@@ -32,8 +35,15 @@ struct DotF32 {
   }
 };
 
+struct DotWidened : DotF32 {
+  static constexpr int kWords = 2;
+  ZF_INLINE vu part(vu b, int i) { return i == 0 ? b << 16 : b & 0xffff0000U; }
+};
+
 #if defined(__AVX512BF16__)
 struct DotPairs {
+  static constexpr int kWords = 1;
+  ZF_INLINE vu part(vu b, int) { return b; }
   ZF_INLINE vf add(vf sum, uint32_t a, vu b) {
     const __m512i pair = _mm512_set1_epi32(static_cast<int>(a));
     return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(pair), reinterpret_cast<__m512bh>(b));
@@ -152,10 +162,14 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
     unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA {
       column[v.value] = *reinterpret_cast<const vu_unaligned*>(b + v.value * kLanes);
     });
-    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
-      sum[r.value][v.value] = Dot::add(sum[r.value][v.value], a[r.value * row_stride], column[v.value]);
+    unroll<Dot::kWords>([&](auto i) ZF_INLINE_LAMBDA {
+      vu part[kTileVectors];
+      unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA { part[v.value] = Dot::part(column[v.value], i.value); });
+      for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+        sum[r.value][v.value] = Dot::add(sum[r.value][v.value], a[r.value * row_stride], part[v.value]);
+      });
+      a += step_stride;
     });
-    a += step_stride;
     b += kPanel;
   }
   if (block.alpha != 1) {
@@ -228,8 +242,8 @@ void run_block(const GemmBlock& block) {
       if (block.left_out == Triangle::kColsAbove && col >= block.diagonal + row + rows) continue;
       const uint32_t* a = block.a + row / kPanel * block.a_group_stride + row % kPanel * block.a_row_stride;
       const StepRange steps = steps_of(block, row, rows);
-      const Tile tile{a + steps.begin * block.a_step_stride, b + steps.begin * kPanel, steps.end - steps.begin, col,
-                      row};
+      const Tile tile{a + steps.begin * Dot::kWords * block.a_step_stride, b + steps.begin * kPanel,
+                      steps.end - steps.begin, col, row};
       run_rows<Dot>(block, tile, rows);
     }
   }
@@ -239,9 +253,9 @@ void run_block(const GemmBlock& block) {
 
 void gemm_block(const GemmBlock& block) {
 #if defined(__AVX512BF16__)
-  if (block.pairs) return run_block<DotPairs>(block);
+  if (block.pairs && !block.widened) return run_block<DotPairs>(block);
 #endif
-  run_block<DotF32>(block);
+  block.widened ? run_block<DotWidened>(block) : run_block<DotF32>(block);
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

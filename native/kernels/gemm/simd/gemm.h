@@ -20,10 +20,11 @@ enum class Triangle : uint8_t {
 
 /// C (rows, cols) = A (rows, steps) · B (steps, cols), single-threaded, over operands of 32-bit words.
 ///
-/// A word is one fp32 element, or with `pairs` two bf16 elements that are neighbours in k. B is packed in panels of 32
+/// A word is one fp32 element, or with pairs two bf16 elements that are neighbours in k. B is packed in panels of 32
 /// columns. Each panel consists of [step][32 columns] words, zero beyond the last column. The address of a word of A is
 ///   a + (row / 32) · a_group_stride + (row % 32) · a_row_stride + step · a_step_stride.
-/// This formula covers row-major matrices (consecutive steps) and packed ones (consecutive rows).
+/// This formula covers row-major matrices (consecutive steps) and packed ones (consecutive rows). If B is widened,
+/// A has two words for each of its steps.
 ///
 /// Each element of C is one chain of additions in ascending k, so it does not depend on how C or k is divided into
 /// calls.
@@ -39,7 +40,8 @@ struct GemmBlock {
   int64_t rows = 0;
   int64_t cols = 0;
   int64_t steps = 0;
-  bool pairs = false;  // requires a path with bf16 products
+  bool pairs = false;    // requires a path with bf16 products, unless they are widened
+  bool widened = false;  // only B has pairs, and is widened to fp32
   DType c_dtype = DType::kF32;
   bool accumulate = false;     // adds to the contents of C
   float alpha = 1;             // factor of the sums, applied before the bias

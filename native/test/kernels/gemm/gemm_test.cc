@@ -105,8 +105,8 @@ Table expected_of(const GemmCase& shape, const GemmOperands& operands) {
 
 /// `scratch`: the products of a context share it, because initialising a library takes time.
 HostMatrix run(const Context& ctx, Scratch& scratch, const GemmCase& shape, GemmOperands operands, DType dtype,
-               const void* bias = nullptr) {
-  PackedMatrix b(ctx, dtype, shape.k, shape.n);
+               const void* bias = nullptr, PackedWords words = PackedWords::kFastest) {
+  PackedMatrix b(ctx, dtype, shape.k, shape.n, words);
   const std::array request{PackRequest{operands.b.view(), SourceRows::kAlongK, &b}};
   pack(ctx, request);
   GemmProblem problem[] = {{operands.a.view(), &b, operands.c.view(), shape.a_transposed, shape.accumulate, bias}};
@@ -193,7 +193,7 @@ DEVICE_TEST_CASE("gemm matches float64 for every device, path, type and shape, p
   }
 }
 
-TEST_CASE("gemm gives the same bits with one, two and three threads") {
+TEST_CASE("gemm gives the same bits with one, two and three threads, and with the smallest words") {
   for (const CpuIsa isa : available_isas()) {
     Place one({}, isa, 1), two({}, isa, 2), three({}, isa, 3);
     for (const DType dtype : kAllDTypes) {
@@ -204,6 +204,7 @@ TEST_CASE("gemm gives the same bits with one, two and three threads") {
         CAPTURE(describe(shape, isa, dtype));
         CHECK(product(two) == expected);
         CHECK(product(three) == expected);
+        CHECK(run(two.ctx, two.scratch, shape, operands, dtype, nullptr, PackedWords::kSmallest) == expected);
       }
     }
   }

@@ -209,3 +209,23 @@ TEST_CASE("embedding refuses tokens outside the vocabulary by code") {
     }
   }
 }
+
+TEST_CASE("packed_embedding: the rows of the table that was packed, with words of either kind") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    std::mt19937 random(5);
+    for (const std::int64_t width : {1, 7, 64}) {
+      HostMatrix table = HostMatrix::random(dtype, 75, width, random);
+      const std::vector<std::int32_t> tokens{74, 0, 31, 32, 31};
+      const Indices indices(tokens);
+      HostMatrix expected(dtype, std::ssize(tokens), width), rows = expected;
+      embedding(ctx, table.view(), indices, expected.view());
+      for (const PackedWords words : {PackedWords::kFastest, PackedWords::kSmallest}) {
+        PackedMatrix packed(ctx, dtype, width, table.rows(), words);
+        const PackRequest request[] = {{table.view(), SourceRows::kAlongN, &packed}};
+        pack(ctx, request);
+        packed_embedding(ctx, packed, indices, rows.view());
+        CHECK(rows == expected);
+      }
+    }
+  });
+}

@@ -1,0 +1,62 @@
+import type { ResolvedModelConfig } from '../../contracts/index.js';
+import { presets } from '../../job-document/index.js';
+
+/** Shape of the smallest published Qwen2.5, 494 million parameters. */
+const QWEN2_SMALL: ResolvedModelConfig = {
+  model_type: 'qwen2',
+  hidden_size: 896,
+  intermediate_size: 4864,
+  num_hidden_layers: 24,
+  num_attention_heads: 14,
+  num_key_value_heads: 2,
+  head_dim: 64,
+  vocab_size: 151_936,
+  max_position_embeddings: 32_768,
+  rms_norm_eps: 1e-6,
+  rope_theta: 1_000_000,
+  rope_scaling: null,
+  tie_word_embeddings: true,
+  initializer_range: 0.02,
+  hidden_act: 'silu',
+  attention_dropout: 0,
+  use_sliding_window: false,
+  sliding_window: null,
+  max_window_layers: 24,
+  layer_types: Array.from({ length: 24 }, () => 'full_attention'),
+};
+
+const MODELS = {
+  'llama-tiny': presets['llama-tiny'],
+  'llama-small': presets['llama-small'],
+  gpt2: presets.gpt2,
+  'qwen2-0.5b': QWEN2_SMALL,
+} satisfies Record<string, ResolvedModelConfig>;
+
+export type ServedModel = keyof typeof MODELS;
+export const servedModels = Object.keys(MODELS) as ServedModel[];
+
+export function configOf(name: ServedModel): ResolvedModelConfig {
+  return MODELS[name];
+}
+
+const SPREAD = 0.02;
+const BLOCK = 1 << 20;
+/** Random weights: blocks of this one, each parameter from another place on. */
+const random = Float32Array.from({ length: BLOCK }, () => (Math.random() - 0.5) * 2 * SPREAD);
+
+/** Yields a parameter's fp32 in pieces; the same in each call. */
+export async function* randomWeights({
+  index,
+  numel,
+}: {
+  index: number;
+  numel: number;
+}): AsyncGenerator<Uint8Array> {
+  let at = (index * 7919) % BLOCK;
+  for (let begin = 0; begin < numel; ) {
+    const piece = random.subarray(at, Math.min(BLOCK, at + numel - begin));
+    yield new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
+    begin += piece.length;
+    at = 0;
+  }
+}
