@@ -27,6 +27,9 @@ export function sentencepieceTokens(
   if (!file.model.boolean('byte_fallback', false) || missing !== undefined)
     throw unsupported('its characters outside of the vocabulary are not encoded as bytes (byte_fallback)');
   const prefix = prefixOf(file);
+  // llama.cpp would look for ▁ in the text before it writes spaces so, and show it in answers.
+  const spaces = file.tokenizer.added.find(({ content, special }) => !special && content.includes(SPACE));
+  if (spaces) throw unsupported(`its added token ${JSON.stringify(spaces.content)} stands for spaces`);
   const scores = scoresOf(file, bytes);
   const tokens = tokenList(file, vocabSize, (text) => {
     if (bytes.has(text)) return 'byte';
