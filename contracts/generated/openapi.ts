@@ -2317,7 +2317,8 @@ export interface components {
              */
             tokenizer?: string | null;
             /**
-             * @description Jinja template that renders the messages of a chat as text. `null`: the template of the tokenizer's model.
+             * @description Jinja template that renders the messages of a chat as text. `null`: the template of the initial checkpoint's
+             *     job or of the tokenizer's model, otherwise ChatML.
              *     The resolved document has the template, or `null` for a dataset without chats.
              * @default null
              */
@@ -3295,9 +3296,11 @@ export interface components {
              * @description Stable code of the warning
              * @enum {string}
              */
-            code: "field_without_effect" | "no_stop_token" | "repeated_begin" | "nothing_learned" | "cut" | "system_not_rendered" | "reasoning_not_rendered" | "tokenizer_not_read";
+            code: "field_without_effect" | "default_chat_template" | "no_stop_token" | "repeated_begin" | "nothing_learned" | "cut" | "system_not_rendered" | "reasoning_not_rendered" | "tokenizer_not_read";
             /** @description What was found and what to do, for users. */
             message: string;
+            /** @description Value of the field at `pointer` without this warning. */
+            suggestion?: number;
         };
         /**
          * @description The current state of a job.

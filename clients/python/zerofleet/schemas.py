@@ -460,8 +460,8 @@ class DataSpec(TypedDict, total=False):
     otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
-    tokenizer's model. The resolved document has the template, or `null` for a dataset without
-    chats."""
+    initial checkpoint's job or of the tokenizer's model, otherwise ChatML. The resolved document
+    has the template, or `null` for a dataset without chats."""
     chat: ChatSpec
     parse_special_tokens: bool
     """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
@@ -519,8 +519,8 @@ class _ResolvedDataRequired(TypedDict):
     otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
-    tokenizer's model. The resolved document has the template, or `null` for a dataset without
-    chats."""
+    initial checkpoint's job or of the tokenizer's model, otherwise ChatML. The resolved document
+    has the template, or `null` for a dataset without chats."""
     parse_special_tokens: bool
     """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
     tokens, for texts that a template rendered before the upload. `false` reads them as plain text,
@@ -1593,14 +1593,20 @@ class Failure(_FailureRequired, total=False):
     `train.epochs`; present with the code `validation_failed` only."""
 
 
-class Warning(TypedDict):
-    """Something accepted that has no effect, or not the intended one."""
+class _WarningRequired(TypedDict):
     pointer: str
     """JSON pointer into the job document, or into the returned model."""
-    code: Literal["field_without_effect", "no_stop_token", "repeated_begin", "nothing_learned", "cut", "system_not_rendered", "reasoning_not_rendered", "tokenizer_not_read"]
+    code: Literal["field_without_effect", "default_chat_template", "no_stop_token", "repeated_begin", "nothing_learned", "cut", "system_not_rendered", "reasoning_not_rendered", "tokenizer_not_read"]
     """Stable code of the warning"""
     message: str
     """What was found and what to do, for users."""
+
+
+
+class Warning(_WarningRequired, total=False):
+    """Something accepted that has no effect, or not the intended one."""
+    suggestion: int
+    """Value of the field at `pointer` without this warning."""
 
 
 class _JobRequired(TypedDict):
@@ -1731,8 +1737,8 @@ class PlannedModel(_PlannedModelRequired, total=False):
 class _PlannedDataRequired(TypedDict):
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
-    tokenizer's model. The resolved document has the template, or `null` for a dataset without
-    chats."""
+    initial checkpoint's job or of the tokenizer's model, otherwise ChatML. The resolved document
+    has the template, or `null` for a dataset without chats."""
     parse_special_tokens: bool
     """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
     tokens, for texts that a template rendered before the upload. `false` reads them as plain text,
