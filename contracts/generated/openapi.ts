@@ -2754,6 +2754,12 @@ export interface components {
              */
             precision?: components["schemas"]["Precision"];
             loss_scale?: components["schemas"]["LossScaleSpec"];
+            /**
+             * @description Share of the run's steps that may be skipped because gradients are not finite. The first step beyond it fails
+             *     the job as `diverged`, and so does a last step whose loss is not a number. `null`: neither fails the job.
+             * @default 0.5
+             */
+            max_skipped_share?: number | null;
             /** @default [] */
             overrides?: components["schemas"]["Overrides"];
             /**
@@ -2797,7 +2803,7 @@ export interface components {
          *     `objective` only if it is another than `sft`. `steps` instead of `epochs`, which stay, with `decay_steps` absent if it
          *     follows from the steps, until a worker has counted the samples.
          */
-        PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
+        PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "max_skipped_share" | "overrides" | "activation_checkpointing"> & {
             global_batch_size: number;
             micro_batch_size: number;
             optimizer: components["schemas"]["ResolvedOptimizer"];
@@ -3392,6 +3398,7 @@ export interface components {
          *           "gradient_clipping": 1,
          *           "gradient_clipping_norm": "l2",
          *           "precision": "bf16",
+         *           "max_skipped_share": 0.5,
          *           "overrides": [],
          *           "activation_checkpointing": false
          *         },
@@ -3741,6 +3748,7 @@ export interface components {
          *         "gradient_clipping": 1,
          *         "gradient_clipping_norm": "l2",
          *         "precision": "bf16",
+         *         "max_skipped_share": 0.5,
          *         "overrides": [],
          *         "activation_checkpointing": false
          *       },
@@ -4111,6 +4119,7 @@ export interface components {
         };
         /** @description Fields of a job to change; at least one. */
         JobPatch: {
+            name?: components["schemas"]["Name"];
             /** @description Jobs of a higher priority come first. */
             priority?: number;
             /** @description Labels to set; `null` removes a label. */

@@ -847,6 +847,10 @@ class TrainSpec(TypedDict, total=False):
     """Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states
     are fp32."""
     loss_scale: LossScaleSpec
+    max_skipped_share: Optional[float]
+    """Share of the run's steps that may be skipped because gradients are not finite. The first step
+    beyond it fails the job as `diverged`, and so does a last step whose loss is not a number.
+    `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
     """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
@@ -1048,6 +1052,10 @@ class _PlannedTrainRequired(TypedDict):
     """Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states
     are fp32."""
     loss_scale: ResolvedLossScale
+    max_skipped_share: Optional[float]
+    """Share of the run's steps that may be skipped because gradients are not finite. The first step
+    beyond it fails the job as `diverged`, and so does a last step whose loss is not a number.
+    `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
     """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
@@ -1092,6 +1100,10 @@ class _ResolvedTrainRequired(TypedDict):
     """Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states
     are fp32."""
     loss_scale: ResolvedLossScale
+    max_skipped_share: Optional[float]
+    """Share of the run's steps that may be skipped because gradients are not finite. The first step
+    beyond it fails the job as `diverged`, and so does a last step whose loss is not a number.
+    `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
     """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
@@ -2003,6 +2015,7 @@ class LimitsPatch(TypedDict, total=False):
 
 class JobPatch(TypedDict, total=False):
     """Fields of a job to change; at least one."""
+    name: Name
     priority: int
     """Jobs of a higher priority come first."""
     labels: Dict[str, Optional[str]]
