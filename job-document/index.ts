@@ -40,6 +40,6 @@ export { groupOf } from './resolve/param-groups.js';
 export { patchSpec } from './resolve/patch.js';
 export { DEFAULT_POOL } from './resolve/resources.js';
 export { isTrainable, resolveSteps, type StepSources } from './resolve/steps/steps.js';
-export { resolveTokenizer, tokenizerModel } from './resolve/tokenizer.js';
+export { DEFAULT_CHAT_TEMPLATE, resolveTokenizer, tokenizerModel } from './resolve/tokenizer.js';
 export * from './resolve-spec.js';
 export * from './warnings.js';

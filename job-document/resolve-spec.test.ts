@@ -49,6 +49,7 @@ t.test('every default is filled in', async (t) => {
       gradient_clipping_norm: 'l2',
       precision: 'bf16',
       loss_scale: { type: 'none', max_skipped_steps: 100 },
+      max_skipped_share: 0.5,
       overrides: [],
       activation_checkpointing: false,
     },

@@ -1,13 +1,15 @@
 import t from 'tap';
 import type { JobSpec, Model } from '../contracts/index.js';
+import { DEFAULT_CHAT_TEMPLATE } from './resolve/tokenizer.js';
 import { LLAMA, SMALLEST } from './testing/documents.js';
 import { dataWarnings, jobWarnings, modelWarnings } from './warnings.js';
 
+const NO_CHATS = { data: { chat_template: null } };
 const document = (changes: Partial<JobSpec>): JobSpec => ({ ...SMALLEST, ...changes });
 const pointers = (warnings: readonly { pointer: string }[]) => warnings.map(({ pointer }) => pointer);
 
 t.test('warnings of a DeepSpeed configuration', async (t) => {
-  t.strictSame(jobWarnings(document({})), []);
+  t.strictSame(jobWarnings(document({}), NO_CHATS), []);
   const taken = {
     overlap_comm: true,
     stage: 2,
@@ -21,7 +23,7 @@ t.test('warnings of a DeepSpeed configuration', async (t) => {
     monitor_config: { csv_monitor: {} },
     vocabulary_size: null,
   };
-  const warnings = jobWarnings(document({ deepspeed_config: deepspeedConfig }));
+  const warnings = jobWarnings(document({ deepspeed_config: deepspeedConfig }), NO_CHATS);
   t.strictSame(pointers(warnings), [
     '/deepspeed_config/zero_optimization/allgather_bucket_size',
     '/deepspeed_config/zero_optimization/offload_optimizer/buffer_count',
@@ -36,10 +38,19 @@ t.test('warnings of a DeepSpeed configuration', async (t) => {
 
 t.test('warnings of a model configuration', async (t) => {
   const config = { ...LLAMA, temperature: 0.6, num_labels: 2, top_k: null } as JobSpec['model']['config'];
-  t.strictSame(pointers(jobWarnings(document({ model: { config } }))), [
+  t.strictSame(pointers(jobWarnings(document({ model: { config } }), NO_CHATS)), [
     '/model/config/num_labels',
     '/model/config/temperature',
   ]);
+});
+
+t.test('a template that nobody has chosen', async (t) => {
+  const chats = { data: { chat_template: DEFAULT_CHAT_TEMPLATE } };
+  t.match(jobWarnings(document({}), chats), [
+    { pointer: '/data/chat_template', code: 'default_chat_template', message: /ChatML/ },
+  ]);
+  const chosen = document({ data: { ...SMALLEST.data, chat_template: DEFAULT_CHAT_TEMPLATE } });
+  t.strictSame(jobWarnings(chosen, chats), []);
 });
 
 t.test('warnings of an uploaded model', async (t) => {
@@ -84,11 +95,13 @@ t.test('warnings of a dataset', async (t) => {
     },
     { pointer: '/data/dataset', code: 'repeated_begin', message: /^1 of 3 texts begin with/ },
   ]);
-  t.match(dataWarnings({ documents: 3, flaws: { cut: { texts: 2, first_line: 1 } } }), [
+  const cut = { texts: 2, first_line: 1, needed_length: 129 };
+  t.match(dataWarnings({ documents: 3, flaws: { cut } }), [
     {
       pointer: '/train/sequence_length',
       code: 'cut',
       message: /^2 of 3 texts \(the first in line 1\) do not fit/,
+      suggestion: 136,
     },
   ]);
 });

@@ -3,18 +3,34 @@
  * same ones.
  */
 
-import type { JobSpec, Model, Warning } from '../contracts/index.js';
+import type { JobSpec, Model, ResolvedJobSpec, Warning } from '../contracts/index.js';
 import { importDeepspeed } from './deepspeed/import.js';
 import { importConfig } from './model/import.js';
+import { DEFAULT_CHAT_TEMPLATE } from './resolve/tokenizer.js';
 
-/** @param document an accepted document */
-export function jobWarnings(document: JobSpec): Warning[] {
+/**
+ * @param document an accepted document
+ * @param resolved the same with all defaults
+ */
+export function jobWarnings(
+  document: JobSpec,
+  { data }: { data: Pick<ResolvedJobSpec['data'], 'chat_template'> },
+): Warning[] {
   const { config } = document.model;
+  const isDefault = data.chat_template === DEFAULT_CHAT_TEMPLATE && !document.data.chat_template;
   return [
+    ...(isDefault ? [DEFAULT_TEMPLATE_USED] : []),
     ...importDeepspeed(document).warnings,
     ...(config === undefined ? [] : configWarnings(config, '/model/config')),
   ];
 }
+
+const DEFAULT_TEMPLATE_USED: Warning = {
+  pointer: '/data/chat_template',
+  code: 'default_chat_template',
+  message:
+    'the base has no chat template, so its chats are written as ChatML (<|im_start|>role … <|im_end|>); set data.chat_template for another form',
+};
 
 /** Returns warnings with pointers into the model. */
 export function modelWarnings(model: Model): Warning[] {
@@ -59,6 +75,8 @@ interface FlawRule {
 }
 
 const DATASET = '/data/dataset';
+/** Suggested lengths are multiples of it. */
+const LENGTH_STEP = 8;
 
 const FLAWS = {
   no_stop_token: {
@@ -82,7 +100,7 @@ const FLAWS = {
     pointer: '/train/sequence_length',
     above: 0.5,
     message: (texts) =>
-      `${texts} do not fit into a sequence: documents are divided, and completions lose their end; set a larger train.sequence_length`,
+      `${texts} do not fit into a sequence: documents are divided, and completions and chats lose their end; set a larger train.sequence_length`,
   },
   system_not_rendered: {
     pointer: '/data/chat_template',
@@ -103,6 +121,8 @@ export interface FlawCount {
   texts: number;
   /** Line of the first one; null for data that has no lines. */
   first_line: number | null;
+  /** For `cut`: the smallest `train.sequence_length` that all texts fit into. */
+  needed_length?: number;
 }
 
 /** Counts of prepared texts, of which some may not teach what their writer wants. */
@@ -127,11 +147,13 @@ export function dataWarnings(
   const about = dataset === null ? '' : `dataset ${dataset}: `;
   const rules = Object.entries(FLAWS) as [TextFlaw, FlawRule][];
   return rules.flatMap(([code, { pointer, above = 0, message }]) => {
-    const { texts = 0, first_line = null } = flaws[code] ?? {};
+    const { texts = 0, first_line = null, needed_length = null } = flaws[code] ?? {};
     if (texts <= documents * above) return [];
     const line = first_line === null ? '' : ` (the first in line ${first_line})`;
     const found = message(`${texts} of ${documents} texts${line}`);
-    return [{ pointer: pointer === DATASET ? ofDataset : pointer, code, message: about + found }];
+    const warning = { pointer: pointer === DATASET ? ofDataset : pointer, code, message: about + found };
+    if (needed_length === null) return [warning];
+    return [{ ...warning, suggestion: Math.ceil(needed_length / LENGTH_STEP) * LENGTH_STEP }];
   });
 }
 

@@ -65,7 +65,7 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
   ['two lines in one', '{"text": "a"}{"text": "b"}', /^line 1: it is not JSON/],
   ['no object', '\n\n[1]', /^line 3: it is JSON, but not an object/],
   ['null', 'null', /not an object/],
-  ['neither field', '{"txt": "a"}', /^line 1: .*this one has none; write/],
+  ['neither field', '{"txt": "a"}', /^line 1: .*this one has only "txt"; write/],
   ['both fields', `{"text": "a", "messages": []}`, /this one has "text" and "messages"/],
   ['a text that is a number', '{"text": 3}', /"text" must be a string/],
   ['an empty text', '{"text": ""}', /"text" is empty; leave the line out/],

@@ -1,9 +1,21 @@
 /** The beginning of a job's data, as the job would read it. */
 import type { FastifyRequest } from 'fastify';
-import { type DataPreview, type Dataset, datasetKey, type ResolvedJobSpec } from '../../contracts/index.js';
+import {
+  type DataPreview,
+  type Dataset,
+  datasetKey,
+  type ResolvedJobSpec,
+  type Warning,
+} from '../../contracts/index.js';
 import { MAX_LINE_BYTES } from '../../contracts/jsonl/line.js';
 import { readTokenizerBytes } from '../../formats/encoding/tokenizer-store.js';
-import { tokenizerModel, trainingDatasetsOf, trainingPointersOf, unitOf } from '../../job-document/index.js';
+import {
+  architectureOf,
+  tokenizerModel,
+  trainingDatasetsOf,
+  trainingPointersOf,
+  unitOf,
+} from '../../job-document/index.js';
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { ownBuffers } from '../../platform/threads/messages.js';
 import { notFound } from '../access/found.js';
@@ -75,12 +87,22 @@ export async function previewOf(
       num_texts: numTexts,
     };
   };
-  const { counts, ...rest } = await inspector.run('previewData', input, {
+  const { counts, texts, warnings } = await inspector.run('previewData', input, {
     owner: project,
     transferOf: ({ tokenizer }) => ownBuffers({ ...tokenizer }),
   });
   const size = readable.reduce((sum, { bytes }) => sum + bytes, 0);
-  return { read: { share: read / size, bytes: read, ...counts }, ...rest };
+  const { max_position_embeddings } = architectureOf(spec.model.config);
+  return {
+    read: { share: read / size, bytes: read, ...counts },
+    texts,
+    warnings: warnings.map((warning) => withPossible(warning, max_position_embeddings)),
+  };
+}
+
+/** A suggested length of sequences must not exceed the positions of the model. */
+function withPossible({ suggestion, ...warning }: Warning, positions: number): Warning {
+  return suggestion === undefined ? warning : { ...warning, suggestion: Math.min(suggestion, positions) };
 }
 
 type ReadableDataset = Dataset & { format: 'text' | 'jsonl' };

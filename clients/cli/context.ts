@@ -112,7 +112,7 @@ export function connectionOf(
   env: Environment['env'],
   { url, apiKey }: GlobalOptions,
 ): { baseUrl: string; apiKey: string } {
-  const baseUrl = url ?? env.ZEROFLEET_URL ?? 'http://127.0.0.1:8080';
+  const baseUrl = url ?? env.ZEROFLEET_URL ?? readData(env, 'address') ?? 'http://127.0.0.1:8080';
   if (!URL.canParse(baseUrl)) throw new CliError(`'${baseUrl}' is not a URL`, EXIT.usage);
   return { baseUrl, apiKey: apiKey ?? findKey(env) };
 }
@@ -120,14 +120,23 @@ export function connectionOf(
 /** The key of the environment, else the key in the data directory of a stack on this machine. */
 function findKey(env: Environment['env']): string {
   if (env.ZEROFLEET_API_KEY) return env.ZEROFLEET_API_KEY;
-  const file = join(env.ZEROFLEET_DATA_DIR ?? '.zerofleet', 'api-key');
+  const key = readData(env, 'api-key');
+  if (key !== undefined) return key;
+  throw new CliError(
+    `no API key: set ZEROFLEET_API_KEY, use --api-key, or run this where ${dataFile(env, 'api-key')} exists (zerofleet up creates it)`,
+    EXIT.usage,
+  );
+}
+
+const dataFile = (env: Environment['env'], name: string) =>
+  join(env.ZEROFLEET_DATA_DIR ?? '.zerofleet', name);
+
+/** A file that a stack on this machine has written. */
+function readData(env: Environment['env'], name: 'api-key' | 'address'): string | undefined {
   try {
-    return readFileSync(file, 'utf8').trim();
+    return readFileSync(dataFile(env, name), 'utf8').trim() || undefined;
   } catch {
-    throw new CliError(
-      `no API key: set ZEROFLEET_API_KEY, use --api-key, or run this where ${file} exists (zerofleet up creates it)`,
-      EXIT.usage,
-    );
+    return undefined;
   }
 }
 

@@ -73,7 +73,8 @@ export const percentOf = ({ percent }: Job['progress']) =>
 export const ranksOf = (job: Job) => job.world_size ?? job.requested_ranks;
 /** `1 rank`, `3 ranks`. */
 export const rankCount = (ranks: number) => `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`;
-export const lossOf = (job: Job) => job.progress.loss?.toFixed(4) ?? '–';
+/** `NaN` once steps are done and the loss is none, which JSON does not have. */
+export const lossOf = ({ progress: { loss, step } }: Job) => loss?.toFixed(4) ?? (step > 0 ? 'NaN' : '–');
 /** `  margin 0.1234  accuracy 75 %`; empty without a preference objective. */
 export function preferenceOf({ progress: { preference } }: Job): string {
   if (preference === undefined) return '';

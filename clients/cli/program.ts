@@ -24,7 +24,9 @@ import { addProjectCommands } from './commands/projects.js';
 import { addPushCommand } from './commands/push.js';
 import { addSampleCommands } from './commands/samples.js';
 import { addShareCommands } from './commands/shares.js';
+import { addStartCommands } from './commands/start.js';
 import { addTensorCommands } from './commands/tensors.js';
+import { addTrainCommand } from './commands/train.js';
 import { addWebhookCommands } from './commands/webhooks.js';
 import {
   CliError,
@@ -39,6 +41,14 @@ import { findId, listingOf, NamedArgument, NamedOption } from './names.js';
 
 /** Time after Ctrl-C for a command to restore the terminal and close its files. */
 const EXIT_GRACE_MS = 300;
+
+const EXAMPLES = `
+Examples:
+  zerofleet up                                                      everything on this machine
+  zerofleet train chats.jsonl --model hf://Qwen/Qwen3-0.6B --lora --watch
+  zerofleet chat chats                                              talk to the result
+  zerofleet download chats -o model/                                take it away
+`;
 
 function build(environment: Environment): Command {
   const program = new Command('zerofleet')
@@ -68,28 +78,36 @@ function build(environment: Environment): Command {
         throw new CliError(context.interruptMessage, EXIT.interrupted);
       }
     };
-  addLocalCommands(program, environment);
-  addJobCommands(program, run);
-  addLogCommands(program, run);
-  addMetricsCommand(program, run);
-  addControlCommands(program, run);
-  addChangeCommands(program, run);
-  addOverrideCommand(program, run);
-  addCheckpointCommands(program, run);
-  addSampleCommands(program, run);
-  addDownloadCommand(program, run);
-  addPushCommand(program, run);
-  addTensorCommands(program, run);
-  addDataCommands(program, run);
-  addFleetCommands(program, run);
-  addCompletionCommand(program, environment);
-  addConsoleCommands(program, run);
-  addKeyCommands(program, run);
-  addShareCommands(program, run);
-  addWebhookCommands(program, run);
-  addProjectCommands(program, run);
-  addHubTokenCommand(program, run);
-  addHelpCommand(program);
+  const group = (
+    heading: string,
+    ...adds: ((program: Command, run: Run, environment: Environment) => void)[]
+  ) => {
+    program.commandsGroup(`${heading}:`);
+    for (const add of adds) add(program, run, environment);
+  };
+  group('Begin', (program) => addLocalCommands(program, environment), addTrainCommand, addStartCommands);
+  group('Data and models', addDataCommands, addHubTokenCommand);
+  group('Jobs', addJobCommands, addLogCommands, addMetricsCommand);
+  group('Change jobs', addControlCommands, addChangeCommands, addOverrideCommand);
+  group(
+    'Results',
+    addCheckpointCommands,
+    addSampleCommands,
+    addDownloadCommand,
+    addPushCommand,
+    addTensorCommands,
+  );
+  group('Machines and memory', addFleetCommands);
+  group(
+    'Console and access',
+    addConsoleCommands,
+    addKeyCommands,
+    addShareCommands,
+    addProjectCommands,
+    addWebhookCommands,
+  );
+  group('Help', (program) => addCompletionCommand(program, environment), addHelpCommand);
+  program.addHelpText('after', EXAMPLES);
   return program;
 }
 

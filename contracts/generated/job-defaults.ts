@@ -9,7 +9,7 @@ export const DEFAULTS = {
   InitFromSpec: {"restore":"weights"} satisfies Partial<Schemas['InitFromSpec']>,
   DataSpec: {"tokenizer":null,"chat_template":null,"parse_special_tokens":false,"template_date":null,"validation_fraction":0,"seed":1} satisfies Partial<Schemas['DataSpec']>,
   ChatSpec: {"turns":"together","reasoning":"learn"} satisfies Partial<Schemas['ChatSpec']>,
-  TrainSpec: {"sequence_length":128,"global_batch_size":16,"seed":1,"gradient_clipping":1,"gradient_clipping_norm":"l2","precision":"bf16","overrides":[],"activation_checkpointing":false} satisfies Partial<Schemas['TrainSpec']>,
+  TrainSpec: {"sequence_length":128,"global_batch_size":16,"seed":1,"gradient_clipping":1,"gradient_clipping_norm":"l2","precision":"bf16","max_skipped_share":0.5,"overrides":[],"activation_checkpointing":false} satisfies Partial<Schemas['TrainSpec']>,
   OptimizerSpec: {"type":"adamw","lr":0.001,"param_groups":[]} satisfies Partial<Schemas['OptimizerSpec']>,
   ParamGroupSpec: {"frozen":false} satisfies Partial<Schemas['ParamGroupSpec']>,
   LrScheduleSpec: {"type":"cosine","warmup_steps":0,"warmup_type":"linear","warmup_start_lr":0,"min_lr":0} satisfies Partial<Schemas['LrScheduleSpec']>,

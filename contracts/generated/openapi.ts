@@ -2317,7 +2317,8 @@ export interface components {
              */
             tokenizer?: string | null;
             /**
-             * @description Jinja template that renders the messages of a chat as text. `null`: the template of the tokenizer's model.
+             * @description Jinja template that renders the messages of a chat as text. `null`: the template of the initial checkpoint's
+             *     job or of the tokenizer's model, otherwise ChatML.
              *     The resolved document has the template, or `null` for a dataset without chats.
              * @default null
              */
@@ -2754,6 +2755,12 @@ export interface components {
              */
             precision?: components["schemas"]["Precision"];
             loss_scale?: components["schemas"]["LossScaleSpec"];
+            /**
+             * @description Share of the run's steps that may be skipped because gradients are not finite. The first step beyond it fails
+             *     the job as `diverged`, and so does a last step whose loss is not a number. `null`: neither fails the job.
+             * @default 0.5
+             */
+            max_skipped_share?: number | null;
             /** @default [] */
             overrides?: components["schemas"]["Overrides"];
             /**
@@ -2797,7 +2804,7 @@ export interface components {
          *     `objective` only if it is another than `sft`. `steps` instead of `epochs`, which stay, with `decay_steps` absent if it
          *     follows from the steps, until a worker has counted the samples.
          */
-        PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
+        PlannedTrain: WithRequired<components["schemas"]["TrainSpec"], "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "max_skipped_share" | "overrides" | "activation_checkpointing"> & {
             global_batch_size: number;
             micro_batch_size: number;
             optimizer: components["schemas"]["ResolvedOptimizer"];
@@ -3298,9 +3305,11 @@ export interface components {
              * @description Stable code of the warning
              * @enum {string}
              */
-            code: "field_without_effect" | "no_stop_token" | "repeated_begin" | "nothing_learned" | "cut" | "system_not_rendered" | "reasoning_not_rendered" | "tokenizer_not_read" | "tokenizer_flaw" | "mixed_dtypes";
+            code: "field_without_effect" | "default_chat_template" | "no_stop_token" | "repeated_begin" | "nothing_learned" | "cut" | "system_not_rendered" | "reasoning_not_rendered" | "tokenizer_not_read" | "tokenizer_flaw" | "mixed_dtypes";
             /** @description What was found and what to do, for users. */
             message: string;
+            /** @description Value of the field at `pointer` without this warning. */
+            suggestion?: number;
         };
         /**
          * @description The current state of a job.
@@ -3392,6 +3401,7 @@ export interface components {
          *           "gradient_clipping": 1,
          *           "gradient_clipping_norm": "l2",
          *           "precision": "bf16",
+         *           "max_skipped_share": 0.5,
          *           "overrides": [],
          *           "activation_checkpointing": false
          *         },
@@ -3741,6 +3751,7 @@ export interface components {
          *         "gradient_clipping": 1,
          *         "gradient_clipping_norm": "l2",
          *         "precision": "bf16",
+         *         "max_skipped_share": 0.5,
          *         "overrides": [],
          *         "activation_checkpointing": false
          *       },
@@ -4111,6 +4122,7 @@ export interface components {
         };
         /** @description Fields of a job to change; at least one. */
         JobPatch: {
+            name?: components["schemas"]["Name"];
             /** @description Jobs of a higher priority come first. */
             priority?: number;
             /** @description Labels to set; `null` removes a label. */

@@ -2,7 +2,7 @@
 
 import { ZerofleetError } from '../errors.js';
 import { type JsonlContinued, type JsonlLabelled, parseCompleted } from './completions.js';
-import { hasUnpairedSurrogate, parseUnambiguously, RepeatedName } from './exact-json.js';
+import { hasUnpairedSurrogate, nameOf, parseUnambiguously, RepeatedName } from './exact-json.js';
 import {
   BadLine,
   checkLearned,
@@ -13,6 +13,7 @@ import {
   parseTools,
   UNPAIRED_SURROGATE,
 } from './fields.js';
+import { parseConversations, parseInstruction, parseQuestion } from './instructions.js';
 import { type JsonlPair, parseOutputs, parsePair } from './preferences.js';
 
 export type { JsonlChat } from './fields.js';
@@ -34,6 +35,9 @@ export function badDocument(unit: 'line' | 'row' | 'item', number: number, what:
   });
 }
 
+/** Fields of a line that an error names. */
+const MAX_NAMES = 8;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Reader of each kind of document, by the field that only this kind has. */
@@ -45,17 +49,42 @@ const READERS: Readonly<Record<string, (line: Fields) => JsonlDocument>> = {
   completion: parseCompleted,
 };
 
+/** Readers of forms of public datasets, for lines that have no field of READERS. */
+const PUBLIC_READERS: typeof READERS = {
+  instruction: parseInstruction,
+  question: parseQuestion,
+  conversations: parseConversations,
+};
+
+const KINDS = Object.keys({ ...READERS, ...PUBLIC_READERS });
+/** The names in words: `"a", "b" and "c"`. */
+const listed = (names: readonly string[]) =>
+  names
+    .map((name) => `"${name}"`)
+    .join(', ')
+    .replace(/, ([^,]*)$/, ' and $1');
+
 /** Parses a non-blank line. Fields that its kind of document does not have are ignored. @throws BadLine */
 export function parseLine(line: string): JsonlDocument {
   const value = parseObject(line);
-  const [found, ...others] = Object.keys(READERS).filter((name) => value[name] !== undefined);
-  const read = found === undefined ? undefined : READERS[found];
-  if (read !== undefined && others.length === 0) return read(value);
-  const has = found === undefined ? 'none' : [found, ...others].map((name) => `"${name}"`).join(' and ');
+  const found = [READERS, PUBLIC_READERS]
+    .map((readers) => Object.entries(readers).filter(([name]) => value[name] !== undefined))
+    .find((present) => present.length > 0);
+  const [only, ...others] = found ?? [];
+  if (only !== undefined && others.length === 0) return only[1](value);
   throw new BadLine(
-    `an object must have exactly one of "text", "messages", "chosen", "preferred_output" and "completion", this one has ${has}; ` +
+    `an object must have exactly one of ${listed(KINDS)}, ${hasOf(
+      value,
+      (found ?? []).map(([name]) => name),
+    )}; ` +
       'write {"text": "…"}, {"messages": [{"role": "…", "content": "…"}]}, {"prompt": …, "completion": …} or {"prompt": …, "chosen": …, "rejected": …}',
   );
+}
+
+function hasOf(value: Fields, found: readonly string[]): string {
+  if (found.length > 0) return `this one has ${listed(found)}`;
+  const names = Object.keys(value).map(nameOf).slice(0, MAX_NAMES);
+  return names.length === 0 ? 'this one has no field' : `this one has only ${listed(names)}`;
 }
 
 function parseObject(line: string): Fields {

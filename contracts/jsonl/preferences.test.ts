@@ -50,7 +50,7 @@ t.test('pairs of OpenAI, of TRL with and without a prompt, and labelled completi
 const REFUSED: [what: string, line: object, message: RegExp][] = [
   ['messages as well', { chosen: 'a', messages: [] }, /exactly one .* has "messages" and "chosen"; write/],
   ['two kinds', { chosen: 'a', completion: 'b' }, /has "chosen" and "completion"/],
-  ['only one completion', { prompt: 'a', rejected: 'b' }, /has none/],
+  ['only one completion', { prompt: 'a', rejected: 'b' }, /this one has only "prompt" and "rejected"/],
   [
     'no second completion',
     { prompt: 'a', chosen: 'b' },

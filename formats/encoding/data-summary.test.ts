@@ -14,7 +14,7 @@ t.test('documents, tokens and targets are counted, however the tokens are split'
     targets: 2 + 1 + 2 + 2,
     max_token: 70_000,
     long_documents: 1,
-    flaws: { cut: { texts: 1, first_line: null } },
+    flaws: { cut: { texts: 1, first_line: null, needed_length: 5 } },
   });
   const none = { documents: 0, tokens: 0, targets: 0, max_token: -1, long_documents: 0 };
   t.same(new DataCounts(4, 'whole').end(), { ...none, flaws: {} });

@@ -72,11 +72,18 @@ export class DataCounts {
     this.summary.flaws[flaw] = { texts: texts + 1, first_line };
   }
 
+  /** @param needed length of a sequence that the text fits into */
+  private countCut(needed: number): void {
+    const before = this.summary.flaws.cut?.needed_length ?? 0;
+    this.count('cut');
+    Object.assign(this.summary.flaws.cut ?? {}, { needed_length: Math.max(before, needed) });
+  }
+
   private endDocument(): void {
     // A sequence has sequence_length inputs and the target of the last one.
     if (this.length > this.sequenceLength + 1) {
       this.summary.long_documents++;
-      if (this.packing !== 'split') this.count('cut');
+      if (this.packing !== 'split') this.countCut(this.length - 1);
     }
     this.length = 0;
   }

@@ -35,6 +35,7 @@ export function patchSpec(
   const ranks = { ...before.resources.ranks, ...patch.resources?.ranks };
   const spec: ResolvedJobSpec = {
     ...before,
+    name: patch.name ?? before.name,
     priority: patch.priority ?? before.priority,
     labels: merged(before.labels, patch.labels),
     train: { ...before.train, overrides: patch.train?.overrides ?? before.train.overrides },
@@ -52,7 +53,7 @@ export function patchSpec(
   return {
     spec,
     requested_ranks: Math.min(Math.max(wanted, ranks.min), ranks.max),
-    changed: (['priority', 'labels', 'train', 'resources', 'limits'] as const).filter(
+    changed: (['name', 'priority', 'labels', 'train', 'resources', 'limits'] as const).filter(
       (part) => JSON.stringify(spec[part]) !== JSON.stringify(before[part]),
     ),
     errors,

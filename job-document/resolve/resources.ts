@@ -15,6 +15,7 @@ export function resolveResources(given: JobSpec['resources'] = {}, step = 1): Re
 
 export function checkRanks({ resources: { ranks }, train, zero }: ResolvedJobSpec): FieldError[] {
   const leaves = leafCount(train);
+  const { global_batch_size: batch, micro_batch_size: micro } = train;
   const errors = (['max', 'preferred', 'min'] as const).flatMap((name) =>
     checkMultiple(`/resources/ranks/${name}`, ranks[name], zero.expert_parallel_size),
   );
@@ -27,7 +28,8 @@ export function checkRanks({ resources: { ranks }, train, zero }: ResolvedJobSpe
         fieldError(
           `/resources/ranks/${name}`,
           'too_many_ranks',
-          `${ranks[name]} ranks, but only ${leaves} leaves (global_batch_size / micro_batch_size)`,
+          `with train.global_batch_size ${batch} and micro_batch_size ${micro} at most ${leaves} ${leaves === 1 ? 'rank works' : 'ranks work'}; ` +
+            `for ${ranks[name]} use a global_batch_size of ${ranks[name] * micro}`,
           String(leaves),
         ),
       );

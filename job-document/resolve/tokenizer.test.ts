@@ -4,6 +4,7 @@ import { resolveSpec } from '../resolve-spec.js';
 import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
 import type { InitSource } from './init/source.js';
 import { modelsOf } from './models-of.js';
+import { DEFAULT_CHAT_TEMPLATE } from './tokenizer.js';
 
 const ID = 'mdl_01J00000000000000000000000';
 const model = (changes: Partial<Model> = {}) =>
@@ -121,6 +122,20 @@ t.test('a resolved document resolves to itself', async (t) => {
   }
 });
 
+t.test('chats without a template are written as ChatML, or as in the job of the checkpoint', async (t) => {
+  const bare = { ...model(), tokenizer: { vocab_size: 9, chat_template: null } };
+  t.equal(resolve({}, CHATS).data.chat_template, DEFAULT_CHAT_TEMPLATE);
+  t.equal(resolve({ tokenizer: ID }, CHATS, { tokenizer: bare }).data.chat_template, DEFAULT_CHAT_TEMPLATE);
+  t.equal(resolve({ tokenizer: ID }, CHATS).data.chat_template, null, 'an unknown tokenizer may have one');
+  t.equal(resolve({}, TEXTS).data.chat_template, null);
+  const source = checkpoint('bytes');
+  Object.assign('spec' in source ? source.spec.data : {}, { chat_template: 'of the job' });
+  t.equal(resolve({}, CHATS, { source }).data.chat_template, 'of the job');
+  t.equal(resolve({ chat_template: 'mine' }, CHATS, { source }).data.chat_template, 'mine');
+  const other = { source, tokenizer: model() };
+  t.equal(resolve({ tokenizer: ID }, CHATS, other).data.chat_template, 'its own');
+});
+
 t.test('a mismatch is refused by name', async (t) => {
   const small = { ...model(), tokenizer: { vocab_size: 257, chat_template: null } };
   const cases: [string, ReturnType<typeof resolve>, string, RegExp][] = [
@@ -141,20 +156,6 @@ t.test('a mismatch is refused by name', async (t) => {
       resolve({ tokenizer: ID }, DATASET, { tokenizer: model({ has_tokenizer: false, tokenizer: null }) }),
       '/data/tokenizer tokenizer_missing',
       /has no tokenizer.json and no tokenizer.model; use a model that has one, or bytes/,
-    ],
-    [
-      'chats for bytes, without a template',
-      resolve({}, CHATS),
-      '/data/chat_template chat_template_missing',
-      /5 of the 9 documents .* are chats, and the bytes tokenizer has no chat template; set one here/,
-    ],
-    [
-      'chats for a tokenizer without a template',
-      resolve({ tokenizer: ID }, CHATS, {
-        tokenizer: { ...model(), tokenizer: { vocab_size: 9, chat_template: null } },
-      }),
-      '/data/chat_template chat_template_missing',
-      /the tokenizer of model mdl_\w+ has no chat template/,
     ],
     [
       'a template without chats',

@@ -24,6 +24,15 @@ export interface DataSources {
   today: string | null;
 }
 
+/**
+ * ChatML, for chats where neither the document nor the base has a template. A base without the tokens of ChatML reads
+ * them as text; its own end-of-sequence token then ends an answer, so that the model learns to stop.
+ */
+export const DEFAULT_CHAT_TEMPLATE =
+  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' }}" +
+  "{% if message.role == 'assistant' and eos_token is defined and eos_token != '<|im_end|>' %}{{ eos_token }}{% endif %}" +
+  "{{ '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
 /** Number of tokens of the `bytes` tokenizer. */
 const BYTES_VOCAB_SIZE = 256;
 
@@ -72,9 +81,23 @@ export function resolveTemplate(
   given: Data,
   sources: DataSources,
 ): Pick<ResolvedData, 'chat_template' | 'template_date'> {
-  const found = given.chat_template ?? sources.tokenizer?.tokenizer?.chat_template ?? null;
-  const chatTemplate = hasNoChats(sources) ? null : found;
+  const chatTemplate = hasNoChats(sources) ? null : templateOf(given, sources);
   return { chat_template: chatTemplate, template_date: resolveDate(given, chatTemplate, sources) };
+}
+
+/**
+ * Returns the template of the document, of the job that made the initial checkpoint, or of the tokenizer; otherwise the
+ * default for data with chats.
+ */
+function templateOf(given: Data, sources: DataSources): string | null {
+  const { datasets, evaluation, source, tokenizer } = sources;
+  if (given.chat_template) return given.chat_template;
+  const name = resolveTokenizer(given, sources);
+  const before = source !== null && 'spec' in source ? source.spec.data : null;
+  const kept = before?.tokenizer === name ? before.chat_template : null;
+  const found = kept ?? tokenizer?.tokenizer?.chat_template ?? null;
+  const hasChats = [...datasets, ...evaluation].some((each) => each !== null && each.num_chats > 0);
+  return found ?? (hasChats && !isUnknown({ tokenizer: name }, sources) ? DEFAULT_CHAT_TEMPLATE : null);
 }
 
 /** Returns the datasets of a job, with the JSON pointers of the fields that name them. */
@@ -154,7 +177,7 @@ export function checkTokenizer(given: Data, resolved: ResolvedData, sources: Dat
     );
   if (tokenizer !== null && tokenizer.tokenizer === null)
     errors.push(fieldError(TOKENIZER, 'tokenizer_missing', withoutTokenizer(tokenizer)));
-  return [...errors, ...checkTemplate(given, resolved, sources), ...checkDate(given, resolved, sources)];
+  return [...errors, ...checkTemplate(given, sources), ...checkDate(given, resolved, sources)];
 }
 
 function withoutTokenizer({ id, unread_tokenizer }: Model): string {
@@ -167,22 +190,14 @@ function withoutTokenizer({ id, unread_tokenizer }: Model): string {
   return `model ${id} has no tokenizer.json and no tokenizer.model; use a model that has one, or bytes`;
 }
 
-function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
-  const { datasets, evaluation, tokenizer } = sources;
-  if (datasets.includes(null)) return [];
+function checkTemplate(given: Data, sources: DataSources): FieldError[] {
+  if (sources.datasets.includes(null)) return [];
   const useless = Object.entries({ [TEMPLATE]: given.chat_template, [CHAT]: given.chat }).filter(
     ([, value]) => hasNoChats(sources) && value,
   );
   if (useless.length > 0)
     return useless.map(([at]) => fieldError(at, 'field_without_effect', 'the data has no chats; omit it'));
-  const chats = [...datasets, ...evaluation].find((each) => each !== null && each.num_chats > 0);
-  if (!chats || resolved.chat_template !== null || isUnknown(resolved, sources)) return [];
-  const { id, num_chats, num_documents } = chats;
-  const whose = tokenizer === null ? 'the bytes tokenizer' : named(tokenizer);
-  const message =
-    `${num_chats} of the ${num_documents} documents of dataset ${id} are chats, and ${whose} has no chat template; ` +
-    'set one here, or use the tokenizer of a model with a template';
-  return [fieldError(TEMPLATE, 'chat_template_missing', message)];
+  return [];
 }
 
 function checkDate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
@@ -194,6 +209,6 @@ function checkDate(given: Data, resolved: ResolvedData, sources: DataSources): F
 }
 
 /** The template of a tokenizer that could not be looked up is unknown. */
-function isUnknown(resolved: ResolvedData, { tokenizer }: DataSources): boolean {
+function isUnknown(resolved: Pick<ResolvedData, 'tokenizer'>, { tokenizer }: DataSources): boolean {
   return tokenizerModel(resolved) !== null && !tokenizer?.tokenizer;
 }

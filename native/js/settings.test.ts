@@ -256,6 +256,8 @@ const OTHERS = [
   'device',
   'reserved_bytes',
   'activation_checkpointing',
+  // The loop of a rank reads it.
+  'max_skipped_share',
   'rank',
   'world_size',
   'threads',

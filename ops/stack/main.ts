@@ -1,4 +1,6 @@
 /** `npm start`: the stack in the foreground until SIGINT or SIGTERM. */
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Zerofleet } from '../../clients/typescript/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
@@ -13,6 +15,8 @@ async function announce({ url, firstKey }: Stack, { autoscaler }: StackParts): P
   if (firstKey?.file) process.stdout.write(`API key file: ${firstKey.file}\n`);
   if (autoscaler)
     process.stdout.write('no worker runs yet; workers are started for jobs and stopped when idle\n');
+  // Clients on this machine find a server whose port was chosen.
+  if (url !== null && firstKey?.file) await writeFile(join(dirname(firstKey.file), 'address'), `${url}\n`);
   if (url !== null && firstKey !== null)
     process.stdout.write(`console: ${await signInAddress(url, firstKey.secret)}\n`);
   process.stdout.write(url === null ? 'ready\n' : `ready ${url}\n`);
@@ -20,7 +24,8 @@ async function announce({ url, firstKey }: Stack, { autoscaler }: StackParts): P
 
 /** How a user signs in to the console. Only a terminal gets a code: a file would keep it. */
 async function signInAddress(baseUrl: string, apiKey: string): Promise<string> {
-  const later = 'zerofleet open';
+  const dir = process.env.ZEROFLEET_DATA_DIR;
+  const later = `${dir ? `ZEROFLEET_DATA_DIR=${dir} ` : ''}npx zerofleet open`;
   if (!process.stdout.isTTY) return later;
   const client = new Zerofleet({ baseUrl, apiKey, retry: { tries: 1 } });
   try {

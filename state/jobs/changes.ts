@@ -51,10 +51,10 @@ export function jobChanges(context: StoreContext) {
     }));
   return {
     /**
-     * Replaces the job's document. Only priority, labels, ranks, limits and overrides may differ, and steps
+     * Replaces the job's document. Only name, priority, labels, ranks, limits and overrides may differ, and steps
      * that replace epochs with what follows from them.
      * @throws `version_mismatch` when the job has changed since `before`; `job_final` for changes of anything
-     *   but labels
+     *   but name and labels
      */
     async updateJob({ before, spec, requested_ranks, changed }: JobUpdate): Promise<Job> {
       const { priority, ranks_min } = demandFields(spec);
@@ -63,11 +63,11 @@ export function jobChanges(context: StoreContext) {
         if_versions: [before.state_version],
         spec: JSON.stringify(spec),
         fields: {
-          ...{ priority, ranks_min, requested_ranks: String(requested_ranks) },
+          ...{ name: spec.name, priority, ranks_min, requested_ranks: String(requested_ranks) },
           ...gpuFields(spec),
           ...overridesField(spec),
           ...limitFields(spec),
-          indexes: JSON.stringify(jobIndexes({ ...before, labels: spec.labels })),
+          indexes: JSON.stringify(jobIndexes({ ...before, name: spec.name, labels: spec.labels })),
         },
         changed,
         at: nowText(),

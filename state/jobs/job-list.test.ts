@@ -66,11 +66,18 @@ t.test('by name, pool, states, times and id prefix', async (t) => {
 t.test('a change and a deletion reach every index', async (t) => {
   const { store, prefix } = await freshStore(t);
   const job = await createTestJob(store, { name: 'a', labels: { team: 'x' } });
-  const spec = { ...job.spec, labels: { team: 'y' } };
-  const changed = await store.updateJob({ before: job, spec, requested_ranks: 1, changed: ['labels'] });
+  const spec = { ...job.spec, name: 'b', labels: { team: 'y' } };
+  const changed = await store.updateJob({
+    before: job,
+    spec,
+    requested_ranks: 1,
+    changed: ['name', 'labels'],
+  });
+  t.equal(changed.name, 'b');
   t.same((await store.listJobs({ label: ['team=x'] })).data, []);
   t.same((await store.listJobs({ label: ['team=y'] })).data, [changed]);
-  t.same((await store.listJobs({ name: 'a' })).data, [changed]);
+  t.same((await store.listJobs({ name: 'a' })).data, []);
+  t.same((await store.listJobs({ name: 'b' })).data, [changed]);
   await store.requestCancel(job.id);
   await store.deleteJob(job.id, { artifacts: false });
   const redis = await connectRedis(server.url, 'commands');

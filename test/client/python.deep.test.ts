@@ -40,11 +40,13 @@ async function runExamples(t: Test, python: string, options: StackOptions): Prom
   const { stdout } = await run(python, ['-B', 'examples.py'], { cwd, env });
   const { size } = await stat(inRoot('openapi.yaml'));
   for (const pattern of [
-    /^step 1: loss \d/,
+    /^succeeded with loss \d.*Zerofleet\(http:/,
+    /\nstep 1: loss \d/,
     /\nstep 20: loss \d/,
     /\nthe job succeeded\n/,
     /\nfiles: \[.*'model.safetensors'.*\]\n/,
-    /\n\['readme'\]: [1-9]\d* estimates\n/,
+    /\n\['readme', 'README.md'\]: [1-9]\d* estimates\n/,
+    /\njobs: \['five-lines'\]\n/,
     /\nthe job is paused\n/,
     /\njob.state to cancelled\n/,
     new RegExp(`\\n${size} bytes\\n`),

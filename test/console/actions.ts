@@ -127,7 +127,15 @@ export const viewsOf = (ids: Ids): readonly View[] => [
   {
     ...RUN,
     address: `#/runs/${ids.failed}`,
-    actions: [write('Retry', 'POST', /\/retry$/, { done: '.badge:text-is("queued")' })],
+    actions: [
+      write('Save', 'PATCH', /\/jobs\/\w+$/, {
+        opens: 'Rename',
+        fills: { 'dialog [name=name]': 'renamed', 'dialog [name=labels]': 'team=docs' },
+        done: 'h1:text-is("renamed")',
+      }),
+      write('Retry', 'POST', /\/retry$/, { done: '.badge:text-is("queued")' }),
+      write('Delete', 'DELETE', /\/jobs\/\w+$/, { asks: true }),
+    ],
   },
   {
     address: `#/datasets/${ids.dataset}`,

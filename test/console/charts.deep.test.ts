@@ -61,7 +61,7 @@ t.test('charts in a browser', { skip: await ensureBrowser() }, async (t) => {
     await until(async () => {
       await page.mouse.move(x + width / 3, y + height / 2);
       await page.mouse.move(x + width / 2, y + height / 2);
-      return (await memory.locator('.u-value').last().textContent()) === '381 MiB';
+      return (await memory.locator('.u-value').last().textContent()) === '400 MB';
     });
     t.pass();
   });

@@ -39,9 +39,10 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     await page.waitForSelector('text=Upload or choose data first.');
     t.same(await axeFindings(page), []);
     await drop('chats.jsonl', lines([1, 2, 3].map(chat)));
-    await errorAt(page, 'Chat template (Jinja)', 'no chat template');
-    await page.click('text=Use ChatML');
     await page.waitForSelector(START);
+    t.equal(await page.locator('[role=alert], .errors').count(), 0, 'nothing is red');
+    await page.waitForSelector(`${PLAN} .notice:has-text("ChatML")`);
+    await page.waitForSelector('p:has-text("Read as chats: messages → turns.")');
     await page.click('summary:has-text("The first texts")');
     const learned = page.locator('.read mark');
     t.strictSame(
@@ -68,7 +69,7 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     await open('#/new');
     await drop('book.txt', 'a text '.repeat(500));
     await page.waitForSelector(START);
-    await page.getByLabel('Batch size').fill('0');
+    await page.getByLabel('Batch size', { exact: true }).fill('0');
     await page.getByLabel('Learning rate').fill('1e-');
     await errorAt(page, 'Batch size', '1');
     await errorAt(page, 'Learning rate', 'number');
@@ -77,7 +78,7 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     await open('#/new');
     await errorAt(page, 'Batch size', '1');
     t.equal(await page.getByLabel('Learning rate').inputValue(), '1e-');
-    await page.getByLabel('Batch size').fill('8');
+    await page.getByLabel('Batch size', { exact: true }).fill('8');
     await page.getByLabel('Learning rate').fill('1e-4');
     await page.waitForSelector(START);
     await page.click('summary:has-text("Document")');
@@ -135,16 +136,104 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
     });
   });
 
-  await t.test('a run goes on from a checkpoint of another one', async (t) => {
-    const job = await stack.createJob({ name: 'first' });
+  const trained = async (name: string) => {
+    const job = await stack.createJob({ name });
     const execution = await claimAndTrain(stack.store, job.id, { steps: 3 });
     const checkpoint = checkpointOf(job.id, 4);
     await stack.store.commitCheckpoint(job.id, execution, checkpoint);
     await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
-    const forked = await stack.request({ method: 'POST', url: `/v1/jobs/${job.id}/fork`, payload: {} });
+    return { job, checkpoint };
+  };
+
+  await t.test('a run goes on from a checkpoint, or fine-tunes its weights', async (t) => {
+    const { job, checkpoint } = await trained('first');
     await open(`#/new?fork=${checkpoint.id}`);
     await page.waitForSelector(START);
-    t.same((await started()).spec, forked.json<Job>().spec);
+    t.equal(await page.getByLabel('Name of the run').inputValue(), 'first-2');
+    const { spec } = await started();
+    t.match(spec.model.init_from, { checkpoint: checkpoint.id, restore: 'continue' });
+    t.equal(spec.train.steps, 2 * Number(job.spec.train.steps));
+    await open(`#/new?fork=${job.id}`);
+    await page.getByLabel('Of the checkpoint').selectOption('weights');
+    await page.waitForSelector(START);
+    t.match((await started()).spec.model.init_from, { checkpoint: checkpoint.id, restore: 'weights' });
+  });
+
+  await t.test('a run begins with weights of my runs, or with a model by its name on the Hub', async (t) => {
+    const { checkpoint } = await trained('mine');
+    const { id } = await stack.upload('a text '.repeat(500));
+    await open(`#/new?dataset=${id}`);
+    const base = page.getByLabel('Begin with', { exact: true });
+    await base.selectOption({ label: 'mine, step 4' });
+    await page.waitForSelector(START);
+    t.match((await started()).spec.model.init_from, { checkpoint: checkpoint.id, restore: 'weights' });
+    await open(`#/new?dataset=${id}`);
+    await base.selectOption({ label: 'a model by its name on the Hugging Face Hub …' });
+    await page.getByLabel('Name', { exact: true }).fill('hf://owner/');
+    await page.waitForSelector('.errors');
+    await base.selectOption('llama-tiny');
+    await page.waitForSelector(START);
+  });
+
+  await t.test('forms of public datasets, and files that are refused', async (t) => {
+    await open('#/new');
+    const cases: [string, string, string][] = [
+      [
+        'alpaca.json',
+        JSON.stringify([{ instruction: 'Add.', input: '1, 2', output: '3', id: 1 }]),
+        'Read as chats: instruction → user, input → user, output → assistant. Ignored: id.',
+      ],
+      [
+        'sharegpt.jsonl',
+        lines([
+          {
+            conversations: [
+              { from: 'human', value: 'a' },
+              { from: 'gpt', value: 'b' },
+            ],
+          },
+        ]),
+        'Read as chats: conversations → turns.',
+      ],
+      ['qa.csv', 'question,answer\nWhy?,Because\n', 'Read as chats: question → user, answer → assistant.'],
+    ];
+    for (const [name, content, text] of cases) {
+      await drop(name, content);
+      await page.waitForSelector(`select:has(option:checked:has-text("${name}"))`);
+      await page.waitForSelector(`p:has-text("${text}")`);
+      await page.waitForSelector(START);
+      t.equal(await page.locator('[role=alert], .errors').count(), 0, name);
+    }
+    await drop('table.csv', 'title,body\nWhy?,Because\n');
+    await page.waitForSelector('.notice:has-text("table.csv: line 1: none of the columns")');
+    await page.waitForSelector('text=Upload or choose data first.');
+    t.equal(await page.getByLabel('Dataset', { exact: true }).inputValue(), '');
+    t.equal(await page.locator(START).count(), 0);
+  });
+
+  await t.test('a warning has a button that sets the value', async (t) => {
+    await open('#/new');
+    await drop('long.jsonl', lines([1, 2].map((number) => chat(10 ** 20 + number))));
+    await page.waitForSelector(START);
+    await page.getByLabel('Sequence length').fill('16');
+    const warning = page.locator(`${PLAN} .notice:has-text("do not fit into a sequence")`);
+    await warning.locator('button').click();
+    await warning.waitFor({ state: 'detached' });
+    const length = Number(await page.getByLabel('Sequence length').inputValue());
+    t.ok(length > 16 && length % 8 === 0, String(length));
+    await page.waitForSelector(START);
+    t.equal((await started()).spec.train.sequence_length, length);
+  });
+
+  await t.test('too many ranks: the error says what to use, and the form has the fields', async () => {
+    const { id } = await stack.upload('a text '.repeat(500));
+    await open(`#/new?dataset=${id}`);
+    await page.getByLabel('Batch size', { exact: true }).fill('8');
+    await page.getByLabel('Micro-batch size').fill('4');
+    await page.getByLabel('At most').fill('3');
+    await errorAt(page, 'At most', 'at most 2 ranks work; for 3 use a global_batch_size of 12');
+    await page.getByLabel('Batch size', { exact: true }).fill('12');
+    await page.waitForSelector(START);
   });
 
   await t.test('a start that the server refuses keeps the draft', async (t) => {

@@ -142,21 +142,20 @@ t.test("a token outside of the model's vocabulary", async (t) => {
   t.strictSame(fields, ['/data/dataset vocab_too_small']);
 });
 
-t.test(
-  'a tokenizer with more tokens than the model, an unknown tokenizer, chats without a template',
-  async (t) => {
-    const files = modelFolder().set('tokenizer.json', Buffer.from(JSON.stringify(LARGE_TOKENIZER)));
-    const { id } = await stack.client.models.create('large', await tarOf(files));
-    const chats = await stack.client.datasets.create('chats', `${JSON.stringify(CHAT)}\n`, 'jsonl');
-    const refused = (data: Partial<JobSpec['data']>) =>
-      refusedFields(t, (spec) => {
-        spec.data = { dataset, ...data };
-      });
-    t.strictSame(await refused({ tokenizer: id }), ['/data/tokenizer vocab_too_small']);
-    t.strictSame(await refused({ tokenizer: `mdl_${'0'.repeat(26)}` }), ['/data/tokenizer model_not_found']);
-    t.strictSame(await refused({ dataset: chats.id }), ['/data/chat_template chat_template_missing']);
-  },
-);
+t.test('a tokenizer with more tokens than the model, an unknown tokenizer, a broken template', async (t) => {
+  const files = modelFolder().set('tokenizer.json', Buffer.from(JSON.stringify(LARGE_TOKENIZER)));
+  const { id } = await stack.client.models.create('large', await tarOf(files));
+  const chats = await stack.client.datasets.create('chats', `${JSON.stringify(CHAT)}\n`, 'jsonl');
+  const refused = (data: Partial<JobSpec['data']>) =>
+    refusedFields(t, (spec) => {
+      spec.data = { dataset, ...data };
+    });
+  t.strictSame(await refused({ tokenizer: id }), ['/data/tokenizer vocab_too_small']);
+  t.strictSame(await refused({ tokenizer: `mdl_${'0'.repeat(26)}` }), ['/data/tokenizer model_not_found']);
+  t.strictSame(await refused({ dataset: chats.id, chat_template: '{% for %}' }), [
+    '/data/chat_template chat_template_invalid',
+  ]);
+});
 
 t.test('a tokenizer that cannot be read', async (t) => {
   const files = modelFolder().set('tokenizer.json', Buffer.from('{"model": {"type": "BPE"}}'));

@@ -118,6 +118,33 @@ t.test('gradients that never become finite fail the job without retries, with a 
   t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
 });
 
+t.test('a job whose steps are mostly skipped fails at the same step on any number of ranks', async (t) => {
+  const overflowing = {
+    ...DIVERGING,
+    train: {
+      ...DIVERGING.train,
+      steps: 20,
+      max_skipped_share: 0.2,
+      loss_scale: { type: 'static', initial_scale: 2 ** 24, max_skipped_steps: null },
+    },
+  } as const;
+  const steps = [];
+  for (const ranks of [1, 3]) {
+    const { id } = await client.jobs.create(
+      tinyJob({ name: `mostly skipped ${ranks}`, dataset, ranks, ...overflowing }),
+    );
+    const { state, failure } = await client.jobs.until(id, ended, { interval_ms: 50 });
+    t.match({ state, failure }, { state: 'failed', failure: { code: 'diverged', retryable: false } });
+    steps.push(
+      /^step (\d+): (\d+) of the run's 20 steps were skipped/.exec(failure?.message ?? '')?.slice(1),
+    );
+  }
+  t.strictSame(steps, [
+    ['5', '5'],
+    ['5', '5'],
+  ]);
+});
+
 t.test("a job starts from another job's checkpoint", async (t) => {
   const optimizer = { type: 'adagrad' as const, lr: 1e-2 };
   const source = await run(t, tinyJob({ name: 'source', dataset, ranks: 3, train: { optimizer } }));

@@ -1,6 +1,33 @@
-import { ZerofleetError } from '../../contracts/index.js';
+import { type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
 import { codeOf } from '../shared/errors.js';
 import type { StepResult } from '../shared/native/adapter.js';
+
+const ADVICE = 'Lower train.optimizer.lr or warm up for longer';
+
+type Train = Pick<ResolvedJobSpec['train'], 'steps' | 'max_skipped_share'>;
+
+/**
+ * Fails a training that goes on without learning. The decision depends on numbers of the training alone, which are the
+ * same on all ranks and after a resume.
+ * @param isLast no step follows
+ * @throws ZerofleetError `diverged`
+ */
+export function requireProgress(
+  { step, skipped_steps, loss, tokens }: Pick<StepResult, 'step' | 'skipped_steps' | 'loss' | 'tokens'>,
+  { steps, max_skipped_share: share }: Train,
+  isLast: boolean,
+): void {
+  if (share === null) return;
+  if (skipped_steps > share * (steps ?? step))
+    throw new ZerofleetError(
+      'diverged',
+      `step ${step}: ${skipped_steps} of the run's ${steps ?? step} steps were skipped because gradients were not finite, ` +
+        `more than train.max_skipped_share ${share} allows. ${ADVICE}`,
+    );
+  // A step without targets has no loss.
+  if (isLast && tokens > 0 && !Number.isFinite(loss))
+    throw new ZerofleetError('diverged', `step ${step}, the last one: the loss is ${loss}. ${ADVICE}`);
+}
 
 /** Current run of consecutive skipped steps, used to explain a divergence. */
 export class SkippedRun {
@@ -17,7 +44,7 @@ export class SkippedRun {
     return new ZerofleetError(
       'diverged',
       `step ${done + 1}: ${(error as Error).message}. ${skipped} ${skipped === 1 ? 'step was' : 'steps in a row were'} ` +
-        'skipped because gradients were not finite. Lower train.optimizer.lr or warm up for longer; with fp16 ' +
+        `skipped because gradients were not finite. ${ADVICE}; with fp16 ` +
         'use a dynamic loss scale with a lower min_scale, or train in bf16',
       { cause: error },
     );

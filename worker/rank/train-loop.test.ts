@@ -212,3 +212,32 @@ t.test('a divergence reports its step, the number of skipped steps and advice', 
     message: /^step 1: no further step\. 1 step was skipped because gradients were not finite\. Lower/,
   });
 });
+
+t.test(
+  'a training whose steps are mostly skipped has diverged, on every rank and after a resume',
+  async (t) => {
+    const skips = { steps: 6, every_steps: 100, passed_over: [1, 2, 4, 5] };
+    const failure = {
+      code: 'diverged',
+      message: /^step 5: 4 of the run's 6 steps were skipped .* 0\.5 allows\. Lower/,
+    };
+    for (const changes of [{ rank: 0 }, { rank: 1 }, { first_step: 4 }])
+      await t.rejects(run({ ...skips, ...changes }), failure, JSON.stringify(changes));
+    t.equal(
+      (await run({ ...skips, passed_over: [1, 2, 4] })).end.step,
+      6,
+      'half of the steps may be skipped',
+    );
+    t.equal((await run({ ...skips, max_skipped_share: null })).end.step, 6);
+    await t.rejects(run({ ...skips, max_skipped_share: 0 }), { code: 'diverged', message: /^step 1: 1 of/ });
+  },
+);
+
+t.test('a training whose last loss is not a number has diverged', async (t) => {
+  const lost = { steps: 3, every_steps: 100, step_losses: { 3: Number.NaN } };
+  await t.rejects(run(lost), { code: 'diverged', message: /^step 3, the last one: the loss is NaN\. Lower/ });
+  await t.rejects(run({ ...lost, step_losses: { 3: Number.POSITIVE_INFINITY } }), { code: 'diverged' });
+  t.equal((await run({ ...lost, step_losses: { 2: Number.NaN } })).end.step, 3, 'others may be overflows');
+  t.equal((await run({ ...lost, empty: [3] })).end.step, 3, 'a step without targets has no loss');
+  t.equal((await run({ ...lost, max_skipped_share: null })).end.step, 3);
+});

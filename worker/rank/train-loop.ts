@@ -11,7 +11,7 @@ import {
 import { afterEvaluation, hasStoppedEarly, metricOf, tokensPerStep } from '../../job-document/index.js';
 import type { RankTrainer, StepResult } from '../shared/native/adapter.js';
 import { type SavePace, savePace } from './save-pace.js';
-import { SkippedRun } from './skipped-run.js';
+import { requireProgress, SkippedRun } from './skipped-run.js';
 import type { SnapshotWriter } from './snapshot-writer.js';
 
 interface TrainLoopOptions {
@@ -65,6 +65,7 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
 
     if (stop & STEP_FLAGS.cancel) return { step, flags: stop };
     const isComplete = step === total || hasStoppedEarly(early_stopping, start.spec);
+    requireProgress(result, start.spec.train, isComplete);
     if (stop || isComplete) {
       await saves.take(start.save.final, record);
       return { step, flags: isComplete ? 0 : stop };

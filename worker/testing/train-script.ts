@@ -24,6 +24,13 @@ export interface Script {
   busy?: number[];
   /** Steps with non-finite gradients; at the last one the core fails. */
   skipped?: number[];
+  /** Steps with non-finite gradients that the core goes on after. */
+  passed_over?: number[];
+  /** Losses of steps; 1 by default. */
+  step_losses?: Record<number, number>;
+  /** Steps without targets. */
+  empty?: number[];
+  max_skipped_share?: number | null;
   /** Steps between evaluations; without it there is nothing to evaluate on. */
   evaluate_every?: number;
   /** Losses by step, by the name of each evaluation; the validation data alone by default. */
@@ -59,6 +66,10 @@ export async function runScript({
   others = {},
   busy = [],
   skipped = [],
+  passed_over = [],
+  step_losses = {},
+  empty = [],
+  max_skipped_share = 0.5,
   evaluate_every,
   losses = { validation: {} },
   stopping = null,
@@ -81,16 +92,18 @@ export async function runScript({
       passed.push(mine);
       const stop = mine | (others[step] ?? 0);
       if (step === skipped.at(-1)) throw Object.assign(new Error('no further step'), { code: 'diverged' });
-      const update = { finite: !skipped.includes(step), skipped_steps: 0, loss_scale: 64 / step };
+      const isSkipped = skipped.includes(step) || passed_over.includes(step);
+      const skippedSteps = passed_over.filter((one) => one <= step).length;
+      const update = { finite: !isSkipped, skipped_steps: skippedSteps, loss_scale: 64 / step };
       return {
         step,
-        loss: 1,
+        loss: step_losses[step] ?? 1,
         aux_loss: null,
         preference: null,
         grad_norm: 1,
         lr: 1,
         trust_ratios: [],
-        tokens: 1,
+        tokens: empty.includes(step) ? 0 : 1,
         ...update,
         stop,
         seconds: SECONDS,
@@ -114,6 +127,7 @@ export async function runScript({
     ...(every_steps ? { every_steps } : {}),
     ...checkpoint,
   };
+  spec.train.max_skipped_share = max_skipped_share;
   if (evaluate_every !== undefined) spec.train.evaluation = { every_steps: evaluate_every, datasets: [] };
   if (stopping) spec.train.early_stopping = { metric: 'eval_loss', min_delta: 0, ...stopping };
   const evaluationFiles = Object.keys(losses).map((name) => ({ name, paths: [`/${name}`] }));

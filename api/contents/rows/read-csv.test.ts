@@ -30,6 +30,10 @@ t.test('rows become documents; other columns and empty cells are left out', asyn
     num_documents: 2,
     num_chats: 1,
   });
+  t.match(read('a,b,c\nd,,e', ['instruction', 'input', 'output']), {
+    lines: ['{"instruction": "a", "input": "b", "output": "c"}', '{"instruction": "d", "output": "e"}'],
+    num_chats: 2,
+  });
   t.match(read('p,c,r', ['prompt', 'chosen', 'rejected']), { num_preferences: 1 });
   t.match(read('p,c,\nq,d,1', PAIR), { num_documents: 2, num_labelled: 1, num_chats: 0 });
 });

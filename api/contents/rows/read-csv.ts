@@ -45,7 +45,7 @@ function* fieldsOf(cells: readonly string[], columns: readonly string[]): Genera
     );
   for (const [index, column] of columns.entries()) {
     const cell = cells[index] as string;
-    if (cell !== '' && FIELDS.includes(column)) yield [column, jsonOfText(column, cell)];
+    if (cell !== '' && FIELDS.includes(column)) yield [column, jsonOfText(column, cell, columns)];
   }
 }
 

@@ -4,7 +4,7 @@ import { compressors } from 'hyparquet-compressors';
 import { ZerofleetError } from '../../../contracts/index.js';
 import type { ReadBytes } from '../../../platform/threads/serve-tasks.js';
 import { jsonOfValue } from './json-of-value.js';
-import { FIELDS, jsonOfText } from './row-fields.js';
+import { FIELDS, fieldsIn, jsonOfText } from './row-fields.js';
 import { RowWriter, type WrittenRows } from './row-writer.js';
 
 interface ParquetFile {
@@ -80,7 +80,7 @@ function* fieldsOf(row: Readonly<Record<string, unknown>>, columns: readonly str
     const isNumber = typeof value === 'number' || typeof value === 'bigint';
     const cell = column === 'label' && isNumber ? String(value) : value;
     const json =
-      typeof cell === 'string' ? jsonOfText(column, cell) : jsonOfValue(cell, `column "${column}"`);
+      typeof cell === 'string' ? jsonOfText(column, cell, columns) : jsonOfValue(cell, `column "${column}"`);
     yield [column, json] as const;
   }
 }
@@ -131,7 +131,7 @@ async function checkFooter(fileBytes: number, slice: OpenFile['buffer']['slice']
 
 function columnsOf(metadata: FileMetaData): string[] {
   const names = parquetSchema(metadata).children.map(({ element }) => element.name);
-  const columns = FIELDS.filter((field) => names.includes(field));
+  const columns = fieldsIn(names);
   if (columns.length > 0) return columns;
   const some = names.slice(0, 20).map((name) => JSON.stringify(name));
   throw invalid(`it has the columns ${some.join(', ')}, and needs at least one of ${FIELDS.join(', ')}`);

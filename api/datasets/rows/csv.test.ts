@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { csvBatches, csvHeader } from './csv.js';
+import { csvBatches, csvHeader, unknownColumns } from './csv.js';
 
 t.test('a header has a field of documents', async (t) => {
   t.same(csvHeader(Buffer.from('\uFEFFid,"text"\r\n')), {
@@ -18,6 +18,16 @@ t.test('a header has a field of documents', async (t) => {
   t.throws(() => csvHeader(Buffer.from('text,text\n')), {
     message: 'line 1: the column "text" appears twice',
   });
+});
+
+t.test('a header without a field of documents is named', async (t) => {
+  for (const line of ['title,body\n', 'title;body\r\n', 'title\tbody'])
+    t.match(unknownColumns(Buffer.from(line)), {
+      code: 'dataset_line_invalid',
+      message: /^line 1: none of the columns "title", "body" is known; .* rename them, for example to prompt/,
+    });
+  for (const line of ['a text\n', '{"text": "a"}\n', '\uFEFF{"text": "a"}', 'null', '1,2\n', '\n'])
+    t.equal(unknownColumns(Buffer.from(line)), null, line);
 });
 
 async function batches(body: Buffer, cuts: readonly number[] = []) {

@@ -5,6 +5,8 @@ import type { CsvHeader } from '../../contents/rows/read-csv.js';
 import { FIELDS } from '../../contents/rows/row-fields.js';
 
 const WANTED_BYTES = 256 * 1024;
+/** Columns that an error names. */
+const MAX_NAMES = 20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const NEWLINE = 0x0a;
@@ -30,6 +32,21 @@ export function csvHeader(line: Buffer): CsvBeginning | null {
   const twice = columns.find((column, at) => FIELDS.includes(column) && columns.indexOf(column) < at);
   if (twice !== undefined) throw badLine(1, `the column ${JSON.stringify(twice)} appears twice`);
   return { columns, newline, header_bytes: line.length };
+}
+
+/** Returns the error of a first line that is the header of a table without a field of documents; null for others. */
+export function unknownColumns(line: Buffer): Error | null {
+  const { data, errors } = Papa.parse<string[]>(line.toString('utf8').trim(), { delimiter: '' });
+  const columns = data[0] ?? [];
+  const isHeader =
+    columns.length > 1 && columns.every((column) => /^[\p{L}_][\p{L}\p{N}_ -]*$/u.test(column));
+  if (errors.length > 0 || !isHeader) return null;
+  const names = columns.slice(0, MAX_NAMES).map((name) => JSON.stringify(name));
+  return badLine(
+    1,
+    `none of the columns ${names.join(', ')} is known; with commas between them, rename them, for example to prompt and completion, to ` +
+      'question and answer, or to text',
+  );
 }
 
 /**

@@ -5,7 +5,7 @@ import type { WrittenRows } from '../../contents/rows/row-writer.js';
 import { type CheckedPieces, checked } from '../content-check.js';
 import { JsonlCheck } from '../jsonl-check.js';
 import { peek } from '../unpack/peek.js';
-import { type CsvBeginning, csvBatches, csvHeader } from './csv.js';
+import { type CsvBeginning, csvBatches, csvHeader, unknownColumns } from './csv.js';
 import type { RowsDeps } from './deps.js';
 import { linesOfArray, namingItems } from './json-array.js';
 import { parquetRows } from './parquet.js';
@@ -33,8 +33,11 @@ export async function rowsOf(given: AsyncIterable<Uint8Array>, deps: RowsDeps): 
     return { pieces: written(parquetRows(body, deps)), is_converted: true };
   if (firstByte(head) === ARRAY)
     return { pieces: namingItems(lines(linesOfArray(body))), is_converted: true };
-  const csv = firstByte(head) === OBJECT ? null : csvHeader(firstLine(head));
+  if (firstByte(head) === OBJECT) return { pieces: lines(body), is_converted: false };
+  const csv = csvHeader(firstLine(head));
   if (csv !== null) return { pieces: written(csvRows(body, csv, deps)), is_converted: true };
+  const unknown = unknownColumns(firstLine(head));
+  if (unknown !== null) throw unknown;
   return { pieces: lines(body), is_converted: false };
 }
 

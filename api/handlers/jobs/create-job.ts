@@ -43,7 +43,7 @@ export async function record(
 export function sendCreated(reply: FastifyReply, { job, replayed }: CreateJobResult, document?: JobSpec) {
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
-  const warnings = document === undefined ? [] : jobWarnings(document);
+  const warnings = document === undefined ? [] : jobWarnings(document, job.spec);
   return sendJob(reply, warnings.length === 0 ? job : { ...job, warnings });
 }
 

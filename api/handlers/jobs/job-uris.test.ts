@@ -229,13 +229,13 @@ t.test('errors are reported at the field, together with all other errors', async
 
 t.test('an error found in the content leaves a dataset, which the next request uses', async (t) => {
   const { bucket, requested, post, datasets } = await start(t);
-  bucket.objects.set('open/chats', CHATS);
-  const data = { uri: 's3://texts/open/chats', format: 'jsonl' };
-  const refused = (await post(data)).json<Problem>();
-  t.match(refused.errors, [{ pointer: '/data/chat_template', code: 'chat_template_missing' }]);
-  t.equal((await datasets()).length, 1);
+  bucket.objects.set('open/texts', Buffer.from(`{"text": "${'a text '.repeat(60)}"}\n`.repeat(9)));
+  const data = { uri: 's3://texts/open/texts', format: 'jsonl' };
   const template = '{% for m in messages %}{{ m.content }}{% endfor %}';
-  const reply = await post({ ...data, chat_template: template });
+  const refused = (await post({ ...data, chat_template: template })).json<Problem>();
+  t.match(refused.errors, [{ pointer: '/data/chat_template', code: 'field_without_effect' }]);
+  t.equal((await datasets()).length, 1);
+  const reply = await post(data);
   t.equal(reply.statusCode, 201, reply.body);
   t.equal(reads(requested), 1);
   t.equal((await datasets()).length, 1);

@@ -31,7 +31,7 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
       spec: plannedSpec(checked),
       estimate: estimateOf(checked.spec),
       work: await workOf(checked.spec, { records: request.records, events }),
-      warnings: [...jobWarnings(request.body), ...(await warningsOf(request, checked))],
+      warnings: [...jobWarnings(request.body, checked.spec), ...(await warningsOf(request, checked))],
     });
   }
   const created = await createdBefore(request, request.body, idempotencyOf(request));

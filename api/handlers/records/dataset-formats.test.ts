@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import t from 'tap';
 import { type Dataset, datasetKey, type Job, type Problem } from '../../../contracts/index.js';
 import { tokenFile } from '../../../formats/testing/tokens.js';
+import { DEFAULT_CHAT_TEMPLATE } from '../../../job-document/index.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
 
 const OCTETS = { 'content-type': 'application/octet-stream' };
@@ -102,7 +103,10 @@ t.test('formats of datasets', async (t) => {
       return errors.map(({ pointer, code }) => `${pointer} ${code}`).join();
     };
     const chats = await store('jsonl', chat);
-    t.equal(await refusal(chats), '/data/chat_template chat_template_missing');
+    t.match((await create(chats)).json<Job>(), {
+      spec: { data: { chat_template: DEFAULT_CHAT_TEMPLATE } },
+      warnings: [{ pointer: '/data/chat_template', code: 'default_chat_template' }],
+    });
     t.equal(await refusal(chats, { chat_template: '' }), '/data/chat_template wrong_length');
     t.equal(
       await refusal(chats, { chat_template: '{% for %}' }),

@@ -175,8 +175,8 @@ t.test('errors are reported at the field, together with all other errors', async
       })}\n`,
     })
   ).json<{ id: string }>();
-  t.strictSame(wrong(await ask({ dataset: id, tokenizer: URI })), [
-    '/data/chat_template chat_template_missing',
+  t.strictSame(wrong(await ask({ dataset: id, tokenizer: URI, chat_template: '{% for %}' })), [
+    '/data/chat_template chat_template_invalid',
   ]);
   t.same(await models(), []);
   t.same(await storedKeys(stack, 'models/'), []);

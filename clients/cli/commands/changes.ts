@@ -9,6 +9,7 @@ import { count, number, several } from './arguments.js';
 const RANKS_SHOWN = 5;
 
 interface UpdateOptions {
+  name?: string;
   priority?: number;
   label?: string[];
   unlabel?: string[];
@@ -22,7 +23,8 @@ export function addChangeCommands(program: Command, run: Run): void {
   const command = (name: string, summary: string) =>
     program.command(name).summary(summary).addArgument(new NamedArgument('job'));
 
-  command('update', "change a job's priority, labels or ranks")
+  command('update', "change a job's name, priority, labels or ranks")
+    .option('--name <name>', 'another name')
     .option('-p, --priority <number>', 'jobs with higher priority are scheduled first', number)
     .option('-l, --label <key=value...>', 'set a label', several)
     .option('--unlabel <key...>', 'remove a label', several)
@@ -59,7 +61,15 @@ export function addChangeCommands(program: Command, run: Run): void {
   );
 }
 
-function patchOf({ priority, label = [], unlabel = [], ranks, minRanks, maxRanks }: UpdateOptions): JobPatch {
+function patchOf({
+  name,
+  priority,
+  label = [],
+  unlabel = [],
+  ranks,
+  minRanks,
+  maxRanks,
+}: UpdateOptions): JobPatch {
   const labels = [
     ...label.map((text): [string, string] => {
       const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
@@ -72,6 +82,7 @@ function patchOf({ priority, label = [], unlabel = [], ranks, minRanks, maxRanks
     ([, value]) => value !== undefined,
   );
   const patch: JobPatch = {
+    ...(name !== undefined && { name }),
     ...(priority !== undefined && { priority }),
     ...(labels.length > 0 && { labels: Object.fromEntries(labels) }),
     ...(range.length > 0 && { resources: { ranks: Object.fromEntries(range) } }),
@@ -81,11 +92,12 @@ function patchOf({ priority, label = [], unlabel = [], ranks, minRanks, maxRanks
   return patch;
 }
 
-function describe({ id, state, spec, labels }: Job): string {
+function describe({ id, name, state, spec, labels }: Job): string {
   const { min, max, preferred } = spec.resources.ranks;
   const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   return [
     id,
+    ...(name === '' ? [] : [name]),
     state,
     `priority ${spec.priority}`,
     `ranks ${min} to ${max}, ${preferred} preferred`,

@@ -34,7 +34,7 @@ export function addDataCommands(program: Command, run: Run): void {
     .option('--in-parts', `upload in resumable parts; default from ${inPartsFrom} on`)
     .option('--via-api', 'send parts through the API instead of directly to S3')
     .option('--resume <upload>', 'resume an interrupted upload of this file')
-    .action(run(uploadDataset));
+    .action(run(showUploaded));
   datasets
     .command('register')
     .summary('copy an object of a bucket that the operator allows, or a file of the Hugging Face Hub')
@@ -149,17 +149,25 @@ interface UploadOptions {
   resume?: string;
 }
 
-async function uploadDataset(context: Context, file: string, options: UploadOptions): Promise<void> {
-  const { name = basename(file), format = formatOfName(file), inParts, viaApi, resume } = options;
-  const size = await sizeOf(file);
-  const dataset =
-    inParts || resume !== undefined || size >= IN_PARTS_BYTES
-      ? await uploadInParts(context, { file, size, name, format, via: viaApi ? 'api' : 'auto' }, resume)
-      : await context.client.datasets.create(name, streamOf(file), format);
+async function showUploaded(context: Context, file: string, options: UploadOptions): Promise<void> {
+  const dataset = await uploadDataset(context, file, options);
   context.show(dataset, () => dataset.id);
   context.note(
     `${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}, documents: ${documentsOf(dataset)}`,
   );
+}
+
+/** Uploads a file, a large one in parts. */
+export async function uploadDataset(
+  context: Context,
+  file: string,
+  options: UploadOptions,
+): Promise<Dataset> {
+  const { name = basename(file), format = formatOfName(file), inParts, viaApi, resume } = options;
+  const size = await sizeOf(file);
+  return inParts || resume !== undefined || size >= IN_PARTS_BYTES
+    ? uploadInParts(context, { file, size, name, format, via: viaApi ? 'api' : 'auto' }, resume)
+    : context.client.datasets.create(name, streamOf(file), format);
 }
 
 async function registerDataset(

@@ -1,5 +1,13 @@
 import type { Command } from 'commander';
-import { isFinal, isSourceUri, JOB_STATES, type Job, type JobState } from '../../../contracts/index.js';
+import { stringify } from 'yaml';
+import {
+  isFinal,
+  isSourceUri,
+  JOB_STATES,
+  type Job,
+  type JobSpec,
+  type JobState,
+} from '../../../contracts/index.js';
 import { initFromOf } from '../../../job-document/index.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
@@ -15,6 +23,7 @@ import {
 } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { withSettings } from '../settings.js';
+import { withIds } from '../sources.js';
 import { readSpec } from '../spec-file.js';
 import { watchJob } from '../watch.js';
 import { choice, count, several } from './arguments.js';
@@ -45,8 +54,10 @@ export function addJobCommands(program: Command, run: Run): void {
     .command('get')
     .summary('show a job')
     .addArgument(new NamedArgument('job'))
+    .option('-d, --document', 'print the document that created it, which can be submitted again')
     .action(
-      run(async (context, id: string) => {
+      run(async (context, id: string, { document = false }: { document?: boolean }) => {
+        if (document) return showDocument(context, id);
         const job = await context.client.jobs.get(id);
         context.show(job, () => jobDetails(job));
       }),
@@ -64,6 +75,12 @@ export function addJobCommands(program: Command, run: Run): void {
     .action(run(events));
 }
 
+async function showDocument(context: Context, id: string): Promise<void> {
+  const given = await context.client.jobs.document(id);
+  if (given === null) throw new CliError('the document that created this job is not stored', EXIT.failed);
+  context.show(given, () => stringify(given).trimEnd());
+}
+
 interface SubmitOptions {
   watch?: boolean;
   dryRun?: boolean;
@@ -73,6 +90,15 @@ interface SubmitOptions {
 
 async function submit(context: Context, file: string, options: SubmitOptions): Promise<void> {
   const spec = withSettings(await readSpec(file, context.environment), options.set ?? []);
+  await submitSpec(context, await withIds(context, spec), options);
+}
+
+/** Creates a job, or with `dryRun` only shows what it would be. */
+export async function submitSpec(
+  context: Context,
+  spec: JobSpec,
+  options: Pick<SubmitOptions, 'watch' | 'dryRun' | 'idempotencyKey'>,
+): Promise<void> {
   if (options.dryRun) {
     const checked = await context.client.jobs.dryRun(spec);
     context.warn(checked.warnings);

@@ -39,7 +39,7 @@ t.test('use of a quota', async (t) => {
   t.strictSame(sharesOf({ used, quota }), [
     { label: 'Unfinished runs', used: 3, limit: 20, text: '3 of 20' },
     { label: 'Ranks', used: 6, limit: null, text: '6 (no limit)' },
-    { label: 'Storage', used: 2048, limit: 1024, text: '2.0 KiB of 1.0 KiB' },
+    { label: 'Storage', used: 2048, limit: 1024, text: '2.0 kB of 1.0 kB' },
   ]);
 });
 

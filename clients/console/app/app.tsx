@@ -14,6 +14,7 @@ import { readSession, session, share } from './session.js';
 import { OpenShared, SharedShell } from './shared.js';
 import { Shell } from './shell.js';
 import { SignIn } from './sign-in.js';
+import { setTitle } from './title.js';
 
 const CompareView = lazily(() => import('../runs/compare-view.js').then((module) => module.CompareView));
 const FleetView = lazily(() => import('../fleet/fleet-view.js').then((module) => module.FleetView));
@@ -41,6 +42,7 @@ const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[]
 
 export function App() {
   useEffect(followAddress, []);
+  useEffect(() => setTitle(titleOf(place.value.path[0] ?? firstPage())), [place.value.path.join('/')]);
   const { fault } = useLoaded(readSession, []);
   const { path } = place.value;
   const code = path[0] === 'sign-in' ? (path[1] ?? null) : null;
@@ -72,6 +74,12 @@ export function App() {
       </Suspense>
     </Shell>
   );
+}
+
+/** A view may put the name of its record in place of it. */
+function titleOf(name: string): string {
+  const page = PAGES.find((one) => one.name === name);
+  return page?.label ?? (name === 'compare' ? 'Comparison' : '');
 }
 
 function NoAccess({ scopes }: { scopes: readonly Scope[] }) {

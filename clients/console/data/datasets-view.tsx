@@ -1,13 +1,12 @@
 import type { Dataset } from '../../../contracts/types.js';
-import { ApiError } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { linkTo } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
 import { bytes, count, dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { beginningOf } from './beginning.js';
 import { ListView } from './list-view.js';
-import { PREVIEW_BYTES, previewOf } from './preview.js';
 import { RecordView } from './record-view.js';
 import { type Report, uploadDataset } from './upload.js';
 
@@ -25,7 +24,7 @@ async function sendAll(files: readonly File[], report: Report, signal: AbortSign
 
 const DROP = {
   label: 'Upload datasets',
-  hint: 'Drop files here: text, .jsonl, or .tokens and .bin for token files.',
+  hint: 'Drop files here: .jsonl, .json, .csv, .parquet, text, .tokens or .bin.',
   send: sendAll,
 };
 
@@ -48,25 +47,11 @@ export function DatasetsView() {
   );
 }
 
-async function readPreview({ id, format, bytes: size }: Dataset, signal: AbortSignal): Promise<string[]> {
-  if (format === 'tokens') return [];
-  const params = { path: { dataset_id: id } };
-  const headers = { Range: `bytes=0-${PREVIEW_BYTES - 1}` };
-  const { data, error, response } = await client.http.GET('/v1/datasets/{dataset_id}/content', {
-    params,
-    headers,
-    parseAs: 'arrayBuffer',
-    signal,
-  });
-  if (data === undefined) throw new ApiError(response.status, error ?? null, `content of ${id}`);
-  return previewOf(new Uint8Array(data), format, size <= PREVIEW_BYTES);
-}
-
 export function DatasetView({ id }: { id: string }) {
   const { value, fault } = useLoaded(
     async (signal) => {
       const dataset = await client.datasets.get(id);
-      return { dataset, preview: await readPreview(dataset, signal) };
+      return { dataset, preview: await beginningOf(dataset, signal) };
     },
     [id],
   );

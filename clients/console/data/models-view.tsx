@@ -2,11 +2,13 @@ import type { Model } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { linkTo } from '../app/router.js';
+import { may } from '../app/session.js';
 import { Empty } from '../parts/empty.js';
 import { bytes, compact, count, dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { ListView } from './list-view.js';
 import { RecordView } from './record-view.js';
+import { TrainedModels } from './trained-models.js';
 import { type Report, uploadModel } from './upload.js';
 
 const kindOf = ({ model_type, adapter }: Model) =>
@@ -37,18 +39,21 @@ const DROP = {
 
 export function ModelsView() {
   return (
-    <ListView
-      title="Models"
-      page="models"
-      list={() => client.models.list({ limit: 100 })}
-      columns={COLUMNS}
-      drop={DROP}
-      empty={
-        <Empty title="No model yet.">
-          <p>A run can begin with a model that was uploaded; without one it begins with random weights.</p>
-        </Empty>
-      }
-    />
+    <>
+      <ListView
+        title="Models"
+        page="models"
+        list={() => client.models.list({ limit: 100 })}
+        columns={COLUMNS}
+        drop={DROP}
+        empty={
+          <Empty title="No model yet.">
+            <p>A run can begin with a model that was uploaded; without one it begins with random weights.</p>
+          </Empty>
+        }
+      />
+      {may('jobs:read') && <TrainedModels />}
+    </>
   );
 }
 

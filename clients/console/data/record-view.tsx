@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { collect } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
 import { go, linkTo } from '../app/router.js';
 import { may } from '../app/session.js';
+import { setTitle } from '../app/title.js';
 import { ActionButton } from '../parts/action.js';
 import { StateBadge } from '../parts/badge.js';
 import { Notice } from '../parts/notice.js';
@@ -32,6 +34,7 @@ export function RecordView({
   train,
   children,
 }: RecordViewProps) {
+  useEffect(() => setTitle(name), [name]);
   const act = async () => {
     await remove();
     go(linkTo([page]));

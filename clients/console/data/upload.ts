@@ -2,6 +2,7 @@
 
 import { formatOfName } from '../../../contracts/dataset-names.js';
 import type { Dataset, Model } from '../../../contracts/types.js';
+import { ApiError } from '../../typescript/index.js';
 import { sendingClient } from './send.js';
 import { tarOf } from './tar.js';
 
@@ -23,8 +24,16 @@ export async function uploadDataset(file: File, report: Report, signal: AbortSig
   } catch (error) {
     const kept = sendingClient(() => {}, new AbortController().signal);
     await kept.datasets.uploads.delete(id).catch(() => {});
-    throw error;
+    throw namingFile(error, file.name);
   }
+}
+
+/** The error of one of several files, with its name. */
+function namingFile(error: unknown, name: string): unknown {
+  if (!(error instanceof ApiError) || error.problem === null) return error;
+  const { problem, status } = error;
+  const detail = `${name}: ${problem.detail ?? problem.title}`;
+  return new ApiError(status, { ...problem, detail }, `upload of ${name}`);
 }
 
 /** Sends the files of a model's folder, or an archive of it. @param name of the model */

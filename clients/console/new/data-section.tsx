@@ -1,5 +1,7 @@
 import type { DataPreview, Dataset } from '../../../contracts/types.js';
+import { useLoaded } from '../app/loaded.js';
 import { may } from '../app/session.js';
+import { beginningOf } from '../data/beginning.js';
 import { Drop } from '../data/drop.js';
 import { type Report, uploadDataset } from '../data/upload.js';
 import { bytes, count, portion } from '../parts/format.js';
@@ -8,6 +10,7 @@ import { Notice } from '../parts/notice.js';
 import { valueAt, withDataset, withValue } from './draft.js';
 import { PATHS, VALIDATION } from './fields.js';
 import { Choice, NumberInput, useForm } from './inputs.js';
+import { formOf } from './read-as.js';
 
 interface DataSectionProps {
   datasets: readonly Dataset[];
@@ -22,6 +25,8 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
   };
   const send = async ([file]: readonly File[], report: Report, signal: AbortSignal) => {
     if (file === undefined) return;
+    // The run must not use the former data if this file is refused.
+    draft.value = withValue(draft.value, PATHS.dataset, undefined);
     const dataset = await uploadDataset(file, report, signal);
     onUpload(dataset);
     choose(dataset);
@@ -35,7 +40,7 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
       {may('datasets') && (
         <Drop
           label="Upload data"
-          hint="Drop a file here: text, .jsonl, or .tokens and .bin for token files."
+          hint="Drop a file here: chats, instructions or preferences as .jsonl, .json, .csv or .parquet; text; .tokens or .bin."
           send={send}
         />
       )}
@@ -55,6 +60,7 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
         ))}
       </div>
       {dataset && <p class="small muted">{countsOf(dataset)}</p>}
+      {dataset && <ReadAs key={dataset.id} dataset={dataset} />}
       {Array.isArray(mixture) && (
         <p class="small muted">{`A mixture of ${mixture.length} datasets. A chosen dataset replaces it.`}</p>
       )}
@@ -67,40 +73,45 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
   );
 }
 
-/** A template that many models know (ChatML), for tokenizers that have none. */
-const CHATML =
-  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}" +
-  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
-
 function Template() {
   const { draft } = useForm();
   const value = valueAt(draft.value, PATHS.template);
-  const set = (template: string) => {
-    draft.value = withValue(draft.value, PATHS.template, template === '' ? undefined : template);
-  };
   return (
-    <>
-      <Labelled label="Chat template (Jinja)" path={PATHS.template}>
-        {(attributes) => (
-          <textarea
-            {...attributes}
-            class="mono"
-            rows={3}
-            spellcheck={false}
-            placeholder="the template of the model's tokenizer"
-            value={String(value ?? '')}
-            onInput={({ currentTarget }) => set(currentTarget.value)}
-          />
-        )}
-      </Labelled>
-      {value === undefined && (
-        <div class="filters">
-          <button type="button" onClick={() => set(CHATML)}>
-            Use ChatML
-          </button>
-        </div>
+    <Labelled label="Chat template (Jinja)" path={PATHS.template}>
+      {(attributes) => (
+        <textarea
+          {...attributes}
+          class="mono"
+          rows={3}
+          spellcheck={false}
+          placeholder="that of the base; ChatML if it has none"
+          value={String(value ?? '')}
+          onInput={({ currentTarget: { value: written } }) => {
+            draft.value = withValue(draft.value, PATHS.template, written === '' ? undefined : written);
+          }}
+        />
       )}
-    </>
+    </Labelled>
+  );
+}
+
+/** What the fields of the lines become. */
+function ReadAs({ dataset }: { dataset: Dataset }) {
+  const { value } = useLoaded((signal) => beginningOf(dataset, signal), [dataset.id]);
+  const form = dataset.format === 'jsonl' && value.value !== null ? formOf(value.value) : null;
+  if (form === null) return null;
+  const { kind, fields, ignored } = form;
+  return (
+    <p class="small">
+      Read as <strong>{kind}</strong>:{' '}
+      {fields.map(({ name, becomes }, index) => (
+        <span key={name}>
+          {index > 0 && ', '}
+          <code>{name}</code> → {becomes}
+        </span>
+      ))}
+      .{ignored.length > 0 && <span class="muted"> Ignored: {ignored.join(', ')}.</span>}
+    </p>
   );
 }
 

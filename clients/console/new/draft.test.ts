@@ -1,13 +1,17 @@
 import t from 'tap';
 import {
+  type Begun,
   baseOf,
   dataPartOf,
   FIRST_DRAFT,
+  forkOf,
   methodOf,
+  nextName,
   objectivesOf,
   parseDraft,
   valueAt,
   withBase,
+  withCheckpoint,
   withDataset,
   withMethod,
   withValue,
@@ -92,4 +96,47 @@ t.test('what decides the data', async (t) => {
   t.not(dataPart(['train', 'sequence_length'], 5), dataPartOf(FIRST_DRAFT));
   t.not(dataPart(['data', 'dataset'], 'ds_1'), dataPartOf(FIRST_DRAFT));
   t.ok(dataPartOf({}));
+});
+
+t.test(
+  'a run that goes on has the document as it was given, twice the length and another name',
+  async (t) => {
+    const run = { id: 'job_1', name: 'chats', spec: { model: { preset: 'llama-tiny' } } } as Begun;
+    const given = {
+      name: 'chats',
+      model: { init_from: 'hf://a/b' },
+      data: { uri: 's3://a/b' },
+      train: { epochs: 3 },
+    };
+    const initFrom = { checkpoint: 'ckpt_1', restore: 'continue' };
+    t.same(forkOf(given, run, { id: 'ckpt_1' }), {
+      name: 'chats-2',
+      model: { preset: 'llama-tiny', init_from: initFrom },
+      data: given.data,
+      train: { epochs: 6 },
+    });
+    const own = {
+      ...run,
+      name: '',
+      spec: { model: { preset: null, config: { model_type: 'llama' } } },
+    } as Begun;
+    t.same(forkOf({ train: { steps: 5 } }, own, { id: 'ckpt_1' }), {
+      model: { config: { model_type: 'llama' }, init_from: initFrom },
+      train: { steps: 10 },
+    });
+    t.same(['a', 'a-2', 'a-9', 'a-b', 'a-0'].map(nextName), ['a-2', 'a-3', 'a-10', 'a-b-2', 'a-0-2']);
+  },
+);
+
+t.test('weights of a checkpoint, and models of the Hub', async (t) => {
+  const run = { id: 'job_1', name: '', spec: { model: { preset: 'llama-tiny' } } } as Begun;
+  const chosen = withCheckpoint({ data: { dataset: 'ds_1', tokenizer: 'mdl_1' } }, run, 'ckpt_1', 'weights');
+  t.same(chosen, {
+    data: { dataset: 'ds_1' },
+    model: { preset: 'llama-tiny', init_from: { checkpoint: 'ckpt_1', restore: 'weights' } },
+  });
+  t.equal(baseOf(chosen), 'ckpt_1');
+  const hub = withBase({}, 'hf://a/b');
+  t.same(hub, { model: { init_from: 'hf://a/b' } });
+  t.equal(baseOf(hub), 'hf://a/b');
 });

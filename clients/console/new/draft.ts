@@ -1,5 +1,5 @@
 /** The document of a run that is being written: a JSON object, of which the form shows some fields. */
-import type { Dataset, JobSpec } from '../../../contracts/types.js';
+import type { Checkpoint, Dataset, Job, JobSpec } from '../../../contracts/types.js';
 import type { Path } from '../parts/fields.js';
 
 /** A document as far as it is written. */
@@ -89,11 +89,53 @@ export function baseOf(draft: Draft): string {
   return String(from ?? preset ?? '');
 }
 
-/** Begins with a preset's random weights, or with an uploaded model. */
+/** Names of folders on the Hub and in buckets begin so. */
+const URI = /^(hf|s3):\/\//;
+export const isUri = (base: string) => URI.test(base);
+
+/** Begins with a preset's random weights, an uploaded model, or a model by its URI. */
 export function withBase(draft: Draft, base: string): Draft {
-  const model = base.startsWith('mdl_') ? { init_from: { model: base } } : { preset: base };
-  // A tokenizer belongs to the model that it was chosen for.
-  return withValue(withValue(draft, ['model'], model), ['data', 'tokenizer'], undefined);
+  const isUpload = base.startsWith('mdl_');
+  return withModel(
+    draft,
+    isUpload ? { init_from: { model: base } } : isUri(base) ? { init_from: base } : { preset: base },
+  );
+}
+
+// A tokenizer belongs to the model that it was chosen for.
+const withModel = (draft: Draft, model: object) =>
+  withValue(withValue(draft, ['model'], model), ['data', 'tokenizer'], undefined);
+
+/** How a run begins with a checkpoint. */
+export type Restore = 'continue' | 'weights';
+
+export type Begun = Pick<Job, 'id' | 'name'> & { spec: Pick<Job['spec'], 'model'> };
+
+/** Begins with a checkpoint of a run. */
+export function withCheckpoint(draft: Draft, { spec }: Begun, checkpoint: string, restore: Restore): Draft {
+  const { preset, config } = spec.model;
+  const from = { init_from: { checkpoint, restore } };
+  return withModel(draft, preset === null ? { config, ...from } : { preset, ...from });
+}
+
+/**
+ * The document of a run that goes on: as it was given, so that defaults follow what is changed, with another name and
+ * twice the length.
+ */
+export function forkOf(given: Draft, run: Begun, { id }: Pick<Checkpoint, 'id'>): Draft {
+  const { train } = given;
+  const longer = ['steps', 'epochs'].reduce((changed, name) => {
+    const length = valueAt(train, [name]);
+    return typeof length === 'number' ? withValue(changed, ['train', name], 2 * length) : changed;
+  }, given);
+  const begun = withValue(longer, ['model'], withCheckpoint({}, run, id, 'continue').model);
+  return withValue(begun, ['name'], run.name === '' ? undefined : nextName(run.name));
+}
+
+/** `name-2` after `name`, `name-3` after `name-2`. */
+export function nextName(name: string): string {
+  const [, stem = name, number = '1'] = /^(.*)-([1-9]\d{0,5})$/.exec(name) ?? [];
+  return `${stem}-${Number(number) + 1}`;
 }
 
 /** A draft that was written as JSON. @throws SyntaxError, also for JSON that is no object */

@@ -15,6 +15,7 @@ export const LENGTHS = [
 export const TRAINING: readonly NumberField[] = [
   { path: ['train', 'sequence_length'], label: 'Sequence length' },
   { path: ['train', 'global_batch_size'], label: 'Batch size' },
+  { path: ['train', 'micro_batch_size'], label: 'Micro-batch size' },
   { path: ['train', 'optimizer', 'lr'], label: 'Learning rate' },
   { path: ['checkpoint', 'every_steps'], label: 'Checkpoint every … steps' },
 ];
@@ -43,6 +44,8 @@ export const PATHS = {
   dataset: ['data', 'dataset'],
   template: ['data', 'chat_template'],
   model: ['model'],
+  initFrom: ['model', 'init_from'],
+  restore: ['model', 'init_from', 'restore'],
   adapter: ['train', 'adapter'],
   objective: ['train', 'objective', 'type'],
   beta: ['train', 'objective', 'beta'],

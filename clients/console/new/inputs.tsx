@@ -153,6 +153,8 @@ export function NumberInput({ path, label }: NumberField) {
 interface Option {
   value: string;
   label: string;
+  /** Heading above the options of a group. */
+  group?: string;
 }
 
 interface ChoiceProps {
@@ -171,16 +173,30 @@ export function Choice({ path, label, options, value, choose }: ChoiceProps) {
       {(attributes) => (
         <select {...attributes} value={value} onChange={({ currentTarget }) => choose(currentTarget.value)}>
           {!isOffered && <option value={value}>{value || 'choose …'}</option>}
-          {options.map((option) => (
-            <option key={option.value} value={option.value}>
-              {option.label}
-            </option>
-          ))}
+          <Options options={options.filter(({ group }) => group === undefined)} />
+          {[...new Set(options.map(({ group }) => group))].map(
+            (group) =>
+              group !== undefined && (
+                <optgroup key={group} label={group}>
+                  <Options options={options.filter((option) => option.group === group)} />
+                </optgroup>
+              ),
+          )}
         </select>
       )}
     </Labelled>
   );
 }
+
+const Options = ({ options }: { options: readonly Option[] }) => (
+  <>
+    {options.map(({ value, label }) => (
+      <option key={value} value={value}>
+        {label}
+      </option>
+    ))}
+  </>
+);
 
 /** A choice of a field with a default, which is chosen by leaving it out. */
 export function DefaultedChoice({

@@ -27,12 +27,13 @@ import { draftOf, hasSource } from './source.js';
 const OFFERED = 100;
 
 async function readChoices() {
-  const [datasets, models, pools] = await Promise.all([
+  const [datasets, models, pools, runs] = await Promise.all([
     may('datasets') ? collect(client.datasets.list({ limit: OFFERED }), OFFERED) : [],
     may('models') ? readModels() : { models: [], presets: [] },
     may('jobs:read') ? client.pools() : [],
+    may('jobs:read') ? collect(client.jobs.list({ limit: OFFERED }), OFFERED) : [],
   ]);
-  return { datasets, pools, ...models };
+  return { datasets, pools, runs, ...models };
 }
 
 async function readModels() {
@@ -77,7 +78,11 @@ export function NewView() {
                 uploaded.value = [made, ...uploaded.value];
               }}
             />
-            <ModelSection presets={choices?.presets ?? []} models={choices?.models ?? []} />
+            <ModelSection
+              presets={choices?.presets ?? []}
+              models={choices?.models ?? []}
+              runs={choices?.runs ?? []}
+            />
             <TrainingSection dataset={dataset} />
             <PlaceSection pools={choices?.pools ?? []} />
             <ExportSection />

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { DryRun } from '../../../contracts/types.js';
+import type { DryRun, Warning } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { go, linkTo } from '../app/router.js';
 import { ActionButton } from '../parts/action.js';
@@ -7,7 +7,7 @@ import { Copy } from '../parts/copy.js';
 import { bytes, compact, count, duration, ranks } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { COMMANDS, type Language } from './commands.js';
-import { asSpec, FIRST_DRAFT, valueAt } from './draft.js';
+import { asSpec, FIRST_DRAFT, valueAt, withValue } from './draft.js';
 import { PATHS } from './fields.js';
 import { TextInput, useForm } from './inputs.js';
 
@@ -64,12 +64,28 @@ function Figures({ plan }: { plan: DryRun }) {
           ))}
         </dl>
       </details>
-      {warnings.map(({ pointer, code, message }) => (
-        <p key={pointer + code} class="notice small">
-          <code>{pointer}</code> {message}
-        </p>
+      {warnings.map((warning) => (
+        <Warned key={warning.pointer + warning.code} warning={warning} />
       ))}
     </>
+  );
+}
+
+/** A warning; a button sets the field to the value that it suggests. */
+function Warned({ warning: { pointer, message, suggestion } }: { warning: Warning }) {
+  const { draft } = useForm();
+  const path = pointer.slice(1).split('/');
+  return (
+    <div class="notice small">
+      <p>
+        <strong>Warning:</strong> {message} <code class="muted">{path.join('.')}</code>
+      </p>
+      {suggestion !== undefined && (
+        <button type="button" onClick={() => (draft.value = withValue(draft.value, path, suggestion))}>
+          Set it to {suggestion}
+        </button>
+      )}
+    </div>
   );
 }
 

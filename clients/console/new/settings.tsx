@@ -1,33 +1,63 @@
-import type { Dataset, Model, Pool } from '../../../contracts/types.js';
-import { compact } from '../parts/format.js';
+import type { Dataset, Job, Model, Pool } from '../../../contracts/types.js';
+import { compact, count } from '../parts/format.js';
 import {
   baseOf,
+  isUri,
   METHODS,
   methodOf,
   objectivesOf,
+  type Restore,
   valueAt,
   withBase,
+  withCheckpoint,
   withMethod,
   withValue,
 } from './draft.js';
 import { ADAPTER, EVALUATION, LENGTHS, PATHS, RANKS, TRAINING } from './fields.js';
-import { Choice, DefaultedChoice, NumberInput, OneOfInputs, useForm } from './inputs.js';
+import { Choice, DefaultedChoice, NumberInput, OneOfInputs, TextInput, useForm } from './inputs.js';
 
 interface ModelSectionProps {
   presets: readonly string[];
   models: readonly Model[];
+  /** Runs whose newest checkpoint can be chosen. */
+  runs: readonly Job[];
 }
 
+/** The choice after which a name is written. */
+const HUB = 'hf://';
+
 /** Step 2: what is trained. */
-export function ModelSection({ presets, models }: ModelSectionProps) {
+export function ModelSection({ presets, models, runs }: ModelSectionProps) {
   const { draft } = useForm();
   const uploaded = models
     .filter(({ model_type }) => model_type !== null)
     .map(({ id, name, num_parameters }) => ({
       value: id,
       label: `${name}, ${compact(num_parameters)} parameters`,
+      group: 'Uploaded models',
     }));
-  const fresh = presets.map((preset) => ({ value: preset, label: `${preset}, random weights` }));
+  const fresh = presets.map((preset) => ({
+    value: preset,
+    label: `${preset}, random weights`,
+    group: 'Random weights',
+  }));
+  const trained = runs.flatMap(({ name, id, latest_checkpoint }) =>
+    latest_checkpoint === null
+      ? []
+      : [
+          {
+            value: latest_checkpoint.id,
+            label: `${name || id}, step ${count(latest_checkpoint.step)}`,
+            group: 'My runs',
+          },
+        ],
+  );
+  const base = baseOf(draft.value);
+  const hub = { value: isUri(base) ? base : HUB, label: 'a model by its name on the Hugging Face Hub …' };
+  const choose = (chosen: string) => {
+    const run = runs.find(({ latest_checkpoint }) => latest_checkpoint?.id === chosen);
+    draft.value = run ? withCheckpoint(draft.value, run, chosen, 'weights') : withBase(draft.value, chosen);
+  };
   return (
     <section class="card part" aria-labelledby="new-model">
       <h2 id="new-model">Model</h2>
@@ -35,16 +65,33 @@ export function ModelSection({ presets, models }: ModelSectionProps) {
         <Choice
           path={PATHS.model}
           label="Begin with"
-          options={[...fresh, ...uploaded]}
-          value={baseOf(draft.value)}
-          choose={(base) => {
-            draft.value = withBase(draft.value, base);
-          }}
+          options={[...uploaded, ...trained, ...fresh, hub]}
+          value={base}
+          choose={choose}
         />
+        {isUri(base) && typeof valueAt(draft.value, PATHS.initFrom) === 'string' && (
+          <TextInput path={PATHS.initFrom} label="Name" placeholder="hf://owner/name" />
+        )}
+        {base.startsWith('ckpt_') && (
+          <Choice
+            path={PATHS.restore}
+            label="Of the checkpoint"
+            options={RESTORES}
+            value={String(valueAt(draft.value, PATHS.restore) ?? '')}
+            choose={(restore) => {
+              draft.value = withValue(draft.value, PATHS.restore, restore);
+            }}
+          />
+        )}
       </div>
     </section>
   );
 }
+
+const RESTORES: readonly { value: Restore; label: string }[] = [
+  { value: 'continue', label: 'continue its training' },
+  { value: 'weights', label: 'fine-tune its weights' },
+];
 
 const METHOD_LABELS: Readonly<Record<(typeof METHODS)[number], string>> = {
   full: 'all weights',

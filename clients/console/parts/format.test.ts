@@ -1,19 +1,40 @@
 import t from 'tap';
-import { ago, bytes, compact, count, dateTime, duration, loss, ranks, short, words } from './format.js';
+import {
+  ago,
+  bytes,
+  clock,
+  compact,
+  count,
+  dateTime,
+  duration,
+  loss,
+  lossOf,
+  ranks,
+  short,
+  words,
+} from './format.js';
 
 t.test('numbers', async (t) => {
   t.same(
     [count(1234567), count(null), compact(65_432), compact(null), loss(1.23456), loss(null)],
     ['1,234,567', '–', '65.4K', '–', '1.2346', '–'],
   );
-  t.same([0, 1023, 1024, 150 * 1024, 1.5 * 2 ** 30, 5 * 2 ** 50].map(bytes), [
+  t.same([0, 999, 1000, 150_000, 1.5e9, 5e15].map(bytes), [
     '0 B',
-    '1023 B',
-    '1.0 KiB',
-    '150 KiB',
-    '1.5 GiB',
-    '5120 TiB',
+    '999 B',
+    '1.0 kB',
+    '150 kB',
+    '1.5 GB',
+    '5000 TB',
   ]);
+  t.same(
+    [
+      { step: 3, loss: null },
+      { step: 0, loss: null },
+      { step: 3, loss: 2 },
+    ].map(lossOf),
+    ['NaN', '–', '2.0000'],
+  );
   t.same([ranks(1), ranks(3)], ['1 rank', '3 ranks']);
 });
 
@@ -38,6 +59,9 @@ t.test('times', async (t) => {
     '23 h ago',
   ]);
   t.match(before(86_400), /\d{4}/);
+  const today = new Date('2026-11-27T12:34:56');
+  t.match(clock(today.toISOString(), today.getTime()), /^12:34:56$/);
+  t.match(clock(today.toISOString(), today.getTime() + 86_400_000), /2026.*12:34:56$/);
   t.match(dateTime('2026-11-27T12:34:56Z'), /2026.*:34:56$/);
 });
 

@@ -1,8 +1,12 @@
 /** Numbers and times as people read them. */
 
+import type { Job } from '../../../contracts/types.js';
+
+type Progress = Job['progress'];
+
 const COUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
 const NONE = '–';
 
 export const count = (value: number | null) => (value === null ? NONE : COUNT.format(value));
@@ -11,9 +15,14 @@ export const compact = (value: number | null) => (value === null ? NONE : COMPAC
 
 export const loss = (value: number | null) => (value === null ? NONE : value.toFixed(4));
 
+/** The loss of a run so far: `NaN` once steps are done and it is none, which JSON does not have. */
+export const lossOf = ({ step, loss: value }: Pick<Progress, 'step' | 'loss'>) =>
+  value === null && step > 0 ? 'NaN' : loss(value);
+
+/** Powers of 1,000, as disks and networks count. */
 export function bytes(value: number): string {
-  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
-  const scaled = value / 1024 ** unit;
+  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, value)) / 3));
+  const scaled = value / 1000 ** unit;
   return `${scaled.toFixed(unit === 0 || scaled >= 100 ? 0 : 1)} ${UNITS[unit]}`;
 }
 
@@ -41,8 +50,12 @@ export function ago(time: string, now = Date.now()): string {
 /** Date and time of day. @param time RFC 3339 */
 export const dateTime = (time: string) => new Date(time).toLocaleString([], { hour12: false });
 
-/** Time of day. @param time RFC 3339 */
-export const clock = (time: string) => new Date(time).toLocaleTimeString([], { hour12: false });
+/** Time of day, with the date of another day than today. @param time RFC 3339 @param now Unix time in milliseconds */
+export function clock(time: string, now = Date.now()): string {
+  const at = new Date(time);
+  const isToday = at.toDateString() === new Date(now).toDateString();
+  return isToday ? at.toLocaleTimeString([], { hour12: false }) : dateTime(time);
+}
 
 export const ranks = (num: number) => (num === 1 ? '1 rank' : `${num} ranks`);
 

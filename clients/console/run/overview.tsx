@@ -1,16 +1,20 @@
+import { Suspense } from 'preact/compat';
 import { useMemo } from 'preact/hooks';
 import { isFinal } from '../../../contracts/job-states.js';
 import type { Job } from '../../../contracts/types.js';
+import { lazily } from '../app/lazily.js';
 import { share } from '../app/session.js';
 import { Chart } from '../parts/chart.js';
 import { Copy } from '../parts/copy.js';
-import { compact, count, duration, loss, portion } from '../parts/format.js';
+import { compact, count, duration, loss, lossOf, portion } from '../parts/format.js';
 import { columnsOf, namesIn } from './curve.js';
 import { Files } from './files.js';
 import type { LiveRun } from './live-run.js';
 import { periodsOf } from './periods.js';
 import { RanksBand } from './ranks-band.js';
 import { Waiting } from './waiting.js';
+
+const UseModel = lazily(() => import('./use-model.js').then((module) => module.UseModel));
 
 export function Overview({ run }: { run: LiveRun }) {
   const job = run.job.value;
@@ -50,6 +54,11 @@ export function Overview({ run }: { run: LiveRun }) {
         )}
       </section>
       <RanksBand periods={periods} max={job.spec.resources.ranks.max} />
+      {share.value === null && job.export !== null && (
+        <Suspense fallback={null}>
+          <UseModel job={job} />
+        </Suspense>
+      )}
       <Proof job={job} />
     </>
   );
@@ -60,7 +69,7 @@ function figuresOf({ progress, world_size, state, usage, spec }: Job): [name: st
   const { min, max } = spec.resources.ranks;
   return [
     ['Step', `${count(progress.step)} / ${count(progress.total_steps)}`],
-    ['Loss', loss(progress.loss)],
+    ['Loss', lossOf(progress)],
     ['Tokens', compact(progress.tokens)],
     ['Tokens/s', isTraining ? compact(progress.tokens_per_second) : '–'],
     ...(progress.padding ? [['Padding', portion(progress.padding)] as [string, string]] : []),

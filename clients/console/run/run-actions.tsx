@@ -1,8 +1,10 @@
 import { type Signal, useSignal } from '@preact/signals';
+import { Suspense } from 'preact/compat';
 import { isFinal } from '../../../contracts/job-states.js';
 import type { Job } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
-import { linkTo } from '../app/router.js';
+import { lazily } from '../app/lazily.js';
+import { go, linkTo } from '../app/router.js';
 import { may } from '../app/session.js';
 import { ActionButton } from '../parts/action.js';
 import { ranks as ranksText } from '../parts/format.js';
@@ -34,6 +36,24 @@ export function RanksSelect({ job, ranks }: { job: Job; ranks: Signal<number> })
   );
 }
 
+const EditRun = lazily(() => import('./edit-run.js').then((module) => module.EditRun));
+
+function Edit({ run, job }: { run: LiveRun; job: Job }) {
+  const isOpen = useSignal(false);
+  return (
+    <>
+      <button type="button" onClick={() => (isOpen.value = true)}>
+        Rename
+      </button>
+      {isOpen.value && (
+        <Suspense fallback={null}>
+          <EditRun run={run} job={job} onClose={() => (isOpen.value = false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
 /** The actions that make sense in the state of the run, and that the key of the session may do. */
 export function RunActions({ run, job }: { run: LiveRun; job: Job }) {
   const ranks = useSignal(job.requested_ranks);
@@ -51,6 +71,16 @@ export function RunActions({ run, job }: { run: LiveRun; job: Job }) {
             Fork
           </a>
         )}
+        <Edit run={run} job={job} />
+        <ActionButton
+          label="Delete"
+          kind="danger"
+          confirm="Delete this run with its checkpoints and exports for good?"
+          act={async () => {
+            await client.jobs.delete(id, { artifacts: true });
+            go(linkTo(['runs']));
+          }}
+        />
       </>
     );
   const isPaused = state === 'paused';
@@ -67,6 +97,7 @@ export function RunActions({ run, job }: { run: LiveRun; job: Job }) {
       {!isPaused && ranks.value !== job.requested_ranks && state !== 'cancelling' && (
         <ActionButton label="Resize" act={act(() => client.jobs.resize(id, ranks.value))} />
       )}
+      <Edit run={run} job={job} />
       {state === 'running' && <ActionButton label="Checkpoint" act={act(() => client.jobs.checkpoint(id))} />}
       {!isPaused && !['pausing', 'cancelling'].includes(state) && (
         <ActionButton label="Pause" act={act(() => client.jobs.pause(id))} />

@@ -1,9 +1,11 @@
 import type { FunctionComponent } from 'preact';
 import { Suspense } from 'preact/compat';
 import { useEffect, useMemo } from 'preact/hooks';
+import type { Job } from '../../../contracts/types.js';
 import { lazily } from '../app/lazily.js';
 import { go, linkTo, place } from '../app/router.js';
 import { may } from '../app/session.js';
+import { setTitle } from '../app/title.js';
 import { ProgressBar, StateBadge } from '../parts/badge.js';
 import { words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
@@ -42,7 +44,7 @@ export function RunView({ id }: { id: string }) {
       {run.job.value === null && run.fault.value === null && <p class="muted">…</p>}
       {run.job.value && (
         <>
-          <Head run={run} />
+          <Head run={run} job={run.job.value} />
           <Tabs
             label="Parts of the run"
             names={Object.keys(TABS)}
@@ -61,10 +63,9 @@ export function RunView({ id }: { id: string }) {
   );
 }
 
-function Head({ run }: { run: LiveRun }) {
-  const job = run.job.value;
-  if (job === null) return null;
+function Head({ run, job }: { run: LiveRun; job: Job }) {
   const { id, name, state, reason, failure, progress, queue_position } = job;
+  useEffect(() => setTitle(`${name || 'unnamed'}, ${state}`), [name, state]);
   return (
     <section class="head">
       <div class="title">

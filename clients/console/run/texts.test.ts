@@ -11,7 +11,7 @@ t.test('events in words', async (t) => {
   );
   t.equal(
     detailsOf({ type: 'checkpoint.committed', data: { step: 1200, world_size: 1, bytes: 2048 } }),
-    'step 1,200 · 1 rank · 2.0 KiB',
+    'step 1,200 · 1 rank · 2.0 kB',
   );
   const counts = { documents: 3, tokens: 20, targets: 10, sequences: 5 };
   const mixture = [0.75, 0.25].map((share, i) => ({ dataset: `ds_${i}`, share }));
@@ -24,7 +24,7 @@ t.test('events in words', async (t) => {
       type: 'other',
       data: { num_steps: 1000, seconds: 0.123456, write_bytes: 1024, of: {}, none: null },
     }),
-    'num steps 1,000 · seconds 0.1235 · write bytes 1.0 KiB',
+    'num steps 1,000 · seconds 0.1235 · write bytes 1.0 kB',
   );
   t.ok(isBad({ type: 'rank.lost', data: {} }));
   t.ok(isBad({ type: 'job.state', data: { to: 'failed' } }));

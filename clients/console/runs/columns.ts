@@ -1,6 +1,6 @@
 /** Columns of the list of runs. */
 import type { Job } from '../../../contracts/types.js';
-import { compact, count, loss } from '../parts/format.js';
+import { compact, count, lossOf } from '../parts/format.js';
 
 export interface Column {
   name: string;
@@ -21,7 +21,12 @@ const plain = (value: number | null) => (value === null ? '–' : String(value))
 
 /** Columns that can be shown beside the name and the state. */
 export const COLUMNS: readonly Column[] = [
-  number('loss', 'Loss', ({ progress }) => progress.loss, loss),
+  {
+    name: 'loss',
+    label: 'Loss',
+    value: ({ progress }) => progress.loss,
+    text: ({ progress }) => lossOf(progress),
+  },
   number('steps', 'Steps', ({ progress }) => progress.total_steps),
   number('tokens', 'Tokens', ({ progress }) => progress.tokens, compact),
   number('tokens_per_second', 'Tokens/s', ({ progress }) => progress.tokens_per_second, compact),

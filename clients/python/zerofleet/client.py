@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Optional, Type
+from typing import Any, Mapping, Optional, Type
 
 import httpx
 
@@ -21,6 +21,8 @@ from .operations import (
     WebhooksOperations,
 )
 from .retry import RetryPolicy
+from .schemas import Job
+from .training import Data, Method, document
 from .transport import Transport
 
 
@@ -39,7 +41,12 @@ class Zerofleet(ServiceOperations):
         retry: RetryPolicy = RetryPolicy(),
         http_transport: Optional[httpx.BaseTransport] = None,
     ) -> None:
-        url = base_url or os.environ.get("ZEROFLEET_URL") or "http://127.0.0.1:8080"
+        url = (
+            base_url
+            or os.environ.get("ZEROFLEET_URL")
+            or _read_data("address")
+            or "http://127.0.0.1:8080"
+        )
         super().__init__(Transport(url, api_key or _find_key(), retry, http_transport))
         self.jobs = Jobs(self._http)
         self.checkpoints = Checkpoints(self._http)
@@ -61,6 +68,37 @@ class Zerofleet(ServiceOperations):
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"Zerofleet({self._http!r})"
+
+    def train(
+        self,
+        data: Data,
+        model: str = "llama-tiny",
+        *,
+        method: Method = "full",
+        name: Optional[str] = None,
+        watch: bool = False,
+        fields: Optional[Mapping[str, Any]] = None,
+        **train: Any,
+    ) -> Job:
+        """Creates a job for data and a base. `data`: the path of a file, which is uploaded, the name or id of a dataset,
+        or a URI. `model`: a preset, `hf://owner/name`, an uploaded model, or a job or `JOB@STEP` to begin with. `train`
+        has fields of the document's section, such as `epochs`, 3 by default; `fields` has other sections. With `watch`
+        the progress is shown until the job has ended."""
+        spec = document(
+            self._http,
+            self.datasets,
+            data,
+            model=model,
+            method=method,
+            name=name,
+            train=train,
+            fields=fields or {},
+        )
+        job = self.jobs.create(spec)
+        return self.jobs.watch(job["id"]) if watch else job
+
     def close(self) -> None:
         """Closes the connections."""
         self._http.close()
@@ -71,10 +109,21 @@ def _find_key() -> str:
     key = os.environ.get("ZEROFLEET_API_KEY")
     if key:
         return key
-    file = Path(os.environ.get("ZEROFLEET_DATA_DIR") or ".zerofleet") / "api-key"
+    stored = _read_data("api-key")
+    if stored:
+        return stored
+    raise ZerofleetError(
+        f"no API key: set ZEROFLEET_API_KEY, pass api_key, or run this where {_data_file('api-key')} exists"
+    )
+
+
+def _data_file(name: str) -> Path:
+    return Path(os.environ.get("ZEROFLEET_DATA_DIR") or ".zerofleet") / name
+
+
+def _read_data(name: str) -> Optional[str]:
+    """A file that a stack on this machine has written."""
     try:
-        return file.read_text(encoding="utf-8").strip()
+        return _data_file(name).read_text(encoding="utf-8").strip()
     except OSError:
-        raise ZerofleetError(
-            f"no API key: set ZEROFLEET_API_KEY, pass api_key, or run this where {file} exists"
-        ) from None
+        return None

@@ -6,9 +6,10 @@ import base64
 import hashlib
 import io
 import os
-from typing import BinaryIO, Literal, Union
+import re
+from typing import BinaryIO, Dict, Literal, Optional, Union
 
-from .errors import ContentMismatch
+from .errors import ContentMismatch, ZerofleetError
 from .operations import DatasetsOperations, UploadsOperations
 from .schemas import Dataset, DatasetFormat, UploadId, UploadRequest
 from .transport import Transport
@@ -54,20 +55,46 @@ class Datasets(DatasetsOperations):
 
     def upload(
         self,
-        name: str,
         source: Source,
         *,
-        format: DatasetFormat = "text",
+        name: Optional[str] = None,
+        format: Optional[DatasetFormat] = None,
         via: Literal["auto", "api"] = "auto",
     ) -> Dataset:
-        """Uploads a file in parts; the server compares the SHA-256 of the whole. To continue in another process, keep
-        the id of `uploads.create(announcement(…))` and call `uploads.resume`."""
-        upload = self._uploads.create(announcement(name, source, format=format))
+        """Uploads a file in parts; the server compares the SHA-256 of the whole. By default the name is that of the
+        file, and `format` follows from its extension. To continue in another process, keep the id of
+        `uploads.create(announcement(…))` and call `uploads.resume`."""
+        upload = self._uploads.create(announcement(source, name=name, format=format))
         return self._uploads.resume(upload["id"], source, via=via)
 
 
-def announcement(name: str, source: Source, *, format: DatasetFormat = "text") -> UploadRequest:
-    """Body of `uploads.create` for a file."""
+FORMATS: Dict[str, DatasetFormat] = {
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "json": "jsonl",
+    "csv": "jsonl",
+    "parquet": "jsonl",
+    "tokens": "tokens",
+    "bin": "tokens",
+}
+"""Formats by the extension of a file (contracts/dataset-names.ts has the same)."""
+
+
+def format_of_name(name: str) -> DatasetFormat:
+    """The format of a file by its extension, before that of a compression."""
+    bare = re.sub(r"\.(gz|zst)$", "", name, flags=re.IGNORECASE)
+    return FORMATS.get(bare.rsplit(".", 1)[-1].lower(), "text")
+
+
+def announcement(
+    source: Source, *, name: Optional[str] = None, format: Optional[DatasetFormat] = None
+) -> UploadRequest:
+    """Body of `uploads.create` for a file. Content that is no file needs a name."""
+    if name is None:
+        if isinstance(source, bytes):
+            raise ZerofleetError("content that is no file needs a name: name=…")
+        name = os.path.basename(os.fspath(source))
+    format = format or format_of_name(name)
     digest = hashlib.sha256()
     with _opened(source) as file:
         for chunk in iter(lambda: file.read(CHUNK_BYTES), b""):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Callable, Container, Iterator, List, Literal, Optional, Union
+from importlib import import_module
+from typing import Any, Callable, Container, Iterator, List, Literal, Optional, Union
 
-from .errors import ConnectionFailed, WaitTimeout
+from .errors import ConnectionFailed, WaitTimeout, ZerofleetError
 from .operations import JobsOperations
+from .progress import Progress
 from .schemas import Job, JobEvent, JobId, JobLog, JobMetric, JobState
 
 StreamEntry = Union[JobEvent, JobMetric, JobLog]
@@ -56,6 +58,39 @@ class Jobs(JobsOperations):
         for entry in self.follow(job_id, after=after, kinds=["log"]):
             if entry["kind"] == "log" and rank in (None, entry["rank"]):
                 yield entry
+
+    def watch(self, job_id: JobId) -> Job:
+        """Shows the progress of a job until it has ended or is paused: a bar where tqdm is installed, else lines on
+        standard error. Returns the job."""
+        job = self.get(job_id)
+        progress = Progress(job)
+        try:
+            progress.state(job)
+            if job["state"] in (*FINAL_STATES, "paused"):
+                return job
+            for entry in self.follow(job_id, kinds=["event", "metric"]):
+                if entry["kind"] == "metric":
+                    progress.metric(entry)
+                elif entry["kind"] == "event" and entry["type"] == "job.state":
+                    job = self.get(job_id)
+                    progress.state(job)
+                    if job["state"] == "paused":
+                        return job
+            return self.get(job_id)
+        finally:
+            progress.close()
+
+    def metrics_frame(self, job_id: JobId, *, max_points: Optional[int] = None) -> Any:
+        """The metrics of a job as a DataFrame of pandas, one row per step. A repeated step has its newest values."""
+        try:
+            pandas: Any = import_module("pandas")
+        except ImportError:
+            raise ZerofleetError("metrics_frame needs pandas: pip install pandas") from None
+        frame = pandas.DataFrame(self.list_metrics(job_id, limit=1000, max_points=max_points))
+        if frame.empty:
+            return frame
+        kept = frame.drop(columns=["kind", "position", "seq"], errors="ignore")
+        return kept.drop_duplicates("step", keep="last").set_index("step").sort_index()
 
     def wait(
         self,

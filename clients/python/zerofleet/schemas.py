@@ -460,8 +460,8 @@ class DataSpec(TypedDict, total=False):
     otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
-    tokenizer's model. The resolved document has the template, or `null` for a dataset without
-    chats."""
+    initial checkpoint's job or of the tokenizer's model, otherwise ChatML. The resolved document
+    has the template, or `null` for a dataset without chats."""
     chat: ChatSpec
     parse_special_tokens: bool
     """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
@@ -519,8 +519,8 @@ class _ResolvedDataRequired(TypedDict):
     otherwise `bytes`. A dataset of `format=tokens` has none."""
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
-    tokenizer's model. The resolved document has the template, or `null` for a dataset without
-    chats."""
+    initial checkpoint's job or of the tokenizer's model, otherwise ChatML. The resolved document
+    has the template, or `null` for a dataset without chats."""
     parse_special_tokens: bool
     """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
     tokens, for texts that a template rendered before the upload. `false` reads them as plain text,
@@ -847,6 +847,10 @@ class TrainSpec(TypedDict, total=False):
     """Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states
     are fp32."""
     loss_scale: LossScaleSpec
+    max_skipped_share: Optional[float]
+    """Share of the run's steps that may be skipped because gradients are not finite. The first step
+    beyond it fails the job as `diverged`, and so does a last step whose loss is not a number.
+    `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
     """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
@@ -1048,6 +1052,10 @@ class _PlannedTrainRequired(TypedDict):
     """Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states
     are fp32."""
     loss_scale: ResolvedLossScale
+    max_skipped_share: Optional[float]
+    """Share of the run's steps that may be skipped because gradients are not finite. The first step
+    beyond it fails the job as `diverged`, and so does a last step whose loss is not a number.
+    `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
     """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
@@ -1092,6 +1100,10 @@ class _ResolvedTrainRequired(TypedDict):
     """Dtype of parameters, activations and gradients. Sums of matrix products and optimizer states
     are fp32."""
     loss_scale: ResolvedLossScale
+    max_skipped_share: Optional[float]
+    """Share of the run's steps that may be skipped because gradients are not finite. The first step
+    beyond it fails the job as `diverged`, and so does a last step whose loss is not a number.
+    `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
     """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
@@ -1477,13 +1489,14 @@ class _ProgressRequired(TypedDict):
     total_steps: Optional[int]
     """Total number of steps; `null` until the samples of `train.epochs` are counted."""
     tokens: int
-    """Tokens processed so far."""
+    """Useful tokens processed so far: tokens of sequences, without padding. A step counts the mean
+    of the data."""
     percent: Optional[float]
     """`step` in percent of `total_steps`; `null` without that."""
     loss: Optional[float]
     """Mean loss of the last step, in nats per token."""
     tokens_per_second: Optional[float]
-    """Throughput over the last steps."""
+    """Useful tokens per second over the last steps."""
     eta_seconds: Optional[float]
     """Estimated time until the last step."""
 
@@ -1495,6 +1508,8 @@ class Progress(_ProgressRequired, total=False):
     """Loss scale of the last step; 1 without loss scaling."""
     skipped_steps: int
     """Steps so far that were skipped because their gradients were not finite; they changed nothing."""
+    padding: float
+    """Share of padding in the sequences of the training. Present from the first step on."""
     early_stopping: EarlyStoppingProgress
     preference: PreferenceMetrics
     """Of the last step; present only with a preference `objective`."""
@@ -1593,14 +1608,20 @@ class Failure(_FailureRequired, total=False):
     `train.epochs`; present with the code `validation_failed` only."""
 
 
-class Warning(TypedDict):
-    """Something accepted that has no effect, or not the intended one."""
+class _WarningRequired(TypedDict):
     pointer: str
     """JSON pointer into the job document, or into the returned model."""
-    code: Literal["field_without_effect", "no_stop_token", "repeated_begin", "nothing_learned", "cut", "system_not_rendered", "reasoning_not_rendered", "tokenizer_not_read", "tokenizer_flaw", "mixed_dtypes"]
+    code: Literal["field_without_effect", "default_chat_template", "no_stop_token", "repeated_begin", "nothing_learned", "cut", "system_not_rendered", "reasoning_not_rendered", "tokenizer_not_read", "tokenizer_flaw", "mixed_dtypes"]
     """Stable code of the warning"""
     message: str
     """What was found and what to do, for users."""
+
+
+
+class Warning(_WarningRequired, total=False):
+    """Something accepted that has no effect, or not the intended one."""
+    suggestion: int
+    """Value of the field at `pointer` without this warning."""
 
 
 class _JobRequired(TypedDict):
@@ -1731,8 +1752,8 @@ class PlannedModel(_PlannedModelRequired, total=False):
 class _PlannedDataRequired(TypedDict):
     chat_template: Optional[str]
     """Jinja template that renders the messages of a chat as text. `null`: the template of the
-    tokenizer's model. The resolved document has the template, or `null` for a dataset without
-    chats."""
+    initial checkpoint's job or of the tokenizer's model, otherwise ChatML. The resolved document
+    has the template, or `null` for a dataset without chats."""
     parse_special_tokens: bool
     """`true` reads special tokens such as `<|im_end|>` in texts, messages and prompts as those
     tokens, for texts that a template rendered before the upload. `false` reads them as plain text,
@@ -1857,7 +1878,7 @@ class WorkDuration(TypedDict):
     seconds: float
     """Excludes preparing data, saving and exporting."""
     tokens_per_second: float
-    """Sum over all ranks."""
+    """Useful tokens per second of all ranks together."""
     ranks: int
     """The preferred number of ranks."""
     cost: Optional[float]
@@ -1872,7 +1893,8 @@ class Work(TypedDict):
     """`steps` times `global_batch_size`, and times two for pairs of completions; `null` while the
     steps are unknown."""
     tokens: Optional[int]
-    """`sequences` times `sequence_length`."""
+    """Useful tokens: `sequences` times `sequence_length`, without the share of padding where an
+    earlier job prepared the same data."""
     sequences_per_epoch: Optional[int]
     """Sequences of the training data; `null` while only their tokens determine the number, which
     the first job with these data computes. For preferences the number in the dataset's record,
@@ -1997,6 +2019,7 @@ class LimitsPatch(TypedDict, total=False):
 
 class JobPatch(TypedDict, total=False):
     """Fields of a job to change; at least one."""
+    name: Name
     priority: int
     """Jobs of a higher priority come first."""
     labels: Dict[str, Optional[str]]
@@ -2145,9 +2168,10 @@ class _JobMetricRequired(TypedDict):
     lr: float
     """Learning rate of the step."""
     tokens: int
-    """Tokens processed so far."""
+    """Useful tokens processed so far: tokens of sequences, without padding. A step counts the mean
+    of the data."""
     tokens_per_second: Optional[float]
-    """Tokens of the step divided by its duration."""
+    """Useful tokens of a step divided by the duration of this step."""
     world_size: int
     """Number of ranks that executed the step."""
     memory_bytes: int

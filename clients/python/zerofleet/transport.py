@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from .errors import ApiError, ConnectionFailed
+from .names import with_id
 from .retry import RetryPolicy, is_idempotent, is_retryable, retry_after
 from .streams import ByteStream, EventStream
 
@@ -46,6 +47,12 @@ class Transport:
 
     def close(self) -> None:
         self._client.close()
+
+    def __repr__(self) -> str:
+        return self.base_url
+
+    def get(self, path: str, query: Parameters) -> Any:
+        return self.json("GET", path, query=query)
 
     def json(self, method: str, path: str, **options: Any) -> Any:
         return self._read(method, path, **options).json()
@@ -97,6 +104,7 @@ class Transport:
         timeout: httpx.Timeout = TIMEOUT,
     ) -> httpx.Response:
         """An answer whose body is still to be read. Raises ApiError when it is no success."""
+        path = with_id(path, self.get)
         given = {**self._key, **_present(headers)}
         if content is not None and content_type is not None:
             given["content-type"] = content_type
@@ -158,6 +166,9 @@ class Resource:
 
     def __init__(self, http: Transport) -> None:
         self._http = http
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._http!r}>"
 
 
 def _takes_key(method: str, path: str) -> bool:

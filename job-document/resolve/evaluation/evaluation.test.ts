@@ -105,8 +105,6 @@ const AT = '/train/evaluation/datasets';
 
 t.test('datasets that cannot be evaluated on are refused by field', async (t) => {
   const [code = { name: '' }] = NAMED;
-  const texts = { tokenizer: 'bytes' as const };
-  const chats = dataset(1, { format: 'jsonl', num_tokens: null, num_documents: 9, num_chats: 5 });
   const tokens = dataset(0, { format: 'tokens', max_token: 255 });
   const refused: [title: string, errors: object[], ...Parameters<typeof resolve>][] = [
     [
@@ -146,13 +144,6 @@ t.test('datasets that cannot be evaluated on are refused by field', async (t) =>
       [code],
       {},
       [dataset(1, { format: 'tokens', max_token: 256 })],
-    ],
-    [
-      'chats without a template',
-      [{ pointer: '/data/chat_template', code: 'chat_template_missing', message: /5 of the 9 documents/ }],
-      [code],
-      { data: { ...SMALLEST.data, ...texts } },
-      [chats],
     ],
     [
       'a format of a dataset',

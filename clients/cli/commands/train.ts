@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import type { Dataset, JobSpec } from '../../../contracts/index.js';
+import type { Context, Run } from '../context.js';
+import { bytes, documentsOf } from '../format.js';
+import { withSettings } from '../settings.js';
+import { baseNamed, datasetNamed } from '../sources.js';
+import { choice, count, several } from './arguments.js';
+import { submitSpec } from './jobs.js';
+
+interface TrainOptions {
+  model: string;
+  lora?: boolean;
+  dora?: boolean;
+  epochs?: number;
+  steps?: number;
+  name?: string;
+  ranks?: number;
+  pool?: string;
+  exportFormat?: string;
+  set?: string[];
+  watch?: boolean;
+  dryRun?: boolean;
+}
+
+const DEFAULT_EPOCHS = 3;
+
+/** The command that needs no document. */
+export function addTrainCommand(program: Command, run: Run): void {
+  program
+    .command('train')
+    .summary('train on a file: upload it, choose a base, start the job')
+    .argument('<data>', 'path of a file, name or id of a dataset, or its URI (hf://datasets/…, s3://…)')
+    .option(
+      '-m, --model <base>',
+      'a preset, hf://owner/name, s3://…, a folder, an uploaded model, or JOB or JOB@STEP',
+      'llama-tiny',
+    )
+    .option('--lora', 'train adapters (LoRA) over the base')
+    .option('--dora', 'train adapters (DoRA) over the base')
+    .option('-e, --epochs <count>', `passes through the data; ${DEFAULT_EPOCHS} by default`, count)
+    .option('-s, --steps <count>', 'optimizer steps, in place of epochs', count)
+    .option('--name <name>', 'name of the job; by default that of the data')
+    .option('-r, --ranks <count>', 'ranks to train on', count)
+    .option('--pool <pool>', 'pool of workers')
+    .addOption(
+      choice('--export-format <format>', 'format of the exported model', ['safetensors', 'peft', 'gguf']),
+    )
+    .option('--set <path=value>', 'change the document, e.g. train.optimizer.lr=3e-4; repeatable', several)
+    .option('-w, --watch', 'watch the job until it ends')
+    .option('--dry-run', 'only validate it, and estimate its data, time and memory')
+    .addHelpText('after', EXAMPLES)
+    .action(run(train));
+}
+
+const EXAMPLES = `
+Examples:
+  zerofleet train chats.jsonl --model hf://Qwen/Qwen3-0.6B --lora --watch
+  zerofleet train alpaca.csv --model my-base --epochs 1
+  zerofleet train more.jsonl --model my-run@400 --set train.optimizer.lr=1e-4
+`;
+
+async function train(context: Context, given: string, options: TrainOptions): Promise<void> {
+  const dataset = await datasetNamed(context, given);
+  if ('id' in dataset) context.note(describe(dataset));
+  const { epochs = DEFAULT_EPOCHS, steps, lora, dora, ranks, pool, exportFormat } = options;
+  const spec: JobSpec = {
+    name: options.name ?? nameOf(given),
+    model: await baseNamed(context, options.model),
+    data: 'id' in dataset ? { dataset: dataset.id } : { uri: dataset.uri },
+    train: {
+      ...(steps === undefined ? { epochs } : { steps }),
+      ...((lora || dora) && { adapter: { type: dora ? 'dora' : 'lora' } }),
+      ...objectiveOf(dataset),
+    },
+    ...((ranks !== undefined || pool !== undefined) && {
+      resources: {
+        ...(pool !== undefined && { pool }),
+        ...(ranks !== undefined && { ranks: { preferred: ranks } }),
+      },
+    }),
+    ...(exportFormat !== undefined && {
+      export: { format: exportFormat as NonNullable<JobSpec['export']>['format'] },
+    }),
+  };
+  await submitSpec(context, withSettings(spec, options.set ?? []), options);
+}
+
+function describe(dataset: Dataset): string {
+  return `dataset ${dataset.name}: ${dataset.format}, ${bytes(dataset.bytes)}, documents: ${documentsOf(dataset)}`;
+}
+
+/** The last part of a path or URI, without its extensions. */
+function nameOf(given: string): string {
+  const last = given.split(/[\\/]/).at(-1) ?? given;
+  return (last.replace(/(\.[a-z0-9]{1,8}){1,2}$/i, '') || given).slice(0, 100);
+}
+
+/** The usual objective of preferences. */
+function objectiveOf(dataset: Dataset | { uri: string }): Pick<NonNullable<JobSpec['train']>, 'objective'> {
+  if (!('id' in dataset)) return {};
+  if (dataset.num_preferences > 0) return { objective: { type: 'dpo' } };
+  return dataset.num_labelled > 0 ? { objective: { type: 'kto' } } : {};
+}
