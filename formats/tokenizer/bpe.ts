@@ -28,8 +28,8 @@ export class Bpe implements TokenModel {
   private readonly byteFallback: boolean;
   private readonly ignoreMerges: boolean;
 
-  constructor(component: Component) {
-    this.vocabulary = Vocabulary.read(component);
+  constructor(component: Component, reserved: ReadonlySet<string>) {
+    this.vocabulary = Vocabulary.read(component, reserved);
     this.unknown = component.value('unk_token') === null ? null : component.string('unk_token');
     this.prefix = component.string('continuing_subword_prefix', '');
     this.suffix = component.string('end_of_word_suffix', '');
@@ -43,7 +43,7 @@ export class Bpe implements TokenModel {
   }
 
   encode(piece: string): readonly number[] {
-    const whole = this.ignoreMerges ? this.vocabulary.id(piece) : undefined;
+    const whole = this.ignoreMerges ? this.vocabulary.spelled(piece) : undefined;
     if (whole !== undefined) return [whole];
     const symbols = this.characters(piece);
     return symbols.length <= FEW_SYMBOLS ? this.mergeFew(symbols) : this.merge(symbols);
@@ -54,8 +54,12 @@ export class Bpe implements TokenModel {
     const [left, right, ...rest] = typeof merge === 'string' ? merge.split(' ') : (merge as unknown[]);
     if (typeof left !== 'string' || typeof right !== 'string' || rest.length > 0)
       throw refused(`${place} is not a pair of tokens`);
-    this.ranks.set(this.vocabulary.named(left, place), this.vocabulary.named(right, place), rank);
-    this.merged[rank] = this.vocabulary.named(left + right.slice(this.prefix.length), place);
+    const joined = left + right.slice(this.prefix.length);
+    const ids = [left, right, joined].map((token) => this.vocabulary.named(token, place));
+    if (this.vocabulary.spelled(joined) === undefined) return;
+    const [leftId = 0, rightId = 0, joinedId = 0] = ids;
+    this.ranks.set(leftId, rightId, rank);
+    this.merged[rank] = joinedId;
   }
 
   private characters(piece: string): number[] {

@@ -4,15 +4,18 @@ import type { TokenModel } from './token-model.js';
 import { Unigram } from './unigram.js';
 import { WordPiece } from './word-piece.js';
 
-/** @throws ZerofleetError `tokenizer_invalid` */
-export function modelOf(component: Component): TokenModel {
+/**
+ * @param reserved tokens that no text spells
+ * @throws ZerofleetError `tokenizer_invalid`
+ */
+export function modelOf(component: Component, reserved: ReadonlySet<string>): TokenModel {
   switch (typeOf(component)) {
     case 'BPE':
-      return new Bpe(component);
+      return new Bpe(component, reserved);
     case 'WordPiece':
-      return new WordPiece(component);
+      return new WordPiece(component, reserved);
     case 'Unigram':
-      return new Unigram(component);
+      return new Unigram(component, reserved);
     default:
       throw component.unread(`the model ${component.type}`);
   }

@@ -5,6 +5,9 @@ import type { Component } from './fields.js';
  * trie, and the zero-terminated replacements. Graphemes shorter than 6 bytes are looked up whole, then each
  * character. A look-up takes the shortest entry that is a prefix of the key, and replaces the whole key, as
  * the Hugging Face library does.
+ *
+ * `longest_match`, which converted models of SentencePiece have and that library ignores: each place of a text is
+ * replaced by the longest entry that begins there, as SentencePiece does.
  */
 export function precompiled(component: Component): (text: string) => string {
   const blob = Buffer.from(component.string('precompiled_charsmap'), 'base64');
@@ -13,11 +16,14 @@ export function precompiled(component: Component): (text: string) => string {
     throw component.unread('a precompiled_charsmap that is cut short');
   const trie = Uint32Array.from({ length: trieBytes / 4 }, (_, index) => blob.readUInt32LE(4 + 4 * index));
   const replacements = blob.subarray(4 + trieBytes);
-  const lookUp = (key: string): string | null => {
-    const begin = shortestEntry(trie, Buffer.from(key));
-    if (begin === null) return null;
+  const replacement = (begin: number): string => {
     const end = replacements.indexOf(0, begin);
     return replacements.subarray(begin, end < 0 ? undefined : end).toString('utf8');
+  };
+  if (component.boolean('longest_match', false)) return (text) => replaceLongest(text, trie, replacement);
+  const lookUp = (key: string): string | null => {
+    const [shortest] = entriesAt(trie, Buffer.from(key), 0);
+    return shortest === undefined ? null : replacement(shortest.value);
   };
   return (text) => {
     let out = '';
@@ -36,17 +42,42 @@ const HAS_LEAF = 1 << 8;
 const VALUE = 0x7fffffff;
 const LABEL = 0x800000ff;
 
-function shortestEntry(trie: Uint32Array, key: Uint8Array): number | null {
+function replaceLongest(text: string, trie: Uint32Array, replacement: (value: number) => string): string {
+  const bytes = Buffer.from(text);
+  let out = '';
+  let copied = 0;
+  for (let place = 0; place < bytes.length; ) {
+    let longest: Entry | undefined;
+    for (const entry of entriesAt(trie, bytes, place)) longest = entry;
+    if (longest === undefined) {
+      place += 1;
+      continue;
+    }
+    out += bytes.toString('utf8', copied, place) + replacement(longest.value);
+    place = longest.end;
+    copied = place;
+  }
+  return out + bytes.toString('utf8', copied);
+}
+
+/** An entry of the trie that is a prefix of the bytes at a place. */
+interface Entry {
+  end: number;
+  value: number;
+}
+
+/** Yields the entries that begin at a place of a text, shortest first. */
+function* entriesAt(trie: Uint32Array, text: Uint8Array, from: number): Generator<Entry> {
   let place = offsetOf(trie[0] ?? 0);
-  for (const byte of key) {
-    if (byte === 0) return null;
+  for (let at = from; at < text.length; at++) {
+    const byte = text[at] as number;
+    if (byte === 0) return;
     place ^= byte;
     const unit = trie[place] ?? 0;
-    if ((unit & LABEL) >>> 0 !== byte) return null;
+    if ((unit & LABEL) >>> 0 !== byte) return;
     place ^= offsetOf(unit);
-    if (unit & HAS_LEAF) return (trie[place] ?? 0) & VALUE;
+    if (unit & HAS_LEAF) yield { end: at + 1, value: (trie[place] ?? 0) & VALUE };
   }
-  return null;
 }
 
 function offsetOf(unit: number): number {

@@ -90,7 +90,7 @@ table('pre_tokenizer', { cases: golden.pre_tokenizer, inputs: golden.texts.slice
   return (text) => divide([{ text, first: true }]).map((piece) => spell(piece.text));
 });
 table('model', { cases: golden.model, inputs: golden.pieces }, (component) => {
-  const model = modelOf(component);
+  const model = modelOf(component, new Set());
   return (piece) => [...model.encode(piece)];
 });
 table('decoder', { cases: golden.decoder, inputs: golden.token_lists }, (component) => {
@@ -151,3 +151,47 @@ function changesSpecial({ added }: Tokenizer): boolean {
     ({ special, normalized, content }) => special && normalized !== null && normalized !== content,
   );
 }
+
+t.test('no text of users becomes a special token, whatever the model is', async (t) => {
+  const content = '<s>';
+  const letters = ['<', 's', '>', 's>', 'a'];
+  const vocab = { [content]: 0, ...Object.fromEntries(letters.map((text, index) => [text, index + 1])) };
+  const merges = [
+    ['s', '>'],
+    ['<', 's>'],
+  ];
+  const scored = [content, ...letters].map((text) => [text, -text.length]);
+  const models: Record<string, [model: Json, tokens: number[]]> = {
+    'a merge makes it': [{ type: 'BPE', vocab, merges }, [1, 4]],
+    'a whole piece is it': [{ type: 'BPE', vocab, merges: [], ignore_merges: true }, [1, 2, 3]],
+    'it has the best score': [{ type: 'Unigram', vocab: scored, unk_id: 5 }, [1, 4]],
+    'its characters are unknown': [
+      { type: 'Unigram', vocab: [[content, 0], ...letters.map((text) => [`${text}!`, -1])], unk_id: 5 },
+      [5],
+    ],
+  };
+  for (const [name, [model, tokens]] of Object.entries(models)) {
+    const special = { id: 0, content, special: true };
+    const tokenizer = new Tokenizer({ model, added_tokens: [special] });
+    t.strictSame(tokenizer.encode(content, 'text'), tokens, name);
+    t.strictSame(tokenizer.encode(content, 'parsed'), [0], `${name}, parsed`);
+    // Any other token of the same text is spelled.
+    const plain = new Tokenizer({ model, added_tokens: [] });
+    t.strictSame(plain.encode(content, 'text'), [0], `${name}, not special`);
+  }
+  const bytes = Array.from({ length: 256 }, (_, byte) => [
+    `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`,
+    0,
+  ]);
+  const model = {
+    type: 'Unigram',
+    vocab: [['<unk>', 0], ['a', -1], ...bytes],
+    unk_id: 0,
+    byte_fallback: true,
+  };
+  const tokenizer = new Tokenizer({ model });
+  t.strictSame(tokenizer.encode('a<0x41>', 'text'), [
+    1,
+    ...Array.from(Buffer.from('<0x41>'), (byte) => byte + 2),
+  ]);
+});

@@ -11,6 +11,7 @@ import {
   type Section,
   TokenFinder,
 } from './added-tokens.js';
+import { unitsAt } from './characters.js';
 import { Component, refused } from './fields.js';
 import { modelOf } from './models.js';
 import { type Normalizer, normalizerOf } from './normalizers.js';
@@ -54,17 +55,15 @@ export class Tokenizer {
     checkFirst(part('normalizer'), part('pre_tokenizer'));
     this.normalize = normalizerOf(part('normalizer'));
     const preTokenizer = preTokenizerOf(part('pre_tokenizer'));
-    const model = modelOf(new Component(root.value('model'), 'model'));
+    const added = (root.value('added_tokens') === null ? [] : root.list('added_tokens')).map(
+      (token, index) => new Component(token, `added_tokens[${index}]`),
+    );
+    const model = modelOf(new Component(root.value('model'), 'model'), specialTexts(added));
     this.preTokenizer = preTokenizer;
     this.model = model;
     this.cache = new PieceCache((piece) => model.encode(preTokenizer.spell(piece)));
     this.around = aroundOf(part('post_processor'));
-    const added = root.value('added_tokens') === null ? [] : root.list('added_tokens');
-    this.added = addedTokensOf(
-      added.map((token, index) => new Component(token, `added_tokens[${index}]`)),
-      this.model.vocabulary,
-      this.normalize,
-    );
+    this.added = addedTokensOf(added, this.model.vocabulary, this.normalize);
     this.addedById = new Map(this.added.map((token) => [token.id, token]));
     this.decoderComponent = root.value('decoder');
     // Training decodes nothing, so the table is only checked.
@@ -150,6 +149,17 @@ export class Tokenizer {
     const first = String.fromCodePoint(raw.codePointAt(0) ?? 0);
     return this.normalize(first) !== '';
   }
+}
+
+/**
+ * Returns the texts of special tokens, which the model must not make from a text of users. A single character stays a
+ * token of the model, because a text may have no other way to spell it.
+ */
+function specialTexts(added: readonly Component[]): Set<string> {
+  const special = added.filter((token) => token.boolean('special', false));
+  return new Set(
+    special.map((token) => token.string('content')).filter((text) => text.length > unitsAt(text, 0)),
+  );
 }
 
 /** Returns what the decoder gets of each token with text. @throws ZerofleetError `tokenizer_invalid` */

@@ -1,10 +1,12 @@
-import { unitsAt } from './characters.js';
+import { byteToken, unitsAt } from './characters.js';
 import { type Component, refused } from './fields.js';
 import type { TokenModel } from './token-model.js';
 import { Vocabulary } from './vocabulary.js';
 
 /** Distance of an unknown character's score below the worst token. */
 const UNKNOWN_PENALTY = 10;
+
+const BYTE_TOKENS = Array.from({ length: 256 }, (_, byte) => byteToken(byte));
 
 interface Node {
   begin: number;
@@ -24,20 +26,23 @@ export class Unigram implements TokenModel {
   /** Units of the longest token by its first UTF-16 unit. */
   private readonly longest = new Map<string, number>();
 
-  constructor(component: Component) {
+  constructor(component: Component, reserved: ReadonlySet<string>) {
     const entries = component.list('vocab').map((entry, index) => {
       const [token, score] = Array.isArray(entry) ? (entry as unknown[]) : [];
       if (typeof token !== 'string' || typeof score !== 'number')
         throw refused(`${component.place}.vocab[${index}] is not a token with a score`);
       return [token, score] as const;
     });
-    this.vocabulary = new Vocabulary(new Map(entries.map(([token], id) => [token, id])));
+    this.byteFallback = component.boolean('byte_fallback', false);
+    this.vocabulary = new Vocabulary(
+      new Map(entries.map(([token], id) => [token, id])),
+      this.byteFallback ? new Set([...reserved, ...BYTE_TOKENS]) : reserved,
+    );
     this.scores = entries.map(([, score]) => score);
     this.unknownScore =
       this.scores.reduce((least, score) => Math.min(least, score), Infinity) - UNKNOWN_PENALTY;
     this.unknown = component.value('unk_id') === null ? null : component.count('unk_id', 0);
     if (this.unknown !== null && this.unknown >= entries.length) throw component.bad('unk_id');
-    this.byteFallback = component.boolean('byte_fallback', false);
     for (const option of ['alpha', 'nbest_size'])
       if (component.value(option) !== null)
         throw component.unread(`${option}, which draws tokens at random,`);
@@ -74,7 +79,7 @@ export class Unigram implements TokenModel {
       const limit = Math.min(piece.length, begin + (this.longest.get(piece[begin] ?? '') ?? 0));
       let single = false;
       for (let end = begin + units; end <= limit; end++) {
-        const id = this.vocabulary.id(piece.slice(begin, end));
+        const id = this.vocabulary.spelled(piece.slice(begin, end));
         if (id === undefined) continue;
         offer(begin, end, id, (this.scores[id] ?? 0) + untilHere);
         single ||= end === begin + units;
@@ -87,7 +92,7 @@ export class Unigram implements TokenModel {
 
   /** A run of unknown characters that equals a token becomes that token. */
   private unknownTokens(text: string): readonly number[] {
-    const id = this.vocabulary.id(text);
+    const id = this.vocabulary.spelled(text);
     if (id !== undefined) return [id];
     return (this.byteFallback ? this.vocabulary.bytes(text) : null) ?? [this.unknownId()];
   }

@@ -5,17 +5,27 @@ import { type Component, refused } from './fields.js';
 export class Vocabulary {
   private readonly tokens = new Map<number, string>();
 
-  constructor(readonly ids: ReadonlyMap<string, number>) {
+  /** @param reserved tokens that no text spells */
+  constructor(
+    readonly ids: ReadonlyMap<string, number>,
+    private readonly reserved: ReadonlySet<string>,
+  ) {
     for (const [token, id] of ids) this.tokens.set(id, token);
   }
 
   /** Reads the object `vocab`, with ids that were checked before. */
-  static read(component: Component): Vocabulary {
-    return new Vocabulary(new Map(Object.entries(component.value('vocab') as Record<string, number>)));
+  static read(component: Component, reserved: ReadonlySet<string>): Vocabulary {
+    const ids = new Map(Object.entries(component.value('vocab') as Record<string, number>));
+    return new Vocabulary(ids, reserved);
   }
 
   id(token: string): number | undefined {
     return this.ids.get(token);
+  }
+
+  /** Returns the token that a text spells. */
+  spelled(text: string): number | undefined {
+    return this.reserved.has(text) ? undefined : this.ids.get(text);
   }
 
   token(id: number): string | undefined {

@@ -12,8 +12,8 @@ export class WordPiece implements TokenModel {
   private readonly prefix: string;
   private readonly maxCharacters: number;
 
-  constructor(component: Component) {
-    this.vocabulary = Vocabulary.read(component);
+  constructor(component: Component, reserved: ReadonlySet<string>) {
+    this.vocabulary = Vocabulary.read(component, reserved);
     this.unknown = component.string('unk_token');
     this.prefix = component.string('continuing_subword_prefix');
     this.maxCharacters = component.count('max_input_chars_per_word', 0);
@@ -28,7 +28,7 @@ export class WordPiece implements TokenModel {
       let id: number | undefined;
       for (; end > begin; end--) {
         const part = characters.slice(begin, end).join('');
-        id = this.vocabulary.id(begin > 0 ? this.prefix + part : part);
+        id = this.vocabulary.spelled(begin > 0 ? this.prefix + part : part);
         if (id !== undefined) break;
       }
       if (id === undefined) return this.unknownWord();
