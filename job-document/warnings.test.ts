@@ -43,19 +43,28 @@ t.test('warnings of a model configuration', async (t) => {
 });
 
 t.test('warnings of an uploaded model', async (t) => {
-  const model = { model_type: 'llama', config: LLAMA } as Partial<Model> as Model;
+  const model = { model_type: 'llama', config: LLAMA, dtypes: ['bf16'] } as Partial<Model> as Model;
   t.strictSame(modelWarnings(model), []);
   t.match(
     modelWarnings({
       ...model,
       config: { ...model.config, top_p: 0.9 },
-      unread_tokenizer: ['tokenizer.model'],
+      unread_tokenizer: ['vocab.json'],
     }),
     [
       { pointer: '/config/top_p', code: 'field_without_effect' },
-      { pointer: '/unread_tokenizer/0', code: 'tokenizer_not_read', message: /^tokenizer.model is kept/ },
+      { pointer: '/unread_tokenizer/0', code: 'tokenizer_not_read', message: /^vocab.json is kept/ },
     ],
   );
+  const tokenizer = { vocab_size: 9, chat_template: null };
+  t.strictSame(modelWarnings({ ...model, tokenizer }), []);
+  t.match(modelWarnings({ ...model, tokenizer: { ...tokenizer, flaw: 'split_pattern' } }), [
+    { pointer: '/tokenizer/flaw', code: 'tokenizer_flaw', message: /fix_mistral_regex=True/ },
+  ]);
+  t.match(modelWarnings({ ...model, dtypes: ['bf16', 'fp32'] }), [
+    { pointer: '/dtypes', code: 'mixed_dtypes', message: /answers compute in bf16/ },
+  ]);
+  t.strictSame(modelWarnings({ ...model, dtypes: ['bf16', 'fp16'] }), [], 'computed in fp32');
   const alone = { ...model, model_type: null, config: {} };
   t.strictSame(modelWarnings(alone), [], 'a tokenizer alone has no configuration');
 });

@@ -17,17 +17,36 @@ export function jobWarnings(document: JobSpec): Warning[] {
 }
 
 /** Returns warnings with pointers into the model. */
-export function modelWarnings({ config, model_type, unread_tokenizer = [] }: Model): Warning[] {
+export function modelWarnings(model: Model): Warning[] {
+  const { config, model_type, unread_tokenizer = [], tokenizer } = model;
   return [
     ...(model_type === null ? [] : configWarnings(config, '/config')),
     ...unread_tokenizer.map(
       (name, i): Warning => ({
         pointer: `/unread_tokenizer/${i}`,
         code: 'tokenizer_not_read',
-        message: `${name} is kept for exports, but only tokenizer.json is read: a job has to name another data.tokenizer, or bytes`,
+        message: `${name} is kept for exports, but only tokenizer.json and tokenizer.model are read: a job has to name another data.tokenizer, or bytes`,
       }),
     ),
+    ...(tokenizer?.flaw === undefined ? [] : [WRONG_SPLIT]),
+    ...mixedDtypes(model),
   ];
+}
+
+const WRONG_SPLIT: Warning = {
+  pointer: '/tokenizer/flaw',
+  code: 'tokenizer_flaw',
+  message:
+    "tokenizer.json splits texts at Llama 3's pattern, and Mistral's models were trained with another one, so some texts get other tokens than in the training; " +
+    'it is used as it is. To correct it, save it with AutoTokenizer.from_pretrained(folder, fix_mistral_regex=True).save_pretrained(folder) of transformers',
+};
+
+/** A model of 16 bits may have some tensors in fp32, which answers round as transformers does. */
+function mixedDtypes({ dtypes, adapter }: Model): Warning[] {
+  const half = dtypes.filter((dtype) => dtype !== 'fp32');
+  if (adapter !== undefined || half.length !== 1 || dtypes.length !== 2) return [];
+  const message = `some weights are fp32 and others ${half[0]}; answers compute in ${half[0]} and round the fp32 ones to it. Training reads all of them exactly`;
+  return [{ pointer: '/dtypes', code: 'mixed_dtypes', message }];
 }
 
 /** What makes a model learn something else than the writer of a text wants. */

@@ -2,9 +2,12 @@ import { type Model, ZerofleetError } from '../../contracts/index.js';
 import {
   ADAPTER_CONFIG_FILE,
   ADAPTER_WEIGHTS_FILE,
+  ADDED_TOKENS_FILE,
   CHAT_TEMPLATE_FILE,
   CONFIG_FILE,
   INDEX_FILE,
+  isSentencepiece,
+  SPECIAL_TOKENS_FILE,
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
 } from '../../formats/models/documents.js';
@@ -19,10 +22,10 @@ import { DeepSpeedCheckpoint, type UploadedOptimizer } from './deepspeed/checkpo
 import type { Pair } from './deepspeed/module-weights.js';
 import { parseDocument, parseIndex } from './documents.js';
 import { checkIndex, checkTied, checkWhole, parameterTensors, type WeightsHeader } from './tensors.js';
-import { describeTokenizer, type TokenizerDocuments } from './tokenizer.js';
+import { type ReadTokenizer, readTokenizerFiles, type TokenizerDocuments } from './tokenizer.js';
 
 /** A model whose files are consistent. */
-export interface CheckedModel {
+export interface CheckedModel extends ReadTokenizer {
   config: Record<string, unknown>;
   shape: ModelShape;
   /** Parameters of each weights file, by file name. */
@@ -30,7 +33,6 @@ export interface CheckedModel {
   optimizer: UploadedOptimizer | null;
   /** The adapter that the weights are; null for those of a model. */
   adapter: NonNullable<Model['adapter']> | null;
-  tokenizer: Model['tokenizer'];
   /** Elements of a checkpoint that are there twice, and must be equal. */
   pairs: readonly Pair[];
 }
@@ -44,7 +46,7 @@ export class ModelContents {
   private shape: ModelShape | null = null;
   private index: Map<string, string> | null = null;
   private adapterConfig: Record<string, unknown> | null = null;
-  private readonly tokenizer: Partial<TokenizerDocuments> = {};
+  private readonly tokenizer: TokenizerDocuments = {};
   private readonly files: WeightsHeader[] = [];
   /** Headers that arrived before `config.json`. */
   private waiting: { file: string; header: SafetensorsHeader }[] = [];
@@ -71,6 +73,13 @@ export class ModelContents {
       this.tokenizer.config = parseDocument(name, bytes, 'tokenizer_invalid');
     } else if (name === CHAT_TEMPLATE_FILE) {
       this.tokenizer.template = documentText(name, bytes, 'tokenizer_invalid');
+    } else if (name === SPECIAL_TOKENS_FILE) {
+      this.tokenizer.special_tokens_map = parseDocument(name, bytes, 'tokenizer_invalid');
+    } else if (name === ADDED_TOKENS_FILE) {
+      this.tokenizer.added_tokens = parseDocument(name, bytes, 'tokenizer_invalid');
+    } else if (isSentencepiece(name)) {
+      const there = this.tokenizer.sentencepiece;
+      if (there === undefined || name < there.name) this.tokenizer.sentencepiece = { name, bytes };
     } else if (name.endsWith('.json')) {
       parseDocument(name, bytes, 'model_archive_invalid');
     }
@@ -105,7 +114,7 @@ export class ModelContents {
     if (this.checkpoint.isUniversal && this.files.length > 0) throw twoSources();
     if (this.files.length === 0) {
       if (!this.checkpoint.hasParams) throw missing('model.safetensors without shards');
-      return { ...NO_CHECKPOINT, config, shape, ...this.checkpoint.finish(shape.params), tokenizer };
+      return { ...NO_CHECKPOINT, config, shape, ...this.checkpoint.finish(shape.params), ...tokenizer };
     }
     if (this.index !== null) checkIndex(this.index, this.files);
     checkWhole(
@@ -113,13 +122,13 @@ export class ModelContents {
       shape,
     );
     checkTied(this.files, shape);
-    return { ...NO_CHECKPOINT, config, shape, tensors, tokenizer };
+    return { ...NO_CHECKPOINT, config, shape, tensors, ...tokenizer };
   }
 
   private finishAdapter(
     config: Record<string, unknown>,
     document: Record<string, unknown>,
-    tokenizer: Model['tokenizer'],
+    tokenizer: ReadTokenizer,
   ): CheckedModel {
     const [weights] = this.waiting;
     if (weights === undefined) throw missing(ADAPTER_WEIGHTS_FILE);
@@ -135,13 +144,12 @@ export class ModelContents {
       [{ file, header, digests: new Map(digests.map(([name, digest]) => [paramOfPeft(name), digest])) }],
       shape,
     );
-    return { ...NO_CHECKPOINT, config, shape, tensors: new Map([[file, tensors]]), adapter, tokenizer };
+    return { ...NO_CHECKPOINT, config, shape, tensors: new Map([[file, tensors]]), adapter, ...tokenizer };
   }
 
-  /** Returns null if the upload has no tokenizer. @throws ZerofleetError `tokenizer_invalid` */
-  finishTokenizer(): Model['tokenizer'] {
-    const { tokenizer, ...rest } = this.tokenizer;
-    return tokenizer === undefined ? null : describeTokenizer({ tokenizer, ...rest });
+  /** @throws as `readTokenizerFiles` */
+  finishTokenizer(): ReadTokenizer {
+    return readTokenizerFiles(this.tokenizer, this.config?.model_type);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   INDEX_FILE,
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
+  VOCABULARY_FILES,
 } from '../../formats/models/documents.js';
 import { documentText, jsonObject, unreadable } from '../../formats/models/read-document.js';
 import { repeatedKey } from '../../formats/safetensors/json-keys.js';
@@ -17,6 +18,7 @@ interface DocumentLimits extends JsonLimits {
   bytes: number;
 }
 
+const VOCABULARY: DocumentLimits = { bytes: 64 * MIB, depth: 64, values: 5_000_000 };
 const SMALL: DocumentLimits = { bytes: MIB, depth: 32, values: 50_000 };
 
 /**
@@ -26,9 +28,10 @@ const SMALL: DocumentLimits = { bytes: MIB, depth: 32, values: 50_000 };
 const LIMITS: Readonly<Record<string, DocumentLimits>> = {
   [CONFIG_FILE]: SMALL,
   [INDEX_FILE]: { bytes: 32 * MIB, depth: 8, values: 500_000 },
-  [TOKENIZER_FILE]: { bytes: 64 * MIB, depth: 64, values: 5_000_000 },
+  [TOKENIZER_FILE]: VOCABULARY,
   [TOKENIZER_CONFIG_FILE]: { bytes: 8 * MIB, depth: 32, values: 500_000 },
   [CHAT_TEMPLATE_FILE]: SMALL,
+  ...Object.fromEntries(VOCABULARY_FILES.map((name) => [name, VOCABULARY])),
 };
 
 function limitsOf(name: string): DocumentLimits {

@@ -15,6 +15,7 @@ import { checkModuleWeights } from './deepspeed/module-weights.js';
 import { parseDocument } from './documents.js';
 import { type CheckpointRecord, decodeRecords, encodeRecord } from './records.js';
 import { mayBeTied } from './tensors.js';
+import type { MadeFile } from './tokenizer.js';
 import type { WatchedTensor } from './weights-scan.js';
 
 /** A file that is read whole. */
@@ -111,13 +112,13 @@ function contentOf(checkpoint: CheckpointRecord): TorchFile {
 /**
  * Checks the complete model.
  * @param records of all weights files
- * @returns WEIGHTS.json, the model's record, and the files that are not used
+ * @returns WEIGHTS.json, the model's record, files to store beside those of the folder, and files that are not used
  * @throws ZerofleetError `model_…`, `tokenizer_invalid`; errors of a checkpoint and of `read`
  */
 export async function finishModel(
   { documents, records }: { documents: readonly Document[]; records: readonly Uint8Array[] },
   read: ReadBytes,
-): Promise<{ weights: Uint8Array; model: InspectedModel; unused: string[] }> {
+): Promise<{ weights: Uint8Array; model: InspectedModel; made: readonly MadeFile[]; unused: string[] }> {
   const contents = new ModelContents();
   const headers = new Map<string, SafetensorsHeader>();
   const stored = [];
@@ -147,6 +148,7 @@ export async function finishModel(
   return {
     weights: encodeWeights(files, checked.optimizer),
     model: describe(checked),
+    made: checked.made,
     unused,
   };
 }
@@ -164,7 +166,7 @@ export function readConfig({
 export function readTokenizer({ bytes }: Pick<Document, 'bytes'>): NonNullable<Model['tokenizer']> {
   const contents = new ModelContents();
   contents.document(TOKENIZER_FILE, bytes);
-  return contents.finishTokenizer() as NonNullable<Model['tokenizer']>;
+  return contents.finishTokenizer().tokenizer as NonNullable<Model['tokenizer']>;
 }
 
 const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {

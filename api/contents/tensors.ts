@@ -116,8 +116,8 @@ export function checkTied(files: readonly WeightsHeader[], { params: [embedding]
   if (digestOf(tied) === (digestOf(embedding.name) ?? digestOf(short))) return;
   throw problem(
     'model_tensor_mismatch',
-    `${where(projection.file, tied)} is not the same as ${embedding.name}, but config.json ties the two ` +
-      '(tie_word_embeddings)',
+    `${where(projection.file, tied)} is not the same as ${embedding.name}, but config.json ties the two; ` +
+      'set tie_word_embeddings to false there to keep both',
     projection.file,
     tied,
   );

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Model, ZerofleetError } from '../../contracts/index.js';
-import { CONFIG_FILE, TOKENIZER_FILE } from '../../formats/models/documents.js';
+import { CONFIG_FILE, tokenizerFileIn } from '../../formats/models/documents.js';
 import type { ContentSource, SourceObject } from '../../platform/content-sources.js';
 import { missing } from '../contents/contents.js';
 import { requireDocumentSize } from '../contents/documents.js';
@@ -83,6 +83,7 @@ export class BucketModel {
     if (!this.found.some(({ kind }) => kind === 'weights')) throw missing('model.safetensors without shards');
     const read = async () => ({ bytes: await this.config() });
     const described = await inspector.run('readConfig', read, { owner: project });
+    const names = this.found.map(({ name }) => name);
     return {
       id: this.source.uri,
       project,
@@ -90,8 +91,8 @@ export class BucketModel {
       description: '',
       ...described,
       dtypes: [],
-      has_tokenizer: this.found.some(({ name }) => name === TOKENIZER_FILE),
-      ...unreadIn(this.found.map(({ name }) => name)),
+      has_tokenizer: tokenizerFileIn(names) !== undefined,
+      ...unreadIn(names),
       tokenizer: null,
       source: this.source,
       bytes: this.bytes,

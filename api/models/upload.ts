@@ -5,8 +5,8 @@ import { ChunkChecksums } from '../../formats/checkpoint/verify.js';
 import {
   ADAPTER_CONFIG_FILE,
   CONFIG_FILE,
-  TOKENIZER_FILE,
   TOKENIZER_FILES,
+  tokenizerFileIn,
 } from '../../formats/models/documents.js';
 import { modelFileKey, WEIGHTS_FILE } from '../../formats/models/weights.js';
 import type { ObjectStore, PutBody, PutOptions } from '../../platform/object-store/common/port.js';
@@ -98,13 +98,14 @@ export class ModelUpload {
     const records = this.records.all();
     const transfer = [...this.documents.values(), ...records].map(({ buffer }) => buffer);
     const { owner } = this;
-    const { weights, model, unused } = await this.deps.inspector.run(
+    const { weights, model, made, unused } = await this.deps.inspector.run(
       'finishModel',
       { documents, records },
       { owner, transferOf: () => transfer, read: (begin, end, file) => this.read(begin, end, file) },
     );
     await this.deps.objects.delete(unused.map((name) => modelFileKey(this.id, name)));
     this.files = this.files.filter(({ name }) => !unused.includes(name));
+    for (const { name, bytes } of made) await this.putDocument(name, bytes);
     await this.put(WEIGHTS_FILE, weights);
     return this.describe(model, [...ignored, ...unused].slice(0, MAX_IGNORED));
   }
@@ -112,7 +113,7 @@ export class ModelUpload {
   /** Copies documents of the base that the adapter lacks. Files of two tokenizers are not mixed. */
   private async storeDocumentsOf(base: BaseModel): Promise<void> {
     if (!this.documents.has(ADAPTER_CONFIG_FILE)) throw missing(ADAPTER_CONFIG_FILE);
-    const own = this.documents.has(TOKENIZER_FILE) ? TOKENIZER_FILES : [...this.documents.keys()];
+    const own = tokenizerFileIn([...this.documents.keys()]) ? TOKENIZER_FILES : [...this.documents.keys()];
     const wanted = new Set<string>([CONFIG_FILE, ...ADAPTER_NAMES.documents]);
     for (const name of own) wanted.delete(name);
     for (const { name, bytes } of base.files.filter((file) => wanted.has(file.name))) {
@@ -138,16 +139,19 @@ export class ModelUpload {
   /** Stored first: the thread that parses it takes over its bytes. */
   private async storeDocument({ name, bytes, content }: FolderFile): Promise<void> {
     requireDocumentSize(name, bytes);
-    const sha256 = createHash('sha256');
-    const whole = await collectBytes(content, bytes, sha256);
-    await this.put(name, whole);
-    this.files.push({ name, bytes: whole.length, sha256: sha256.digest('hex') });
+    const whole = await collectBytes(content, bytes);
+    await this.putDocument(name, whole);
     const read = await this.deps.inspector.run(
       'checkDocument',
       { name, bytes: whole },
       { owner: this.owner },
     );
     this.documents.set(name, read.bytes as Uint8Array<ArrayBuffer>);
+  }
+
+  private async putDocument(name: string, bytes: Uint8Array): Promise<void> {
+    await this.put(name, bytes);
+    this.files.push({ name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
 
   private async storeWeights({ name, bytes, content }: FolderFile): Promise<void> {

@@ -3295,7 +3295,7 @@ export interface components {
              * @description Stable code of the warning
              * @enum {string}
              */
-            code: "field_without_effect" | "no_stop_token" | "repeated_begin" | "nothing_learned" | "cut" | "system_not_rendered" | "reasoning_not_rendered" | "tokenizer_not_read";
+            code: "field_without_effect" | "no_stop_token" | "repeated_begin" | "nothing_learned" | "cut" | "system_not_rendered" | "reasoning_not_rendered" | "tokenizer_not_read" | "tokenizer_flaw" | "mixed_dtypes";
             /** @description What was found and what to do, for users. */
             message: string;
         };
@@ -5345,6 +5345,15 @@ export interface components {
             vocab_size: number;
             /** @description The template of `chat_template.jinja` or of `tokenizer_config.json`; null without one. */
             chat_template: string | null;
+            /** @description The SentencePiece model that the server made `tokenizer.json` of, because the folder had none; otherwise absent. */
+            made_from?: string;
+            /**
+             * @description A known flaw of the published file, which is read as it is; absent without one. `split_pattern`: it splits texts
+             *     at another pattern than the model's training did, as files of Mistral that transformers corrects with
+             *     `fix_mistral_regex`.
+             * @enum {string}
+             */
+            flaw?: "split_pattern";
         };
         /**
          * @description The folder, or for a tokenizer alone the object, from which a model was copied, at the time of the copy; absent for
@@ -5417,8 +5426,8 @@ export interface components {
             /** @description Description of the tokenizer; null without one. */
             tokenizer: components["schemas"]["ModelTokenizer"] | null;
             /**
-             * @description Tokenizer files in an unsupported format, such as `tokenizer.model`, when there is no `tokenizer.json`;
-             *     otherwise absent. They are kept for exports. A job that begins with the model must name another
+             * @description Tokenizer files in an unsupported format, such as `vocab.json`, when there is no `tokenizer.json` and no
+             *     `tokenizer.model`; otherwise absent. They are kept for exports. A job that begins with the model must name another
              *     `data.tokenizer`, or `bytes`.
              */
             unread_tokenizer?: string[];

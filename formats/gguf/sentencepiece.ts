@@ -27,6 +27,8 @@ export function sentencepieceTokens(
   if (!file.model.boolean('byte_fallback', false) || missing !== undefined)
     throw unsupported('its characters outside of the vocabulary are not encoded as bytes (byte_fallback)');
   const prefix = prefixOf(file);
+  const spaced = file.tokenizer.added.find(({ content, special }) => !special && content.includes(SPACE));
+  if (spaced) throw unsupported(`its added token ${JSON.stringify(spaced.content)} stands for spaces`);
   const scores = scoresOf(file, bytes);
   const tokens = tokenList(file, vocabSize, (text) => {
     if (bytes.has(text)) return 'byte';

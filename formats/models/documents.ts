@@ -11,10 +11,13 @@ export const ADAPTER_CONFIG_FILE = 'adapter_config.json';
 export const ADAPTER_WEIGHTS_FILE = 'adapter_model.safetensors';
 export const CHAT_TEMPLATE_FILE = 'chat_template.jinja';
 
-/** Vocabularies from which Hugging Face programs create a `tokenizer.json`. They are kept but not read. */
+export const ADDED_TOKENS_FILE = 'added_tokens.json';
+
+/** Models of SentencePiece. The first one becomes the `tokenizer.json` of a folder that has none. */
+const SENTENCEPIECE_FILES = ['tokenizer.model', 'tokenizer.model.v3'] as const;
+
+/** Other vocabularies from which Hugging Face programs create a `tokenizer.json`. They are kept but not read. */
 const UNREAD_TOKENIZER_FILES = [
-  'tokenizer.model',
-  'tokenizer.model.v3',
   'spiece.model',
   'sentencepiece.bpe.model',
   'tekken.json',
@@ -23,20 +26,31 @@ const UNREAD_TOKENIZER_FILES = [
   'qwen.tiktoken',
 ] as const;
 
+export function isSentencepiece(name: string): boolean {
+  return (SENTENCEPIECE_FILES as readonly string[]).includes(name);
+}
+
+/** Files with a whole vocabulary. */
+export const VOCABULARY_FILES = [...SENTENCEPIECE_FILES, ...UNREAD_TOKENIZER_FILES, 'merges.txt'] as const;
+
 /** Files of a tokenizer. */
 export const TOKENIZER_FILES = [
   TOKENIZER_FILE,
   TOKENIZER_CONFIG_FILE,
   SPECIAL_TOKENS_FILE,
   CHAT_TEMPLATE_FILE,
-  ...UNREAD_TOKENIZER_FILES,
-  'merges.txt',
-  'added_tokens.json',
+  ...VOCABULARY_FILES,
+  ADDED_TOKENS_FILE,
 ] as const;
+
+/** Returns the file that a folder's tokenizer is read from; undefined without one. */
+export function tokenizerFileIn(names: readonly string[]): string | undefined {
+  return [TOKENIZER_FILE, ...SENTENCEPIECE_FILES].find((name) => names.includes(name));
+}
 
 /** Returns the vocabularies among the files of a model that has no readable tokenizer. */
 export function unreadTokenizer(names: readonly string[]): string[] {
-  if (names.includes(TOKENIZER_FILE)) return [];
+  if (tokenizerFileIn(names) !== undefined) return [];
   return UNREAD_TOKENIZER_FILES.filter((name) => names.includes(name));
 }
 

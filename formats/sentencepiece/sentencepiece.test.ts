@@ -1,24 +1,11 @@
 // Compares converted models with the results of SentencePiece (golden/make_golden_sentencepiece.py).
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
-import { projectRoot } from '../../platform/process/root.js';
+import { sentencepieceModel as bytesOf, SENTENCEPIECE_GOLDEN } from '../testing/sentencepiece.js';
 import { Tokenizer } from '../tokenizer/tokenizer.js';
 import { convertSentencepiece } from './tokenizer-file.js';
 
-interface Golden {
-  /** base64 */
-  model: string;
-  texts: { text: string; ids: number[]; known: number[]; prefixes: string[] | null; decoded: string }[];
-}
-
-const golden: Record<string, Golden> = JSON.parse(
-  readFileSync(join(projectRoot(), 'formats', 'sentencepiece', 'golden', 'sentencepiece.json'), 'utf8'),
-);
-
 const NAME = 'tokenizer.model';
 const NO_DOCUMENTS = { config: {}, special_tokens_map: {}, added_tokens: {} };
-const bytesOf = (name: string) => Buffer.from(golden[name]?.model ?? '', 'base64');
 const convert = (bytes: Uint8Array, documents: object = {}) =>
   convertSentencepiece(NAME, bytes, { ...NO_DOCUMENTS, ...documents });
 
@@ -29,7 +16,7 @@ const REFUSED: Readonly<Record<string, RegExp>> = {
   symbol_in_rules: /user-defined symbol "\\n", which its normalizer changes/,
 };
 
-for (const [name, { texts }] of Object.entries(golden))
+for (const [name, { texts }] of Object.entries(SENTENCEPIECE_GOLDEN))
   t.test(name, async (t) => {
     const refused = REFUSED[name];
     if (refused) {

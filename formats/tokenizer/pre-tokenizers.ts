@@ -1,5 +1,5 @@
 import { NUMERIC, PUNCTUATION, toByteLevel, WHITE_SPACE, WORDS } from './characters.js';
-import type { Component } from './fields.js';
+import { Component } from './fields.js';
 import { characterPattern, inverted, type Pattern, patternOf, regexPattern } from './pattern.js';
 import { BEHAVIORS, type Behavior, type Piece, splitPiece } from './split.js';
 
@@ -24,6 +24,15 @@ export function preTokenizerOf(component: Component | null): PreTokenizer {
   if (last?.type !== 'ByteLevel') return { divide: chain(parts.map(divideOf)), spell: (piece) => piece };
   const before = parts.slice(0, -1).map(divideOf);
   return { divide: chain([...before, byteLevelWords(last)]), spell: toByteLevel };
+}
+
+/** Returns the regular expressions at which a pre-tokenizer splits texts. */
+export function splitPatterns(preTokenizer: unknown): string[] {
+  if (preTokenizer === undefined || preTokenizer === null) return [];
+  return flattened(new Component(preTokenizer, 'pre_tokenizer')).flatMap((part) => {
+    const regex = part.type === 'Split' ? part.component('pattern').value('Regex') : null;
+    return typeof regex === 'string' ? [regex] : [];
+  });
 }
 
 function divideOf(component: Component): Divide {

@@ -48,14 +48,14 @@ const checkpoint = (tokenizer: string | null, initFrom: { model: string } | null
 });
 
 t.test('a model with an unreadable tokenizer does not fall back to bytes silently', async (t) => {
-  const given = model({ has_tokenizer: false, tokenizer: null, unread_tokenizer: ['tokenizer.model'] });
+  const given = model({ has_tokenizer: false, tokenizer: null, unread_tokenizer: ['vocab.json'] });
   const { data, errors } = resolve({}, DATASET, { source: { model: given }, tokenizer: given });
   t.equal(data.tokenizer, ID);
   t.match(errors, [
     {
       pointer: '/data/tokenizer',
       code: 'tokenizer_missing',
-      message: /has only tokenizer.model as tokenizer, which is not supported; .* or use "bytes"/,
+      message: /has only vocab.json as tokenizer, which is not supported; .* or use "bytes"/,
     },
   ]);
   t.strictSame(resolve({ tokenizer: 'bytes' }, DATASET, { source: { model: given } }).errors, []);
@@ -140,7 +140,7 @@ t.test('a mismatch is refused by name', async (t) => {
       'a model without a tokenizer',
       resolve({ tokenizer: ID }, DATASET, { tokenizer: model({ has_tokenizer: false, tokenizer: null }) }),
       '/data/tokenizer tokenizer_missing',
-      /has no tokenizer.json; use a model that has one, or bytes/,
+      /has no tokenizer.json and no tokenizer.model; use a model that has one, or bytes/,
     ],
     [
       'chats for bytes, without a template',

@@ -164,7 +164,7 @@ function withoutTokenizer({ id, unread_tokenizer }: Model): string {
       'tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(folder) of transformers writes, name another ' +
       'model that has one, or use "bytes"'
     );
-  return `model ${id} has no tokenizer.json; use a model that has one, or bytes`;
+  return `model ${id} has no tokenizer.json and no tokenizer.model; use a model that has one, or bytes`;
 }
 
 function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {

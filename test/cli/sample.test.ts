@@ -83,10 +83,10 @@ t.test('a model from its folder', async (t) => {
     err: /^llama, .* ignored: README.md, a-checkpoint\/config.json$/,
   });
   await rm(join(dir, 'tiny', 'tokenizer.json'));
-  await writeFile(join(dir, 'tiny', 'tokenizer.model'), 'not read');
+  await writeFile(join(dir, 'tiny', 'vocab.json'), '{}');
   t.match(await zerofleet(['models', 'upload', join(dir, 'tiny')]), {
     code: 0,
-    err: /^warning: \/unread_tokenizer\/0: tokenizer.model is kept for exports/,
+    err: /^warning: \/unread_tokenizer\/0: vocab.json is kept for exports/,
   });
   const reply = await stack.request({ url: `/v1/models/${uploaded.out}` });
   t.match(reply.json<Model>(), { name: 'tiny', model_type: 'llama' });

@@ -117,7 +117,7 @@ t.test('models that are refused', async (t) => {
           ['tokenizer_config.json', 'tokenizer_invalid'],
           ['chat_template.jinja', 'tokenizer_invalid'],
           ['generation_config.json', 'model_archive_invalid'],
-          ['special_tokens_map.json', 'model_archive_invalid'],
+          ['special_tokens_map.json', 'tokenizer_invalid'],
         ] as const
       ).map(async ([name, code]): Promise<[string, Buffer, string, RegExp]> => {
         const marked = (files: FolderFiles) =>
@@ -160,6 +160,14 @@ t.test('models that are refused', async (t) => {
       await brokenArchive((files) => files.set('tokenizer.json', Buffer.from('{"model":{"vocab":{"a":0}}}'))),
       'tokenizer_invalid',
       /tokenizer.json can't be used/,
+    ],
+    [
+      'a tokenizer.model that is no model of SentencePiece',
+      await brokenArchive((files) =>
+        files.set('tokenizer.model', Buffer.from('not one')).delete('tokenizer.json'),
+      ),
+      'tokenizer_invalid',
+      /^tokenizer.model is no readable SentencePiece model: .*upload the tokenizer.json/,
     ],
     [
       'a chat template that is not UTF-8',

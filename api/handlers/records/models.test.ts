@@ -13,6 +13,8 @@ import {
   tarOf,
   testData,
 } from '../../../formats/testing/models.js';
+import { sentencepieceModel } from '../../../formats/testing/sentencepiece.js';
+import { Tokenizer } from '../../../formats/tokenizer/tokenizer.js';
 import { ObjectStoreError } from '../../../platform/object-store/index.js';
 import { storedKeys, TAR, upload } from '../../testing/model-uploads.js';
 import { ADMIN_KEY, startTestStack, withMethod } from '../../testing/stack.js';
@@ -70,6 +72,58 @@ t.test('models', async (t) => {
         param,
       );
     t.strictSame((await stack.request({ url: `/v1/models/${model.id}` })).json(), model);
+  });
+
+  t.test('a folder with only a tokenizer.model gets a tokenizer.json made of it', async (t) => {
+    const files = modelFolder();
+    const sentencepiece = sentencepieceModel('bpe_llama');
+    files.set('tokenizer.model', sentencepiece).delete('tokenizer.json');
+    files.set('tokenizer_config.json', Buffer.from(JSON.stringify({ add_eos_token: true })));
+    const reply = await upload(stack, await tarOf(files));
+    t.equal(reply.statusCode, 201, reply.body);
+    const model = reply.json<Model>();
+    t.match(model, {
+      has_tokenizer: true,
+      unread_tokenizer: undefined,
+      tokenizer: { chat_template: null, made_from: 'tokenizer.model' },
+    });
+    const names = [...files.keys(), 'special_tokens_map.json', 'tokenizer.json'];
+    t.strictSame(
+      model.files.map(({ name }) => name),
+      names.sort(),
+    );
+    const stored = async (name: string) => await stack.objects.get(`models/${model.id}/${name}`);
+    t.ok((await stored('tokenizer.model')).equals(sentencepiece));
+    for (const { name, sha256 } of model.files)
+      t.equal(
+        createHash('sha256')
+          .update(await stored(name))
+          .digest('hex'),
+        sha256,
+      );
+    t.match(JSON.parse((await stored('special_tokens_map.json')).toString()), { eos_token: '</s>' });
+    const tokenizer = new Tokenizer(JSON.parse((await stored('tokenizer.json')).toString()));
+    t.strictSame(tokenizer.around, { before: [1], after: [2] });
+    t.equal(model.tokenizer?.vocab_size, 340);
+    const again = await upload(stack, await tarOf([...files].reverse()));
+    t.equal(again.json<Model>().digest, model.digest);
+    // One that the folder has is stored as it is, whatever stands beside it.
+    files.set('tokenizer.json', modelFolder().get('tokenizer.json') as Buffer);
+    files.set('tokenizer.model', Buffer.from('of another program'));
+    const both = await upload(stack, await tarOf(files));
+    t.strictSame(both.json<Model>().tokenizer, { vocab_size: 27, chat_template: null });
+  });
+
+  t.test('large vocabularies of other programs are kept', async (t) => {
+    const words = Object.fromEntries(Array.from({ length: 150_000 }, (_, id) => [`a word ${id}`, id]));
+    const files = modelFolder().set('vocab.json', Buffer.from(JSON.stringify(words)));
+    files.set('merges.txt', Buffer.alloc(2_000_000, 'a b\n'));
+    const reply = await upload(stack, await tarOf(files));
+    t.equal(reply.statusCode, 201, reply.body);
+    t.match(
+      reply.json<Model>().files.map(({ name }) => name),
+      ['config.json', 'generation_config.json', 'merges.txt'],
+    );
   });
 
   t.test('the same folder is the same model in any order, chunking and packing', async (t) => {

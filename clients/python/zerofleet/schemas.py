@@ -1597,7 +1597,7 @@ class Warning(TypedDict):
     """Something accepted that has no effect, or not the intended one."""
     pointer: str
     """JSON pointer into the job document, or into the returned model."""
-    code: Literal["field_without_effect", "no_stop_token", "repeated_begin", "nothing_learned", "cut", "system_not_rendered", "reasoning_not_rendered", "tokenizer_not_read"]
+    code: Literal["field_without_effect", "no_stop_token", "repeated_begin", "nothing_learned", "cut", "system_not_rendered", "reasoning_not_rendered", "tokenizer_not_read", "tokenizer_flaw", "mixed_dtypes"]
     """Stable code of the warning"""
     message: str
     """What was found and what to do, for users."""
@@ -2840,12 +2840,23 @@ class UploadUrls(TypedDict):
     """In ascending order, or in the order of the request."""
 
 
-class ModelTokenizer(TypedDict):
-    """A tokenizer that was uploaded with a model."""
+class _ModelTokenizerRequired(TypedDict):
     vocab_size: int
     """The largest token plus one, including added tokens."""
     chat_template: Optional[str]
     """The template of `chat_template.jinja` or of `tokenizer_config.json`; null without one."""
+
+
+
+class ModelTokenizer(_ModelTokenizerRequired, total=False):
+    """A tokenizer that was uploaded with a model."""
+    made_from: str
+    """The SentencePiece model that the server made `tokenizer.json` of, because the folder had
+    none; otherwise absent."""
+    flaw: Literal["split_pattern"]
+    """A known flaw of the published file, which is read as it is; absent without one.
+    `split_pattern`: it splits texts at another pattern than the model's training did, as files of
+    Mistral that transformers corrects with `fix_mistral_regex`."""
 
 
 class _ModelSourceRequired(TypedDict):
@@ -2896,9 +2907,9 @@ class Model(_ModelRequired, total=False):
     A tokenizer alone has no `model_type`, no parameters and an empty `config`, and no job can begin
     with it."""
     unread_tokenizer: List[str]
-    """Tokenizer files in an unsupported format, such as `tokenizer.model`, when there is no
-    `tokenizer.json`; otherwise absent. They are kept for exports. A job that begins with the model
-    must name another `data.tokenizer`, or `bytes`."""
+    """Tokenizer files in an unsupported format, such as `vocab.json`, when there is no
+    `tokenizer.json` and no `tokenizer.model`; otherwise absent. They are kept for exports. A job
+    that begins with the model must name another `data.tokenizer`, or `bytes`."""
     warnings: List[Warning]
     """Content of the files without effect; present only in the response to the creation of the
     model, and only if there is any."""
