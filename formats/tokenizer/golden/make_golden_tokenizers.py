@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 import sentencepiece
-from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Tokenizer
 
 TEXTS = [
@@ -55,6 +54,30 @@ def load(**parts):
     return Tokenizer.from_str(json.dumps(minimal(**parts)))
 
 
+def field(message, wanted):
+    """A field of a protocol buffer: of a model 3 is the normalizer, and of that 2 is the table."""
+    place, found = 0, b""
+
+    def varint():
+        nonlocal place
+        value = shift = 0
+        while True:
+            byte = message[place]
+            place, value, shift = place + 1, value | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                return value
+
+    while place < len(message):
+        tag = varint()
+        size = varint() if tag & 7 in (0, 2) else {1: 8, 5: 4}[tag & 7]
+        if tag & 7 == 0:
+            continue
+        if tag >> 3 == wanted:
+            found = message[place : place + size]
+        place += size
+    return found
+
+
 def charsmap():
     """A table of a few replacements in the form of SentencePiece."""
     rules = ["FB01\t66 69", "FF46\t66", "20\t2581 20", "A0\t20", "2581\t20", "0065 0301\tE9", "0041 0301\tC1", "7\t", "130\t69", "0E04 0E33\t0E04"]
@@ -69,8 +92,7 @@ def charsmap():
             normalization_rule_tsv=str(path),
             minloglevel=2,
         )
-    proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
-    return base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
+    return base64.b64encode(field(field(model.getvalue(), 3), 2)).decode()
 
 
 CHARSMAP = charsmap()
@@ -122,8 +144,19 @@ REGEXES = [
     "\\X",
     "(",
 ]
+# Patterns that published files of families have, without those above: cl100k with possessive quantifiers, o200k, Mistral
+# as it was trained, and the three of DeepSeek-V3.
+FAMILY_REGEXES = [
+    "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    "\\p{N}{1,3}",
+    "[一-龥぀-ゟ゠-ヿ]+",
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+]
 BEHAVIORS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 METASPACE = {"type": "Metaspace", "replacement": "▁"}
+BYTES_ONLY = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 
 PRE_TOKENIZERS = [
     *({"type": kind} for kind in ["BertPreTokenizer", "Whitespace", "WhitespaceSplit", "UnicodeScripts", "Unheard"]),
@@ -169,6 +202,12 @@ PRE_TOKENIZERS = [
         ],
     },
     {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, {"type": "Punctuation", "behavior": "Contiguous"}]},
+    *(
+        {"type": "Sequence", "pretokenizers": [*({"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False} for regex in regexes), BYTES_ONLY]}
+        for regexes in [*([regex] for regex in FAMILY_REGEXES[:3]), FAMILY_REGEXES[3:]]
+    ),
+    {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, BYTES_ONLY | {"use_regex": True}]},
+    {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
     {"type": "Sequence", "pretokenizers": [METASPACE, METASPACE | {"prepend_scheme": "first"}]},
     {"type": "Sequence", "pretokenizers": []},
 ]
