@@ -70,6 +70,17 @@ const REFUSED: Refusal[] = [
     'llama3',
   ],
   [{ ...LLAMA, rope_scaling: { type: 'linear' } }, 'missing_field', '/rope_scaling/factor'],
+  [{ ...LLAMA, rope_scaling: { type: 'yarn', factor: null } }, 'missing_field', '/rope_scaling/factor'],
+  [
+    { ...LLAMA, rope_parameters: { rope_type: 'yarn', rope_theta: 5e5 } },
+    'missing_field',
+    '/rope_parameters/factor',
+  ],
+  [
+    { ...LLAMA, rope_scaling: { rope_type: 'yarn', type: 'linear', factor: 4 } },
+    'model_field_conflict',
+    '/rope_scaling/type',
+  ],
   [{ ...LLAMA, rope_scaling: { type: 'linear', factor: 0.5 } }, 'out_of_range', '/rope_scaling/factor'],
   [{ ...LLAMA, rope_scaling: 'linear' }, 'wrong_type', '/rope_scaling'],
   [{ ...LLAMA, rope_scaling: [] }, 'wrong_type', '/rope_scaling'],

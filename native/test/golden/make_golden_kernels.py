@@ -7,9 +7,11 @@ Each file has one line per fact, each a word followed by values, in decimals tha
     case NAME         begins a case
     base              head_dim rope_theta
     scaling           type factor low_freq_factor high_freq_factor original_max_position_embeddings beta_fast beta_slow
-                      attention_factor truncate, as in kernels/attention/rope_frequencies.h
+                      attention_factor truncate mscale mscale_all_dim, as in kernels/attention/rope_frequencies.h
     frequencies       (head_dim / 2) of ROPE_INIT_FUNCTIONS
     attention_factor  what cos and sin are multiplied by
+    positions         up to the end of the longer context
+    cosine, sine      (positions · head_dim / 2) of LlamaRotaryEmbedding
   load_balancing.txt
     case NAME         begins a case
     sizes             layers tokens experts experts_per_token
@@ -27,6 +29,7 @@ import torch
 import transformers
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
 HERE = Path(__file__).parent
@@ -39,6 +42,8 @@ DEFAULTS = {
     "beta_slow": 1.0,
     "attention_factor": 0.0,
     "truncate": True,
+    "mscale": 0.0,
+    "mscale_all_dim": 0.0,
 }
 ROPE_CASES = {
     "linear": (64, 10000.0, "linear", {"factor": 4.0}),
@@ -84,6 +89,19 @@ ROPE_CASES = {
             "attention_factor": 1.25,
         },
     ),
+    # as DeepSeek-V3 has it, and two different scales
+    "yarn_mscale": (
+        64,
+        10000.0,
+        "yarn",
+        {"factor": 40.0, "original_max_position_embeddings": 4096, "mscale": 1.0, "mscale_all_dim": 1.0},
+    ),
+    "yarn_two_mscales": (
+        16,
+        10000.0,
+        "yarn",
+        {"factor": 4.0, "original_max_position_embeddings": 64, "mscale": 0.707, "mscale_all_dim": 0.3, "truncate": False},
+    ),
     "yarn_short": (16, 10000.0, "yarn", {"factor": 8.0, "original_max_position_embeddings": 4}),
 }
 
@@ -126,6 +144,11 @@ def write_rope(out) -> None:
         out.write(f"case {name}\nbase {head_dim} {theta:.9g}\n")
         out.write(f"scaling {kind} {words(float(values[key]) for key in DEFAULTS)}\n")
         out.write(f"frequencies {words(frequencies.tolist())}\nattention_factor {attention_factor:.9g}\n")
+        original = given.get("original_max_position_embeddings", 1024)
+        positions = [0, 1, original, int(original * given["factor"]) - 1]
+        both = LlamaRotaryEmbedding(config)(torch.zeros(1), torch.tensor([positions]))
+        cosine, sine = (flat(each[0, :, : head_dim // 2]) for each in both)
+        out.write(f"positions {words(positions)}\ncosine {words(cosine)}\nsine {words(sine)}\n")
 
 
 def write_load_balancing(out) -> None:

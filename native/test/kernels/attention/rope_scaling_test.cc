@@ -29,6 +29,8 @@ RopeScaling scaling_of(const GoldenFacts& facts) {
   scaling.beta_slow = number(6);
   scaling.attention_factor = number(7);
   scaling.truncate = number(8) != 0;
+  scaling.mscale = number(9);
+  scaling.mscale_all_dim = number(10);
   return scaling;
 }
 
@@ -44,7 +46,7 @@ RopeScaling of_type(RopeScalingType type) {
 
 TEST_CASE("scaled rotary frequencies are those of transformers") {
   const std::vector<GoldenFacts> cases = read_golden_facts("rope_scaling.txt");
-  REQUIRE(cases.size() == 8);
+  REQUIRE(cases.size() == 10);
   for (const GoldenFacts& facts : cases) {
     CAPTURE(facts.name);
     const std::vector<double> base = facts.numbers("base"), expected = facts.numbers("frequencies");
@@ -54,6 +56,32 @@ TEST_CASE("scaled rotary frequencies are those of transformers") {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       // torch's own power is off by a unit in the last place here and there.
       CHECK(static_cast<double>(actual.radians[i]) == doctest::Approx(expected[i]).epsilon(2e-7));
+    }
+  }
+}
+
+TEST_CASE("scaled angles are those of transformers, also beyond the length of the first training") {
+  Machine machine(best_cpu_isa(), 1);
+  for (const GoldenFacts& facts : read_golden_facts("rope_scaling.txt")) {
+    CAPTURE(facts.name);
+    const std::vector<double> base = facts.numbers("base"), positions = facts.numbers("positions");
+    const std::vector<double> cosine = facts.numbers("cosine"), sine = facts.numbers("sine");
+    const std::vector<double> frequencies = facts.numbers("frequencies");
+    const double attention_factor = facts.numbers("attention_factor")[0];
+    const auto head_dim = static_cast<std::int64_t>(base[0]);
+    const auto num_positions = static_cast<std::int64_t>(positions.back()) + 1;
+    const RopeTable table(machine.ctx, num_positions, head_dim, base[1], scaling_of(facts));
+    const auto half = static_cast<std::size_t>(head_dim / 2);
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      for (std::size_t pair = 0; pair < half; ++pair) {
+        // A frequency may differ by a unit in the last place, which the position multiplies.
+        const double tolerance = attention_factor * (2e-7 + 1.2e-7 * positions[i] * frequencies[pair]);
+        const std::size_t at = static_cast<std::size_t>(positions[i]) * half + pair;
+        CAPTURE(positions[i]);
+        CAPTURE(pair);
+        CHECK(std::abs(static_cast<double>(table.cosine()[at]) - cosine[i * half + pair]) <= tolerance);
+        CHECK(std::abs(static_cast<double>(table.sine()[at]) - sine[i * half + pair]) <= tolerance);
+      }
     }
   }
 }
