@@ -1,4 +1,6 @@
 import t from 'tap';
+import { convertSentencepiece } from '../sentencepiece/tokenizer-file.js';
+import { sentencepieceModel } from '../testing/sentencepiece.js';
 import { byteToken } from '../tokenizer/characters.js';
 import { ggufBytes, ggufTokenizer } from './tokenizer.js';
 
@@ -235,4 +237,33 @@ t.test('bytes', async (t) => {
   t.equal(new Set(tokens).size, 258);
   t.same([tokens[65], tokens[10], tokens[257]], ['A', '\u010a', '[PAD257]']);
   t.match(value('merges'), []);
+});
+
+t.test('a tokenizer.model of SentencePiece', async (t) => {
+  const convert = (name: string) =>
+    convertSentencepiece('tokenizer.model', sentencepieceModel(name), {
+      config: {},
+      special_tokens_map: {},
+      added_tokens: {},
+    });
+  const { tokenizer, special_tokens_map } = convert('bpe_llama');
+  const gguf = (file: Fields) => {
+    const files = {
+      tokenizer: JSON.stringify(file),
+      config: null,
+      special_tokens_map: JSON.stringify(special_tokens_map),
+    };
+    const { metadata } = ggufTokenizer(files, 340, { template: null, isTrained: false, date: null });
+    return (key: string) => metadata.find(([name]) => name === `tokenizer.ggml.${key}`)?.[1].value;
+  };
+  const value = gguf(tokenizer);
+  t.equal(value('model'), 'llama');
+  t.equal(value('add_space_prefix'), true);
+  t.strictSame([value('bos_token_id'), value('eos_token_id'), value('add_bos_token')], [1, 2, true]);
+  t.equal(gguf(convert('bpe_no_prefix').tokenizer)('add_space_prefix'), false);
+  t.throws(() => gguf(convert('bpe_symbols').tokenizer), {
+    code: 'export_unsupported',
+    message: /its normalizer \[Replace/,
+  });
+  t.throws(() => gguf(convert('unigram_llama').tokenizer), /its model is Unigram/);
 });
