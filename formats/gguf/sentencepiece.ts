@@ -1,6 +1,5 @@
 /** BPE over characters with spaces as ▁ and bytes as a fallback, such as that of Llama 2 and Mistral: llama.cpp's `llama`. */
 import { byteToken, unitsAt } from '../tokenizer/characters.js';
-import type { Component } from '../tokenizer/fields.js';
 import { prependScheme } from '../tokenizer/pre-tokenizers.js';
 import { bool, float32s, type GgufMetadata, string } from './file.js';
 import { type Token, type TokenizerFile, tokenList, unsupported } from './vocabulary.js';
@@ -28,14 +27,14 @@ export function sentencepieceTokens(
   if (!file.model.boolean('byte_fallback', false) || missing !== undefined)
     throw unsupported('its characters outside of the vocabulary are not encoded as bytes (byte_fallback)');
   const prefix = prefixOf(file);
+  // llama.cpp would look for ▁ in the text before it writes spaces so, and show it in answers.
+  const spaces = file.tokenizer.added.find(({ content, special }) => !special && content.includes(SPACE));
+  if (spaces) throw unsupported(`its added token ${JSON.stringify(spaces.content)} stands for spaces`);
   const scores = scoresOf(file, bytes);
-  const spaces = runsOfSpaces(file, scores);
   const tokens = tokenList(file, vocabSize, (text) => {
     if (bytes.has(text)) return 'byte';
     return text === unknown ? 'unknown' : 'normal';
   });
-  // As tokens of their own, runs of spaces would be read and written as ▁. Their merges give the same tokens.
-  for (const id of spaces) tokens[id] = { text: tokens[id]?.text ?? '', type: 'normal' };
   return {
     tokens,
     metadata: [
@@ -48,22 +47,6 @@ export function sentencepieceTokens(
   };
 }
 
-/** Returns the added tokens of spaces, which merges make, too, such as those of Gemma. */
-function runsOfSpaces({ tokenizer }: TokenizerFile, scores: ReadonlyMap<string, number>): number[] {
-  const found = tokenizer.added.filter(({ special, content }) => !special && content.includes(SPACE));
-  const apart = found.find(({ content, normalized }) => normalized !== null || !scores.has(content));
-  if (apart)
-    throw unsupported(
-      `its added token ${JSON.stringify(apart.content)} stands for spaces, and no merges make it`,
-    );
-  return found.map(({ id }) => id);
-}
-
-/** Returns whether a pre-tokenizer splits at spaces, of which none are left behind Replace. Gemma has it. */
-function splitsAtSpaces(part: Component): boolean {
-  return part.type === 'Split' && part.component('pattern').value('String') === ' ';
-}
-
 /** Checks that spaces become ▁, and returns where one is added. */
 function prefixOf({ normalizers, preTokenizers, ids }: TokenizerFile): Prefix {
   const described = normalizers.map((part) => {
@@ -74,8 +57,7 @@ function prefixOf({ normalizers, preTokenizers, ids }: TokenizerFile): Prefix {
   const [first, ...others] = preTokenizers;
   const replace = `Replace( , ${SPACE})`;
   const text = described.join(' ');
-  if (text === replace && (first === undefined || (others.length === 0 && splitsAtSpaces(first))))
-    return 'never';
+  if (first === undefined && text === replace) return 'never';
   if (first === undefined && text === `Prepend(${SPACE}) ${replace}`) return 'always';
   const known = first?.type === 'Metaspace' && others.length === 0 && (text === '' || text === replace);
   if (first === undefined || !known || first.character('replacement') !== SPACE)

@@ -206,30 +206,6 @@ t.test('a space is added where the training had one', async (t) => {
   t.equal(prefix('first', turns), false, 'the text of a chat follows a special token');
 });
 
-t.test('spaces as Gemma has them', async (t) => {
-  const split = { type: 'Split', pattern: { String: ' ' }, behavior: 'MergedWithPrevious', invert: false };
-  const normalizer = { type: 'Replace', pattern: { String: ' ' }, content: '\u2581' };
-  const gemma = { normalizer, pre_tokenizer: split };
-  t.equal(spaced(sentencepiece(gemma)).value('add_space_prefix'), false);
-  t.throws(
-    () => spaced(sentencepiece({ ...gemma, pre_tokenizer: { ...split, pattern: { String: 'a' } } })),
-    /pre-tokenizer \[Split\]/,
-  );
-  // Merges make the token, so it needs no place of its own in a text.
-  const { model, added_tokens } = sentencepiece() as { model: Fields; added_tokens: Fields[] };
-  const { vocab, merges } = model as { vocab: Record<string, number>; merges: string[] };
-  const id = Object.keys(vocab).length;
-  const run = (more: Fields, its: string[]) =>
-    spaced({
-      ...sentencepiece(gemma, { vocab: { ...vocab, '\u2581\u2581': id }, merges: [...merges, ...its] }),
-      added_tokens: [...added_tokens, added(id, '\u2581\u2581', { special: false, ...more })],
-    });
-  const types = run({}, ['\u2581 \u2581']).value('token_type') as number[];
-  t.equal(types[id], 1);
-  t.throws(() => run({}, []), /"\u2581\u2581" stands for spaces, and no merges make it/);
-  t.throws(() => run({ normalized: true }, ['\u2581 \u2581']), /stands for spaces/);
-});
-
 t.test('bytes', async (t) => {
   const { metadata } = ggufBytes(258);
   const value = (key: string) => metadata.find(([name]) => name === `tokenizer.ggml.${key}`)?.[1].value;
@@ -265,5 +241,6 @@ t.test('a tokenizer.model of SentencePiece', async (t) => {
     code: 'export_unsupported',
     message: /its normalizer \[Replace/,
   });
+  t.throws(() => gguf(convert('bpe_symbols_no_prefix').tokenizer), /"▁▁" stands for spaces/);
   t.throws(() => gguf(convert('unigram_llama').tokenizer), /its model is Unigram/);
 });
