@@ -54,6 +54,16 @@ t.test('special tokens of the model and of the folder', async (t) => {
     new Tokenizer(convert(bytesOf('bpe_other_names'), { config }).tokenizer).around;
   t.strictSame(around({ add_bos_token: false, add_eos_token: true }), { before: [], after: [1] });
 
+  const behind = (config: object) => {
+    const tokenizer = new Tokenizer(convert(bytesOf('bpe_symbols'), { config }).tokenizer);
+    const [the, spaced] = ['the', 'x the'].map((text) => tokenizer.encode(text, 'text').at(-1));
+    t.equal(the, spaced, 'a text begins with a space');
+    return tokenizer.encode('<s>the<t>the', 'parsed').filter((id) => id === the).length;
+  };
+  t.equal(behind({}), 1, 'a special token is followed by one, a user-defined symbol is not');
+  t.equal(behind({ legacy: true }), 1);
+  t.equal(behind({ legacy: false }), 0);
+
   const { length } = new Tokenizer(names.tokenizer).added;
   const size = (names.tokenizer.model as { vocab: object }).vocab;
   const next = Object.keys(size).length;

@@ -41,14 +41,19 @@ export function convertSentencepiece(
   }
   const unknown = model.pieces.findIndex(({ type }) => type === 'unknown');
   const special = specialTokens(model, ids);
+  const prefix = prefixOf(model, documents);
   return {
     tokenizer: {
       version: '1.0',
       truncation: null,
       padding: null,
-      added_tokens: addedTokens(model, extrasOf(documents, ids, refuse), refuse),
-      normalizer: { type: 'Sequence', normalizers: normalizersOf(model) },
-      pre_tokenizer: null,
+      added_tokens: addedTokens(
+        { model, normalizers: normalizersOf(model, prefix) },
+        extrasOf(documents, ids, refuse),
+        refuse,
+      ),
+      normalizer: { type: 'Sequence', normalizers: normalizersOf(model, prefix) },
+      pre_tokenizer: prefix === 'first' ? FIRST_PREFIX : null,
       post_processor: postProcessor(special, ids, documents),
       decoder: { type: 'Sequence', decoders: decodersOf(model) },
       model: model.model_type === BPE ? bpeOf(model, { ids, unknown }, refuse) : unigramOf(model, unknown),
@@ -92,13 +97,11 @@ function specialTokens(model: SentencepieceModel, ids: ReadonlyMap<string, numbe
 }
 
 function addedTokens(
-  model: SentencepieceModel,
+  { model, normalizers }: { model: SentencepieceModel; normalizers: readonly object[] },
   extras: ReadonlyMap<string, Extra>,
   refuse: Refuse,
 ): Record<string, unknown>[] {
-  const normalize = normalizerOf(
-    new Component({ type: 'Sequence', normalizers: normalizersOf(model) }, 'normalizer'),
-  );
+  const normalize = normalizerOf(new Component({ type: 'Sequence', normalizers }, 'normalizer'));
   const rest = new Map(extras);
   const own = model.pieces.flatMap(({ text, type }, id) => {
     const extra = rest.get(text);
@@ -107,7 +110,7 @@ function addedTokens(
     if (type === 'control' || type === 'unknown') return [{ ...base, special: true }];
     if (type !== 'user_defined') return extra ? [base] : [];
     // SentencePiece looks for these symbols in the whole text, and puts no space behind them.
-    if (normalize(text) !== text.replaceAll(' ', SPACE))
+    if (normalize(text).replaceAll(' ', SPACE) !== text.replaceAll(' ', SPACE))
       throw refuse(`has the user-defined symbol ${JSON.stringify(text)}, which its normalizer changes`);
     return [{ ...base, special: extra?.special ?? false, normalized: true }];
   });
@@ -116,7 +119,19 @@ function addedTokens(
 
 const DEFAULTS = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: false };
 
-function normalizersOf(model: SentencepieceModel): Record<string, unknown>[] {
+/** Where a text gets a space before it: nowhere, behind each special token, or only at its beginning. */
+type Prefix = 'never' | 'always' | 'first';
+
+const FIRST_PREFIX = { type: 'Metaspace', replacement: SPACE, prepend_scheme: 'first', split: false };
+
+/** As LlamaTokenizer of transformers, which puts it behind each special token unless `legacy` is false. */
+function prefixOf(model: SentencepieceModel, { config }: TokenizerDocuments): Prefix {
+  if (!model.add_dummy_prefix) return 'never';
+  // Spaces that are removed would hide where a text begins.
+  return config.legacy === false && !model.remove_extra_whitespaces ? 'first' : 'always';
+}
+
+function normalizersOf(model: SentencepieceModel, prefix: Prefix): Record<string, unknown>[] {
   const replace = (pattern: { String: string } | { Regex: string }, content: string) => ({
     type: 'Replace',
     pattern,
@@ -140,13 +155,13 @@ function normalizersOf(model: SentencepieceModel): Record<string, unknown>[] {
           replace({ Regex: `(?<![ ${SPACE}])[ ${SPACE}]+\\z` }, ''),
         ]
       : []),
-    ...(model.add_dummy_prefix ? [prefixOf(model)] : []),
-    replace({ String: ' ' }, SPACE),
+    ...(prefix === 'always' ? [prepend(model)] : []),
+    ...(prefix === 'first' ? [] : [replace({ String: ' ' }, SPACE)]),
   ];
 }
 
 /** Puts a space before a text. A pattern leaves the texts of user-defined symbols alone: they are normalized, too. */
-function prefixOf({ pieces }: SentencepieceModel): Record<string, unknown> {
+function prepend({ pieces }: SentencepieceModel): Record<string, unknown> {
   const symbols = pieces.filter(({ type }) => type === 'user_defined').map(({ text }) => escaped(text));
   if (symbols.length === 0) return { type: 'Prepend', prepend: SPACE };
   const pattern = { Regex: `\\A(?!(?:${symbols.join('|')})?\\z)` };
