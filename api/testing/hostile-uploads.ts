@@ -1,7 +1,8 @@
 /** Generators of hostile uploads: deep, large, many, or odd. */
 import { gzipSync } from 'node:zlib';
 import tar from 'tar-stream';
-import { TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../formats/testing/models.js';
+import { modelFolder, TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../formats/testing/models.js';
+import { protoField, sentencepiecePiece } from '../../formats/testing/sentencepiece.js';
 import { zipArchive } from '../../formats/torch-file/zip-write.js';
 
 const WEIGHTS = 'model.safetensors';
@@ -38,6 +39,18 @@ export function largeTokenizer(words: number): Buffer {
   const vocab = Object.fromEntries(Array.from({ length: words }, (_, id) => [`word${id}`, id]));
   const model = { ...TINY_TOKENIZER.model, vocab, merges: [] };
   return Buffer.from(JSON.stringify({ ...TINY_TOKENIZER, added_tokens: [], model }));
+}
+
+/** A folder with a `tokenizer.model` of BPE. */
+function sentencepiece(texts: readonly string[], type = 1): Promise<Buffer> {
+  const pieces = texts.map((text, id) => sentencepiecePiece(text, type, -id));
+  const bpe = protoField(2, Buffer.of(24, 2));
+  const model = Buffer.concat([sentencepiecePiece('<unk>', 2), ...pieces, bpe]);
+  return tarOf([...modelFolder()].map(withSentencepiece(model)));
+}
+
+function withSentencepiece(model: Buffer): (file: [string, Buffer]) => [string, Buffer] {
+  return ([name, content]) => (name === 'tokenizer.json' ? ['tokenizer.model', model] : [name, content]);
 }
 
 /** A PyTorch file with many dicts. */
@@ -103,6 +116,15 @@ export const HOSTILE_MODELS: Readonly<Record<string, (bytes: number) => Promise<
   'tokenizer of brackets in brackets': (bytes) => tarOf([['tokenizer.json', nested(bytes)]]),
   'tokenizer of lists': (bytes) => tarOf([['tokenizer.json', lists(bytes)]]),
   'tokenizer of words': (bytes) => tarOf([['tokenizer.json', largeTokenizer(Math.ceil(bytes / 20))]]),
+  'SentencePiece model of long pieces': () =>
+    sentencepiece(Array.from({ length: 1024 }, (_, id) => 'a'.repeat(id + 1))),
+  'SentencePiece model of symbols': (bytes) =>
+    sentencepiece(
+      Array.from({ length: Math.ceil(bytes / 20) + 5000 }, (_, id) => `s${id}`),
+      4,
+    ),
+  'SentencePiece model of empty pieces': (bytes) =>
+    tarOf([...modelFolder()].map(withSentencepiece(Buffer.alloc(bytes & ~1, Buffer.of(10, 0))))),
   'tokenizer configuration of lists': (bytes) => tarOf([['tokenizer_config.json', lists(bytes)]]),
   'index of lists': (bytes) => tarOf([['model.safetensors.index.json', lists(bytes)]]),
   'chat template of braces': (bytes) =>

@@ -1,6 +1,11 @@
 // Compares converted models with the results of SentencePiece (golden/make_golden_sentencepiece.py).
 import t from 'tap';
-import { sentencepieceModel as bytesOf, SENTENCEPIECE_GOLDEN } from '../testing/sentencepiece.js';
+import {
+  sentencepieceModel as bytesOf,
+  sentencepiecePiece as piece,
+  protoField,
+  SENTENCEPIECE_GOLDEN,
+} from '../testing/sentencepiece.js';
 import { Tokenizer } from '../tokenizer/tokenizer.js';
 import { convertSentencepiece } from './tokenizer-file.js';
 
@@ -101,15 +106,8 @@ t.test('special tokens of the model and of the folder', async (t) => {
 t.test('a file that is no model, or contradicts itself, is refused', async (t) => {
   const refused = (bytes: Uint8Array, message: RegExp) =>
     t.throws(() => convert(bytes), { code: 'tokenizer_invalid', message, details: { file: NAME } });
-  const field = (number: number, bytes: Uint8Array) =>
-    Buffer.concat([Buffer.of((number << 3) | 2, bytes.length), bytes]);
-  const piece = (text: string, type = 1, score = 0) => {
-    const value = Buffer.alloc(4);
-    value.writeFloatLE(score);
-    return field(1, Buffer.concat([field(1, Buffer.from(text)), Buffer.of(21), value, Buffer.of(24, type)]));
-  };
   const unknown = piece('<unk>', 2);
-  const bpe = field(2, Buffer.of(24, 2));
+  const bpe = protoField(2, Buffer.of(24, 2));
   t.doesNotThrow(() => convert(Buffer.concat([unknown, piece('a'), bpe])));
   refused(Buffer.alloc(0), /it has no pieces/);
   refused(Buffer.from('{"model": {}}'), /^tokenizer.model is no readable SentencePiece model/);
@@ -117,7 +115,10 @@ t.test('a file that is no model, or contradicts itself, is refused', async (t) =
   refused(Buffer.of(10, ...Array<number>(11).fill(255)), /a number has more than 10 bytes/);
   refused(bytesOf('bpe_llama').subarray(0, -3), /is cut short/);
   refused(Buffer.concat([unknown, piece('')]), /the text of piece 1 must have 1 to 1024 bytes/);
-  refused(Buffer.concat([unknown, field(1, field(1, Buffer.of(255)))]), /the text of field 1 is not UTF-8/);
+  refused(
+    Buffer.concat([unknown, protoField(1, protoField(1, Buffer.of(255)))]),
+    /the text of field 1 is not UTF-8/,
+  );
   refused(Buffer.concat([unknown, piece('a', 9)]), /piece 1 has the unknown type 9/);
   refused(Buffer.concat([unknown, piece('a', 1, Number.NaN)]), /the score of piece 1 is NaN/);
   refused(Buffer.concat([unknown, piece('a'), piece('a')]), /has the piece "a" twice/);
@@ -130,4 +131,12 @@ t.test('a file that is no model, or contradicts itself, is refused', async (t) =
     Buffer.concat([unknown, ...letters, piece('ab'), piece('bc'), bpe]),
     /has the same score for "ab" and "bc"/,
   );
+  const runs = (...lengths: number[]) =>
+    Buffer.concat([
+      unknown,
+      ...lengths.map((length) => piece('-'.repeat(length), 1, length === 1 ? -1 : -2)),
+      bpe,
+    ]);
+  t.doesNotThrow(() => convert(runs(1, 2, 4, 3, 8)));
+  refused(runs(1, 2, 4, 8, 16, 32, 64, 128), /has the same score for "--" and "----"/);
 });

@@ -15,6 +15,9 @@ export const SPACE = '\u2581';
 /** More spaces than an answer begins with. */
 const MAX_SPACES = 1024;
 
+/** A regular expression holds them. */
+const MAX_SYMBOLS = 4096;
+
 const UNIGRAM = 1;
 const BPE = 2;
 const KINDS: Readonly<Record<number, string>> = { 3: 'word', 4: 'char' };
@@ -76,6 +79,11 @@ function checkSettings(model: SentencepieceModel, refuse: Refuse): void {
   if (model.denormalizer_charsmap.length > 0) throw refuse('has a denormalizer, which is not supported');
   const numUnknown = pieces.filter(({ type }) => type === 'unknown').length;
   if (numUnknown !== 1) throw refuse(`has ${numUnknown} pieces of the type unknown instead of one`);
+  const numSymbols = pieces.filter(({ type }) => type === 'user_defined').length;
+  if (model.add_dummy_prefix && numSymbols > MAX_SYMBOLS)
+    throw refuse(
+      `has ${numSymbols} user-defined symbols; at most ${MAX_SYMBOLS} are supported with add_dummy_prefix`,
+    );
   const unused = pieces.find(({ type }) => type === 'unused');
   if (unused) throw refuse(`has the unused piece ${JSON.stringify(unused.text)}, which is not supported`);
   const bytes = new Set(pieces.filter(({ type }) => type === 'byte').map(({ text }) => text));
