@@ -1,6 +1,6 @@
 /** Reader of protocol buffers: the fields of one message, in order. */
 
-export interface ProtoField {
+interface ProtoField {
   number: number;
   /** A varint (negative ones as two's complement), the bytes of a fixed-size number, or those of a text or message. */
   value: bigint | Buffer;

@@ -10,7 +10,7 @@ import { type Extra, extrasOf, type TokenizerDocuments } from './extra-tokens.js
 import { mergesOf } from './merges.js';
 import { readSentencepiece, type SentencepieceModel, sentencepieceRefused } from './model-file.js';
 
-export const SPACE = '\u2581';
+const SPACE = '\u2581';
 
 /** More spaces than an answer begins with. */
 const MAX_SPACES = 1024;
@@ -23,7 +23,7 @@ const BPE = 2;
 const KINDS: Readonly<Record<number, string>> = { 3: 'word', 4: 'char' };
 
 /** The files that a folder lacks. */
-export interface ConvertedTokenizer {
+interface ConvertedTokenizer {
   tokenizer: Record<string, unknown>;
   special_tokens_map: Record<string, string>;
 }

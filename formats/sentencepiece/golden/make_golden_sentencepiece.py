@@ -4,6 +4,7 @@
     python formats/sentencepiece/golden/make_golden_sentencepiece.py
 """
 import base64
+import contextlib
 import io
 import json
 import random
@@ -73,9 +74,10 @@ def sentences():
 
 def train(rules=None, **options):
     model = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder:
+    # The model holds the path of its rules.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         if rules is not None:
-            path = Path(folder) / "rules.tsv"
+            path = Path("rules.tsv")
             path.write_text("\n".join(rules) + "\n")
             options["normalization_rule_tsv"] = str(path)
         sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(sentences()), model_writer=model, **BASE, **options)
@@ -96,6 +98,6 @@ def case(name, options):
 
 
 golden = {name: case(name, options) for name, options in CASES.items()}
-target = Path(__file__).parent / "sentencepiece.json"
+target = Path(__file__).resolve().parent / "sentencepiece.json"
 target.write_text(json.dumps(golden, ensure_ascii=True, separators=(",", ":")) + "\n")
 print(target, target.stat().st_size, "bytes")
