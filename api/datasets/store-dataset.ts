@@ -25,13 +25,13 @@ export interface CopyDatasetDeps extends StoreDatasetDeps {
 }
 
 /** Properties of a dataset that are known before its content is read. */
-export type DatasetHead = Pick<Dataset, 'project' | 'name' | 'format' | 'source'>;
+type DatasetHead = Pick<Dataset, 'project' | 'name' | 'format' | 'source'>;
 
 /**
  * Stores the content, then the record: the dataset exists only when both are durable.
  * @throws errors of storeContent() and of the job store
  */
-export async function storeDataset(
+async function storeDataset(
   { store, objects, inspector, limits, log }: StoreDatasetDeps,
   head: DatasetHead,
   body: AsyncIterable<Uint8Array>,

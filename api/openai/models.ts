@@ -7,7 +7,7 @@ import { findCheckpoint, findJob, found } from '../access/found.js';
 import type { ProjectRecords } from '../access/project-records.js';
 import { type AnsweringModel, checkpointModel, uploadedModel } from '../answers/sources.js';
 import { requireOperation } from '../http/authenticate.js';
-import { deleteCheckpoint, deleteJob } from '../jobs/deletions.js';
+import { deleteCheckpoint, deleteJob } from '../jobs/changes/deletions.js';
 import { removeModel } from '../models/store-model.js';
 import { notFound } from './errors.js';
 import { isId } from './ids.js';

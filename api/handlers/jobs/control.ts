@@ -1,5 +1,5 @@
 import { conditionOf, sendJob } from '../../http/etag.js';
-import * as control from '../../jobs/control-job.js';
+import * as control from '../../jobs/changes/control-job.js';
 import type { OperationHandler } from '../types.js';
 
 export const cancelJob: OperationHandler<'cancelJob'> = async (request, reply) => {

@@ -1,6 +1,6 @@
 import type { DataPreview } from '../../../contracts/index.js';
+import { specLookups } from '../../jobs/changes/create-job.js';
 import { invalidDocument, tryResolve } from '../../jobs/check-spec.js';
-import { specLookups } from '../../jobs/create-job.js';
 import { previewOf } from '../../jobs/preview.js';
 import type { OperationHandler } from '../types.js';
 

@@ -1,10 +1,10 @@
 /** Requests that change what a job does, as functions that several routes call. */
 import type { FastifyRequest } from 'fastify';
-import { type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
-import { checkMultiple } from '../../job-document/index.js';
-import { type Condition, type JobStore, keepDesired, putDesired } from '../../state/index.js';
-import { findJob } from '../access/found.js';
-import { requireFit, withRanks } from './require-fit.js';
+import { type FieldError, type Job, ZerofleetError } from '../../../contracts/index.js';
+import { checkMultiple } from '../../../job-document/index.js';
+import { type Condition, type JobStore, keepDesired, putDesired } from '../../../state/index.js';
+import { findJob } from '../../access/found.js';
+import { requireFit, withRanks } from '../require-fit.js';
 
 type Asking = Pick<FastifyRequest, 'records' | 'server'>;
 

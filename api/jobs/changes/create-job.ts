@@ -1,16 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type FieldError, type JobSpec, type ResolvedJobSpec, traceHeaders } from '../../contracts/index.js';
-import { jobWarnings } from '../../job-document/index.js';
-import { documentHash } from '../../platform/canonical-json.js';
-import type { CreateJobResult, IdempotencyInput, JobStore } from '../../state/index.js';
-import { sendJob } from '../http/etag.js';
-import { findFolder, findObject, findTokenizerObject } from './bucket-lookups.js';
-import type { SpecLookups } from './check-spec.js';
-import { findSource } from './init-source.js';
-import { namesUri, readySpec } from './ready-spec.js';
+import {
+  type FieldError,
+  type JobSpec,
+  type ResolvedJobSpec,
+  traceHeaders,
+} from '../../../contracts/index.js';
+import { jobWarnings } from '../../../job-document/index.js';
+import { documentHash } from '../../../platform/canonical-json.js';
+import type { CreateJobResult, IdempotencyInput, JobStore } from '../../../state/index.js';
+import { sendJob } from '../../http/etag.js';
+import { findFolder, findObject, findTokenizerObject } from '../bucket-lookups.js';
+import type { SpecLookups } from '../check-spec.js';
+import { findSource } from '../init-source.js';
+import { namesUri, readySpec } from '../ready-spec.js';
+import { rankBudget, requireFit } from '../require-fit.js';
+import { templateFault } from '../template-fault.js';
 import { recordJob } from './record-job.js';
-import { rankBudget, requireFit } from './require-fit.js';
-import { templateFault } from './template-fault.js';
 
 /**
  * Creates the job of a document, or finds the one that an earlier request with the same `Idempotency-Key` created.
