@@ -8,8 +8,8 @@
  *
  * With `--peer PYTHON`, a Python with transformers, the same model answers the same number of requests with `generate`,
  * as one batch in bf16. `peer_products_ms` is the time of one token's products alone there, by a library that chooses
- * its tiles by the number of rows: `of_free_products` is the time of a whole token here in relation to it.
- * `resident_mb` is what the process holds, `weights_mb` what the engine says that it does.
+ * its tiles by the number of rows. `of_free_products` is the time of a whole token here, divided by that time.
+ * `resident_mb` is the resident set of the process, `weights_mb` the weights by the engine's own count.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';

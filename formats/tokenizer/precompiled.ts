@@ -37,14 +37,14 @@ const VALUE = 0x7fffffff;
 const LABEL = 0x800000ff;
 
 function shortestEntry(trie: Uint32Array, key: Uint8Array): number | null {
-  let place = offsetOf(trie[0] ?? 0);
+  let unitIndex = offsetOf(trie[0] ?? 0);
   for (const byte of key) {
     if (byte === 0) return null;
-    place ^= byte;
-    const unit = trie[place] ?? 0;
+    unitIndex ^= byte;
+    const unit = trie[unitIndex] ?? 0;
     if ((unit & LABEL) >>> 0 !== byte) return null;
-    place ^= offsetOf(unit);
-    if (unit & HAS_LEAF) return (trie[place] ?? 0) & VALUE;
+    unitIndex ^= offsetOf(unit);
+    if (unit & HAS_LEAF) return (trie[unitIndex] ?? 0) & VALUE;
   }
   return null;
 }

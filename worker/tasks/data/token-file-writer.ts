@@ -102,7 +102,7 @@ export class TokenFileWriter {
     const kept = new PositionSpool(`${this.path}.kept.tmp`);
     try {
       let index = 0;
-      for (const place of this.sequences.positions()) if (keeps(index++)) kept.push(place);
+      for (const position of this.sequences.positions()) if (keeps(index++)) kept.push(position);
       kept.copyTo(this.fd);
       return kept.count;
     } finally {
