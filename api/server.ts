@@ -13,7 +13,7 @@ import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey, readFirstKey } from './first-key.js';
 import { Forwarder } from './integrations/forwarder.js';
 import { Trackers } from './integrations/trackers.js';
-import { finishDeletions } from './jobs/deletions.js';
+import { finishDeletions } from './jobs/changes/deletions.js';
 import { ExportQueue } from './jobs/export-queue.js';
 import { watchWaits } from './jobs/wait-watch.js';
 import type { ApiLimits } from './limits.js';

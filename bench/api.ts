@@ -31,7 +31,7 @@ const EVENT_TYPE = 'benchmark';
 const EVENTS = 50;
 const EVENT_INTERVAL_MS = 100;
 const POLL_MS = 2;
-/** Requested in turn. */
+/** Requested in start. */
 const JOBS = 100;
 const TEXT = 'to be or not to be, that is the question. '.repeat(100);
 const json = { 'content-type': 'application/json' };
@@ -108,7 +108,7 @@ async function measureStarts(stack: ApiStack, spec: string): Promise<void> {
   await stack.startWorker();
   const claimed: number[] = [];
   const ran: number[] = [];
-  for (let turn = 0; turn < starts; turn++) {
+  for (let start = 0; start < starts; start++) {
     const began = Date.now();
     const { id } = await postJson<Job>(stack, '/v1/jobs', spec);
     const job = await untilEnd(stack, id);

@@ -89,11 +89,11 @@ async function measureStall(world: LocalWorld, objects: MeasuredStore['objects']
 async function measureThroughput(world: LocalWorld, store: MeasuredStore) {
   const bytes = BYTES_PER_PARAM * numParams(config);
   const pieces = piecesOf(bytes);
-  const rates: Record<keyof Turn, number[]> = { save: [], raw_write: [], load: [], raw_read: [] };
+  const rates: Record<keyof Repetition, number[]> = { save: [], raw_write: [], load: [], raw_read: [] };
   // The first round is not counted: the first writer waits for memory that the virtual machine gets from its host.
-  for (let turn = 0; turn <= repeats; turn++) {
-    const seconds = await measureTurn(world, store, { pieces, raw_first: turn % 2 === 0 });
-    if (turn > 0) for (const [name, list] of typedEntries(rates)) list.push(bytes / seconds[name]);
+  for (let repetition = 0; repetition <= repeats; repetition++) {
+    const seconds = await measureRepetition(world, store, { pieces, raw_first: repetition % 2 === 0 });
+    if (repetition > 0) for (const [name, list] of typedEntries(rates)) list.push(bytes / seconds[name]);
   }
   const mb = (values: number[]) => round(median(values) / 1e6);
   report('checkpoint', {
@@ -108,14 +108,14 @@ async function measureThroughput(world: LocalWorld, store: MeasuredStore) {
     raw_read_mb_per_s: mb(rates.raw_read),
     load_share: round(median(rates.load) / median(rates.raw_read), 3),
     repeats,
-    turns: Object.fromEntries(
+    repetitions: Object.fromEntries(
       typedEntries(rates).map(([name, list]) => [name, list.map((rate) => Math.round(rate / 1e6))]),
     ),
   });
 }
 
 /** Seconds of each client in one round. */
-interface Turn {
+interface Repetition {
   save: number;
   raw_write: number;
   load: number;
@@ -127,11 +127,11 @@ interface Turn {
  * virtual machine has never used cost several times the write, and only the second client would get them. Both read
  * from the disk: a save leaves nothing in the page cache.
  */
-async function measureTurn(
+async function measureRepetition(
   world: LocalWorld,
   store: MeasuredStore,
   { pieces, raw_first }: { pieces: readonly Uint8Array[]; raw_first: boolean },
-): Promise<Turn> {
+): Promise<Repetition> {
   const raw = async () => {
     const rawWrite = await timed(() => store.rawWrite(pieces));
     await store.forget();

@@ -25,7 +25,7 @@ export async function measureRecovery(repeats: number) {
       max_errors: 1000,
     });
     const seconds: number[] = [];
-    for (let turn = 0; turn < repeats; turn++) {
+    for (let repetition = 0; repetition < repeats; repetition++) {
       const before = await fleet.until(
         id,
         (job) => job.state === 'running' && job.latest_checkpoint !== null,

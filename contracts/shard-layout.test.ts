@@ -16,8 +16,8 @@ function dealOut(numels: readonly number[], worldSize: number, bucketBlocks: num
     const size = Math.min(bucketBlocks, left);
     const inBucket: number[] = [];
     for (let rank = 0; rank < worldSize; rank += 1) {
-      const place = (rank - next + worldSize) % worldSize;
-      const blocks = Math.floor(size / worldSize) + (place < size % worldSize ? 1 : 0);
+      const order = (rank - next + worldSize) % worldSize;
+      const blocks = Math.floor(size / worldSize) + (order < size % worldSize ? 1 : 0);
       owned[rank] = (owned[rank] ?? 0) + blocks;
       most[rank] = Math.max(most[rank] ?? 0, blocks);
       for (let block = 0; block < blocks; block += 1) inBucket.push(rank);
@@ -54,8 +54,8 @@ t.test('the closed form equals the block-by-block layout', async (t) => {
       const layout = new ShardLayout(numBlocks, worldSize, bucketBlocks);
       const { owners, ...dealt } = dealOut(sizes, worldSize, bucketBlocks, blockNumel);
       const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
-      const places = owners.length + 1;
-      const [begin = 0, end = 0] = [a % places, b % places].sort((x, y) => x - y);
+      const cuts = owners.length + 1;
+      const [begin = 0, end = 0] = [a % cuts, b % cuts].sort((x, y) => x - y);
       const closed = {
         numBlocks: layout.numBlocks,
         numBuckets: layout.numBuckets,

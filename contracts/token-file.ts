@@ -64,7 +64,7 @@ export function decodeTokenFileHeader(bytes: Uint8Array): TokenFileHeader | null
   if (magic !== MAGIC || view.getUint32(8, true) !== VERSION || (tokenBytes !== 2 && tokenBytes !== 4))
     return null;
   const [numTokens = 0, numSequences = 0, numDocuments = 0, sequenceLength = 0] = [16, 24, 32, 40].map(
-    (place) => Number(view.getBigUint64(place, true)),
+    (offset) => Number(view.getBigUint64(offset, true)),
   );
   return {
     token_bytes: tokenBytes,

@@ -16,11 +16,11 @@ const MISTRAL: CallFormat = { ...QWEN, open: '[', separator: ',', close: ']' };
 const NAMED: CallFormat = { open: '', separator: '', close: '', name: null, arguments: [] };
 const NAMES = ['get', 'get_weather'];
 
-/** Reads a text in parts, cut at these places. */
+/** Reads a text in parts, cut at these positions. */
 function read(format: CallFormat, text: string, cuts: readonly number[] = []) {
   const reader = new CallReader(format, NAMES, (call) => `id${call}`);
-  const places = [...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
-  const parts = places.map((place, at) => reader.push(text.slice(places[at - 1] ?? 0, place)));
+  const positions = [...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
+  const parts = positions.map((position, at) => reader.push(text.slice(positions[at - 1] ?? 0, position)));
   parts.push(reader.end());
   return {
     text: parts.map((part) => part.text).join(''),

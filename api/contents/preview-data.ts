@@ -105,8 +105,8 @@ function* encodedTexts(
   if (format === 'text') {
     // A `tokenizer.json` reads CR LF as LF.
     const text = areBytes ? decoded : decoded.replaceAll('\r\n', '\n');
-    const place = { first: true, last: is_whole, after_line: false };
-    yield { text: { kind: 'document', text }, encoded: encoder.encodePiece(text, place), line: null };
+    const position = { first: true, last: is_whole, after_line: false };
+    yield { text: { kind: 'document', text }, encoded: encoder.encodePiece(text, position), line: null };
     return;
   }
   for (const [index, line] of decoded.split('\n').entries()) {

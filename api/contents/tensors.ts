@@ -84,16 +84,16 @@ interface Found {
  * @throws ZerofleetError `model_tensor_missing`, `model_tensor_unexpected`
  */
 export function checkWhole(found: readonly Found[], { params }: ModelShape): void {
-  const places = new Map<string, string>();
+  const fileOf = new Map<string, string>();
   for (const { file, tensor } of found) {
-    const other = places.get(tensor.param);
+    const other = fileOf.get(tensor.param);
     if (other !== undefined) {
       const detail = `${where(file, tensor.param)} is also in ${other}`;
       throw problem('model_tensor_unexpected', detail, file, tensor.param);
     }
-    places.set(tensor.param, file);
+    fileOf.set(tensor.param, file);
   }
-  const missing = params.filter(({ name }) => !places.has(name));
+  const missing = params.filter(({ name }) => !fileOf.has(name));
   const [first] = missing;
   if (first === undefined) return;
   const others = missing.length === 1 ? '' : ` (and ${missing.length - 1} more)`;

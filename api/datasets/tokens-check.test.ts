@@ -51,7 +51,9 @@ t.test('tokens are counted independently of chunk borders', async (t) => {
   const width = fc.constantFrom(2 as const, 4 as const);
   fc.assert(
     fc.property(list, width, fc.array(fc.nat()), (tokens, tokenBytes, cuts) => {
-      const documents = tokens.flatMap((token, place) => (place === 0 || token % 3 === 0 ? [place] : []));
+      const documents = tokens.flatMap((token, position) =>
+        position === 0 || token % 3 === 0 ? [position] : [],
+      );
       t.same(check(tokenFile({ tokens, token_bytes: tokenBytes, documents }), cuts), {
         num_documents: documents.length,
         num_chats: 0,

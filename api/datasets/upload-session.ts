@@ -25,6 +25,8 @@ import { newUlid } from '../../platform/random.js';
 import { type Static, Type } from '../../platform/schema.js';
 import { parser, putDocument, type UploadSpace } from '../../state/index.js';
 import { found, notFound } from '../access/found.js';
+import type { ApiLimits } from '../limits.js';
+import { tooLarge } from './upload.js';
 
 const Announced = Type.Object({
   id: Type.String(),
@@ -56,12 +58,16 @@ export class UploadSession {
     readonly announced: Announced,
   ) {}
 
-  /** Its storage counts before its first byte is written. @throws ZerofleetError `storage_quota_exceeded` */
+  /**
+   * Its storage counts before its first byte is written.
+   * @throws ZerofleetError `dataset_too_large`, `storage_quota_exceeded`
+   */
   static async create(
     { objects, store }: { objects: ObjectStore; store: Pick<UploadSpace, 'reserveUpload' | 'releaseUpload'> },
     { name, format = 'text', bytes, digest = null }: UploadRequest,
-    { project, part_bytes }: { project: string; part_bytes: number },
+    { project, limits }: { project: string; limits: Pick<ApiLimits, 'dataset_bytes' | 'part_bytes'> },
   ): Promise<UploadSession> {
+    if (bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
     const createdAt = new Date().toISOString();
     const id = `upl_${newUlid()}`;
     const session = new UploadSession(objects, {
@@ -71,7 +77,7 @@ export class UploadSession {
       format,
       bytes,
       digest,
-      part_bytes,
+      part_bytes: limits.part_bytes,
       created_at: createdAt,
     });
     await store.reserveUpload(project, id, bytes);

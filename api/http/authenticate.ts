@@ -41,8 +41,8 @@ interface Caller {
 
 /**
  * Finds the principal of a request and counts the request for the principal, or for its address if there is no
- * principal. Checks that the principal may do the operation of the route. A translated request without an operation
- * becomes others, which have their own. A request of a browser session must come from the console.
+ * principal. Checks that the principal may do the operation of the route. A translated route without an operation
+ * chooses it by the request (`requireOperation`). A request of a browser session must come from the console.
  * @throws ZerofleetError `unauthenticated`, `rate_limited`, `csrf_rejected`, `outside_share`, `job_not_found`,
  *   `insufficient_scope`
  */

@@ -1,8 +1,12 @@
-import { type Model, modelDocumentKey, ZerofleetError } from '../../contracts/index.js';
+import { type Model, modelDocumentKey, modelKey, ZerofleetError } from '../../contracts/index.js';
+import { removeFolder } from '../../formats/checkpoint/remove-folder.js';
 import { TOKENIZER_FILE } from '../../formats/models/documents.js';
 import type { Logger } from '../../platform/logging/logging.js';
+import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { newUlid } from '../../platform/random.js';
 import { type ModelRecords, type Projects, putModelDocument } from '../../state/index.js';
+import { notFound } from '../access/found.js';
+import type { ProjectRecords } from '../access/project-records.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { mayBeRecorded } from '../copies/may-be-recorded.js';
 import { untilAborted } from '../http/long-request.js';
@@ -98,4 +102,15 @@ export async function copyTokenizer(
 /** @throws ZerofleetError `model_too_large` */
 export function requireSize({ bytes }: BucketModel, { model_bytes }: Pick<ApiLimits, 'model_bytes'>): void {
   if (bytes > model_bytes) throw tooLarge(model_bytes);
+}
+
+/** @throws ZerofleetError `model_not_found`, `model_in_use` */
+export async function removeModel(
+  objects: ObjectStore,
+  records: Pick<ProjectRecords, 'deleteModel'>,
+  id: string,
+): Promise<void> {
+  // The record first: a crash in between leaves unreferenced bytes instead of a record without bytes.
+  if (!(await records.deleteModel(id))) throw notFound('model', id);
+  await removeFolder(objects, modelKey(id));
 }

@@ -69,19 +69,18 @@ t.test('refused requests are counted for their address', async (t) => {
   t.equal((await ask()).statusCode, 429);
 });
 
-t.test('a key above its limit is told when to ask again, before its request becomes others', async (t) => {
-  const { app } = await setup(t, { limits: { requests_per_minute: 3 } });
+t.test('a key above its limit is told when to ask again', async (t) => {
+  const { app } = await setup(t, { limits: { requests_per_minute: 2 } });
   const headers = { authorization: `Bearer ${ADMIN_KEY}` };
   const ask = (url: string) => app.inject({ url: `/openai/v1/${url}`, headers });
   const first = await ask('files');
   t.equal(first.statusCode, 200);
-  t.match(first.headers, { 'ratelimit-limit': '3', 'ratelimit-remaining': '2' });
-  // With the request that the first one became, this is the third; what it becomes is not refused.
+  t.match(first.headers, { 'ratelimit-limit': '2', 'ratelimit-remaining': '1' });
   t.equal((await ask('files')).statusCode, 200);
   const refused = await ask('files');
   t.equal(refused.statusCode, 429);
   const { 'retry-after': seconds, ...limits } = refused.headers;
-  t.match(limits, { 'ratelimit-limit': '3', 'ratelimit-remaining': '0', 'ratelimit-reset': seconds });
+  t.match(limits, { 'ratelimit-limit': '2', 'ratelimit-remaining': '0', 'ratelimit-reset': seconds });
   const { error } = refused.json<{ error: object }>();
   t.match(error, { type: 'rate_limit_error', code: 'rate_limited', message: new RegExp(`in ${seconds} s`) });
 });

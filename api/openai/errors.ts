@@ -1,6 +1,5 @@
 /** Errors in the shape of the translated API: `{error: {message, type, param, code}}`. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError } from '../../clients/typescript/index.js';
 import type { ErrorCode, FieldError, Problem } from '../../contracts/index.js';
 import { describeError } from '../http/describe-error.js';
 import { CHALLENGE, RETRY_AFTER_SECONDS, toProblem } from '../http/problem.js';
@@ -40,13 +39,6 @@ const PARAM_OF: readonly [pointer: string, param: string][] = [
   ['/labels', 'metadata'],
   ['/name', 'suffix'],
   ['/data', 'training_file'],
-  ['/path/dataset_id', 'file_id'],
-  ['/path/job_id', 'fine_tuning_job_id'],
-  ['/path/checkpoint_id', 'model'],
-  ['/path/model_id', 'model'],
-  ['/query/name', 'model'],
-  ['/query/label', 'metadata'],
-  ['/query/after', 'after'],
 ];
 
 /** Parameters that errors without a field are about. */
@@ -66,9 +58,6 @@ const PARAM_OF_CODE: Partial<Record<ErrorCode, string>> = {
   token_out_of_vocab: 'logit_bias',
   upload_not_found: 'upload_id',
 };
-
-/** An id, or the name of a model, that no record can have. */
-const UNKNOWN = /^\/(?:path\/(\w+)_id|query\/name)$/;
 
 /** Messages of the parser of forms, whose errors have no code. */
 const MALFORMED_FORM = /unexpected end of multipart data|^Multipart: Boundary not found/i;
@@ -100,8 +89,6 @@ export function describeRefusal(error: unknown, request: Asked): Described {
     return described(new Refusal(400, 'invalid_parameter', null, message), null);
   }
   const given = typeof request.body === 'object' ? request.body : null;
-  if (error instanceof ApiError && error.problem !== null)
-    return described(translate(error.problem, given ?? {}), error.retryAfterS);
   const problem = toProblem(describeError(error), request.id);
   const { code, detail } = problem;
   if (problem.status >= 500) request.log.error({ err: error, code }, 'request failed');
@@ -115,12 +102,6 @@ type Told = Pick<Refusal, 'status' | 'code' | 'param' | 'message'>;
 function translate({ status, code, detail, title, errors = [] }: Problem, given: object): Told {
   const fields = errors.map((field) => ({ ...field, param: paramOf(field, given) }));
   const [first] = fields;
-  const unknown = UNKNOWN.exec(first?.pointer ?? '');
-  if (code === 'invalid_parameter' && first !== undefined && unknown !== null) {
-    const [, kind = 'model'] = unknown;
-    const message = `there is no such ${kind}: it ${first.message}`;
-    return { status: 404, code: `${kind}_not_found`, param: first.param, message };
-  }
   const list = fields.map(({ param, pointer, message }) => `${param ?? pointer}: ${message}`);
   const message = list.length === 0 ? (detail ?? title) : list.join('; ');
   if (code === 'prompt_too_long')

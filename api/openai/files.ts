@@ -1,18 +1,20 @@
 /** `/files`: datasets of JSONL for training, and the metrics of jobs as result files. */
 import { Readable } from 'node:stream';
-import type { MultipartFile } from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { FileDeleted, FileObject } from 'openai/resources/files';
-import { bodyOf } from '../../clients/typescript/transport.js';
-import type { Dataset } from '../../contracts/index.js';
+import { type Dataset, datasetKey, type Job } from '../../contracts/index.js';
+import { findJob, found } from '../access/found.js';
+import { receiveDataset, removeDataset } from '../datasets/store-dataset.js';
+import { requireOperation } from '../http/authenticate.js';
 import { sendMetrics } from '../metric-files/send.js';
 import { notSupported, Refusal } from './errors.js';
+import { isId, requireId } from './ids.js';
 import { jobOfResults, RESULTS_FORMAT, resultsFile, resultsOf } from './jobs/results.js';
-import { ownApi } from './own-api.js';
-import { type ListParams, listOf, secondsOf } from './pages.js';
+import { type ListParams, listOf, secondsOf, unknownCursor } from './pages.js';
+import { routeAs } from './route-as.js';
 
 interface Identified {
-  Params: { id: string };
+  Params: { file_id: string };
 }
 
 interface FileQuery extends ListParams {
@@ -24,55 +26,77 @@ export const PURPOSE = 'fine-tune';
 const MAX_NAME = 100;
 
 export async function fileRoutes(app: FastifyInstance): Promise<void> {
-  app.post('/files', async (request) => fileOf(await receive(request)));
+  const { objects, store } = app.services;
 
-  app.get<{ Querystring: FileQuery }>('/files', async (request) => {
+  app.post('/files', asUpload(app), async (request, reply) => {
+    const dataset = await receive(request);
+    reply.header('location', `/v1/datasets/${dataset.id}`);
+    return fileOf(dataset);
+  });
+
+  app.get<{ Querystring: FileQuery }>('/files', routeAs(app, 'listDatasets'), async (request) => {
     const { purpose = PURPOSE, order = 'desc', ...params } = request.query;
     if (order !== 'desc') throw notSupported('order', 'files are listed newest first; omit order');
     if (purpose !== PURPOSE) return listOf(params, async () => ({ data: [], next_cursor: null }), fileOf);
-    const { http } = ownApi(request);
-    return listOf(
-      params,
-      (query) => bodyOf('files', http.GET('/v1/datasets', { params: { query } })),
-      fileOf,
-    );
+    if (params.after !== undefined && !isId('dataset', params.after)) throw unknownCursor(params.after);
+    return listOf(params, (page) => request.records.listDatasets(page), fileOf);
   });
 
-  app.get<Identified>('/files/:id', async (request): Promise<FileObject> => {
-    const { id } = request.params;
+  app.get<Identified>('/files/:file_id', async (request): Promise<FileObject> => {
+    const { file_id: id } = request.params;
     const job = jobOfResults(id);
-    const api = ownApi(request);
-    const { store } = request.server.services;
-    return job === null ? fileOf(await api.datasets.get(id)) : resultsFile(store, await api.jobs.get(job));
+    return job === null
+      ? fileOf(await findDataset(request, id))
+      : resultsFile(store, await jobOf(request, job));
   });
 
-  app.get<Identified>('/files/:id/content', async (request, reply) => {
-    const { id } = request.params;
+  app.get<Identified>('/files/:file_id/content', async (request, reply) => {
+    const { file_id: id } = request.params;
     const job = jobOfResults(id);
-    const api = ownApi(request);
-    const { store } = request.server.services;
     if (job !== null) {
-      const found = await api.jobs.get(job);
-      return sendMetrics(request, reply, found, RESULTS_FORMAT, () => resultsOf(store, found.id));
+      const measured = await jobOf(request, job);
+      return sendMetrics(request, reply, measured, RESULTS_FORMAT, () => resultsOf(store, measured.id));
     }
-    const content = await api.datasets.content(id);
-    return reply.type('application/octet-stream').send(Readable.fromWeb(content as never));
+    const { id: dataset } = await findDataset(request, id);
+    const content = await objects.stream(datasetKey(dataset));
+    return reply.type('application/octet-stream').send(Readable.from(content, { objectMode: false }));
   });
 
-  app.delete<Identified>('/files/:id', async (request): Promise<FileDeleted> => {
-    const { id } = request.params;
-    if (jobOfResults(id) !== null)
-      throw notSupported('file_id', 'results belong to their job; delete it with DELETE /v1/jobs/{job_id}');
-    await ownApi(request).datasets.delete(id);
-    return { id, deleted: true, object: 'file' };
-  });
+  app.delete<Identified>(
+    '/files/:file_id',
+    routeAs(app, 'deleteDataset'),
+    async (request): Promise<FileDeleted> => {
+      const { file_id: id } = request.params;
+      if (jobOfResults(id) !== null)
+        throw notSupported('file_id', 'results belong to their job; delete it with DELETE /v1/jobs/{job_id}');
+      await removeDataset(objects, request.records, requireId('dataset', id));
+      return { id, deleted: true, object: 'file' };
+    },
+  );
+}
+
+/** A form has another boundary in each request, so that no repetition of a key would be the same request. */
+function asUpload(app: FastifyInstance) {
+  const { operation } = routeAs(app, 'createDataset').config;
+  return { config: { operation: { ...operation, isKeyed: false } } };
+}
+
+async function findDataset(request: FastifyRequest, id: string): Promise<Dataset> {
+  requireOperation(request, 'getDataset');
+  return found(await request.records.getDataset(requireId('dataset', id)), 'dataset', id);
+}
+
+/** Finds the job of a result file. */
+async function jobOf(request: FastifyRequest, id: string): Promise<Job> {
+  requireOperation(request, 'getJob', { job_id: id });
+  return findJob(request.records, requireId('job', id));
 }
 
 /**
  * Stores the file while it arrives. A wrong purpose is refused before it, or, if it comes behind the file, removes it.
  */
 async function receive(request: FastifyRequest): Promise<Dataset> {
-  const { datasets } = ownApi(request);
+  const { objects } = request.server.services;
   let hasPurpose = false;
   let stored: Dataset | null = null;
   try {
@@ -80,7 +104,8 @@ async function receive(request: FastifyRequest): Promise<Dataset> {
       if (part.type === 'field') {
         checkField(part.fieldname, part.value);
         hasPurpose = true;
-      } else if (part.fieldname === 'file' && stored === null) stored = await store(part, datasets);
+      } else if (part.fieldname === 'file' && stored === null)
+        stored = await receiveDataset(request, { name: nameOf(part.filename), format: 'jsonl' }, part.file);
       else throw new Refusal(400, 'invalid_parameter', part.fieldname, 'send one file, as the field file');
     }
     if (stored === null) throw new Refusal(400, 'missing_parameter', 'file', 'the form has no field file');
@@ -90,13 +115,9 @@ async function receive(request: FastifyRequest): Promise<Dataset> {
     }
     return stored;
   } catch (error) {
-    if (stored !== null) await datasets.delete(stored.id);
+    if (stored !== null) await removeDataset(objects, request.records, stored.id);
     throw error;
   }
-}
-
-function store({ filename, file }: MultipartFile, datasets: ReturnType<typeof ownApi>['datasets']) {
-  return datasets.create(nameOf(filename), Readable.toWeb(file) as ReadableStream<Uint8Array>, 'jsonl');
 }
 
 /** Returns the name of the dataset of a file. */

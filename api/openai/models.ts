@@ -1,23 +1,24 @@
 /** `/models`: uploaded models, and what jobs trained, as `ft:BASE:PROJECT:SUFFIX:ID` of a job or a checkpoint. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Model as ListedModel, ModelDeleted } from 'openai/resources/models';
-import { collect } from '../../clients/typescript/index.js';
 import type { Job, JobSpec, Model, Page } from '../../contracts/index.js';
 import { architectureOf, importConfig } from '../../job-document/index.js';
 import { findCheckpoint, findJob, found } from '../access/found.js';
 import type { ProjectRecords } from '../access/project-records.js';
 import { type AnsweringModel, checkpointModel, uploadedModel } from '../answers/sources.js';
 import { requireOperation } from '../http/authenticate.js';
+import { deleteCheckpoint, deleteJob } from '../jobs/changes/deletions.js';
+import { removeModel } from '../models/store-model.js';
 import { notFound } from './errors.js';
+import { isId } from './ids.js';
 import { LABELS } from './labels.js';
-import { ownApi } from './own-api.js';
 import { secondsOf } from './pages.js';
+import { continueAs, routeAs } from './route-as.js';
 
 const FINE_TUNED = /^ft:.*:((?:job|ckpt)_[0-9A-HJKMNP-TV-Z]{26})$/;
-const UPLOADED = /^mdl_[0-9A-HJKMNP-TV-Z]{26}$/;
 /** Longest sequence of a job, where the model allows more: activations grow with it. */
 const MAX_LENGTH = 2048;
-/** Models of each kind in the list, the newest: it has no pages. One page of the own API. */
+/** Models of each kind in the list, the newest: it has no pages. */
 const LISTED = 100;
 
 /** Model to fine-tune. */
@@ -42,10 +43,6 @@ function partOf(name: string): string {
   return first.replace(/[^A-Za-z0-9._-]+/g, '-');
 }
 
-function isCheckpoint(trained: string): boolean {
-  return trained.startsWith('ckpt_');
-}
-
 type Named = { uploaded: Model } | { trained: string };
 
 /**
@@ -57,7 +54,7 @@ async function find(request: FastifyRequest, name: string): Promise<Named> {
   if (trained !== undefined) return { trained };
   requireOperation(request, 'getModel');
   const { records } = request;
-  if (UPLOADED.test(name)) return { uploaded: found(await records.getModel(name), 'model', name) };
+  if (isId('model', name)) return { uploaded: found(await records.getModel(name), 'model', name) };
   const uploaded = await findByName(records, name);
   if (uploaded !== null) return { uploaded };
   throw notFound('model', `there is no model ${name}; upload it (POST /v1/models?name=${name})`);
@@ -92,7 +89,7 @@ export async function findAnswering(request: FastifyRequest, name: string): Prom
   request.operation = requireOperation(request, 'uploaded' in named ? 'sampleModel' : 'sampleCheckpoint');
   if ('uploaded' in named) return uploadedModel(named.uploaded);
   const { trained } = named;
-  if (!isCheckpoint(trained))
+  if (!isId('checkpoint', trained))
     return checkpointModel(request, (await findTrained(request, trained)).checkpoint);
   requireOperation(request, 'getCheckpoint');
   return checkpointModel(request, trained);
@@ -120,11 +117,11 @@ function lengthOf({ config }: Model): number {
  */
 async function findTrained(request: FastifyRequest, id: string): Promise<{ job: Job; checkpoint: string }> {
   const { records } = request;
-  if (isCheckpoint(id)) requireOperation(request, 'getCheckpoint');
-  const jobId = isCheckpoint(id) ? (await findCheckpoint(records, id)).job_id : id;
+  if (isId('checkpoint', id)) requireOperation(request, 'getCheckpoint');
+  const jobId = isId('checkpoint', id) ? (await findCheckpoint(records, id)).job_id : id;
   requireOperation(request, 'getJob', { job_id: jobId });
   const job = await findJob(records, jobId);
-  const checkpoint = isCheckpoint(id) ? id : job.export?.checkpoint_id;
+  const checkpoint = isId('checkpoint', id) ? id : job.export?.checkpoint_id;
   if (checkpoint !== undefined) return { job, checkpoint };
   throw notFound('model', `job ${id} has not trained a model yet`);
 }
@@ -134,13 +131,14 @@ interface NamedRoute {
 }
 
 export async function modelRoutes(app: FastifyInstance): Promise<void> {
-  app.get('/models', async (request) => {
-    const api = ownApi(request);
+  app.get('/models', routeAs(app, 'listModels'), async (request) => {
+    requireOperation(request, 'listJobs');
+    const { records } = request;
     const [uploaded, trained] = await Promise.all([
-      collect(api.models.list({ limit: LISTED }), LISTED),
-      collect(api.jobs.list({ state: ['succeeded'], limit: LISTED }), LISTED),
+      records.listModels({ limit: LISTED }),
+      newestTrained(records),
     ]);
-    const complete = uploaded.filter(({ model_type }) => model_type !== null);
+    const complete = uploaded.data.filter(({ model_type }) => model_type !== null);
     return {
       object: 'list',
       data: [...complete.map(listedModel), ...trained.map((job) => trainedModel(job))],
@@ -155,17 +153,42 @@ export async function modelRoutes(app: FastifyInstance): Promise<void> {
   });
 
   app.delete<NamedRoute>('/models/*', async (request): Promise<ModelDeleted> => {
-    const api = ownApi(request);
     const { '*': id } = request.params;
-    const named = await find(request, id);
-    if ('uploaded' in named) await api.models.delete(named.uploaded.id);
-    else {
-      const { job, checkpoint } = await findTrained(request, named.trained);
-      if (job.id === named.trained) await api.jobs.delete(job.id);
-      else await api.checkpoints.delete(checkpoint);
-    }
+    await remove(request, await find(request, id));
     return { id, object: 'model', deleted: true };
   });
+}
+
+async function newestTrained(records: ProjectRecords): Promise<Job[]> {
+  const jobs: Job[] = [];
+  // A page may have fewer jobs than its limit: a read examines a limited number of jobs.
+  for (let after: string | null = null; ; ) {
+    const page: Page<Job> = await records.listJobs({
+      state: ['succeeded'],
+      limit: LISTED - jobs.length,
+      ...(after !== null && { after }),
+    });
+    jobs.push(...page.data);
+    if (page.next_cursor === null || jobs.length === LISTED) return jobs;
+    after = page.next_cursor;
+  }
+}
+
+async function remove(request: FastifyRequest, named: Named): Promise<void> {
+  const { records, server } = request;
+  const { services } = server;
+  if ('uploaded' in named) {
+    const { id } = named.uploaded;
+    continueAs(request, 'deleteModel', { model_id: id });
+    return removeModel(services.objects, records, id);
+  }
+  const { job, checkpoint } = await findTrained(request, named.trained);
+  if (job.id === named.trained) {
+    continueAs(request, 'deleteJob', { job_id: job.id });
+    return deleteJob(services, records, job.id, { artifacts: false });
+  }
+  continueAs(request, 'deleteCheckpoint', { checkpoint_id: checkpoint });
+  return deleteCheckpoint(services, records, checkpoint);
 }
 
 function listedModel({ id, created_at, project }: Model): ListedModel {

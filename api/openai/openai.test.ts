@@ -227,5 +227,10 @@ t.test('models', async (t) => {
   await refused(t, client.models.retrieve('another'), { status: 404, param: 'model' });
   t.same(await client.models.delete('org/unused'), { id: 'org/unused', object: 'model', deleted: true });
   t.equal(await stack.store.getModel(id), null);
+  const { data: audited } = await stack.store.listAudit('default');
+  t.match(
+    audited.find(({ operation }) => operation === 'deleteModel'),
+    { resource: id, outcome: 'succeeded' },
+  );
   await refused(t, client.models.delete('org/tiny'), { status: 409, code: 'model_in_use', param: 'model' });
 });

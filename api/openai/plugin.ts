@@ -1,7 +1,6 @@
 /**
- * OpenAI's API, translated. A request is an operation of this server's own API in another form (route-as.ts), or
- * becomes requests to that API (own-api.ts). docs/openai.md lists what is supported. Whatever is not supported is
- * refused by name.
+ * OpenAI's API, translated. A route is an operation of this server's own API in another form (route-as.ts) and calls
+ * the same functions. docs/openai.md lists the supported operations; all others are refused by name.
  */
 import multipart from '@fastify/multipart';
 import type { FastifyInstance } from 'fastify';

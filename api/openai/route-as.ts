@@ -1,5 +1,6 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { OperationId } from '../../contracts/index.js';
+import { requireOperation } from '../http/authenticate.js';
 import { operationOf } from '../operations.js';
 
 /**
@@ -8,4 +9,13 @@ import { operationOf } from '../operations.js';
  */
 export function routeAs({ services }: FastifyInstance, operationId: OperationId) {
   return { config: { operation: operationOf(services.contract, operationId) } };
+}
+
+/**
+ * Makes a request another operation than that of its route, with its parameters.
+ * @throws ZerofleetError `outside_share`, `job_not_found`, `insufficient_scope`
+ */
+export function continueAs(request: FastifyRequest, operationId: OperationId, params: object): void {
+  request.params = params;
+  request.operation = requireOperation(request, operationId, params);
 }

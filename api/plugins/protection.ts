@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { type OperationId, ZerofleetError } from '../../contracts/index.js';
 import { admit } from '../http/authenticate.js';
-import { isInside } from '../http/inside.js';
 
 /**
  * Security headers for pages. They do not mention TLS: it ends in front of this process, which cannot know whether all
@@ -32,9 +31,6 @@ const OF_DATA = {
  * of a request without one. Sign-ins have a count of their own for each address: a broken program that sends many
  * refused requests locks nobody out.
  *
- * A translated request counts as one. So does each request that it becomes, which is not refused for its number,
- * because the translated one was admitted.
- *
  * Each server counts in its own memory. Counting in Redis (which `@fastify/rate-limit` can do) would cost a durable
  * write for every GET, because Redis syncs each write to disk here. So n servers together allow up to n times the
  * limit, and the limit is independent of Redis. A server that cannot reach Redis accepts no key.
@@ -62,7 +58,7 @@ export default fp(
       if (counted.isAllowed) return;
       const { max, remaining, ttlInSeconds: seconds, isExceeded } = counted;
       reply.headers({ 'ratelimit-limit': max, 'ratelimit-remaining': remaining, 'ratelimit-reset': seconds });
-      if (!isExceeded || isInside(request)) return;
+      if (!isExceeded) return;
       reply.header('retry-after', seconds);
       const message = `more than ${max} requests in a minute; try again in ${seconds} s`;
       throw new ZerofleetError('rate_limited', message);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import {
   type ResolvedJobSpec,
   type TensorState,
@@ -107,7 +107,7 @@ async function* wholeElements(pieces: AsyncIterable<Uint8Array>): AsyncGenerator
     bytes.set(piece, left.length);
     const whole = bytes.length - (bytes.length % BYTES_PER_ELEMENT);
     for (let at = 0; at < whole; at += PIECE_BYTES) {
-      if (at > 0) await turn();
+      if (at > 0) await setImmediate();
       yield bytes.subarray(at, Math.min(whole, at + PIECE_BYTES));
     }
     left = bytes.slice(whole);

@@ -96,7 +96,7 @@ t.test('abandoned messages leave the queue and are not sent', async (t) => {
   await store.updateWebhook('default', webhookId, (before) => ({ ...before, url: receiver.url }));
   const { seen, onAttempt } = attemptsUntil('succeeded');
   await startSending({
-    store: { ...store, countDelivery: async () => ({ turn: 1, failing: false, given_up: [] }) },
+    store: { ...store, countDelivery: async () => ({ position: 1, failing: false, given_up: [] }) },
     onAttempt,
   });
   await new Queue('webhooks', { connection: client as never, prefix: '{zf}' }).add('message', round, {

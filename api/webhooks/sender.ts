@@ -163,15 +163,15 @@ export class WebhookSender {
 
   private async enqueue(project: string, { webhook_id, delivery_id, round }: DeliveryRound): Promise<void> {
     const payload = { webhook_id, delivery_id, round };
-    const { turn, failing, given_up } = await this.options.store.countDelivery(project, payload);
+    const { position, failing, given_up } = await this.options.store.countDelivery(project, payload);
     for (const { queue } of [this.first, this.others])
       await Promise.all(given_up.map((entry) => queue.remove(entry)));
-    if (turn === 0) return;
-    const isFirst = turn <= FIRST_OF_PROJECT && !failing;
+    if (position === 0) return;
+    const isFirst = position <= FIRST_OF_PROJECT && !failing;
     const { queue } = isFirst ? this.first : this.others;
     await queue.add('message', payload, {
       jobId: `${delivery_id}-${round}`,
-      ...(!isFirst && { priority: Math.min(turn, MAX_PRIORITY) }),
+      ...(!isFirst && { priority: Math.min(position, MAX_PRIORITY) }),
       stackTraceLimit: 0,
       attempts: this.timing.retry_delays_ms.length + 1,
       backoff: { type: 'custom' },

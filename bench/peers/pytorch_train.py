@@ -93,13 +93,13 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(shape.hidden, sum(self.sizes), bias=not shape.llama)
         self.out = nn.Linear(shape.hidden, shape.hidden, bias=not shape.llama)
 
-    def forward(self, x, turns):
+    def forward(self, x, angles):
         batch, length, _ = x.shape
         heads = (part.view(batch, length, -1, self.shape.head_dim).transpose(1, 2)
                  for part in self.qkv(x).split(self.sizes, dim=-1))
         query, key, value = heads
-        if turns is not None:
-            query, key = rotate(query, *turns), rotate(key, *turns)
+        if angles is not None:
+            query, key = rotate(query, *angles), rotate(key, *angles)
         grouped = self.shape.kv_heads < self.shape.heads
         y = F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=grouped)
         return self.out(y.transpose(1, 2).reshape(batch, length, -1))
@@ -130,8 +130,8 @@ class Layer(nn.Module):
         self.norm1, self.attention = norm_of(shape), Attention(shape)
         self.norm2, self.mlp = norm_of(shape), Mlp(shape)
 
-    def forward(self, x, turns):
-        x = x + self.attention(self.norm1(x), turns)
+    def forward(self, x, angles):
+        x = x + self.attention(self.norm1(x), angles)
         return x + self.mlp(self.norm2(x))
 
 
@@ -141,7 +141,7 @@ class Model(nn.Module):
         self.checkpointing = checkpointing
         self.tokens = nn.Embedding(shape.vocab, shape.hidden)
         self.positions = None if shape.llama else nn.Embedding(1024, shape.hidden)
-        self.turns = rotations(shape) if shape.llama else None
+        self.angles = rotations(shape) if shape.llama else None
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.norm = norm_of(shape)
         self.head = nn.Linear(shape.hidden, shape.vocab, bias=False)
@@ -156,7 +156,7 @@ class Model(nn.Module):
         if self.positions is not None:
             x = x + self.positions(torch.arange(tokens.shape[1]))
         for layer in self.layers:
-            x = checkpoint(layer, x, self.turns, use_reentrant=False) if self.checkpointing else layer(x, self.turns)
+            x = checkpoint(layer, x, self.angles, use_reentrant=False) if self.checkpointing else layer(x, self.angles)
         logits = self.head(self.norm(x))
         return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
 

@@ -27,8 +27,8 @@ export async function candidates(
   connect: (options: Record<string, string>) => Zerofleet,
 ): Promise<Candidate[]> {
   const typed = words.at(-1) ?? '';
-  const place = placeOf(program, words.slice(0, -1));
-  const found = await valuesAt(program, place, typed, () => connect(place.given));
+  const state = stateOf(program, words.slice(0, -1));
+  const found = await valuesAt(program, state, typed, () => connect(state.given));
   return found.filter(({ text }) => text.startsWith(typed) && PLAIN_WORD.test(text));
 }
 
@@ -43,20 +43,20 @@ interface LineState {
   given: Record<string, string>;
 }
 
-function placeOf(program: Command, words: readonly string[]): LineState {
-  const place: LineState = { command: program, count: 0, option: undefined, given: {} };
+function stateOf(program: Command, words: readonly string[]): LineState {
+  const state: LineState = { command: program, count: 0, option: undefined, given: {} };
   for (const word of words) {
-    const { command, option } = place;
-    place.option = undefined;
-    if (option) place.given[option.attributeName()] = word;
-    else if (word.startsWith('-')) place.option = optionOf(program, command, word);
+    const { command, option } = state;
+    state.option = undefined;
+    if (option) state.given[option.attributeName()] = word;
+    else if (word.startsWith('-')) state.option = optionOf(program, command, word);
     else {
-      const inner = place.count === 0 && command.commands.find((child) => child.name() === word);
-      if (inner) place.command = inner;
-      else place.count += 1;
+      const inner = state.count === 0 && command.commands.find((child) => child.name() === word);
+      if (inner) state.command = inner;
+      else state.count += 1;
     }
   }
-  return place;
+  return state;
 }
 
 /** The option of a flag that requires a value. */

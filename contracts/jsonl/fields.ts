@@ -52,7 +52,7 @@ export function parseMessages(messages: unknown, name: string): JsonlMessage[] {
   if (!Array.isArray(messages)) throw new BadLine(`${name} must be a list`);
   return messages.map((message, index) => {
     try {
-      return parseMessage(message, placeOf(index, name));
+      return parseMessage(message, pathOf(index, name));
     } catch (error) {
       throw error instanceof BadLine ? new BadLine(error.message, index) : error;
     }
@@ -60,23 +60,23 @@ export function parseMessages(messages: unknown, name: string): JsonlMessage[] {
 }
 
 /** Messages of a chat are named by their number alone. */
-function placeOf(index: number, name: string): string {
+function pathOf(index: number, name: string): string {
   return name === '"messages"' ? `message ${index}` : `message ${index} of ${name}`;
 }
 
-function parseMessage(message: unknown, place: string): JsonlMessage {
-  if (!isObject(message)) throw new BadLine(`${place} must be an object with a "role" and a "content"`);
-  const { role, content, weight, ...others } = currentFields(message, place);
+function parseMessage(message: unknown, path: string): JsonlMessage {
+  if (!isObject(message)) throw new BadLine(`${path} must be an object with a "role" and a "content"`);
+  const { role, content, weight, ...others } = currentFields(message, path);
   const { tool_calls, ...fields } = others;
-  if (typeof role !== 'string') throw new BadLine(`"role" of ${place} must be a string`);
-  const calls = parseCalls(tool_calls, place);
-  const text = parseText(content, place, calls !== null && calls.length > 0);
+  if (typeof role !== 'string') throw new BadLine(`"role" of ${path} must be a string`);
+  const calls = parseCalls(tool_calls, path);
+  const text = parseText(content, path, calls !== null && calls.length > 0);
   return {
     ...fields,
     role,
     ...(text !== undefined && { content: text }),
     ...(tool_calls !== undefined && { tool_calls: calls }),
-    ...parseWeight(weight, role, place),
+    ...parseWeight(weight, role, path),
   };
 }
 
@@ -84,44 +84,44 @@ function parseMessage(message: unknown, place: string): JsonlMessage {
  * Reads `content`: a text, or a list of parts of the type `text`, whose texts are joined.
  * @param mayBeSilent true for a message that may have none
  */
-function parseText(content: unknown, place: string, mayBeSilent: boolean): string | null | undefined {
+function parseText(content: unknown, path: string, mayBeSilent: boolean): string | null | undefined {
   if (typeof content === 'string') return content;
   if (Array.isArray(content))
-    return content.map((part, index) => parsePart(part, `part ${index} of "content" of ${place}`)).join('');
+    return content.map((part, index) => parsePart(part, `part ${index} of "content" of ${path}`)).join('');
   if (mayBeSilent && (content === null || content === undefined)) return content;
   throw new BadLine(
-    `"content" of ${place} must be a string or a list of parts {"type": "text", "text": "…"}; it may be null or absent beside "tool_calls"`,
+    `"content" of ${path} must be a string or a list of parts {"type": "text", "text": "…"}; it may be null or absent beside "tool_calls"`,
   );
 }
 
-function parsePart(part: unknown, place: string): string {
-  if (!isObject(part)) throw new BadLine(`${place} must be an object {"type": "text", "text": "…"}`);
+function parsePart(part: unknown, path: string): string {
+  if (!isObject(part)) throw new BadLine(`${path} must be an object {"type": "text", "text": "…"}`);
   if (part.type !== 'text')
     throw new BadLine(
-      `${place} has the type ${JSON.stringify(part.type) ?? 'undefined'}, and only "text" is supported; leave it out`,
+      `${path} has the type ${JSON.stringify(part.type) ?? 'undefined'}, and only "text" is supported; leave it out`,
     );
-  if (typeof part.text !== 'string') throw new BadLine(`"text" of ${place} must be a string`);
+  if (typeof part.text !== 'string') throw new BadLine(`"text" of ${path} must be a string`);
   return part.text;
 }
 
 /** Reads the calls of tools, with their arguments as objects. */
-function parseCalls(calls: unknown, place: string): object[] | null {
-  const found = parseObjects(calls, `"tool_calls" of ${place}`);
-  return found?.map((call, index) => parseCall(call as Fields, `tool_calls[${index}] of ${place}`)) ?? null;
+function parseCalls(calls: unknown, path: string): object[] | null {
+  const found = parseObjects(calls, `"tool_calls" of ${path}`);
+  return found?.map((call, index) => parseCall(call as Fields, `tool_calls[${index}] of ${path}`)) ?? null;
 }
 
 /** Reads a call: an object `function`, as hosted APIs have it, or its fields themselves. */
-function parseCall(call: Fields, place: string): object {
+function parseCall(call: Fields, path: string): object {
   const { function: called } = call;
-  if (called === undefined) return withArguments(call, place);
-  if (!isObject(called)) throw new BadLine(`"function" of ${place} must be an object`);
-  return { ...call, function: withArguments(called, `function of ${place}`) };
+  if (called === undefined) return withArguments(call, path);
+  if (!isObject(called)) throw new BadLine(`"function" of ${path} must be an object`);
+  return { ...call, function: withArguments(called, `function of ${path}`) };
 }
 
-function withArguments(called: Fields, place: string): Fields {
+function withArguments(called: Fields, path: string): Fields {
   const { arguments: given } = called;
   if (given === undefined || isObject(given)) return called;
-  const what = `"arguments" of ${place} must be a JSON object, or its text`;
+  const what = `"arguments" of ${path} must be a JSON object, or its text`;
   if (typeof given !== 'string') throw new BadLine(what);
   return { ...called, arguments: parseArguments(given, what) };
 }
@@ -143,24 +143,24 @@ function parseArguments(text: string, what: string): object {
  * Returns a message in which a `function_call` is one of `tool_calls`, and its result a message of the role `tool`.
  * @throws BadLine
  */
-function currentFields({ function_call: called, ...fields }: Fields, place: string): Fields {
+function currentFields({ function_call: called, ...fields }: Fields, path: string): Fields {
   const role = fields.role === 'function' ? 'tool' : fields.role;
   if (called === undefined || called === null) return { ...fields, role };
-  if (!isObject(called)) throw new BadLine(`"function_call" of ${place} must be an object`);
+  if (!isObject(called)) throw new BadLine(`"function_call" of ${path} must be an object`);
   if (fields.tool_calls !== undefined && fields.tool_calls !== null)
-    throw new BadLine(`${place} must have "tool_calls" or "function_call", not both`);
+    throw new BadLine(`${path} must have "tool_calls" or "function_call", not both`);
   return { ...fields, role, tool_calls: [{ type: 'function', function: called }] };
 }
 
 /** @throws BadLine for a weight that cannot be honoured */
-function parseWeight(weight: unknown, role: string, place: string): Pick<JsonlMessage, 'weight'> {
+function parseWeight(weight: unknown, role: string, path: string): Pick<JsonlMessage, 'weight'> {
   if (weight === undefined || weight === null) return {};
   const value = weight instanceof NumberText ? Number(weight.text) : weight;
   if (value !== 0 && value !== 1)
-    throw new BadLine(`"weight" of ${place} must be 0 or 1: whether the message is trained on`);
+    throw new BadLine(`"weight" of ${path} must be 0 or 1: whether the message is trained on`);
   if (role === LEARNED_ROLE) return { weight: value };
   throw new BadLine(
-    `${place} has a "weight" and the role "${role}", and only messages of the role "${LEARNED_ROLE}" are trained on; leave "weight" out`,
+    `${path} has a "weight" and the role "${role}", and only messages of the role "${LEARNED_ROLE}" are trained on; leave "weight" out`,
   );
 }
 

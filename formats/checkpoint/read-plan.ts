@@ -2,7 +2,7 @@
  * Plans reads of a checkpoint: maps elements that a rank will own to bytes of shards, for any numbers of
  * reading and writing ranks.
  */
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
 import type { Manifest } from './manifest.js';
@@ -106,7 +106,7 @@ async function piecesByRank(
       if (list) list.push(piece);
       else pieces.set(rank, [piece]);
       found += 1;
-      if (found % PIECES_AT_ONCE === 0) await turn();
+      if (found % PIECES_AT_ONCE === 0) await setImmediate();
     }
   }
   return pieces;

@@ -51,7 +51,7 @@ interface Part {
 }
 
 /** Blocks of a parameter within its part. */
-interface Place {
+interface Location {
   part: Part;
   first_block: number;
   num_blocks: number;
@@ -67,7 +67,7 @@ export function statesOf(
 }
 
 export class ShardContents {
-  private readonly places: Place[];
+  private readonly locations: Location[];
   /**
    * Tensor offsets of a shard by state and number of the parameter, cached for the ranks that were requested.
    */
@@ -75,12 +75,12 @@ export class ShardContents {
 
   /** @throws ZerofleetError `checkpoint_incomplete` when expert sets do not fit the ranks */
   constructor(readonly state: ShardedState) {
-    this.places = placesOf(state);
+    this.locations = locationsOf(state);
   }
 
   /** Yields the owners of elements `[begin, end)` of a parameter, ascending. */
   *owners(param: number, begin: number, end: number): Generator<OwnedElements> {
-    const { part, first_block } = this.placeOf(param);
+    const { part, first_block } = this.locationOf(param);
     const { block_elements } = this.state.sharding;
     const first = first_block + Math.floor(begin / block_elements);
     for (const run of part.layout.runs(first, first_block + blocksOf(end, block_elements))) {
@@ -98,7 +98,7 @@ export class ShardContents {
    * well.
    */
   ownedBefore(rank: number, param: number, element: number): number {
-    const { first_block } = this.placeOf(param);
+    const { first_block } = this.locationOf(param);
     const { block_elements } = this.state.sharding;
     const block = first_block + Math.floor(element / block_elements);
     return this.ownedBlocks(rank, param, block) * block_elements + (element % block_elements);
@@ -127,7 +127,7 @@ export class ShardContents {
     for (const state of states) {
       for (const [param, record] of params.entries()) {
         if (!statesOf(record, states).includes(state)) continue;
-        const { part, first_block, num_blocks } = this.placeOf(param);
+        const { part, first_block, num_blocks } = this.locationOf(param);
         const local = localRank(part, rank);
         if (local === null) continue;
         for (const run of part.layout.runsOf(local, first_block, first_block + num_blocks)) {
@@ -145,7 +145,7 @@ export class ShardContents {
     const elements = new Array<number>(world_size).fill(0);
     const parts = new Map<Part, number>();
     for (const [index, param] of params.entries()) {
-      const { part, first_block, num_blocks } = this.placeOf(index);
+      const { part, first_block, num_blocks } = this.locationOf(index);
       const copies = statesOf(param, states).length;
       parts.set(part, copies);
       // The last block of a parameter is padded, and shards hold no padding.
@@ -183,7 +183,7 @@ export class ShardContents {
   private tensorBytes(rank: number, state: StateName, index: number): number {
     const param = this.state.params[index];
     if (!param || !statesOf(param, this.state.states).includes(state)) return 0;
-    const { first_block, num_blocks } = this.placeOf(index);
+    const { first_block, num_blocks } = this.locationOf(index);
     const { block_elements } = this.state.sharding;
     const end = first_block + num_blocks;
     const owned = this.ownedBlocks(rank, index, end);
@@ -194,17 +194,17 @@ export class ShardContents {
 
   /** Counts the blocks of a parameter that a rank owns before a block of its part. */
   private ownedBlocks(rank: number, param: number, block: number): number {
-    const { part, first_block } = this.placeOf(param);
+    const { part, first_block } = this.locationOf(param);
     const { layout } = part;
     const local = localRank(part, rank);
     if (local === null) return 0;
     return layout.ownedBefore(block, local) - layout.ownedBefore(first_block, local);
   }
 
-  private placeOf(param: number): Place {
-    const place = this.places[param];
-    if (!place) throw new Error(`there is no parameter ${param}`);
-    return place;
+  private locationOf(param: number): Location {
+    const location = this.locations[param];
+    if (!location) throw new Error(`there is no parameter ${param}`);
+    return location;
   }
 }
 
@@ -251,10 +251,10 @@ function checkDistinct(names: readonly string[]): void {
 }
 
 /**
- * Places the parameters as native/zero/step/model_plan does: with P expert sets, set s is partitioned among ranks
+ * Locates the parameters as native/zero/step/model_plan does: with P expert sets, set s is partitioned among ranks
  * s, s + P, s + 2P, …
  */
-function placesOf({ params, sharding, world_size }: ShardedState): Place[] {
+function locationsOf({ params, sharding, world_size }: ShardedState): Location[] {
   const { block_elements, bucket_blocks, expert_sets } = sharding;
   if (world_size % expert_sets !== 0)
     throw incomplete(`${world_size} ranks are not a multiple of ${expert_sets} expert sets`);
@@ -267,7 +267,7 @@ function placesOf({ params, sharding, world_size }: ShardedState): Place[] {
     if (members) members.push(index);
     else groups.set(key, [index]);
   }
-  const places: Place[] = [];
+  const locations: Location[] = [];
   for (const members of groups.values()) {
     const set = params[members[0] ?? 0]?.expert_set ?? null;
     const [firstRank, stride] = set === null ? [0, 1] : [set, expert_sets];
@@ -276,13 +276,13 @@ function placesOf({ params, sharding, world_size }: ShardedState): Place[] {
     const layout = new ShardLayout(totalBlocks, world_size / stride, bucket_blocks);
     const part = { layout, first_rank: firstRank, stride };
     let firstBlock = 0;
-    for (const [place, index] of members.entries()) {
-      const numBlocks = blocks[place] ?? 0;
-      places[index] = { part, first_block: firstBlock, num_blocks: numBlocks };
+    for (const [ordinal, index] of members.entries()) {
+      const numBlocks = blocks[ordinal] ?? 0;
+      locations[index] = { part, first_block: firstBlock, num_blocks: numBlocks };
       firstBlock += numBlocks;
     }
   }
-  return places;
+  return locations;
 }
 
 function incomplete(message: string): ZerofleetError {

@@ -25,12 +25,12 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
     const parts: Uint8Array[] = [];
     const counts: Uint8Array[] = [];
     const encoder = new TextEncoder();
-    let place = 0;
+    let position = 0;
     const add = (end: number, count: number) => {
-      const part = encoder.encode(text.slice(place, end));
+      const part = encoder.encode(text.slice(position, end));
       parts.push(part);
       counts.push(new Uint8Array(part.length).fill(count));
-      place = end;
+      position = end;
     };
     for (const { begin, end } of spans) {
       add(begin, 0);

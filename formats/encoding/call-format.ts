@@ -86,8 +86,8 @@ export function shownCalls(render: Render, specialTexts: RegExp | null): ShownCa
 }
 
 /**
- * Returns the text before the arguments of the known call; null if its name follows, if the arguments are a string, or if
- * a word follows the name in an answer, which has no special tokens.
+ * Returns the text before the arguments of the known call. Null if the call's name follows, if the arguments are a
+ * string, or if a word follows the name in an answer, which has no special tokens.
  */
 function headOf(text: string, begin: number, visible: (text: string) => string): ShownCalls['head'] {
   const valueAt = text.lastIndexOf(VALUE);

@@ -44,36 +44,36 @@ export class TokenSpellings {
     const bytes = utf8(text);
     const borders = spans.map(({ begin, end }) => [byteLength(text, begin), byteLength(text, end)] as const);
     const counts = new Uint8Array(ids.length);
-    let place = 0;
+    let position = 0;
     let span = 0;
     let index = 0;
     for (const id of ids) {
-      const length = this.matched(bytes, place, id);
+      const length = this.matched(bytes, position, id);
       if (length === null) return null;
-      const end = place + length;
-      while (span < borders.length && (borders[span]?.[1] ?? 0) <= place) span++;
+      const end = position + length;
+      while (span < borders.length && (borders[span]?.[1] ?? 0) <= position) span++;
       const [from, to] = borders[span] ?? [0, 0];
       // A token without text belongs to the character that follows.
-      counts[index++] = Math.max(place, from) < Math.min(Math.max(end, place + 1), to) ? 1 : 0;
-      place = end;
+      counts[index++] = Math.max(position, from) < Math.min(Math.max(end, position + 1), to) ? 1 : 0;
+      position = end;
     }
-    return place === bytes.length ? counts : null;
+    return position === bytes.length ? counts : null;
   }
 
   /** Returns the bytes of the text that a token matches; null without a match. */
-  private matched(text: Uint8Array, place: number, id: number): number | null {
+  private matched(text: Uint8Array, position: number, id: number): number | null {
     if (this.ends[id] === 0) this.spell(id);
     const begin = this.begins[id] as number;
     const end = this.ends[id] as number;
-    if (this.startsAt(text, place, begin, end)) return end - begin;
+    if (this.startsAt(text, position, begin, end)) return end - begin;
     // A space that the tokenizer added before a text matches nothing.
     const added = this.special[id] === 0 && begin < end && this.bytes[begin] === 0x20;
-    return added && this.startsAt(text, place, begin + 1, end) ? end - begin - 1 : null;
+    return added && this.startsAt(text, position, begin + 1, end) ? end - begin - 1 : null;
   }
 
-  private startsAt(text: Uint8Array, place: number, begin: number, end: number): boolean {
+  private startsAt(text: Uint8Array, position: number, begin: number, end: number): boolean {
     const { bytes } = this;
-    for (let at = begin; at < end; at++) if (text[place + at - begin] !== bytes[at]) return false;
+    for (let at = begin; at < end; at++) if (text[position + at - begin] !== bytes[at]) return false;
     return true;
   }
 

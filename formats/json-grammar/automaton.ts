@@ -1,6 +1,6 @@
 /**
- * Automata over bytes with calls, as a grammar needs them: a rule has a start and an end, and a state may call a rule
- * and go on in another state when the rule has ended.
+ * Automata over bytes with calls, as a grammar needs them. A rule has a start and an end. A state may call a rule, and
+ * continues in another state when the rule has ended.
  */
 
 export interface Rule {
@@ -47,10 +47,10 @@ export class Automaton {
   }
 
   text(from: number, bytes: Uint8Array, to?: number): number {
-    let place = from;
+    let state = from;
     for (const [index, byte] of bytes.entries())
-      place = this.range(place, byte, byte, index === bytes.length - 1 ? to : undefined);
-    return place;
+      state = this.range(state, byte, byte, index === bytes.length - 1 ? to : undefined);
+    return state;
   }
 
   call(from: number, rule: Rule, to = this.state()): number {

@@ -91,9 +91,9 @@ export class ConstrainedAnswer {
 
   /** Adds a token. */
   push(token: number): void {
-    const place = this.numTokens++;
+    const tokenIndex = this.numTokens++;
     this.choices = this.choices.flatMap((choice) => {
-      if (place < choice.head.length) return choice.head[place] === token ? [choice] : [];
+      if (tokenIndex < choice.head.length) return choice.head[tokenIndex] === token ? [choice] : [];
       const position = choice.grammar.behind(choice.position, this.grammars.vocabulary.bytesOf(token));
       return position === null ? [] : [{ ...choice, position }];
     });

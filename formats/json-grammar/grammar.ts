@@ -40,8 +40,8 @@ class GrammarBuilder {
   }
 
   /** Adds a value of a node behind a state. */
-  private value(from: number, place: number, to: number): void {
-    for (const node of concrete(this.nodes, place)) this.automaton.call(from, this.ruleOf(node), to);
+  private value(from: number, node: number, to: number): void {
+    for (const each of concrete(this.nodes, node)) this.automaton.call(from, this.ruleOf(each), to);
   }
 
   private ruleOf(node: SchemaNode): Rule {
@@ -83,14 +83,14 @@ class GrammarBuilder {
     const { automaton } = this;
     const children = new Map<string, number>();
     for (const value of values) {
-      let place = start;
+      let state = start;
       for (const character of Array.from(JSON.stringify(value))) {
-        const key = `${place} ${character}`;
-        const next = children.get(key) ?? this.writtenCharacter(place, character);
+        const key = `${state} ${character}`;
+        const next = children.get(key) ?? this.writtenCharacter(state, character);
         children.set(key, next);
-        place = next;
+        state = next;
       }
-      automaton.skip(place, end);
+      automaton.skip(state, end);
     }
   }
 
@@ -105,13 +105,13 @@ class GrammarBuilder {
 
   private stringRule({ min, max }: NodeOf<'string'>, rule = this.automaton.rule()): Rule {
     const { automaton, character } = this;
-    let place = automaton.oneOf(rule.start, '"');
+    let state = automaton.oneOf(rule.start, '"');
     for (let length = 0; length < (max ?? min); length++) {
-      if (length >= min) automaton.oneOf(place, '"', rule.end);
-      place = automaton.call(place, character);
+      if (length >= min) automaton.oneOf(state, '"', rule.end);
+      state = automaton.call(state, character);
     }
-    automaton.oneOf(place, '"', rule.end);
-    if (max === null) automaton.call(place, character, place);
+    automaton.oneOf(state, '"', rule.end);
+    if (max === null) automaton.call(state, character, state);
     return rule;
   }
 
@@ -125,16 +125,16 @@ class GrammarBuilder {
     { start, end }: Rule,
   ): void {
     const { automaton, space } = this;
-    let place = automaton.call(automaton.oneOf(start, '['), space);
-    if (min === 0) automaton.oneOf(place, ']', end);
+    let state = automaton.call(automaton.oneOf(start, '['), space);
+    if (min === 0) automaton.oneOf(state, ']', end);
     for (let count = 1; count <= (max ?? Math.max(min, 1)); count++) {
       const behind = automaton.state();
-      item(place, behind);
+      item(state, behind);
       const separator = automaton.call(behind, space);
       if (count >= min) automaton.oneOf(separator, ']', end);
       if (count === max) return;
-      place = automaton.call(automaton.oneOf(separator, ','), space);
-      if (max === null && count >= min) item(place, behind);
+      state = automaton.call(automaton.oneOf(separator, ','), space);
+      if (max === null && count >= min) item(state, behind);
     }
   }
 

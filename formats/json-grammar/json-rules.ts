@@ -12,12 +12,12 @@ export function whiteSpace(automaton: Automaton): Rule {
   const rule = automaton.rule();
   automaton.skip(rule.start, rule.end);
   automaton.oneOf(rule.start, ' ', rule.end);
-  let place = automaton.oneOf(rule.start, '\n');
+  let state = automaton.oneOf(rule.start, '\n');
   for (let i = 0; i < MAX_INDENT; i++) {
-    automaton.skip(place, rule.end);
-    place = automaton.oneOf(place, ' \t');
+    automaton.skip(state, rule.end);
+    state = automaton.oneOf(state, ' \t');
   }
-  automaton.skip(place, rule.end);
+  automaton.skip(state, rule.end);
   return rule;
 }
 
@@ -41,10 +41,10 @@ export function character(automaton: Automaton): Rule {
   automaton.range(start, 0x23, 0x5b, end);
   automaton.range(start, 0x5d, 0x7f, end);
   for (const [first, last, second, lastSecond, others] of UTF8) {
-    let place = automaton.range(start, first, last);
-    place = automaton.range(place, second, lastSecond, others === 0 ? end : undefined);
+    let state = automaton.range(start, first, last);
+    state = automaton.range(state, second, lastSecond, others === 0 ? end : undefined);
     for (let left = others; left > 0; left--)
-      place = automaton.range(place, 0x80, 0xbf, left === 1 ? end : undefined);
+      state = automaton.range(state, 0x80, 0xbf, left === 1 ? end : undefined);
   }
   const escaped = automaton.oneOf(start, '\\');
   automaton.oneOf(escaped, '"\\/bfnrt', end);
@@ -59,10 +59,10 @@ export function character(automaton: Automaton): Rule {
 }
 
 function hex(automaton: Automaton, from: number, count: number, end?: number): number {
-  let place = from;
+  let state = from;
   for (let left = count; left > 0; left--)
-    place = automaton.oneOf(place, '0123456789abcdefABCDEF', left === 1 ? end : undefined);
-  return place;
+    state = automaton.oneOf(state, '0123456789abcdefABCDEF', left === 1 ? end : undefined);
+  return state;
 }
 
 /** An integer, or a number whose exponent has at most two digits. */
@@ -91,10 +91,10 @@ export function number(automaton: Automaton, isInteger: boolean): Rule {
 
 /** Adds up to `count` more digits. */
 function upTo(automaton: Automaton, from: number, count: number, end: number): void {
-  let place = from;
+  let state = from;
   for (let i = 0; i < count; i++) {
-    automaton.skip(place, end);
-    place = automaton.oneOf(place, DIGITS);
+    automaton.skip(state, end);
+    state = automaton.oneOf(state, DIGITS);
   }
-  automaton.skip(place, end);
+  automaton.skip(state, end);
 }

@@ -1,4 +1,4 @@
-/** A schema, read. Numbers are places in the list of all nodes, because schemas may be recursive. */
+/** A schema, read. Numbers are indices in the list of all nodes, because schemas may be recursive. */
 export type SchemaNode =
   | { kind: 'any' | 'number' | 'integer' }
   | { kind: 'literals'; values: readonly unknown[] }
@@ -18,11 +18,11 @@ interface SchemaProperty {
 /** Returns the nodes that a node is a choice of. */
 export function concrete(nodes: readonly SchemaNode[], first: number): SchemaNode[] {
   const found: SchemaNode[] = [];
-  const places = new Set([first]);
-  for (const place of places) {
-    const node = nodes[place] as SchemaNode;
+  const indices = new Set([first]);
+  for (const index of indices) {
+    const node = nodes[index] as SchemaNode;
     if (node.kind !== 'choice') found.push(node);
-    else for (const other of node.of) places.add(other);
+    else for (const other of node.of) indices.add(other);
   }
   return found;
 }
@@ -30,15 +30,15 @@ export function concrete(nodes: readonly SchemaNode[], first: number): SchemaNod
 /** Returns for each node whether a value of finite size satisfies it. */
 export function haveFiniteValues(nodes: readonly SchemaNode[]): boolean[] {
   const users = nodes.map((): number[] => []);
-  const needed = nodes.map((node, place) => {
+  const needed = nodes.map((node, index) => {
     const parts = partsOf(node);
-    for (const part of parts) users[part]?.push(place);
+    for (const part of parts) users[part]?.push(index);
     return node.kind === 'choice' ? 1 : parts.length;
   });
   const finite = needed.map((count) => count === 0);
-  const found = [...finite.keys()].filter((place) => finite[place]);
-  for (const place of found) {
-    for (const user of users[place] ?? []) {
+  const found = [...finite.keys()].filter((index) => finite[index]);
+  for (const index of found) {
+    for (const user of users[index] ?? []) {
       needed[user] = (needed[user] ?? 0) - 1;
       if (finite[user] || (needed[user] ?? 0) > 0) continue;
       finite[user] = true;

@@ -7,8 +7,8 @@ export type TokenMask = Uint32Array;
 export class Vocabulary {
   private readonly ids: Int32Array;
   private readonly bytes: Uint8Array;
-  /** Place of each token's bytes, and the end of the last one. */
-  private readonly places: Int32Array;
+  /** Offset of each token's bytes, and the end of the last one. */
+  private readonly offsets: Int32Array;
   /** Number of bytes that each token has in common with the one before it. */
   private readonly common: Int32Array;
   private readonly longest: number;
@@ -26,10 +26,10 @@ export class Vocabulary {
     sorted.sort(([, a], [, b]) => Buffer.compare(a, b));
     this.ids = Int32Array.from(sorted, ([id]) => id);
     this.bytes = Buffer.concat(sorted.map(([, bytes]) => bytes));
-    this.places = new Int32Array(sorted.length + 1);
+    this.offsets = new Int32Array(sorted.length + 1);
     this.common = new Int32Array(sorted.length);
     for (const [index, [, bytes]] of sorted.entries()) {
-      this.places[index + 1] = (this.places[index] ?? 0) + bytes.length;
+      this.offsets[index + 1] = (this.offsets[index] ?? 0) + bytes.length;
       this.common[index] = index === 0 ? 0 : commonLength(sorted[index - 1]?.[1] ?? bytes, bytes);
     }
     this.longest = sorted.reduce((longest, [, bytes]) => Math.max(longest, bytes.length), 0);
@@ -40,7 +40,7 @@ export class Vocabulary {
   missingCharacters(): string {
     const alone = new Set<number>();
     for (let index = 0; index < this.ids.length; index++) {
-      const [begin, end] = [this.places[index] as number, this.places[index + 1] as number];
+      const [begin, end] = [this.offsets[index] as number, this.offsets[index + 1] as number];
       if (end - begin === 1) alone.add(this.bytes[begin] as number);
     }
     const printable = Array.from({ length: 0x7f - 0x20 }, (_, index) => 0x20 + index);
@@ -58,7 +58,7 @@ export class Vocabulary {
 
   /** Returns the tokens whose bytes a text in a state may continue with. */
   allowed(matcher: Matcher, from: number): TokenMask {
-    const { ids, bytes, places, common } = this;
+    const { ids, bytes, offsets, common } = this;
     const mask = this.none();
     const states = new Int32Array(this.longest + 1);
     states[0] = from;
@@ -67,8 +67,8 @@ export class Vocabulary {
       let length = common[index] as number;
       if (length > deadAt) continue;
       deadAt = this.longest;
-      const begin = places[index] as number;
-      const end = (places[index + 1] as number) - begin;
+      const begin = offsets[index] as number;
+      const end = (offsets[index + 1] as number) - begin;
       let state = states[length] as number;
       for (; length < end; length++) {
         state = matcher.next(state, bytes[begin + length] as number);

@@ -48,7 +48,7 @@ function tojson(operand: Value, _: readonly Value[], options: ReadonlyMap<string
 }
 
 function indented(operand: Value, args: readonly Value[], options: ReadonlyMap<string, Value>): Value {
-  const option = (place: number, name: string) => (args[place] ?? options.get(name))?.value;
+  const option = (index: number, name: string) => (args[index] ?? options.get(name))?.value;
   const [first, blank] = [option(1, 'first') === true, option(2, 'blank') === true];
   const margin = OriginText.of(' '.repeat(Number(option(0, 'width') ?? 4)), TEMPLATE);
   const lines = originsOf(operand)

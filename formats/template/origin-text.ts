@@ -1,6 +1,6 @@
 /** Text of which each part has an origin, such as a message of a chat. */
 
-/** Part of one origin. A part without text marks a place. */
+/** Part of one origin. A part without text marks a position. */
 export interface Run {
   text: string;
   origin: number;
@@ -94,11 +94,11 @@ export class OriginText {
   replace(old: string, replacement: OriginText, limit: number): OriginText {
     if (old !== '') return OriginText.join(this.split(old, limit), replacement);
     const characters = this.characters();
-    const places = limit < 0 ? characters.length + 1 : limit;
+    const positions = limit < 0 ? characters.length + 1 : limit;
     const parts = characters.map((part, index) =>
-      index < places ? OriginText.concat([replacement, part]) : part,
+      index < positions ? OriginText.concat([replacement, part]) : part,
     );
-    return OriginText.concat(characters.length < places ? [...parts, replacement] : parts);
+    return OriginText.concat(characters.length < positions ? [...parts, replacement] : parts);
   }
 
   characters(): OriginText[] {
@@ -127,12 +127,12 @@ export class OriginText {
     return new OriginText(this.runs.map(({ text, origin }) => ({ text: change(text), origin })));
   }
 
-  /** Returns the first origin from a place on that is not the template. */
-  private originAt(place: number): number {
+  /** Returns the first origin from a position on that is not the template. */
+  private originAt(position: number): number {
     let at = 0;
     for (const { text, origin } of this.runs) {
       at += text.length;
-      if (at >= place && origin !== TEMPLATE) return origin;
+      if (at >= position && origin !== TEMPLATE) return origin;
     }
     return TEMPLATE;
   }

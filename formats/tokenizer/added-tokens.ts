@@ -86,20 +86,20 @@ export class TokenFinder {
     this.firsts = units.length === 0 ? null : new RegExp(`[${units.join('')}]`, 'g');
   }
 
-  /** Splits the whole text, in order. A token in a forbidden place is left to the model. */
+  /** Splits the whole text, in order. A token in a forbidden position is left to the model. */
   sections(text: string, maySpecial: MaySpecial): Section[] {
     const found: Section[] = [];
-    let place = 0;
+    let position = 0;
     for (const { begin, end, token } of this.matches(text)) {
       if (token.special && !maySpecial(begin, end)) continue;
       if (token.single_word && isInWord(text, begin, end)) continue;
-      const from = token.lstrip ? Math.max(trimEnd(text.slice(0, begin)).length, place) : begin;
+      const from = token.lstrip ? Math.max(trimEnd(text.slice(0, begin)).length, position) : begin;
       const until = token.rstrip ? text.length - trimStart(text.slice(end)).length : end;
-      if (place < from) found.push({ begin: place, end: from, token: null });
+      if (position < from) found.push({ begin: position, end: from, token: null });
       found.push({ begin: from, end: until, token });
-      place = until;
+      position = until;
     }
-    if (place < text.length) found.push({ begin: place, end: text.length, token: null });
+    if (position < text.length) found.push({ begin: position, end: text.length, token: null });
     return found;
   }
 
@@ -114,7 +114,7 @@ export class TokenFinder {
     }
   }
 
-  /** Returns the next place, from `from` on, of a unit that begins a token; the text's end without one. */
+  /** Returns the next position, from `from` on, of a unit that begins a token; the text's end without one. */
   private candidate(text: string, from: number): number {
     if (this.firsts === null) return text.length;
     this.firsts.lastIndex = from;

@@ -50,12 +50,12 @@ export class Bpe implements TokenModel {
   }
 
   private addMerge(component: Component, rank: number, merge: unknown): void {
-    const place = `${component.place}.merges[${rank}]`;
+    const path = `${component.path}.merges[${rank}]`;
     const [left, right, ...rest] = typeof merge === 'string' ? merge.split(' ') : (merge as unknown[]);
     if (typeof left !== 'string' || typeof right !== 'string' || rest.length > 0)
-      throw refused(`${place} is not a pair of tokens`);
+      throw refused(`${path} is not a pair of tokens`);
     const joined = left + right.slice(this.prefix.length);
-    const ids = [left, right, joined].map((token) => this.vocabulary.named(token, place));
+    const ids = [left, right, joined].map((token) => this.vocabulary.named(token, path));
     if (this.vocabulary.spelled(joined) === undefined) return;
     const [leftId = 0, rightId = 0, joinedId = 0] = ids;
     this.ranks.set(leftId, rightId, rank);
@@ -99,15 +99,15 @@ export class Bpe implements TokenModel {
   private mergeFew(ids: number[]): readonly number[] {
     for (;;) {
       let lowest = -1;
-      let place = 0;
+      let position = 0;
       for (let at = 0; at + 1 < ids.length; at++) {
         const rank = this.ranks.rank(ids[at] as number, ids[at + 1] as number);
         if (rank < 0 || (lowest >= 0 && rank >= lowest)) continue;
         lowest = rank;
-        place = at;
+        position = at;
       }
       if (lowest < 0) return ids;
-      ids.splice(place, 2, this.merged[lowest] as number);
+      ids.splice(position, 2, this.merged[lowest] as number);
     }
   }
 
@@ -119,37 +119,37 @@ export class Bpe implements TokenModel {
       next: Int32Array.from(characters, (_, index) => (index + 1 < length ? index + 1 : -1)),
     };
     const queue = new MergeQueue();
-    for (let place = 0; place < length; place++) this.propose(symbols, queue, place);
+    for (let position = 0; position < length; position++) this.propose(symbols, queue, position);
     for (let top = queue.pop(); top !== null; top = queue.pop()) {
-      const { rank, place } = top;
+      const { rank, position } = top;
       // The pair may have changed. A changed pair is longer, and has another rank.
-      if (this.rankAt(symbols, place) !== rank) continue;
-      this.join(symbols, place, this.merged[rank] as number);
-      const before = symbols.previous[place] ?? -1;
+      if (this.rankAt(symbols, position) !== rank) continue;
+      this.join(symbols, position, this.merged[rank] as number);
+      const before = symbols.previous[position] ?? -1;
       if (before >= 0) this.propose(symbols, queue, before);
-      this.propose(symbols, queue, place);
+      this.propose(symbols, queue, position);
     }
     return Array.from(symbols.ids.filter((id) => id >= 0));
   }
 
-  private propose(symbols: Symbols, queue: MergeQueue, place: number): void {
-    const rank = this.rankAt(symbols, place);
-    if (rank >= 0) queue.push({ rank, place });
+  private propose(symbols: Symbols, queue: MergeQueue, position: number): void {
+    const rank = this.rankAt(symbols, position);
+    if (rank >= 0) queue.push({ rank, position });
   }
 
-  /** Returns the rank of the pair that begins at a place; -1 if there is none. */
-  private rankAt({ ids, next }: Symbols, place: number): number {
-    const left = ids[place] ?? -1;
-    const right = next[place] ?? -1;
+  /** Returns the rank of the pair that begins at a position; -1 if there is none. */
+  private rankAt({ ids, next }: Symbols, position: number): number {
+    const left = ids[position] ?? -1;
+    const right = next[position] ?? -1;
     return left < 0 || right < 0 ? -1 : this.ranks.rank(left, ids[right] as number);
   }
 
-  private join({ ids, previous, next }: Symbols, place: number, id: number): void {
-    const right = next[place] ?? -1;
+  private join({ ids, previous, next }: Symbols, position: number, id: number): void {
+    const right = next[position] ?? -1;
     const after = next[right] ?? -1;
-    ids[place] = id;
+    ids[position] = id;
     ids[right] = -1;
-    next[place] = after;
-    if (after >= 0) previous[after] = place;
+    next[position] = after;
+    if (after >= 0) previous[after] = position;
   }
 }

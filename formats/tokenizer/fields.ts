@@ -1,4 +1,4 @@
-/** Reads the components of a `tokenizer.json`, with errors that name the place. */
+/** Reads the components of a `tokenizer.json`, with errors that name the path. */
 import { ZerofleetError } from '../../contracts/index.js';
 
 export function refused(reason: string): ZerofleetError {
@@ -10,15 +10,15 @@ export class Component {
   private readonly fields: Readonly<Record<string, unknown>>;
 
   /**
-   * @param place names the component in errors
+   * @param path names the component in errors
    * @throws ZerofleetError `tokenizer_invalid`
    */
   constructor(
     value: unknown,
-    readonly place: string,
+    readonly path: string,
   ) {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw refused(`${place} is not an object`);
+      throw refused(`${path} is not an object`);
     this.fields = value as Record<string, unknown>;
   }
 
@@ -56,7 +56,7 @@ export class Component {
 
   /** Reads a list of components. */
   components(name: string): Component[] {
-    return this.list(name).map((value, index) => new Component(value, `${this.place}.${name}[${index}]`));
+    return this.list(name).map((value, index) => new Component(value, `${this.path}.${name}[${index}]`));
   }
 
   list(name: string): unknown[] {
@@ -64,7 +64,7 @@ export class Component {
   }
 
   component(name: string): Component {
-    return new Component(this.value(name), `${this.place}.${name}`);
+    return new Component(this.value(name), `${this.path}.${name}`);
   }
 
   /** Reads an optional component. */
@@ -74,11 +74,11 @@ export class Component {
 
   /** Returns the error for an unsupported component or option. */
   unread(reason: string): ZerofleetError {
-    return refused(`${this.place}: ${reason} is not supported`);
+    return refused(`${this.path}: ${reason} is not supported`);
   }
 
   bad(name: string): ZerofleetError {
-    return refused(`${this.place}.${name} is ${shown(this.value(name))}`);
+    return refused(`${this.path}.${name} is ${shown(this.value(name))}`);
   }
 
   private read<T>(name: string, missing: T | undefined, holds: (value: unknown) => boolean): T {

@@ -1,19 +1,19 @@
 interface Merge {
   rank: number;
   /** Position of the left symbol of a pair. */
-  place: number;
+  position: number;
 }
 
 /** Upper bound of positions. */
-const PLACE_BASE = 2 ** 26;
+const POSITION_BASE = 2 ** 26;
 
 /** Binary heap of merges: lowest rank first, then leftmost. */
 export class MergeQueue {
   private readonly heap: number[] = [];
 
-  push({ rank, place }: Merge): void {
+  push({ rank, position }: Merge): void {
     const { heap } = this;
-    const key = rank * PLACE_BASE + place;
+    const key = rank * POSITION_BASE + position;
     let at = heap.length;
     while (at > 0) {
       const parent = (at - 1) >> 1;
@@ -31,7 +31,7 @@ export class MergeQueue {
     const last = heap.pop();
     if (top === undefined || last === undefined) return null;
     if (heap.length > 0) this.sink(last);
-    return { rank: Math.floor(top / PLACE_BASE), place: top % PLACE_BASE };
+    return { rank: Math.floor(top / POSITION_BASE), position: top % POSITION_BASE };
   }
 
   private sink(key: number): void {

@@ -1,4 +1,4 @@
-/** Empty place of the table. */
+/** Empty slot of the table. */
 const FREE = -1;
 
 /** Ranks of pairs of ids: an open-addressed hash table, which allocates nothing at a lookup. */
@@ -19,24 +19,23 @@ export class PairTable {
 
   /** Sets the rank of a pair; a later one replaces it. */
   set(left: number, right: number, rank: number): void {
-    const place = this.placeOf(left, right);
-    this.lefts[place] = left;
-    this.rights[place] = right;
-    this.ranks[place] = rank;
+    const slot = this.slotOf(left, right);
+    this.lefts[slot] = left;
+    this.rights[slot] = right;
+    this.ranks[slot] = rank;
   }
 
   /** Returns the rank of a pair; -1 if it has none. */
   rank(left: number, right: number): number {
-    return this.ranks[this.placeOf(left, right)] as number;
+    return this.ranks[this.slotOf(left, right)] as number;
   }
 
-  /** Returns the place of a pair, or the free place where it would be. */
-  private placeOf(left: number, right: number): number {
+  /** Returns the slot of a pair, or the free slot where it would be. */
+  private slotOf(left: number, right: number): number {
     const { mask, lefts, rights, ranks } = this;
     const hash = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b);
-    let place = (hash ^ (hash >>> 15)) & mask;
-    while (ranks[place] !== FREE && (lefts[place] !== left || rights[place] !== right))
-      place = (place + 1) & mask;
-    return place;
+    let slot = (hash ^ (hash >>> 15)) & mask;
+    while (ranks[slot] !== FREE && (lefts[slot] !== left || rights[slot] !== right)) slot = (slot + 1) & mask;
+    return slot;
   }
 }

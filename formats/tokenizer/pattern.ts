@@ -23,7 +23,7 @@ export function patternOf(component: Component): Pattern {
   const text = pattern.value('String');
   if (typeof text === 'string') return (inside) => ranges(inside, literal(inside, text));
   const source = pattern.string('Regex');
-  return regexPattern(compiled(source, pattern.place));
+  return regexPattern(compiled(source, pattern.path));
 }
 
 export function regexPattern(regex: RegExp): Pattern {
@@ -51,11 +51,11 @@ export function inverted(pattern: Pattern): Pattern {
   return (text) => pattern(text).map(({ matches, ...range }) => ({ ...range, matches: !matches }));
 }
 
-function compiled(source: string, place: string): RegExp {
+function compiled(source: string, path: string): RegExp {
   try {
     return toRegExp(withWords(source), { global: true, accuracy: 'strict', rules: { captureGroup: true } });
   } catch (error) {
-    throw refused(`${place}: the regular expression is not supported: ${(error as Error).message}`);
+    throw refused(`${path}: the regular expression is not supported: ${(error as Error).message}`);
   }
 }
 

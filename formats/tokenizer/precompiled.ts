@@ -46,37 +46,37 @@ function replaceLongest(text: string, trie: Uint32Array, replacement: (value: nu
   const bytes = Buffer.from(text);
   let out = '';
   let copied = 0;
-  for (let place = 0; place < bytes.length; ) {
+  for (let offset = 0; offset < bytes.length; ) {
     let longest: Entry | undefined;
-    for (const entry of entriesAt(trie, bytes, place)) longest = entry;
+    for (const entry of entriesAt(trie, bytes, offset)) longest = entry;
     if (longest === undefined) {
-      place += 1;
+      offset += 1;
       continue;
     }
-    out += bytes.toString('utf8', copied, place) + replacement(longest.value);
-    place = longest.end;
-    copied = place;
+    out += bytes.toString('utf8', copied, offset) + replacement(longest.value);
+    offset = longest.end;
+    copied = offset;
   }
   return out + bytes.toString('utf8', copied);
 }
 
-/** An entry of the trie that is a prefix of the bytes at a place. */
+/** An entry of the trie that is a prefix of the bytes at an offset. */
 interface Entry {
   end: number;
   value: number;
 }
 
-/** Yields the entries that begin at a place of a text, shortest first. */
+/** Yields the entries that begin at an offset of a text, shortest first. */
 function* entriesAt(trie: Uint32Array, text: Uint8Array, from: number): Generator<Entry> {
-  let place = offsetOf(trie[0] ?? 0);
+  let unitIndex = offsetOf(trie[0] ?? 0);
   for (let at = from; at < text.length; at++) {
     const byte = text[at] as number;
     if (byte === 0) return;
-    place ^= byte;
-    const unit = trie[place] ?? 0;
+    unitIndex ^= byte;
+    const unit = trie[unitIndex] ?? 0;
     if ((unit & LABEL) >>> 0 !== byte) return;
-    place ^= offsetOf(unit);
-    if (unit & HAS_LEAF) yield { end: at + 1, value: (trie[place] ?? 0) & VALUE };
+    unitIndex ^= offsetOf(unit);
+    if (unit & HAS_LEAF) yield { end: at + 1, value: (trie[unitIndex] ?? 0) & VALUE };
   }
 }
 

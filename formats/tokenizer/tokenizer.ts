@@ -23,7 +23,7 @@ import type { TokenModel } from './token-model.js';
 import type { Vocabulary } from './vocabulary.js';
 
 /**
- * Places of a text where special tokens are recognized: everywhere, nowhere, or wherever none of these
+ * Positions of a text where special tokens are recognized: everywhere, nowhere, or wherever none of these
  * positions (ascending, UTF-16 units) lies inside of their text.
  */
 export type SpecialTokens = 'parsed' | 'text' | readonly number[];
@@ -119,7 +119,7 @@ export class Tokenizer {
   private encodeSection(text: string, { begin, end }: Section, special: SpecialTokens, ids: number[]): void {
     const raw = text.slice(begin, end);
     const normalized = this.normalize(raw);
-    const maySpecial = rule(this.normalizedPlaces(raw, begin, special));
+    const maySpecial = rule(this.normalizedPositions(raw, begin, special));
     const starts = begin === 0 && this.keepsBegin(raw);
     for (const section of this.normalized.sections(normalized, maySpecial)) {
       if (section.token) ids.push(section.token.id);
@@ -134,11 +134,11 @@ export class Tokenizer {
   }
 
   /** Maps positions of a section to its normalized text. */
-  private normalizedPlaces(raw: string, begin: number, special: SpecialTokens): SpecialTokens {
+  private normalizedPositions(raw: string, begin: number, special: SpecialTokens): SpecialTokens {
     if (typeof special === 'string') return special;
     return special
-      .filter((place) => place > begin && place < begin + raw.length)
-      .map((place) => this.normalize(raw.slice(0, place - begin)).length);
+      .filter((position) => position > begin && position < begin + raw.length)
+      .map((position) => this.normalize(raw.slice(0, position - begin)).length);
   }
 
   /**
@@ -178,7 +178,7 @@ function textsOf(vocabulary: Vocabulary, added: readonly AddedToken[]): Map<numb
 function rule(special: SpecialTokens): MaySpecial {
   if (special === 'parsed') return () => true;
   if (special === 'text') return () => false;
-  return (begin, end) => !special.some((place) => begin < place && place < end);
+  return (begin, end) => !special.some((position) => begin < position && position < end);
 }
 
 /** Appends in a loop, because a piece may have more tokens than a call can have arguments. */

@@ -30,7 +30,7 @@ export class Unigram implements TokenModel {
     const entries = component.list('vocab').map((entry, index) => {
       const [token, score] = Array.isArray(entry) ? (entry as unknown[]) : [];
       if (typeof token !== 'string' || typeof score !== 'number')
-        throw refused(`${component.place}.vocab[${index}] is not a token with a score`);
+        throw refused(`${component.path}.vocab[${index}] is not a token with a score`);
       return [token, score] as const;
     });
     this.byteFallback = component.boolean('byte_fallback', false);

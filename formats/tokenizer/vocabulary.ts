@@ -33,9 +33,9 @@ export class Vocabulary {
   }
 
   /** Returns the id of a token that the model names. */
-  named(token: string, place: string): number {
+  named(token: string, path: string): number {
     const id = this.ids.get(token);
-    if (id === undefined) throw refused(`${place} is ${JSON.stringify(token)}, which is not a token`);
+    if (id === undefined) throw refused(`${path} is ${JSON.stringify(token)}, which is not a token`);
     return id;
   }
 

@@ -23,7 +23,7 @@ for (const [name, tensors] of Object.entries(golden)) {
       const tensor = itemOf(file.value, key);
       if (!(tensor instanceof TorchTensor)) throw new Error(`${key} is no tensor`);
       t.strictSame(tensor.shape, shape);
-      const { byte_begin, byte_end } = file.place(tensor);
+      const { byte_begin, byte_end } = file.location(tensor);
       t.equal(bytesOf(name).subarray(byte_begin, byte_end).toString('hex'), hex);
     }
   });
@@ -75,7 +75,7 @@ t.test('the state of a module has its shapes; attributes set by BUILD are droppe
 t.test('a tensor with gaps is refused on access', async (t) => {
   const file = await open('strided');
   const tensor = itemOf(file.value, 'param');
-  t.throws(() => file.place(tensor as TorchTensor), { code: 'torch_file_invalid', message: /contiguous/ });
+  t.throws(() => file.location(tensor as TorchTensor), { code: 'torch_file_invalid', message: /contiguous/ });
 });
 
 t.test('bytes are read as the call that Python would make, without making it', async (t) => {

@@ -7,7 +7,7 @@ import { PyFloat, TorchTensor, type TorchValue } from './values.js';
 import { type ScannedEntry, scanZip } from './zip-scan.js';
 
 /** Location of a tensor's elements in its file, row-major and without gaps. */
-export interface TensorPlace {
+export interface TensorLocation {
   byte_begin: number;
   byte_end: number;
   /** Content of small tensors. */
@@ -17,7 +17,7 @@ export interface TensorPlace {
 export interface TorchFile {
   value: TorchValue;
   /** @throws ZerofleetError `torch_file_invalid` when the tensor does not fit its storage */
-  place(tensor: TorchTensor): TensorPlace;
+  location(tensor: TorchTensor): TensorLocation;
 }
 
 /** The pickle of a model with a hundred thousand tensors has some megabytes. */
@@ -58,7 +58,7 @@ export async function readTorchFile(source: ByteSource): Promise<TorchFile> {
       `has a pickle of ${pickle.end - pickle.begin} bytes; at most ${MAX_PICKLE_BYTES} are read`,
     );
   const value = unpickle(pickle.content, file);
-  return { value, place: (tensor) => placeOf(tensor, records, file) };
+  return { value, location: (tensor) => locationOf(tensor, records, file) };
 }
 
 /** Checks that all entries lie in one folder, which may have any name. */
@@ -79,7 +79,11 @@ function recordsOf(
   return { folder, records };
 }
 
-function placeOf(tensor: TorchTensor, records: ReadonlyMap<string, ScannedEntry>, file: string): TensorPlace {
+function locationOf(
+  tensor: TorchTensor,
+  records: ReadonlyMap<string, ScannedEntry>,
+  file: string,
+): TensorLocation {
   const { dtype, shape, storage, offset, storageNumel, numel } = tensor;
   const entry = records.get(`data/${storage}`);
   const fail = (problem: string) => malformed(file, `a tensor of shape [${shape}] ${problem}`);
@@ -115,7 +119,7 @@ export function scalarOf(file: TorchFile, value: TorchValue | undefined): number
   if (value instanceof PyFloat) return value.value;
   if (typeof value === 'number') return value;
   if (!(value instanceof TorchTensor) || value.numel !== 1) return null;
-  const { content } = file.place(value);
+  const { content } = file.location(value);
   if (content === null) return null;
   if (value.dtype === 'F32') return content.readFloatLE(0);
   if (value.dtype === 'F64') return content.readDoubleLE(0);

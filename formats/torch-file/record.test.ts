@@ -7,11 +7,11 @@ import { Global, PyFloat, PyRecord, PyTuple, Storage, TorchTensor, type TorchVal
 const far = new TorchTensor('F32', [1], 'x', 0, 1, [1]);
 
 function fileOf(value: TorchValue): TorchFile {
-  const place = (tensor: TorchTensor) => {
+  const location = (tensor: TorchTensor) => {
     if (tensor === far) throw new ZerofleetError('torch_file_invalid', 'f: it lies outside');
     return { byte_begin: 8, byte_end: 20, content: tensor.numel === 3 ? Buffer.from('abc') : null };
   };
-  return { value, place };
+  return { value, location };
 }
 
 t.test('a file encoded as JSON has the same values and tensor locations', async (t) => {
@@ -48,9 +48,9 @@ t.test('a file encoded as JSON has the same values and tensor locations', async 
   ] as const) {
     const found = dict.get(name) as TorchTensor;
     t.match(found, { dtype: tensor.dtype, shape: tensor.shape, numel: tensor.numel });
-    t.same(back.place(found), file.place(tensor));
+    t.same(back.location(found), file.location(tensor));
   }
-  t.throws(() => back.place(dict.get('far') as TorchTensor), {
+  t.throws(() => back.location(dict.get('far') as TorchTensor), {
     code: 'torch_file_invalid',
     message: 'f: it lies outside',
   });

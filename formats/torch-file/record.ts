@@ -1,7 +1,7 @@
 /** JSON form of a parsed file of `torch.save`, for another thread. */
 import { type ErrorCode, ZerofleetError } from '../../contracts/index.js';
 import { malformed } from './errors.js';
-import type { TensorPlace, TorchFile } from './read.js';
+import type { TensorLocation, TorchFile } from './read.js';
 import {
   type DictKey,
   Global,
@@ -26,10 +26,10 @@ export type TorchFileRecord =
   | { dict: [DictKey, TorchFileRecord][] }
   | { record: string; args: TorchFileRecord[]; attributes: [DictKey, TorchFileRecord][] }
   | { global: string }
-  | { tensor: TorchDtype; shape: readonly number[]; place: PlaceRecord };
+  | { tensor: TorchDtype; shape: readonly number[]; location: LocationRecord };
 
 /** Location of a tensor, or the error of reading it: most checkpoints have tensors that are never read. */
-type PlaceRecord =
+type LocationRecord =
   | { begin: number; end: number; content: string | null }
   | { code: ErrorCode; problem: string };
 
@@ -56,7 +56,7 @@ export function encodeTorchFile(name: string, file: TorchFile): TorchFileRecord 
       return { record: value.name, args: value.args.map(encode), attributes: entries(value.attributes) };
     if (value instanceof Global) return { global: value.name };
     if (!(value instanceof TorchTensor)) return null; // a storage without a tensor has no meaning
-    return { tensor: value.dtype, shape: value.shape, place: placeOf(file, value) };
+    return { tensor: value.dtype, shape: value.shape, location: locationOf(file, value) };
   };
   return encode(file.value);
 }
@@ -66,9 +66,9 @@ function floatOf({ value }: PyFloat): { float: number | string } {
   return { float: Number.isFinite(value) ? value : String(value) };
 }
 
-function placeOf(file: TorchFile, tensor: TorchTensor): PlaceRecord {
+function locationOf(file: TorchFile, tensor: TorchTensor): LocationRecord {
   try {
-    const { byte_begin, byte_end, content } = file.place(tensor);
+    const { byte_begin, byte_end, content } = file.location(tensor);
     return { begin: byte_begin, end: byte_end, content: content?.toString('base64') ?? null };
   } catch (error) {
     if (error instanceof ZerofleetError) return { code: error.code, problem: error.message };
@@ -77,7 +77,7 @@ function placeOf(file: TorchFile, tensor: TorchTensor): PlaceRecord {
 }
 
 export function decodeTorchFile(record: TorchFileRecord): TorchFile {
-  const places = new Map<TorchTensor, PlaceRecord>();
+  const locations = new Map<TorchTensor, LocationRecord>();
   const dictOf = (entries: readonly [DictKey, TorchFileRecord][]): TorchDict =>
     new Map(entries.map(([key, value]) => [key, decode(value)]));
   const decode = (node: TorchFileRecord): TorchValue => {
@@ -93,11 +93,11 @@ export function decodeTorchFile(record: TorchFileRecord): TorchFile {
       return made;
     }
     const tensor = new TorchTensor(node.tensor, node.shape, '', 0, 0, []);
-    places.set(tensor, node.place);
+    locations.set(tensor, node.location);
     return tensor;
   };
-  const place = (tensor: TorchTensor): TensorPlace => {
-    const known = places.get(tensor) as PlaceRecord;
+  const location = (tensor: TorchTensor): TensorLocation => {
+    const known = locations.get(tensor) as LocationRecord;
     if ('problem' in known) throw new ZerofleetError(known.code, known.problem);
     const { begin, end, content } = known;
     return {
@@ -106,5 +106,5 @@ export function decodeTorchFile(record: TorchFileRecord): TorchFile {
       content: content === null ? null : Buffer.from(content, 'base64'),
     };
   };
-  return { value: decode(record), place };
+  return { value: decode(record), location };
 }

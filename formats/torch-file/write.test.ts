@@ -36,7 +36,7 @@ t.test('a written file can be read', async (t) => {
   t.same(file.value, value);
   const tensor = file.value instanceof Map ? file.value.get('param') : null;
   if (!(tensor instanceof TorchTensor)) throw new Error('no tensor');
-  const { byte_begin, byte_end } = file.place(tensor);
+  const { byte_begin, byte_end } = file.location(tensor);
   t.equal(byte_begin % 64, 0, 'aligned, so that PyTorch may map it');
   t.ok(bytes.subarray(byte_begin, byte_end).equals(Buffer.from(bytesOf(WEIGHTS))));
   t.ok(bytes.equals(await collect(writer.file(value))), 'deterministic');

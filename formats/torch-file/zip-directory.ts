@@ -69,7 +69,7 @@ export async function readZipDirectory(source: ByteSource): Promise<ZipDirectory
   return { entries, begin };
 }
 
-interface DirectoryPlace {
+interface DirectoryLocation {
   count: number;
   begin: number;
   end: number;
@@ -78,7 +78,7 @@ interface DirectoryPlace {
 /**
  * Finds the directory, which must end where the end records of the file begin; these must end with the file.
  */
-async function findDirectory(source: ByteSource): Promise<DirectoryPlace> {
+async function findDirectory(source: ByteSource): Promise<DirectoryLocation> {
   const { name: file, bytes } = source;
   const tailBytes = Math.min(bytes, END_OF_DIRECTORY.bytes + END64_LOCATOR.bytes + END64.bytes);
   if (tailBytes < END_OF_DIRECTORY.bytes)
@@ -95,9 +95,9 @@ async function findDirectory(source: ByteSource): Promise<DirectoryPlace> {
     throw malformed(file, 'is a part of an archive of several files');
   const large = findZip64(source, tail);
   if (large === null) {
-    const place = { count, begin, end: bytes - END_OF_DIRECTORY.bytes };
-    if (begin + size !== place.end) throw malformed(file, 'its directory is not at its declared offset');
-    return place;
+    const location = { count, begin, end: bytes - END_OF_DIRECTORY.bytes };
+    if (begin + size !== location.end) throw malformed(file, 'its directory is not at its declared offset');
+    return location;
   }
   const differs = (short: number, mark: number, long: number) => short !== mark && short !== long;
   if (
@@ -110,7 +110,7 @@ async function findDirectory(source: ByteSource): Promise<DirectoryPlace> {
 }
 
 /** Reads the directory's location from the zip64 records before the end record; null when there are none. */
-function findZip64({ name: file, bytes }: ByteSource, tail: Buffer): DirectoryPlace | null {
+function findZip64({ name: file, bytes }: ByteSource, tail: Buffer): DirectoryLocation | null {
   if (tail.length < END_OF_DIRECTORY.bytes + END64_LOCATOR.bytes + END64.bytes) return null;
   const locator = tail.subarray(END64.bytes);
   if (locator.readUInt32LE(0) !== END64_LOCATOR.signature) return null;
@@ -146,8 +146,8 @@ function parseEntry(directory: Buffer, at: number, file: string): { entry: ZipEn
   if (header.readUInt16LE(10) !== 0) throw fail('is compressed; torch.save stores data as it is');
   if ((flags & ~(FLAG_DESCRIPTOR | FLAG_UTF8)) !== 0) throw fail('is encrypted or of an unknown kind');
   const wide = zip64Fields(directory.subarray(extraAt, next));
-  const field = (place: number) => {
-    const value = header.readUInt32LE(place);
+  const field = (offset: number) => {
+    const value = header.readUInt32LE(offset);
     return value === IN_ZIP64_32 ? wide() : value;
   };
   // In the order of the fields in the zip64 record.

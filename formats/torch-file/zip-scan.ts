@@ -86,7 +86,7 @@ function checkExtra(extra: Buffer, fail: (problem: string) => Error): void {
     const id = at + 4 <= extra.length ? extra.readUInt16LE(at) : null;
     if (id !== EXTRA_PADDING && id !== EXTRA_ZIP64) throw fail('has an extra field of an unknown kind');
     at += 4 + extra.readUInt16LE(at + 2);
-    if (at > extra.length) throw fail('has an extra field that is longer than its place');
+    if (at > extra.length) throw fail('has an extra field that is longer than its space');
   }
 }
 

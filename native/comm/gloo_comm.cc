@@ -212,11 +212,11 @@ class GlooComm final : public Communicator {
 };
 
 /// Connects a world of the ranks of one group, whose keys in the store begin with its name.
-std::unique_ptr<Communicator> connect_at(const GlooOptions& options, const GroupPlace& place, const std::string& name,
+std::unique_ptr<Communicator> connect_at(const GlooOptions& options, const GroupMember& member, const std::string& name,
                                          KvStore& store) {
   GlooOptions of_group = options;
-  of_group.rank = place.rank;
-  of_group.world_size = place.world_size;
+  of_group.rank = member.rank;
+  of_group.world_size = member.world_size;
   of_group.key_prefix += name + "/";
   return connect_gloo(of_group, store);
 }
@@ -226,14 +226,14 @@ std::unique_ptr<Communicator> connect_at(const GlooOptions& options, const Group
 bool gloo_built_in() { return true; }
 
 std::unique_ptr<Communicator> connect_gloo_group(const GlooOptions& options, int num_groups, KvStore& store) {
-  const GroupPlace place = group_place(options.rank, options.world_size, num_groups);
-  return connect_at(options, place, "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups),
+  const GroupMember member = group_member(options.rank, options.world_size, num_groups);
+  return connect_at(options, member, "group-" + std::to_string(member.group) + "-of-" + std::to_string(num_groups),
                     store);
 }
 
 std::unique_ptr<Communicator> connect_gloo_neighbours(const GlooOptions& options, int group_size, KvStore& store) {
-  const GroupPlace place = neighbour_place(options.rank, options.world_size, group_size);
-  return connect_at(options, place, "neighbours-" + std::to_string(place.group), store);
+  const GroupMember member = neighbour_member(options.rank, options.world_size, group_size);
+  return connect_at(options, member, "neighbours-" + std::to_string(member.group), store);
 }
 
 std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& store) {

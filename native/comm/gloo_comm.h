@@ -5,7 +5,7 @@
 #include <string>
 
 #include "comm/communicator.h"
-#include "comm/group_place.h"
+#include "comm/group_member.h"
 #include "comm/kv_store.h"
 
 namespace zerofleet {
@@ -26,12 +26,12 @@ bool gloo_built_in();
 /// address that cannot be bound or a broken connection, and Error{"invalid_argument"} for a rank outside the world.
 std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& store);
 
-/// Connects the ranks of this rank's group, one of `num_groups` (see group_place()), by separate connections. `options`
-/// are those of the whole world. All groups may use the same store at the same time. Throws as connect_gloo() does, and
-/// Error{"invalid_argument"} if the number of groups does not divide the world size.
+/// Connects the ranks of this rank's group, one of `num_groups` (see group_member()), by separate connections.
+/// `options` are those of the whole world. All groups may use the same store at the same time. Throws as connect_gloo()
+/// does, and Error{"invalid_argument"} if the number of groups does not divide the world size.
 std::unique_ptr<Communicator> connect_gloo_group(const GlooOptions& options, int num_groups, KvStore& store);
 
-/// As connect_gloo_group(), for groups of `group_size` neighbouring ranks (see neighbour_place()).
+/// As connect_gloo_group(), for groups of `group_size` neighbouring ranks (see neighbour_member()).
 std::unique_ptr<Communicator> connect_gloo_neighbours(const GlooOptions& options, int group_size, KvStore& store);
 
 }  // namespace zerofleet

@@ -10,7 +10,7 @@
 
 #include "comm/connect_progress.h"
 #include "comm/exchange_check.h"
-#include "comm/group_place.h"
+#include "comm/group_member.h"
 #include "comm/nccl_handle.h"
 #include "comm/one_device_here.h"
 #include "comm/pulse.h"
@@ -31,8 +31,8 @@ using nccl::Result;
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-/// Ranks connect to so many others at once, and have so much time for each of them beyond the timeout: TCP repeats the
-/// first packet of a connection after one second, should it be lost.
+/// Number of peers to which a rank connects at once, and time for each of them beyond the timeout. TCP repeats a lost
+/// first packet of a connection after one second.
 constexpr int kPeersAtOnce = 16;
 constexpr Milliseconds kConnectTime{2000};
 
@@ -244,10 +244,10 @@ nccl::UniqueId meet(const Library& library, const NcclOptions& options, KvStore&
   return id;
 }
 
-NcclOptions at(const NcclOptions& options, const GroupPlace& place, const std::string& name) {
+NcclOptions at(const NcclOptions& options, const GroupMember& member, const std::string& name) {
   NcclOptions of_group = options;
-  of_group.rank = place.rank;
-  of_group.world_size = place.world_size;
+  of_group.rank = member.rank;
+  of_group.world_size = member.world_size;
   of_group.key_prefix += name + "/";
   return of_group;
 }
@@ -268,13 +268,13 @@ std::unique_ptr<Communicator> connect_nccl(const NcclOptions& options, KvStore& 
 }
 
 NcclOptions nccl_group(const NcclOptions& options, int num_groups) {
-  const GroupPlace place = group_place(options.rank, options.world_size, num_groups);
-  return at(options, place, "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups));
+  const GroupMember member = group_member(options.rank, options.world_size, num_groups);
+  return at(options, member, "group-" + std::to_string(member.group) + "-of-" + std::to_string(num_groups));
 }
 
 NcclOptions nccl_neighbours(const NcclOptions& options, int group_size) {
-  const GroupPlace place = neighbour_place(options.rank, options.world_size, group_size);
-  return at(options, place, "neighbours-" + std::to_string(place.group));
+  const GroupMember member = neighbour_member(options.rank, options.world_size, group_size);
+  return at(options, member, "neighbours-" + std::to_string(member.group));
 }
 
 std::unique_ptr<Communicator> connect_nccl_group(const NcclOptions& options, int num_groups, KvStore& store) {

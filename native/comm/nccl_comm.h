@@ -37,12 +37,12 @@ struct NcclOptions {
 /// device.
 std::unique_ptr<Communicator> connect_nccl(const NcclOptions& options, KvStore& store);
 
-/// Connects the ranks of this rank's group, one of `num_groups` (see group_place()). `options` are those of the whole
+/// Connects the ranks of this rank's group, one of `num_groups` (see group_member()). `options` are those of the whole
 /// world. Throws as connect_nccl() does, and Error{"invalid_argument"} if the number of groups does not divide the
 /// world size.
 std::unique_ptr<Communicator> connect_nccl_group(const NcclOptions& options, int num_groups, KvStore& store);
 
-/// As connect_nccl_group(), for groups of `group_size` neighbouring ranks (see neighbour_place()).
+/// As connect_nccl_group(), for groups of `group_size` neighbouring ranks (see neighbour_member()).
 std::unique_ptr<Communicator> connect_nccl_neighbours(const NcclOptions& options, int group_size, KvStore& store);
 
 /// Returns the options of a rank within its group. Throws Error{"invalid_argument"} as the functions above.

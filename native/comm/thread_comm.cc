@@ -144,16 +144,17 @@ class ThreadComm final : public Communicator {
 };
 
 /// A world per group, each made when its first rank comes.
-template <class PlaceOf>
-std::vector<std::unique_ptr<Communicator>> make_groups(int world_size, Milliseconds timeout, const PlaceOf& place_of) {
+template <class MemberOf>
+std::vector<std::unique_ptr<Communicator>> make_groups(int world_size, Milliseconds timeout,
+                                                       const MemberOf& member_of) {
   require(world_size >= 1, "invalid_argument", "a world needs at least one rank");
   std::map<int, std::shared_ptr<World>> worlds;
   std::vector<std::unique_ptr<Communicator>> comms;
   for (int rank = 0; rank < world_size; ++rank) {
-    const GroupPlace place = place_of(rank);
-    std::shared_ptr<World>& world = worlds[place.group];
-    if (!world) world = std::make_shared<World>(place.world_size, timeout);
-    comms.push_back(std::make_unique<ThreadComm>(world, place.rank));
+    const GroupMember member = member_of(rank);
+    std::shared_ptr<World>& world = worlds[member.group];
+    if (!world) world = std::make_shared<World>(member.world_size, timeout);
+    comms.push_back(std::make_unique<ThreadComm>(world, member.rank));
   }
   return comms;
 }
@@ -170,12 +171,12 @@ std::vector<std::unique_ptr<Communicator>> make_thread_comms(int world_size, std
 
 std::vector<std::unique_ptr<Communicator>> make_thread_groups(int world_size, int num_groups,
                                                               std::chrono::milliseconds timeout) {
-  return make_groups(world_size, timeout, [&](int rank) { return group_place(rank, world_size, num_groups); });
+  return make_groups(world_size, timeout, [&](int rank) { return group_member(rank, world_size, num_groups); });
 }
 
 std::vector<std::unique_ptr<Communicator>> make_thread_neighbours(int world_size, int group_size,
                                                                   std::chrono::milliseconds timeout) {
-  return make_groups(world_size, timeout, [&](int rank) { return neighbour_place(rank, world_size, group_size); });
+  return make_groups(world_size, timeout, [&](int rank) { return neighbour_member(rank, world_size, group_size); });
 }
 
 }  // namespace zerofleet

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/group_place.h"
+#include "comm/group_member.h"
 
 namespace zerofleet {
 
@@ -17,12 +17,12 @@ namespace zerofleet {
 /// Error{"invalid_argument"} for world_size < 1.
 std::vector<std::unique_ptr<Communicator>> make_thread_comms(int world_size, std::chrono::milliseconds timeout);
 
-/// Makes a communicator per rank among the ranks of its group (see group_place()). Each group fails separately. Throws
+/// Makes a communicator per rank among the ranks of its group (see group_member()). Each group fails separately. Throws
 /// Error{"invalid_argument"} if the number of groups does not divide the world size.
 std::vector<std::unique_ptr<Communicator>> make_thread_groups(int world_size, int num_groups,
                                                               std::chrono::milliseconds timeout);
 
-/// As make_thread_groups(), for groups of `group_size` neighbouring ranks (see neighbour_place()).
+/// As make_thread_groups(), for groups of `group_size` neighbouring ranks (see neighbour_member()).
 std::vector<std::unique_ptr<Communicator>> make_thread_neighbours(int world_size, int group_size,
                                                                   std::chrono::milliseconds timeout);
 

@@ -39,10 +39,10 @@ BatchSource::BatchSource(const std::vector<TrainingFile>& files, const BatchShap
 
 void BatchSource::load(std::int64_t step, std::int64_t leaf, LeafBatch& batch) const {
   const std::int64_t rows = shape_.micro_batch_size * unit_sequences_;
-  const std::int64_t first_place = step * shape_.global_batch_size + leaf * shape_.micro_batch_size;
+  const std::int64_t first_position = step * shape_.global_batch_size + leaf * shape_.micro_batch_size;
   reader_.resize(batch, rows);
   for (std::int64_t row = 0; row < rows; ++row) {
-    reader_.read(sequence_at(first_place + row / unit_sequences_) + row % unit_sequences_, row, batch);
+    reader_.read(sequence_at(first_position + row / unit_sequences_) + row % unit_sequences_, row, batch);
   }
 }
 
@@ -60,13 +60,13 @@ std::int64_t BatchSource::num_units(std::int64_t step) const {
   return count;
 }
 
-std::int64_t BatchSource::targets_at(std::int64_t place) const {
-  const std::int64_t first = sequence_at(place);
+std::int64_t BatchSource::targets_at(std::int64_t position) const {
+  const std::int64_t first = sequence_at(position);
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < unit_sequences_; ++i) count += reader_.num_targets(first + i);
   return count;
 }
 
-std::int64_t BatchSource::sequence_at(std::int64_t place) const { return order_.at(place) * unit_sequences_; }
+std::int64_t BatchSource::sequence_at(std::int64_t position) const { return order_.at(position) * unit_sequences_; }
 
 }  // namespace zerofleet

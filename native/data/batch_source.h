@@ -37,7 +37,7 @@ struct TrainingFile {
   }
 };
 
-/// Picks the units of each leaf of a training. The j-th unit of step s is the one at place s*global_batch_size + j
+/// Picks the units of each leaf of a training. The j-th unit of step s is the one at position s*global_batch_size + j
 /// of a MixtureOrder. It depends on (seed, step, leaf) alone. Unit i is of the sequences i * unit_sequences on, which
 /// are next to each other in a leaf.
 /// Throws what SequenceReader throws, Error{"micro_batch_not_divisor"}.
@@ -56,9 +56,9 @@ class BatchSource {
   const BatchShape& shape() const { return shape_; }
 
  private:
-  /// The first sequence of the unit at a place of the series.
-  std::int64_t sequence_at(std::int64_t place) const;
-  std::int64_t targets_at(std::int64_t place) const;
+  /// The first sequence of the unit at a position of the series.
+  std::int64_t sequence_at(std::int64_t position) const;
+  std::int64_t targets_at(std::int64_t position) const;
 
   SequenceReader reader_;
   BatchShape shape_;

@@ -7,9 +7,9 @@
 namespace zerofleet {
 namespace {
 
-/// floor(place * weight / total); the product may exceed 64 bits.
-std::int64_t portion(std::int64_t place, std::int64_t weight, std::int64_t total) {
-  return static_cast<std::int64_t>(static_cast<unsigned __int128>(place) * static_cast<unsigned __int128>(weight) /
+/// floor(position * weight / total); the product may exceed 64 bits.
+std::int64_t portion(std::int64_t position, std::int64_t weight, std::int64_t total) {
+  return static_cast<std::int64_t>(static_cast<unsigned __int128>(position) * static_cast<unsigned __int128>(weight) /
                                    static_cast<unsigned __int128>(total));
 }
 
@@ -31,16 +31,16 @@ MixtureOrder::MixtureOrder(std::uint64_t seed, const std::vector<MixturePart>& p
   }
 }
 
-std::int64_t MixtureOrder::at(std::int64_t place) const {
+std::int64_t MixtureOrder::at(std::int64_t position) const {
   for (const auto& [permutation, first_unit, weight, weight_left] : parts_) {
-    const std::int64_t before = portion(place, weight, weight_left);
-    if (portion(place + 1, weight, weight_left) > before) {
+    const std::int64_t before = portion(position, weight, weight_left);
+    if (portion(position + 1, weight, weight_left) > before) {
       const std::int64_t num_units = permutation.num_samples();
       return first_unit + permutation.at(before / num_units, before % num_units);
     }
-    place -= before;
+    position -= before;
   }
-  throw Error("internal", "the last dataset has all places that are left");
+  throw Error("internal", "the last dataset has all positions that are left");
 }
 
 }  // namespace zerofleet

@@ -36,8 +36,8 @@ SequenceReader::SequenceReader(const std::vector<std::string>& paths, std::int64
   }
 }
 
-std::int32_t SequenceReader::token_at(const TokenFile& file, std::int64_t place) const {
-  const std::uint32_t token = file.token(place);
+std::int32_t SequenceReader::token_at(const TokenFile& file, std::int64_t position) const {
+  const std::uint32_t token = file.token(position);
   require(token < static_cast<std::uint64_t>(vocab_size_), "token_out_of_vocab",
           "token " + std::to_string(token) + " is outside the vocabulary of " + std::to_string(vocab_size_) +
               "; train a model with a larger vocab_size, or use its own tokenizer");
@@ -64,8 +64,8 @@ SequenceReader::Extent SequenceReader::extent_of(std::int64_t sequence) const {
   return {file, begin, std::min(length_, next - begin), std::ranges::upper_bound(file.documents(), sequences[index])};
 }
 
-bool SequenceReader::starts_at(const Extent& extent, std::int64_t place) const {
-  return extent.document != extent.file.documents().end() && static_cast<std::int64_t>(*extent.document) == place;
+bool SequenceReader::starts_at(const Extent& extent, std::int64_t position) const {
+  return extent.document != extent.file.documents().end() && static_cast<std::int64_t>(*extent.document) == position;
 }
 
 /// extent.document is the first one that starts behind the token before the target.
@@ -82,9 +82,9 @@ std::int64_t SequenceReader::num_targets(std::int64_t sequence) const {
 std::int64_t SequenceReader::count_targets(std::int64_t sequence) const {
   Extent extent = extent_of(sequence);
   std::int64_t count = 0;
-  for (std::int64_t place = extent.begin; place < extent.begin + extent.num_inputs; ++place) {
-    if (starts_at(extent, place)) ++extent.document;
-    count += counts(extent, place + 1) ? 1 : 0;
+  for (std::int64_t position = extent.begin; position < extent.begin + extent.num_inputs; ++position) {
+    if (starts_at(extent, position)) ++extent.document;
+    count += counts(extent, position + 1) ? 1 : 0;
   }
   return count;
 }
@@ -115,13 +115,13 @@ void SequenceReader::copy_sequence(std::int64_t sequence, std::int64_t row, Leaf
       batch.document_starts[out] = static_cast<std::int32_t>(extent.num_inputs);
       continue;
     }
-    const std::int64_t place = extent.begin + i;
-    if (starts_at(extent, place)) {
+    const std::int64_t position = extent.begin + i;
+    if (starts_at(extent, position)) {
       start = i;
       ++extent.document;
     }
-    batch.tokens[out] = token_at(extent.file, place);
-    batch.targets[out] = counts(extent, place + 1) ? token_at(extent.file, place + 1) : kIgnoredTarget;
+    batch.tokens[out] = token_at(extent.file, position);
+    batch.targets[out] = counts(extent, position + 1) ? token_at(extent.file, position + 1) : kIgnoredTarget;
     batch.document_starts[out] = static_cast<std::int32_t>(start);
   }
 }

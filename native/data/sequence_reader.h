@@ -20,7 +20,7 @@ constexpr std::int64_t kNoSequence = -1;
 struct LeafBatch {
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;          // the tokens after them, or kIgnoredTarget
-  std::vector<std::int32_t> document_starts;  // place within its sequence where the document of a token starts
+  std::vector<std::int32_t> document_starts;  // position within its sequence where the document of a token starts
   std::vector<std::int32_t> lengths;          // (B) tokens of each sequence; the rest is padding
   std::vector<std::int64_t> sequences;        // (B) number of each in its reader, or kNoSequence
 
@@ -31,8 +31,8 @@ struct LeafBatch {
 };
 
 /// The sequences of token files, one file after the other, as the model reads them. A sequence has T inputs from its
-/// place in its file on, but ends before the next sequence. The places behind its end are token 0, a document of their
-/// own, and are no targets. Input i's target is token i + 1, unless that begins another document or the loss mask
+/// position in its file on, but ends before the next sequence. The positions behind its end are token 0, a document of
+/// their own, and are no targets. Input i's target is token i + 1, unless that begins another document or the loss mask
 /// leaves it out. Throws Error{"token_file_invalid"} for a file of other sequences than of T, or without whole units.
 /// Throws Error{"token_out_of_vocab"}. While it reads, throws Error{"token_file_unreadable"} where the file's bytes are
 /// not there any more.
@@ -56,7 +56,7 @@ class SequenceReader {
   std::int64_t num_targets(std::int64_t sequence) const;
   /// Label of a sequence: the bit of the loss mask for its first token, which is no target.
   bool label(std::int64_t sequence) const;
-  /// Fills one row with places that do not count.
+  /// Fills one row with positions that do not count.
   void clear(std::int64_t row, LeafBatch& batch) const;
 
  private:
@@ -70,9 +70,9 @@ class SequenceReader {
   std::int64_t count_targets(std::int64_t sequence) const;
   void copy_sequence(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const;
   Extent extent_of(std::int64_t sequence) const;
-  bool starts_at(const Extent& extent, std::int64_t place) const;
+  bool starts_at(const Extent& extent, std::int64_t position) const;
   bool counts(const Extent& extent, std::int64_t target) const;
-  std::int32_t token_at(const TokenFile& file, std::int64_t place) const;
+  std::int32_t token_at(const TokenFile& file, std::int64_t position) const;
 
   std::vector<TokenFile> files_;
   std::vector<std::int64_t> ends_;  // number of the sequences of each file and those before it

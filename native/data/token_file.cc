@@ -58,25 +58,25 @@ class TableReader {
 
   template <class T>
   std::span<const T> take(std::uint64_t count) {
-    const std::uint64_t left = file_.size() - place_;
+    const std::uint64_t left = file_.size() - position_;
     require_valid(count <= left / sizeof(T), "is shorter than its header says");
     const std::uint64_t num_bytes = count * sizeof(T);
-    const auto* data = reinterpret_cast<const T*>(file_.data() + place_);
+    const auto* data = reinterpret_cast<const T*>(file_.data() + position_);
     const std::uint64_t padded = (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
     require_valid(padded <= left, "is shorter than its header says");
-    place_ += padded;
+    position_ += padded;
     return {data, static_cast<std::size_t>(count)};
   }
-  bool at_end() const { return place_ == file_.size(); }
+  bool at_end() const { return position_ == file_.size(); }
 
  private:
   std::span<const std::byte> file_;
-  std::uint64_t place_ = 0;
+  std::uint64_t position_ = 0;
 };
 
-bool ascends_below(std::span<const std::uint64_t> places, std::uint64_t end) {
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i] >= end || (i > 0 && places[i] <= places[i - 1])) return false;
+bool ascends_below(std::span<const std::uint64_t> positions, std::uint64_t end) {
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i] >= end || (i > 0 && positions[i] <= positions[i - 1])) return false;
   }
   return true;
 }

@@ -16,8 +16,8 @@ namespace zerofleet {
 ///   char magic[8] "zftokens" · u32 version 1 · u32 token_bytes (2 or 4)
 ///   u64 num_tokens · u64 num_sequences · u64 num_documents · u64 sequence_length
 ///   tokens          u16 or u32 (num_tokens)
-///   sequences       u64 (num_sequences): place of the first token of each, ascending
-///   documents       u64 (num_documents): place of the first token of each, ascending, the first one 0
+///   sequences       u64 (num_sequences): position of the first token of each, ascending
+///   documents       u64 (num_documents): position of the first token of each, ascending, the first one 0
 ///   loss mask       bits (num_tokens), the lowest of a byte first: 1 where the token counts as a target
 ///
 /// Throws Error{"token_file_unreadable"} with the system's reason; Error{"token_file_invalid"} for a file that is none
@@ -31,13 +31,13 @@ class TokenFile {
   std::span<const std::uint64_t> sequences() const { return sequences_; }
   std::span<const std::uint64_t> documents() const { return documents_; }
 
-  /// `place` in [0, num_tokens).
-  std::uint32_t token(std::int64_t place) const {
-    const auto index = static_cast<std::size_t>(place);
+  /// `position` in [0, num_tokens).
+  std::uint32_t token(std::int64_t position) const {
+    const auto index = static_cast<std::size_t>(position);
     return narrow_.empty() ? wide_[index] : narrow_[index];
   }
-  bool counts_as_target(std::int64_t place) const {
-    return ((static_cast<unsigned>(mask_[static_cast<std::size_t>(place >> 3)]) >> (place & 7)) & 1U) != 0;
+  bool counts_as_target(std::int64_t position) const {
+    return ((static_cast<unsigned>(mask_[static_cast<std::size_t>(position >> 3)]) >> (position & 7)) & 1U) != 0;
   }
 
  private:

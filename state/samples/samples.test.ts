@@ -56,21 +56,21 @@ t.test('projects take turns, and models of a project do', async (t) => {
     limit: 1,
     answered: [{ ...testSample('a', { project: 'many', model: 'first' }).payload }],
   });
-  t.equal(more?.id, 'many-second-1', 'the model that has no place yet');
+  t.equal(more?.id, 'many-second-1', 'the model that runs nothing yet');
 });
 
-t.test('no project takes all places of a worker, and no model those of its project', async (t) => {
+t.test('no project takes a whole worker, and no model all that its project may have', async (t) => {
   const { store, request } = await open(t);
   await request(200, 'a', 'one');
-  const answered = (await takeSamples(store, { places: 64 })).map(({ payload }) => payload);
+  const answered = (await takeSamples(store, { max_running: 64 })).map(({ payload }) => payload);
   t.equal(answered.length, 22, 'a third for one model');
   const next = async (project: string, model?: string) => {
     await request(100, project, model);
-    const taken = await takeSamples(store, { places: 64, answered });
+    const taken = await takeSamples(store, { max_running: 64, answered });
     answered.push(...taken.map(({ payload }) => payload));
     return ids(taken).filter((id) => id.startsWith(`${project}-${model ?? 'm'}-`)).length;
   };
-  t.ok((await next('a', 'two')) > 0, 'another model of the project has places');
+  t.ok((await next('a', 'two')) > 0, 'another model of the project has room');
   t.ok((await next('b')) > 0, 'and so has another project');
   t.ok((await next('c')) > 0);
   t.ok(answered.length < 64);

@@ -20,7 +20,7 @@ export interface SampleTaking {
   /** Unique to the process. */
   worker: string;
   /** Requests that the worker answers at once at most. */
-  places: number;
+  max_running: number;
   /** Those that it answers. */
   answered: readonly SamplePayload[];
   hold_ms: number;
@@ -76,11 +76,11 @@ export function sampleRequests({ redis, prefix, commands, subscriptions }: Store
 
     /**
      * Takes requests for a worker. Projects take turns, and so do the models of a project; none of them gets
-     * all places (core/commands/sample.lua).
+     * all of the worker (core/commands/sample.lua).
      */
     async takeSamples({ answered, ...taking }: SampleTaking): Promise<TakenSample[]> {
       const more = { max_lost: MAX_LOST_WORKERS, lost_reply: JSON.stringify(WORKERS_LOST) };
-      const taken = await commands.run('take_samples', { ...taking, using: placesOf(answered), ...more });
+      const taken = await commands.run('take_samples', { ...taking, running: runningOf(answered), ...more });
       return (taken as [string, string, string][]).map(([id, payload, late]) => ({
         id,
         payload: JSON.parse(payload) as SamplePayload,
@@ -165,12 +165,12 @@ const WORKERS_LOST: SampleMessage = {
   },
 };
 
-/** Counts places by turn (core/commands/sample.lua). */
-function placesOf(answered: readonly SamplePayload[]): Record<string, number> {
-  const places: Record<string, number> = {};
+/** Counts requests by queue (core/commands/sample.lua). */
+function runningOf(answered: readonly SamplePayload[]): Record<string, number> {
+  const running: Record<string, number> = {};
   for (const { project, model } of answered) {
-    const turn = `${project} ${model}`;
-    places[turn] = (places[turn] ?? 0) + 1;
+    const queue = `${project} ${model}`;
+    running[queue] = (running[queue] ?? 0) + 1;
   }
-  return places;
+  return running;
 }

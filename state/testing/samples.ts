@@ -22,6 +22,13 @@ export function takeSamples(
   store: Pick<SampleRequests, 'takeSamples'>,
   changes: Partial<SampleTaking> = {},
 ): Promise<TakenSample[]> {
-  const taking = { pool: 'default', worker: 'w', places: 256, answered: [], hold_ms: LONG_MS, limit: 256 };
+  const taking = {
+    pool: 'default',
+    worker: 'w',
+    max_running: 256,
+    answered: [],
+    hold_ms: LONG_MS,
+    limit: 256,
+  };
   return store.takeSamples({ ...taking, ...changes });
 }

@@ -49,8 +49,8 @@ async function threeWebhooks(t: Test) {
     const message = { type: 'job.state' } as WebhookMessage;
     await store.addDelivery({ id, webhook_id: webhookId, message_id: id, message, created_at: '' });
     const call = { project: 'default', webhook_id: webhookId, delivery_id: id, round: 1, keep };
-    const [turn, , ...givenUp] = await commands.run('count_delivery', call);
-    return { turn, given_up: givenUp };
+    const [position, , ...givenUp] = await commands.run('count_delivery', call);
+    return { position, given_up: givenUp };
   };
   return { store, commands, count };
 }
@@ -61,33 +61,33 @@ t.test(
     const { store, count } = await threeWebhooks(t);
     t.match(
       [await count('wh_0', 1), await count('wh_0', 2), await count('wh_0', 2)],
-      [{ turn: 1 }, { turn: 2 }, { turn: 2 }],
+      [{ position: 1 }, { position: 2 }, { position: 2 }],
     );
     t.match(
       await count('wh_1', 3),
-      { turn: 2 },
+      { position: 2 },
       'the first message of another webhook waits for one of each',
     );
-    t.match(await count('wh_0', 4), { turn: 6 });
+    t.match(await count('wh_0', 4), { position: 6 });
     const attempt = { at: 'now', status: 500, error: 'refused_by_receiver', duration_ms: 1 } as const;
     const record = { webhook_id: 'wh_0', round: 1, attempt, next_attempt_at: null };
     t.equal(await store.recordAttempt({ ...record, delivery_id: 'dlv_1', state: 'pending' }), 'now');
-    t.match(await count('wh_0', 4), { turn: 6 });
+    t.match(await count('wh_0', 4), { position: 6 });
     t.match(await store.countDelivery('default', { ...record, delivery_id: 'dlv_4' }), { failing: true });
     await store.recordAttempt({ ...record, delivery_id: 'dlv_1', state: 'failed' });
-    t.match(await count('wh_0', 4), { turn: 4 });
+    t.match(await count('wh_0', 4), { position: 4 });
     const taken = { ...attempt, status: 200, error: null };
     t.equal(
       await store.recordAttempt({ ...record, delivery_id: 'dlv_2', attempt: taken, state: 'succeeded' }),
       null,
     );
     t.match(await store.countDelivery('default', { ...record, delivery_id: 'dlv_4' }), {
-      turn: 2,
+      position: 2,
       failing: false,
     });
     t.match(
       await store.countDelivery('default', { ...record, delivery_id: 'dlv_5' }),
-      { turn: 0 },
+      { position: 0 },
       'not in the log',
     );
   },
@@ -118,5 +118,5 @@ t.test('a message that its log has dropped is no longer pending', async (t) => {
   for (const n of [1, 2, 3]) await count('wh_0', n);
   await commands.run('add_delivery', { webhook_id: 'wh_0', delivery_id: 'dlv_4', document: '{}', keep: 2 });
   t.equal(await store.getDelivery('wh_0', 'dlv_2'), null);
-  t.same(await count('wh_0', 4), { turn: 2, given_up: ['dlv_1-1', 'dlv_2-1'] });
+  t.same(await count('wh_0', 4), { position: 2, given_up: ['dlv_1-1', 'dlv_2-1'] });
 });

@@ -18,7 +18,7 @@ interface CountedDelivery {
    * Position among the pending messages of the project, with fair turns among webhooks; 0: it must not be sent any
    * more.
    */
-  turn: number;
+  position: number;
   /** The last attempt to send this webhook a message failed. */
   failing: boolean;
   /** Rounds that must not be sent any more, as `<delivery_id>-<round>`. */
@@ -92,8 +92,8 @@ export function webhookDeliveries(
       { webhook_id, delivery_id, round }: DeliveryRound,
     ): Promise<CountedDelivery> {
       const call = { project, webhook_id, delivery_id, round, keep: KEEP_PENDING };
-      const [turn, failing, ...givenUp] = await commands.run('count_delivery', call);
-      return { turn: Number(turn), failing: failing === 1, given_up: givenUp as string[] };
+      const [position, failing, ...givenUp] = await commands.run('count_delivery', call);
+      return { position: Number(position), failing: failing === 1, given_up: givenUp as string[] };
     },
 
     /**

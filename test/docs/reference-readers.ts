@@ -40,8 +40,8 @@ export function sequenceAt(
 }
 
 /**
- * The first sequences of a mixture, as `dataset.sequence`, without random access: each division deals its places out
- * one by one, and a dataset gets one whenever the whole part of its due has grown.
+ * The first sequences of a mixture, as `dataset.sequence`, without random access. Each division deals its
+ * positions out one by one, and a dataset gets one whenever the whole part of its due has grown.
  */
 export function mixtureOf(seed: number, counts: number[], weights: number[], length: number): string[] {
   let places = Array.from({ length }, (_, place) => place);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import type { ShardRecord } from '../../contracts/rank-protocol.js';
 import { STATE_NAMES } from '../../contracts/state-records.js';
 import { BYTES_PER_ELEMENT, type ShardContents } from '../../formats/checkpoint/shard-contents.js';
@@ -59,7 +59,7 @@ export class Shard {
         const piece = part.subarray(at, at + HASH_BYTES);
         sha256.update(piece);
         chunks.add(piece);
-        await turn();
+        await setImmediate();
       }
     }
     return { sha256: sha256.digest('hex'), crc32c: chunks.finish() };

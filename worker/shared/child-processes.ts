@@ -125,8 +125,8 @@ function keyOf(program: Program, env: NodeJS.ProcessEnv): string {
 function stateOf(pid: number | undefined): string {
   try {
     const state = /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
-    const place = readFileSync(`/proc/${pid}/wchan`, 'utf8');
-    return `, in state ${state}${/^\w{2,}$/.test(place) ? ` (${place})` : ''}`;
+    const channel = readFileSync(`/proc/${pid}/wchan`, 'utf8');
+    return `, in state ${state}${/^\w{2,}$/.test(channel) ? ` (${channel})` : ''}`;
   } catch {
     return '';
   }

@@ -72,18 +72,18 @@ export async function readTokenFile(path: string) {
   if (!header) throw new Error(`${path} is no token file`);
   const layout = tokenFileLayout(header);
   if (layout.end !== bytes.length) throw new Error(`${path} has ${bytes.length} bytes, not ${layout.end}`);
-  const places = (begin: number, end: number) =>
+  const positions = (begin: number, end: number) =>
     Array.from({ length: (end - begin) / 8 }, (_, i) => Number(bytes.readBigUInt64LE(begin + 8 * i)));
-  const bits = (place: number) => ((bytes[layout.mask + (place >> 3)] ?? 0) >> (place & 7)) & 1;
+  const bits = (position: number) => ((bytes[layout.mask + (position >> 3)] ?? 0) >> (position & 7)) & 1;
   const { num_tokens, token_bytes } = header;
   return {
     header,
     tokens: Array.from({ length: num_tokens }, (_, i) =>
       bytes.readUIntLE(layout.tokens + token_bytes * i, token_bytes),
     ),
-    sequences: places(layout.sequences, layout.documents),
-    documents: places(layout.documents, layout.mask),
-    counts: Array.from({ length: num_tokens }, (_, place) => bits(place)),
+    sequences: positions(layout.sequences, layout.documents),
+    documents: positions(layout.documents, layout.mask),
+    counts: Array.from({ length: num_tokens }, (_, position) => bits(position)),
   };
 }
 

@@ -31,7 +31,7 @@ async function checked(folder: string, change: Change = () => undefined, without
       const file: TorchFile = await readTorchFile(memorySource(bytes, name, bytes.length));
       if (file.value instanceof Map) change(file.value, name);
       return other !== undefined && name.endsWith('_model_states.pt')
-        ? { ...file, place: other.place }
+        ? { ...file, location: other.location }
         : file;
     });
   }

@@ -44,7 +44,7 @@ export function tensorOf(
     const detail = `${file} is of ${dtype}${at}; supported are floats of 32 and 16 bits`;
     throw problem('model_tensor_mismatch', detail, file);
   }
-  return { file, dtype, shape, numel, byte_begin: content.place(value).byte_begin };
+  return { file, dtype, shape, numel, byte_begin: content.location(value).byte_begin };
 }
 
 /** Run of `count` elements of a parameter starting at `begin`, stored in a tensor starting at element `offset`. */

@@ -8,7 +8,7 @@ import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
 import { createLogger } from '../../../platform/logging/logging.js';
 import { ObjectStoreError } from '../../../platform/object-store/index.js';
 import { putResult } from '../../../state/index.js';
-import { finishDeletions } from '../../jobs/deletions.js';
+import { finishDeletions } from '../../jobs/changes/deletions.js';
 import { startTestStack, type TestStack } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 

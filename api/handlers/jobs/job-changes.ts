@@ -1,9 +1,9 @@
 import type { ResolvedJobSpec } from '../../../contracts/index.js';
 import { findJob } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
-import { deleteJob as remove } from '../../jobs/deletions.js';
+import { deleteJob as remove } from '../../jobs/changes/deletions.js';
+import { updateJob as update } from '../../jobs/changes/update-job.js';
 import { requireFit } from '../../jobs/require-fit.js';
-import { updateJob as update } from '../../jobs/update-job.js';
 import type { OperationHandler } from '../types.js';
 
 export const updateJob: OperationHandler<'updateJob'> = async (request, reply) => {

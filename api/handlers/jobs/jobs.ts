@@ -6,23 +6,22 @@ import { findJob } from '../../access/found.js';
 import { bodyErrors } from '../../http/body-errors.js';
 import { sendJob, sendJobs } from '../../http/etag.js';
 import { onClosed } from '../../http/long-request.js';
+import { createJob as create, sendCreated, specLookups } from '../../jobs/changes/create-job.js';
 import { type CheckedSpec, checkSpec } from '../../jobs/check-spec.js';
 import { estimateOf } from '../../jobs/estimate.js';
 import { previewOf } from '../../jobs/preview.js';
-import { plannedSpec, readySpec } from '../../jobs/ready-spec.js';
+import { plannedSpec } from '../../jobs/ready-spec.js';
 import { requireFit } from '../../jobs/require-fit.js';
 import { workOf } from '../../jobs/work.js';
 import type { OperationHandler } from '../types.js';
-import { createdBefore, idempotencyOf, record, sendCreated, specLookups } from './create-job.js';
 
 /** A job's data is prepared first, so its event is among the first ones. */
 const EVENTS_READ = 100;
 
 export const createJob: OperationHandler<'createJob'> = async (request, reply) => {
   const schemaErrors = bodyErrors(request);
-  const find = specLookups(request);
   if (request.query.dry_run) {
-    const checked = await checkSpec(request.body, schemaErrors, find);
+    const checked = await checkSpec(request.body, schemaErrors, specLookups(request));
     await requireFit(request, checked.spec);
     const { store } = request.server.services;
     const events = async (id: string) =>
@@ -34,14 +33,8 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
       warnings: [...jobWarnings(request.body, checked.spec), ...(await warningsOf(request, checked))],
     });
   }
-  const created = await createdBefore(request, request.body, idempotencyOf(request));
-  if (created !== null) return sendCreated(reply, created, request.body);
-  const spec = await readySpec(request, reply, { document: request.body, schemaErrors, find });
-  return sendCreated(
-    reply,
-    await record(request, { spec, given: request.body }, idempotencyOf(request)),
-    request.body,
-  );
+  const { body: document } = request;
+  return sendCreated(reply, await create(request, reply, { document, schemaErrors }), document);
 };
 
 /** Warnings about the beginning of the data, if data and tokenizer need not be copied first. */

@@ -1,7 +1,7 @@
 import type { DataPreview } from '../../../contracts/index.js';
+import { specLookups } from '../../jobs/changes/create-job.js';
 import { invalidDocument, tryResolve } from '../../jobs/check-spec.js';
 import { previewOf } from '../../jobs/preview.js';
-import { specLookups } from '../jobs/create-job.js';
 import type { OperationHandler } from '../types.js';
 
 export const previewData: OperationHandler<'previewData'> = async (request): Promise<DataPreview> => {

@@ -3,18 +3,9 @@ import { type Dataset, type DatasetPatch, datasetDocumentKey, datasetKey } from 
 import { putDatasetDocument } from '../../../state/index.js';
 import { keepRecord, patched } from '../../access/change-record.js';
 import { found, notFound } from '../../access/found.js';
-import { requireStorage } from '../../access/storage-quota.js';
-import {
-  type CopyDatasetDeps,
-  copyDataset,
-  type DatasetHead,
-  storeDataset,
-} from '../../datasets/store-dataset.js';
-import { tooLarge } from '../../datasets/upload.js';
+import { copyDataset, receiveDataset, removeDataset } from '../../datasets/store-dataset.js';
 import { sendRecord } from '../../http/etag.js';
-import { thenSilent } from '../../http/long-request.js';
 import { sendObject } from '../../http/send-object.js';
-import { uploadBody } from '../../http/upload-body.js';
 import type { OperationHandler, OperationRequest } from '../types.js';
 import { receiveOrCopy } from './receive-or-copy.js';
 
@@ -58,22 +49,13 @@ export const updateDataset: OperationHandler<'updateDataset'> = async (request, 
 };
 
 export const deleteDataset: OperationHandler<'deleteDataset'> = async (request, reply) => {
-  const { objects } = request.server.services;
-  const { id } = await findDataset(request);
-  // The record first: a crash in between leaves unreferenced bytes instead of a record without bytes.
-  await request.records.deleteDataset(id);
-  await objects.delete([datasetDocumentKey(id), datasetKey(id)]);
+  await removeDataset(request.server.services.objects, request.records, request.params.dataset_id);
   return reply.code(204).send();
 };
 
-/** Stores the body while it arrives. */
-async function receive(request: OperationRequest<'createDataset'>, body: Readable): Promise<Dataset> {
-  const { store, limits } = request.server.services;
-  if (Number(request.headers['content-length'] ?? 0) > limits.dataset_bytes)
-    throw tooLarge(limits.dataset_bytes);
-  await requireStorage(store, request.records.project, request.headers['content-length']);
-  const pieces = thenSilent(uploadBody(body), request);
-  return storeDataset(depsOf(request), { ...headOf(request), source: null }, pieces);
+function receive(request: OperationRequest<'createDataset'>, body: Readable): Promise<Dataset> {
+  const { name, format = 'text' } = request.query;
+  return receiveDataset(request, { name, format }, body, request.headers['content-length']);
 }
 
 async function copy(
@@ -81,17 +63,11 @@ async function copy(
   uri: string,
   signal: AbortSignal,
 ): Promise<Dataset> {
-  const object = await request.server.services.sources.find(uri, request.records.project);
-  return copyDataset(depsOf(request), headOf(request), object, signal);
-}
-
-function depsOf({ server, log }: OperationRequest<'createDataset'>): CopyDatasetDeps {
-  return { ...server.services, log };
-}
-
-function headOf({ query, records }: OperationRequest<'createDataset'>): Omit<DatasetHead, 'source'> {
+  const { server, records, log, query } = request;
+  const { project } = records;
   const { name, format = 'text' } = query;
-  return { project: records.project, name, format };
+  const object = await server.services.sources.find(uri, project);
+  return copyDataset({ ...server.services, log }, { project, name, format }, object, signal);
 }
 
 /** @throws ZerofleetError `dataset_not_found` */

@@ -1,22 +1,21 @@
 import type { Readable } from 'node:stream';
-import {
-  type Model,
-  type ModelPatch,
-  modelDocumentKey,
-  modelKey,
-  ZerofleetError,
-} from '../../../contracts/index.js';
-import { removeFolder } from '../../../formats/checkpoint/remove-folder.js';
+import { type Model, type ModelPatch, modelDocumentKey, ZerofleetError } from '../../../contracts/index.js';
 import { MODEL_TYPES, modelWarnings, presets } from '../../../job-document/index.js';
 import { putModelDocument } from '../../../state/index.js';
 import { keepRecord, patched } from '../../access/change-record.js';
-import { found, notFound } from '../../access/found.js';
+import { found } from '../../access/found.js';
 import { requireStorage } from '../../access/storage-quota.js';
 import { sendRecord } from '../../http/etag.js';
 import { uploadBody } from '../../http/upload-body.js';
 import { tooLarge } from '../../models/archive.js';
 import { BucketModel } from '../../models/bucket-folder.js';
-import { type CopyFolderDeps, copyFolder, type ModelHead, storeModel } from '../../models/store-model.js';
+import {
+  type CopyFolderDeps,
+  copyFolder,
+  type ModelHead,
+  removeModel,
+  storeModel,
+} from '../../models/store-model.js';
 import { namesOf } from '../../models/upload.js';
 import type { OperationHandler, OperationRequest } from '../types.js';
 import { receiveOrCopy } from './receive-or-copy.js';
@@ -59,11 +58,7 @@ export const updateModel: OperationHandler<'updateModel'> = async (request, repl
 };
 
 export const deleteModel: OperationHandler<'deleteModel'> = async (request, reply) => {
-  const { objects } = request.server.services;
-  const { model_id } = request.params;
-  // The record first: a crash in between leaves unreferenced bytes instead of a record without bytes.
-  if (!(await request.records.deleteModel(model_id))) throw notFound('model', model_id);
-  await removeFolder(objects, modelKey(model_id));
+  await removeModel(request.server.services.objects, request.records, request.params.model_id);
   return reply.code(204).send();
 };
 

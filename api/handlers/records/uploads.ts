@@ -1,6 +1,5 @@
 import type { UploadUrls } from '../../../contracts/index.js';
 import { completeUpload as complete } from '../../datasets/complete-upload.js';
-import { tooLarge } from '../../datasets/upload.js';
 import { UploadSession } from '../../datasets/upload-session.js';
 import { whileSilent } from '../../http/long-request.js';
 import { uploadBody } from '../../http/upload-body.js';
@@ -10,11 +9,7 @@ export const createUpload: OperationHandler<'createUpload'> = async (request, re
   const { store, objects, limits } = request.server.services;
   const { project } = request.records;
   const { body } = request;
-  if (body.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
-  const session = await UploadSession.create({ objects, store }, body, {
-    project,
-    part_bytes: limits.part_bytes,
-  });
+  const session = await UploadSession.create({ objects, store }, body, { project, limits });
   const upload = await session.describe(null);
   return reply.code(201).header('location', `/v1/uploads/${upload.id}`).send(upload);
 };

@@ -3,10 +3,16 @@ import type { Checkpoint, CheckpointVerdict, JobSpec } from '../../../contracts/
 import { pinKey } from '../../../formats/checkpoint/layout.js';
 import { checkpointNotFound, findCheckpoint, findJob, found } from '../../access/found.js';
 import { conditionOf, sendJob } from '../../http/etag.js';
-import { deleteCheckpoint as remove } from '../../jobs/deletions.js';
+import {
+  createdBefore,
+  idempotencyOf,
+  record,
+  sendCreated,
+  specLookups,
+} from '../../jobs/changes/create-job.js';
+import { deleteCheckpoint as remove } from '../../jobs/changes/deletions.js';
 import { readySpec } from '../../jobs/ready-spec.js';
 import { verifyCheckpoint as verify } from '../../jobs/verify-checkpoint.js';
-import { createdBefore, idempotencyOf, record, sendCreated, specLookups } from '../jobs/create-job.js';
 import type { OperationHandler } from '../types.js';
 
 export const checkpointJob: OperationHandler<'checkpointJob'> = async (request, reply) => {

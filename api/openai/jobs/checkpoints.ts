@@ -1,9 +1,16 @@
 /** Checkpoints of a job in the shape of `fine_tuning.job.checkpoint`. */
 import type { FineTuningJobCheckpoint } from 'openai/resources/fine-tuning/jobs/checkpoints';
-import { ApiError, type Zerofleet } from '../../../clients/typescript/index.js';
-import { bodyOf } from '../../../clients/typescript/transport.js';
-import type { Checkpoint, Job, JobMetric, Page } from '../../../contracts/index.js';
+import {
+  type Checkpoint,
+  type Job,
+  type JobMetric,
+  type Page,
+  ZerofleetError,
+} from '../../../contracts/index.js';
 import { checkpointPosition, type JobStreams, metricsBetween } from '../../../state/index.js';
+import { findCheckpoint } from '../../access/found.js';
+import type { ProjectRecords } from '../../access/project-records.js';
+import { isId } from '../ids.js';
 import { VALIDATION_FILE } from '../labels.js';
 import { fineTunedName } from '../models.js';
 import { type ListParams, type PageQuery, secondsOf, unknownCursor } from '../pages.js';
@@ -13,31 +20,28 @@ import { type ListParams, type PageQuery, secondsOf, unknownCursor } from '../pa
  * any more
  */
 export async function afterCheckpoint(
-  api: Zerofleet,
+  records: ProjectRecords,
   job: Job,
   { after }: ListParams,
 ): Promise<Pick<ListParams, 'after'>> {
   if (after === undefined) return {};
-  const checkpoint = await api.checkpoints.get(after).catch((error: unknown) => {
-    const isUnknown = error instanceof ApiError && (error.status === 400 || error.status === 404);
+  if (!isId('checkpoint', after)) throw unknownCursor(after);
+  const checkpoint = await findCheckpoint(records, after).catch((error: unknown) => {
+    const isUnknown = error instanceof ZerofleetError && error.code === 'checkpoint_not_found';
     throw isUnknown ? unknownCursor(after) : error;
   });
   if (checkpoint.job_id !== job.id) throw unknownCursor(after);
   return { after: checkpointPosition(checkpoint) };
 }
 
-/** Reads a page of a job's checkpoints, newest first; `after` is a position of the own API's list. */
+/** Reads a page of a job's checkpoints, newest first; `after` is a position of the list. */
 export async function checkpointsPage(
-  { http }: Zerofleet,
+  records: ProjectRecords,
   store: Pick<JobStreams, 'readSteps'>,
   job: Job,
   query: PageQuery,
 ): Promise<Page<FineTuningJobCheckpoint>> {
-  const params = { path: { job_id: job.id }, query };
-  const { data, next_cursor } = await bodyOf(
-    `checkpoints of ${job.id}`,
-    http.GET('/v1/jobs/{job_id}/checkpoints', { params }),
-  );
+  const { data, next_cursor } = await records.listCheckpoints(job.id, query);
   return { data: await Promise.all(data.map((each) => ofCheckpoint(store, job, each))), next_cursor };
 }
 

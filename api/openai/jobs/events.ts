@@ -1,6 +1,5 @@
 /** Events and metrics of a job in the shape of `fine_tuning.job.event`. */
 import type { FineTuningJobEvent } from 'openai/resources/fine-tuning/jobs/jobs';
-import type { Zerofleet } from '../../../clients/typescript/index.js';
 import {
   type Job,
   type JobEvent,
@@ -9,6 +8,8 @@ import {
   ZerofleetError,
 } from '../../../contracts/index.js';
 import type { JobStreams } from '../../../state/index.js';
+import { SSE_HEARTBEAT } from '../../http/sse.js';
+import type { Followed } from '../../jobs/follow.js';
 import { VALIDATION_FILE } from '../labels.js';
 import { type PageQuery, secondsOf, unknownCursor } from '../pages.js';
 
@@ -43,15 +44,23 @@ export async function eventsPage(
   return { data, next_cursor: entries.length > limit ? (data.at(-1)?.id ?? null) : null };
 }
 
-/** Server-sent events of a job, from its beginning until its end. */
-export async function* streamOf(api: Zerofleet, jobId: string, signal: AbortSignal): AsyncGenerator<string> {
-  const { spec } = await api.jobs.get(jobId);
+/** Yields the server-sent events of a job, from its beginning until its end. */
+export async function* messagesOf(
+  { id, spec }: Job,
+  followed: AsyncIterable<Followed>,
+): AsyncGenerator<string> {
   const message = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
-  for await (const entry of api.jobs.follow(jobId, { kinds: ['event', 'metric'], signal })) {
-    if (entry.kind === 'event') yield message(ofEvent(jobId, entry));
-    else if (entry.kind === 'metric') yield message(ofMetric(entry, spec.train.steps));
+  // Written immediately, so that the headers are sent before the first entry.
+  yield SSE_HEARTBEAT;
+  for await (const item of followed) {
+    if (item.kind === 'quiet') yield SSE_HEARTBEAT;
+    if (item.kind === 'end') yield 'data: [DONE]\n\n';
+    if (item.kind !== 'entries') continue;
+    for (const entry of item.entries) {
+      if (entry.kind === 'event') yield message(ofEvent(id, entry));
+      else if (entry.kind === 'metric') yield message(ofMetric(entry, spec.train.steps));
+    }
   }
-  yield 'data: [DONE]\n\n';
 }
 
 function ofEvent(jobId: string, { position, type, at, data }: JobEvent): FineTuningJobEvent {

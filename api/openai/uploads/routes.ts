@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Upload } from 'openai/resources/uploads';
 import type { UploadPart } from 'openai/resources/uploads/parts';
 import { decodeTime } from 'ulid';
-import { bodyOf } from '../../../clients/typescript/transport.js';
 import type { Upload as Announced, Dataset } from '../../../contracts/index.js';
 import { Type } from '../../../platform/schema.js';
 import { completeUpload } from '../../datasets/complete-upload.js';
@@ -11,7 +10,7 @@ import { UploadSession } from '../../datasets/upload-session.js';
 import { whileSilent } from '../../http/long-request.js';
 import { Refusal } from '../errors.js';
 import { checkField, fileOf, nameOf, PURPOSE } from '../files.js';
-import { ownApi } from '../own-api.js';
+import { requireId } from '../ids.js';
 import { nullable, parserOf, secondsOf } from '../pages.js';
 import { routeAs } from '../route-as.js';
 import { expiryOf, MAX_PARTS, notPending, statusOf, UploadParts } from './parts.js';
@@ -20,8 +19,6 @@ interface Identified {
   Params: { upload_id: string };
 }
 type OfUpload = FastifyRequest<Identified>;
-
-const ID = /^upl_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 const parseCreation = parserOf(
   Type.Object(
@@ -51,15 +48,17 @@ const parseCompletion = parserOf(
 );
 
 export async function uploadRoutes(app: FastifyInstance): Promise<void> {
-  const { store, objects } = app.services;
+  const { store, objects, limits } = app.services;
 
-  app.post('/uploads', async (request): Promise<Upload> => {
+  app.post('/uploads', routeAs(app, 'createUpload'), async (request, reply): Promise<Upload> => {
     const { bytes, filename, purpose, expires_after } = parseCreation(request.body);
     checkField('purpose', purpose);
     if ((expires_after ?? null) !== null) checkField('expires_after', expires_after);
-    const body = { name: nameOf(filename), format: 'jsonl' as const, bytes };
-    const upload = await bodyOf('uploads', ownApi(request).http.POST('/v1/uploads', { body }));
-    return uploadOf(upload, 'pending');
+    const asked = { name: nameOf(filename), format: 'jsonl' as const, bytes };
+    const { project } = request.records;
+    const { announced } = await UploadSession.create({ objects, store }, asked, { project, limits });
+    reply.header('location', `/v1/uploads/${announced.id}`);
+    return uploadOf(announced, 'pending');
   });
 
   app.post<Identified>('/uploads/:upload_id/parts', routeAs(app, 'putUploadPart'), async (request) => {
@@ -93,12 +92,10 @@ export async function uploadRoutes(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Finds the upload of a request. @throws Refusal; ZerofleetError `upload_not_found` */
-async function open(request: OfUpload): Promise<UploadSession> {
-  const { upload_id: id } = request.params;
-  if (!ID.test(id))
-    throw new Refusal(404, 'upload_not_found', 'upload_id', 'there is no upload with this id');
-  return UploadSession.open(request.server.services.objects, request.records.project, id);
+/** Finds the upload of a request. @throws ZerofleetError `upload_not_found` */
+async function open({ params, records, server }: OfUpload): Promise<UploadSession> {
+  const id = requireId('upload', params.upload_id);
+  return UploadSession.open(server.services.objects, records.project, id);
 }
 
 /** Stores the part that a form has. @returns its id */

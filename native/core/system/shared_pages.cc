@@ -34,17 +34,17 @@ int create_descriptor() {
 
 }  // namespace
 
-ProcessPlace ProcessPlace::here() {
-  ProcessPlace place;
-  std::ifstream("/proc/sys/kernel/random/boot_id").read(place.boot.data(), 36);  // a UUID
+ProcessIdentity ProcessIdentity::here() {
+  ProcessIdentity process;
+  std::ifstream("/proc/sys/kernel/random/boot_id").read(process.boot.data(), 36);  // a UUID
   struct stat of_namespace{};
-  if (::stat("/proc/self/ns/pid", &of_namespace) == 0) place.pid_namespace = of_namespace.st_ino;
-  place.user = ::geteuid();
-  place.pid = ::getpid();
-  return place;
+  if (::stat("/proc/self/ns/pid", &of_namespace) == 0) process.pid_namespace = of_namespace.st_ino;
+  process.user = ::geteuid();
+  process.pid = ::getpid();
+  return process;
 }
 
-bool ProcessPlace::shares_with(const ProcessPlace& other) const {
+bool ProcessIdentity::shares_with(const ProcessIdentity& other) const {
   const bool is_known = boot[0] != '\0' && pid_namespace != 0;
   return is_known && boot == other.boot && pid_namespace == other.pid_namespace && user == other.user;
 }
@@ -58,7 +58,7 @@ SharedPages SharedPages::create(std::size_t num_bytes) {
   return pages;
 }
 
-SharedPages SharedPages::of(const ProcessPlace& creator, int descriptor, std::size_t num_bytes) {
+SharedPages SharedPages::of(const ProcessIdentity& creator, int descriptor, std::size_t num_bytes) {
   const std::string path = "/proc/" + std::to_string(creator.pid) + "/fd/" + std::to_string(descriptor);
   SharedPages pages(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (pages.descriptor_ < 0) fail_to_share("cannot open " + path);

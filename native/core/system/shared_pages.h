@@ -9,16 +9,16 @@
 namespace zerofleet {
 
 /// A process among those of its host.
-struct ProcessPlace {
+struct ProcessIdentity {
   std::array<char, 40> boot{};      // the host since it was started; empty: unknown
   std::uint64_t pid_namespace = 0;  // 0: unknown
   std::uint64_t user = 0;
   std::int64_t pid = 0;
 
-  static ProcessPlace here();
+  static ProcessIdentity here();
   /// Returns true if the processes can map each other's SharedPages: they see each other in /proc, which processes in
   /// different containers or of different users do not.
-  bool shares_with(const ProcessPlace& other) const;
+  bool shares_with(const ProcessIdentity& other) const;
 };
 
 /// Zeroed memory that processes of one host map together. It has no name and no file system: it is gone when the last
@@ -29,7 +29,7 @@ class SharedPages {
   /// `num_bytes` are whole pages.
   static SharedPages create(std::size_t num_bytes);
   /// Opens the pages of another process that still holds its descriptor of them.
-  static SharedPages of(const ProcessPlace& creator, int descriptor, std::size_t num_bytes);
+  static SharedPages of(const ProcessIdentity& creator, int descriptor, std::size_t num_bytes);
   ~SharedPages();
   SharedPages(SharedPages&& other) noexcept;
   SharedPages& operator=(SharedPages&&) = delete;

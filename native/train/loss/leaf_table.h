@@ -23,22 +23,22 @@ class LeafTable {
       : width_(width) {
     std::int64_t num_leaves = 0;
     for (const auto& leaves : leaves_of_ranks) num_leaves += std::ssize(leaves);
-    places_.resize(static_cast<std::size_t>(num_leaves));
-    std::int64_t place = 0;
+    indices_.resize(static_cast<std::size_t>(num_leaves));
+    std::int64_t index = 0;
     for (const auto& leaves : leaves_of_ranks) {
-      const std::int64_t begin = place;
-      for (const std::int64_t leaf : leaves) places_[static_cast<std::size_t>(leaf)] = place++;
+      const std::int64_t begin = index;
+      for (const std::int64_t leaf : leaves) indices_[static_cast<std::size_t>(leaf)] = index++;
       const auto bytes = static_cast<std::int64_t>(sizeof(Record)) * width;
-      pieces_.push_back({begin * bytes, place * bytes});
+      pieces_.push_back({begin * bytes, index * bytes});
     }
     records_.resize(static_cast<std::size_t>(num_leaves * width));
   }
 
-  std::int64_t num_leaves() const { return std::ssize(places_); }
+  std::int64_t num_leaves() const { return std::ssize(indices_); }
 
   /// Returns the records of a leaf, (width).
   std::span<Record> of(std::int64_t leaf) {
-    const auto first = static_cast<std::size_t>(places_[static_cast<std::size_t>(leaf)] * width_);
+    const auto first = static_cast<std::size_t>(indices_[static_cast<std::size_t>(leaf)] * width_);
     return std::span(records_).subspan(first, static_cast<std::size_t>(width_));
   }
 
@@ -47,8 +47,8 @@ class LeafTable {
 
  private:
   std::int64_t width_;
-  std::vector<std::int64_t> places_;  // by leaf; the leaves of a rank are consecutive
-  std::vector<Range> pieces_;         // bytes of each rank
+  std::vector<std::int64_t> indices_;  // by leaf; the leaves of a rank are consecutive
+  std::vector<Range> pieces_;          // bytes of each rank
   std::vector<Record> records_;
 };
 

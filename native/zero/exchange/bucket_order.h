@@ -38,8 +38,8 @@ class BucketOrder {
  private:
   std::vector<BucketId> order_;
   Post post_;
-  std::vector<std::vector<std::size_t>> places_;  // part, bucket → place in the order
-  std::vector<Buffer> waiting_;                   // by place in the order
+  std::vector<std::vector<std::size_t>> indices_;  // part, bucket → index in the order
+  std::vector<Buffer> waiting_;                    // by index in the order
   std::vector<bool> is_full_;
   std::size_t next_ = 0;
 };

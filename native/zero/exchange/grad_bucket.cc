@@ -46,10 +46,10 @@ std::byte* GradBuckets::room_for(std::size_t param, DType dtype) {
   if (!enters_as_is(dtype) || layout_.bucket_of_block(blocks.end - 1) != bucket) return nullptr;
   const auto is_open = [](const Open& open) { return !open.contents.empty(); };
   if (!is_open(buckets_[static_cast<std::size_t>(bucket)]) && std::ranges::any_of(buckets_, is_open)) return nullptr;
-  return place_of(param, bucket).data();
+  return memory_of(param, bucket).data();
 }
 
-std::span<std::byte> GradBuckets::place_of(std::size_t param, std::int64_t bucket) {
+std::span<std::byte> GradBuckets::memory_of(std::size_t param, std::int64_t bucket) {
   Buffer& contents = buckets_[static_cast<std::size_t>(bucket)].contents;
   if (contents.empty()) contents = pool_.take(context_);
   const Range bucket_blocks = layout_.bucket_blocks(bucket);
@@ -63,7 +63,7 @@ void GradBuckets::add_part(std::size_t param, const GradView& grad, std::int64_t
   const Range param_blocks = layout_.param_blocks(param), part = intersect(param_blocks, layout_.bucket_blocks(bucket));
   const std::int64_t begin = (part.begin - param_blocks.begin) * kBlockNumel;
   const std::int64_t end = std::min(begin + part.size() * kBlockNumel, layout_.numel(param));
-  const std::span<std::byte> target = place_of(param, bucket);
+  const std::span<std::byte> target = memory_of(param, bucket);
   const auto value_bytes = static_cast<std::size_t>(end - begin) * size_of(format_.dtype);
   if (grad.data != target.data()) copy_in(grad, begin, end, target.first(value_bytes));
   // Buffers are reused, and padding takes part in sums and norms: it must be zero.

@@ -36,7 +36,7 @@ class GradBuckets {
   /// Copies a gradient (numel of the parameter) into its bucket or buckets, unless it was computed there
   /// (room_for()).
   void add(std::size_t param, const GradView& grad);
-  /// Returns the place of a gradient of this dtype in its bucket, for computing it there. Null if the gradient must be
+  /// Returns the memory of a gradient of this dtype in its bucket, for computing it there. Null if the gradient must be
   /// converted or scaled, if it spans several buckets, or if it would open another bucket.
   std::byte* room_for(std::size_t param, DType dtype);
 
@@ -48,8 +48,8 @@ class GradBuckets {
     std::int64_t num_missing = 0;  // parameters of this bucket that were not added yet
   };
 
-  /// Returns the place of a parameter's blocks in a bucket, padding included. Opens the bucket.
-  std::span<std::byte> place_of(std::size_t param, std::int64_t bucket);
+  /// Returns the memory of a parameter's blocks in a bucket, padding included. Opens the bucket.
+  std::span<std::byte> memory_of(std::size_t param, std::int64_t bucket);
   void add_part(std::size_t param, const GradView& grad, std::int64_t bucket);
   void copy_in(const GradView& grad, std::int64_t begin, std::int64_t end, std::span<std::byte> target);
   /// True if gradients of this dtype enter buckets without conversion.

@@ -22,9 +22,9 @@ GroupExchange::GroupExchange(CommQueue& queue, const ShardLayout& layout, const 
       group_size_(static_cast<int>(schedule.lane_group())),
       num_groups_(layout.world_size() / group_size_),
       group_(communicator.rank() / group_size_),
-      place_(communicator.rank() % group_size_) {
+      member_(communicator.rank() % group_size_) {
   std::int64_t blocks = 0;
-  for (int group = 0; group < num_groups_; ++group) blocks += max_owned_blocks(layout, rank_at(group, place_));
+  for (int group = 0; group < num_groups_; ++group) blocks += max_owned_blocks(layout, rank_at(group, member_));
   const auto chunk = static_cast<std::size_t>(blocks * kBlockNumel);
   lanes_ = Buffer(queue.context().device, chunk * size_of(reduce_dtype) * static_cast<std::size_t>(group_size_));
   sums_ = Buffer(queue.context().device, chunk * sizeof(float));
@@ -34,11 +34,11 @@ GroupExchange::GroupExchange(CommQueue& queue, const ShardLayout& layout, const 
   terms_ = Buffer(queue.context().device, owned * size_of(reduce_dtype) * static_cast<std::size_t>(num_groups_));
 }
 
-std::vector<Range> GroupExchange::chunk_of(std::int64_t bucket, int place) const {
+std::vector<Range> GroupExchange::chunk_of(std::int64_t bucket, int member) const {
   std::vector<Range> runs;
   std::int64_t begin = 0;
   for (int group = 0; group < num_groups_; ++group) {
-    const std::int64_t blocks = layout_.owned_blocks(bucket, rank_at(group, place)).size();
+    const std::int64_t blocks = layout_.owned_blocks(bucket, rank_at(group, member)).size();
     const std::int64_t end = begin + blocks * kBlockNumel * static_cast<std::int64_t>(size_of(dtype_));
     runs.push_back({begin, end});
     begin = end;
@@ -57,13 +57,13 @@ GradTerms GroupExchange::exchange(std::int64_t round, std::int64_t bucket, std::
 
 std::span<std::byte> GroupExchange::sum_in_group(std::int64_t bucket, int num_lanes, std::span<std::byte> contents) {
   const Range blocks = layout_.bucket_blocks(bucket);
-  const std::vector<Range> chunk = chunk_of(bucket, place_);
+  const std::vector<Range> chunk = chunk_of(bucket, member_);
   const std::int64_t chunk_bytes = chunk.back().end;
   std::vector<Message> sends, recvs;
-  for (int place = 0; place < group_size_ && !contents.empty(); ++place) {
+  for (int member = 0; member < group_size_ && !contents.empty(); ++member) {
     for (int group = 0; group < num_groups_; ++group) {
-      const Range owned = layout_.owned_blocks(bucket, rank_at(group, place));
-      sends.push_back({rank_at(group_, place), bytes_in_bucket(owned, blocks, size_of(dtype_))});
+      const Range owned = layout_.owned_blocks(bucket, rank_at(group, member));
+      sends.push_back({rank_at(group_, member), bytes_in_bucket(owned, blocks, size_of(dtype_))});
     }
   }
   for (int lane = 0; lane < num_lanes; ++lane) {
@@ -86,14 +86,14 @@ std::span<std::byte> GroupExchange::sum_in_group(std::int64_t bucket, int num_la
 
 GradTerms GroupExchange::swap_sums(std::int64_t bucket, int num_groups, std::span<std::byte> sums) {
   if (num_groups_ == 1) return {.bytes = sums, .count = 1};
-  const std::vector<Range> chunk = chunk_of(bucket, place_);
+  const std::vector<Range> chunk = chunk_of(bucket, member_);
   const std::int64_t owned = chunk[static_cast<std::size_t>(group_)].size();
   std::vector<Message> sends, recvs;
   for (int group = 0; group < num_groups_ && group_ < num_groups; ++group) {
-    sends.push_back({rank_at(group, place_), chunk[static_cast<std::size_t>(group)]});
+    sends.push_back({rank_at(group, member_), chunk[static_cast<std::size_t>(group)]});
   }
   for (int group = 0; group < num_groups; ++group) {
-    recvs.push_back({rank_at(group, place_), {group * owned, (group + 1) * owned}});
+    recvs.push_back({rank_at(group, member_), {group * owned, (group + 1) * owned}});
   }
   const std::span<std::byte> terms(terms_.data(), static_cast<std::size_t>(num_groups * owned));
   queue_.finish_for_exchange();  // the sums

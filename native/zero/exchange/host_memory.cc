@@ -29,22 +29,22 @@ std::vector<T> values_of_ranks(Communicator& communicator, const T& own) {
 }
 
 /// The first rank on the host of each rank. It creates the memory, and receives what other hosts have.
-std::vector<int> first_ranks(std::span<const ProcessPlace> places) {
+std::vector<int> first_ranks(std::span<const ProcessIdentity> processes) {
   std::vector<int> firsts;
-  for (const ProcessPlace& place : places) {
+  for (const ProcessIdentity& process : processes) {
     const auto first =
-        std::ranges::find_if(places, [&](const ProcessPlace& other) { return other.shares_with(place); });
-    const bool is_known = first != places.end();
-    firsts.push_back(is_known ? static_cast<int>(first - places.begin()) : static_cast<int>(firsts.size()));
+        std::ranges::find_if(processes, [&](const ProcessIdentity& other) { return other.shares_with(process); });
+    const bool is_known = first != processes.end();
+    firsts.push_back(is_known ? static_cast<int>(first - processes.begin()) : static_cast<int>(firsts.size()));
   }
   return firsts;
 }
 
 class HostMemory final : public ParamMemory {
  public:
-  HostMemory(Communicator& communicator, std::vector<ProcessPlace> places, std::vector<int> firsts)
+  HostMemory(Communicator& communicator, std::vector<ProcessIdentity> processes, std::vector<int> firsts)
       : ParamMemory(Device{}, communicator),
-        places_(std::move(places)),
+        processes_(std::move(processes)),
         firsts_(std::move(firsts)),
         rank_(communicator.rank()) {}
 
@@ -61,7 +61,7 @@ class HostMemory final : public ParamMemory {
   void agree(const std::optional<Error>& failure);
   void receive_from_other_hosts(const Gather& gather);
 
-  std::vector<ProcessPlace> places_;
+  std::vector<ProcessIdentity> processes_;
   std::vector<int> firsts_;
   int rank_;
   std::vector<std::span<std::byte>> shared_;  // arrays
@@ -111,7 +111,7 @@ std::optional<SharedPages> HostMemory::shared_pages(std::size_t num_bytes) {
   const auto first = static_cast<std::size_t>(first_of(rank_));
   attempt([&] {
     if (is_shared() && !is_first() && descriptors[first] >= 0)
-      pages.emplace(SharedPages::of(places_[first], descriptors[first], num_bytes));
+      pages.emplace(SharedPages::of(processes_[first], descriptors[first], num_bytes));
   });
   agree(failure);  // until then the first rank holds its descriptor
   return pages;
@@ -167,17 +167,18 @@ void HostMemory::receive_from_other_hosts(const Gather& gather) {
 
 }  // namespace
 
-std::unique_ptr<ParamMemory> frozen_memory(Device device, Communicator& communicator, const ProcessPlace& here) {
+std::unique_ptr<ParamMemory> frozen_memory(Device device, Communicator& communicator, const ProcessIdentity& here) {
   const bool may_share =
       device.kind == DeviceKind::kCpu && communicator.world_size() > 1 && communicator.joins_processes();
   if (!may_share) return std::make_unique<ParamMemory>(device, communicator);
-  std::vector<ProcessPlace> places = values_of_ranks(communicator, here);
-  std::vector<int> firsts = first_ranks(places);
-  const bool any_shares = std::ranges::any_of(places, [&](const ProcessPlace& place) {
-    return std::ranges::count_if(places, [&](const ProcessPlace& other) { return place.shares_with(other); }) > 1;
+  std::vector<ProcessIdentity> processes = values_of_ranks(communicator, here);
+  std::vector<int> firsts = first_ranks(processes);
+  const bool any_shares = std::ranges::any_of(processes, [&](const ProcessIdentity& process) {
+    return std::ranges::count_if(processes, [&](const ProcessIdentity& other) { return process.shares_with(other); }) >
+           1;
   });
   if (!any_shares) return std::make_unique<ParamMemory>(device, communicator);
-  return std::make_unique<HostMemory>(communicator, std::move(places), std::move(firsts));
+  return std::make_unique<HostMemory>(communicator, std::move(processes), std::move(firsts));
 }
 
 }  // namespace zerofleet

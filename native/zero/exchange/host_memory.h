@@ -16,6 +16,6 @@ namespace zerofleet {
 /// Must be called on every rank of the communicator at once. Throws errors of the communicator. allocate() of the
 /// result throws Error{"out_of_memory"} or Error{"shared_memory_unavailable"}, on every rank if it fails on one.
 std::unique_ptr<ParamMemory> frozen_memory(Device device, Communicator& communicator,
-                                           const ProcessPlace& here = ProcessPlace::here());
+                                           const ProcessIdentity& here = ProcessIdentity::here());
 
 }  // namespace zerofleet

@@ -23,8 +23,8 @@ std::optional<GradView> LaneAccumulator::add(std::size_t param, const GradView& 
                          .piece_dtype = grad.dtype,
                          .sum = sum,
                          .sum_dtype = dtype_,
-                         .restart = turn_.first_of_lane});
-  if (!turn_.last_of_lane) return std::nullopt;
+                         .restart = scheduled_.first_of_lane});
+  if (!scheduled_.last_of_lane) return std::nullopt;
   return GradView{sum.data(), dtype_, sum.size() / size_of(dtype_)};
 }
 

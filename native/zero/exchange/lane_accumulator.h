@@ -20,7 +20,7 @@ class LaneAccumulator {
   /// `layout` must outlive the object.
   LaneAccumulator(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule, DType sum_dtype);
 
-  void begin_leaf(const LeafTurn& turn) { turn_ = turn; }
+  void begin_leaf(const ScheduledLeaf& scheduled) { scheduled_ = scheduled; }
   /// Adds a gradient of the leaf. Returns the gradient to exchange: none before the lane's last leaf, then the sum. The
   /// view is valid until the next leaf begins.
   std::optional<GradView> add(std::size_t param, const GradView& grad);
@@ -36,7 +36,7 @@ class LaneAccumulator {
   const ShardLayout& layout_;
   DType dtype_;
   Buffer sums_;  // flat, as the layout has it
-  LeafTurn turn_;
+  ScheduledLeaf scheduled_;
 };
 
 }  // namespace zerofleet

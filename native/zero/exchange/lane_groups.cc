@@ -48,8 +48,8 @@ GradTerms LaneGroups::exchange(std::int64_t round, std::int64_t bucket, std::spa
                            .sum_dtype = DType::kF32,
                            .restart = lane % group == 0});
     if (run_end == group_end) {
-      const auto place = static_cast<std::size_t>(terms.count++) * piece_bytes;
-      cast_from_f32(context_, sums, dtype_, {terms_.data() + place, piece_bytes});
+      const auto offset = static_cast<std::size_t>(terms.count++) * piece_bytes;
+      cast_from_f32(context_, sums, dtype_, {terms_.data() + offset, piece_bytes});
     }
     lane = run_end;
   }

@@ -30,10 +30,10 @@ std::vector<ParamNorm> ParamNorms::exchange(Communicator& communicator) {
   communicator.all_gather(std::as_writable_bytes(std::span(messages_)), bytes);
 
   std::vector<ParamNorm> sums(layout_.num_params());
-  for_each_block(layout_, [&](std::size_t param, int shard, std::int64_t place) {
+  for_each_block(layout_, [&](std::size_t param, int shard, std::int64_t index) {
     const Range& piece = pieces_[static_cast<std::size_t>(shard)];
-    sums[param].weight += messages_[static_cast<std::size_t>(piece.begin + place)];
-    sums[param].update += messages_[static_cast<std::size_t>(piece.begin + piece.size() / 2 + place)];
+    sums[param].weight += messages_[static_cast<std::size_t>(piece.begin + index)];
+    sums[param].update += messages_[static_cast<std::size_t>(piece.begin + piece.size() / 2 + index)];
   });
   for (ParamNorm& sum : sums) sum = {std::sqrt(sum.weight), std::sqrt(sum.update)};
   return sums;

@@ -32,7 +32,7 @@ struct UpdateSegment {
   std::int64_t numel = 0;
   std::size_t group = 0;        // index into UpdateScalars::groups
   float trust_ratio = 1;        // of the parameter, for rules that need parameter norms
-  std::int64_t first_stat = 0;  // place of the first block in the sums of prepare()
+  std::int64_t first_stat = 0;  // index of the first block in the sums of prepare()
 };
 
 /// Settings of a parameter group that change from step to step.
@@ -62,7 +62,7 @@ class OptimizerRule {
   /// True if update() requires prepare() before it, and each segment's trust_ratio.
   virtual bool needs_param_norms() const { return false; }
   /// First of two passes: updates the moments, and computes sums of squares of the master and of the raw update for
-  /// every block of kBlockNumel elements. The sums of a segment's n-th block go to place first_stat + n of the two
+  /// every block of kBlockNumel elements. The sums of a segment's n-th block go to index first_stat + n of the two
   /// arrays. Segments must consist of whole blocks. Throws Error{"invalid_argument"} if the rule has no such pass, or
   /// if the arrays are too short.
   virtual void prepare(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,

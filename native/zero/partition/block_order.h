@@ -8,8 +8,8 @@
 
 namespace zerofleet {
 
-/// Calls visit(param, shard, place) for every block of the layout in ascending order. All results per block are folded
-/// in this order. `shard`: the rank that owns the block. `place`: number of the block in that shard.
+/// Calls visit(param, shard, index) for every block of the layout in ascending order. All results per block are folded
+/// in this order. `shard`: the rank that owns the block. `index`: number of the block in that shard.
 template <class Visit>
 void for_each_block(const ShardLayout& layout, Visit&& visit) {
   // Shards hold their blocks in ascending order. Going through the buckets from the front of the flat array, and in

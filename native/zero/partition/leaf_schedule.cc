@@ -19,21 +19,21 @@ LeafSchedule::LeafSchedule(std::int64_t num_leaves, std::int64_t num_lanes, int 
               std::to_string(num_leaves) + " leaves per step");
 }
 
-std::vector<LeafTurn> LeafSchedule::turns_of(int rank) const {
-  std::vector<LeafTurn> turns;
+std::vector<ScheduledLeaf> LeafSchedule::schedule_of(int rank) const {
+  std::vector<ScheduledLeaf> leaves;
   for (std::int64_t round = 0; round < num_rounds(); ++round) {
     if (rank >= num_senders(round)) break;
     const std::int64_t lane = round * world_size_ + rank;
     for (std::int64_t leaf = lane; leaf < num_leaves_; leaf += num_lanes_) {
-      turns.push_back({leaf, round, leaf == lane, leaf + num_lanes_ >= num_leaves_});
+      leaves.push_back({leaf, round, leaf == lane, leaf + num_lanes_ >= num_leaves_});
     }
   }
-  return turns;
+  return leaves;
 }
 
 std::vector<std::int64_t> LeafSchedule::leaves_of(int rank) const {
   std::vector<std::int64_t> leaves;
-  for (const LeafTurn& turn : turns_of(rank)) leaves.push_back(turn.leaf);
+  for (const ScheduledLeaf& scheduled : schedule_of(rank)) leaves.push_back(scheduled.leaf);
   return leaves;
 }
 

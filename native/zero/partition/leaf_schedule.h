@@ -7,7 +7,7 @@
 namespace zerofleet {
 
 /// A leaf that a rank computes in a step, and its place in its lane.
-struct LeafTurn {
+struct ScheduledLeaf {
   std::int64_t leaf = 0;
   std::int64_t round = 0;  // in which the lane is exchanged
   bool first_of_lane = true;
@@ -41,7 +41,7 @@ class LeafSchedule {
   }
 
   /// Returns the leaves of `rank`, in the order of their computation.
-  std::vector<LeafTurn> turns_of(int rank) const;
+  std::vector<ScheduledLeaf> schedule_of(int rank) const;
   std::vector<std::int64_t> leaves_of(int rank) const;
 
   /// True if lanes have several leaves, whose gradients are summed before the exchange.

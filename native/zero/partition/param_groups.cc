@@ -18,12 +18,12 @@ void check(const ParamGroupRule& rule) {
 }
 
 std::size_t index_of(std::vector<GroupOptions>& groups, const GroupOptions& wanted) {
-  const auto place = std::ranges::find(groups, wanted);
-  if (place == groups.end()) {
+  const auto found = std::ranges::find(groups, wanted);
+  if (found == groups.end()) {
     groups.push_back(wanted);
     return groups.size() - 1;
   }
-  return static_cast<std::size_t>(place - groups.begin());
+  return static_cast<std::size_t>(found - groups.begin());
 }
 
 }  // namespace

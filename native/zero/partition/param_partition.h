@@ -11,7 +11,7 @@
 
 namespace zerofleet {
 
-/// Parameters that are treated alike and exchanged among the same ranks. The lists are parallel. Places in them are
+/// Parameters that are treated alike and exchanged among the same ranks. The lists are parallel. Indices of them are
 /// *local* numbers, in contrast to the canonical numbers of all parameters of the model.
 struct ParamSubset {
   std::string name;     // for messages and reports

@@ -15,9 +15,9 @@ namespace {
 // the flags, then (loss sum, number of targets, auxiliary loss) per leaf, then the values of the blocks, part by part.
 constexpr std::int64_t kRecordSize = 3;
 
-std::vector<Range> in_bytes(std::span<const Range> places) {
+std::vector<Range> in_bytes(std::span<const Range> ranges) {
   std::vector<Range> bytes;
-  for (const Range& place : places) bytes.push_back(scaled(place, sizeof(double)));
+  for (const Range& range : ranges) bytes.push_back(scaled(range, sizeof(double)));
   return bytes;
 }
 
@@ -28,15 +28,15 @@ GradStats::GradStats(NormKind norm, std::vector<StatsPart> parts, const LeavesOf
   check(leaves, rank);
   std::size_t num_leaves = 0;
   for (const auto& of_rank : leaves) num_leaves += of_rank.size();
-  record_places_.assign(num_leaves, -1);
+  record_offsets_.assign(num_leaves, -1);
   for (const StatsPart& part : parts_) blocks_.push_back({std::vector<std::int64_t>(part.ranks.size()), -1});
   std::int64_t end = 0;
   for (std::size_t r = 0; r < leaves.size(); ++r) {
     const std::int64_t begin = end++;
     for (const std::int64_t leaf : leaves[r]) {
-      require(leaf >= 0 && leaf < static_cast<std::int64_t>(num_leaves) && record_place(leaf) < 0, "invalid_argument",
+      require(leaf >= 0 && leaf < static_cast<std::int64_t>(num_leaves) && record_offset(leaf) < 0, "invalid_argument",
               "the leaves of all ranks must be 0, 1, 2 … and each must have one rank");
-      record_place(leaf) = end;
+      record_offset(leaf) = end;
       end += kRecordSize;
     }
     end = lay_out_blocks(static_cast<int>(r), end, rank);
@@ -86,12 +86,12 @@ GlobalStats GradStats::exchange(Communicator& world, Communicator* model_paralle
                                 std::uint32_t flags) {
   require(static_cast<std::int64_t>(leaves.size()) == own_num_leaves_, "invalid_argument",
           "a rank reports each of its leaves once");
-  std::int64_t place = own_.begin;
-  at(place++) = flags;
+  std::int64_t offset = own_.begin;
+  at(offset++) = flags;
   for (const LeafRecord& leaf : leaves) {
-    at(place++) = leaf.loss_sum;
-    at(place++) = static_cast<double>(leaf.num_targets);
-    at(place++) = leaf.aux_loss;
+    at(offset++) = leaf.loss_sum;
+    at(offset++) = static_cast<double>(leaf.num_targets);
+    at(offset++) = leaf.aux_loss;
   }
   world.all_gather(std::as_writable_bytes(std::span(messages_)), in_bytes(pieces_));
 
@@ -104,12 +104,12 @@ GlobalStats GradStats::exchange(Communicator& world, Communicator* model_paralle
 
 NormSums GradStats::fold_messages(GlobalStats& stats) {
   for (const Range& piece : pieces_) stats.flags |= static_cast<std::uint32_t>(at(piece.begin));
-  for (const std::int64_t place : record_places_) {
-    stats.loss_sum += at(place);
-    stats.num_targets += static_cast<std::int64_t>(at(place + 1));
-    stats.aux_loss += at(place + 2);
+  for (const std::int64_t offset : record_offsets_) {
+    stats.loss_sum += at(offset);
+    stats.num_targets += static_cast<std::int64_t>(at(offset + 1));
+    stats.aux_loss += at(offset + 2);
   }
-  stats.aux_loss /= static_cast<double>(record_places_.size());
+  stats.aux_loss /= static_cast<double>(record_offsets_.size());
   NormSums sums;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     for_each_block(*parts_[part].layout, [&](std::size_t param, int shard, std::int64_t block) {

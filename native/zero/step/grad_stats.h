@@ -59,26 +59,26 @@ class GradStats {
                        std::uint32_t flags);
 
  private:
-  /// Places of a part's blocks in the messages.
+  /// Offsets of a part's blocks in the messages.
   struct Blocks {
     std::vector<std::int64_t> begin;  // (shards of the part) in doubles
     int own_shard = -1;               // of this rank; -1: none
   };
 
   void check(const LeavesOfRanks& leaves, int rank) const;
-  /// Assigns places from `begin` on to the blocks that `rank` reports. Returns their end.
+  /// Assigns offsets from `begin` on to the blocks that `rank` reports. Returns their end.
   std::int64_t lay_out_blocks(int rank, std::int64_t begin, int own_rank);
-  std::int64_t& record_place(std::int64_t leaf) { return record_places_[static_cast<std::size_t>(leaf)]; }
-  double& at(std::int64_t place) { return messages_[static_cast<std::size_t>(place)]; }
+  std::int64_t& record_offset(std::int64_t leaf) { return record_offsets_[static_cast<std::size_t>(leaf)]; }
+  double& at(std::int64_t offset) { return messages_[static_cast<std::size_t>(offset)]; }
   NormSums fold_messages(GlobalStats& stats);
   NormSums fold_model_parallel(Communicator& ranks, const NormSums& sums, GlobalStats& stats) const;
 
   NormKind norm_;
   std::vector<StatsPart> parts_;
-  std::vector<Blocks> blocks_;               // (number of parts)
-  std::vector<std::int64_t> record_places_;  // (V) place of each leaf's record, in doubles
-  std::vector<Range> pieces_;                // (world_size) in doubles
-  Range own_;                                // this rank's piece
+  std::vector<Blocks> blocks_;                // (number of parts)
+  std::vector<std::int64_t> record_offsets_;  // (V) offset of each leaf's record, in doubles
+  std::vector<Range> pieces_;                 // (world_size) in doubles
+  Range own_;                                 // this rank's piece
   std::int64_t own_num_leaves_ = 0;
   std::vector<double> messages_;  // of all ranks, one after another
   std::vector<float> max_abs_;    // scratch

@@ -7,22 +7,23 @@
 
 namespace zerofleet {
 
-LeafProgress::LeafProgress(std::vector<LeafTurn> turns) : turns_(std::move(turns)) {}
+LeafProgress::LeafProgress(std::vector<ScheduledLeaf> leaves) : leaves_(std::move(leaves)) {}
 
-const LeafTurn& LeafProgress::begin(std::int64_t leaf) {
+const ScheduledLeaf& LeafProgress::begin(std::int64_t leaf) {
   require(!in_leaf_, "leaf_out_of_order",
           "leaf " + std::to_string(leaf) + " begins before the one before it has ended");
   require(!done(), "leaf_out_of_order", "leaf " + std::to_string(leaf) + " begins after the last of this rank's step");
-  const LeafTurn& turn = turns_[records_.size()];
-  require(turn.leaf == leaf, "leaf_out_of_order",
-          "leaf " + std::to_string(leaf) + " begins where leaf " + std::to_string(turn.leaf) + " is next on this rank");
+  const ScheduledLeaf& scheduled = leaves_[records_.size()];
+  require(scheduled.leaf == leaf, "leaf_out_of_order",
+          "leaf " + std::to_string(leaf) + " begins where leaf " + std::to_string(scheduled.leaf) +
+              " is next on this rank");
   in_leaf_ = true;
-  return turn;
+  return scheduled;
 }
 
-const LeafTurn& LeafProgress::current() const {
+const ScheduledLeaf& LeafProgress::current() const {
   require(in_leaf_, "leaf_out_of_order", "no leaf has begun");
-  return turns_[records_.size()];
+  return leaves_[records_.size()];
 }
 
 void LeafProgress::end(const LeafRecord& record) {

@@ -13,21 +13,21 @@ namespace zerofleet {
 /// changes nothing.
 class LeafProgress {
  public:
-  explicit LeafProgress(std::vector<LeafTurn> turns);
+  explicit LeafProgress(std::vector<ScheduledLeaf> leaves);
 
-  std::span<const LeafTurn> turns() const { return turns_; }
-  const LeafTurn& begin(std::int64_t leaf);
+  std::span<const ScheduledLeaf> leaves() const { return leaves_; }
+  const ScheduledLeaf& begin(std::int64_t leaf);
   /// Returns the leaf in progress.
-  const LeafTurn& current() const;
+  const ScheduledLeaf& current() const;
   void end(const LeafRecord& record);
   /// True if all leaves have ended.
-  bool done() const { return records_.size() == turns_.size(); }
+  bool done() const { return records_.size() == leaves_.size(); }
   /// Records of the ended leaves, in their order.
   std::span<const LeafRecord> records() const { return records_; }
   void begin_step() { records_.clear(); }
 
  private:
-  std::vector<LeafTurn> turns_;
+  std::vector<ScheduledLeaf> leaves_;
   std::vector<LeafRecord> records_;
   bool in_leaf_ = false;
 };

@@ -33,8 +33,8 @@ void check(std::span<const ParamSpec> specs, const ZeroOptions& options, int wor
 }  // namespace
 
 int PlannedPart::shard_of(int rank) const {
-  const auto place = std::ranges::find(ranks, rank);
-  return place == ranks.end() ? -1 : static_cast<int>(place - ranks.begin());
+  const auto found = std::ranges::find(ranks, rank);
+  return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
 }
 
 std::vector<PlannedPart> plan_model(std::span<const ParamSpec> specs, const ZeroOptions& options, int world_size) {

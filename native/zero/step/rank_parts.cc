@@ -40,15 +40,15 @@ RankParts::RankParts(const Context& context, const ZeroComms& comms, const std::
       queue_(context, communicators_of_parts(comms)),
       placement_(make_state_placement(context, queue_.context(), options.offload)),
       staging_(context.device, bucket_bytes(plan, comms.world.rank(), options.reduce_dtype)),
-      places_(options.param_groups.settings.size()),
-      params_(places_.size(), nullptr) {
+      locations_(options.param_groups.settings.size()),
+      params_(locations_.size(), nullptr) {
   const PartTools tools{context, queue_, *placement_, windows_, *rule_, options};
   for (const PlannedPart& part : plan) {
     if (part.shard_of(comms.world.rank()) < 0) continue;
     part.subset.quantized ? add_quantized(part, comms, tools) : add_part(part, comms, tools);
   }
   order_ = BucketOrder(buckets_in_order(), [this](const BucketId& id, Buffer contents) {
-    trained_[id.part]->reducer().reduce_bucket(turn_.round, id.bucket, std::move(contents));
+    trained_[id.part]->reducer().reduce_bucket(scheduled_.round, id.bucket, std::move(contents));
   });
 }
 
@@ -77,18 +77,18 @@ void RankParts::add_part(const PlannedPart& plan, const ZeroComms& comms, const 
   }
   for (std::size_t local = 0; local < plan.subset.params.size(); ++local) {
     const std::size_t param = plan.subset.params[local];
-    places_[param] = {&part, trained, nullptr, local};
+    locations_[param] = {&part, trained, nullptr, local};
     params_[param] = part.params().data(local);
   }
 }
 
 void RankParts::add_quantized(const PlannedPart& plan, const ZeroComms& comms, const PartTools& tools) {
-  quantized_params_.resize(places_.size(), nullptr);
+  quantized_params_.resize(locations_.size(), nullptr);
   quantized_.push_back(std::make_unique<QuantizedPart>(plan, communicator_of(plan, comms), tools));
   QuantizedPart& part = *quantized_.back();
   for (std::size_t local = 0; local < plan.subset.params.size(); ++local) {
     const std::size_t param = plan.subset.params[local];
-    places_[param] = {nullptr, nullptr, &part, local};
+    locations_[param] = {nullptr, nullptr, &part, local};
     quantized_params_[param] = &part.matrix(local);
   }
 }
@@ -116,27 +116,27 @@ std::vector<BucketId> RankParts::buckets_in_order() const {
 
 std::vector<GradRole> RankParts::grad_roles() const {
   std::vector<GradRole> roles;
-  for (const Place& place : places_) {
-    const bool is_here = place.part != nullptr || place.quantized != nullptr;
-    roles.push_back(place.trained ? GradRole::kTrained : is_here ? GradRole::kFrozen : GradRole::kElsewhere);
+  for (const Location& location : locations_) {
+    const bool is_here = location.part != nullptr || location.quantized != nullptr;
+    roles.push_back(location.trained ? GradRole::kTrained : is_here ? GradRole::kFrozen : GradRole::kElsewhere);
   }
   return roles;
 }
 
-void RankParts::begin_leaf(const LeafTurn& turn) {
-  turn_ = turn;
-  if (turn.last_of_lane) order_.begin();
-  for (const auto& part : trained_) part->begin_leaf(turn);
+void RankParts::begin_leaf(const ScheduledLeaf& scheduled) {
+  scheduled_ = scheduled;
+  if (scheduled.last_of_lane) order_.begin();
+  for (const auto& part : trained_) part->begin_leaf(scheduled);
 }
 
 void RankParts::add_grad(std::size_t param, const GradView& grad) {
-  const Place& place = places_[param];
-  place.trained->add_grad(place.local, grad);
+  const Location& location = locations_[param];
+  location.trained->add_grad(location.local, grad);
 }
 
 std::byte* RankParts::room_for(std::size_t param, DType dtype) {
-  const Place& place = places_[param];
-  return place.trained == nullptr ? nullptr : place.trained->room_for(place.local, dtype);
+  const Location& location = locations_[param];
+  return location.trained == nullptr ? nullptr : location.trained->room_for(location.local, dtype);
 }
 
 void RankParts::join_round(std::int64_t round) {

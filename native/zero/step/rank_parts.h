@@ -26,7 +26,7 @@
 
 namespace zerofleet {
 
-/// All parts of the model that one rank holds, their shared components, and the place of each parameter. Parameters
+/// All parts of the model that one rank holds, their shared components, and the location of each parameter. Parameters
 /// have canonical numbers.
 class RankParts {
  public:
@@ -37,13 +37,13 @@ class RankParts {
   ~RankParts();
 
   /// Location of a parameter.
-  struct Place {
+  struct Location {
     ModelPart* part = nullptr;           // null: quantized, or held by other ranks
     TrainedPart* trained = nullptr;      // null: frozen, or held by other ranks
     QuantizedPart* quantized = nullptr;  // null: not quantized, or held by other ranks
     std::size_t local = 0;
   };
-  const Place& place(std::size_t param) const { return places_[param]; }
+  const Location& location(std::size_t param) const { return locations_[param]; }
   std::vector<GradRole> grad_roles() const;
   /// Elements in compute dtype, by parameter; null for quantized parameters and those of other ranks. Likewise the
   /// quantized matrices; null for all other parameters, and empty without any.
@@ -56,7 +56,7 @@ class RankParts {
   std::span<const std::unique_ptr<TrainedPart>> trained() const { return trained_; }
   std::span<const std::unique_ptr<QuantizedPart>> quantized() const { return quantized_; }
 
-  void begin_leaf(const LeafTurn& turn);
+  void begin_leaf(const ScheduledLeaf& scheduled);
   void add_grad(std::size_t param, const GradView& grad);
   std::byte* room_for(std::size_t param, DType dtype);
   /// Takes part in the exchanges of a round in which this rank has no lane.
@@ -81,7 +81,7 @@ class RankParts {
   std::vector<BucketId> buckets_in_order() const;
 
   LeafSchedule schedule_;
-  LeafTurn turn_;
+  ScheduledLeaf scheduled_;
   std::unique_ptr<OptimizerRule> rule_;
   CommQueue queue_;
   std::unique_ptr<StatePlacement> placement_;
@@ -90,9 +90,9 @@ class RankParts {
   std::vector<std::unique_ptr<ModelPart>> parts_;
   std::vector<std::unique_ptr<TrainedPart>> trained_;
   std::vector<std::unique_ptr<QuantizedPart>> quantized_;
-  BucketOrder order_;                     // its parts are places in trained_
-  std::optional<std::size_t> shared_;     // place in trained_ of the part that all ranks hold, if it is trained
-  std::vector<Place> places_;             // (parameters of the model)
+  BucketOrder order_;                     // its parts are indices of trained_
+  std::optional<std::size_t> shared_;     // index in trained_ of the part that all ranks hold, if it is trained
+  std::vector<Location> locations_;       // (parameters of the model)
   std::vector<const std::byte*> params_;  // (parameters of the model)
   std::vector<const QuantizedMatrix*> quantized_params_;  // (parameters of the model), or empty
 };

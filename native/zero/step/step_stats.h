@@ -28,7 +28,7 @@ class StepStats {
 
  private:
   ZeroComms comms_;
-  std::vector<std::size_t> own_parts_;  // place of each trained part of this rank in the statistics
+  std::vector<std::size_t> own_parts_;  // index of each trained part of this rank in the statistics
   GradStats stats_;
 };
 

@@ -15,9 +15,9 @@ TrainedPart::TrainedPart(ModelPart& part, const LeafSchedule& schedule, const Pa
                {tools.options.reduce_dtype, tools.options.grad_accum_dtype}),
       optimizer_(tools.placement, part.layout(), part.shard(), part.subset(), part.states(), tools.rule) {}
 
-void TrainedPart::begin_leaf(const LeafTurn& turn) {
-  lanes_.begin_leaf(turn);
-  if (turn.last_of_lane) buckets_.begin();
+void TrainedPart::begin_leaf(const ScheduledLeaf& scheduled) {
+  lanes_.begin_leaf(scheduled);
+  if (scheduled.last_of_lane) buckets_.begin();
 }
 
 void TrainedPart::add_grad(std::size_t param, const GradView& grad) {

@@ -27,7 +27,7 @@ class TrainedPart {
   GradReducer& reducer() { return reducer_; }
   GradShardView grads() const { return {reducer_.grad_shard(), reducer_.sum_dtype()}; }
 
-  void begin_leaf(const LeafTurn& turn);
+  void begin_leaf(const ScheduledLeaf& scheduled);
   /// Adds a gradient. `param`: local number.
   void add_grad(std::size_t param, const GradView& grad);
   /// As GradSink::room_for(). Null if gradients do not enter a bucket without conversion.

@@ -60,7 +60,7 @@ struct ZeroOptimizer::Rank {
         plan(plan_model(specs, options, comms.world.world_size())),
         parts(context, comms, plan, schedule, options),
         stats(plan, schedule, comms, options),
-        leaves(schedule.turns_of(comms.world.rank())),
+        leaves(schedule.schedule_of(comms.world.rank())),
         arrivals(specs, parts.grad_roles()),
         scaler(options.loss_scale) {}
 
@@ -127,12 +127,12 @@ struct ZeroOptimizer::Rank {
     skipped_steps = progress.skipped_steps;
   }
 
-  const RankParts::Place& held(StateId state, std::size_t param) const {
+  const RankParts::Location& held(StateId state, std::size_t param) const {
     require(param < specs.size(), "invalid_argument", "there is no parameter " + std::to_string(param));
-    const RankParts::Place& place = parts.place(param);
-    require(place.part != nullptr || place.quantized != nullptr, "slice_not_owned",
+    const RankParts::Location& location = parts.location(param);
+    require(location.part != nullptr || location.quantized != nullptr, "slice_not_owned",
             std::string(name_of(state)) + " of '" + specs[param].name + "' is on ranks of another expert set");
-    return place;
+    return location;
   }
 
   /// Ranges of the base of adapters, or of all else.
@@ -214,9 +214,9 @@ double ZeroOptimizer::loss_scale() const { return rank_->scaler.scale(); }
 void ZeroOptimizer::override_loss_scale(std::optional<double> scale) { rank_->scaler.override_scale(scale); }
 
 void ZeroOptimizer::begin_leaf(std::int64_t leaf) {
-  const LeafTurn& turn = rank_->leaves.begin(leaf);
+  const ScheduledLeaf& scheduled = rank_->leaves.begin(leaf);
   rank_->arrivals.begin();
-  rank_->parts.begin_leaf(turn);
+  rank_->parts.begin_leaf(scheduled);
 }
 
 void ZeroOptimizer::add_grad(std::size_t param, const GradView& grad) {
@@ -229,11 +229,12 @@ std::byte* ZeroOptimizer::room_for(std::size_t param, DType dtype) { return rank
 
 void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss) {
   Rank& rank = *rank_;
-  const LeafTurn turn = rank.leaves.current();
+  const ScheduledLeaf scheduled = rank.leaves.current();
   rank.arrivals.require_all();
   rank.leaves.end({loss_sum, num_targets, aux_loss});
   if (!rank.leaves.done()) return;
-  for (std::int64_t round = turn.round + 1; round < rank.schedule.num_rounds(); ++round) rank.parts.join_round(round);
+  for (std::int64_t round = scheduled.round + 1; round < rank.schedule.num_rounds(); ++round)
+    rank.parts.join_round(round);
 }
 
 void ZeroOptimizer::run_exchange(const std::function<void()>& exchange) { rank_->parts.run_exchange(exchange); }
@@ -258,18 +259,19 @@ std::vector<StateRange> ZeroOptimizer::state_ranges() const { return rank_->rang
 std::vector<StateRange> ZeroOptimizer::base_ranges() const { return rank_->ranges(true); }
 
 void ZeroOptimizer::copy_state(StateId state, std::size_t param, std::int64_t begin, std::span<float> values) const {
-  const auto& place = rank_->held(state, param);
-  require(place.part != nullptr, "slice_not_owned",
+  const auto& location = rank_->held(state, param);
+  require(location.part != nullptr, "slice_not_owned",
           "of '" + rank_->specs[param].name + "' ranks have what was quantized only");
-  place.part->states().copy(state, place.local, begin, values);
+  location.part->states().copy(state, location.local, begin, values);
 }
 
 void ZeroOptimizer::load_state(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values) {
-  const auto& place = rank_->held(state, param);
-  if (place.quantized != nullptr && state == StateId::kMaster) return place.quantized->load(place.local, begin, values);
-  require(place.part != nullptr, "slice_not_owned",
+  const auto& location = rank_->held(state, param);
+  if (location.quantized != nullptr && state == StateId::kMaster)
+    return location.quantized->load(location.local, begin, values);
+  require(location.part != nullptr, "slice_not_owned",
           std::string(name_of(state)) + " of '" + rank_->specs[param].name + "' is not kept");
-  place.part->states().load(state, place.local, begin, values);
+  location.part->states().load(state, location.local, begin, values);
 }
 
 void ZeroOptimizer::finish_load(const ZeroProgress& progress, Restore restore) {

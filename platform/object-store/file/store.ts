@@ -2,7 +2,7 @@
  * Object store in a local directory: the default of the embedded stack, or a shared file system.
  *
  * A put writes a temporary file inside the root, syncs it, and names it in one step: `rename` to replace,
- * `link` to create only (which fails when the name exists, so a race has one winner). Then the directories
+ * `link` to create only. `link` fails when the name exists, so a race has one winner. Then the directories
  * are synced. A crash leaves at most a temporary file, which the next store opened on the root sweeps when it
  * is a day old.
  */

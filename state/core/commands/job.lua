@@ -60,7 +60,7 @@
 --   <prefix>:pool:<pool>:last-allocations  zset  project and group -> time of the project's last allocation there (ms), for a day
 --   <prefix>:pool:<pool>:samples       zset    project, model and id of each request for a sample that waits for a worker -> its time (ms); expires
 --   <prefix>:pool:<pool>:samples-taken zset    id of each request that a worker answers -> end of the worker's hold (ms); expires
---   <prefix>:sample:<id>               hash    caller, pool, turn (project and model), payload (JSON), since (ms), until (ms: no worker takes it
+--   <prefix>:sample:<id>               hash    caller, pool, queue (project and model), payload (JSON), since (ms), until (ms: no worker takes it
 --                                              later; '' once one has), worker ('' for none), lost (workers); expires
 --   <prefix>:sample-caller:<caller>    hash    bytes of unread messages; expires with the caller;  :messages  stream of id, message (JSON)
 --   <prefix>:removed-workers           set     workers whose queue must be removed

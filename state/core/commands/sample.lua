@@ -30,28 +30,28 @@ local function keep_sample(id, pool)
   redis.call('PEXPIRE', taken_key(pool), SAMPLE_KEPT_MS)
 end
 
--- Counts places in use: of all, by project, and by turn (project and model).
-local function new_places(max)
-  return { max = max, used = 0, by_project = {}, by_turn = {} }
+-- Numbers of requests: of all, by project, and by queue (project and model).
+local function new_usage(max)
+  return { max = max, used = 0, by_project = {}, by_queue = {} }
 end
 
-local function count_places(places, turn, count)
-  local project = string.match(turn, '^%S+')
-  places.used = places.used + count
-  places.by_project[project] = (places.by_project[project] or 0) + count
-  places.by_turn[turn] = (places.by_turn[turn] or 0) + count
+local function count_request(usage, queue, count)
+  local project = string.match(queue, '^%S+')
+  usage.used = usage.used + count
+  usage.by_project[project] = (usage.by_project[project] or 0) + count
+  usage.by_queue[queue] = (usage.by_queue[queue] or 0) + count
 end
 
--- A project may use as many places as are free, and a model half as many. So the next project and the next model find
--- one, however long the answers of the others are.
-local function has_place(places, turn)
-  local free = places.max - places.used
-  local project = string.match(turn, '^%S+')
-  return (places.by_project[project] or 0) < free and (places.by_turn[turn] or 0) < free / 2
+-- A project may have as many requests as remain free, and a model half as many. So the next project and the next model
+-- find room, however long the answers of the others are.
+local function has_room(usage, queue)
+  local free = usage.max - usage.used
+  local project = string.match(queue, '^%S+')
+  return (usage.by_project[project] or 0) < free and (usage.by_queue[queue] or 0) < free / 2
 end
 
 local function forget_sample(id)
-  local known = redis.call('HMGET', sample_key(id), 'pool', 'turn')
+  local known = redis.call('HMGET', sample_key(id), 'pool', 'queue')
   if known[1] then
     redis.call('ZREM', samples_key(known[1]), known[2] .. ' ' .. id)
     redis.call('ZREM', taken_key(known[1]), id)
@@ -59,9 +59,9 @@ local function forget_sample(id)
   end
 end
 
--- Returns a request that a worker has taken to those that wait, at its former turn.
+-- Returns a request that a worker has taken to those that wait, where it was in its queue.
 local function return_sample(id)
-  local known = redis.call('HMGET', sample_key(id), 'pool', 'turn', 'since')
+  local known = redis.call('HMGET', sample_key(id), 'pool', 'queue', 'since')
   if known[1] then
     redis.call('HSET', sample_key(id), 'worker', '')
     redis.call('ZREM', taken_key(known[1]), id)

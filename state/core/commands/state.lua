@@ -68,7 +68,7 @@ local function describe_waiting(id, job, since, delayed)
 end
 
 -- Adds a job to those that wait for slots of its pool; a delayed job has waited since it was due. `since` (may be nil)
--- keeps its previous turn.
+-- keeps its previous order.
 local function start_waiting(id, job, since)
   local now = now_ms()
   since = since or math.min(now, tonumber(redis.call('ZSCORE', delayed_key(job), id) or now))

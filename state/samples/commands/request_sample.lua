@@ -14,14 +14,14 @@ if call.named and redis.call('ZCOUNT', key .. ':workers', '(' .. string.format('
     return failure('pool_not_found', 'pool ' .. call.pool .. ' has neither a worker nor a job')
   end
 end
-local turn = call.project .. ' ' .. call.model
-local places = new_places(call.max_waiting)
+local queue = call.project .. ' ' .. call.model
+local usage = new_usage(call.max_waiting)
 for _, member in ipairs(redis.call('ZRANGE', samples_key(call.pool), 0, -1)) do
-  count_places(places, string.match(member, '^%S+ %S+'), 1)
+  count_request(usage, string.match(member, '^%S+ %S+'), 1)
 end
-if not has_place(places, turn) then
-  local waiting = (places.by_turn[turn] or 0) .. ' requests for ' .. call.model .. ', '
-  waiting = waiting .. (places.by_project[call.project] or 0) .. ' of the project and ' .. places.used .. ' in all'
+if not has_room(usage, queue) then
+  local waiting = (usage.by_queue[queue] or 0) .. ' requests for ' .. call.model .. ', '
+  waiting = waiting .. (usage.by_project[call.project] or 0) .. ' of the project and ' .. usage.used .. ' in all'
   return failure('sample_queue_full', waiting .. ' wait for pool ' .. call.pool .. '; try again')
 end
 redis.call(
@@ -31,8 +31,8 @@ redis.call(
   call.caller,
   'pool',
   call.pool,
-  'turn',
-  turn,
+  'queue',
+  queue,
   'payload',
   call.payload,
   'since',
@@ -42,7 +42,7 @@ redis.call(
   'worker',
   ''
 )
-redis.call('ZADD', samples_key(call.pool), string.format('%d', now), turn .. ' ' .. call.id)
+redis.call('ZADD', samples_key(call.pool), string.format('%d', now), queue .. ' ' .. call.id)
 keep_sample(call.id, call.pool)
 redis.call('HINCRBY', caller_key(call.caller), 'bytes', 0)
 redis.call('PEXPIRE', caller_key(call.caller), CALLER_KEPT_MS)

@@ -2,8 +2,8 @@
 -- pending messages so are the oldest ones of the webhook that has the most.
 --
 -- call: webhook_id, project, delivery_id, round, keep (maximum number of pending messages of the project)
--- Returns: ok, turn, failing, entry…
---   turn     position among the pending messages of its project, with turns among webhooks, from 1 on; 0: it must not be sent
+-- Returns: ok, position, failing, entry…
+--   position rank among the pending messages of its project, fair among webhooks, from 1 on; 0: it must not be sent
 --   failing  1: the last attempt to send this webhook a message failed
 --   entries  queue entries of messages that were given up
 

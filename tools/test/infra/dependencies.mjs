@@ -1,4 +1,4 @@
-// Resources that have to be there before a program starts: Terraform makes independent resources at once, and a task or
+// Resources that have to be there before a program starts. Terraform makes independent resources at once, and a task or
 // machine that finds no Redis, no route or no permission ends. Walks the graph of the plan of each example.
 
 const READY_NETWORK = [

@@ -85,7 +85,7 @@ t.test('exports', async (t) => {
         const tensor = itemOf(file.value, 'param');
         if (!(tensor instanceof TorchTensor)) throw new Error('no tensor');
         t.strictSame(tensor.shape, shape);
-        const { byte_begin, byte_end } = file.place(tensor);
+        const { byte_begin, byte_end } = file.location(tensor);
         t.ok(bytes.subarray(byte_begin, byte_end).equals(bytesOf(valuesOf(state, stateName, index))));
       }
       const { file } = await open(`zero/${name}/step.pt`);

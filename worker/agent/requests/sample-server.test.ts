@@ -11,8 +11,8 @@ import type { TestSpec } from '../../testing/start-message.js';
 
 const MODEL = 'mdl_01J00000000000000000000000';
 
-/** Places of a worker that the requests for one model have at most. */
-const PLACES_OF_MODEL = 86;
+/** Running requests of a worker for one model, at most. */
+const MAX_RUNNING_OF_MODEL = 86;
 
 const neighbour = (text: string) => text.replace(/./g, (char) => String.fromCharCode(char.charCodeAt(0) ^ 1));
 
@@ -124,7 +124,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   });
 });
 
-t.test('a stuck model leaves places to other projects, and frees its own when nobody waits', async (t) => {
+t.test('a stuck model leaves room to other projects, and frees its own when nobody waits', async (t) => {
   const fleet = await Fleet.start();
   t.teardown(() => fleet.close());
   let isStuck = false;
@@ -141,7 +141,7 @@ t.test('a stuck model leaves places to other projects, and frees its own when no
   const samples = new SampleClient(fleet);
   const ids: string[] = [];
   for (let count = 0; count < 90; count++) ids.push(await samples.add(checkpoint));
-  await until(async () => (await samples.waiting()) === 90 - PLACES_OF_MODEL);
+  await until(async () => (await samples.waiting()) === 90 - MAX_RUNNING_OF_MODEL);
 
   await fleet.store.requestSample(testSample('other', { project: 'other', caller: 'other' }));
   await until(async () => (await fleet.store.findSamples(['other']))[0] === 'gone');
@@ -153,6 +153,6 @@ t.test('a stuck model leaves places to other projects, and frees its own when no
   await Promise.all(
     ids.filter((_, at) => states[at] === 'taken').map((taken) => fleet.store.abandonSample(taken)),
   );
-  await until(async () => (await fleet.store.countSamples('default')).taken === 90 - PLACES_OF_MODEL);
+  await until(async () => (await fleet.store.countSamples('default')).taken === 90 - MAX_RUNNING_OF_MODEL);
   t.equal(await samples.waiting(), 0);
 });

@@ -15,7 +15,7 @@ import { type ModelGpu, ModelRegistry } from './model-registry.js';
 import { goneError, type Placement, placementOf } from './placement.js';
 
 /** Requests in progress; a model's process runs some of them, the others wait in it. */
-const PLACES = 256;
+const MAX_RUNNING = 256;
 /** Requests taken from the pool in one call. */
 const BATCH = 16;
 /** Number of lost processes after which a request fails. */
@@ -115,12 +115,12 @@ export class SampleServer {
   private async take(): Promise<boolean> {
     const { store, pool, timing } = this.options;
     const answered = [...this.entries.values()].map(({ payload }) => payload);
-    if (answered.length >= PLACES) return false;
+    if (answered.length >= MAX_RUNNING) return false;
     const holdMs = timing.lease_ms;
     const taken = await store.takeSamples({
       pool,
       worker: this.id,
-      places: PLACES,
+      max_running: MAX_RUNNING,
       answered,
       hold_ms: holdMs,
       limit: BATCH,

@@ -16,11 +16,11 @@ t.test('the choice is spread over the range and depends on all bits of the seed'
   const choices = [0, 1, 2, 2 ** 32, 2 ** 40].map((seed) => chosen(seed, 10_000, 1000));
   for (const [index, one] of choices.entries()) {
     for (let tenth = 0; tenth < 10; tenth++) {
-      const inside = one.filter((place) => Math.floor(place / 1000) === tenth).length;
+      const inside = one.filter((position) => Math.floor(position / 1000) === tenth).length;
       t.ok(inside > 50 && inside < 150, `${inside} of 100`);
     }
     for (const other of choices.slice(0, index)) {
-      const both = one.filter((place) => other.includes(place)).length;
+      const both = one.filter((position) => other.includes(position)).length;
       t.ok(both < 200, `${both} of 1000 in both, 100 expected`);
     }
   }

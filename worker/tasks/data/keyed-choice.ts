@@ -21,10 +21,10 @@ export class KeyedChoice {
   }
 
   has(index: number): boolean {
-    let place = index;
-    do place = this.permute(place);
-    while (place >= this.count);
-    return place < this.chosen;
+    let position = index;
+    do position = this.permute(position);
+    while (position >= this.count);
+    return position < this.chosen;
   }
 
   private permute(value: number): number {

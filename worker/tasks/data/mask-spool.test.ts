@@ -21,9 +21,9 @@ class EndOfSpool {
     this.push(Uint8Array.of(byte));
   }
 
-  readAt(place: number, count: number): Uint8Array {
-    if (place < this.kept) throw new RangeError(`byte ${place} was read`);
-    return Uint8Array.from(this.bytes.slice(place - this.kept, place - this.kept + count));
+  readAt(position: number, count: number): Uint8Array {
+    if (position < this.kept) throw new RangeError(`byte ${position} was read`);
+    return Uint8Array.from(this.bytes.slice(position - this.kept, position - this.kept + count));
   }
 
   *read(): Generator<Uint8Array> {
@@ -38,7 +38,7 @@ class EndOfSpool {
 t.test('bits beyond the first 2^31 tokens are read back correctly', async (t) => {
   const before = 2 ** 31;
   const mask = new MaskSpool(new EndOfSpool(before / 8));
-  for (let place = 0; place < before; place += 2 ** 25) mask.push(2 ** 25, null);
+  for (let position = 0; position < before; position += 2 ** 25) mask.push(2 ** 25, null);
   const counts = Uint8Array.from({ length: 21 }, (_, index) => (index % 3 === 0 ? 1 : 0));
   mask.push(21, counts);
   for (const [begin, end] of [

@@ -22,7 +22,7 @@ export class MaskSpool {
       this.spool.push(new Uint8Array(bytes).fill(255));
       this.count += 8 * bytes;
     }
-    this.pushBits(end, (place) => (counts === null || counts[place - begin] !== 0 ? 1 : 0));
+    this.pushBits(end, (position) => (counts === null || counts[position - begin] !== 0 ? 1 : 0));
   }
 
   /** Returns the bits of `count` tokens from `begin` on, which must have been pushed. */
@@ -30,7 +30,8 @@ export class MaskSpool {
     const first = Math.floor(begin / 8);
     const end = Math.min(Math.ceil((begin + count) / 8), Math.floor(this.count / 8));
     const bytes = this.spool.readAt(first, Math.max(0, end - first));
-    const bitAt = (place: number) => (bytes[Math.floor(place / 8) - first] ?? this.bits) >> (place % 8);
+    const bitAt = (position: number) =>
+      (bytes[Math.floor(position / 8) - first] ?? this.bits) >> (position % 8);
     return Uint8Array.from({ length: count }, (_, i) => bitAt(begin + i) & 1);
   }
 
@@ -44,7 +45,7 @@ export class MaskSpool {
     this.spool.close();
   }
 
-  private pushBits(end: number, bitOf: (place: number) => number): void {
+  private pushBits(end: number, bitOf: (position: number) => number): void {
     for (; this.count < end; this.count++) {
       this.bits |= bitOf(this.count) << (this.count % 8);
       if (this.count % 8 !== 7) continue;

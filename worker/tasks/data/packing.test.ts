@@ -25,7 +25,7 @@ function targetsOf(sequences: readonly number[], given: readonly Document[], len
   const counts = given.flatMap((document) => document.counts.map((count, i) => count === 1 && i > 0));
   return sequences.flatMap((begin, index) => {
     const inputs = Math.min(length, (sequences[index + 1] ?? counts.length) - begin);
-    return Array.from({ length: inputs }, (_, i) => begin + i + 1).filter((place) => counts[place]);
+    return Array.from({ length: inputs }, (_, i) => begin + i + 1).filter((position) => counts[position]);
   });
 }
 
@@ -51,10 +51,10 @@ t.test('whole: every target is in exactly one sequence; only long documents are 
       const sequences: number[] = [];
       pack(new WholePacker(length, (begin) => sequences.push(begin)), given);
       t.same(targetsOf(sequences, given, length), allTargets(given));
-      let place = 0;
+      let position = 0;
       for (const { counts } of given) {
-        const [from, to] = [place, place + counts.length];
-        place = to;
+        const [from, to] = [position, position + counts.length];
+        position = to;
         const cuts = sequences.filter((begin) => begin > from && begin < to);
         t.ok(counts.length > length + 1 || cuts.length === 0, 'a document that fits is not split');
       }

@@ -27,7 +27,7 @@ export type OnSequence = (begin: number) => void;
  */
 export class SplitPacker implements Packer {
   withoutTargets = 0;
-  private place = 0;
+  private position = 0;
   private begin = 0;
   private targets = 0;
 
@@ -40,11 +40,11 @@ export class SplitPacker implements Packer {
   add(count: number, counts: Uint8Array | null, starts: boolean): void {
     for (let done = 0; done < count; ) {
       // The targets of the sequence from `begin` on are at begin + 1 to begin + length.
-      const take = Math.min(count - done, this.begin + this.length + 1 - this.place);
+      const take = Math.min(count - done, this.begin + this.length + 1 - this.position);
       this.targets += countTargets(counts, done, done + take, starts);
       done += take;
-      this.place += take;
-      if (this.place === this.begin + this.length + 1) this.close();
+      this.position += take;
+      if (this.position === this.begin + this.length + 1) this.close();
     }
   }
 
@@ -54,7 +54,7 @@ export class SplitPacker implements Packer {
 
   private close(): void {
     if (this.targets > 0) this.onSequence(this.begin);
-    else if (this.place > this.begin + 1) this.withoutTargets++;
+    else if (this.position > this.begin + 1) this.withoutTargets++;
     this.begin += this.length;
     this.targets = 0;
   }
@@ -66,7 +66,7 @@ export class SplitPacker implements Packer {
  */
 export class WholePacker implements Packer {
   withoutTargets = 0;
-  private place = 0;
+  private position = 0;
   private begin = 0;
   /** Position of the last document. */
   private document = 0;
@@ -81,15 +81,15 @@ export class WholePacker implements Packer {
 
   add(count: number, counts: Uint8Array | null, starts: boolean): void {
     if (starts) {
-      this.document = this.place;
+      this.document = this.position;
       this.before += this.targets;
       this.targets = 0;
     }
     for (let done = 0; done < count; ) {
-      const take = Math.min(count - done, this.begin + this.length + 1 - this.place);
+      const take = Math.min(count - done, this.begin + this.length + 1 - this.position);
       this.targets += countTargets(counts, done, done + take, starts);
       done += take;
-      this.place += take;
+      this.position += take;
       if (done < count) this.makeRoom();
     }
   }
@@ -116,6 +116,6 @@ export class WholePacker implements Packer {
 
   private emit(targets: number): void {
     if (targets > 0) this.onSequence(this.begin);
-    else if (this.place > this.begin + 1) this.withoutTargets++;
+    else if (this.position > this.begin + 1) this.withoutTargets++;
   }
 }

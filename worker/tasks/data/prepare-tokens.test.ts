@@ -38,11 +38,11 @@ t.test('the validation split copies its share of the sequences and removes them 
   t.equal(training.sequences.length + validation.sequences.length, all);
   t.same(validation.documents, validation.sequences, 'targets of a sequence are not in the next one');
   const aside = Array.from({ length: all }, (_, i) => 100 * i).filter(
-    (place) => !training.sequences.includes(place),
+    (position) => !training.sequences.includes(position),
   );
   t.same(
     validation.tokens,
-    aside.flatMap((place) => [...TEXT.subarray(place, place + 101)]),
+    aside.flatMap((position) => [...TEXT.subarray(position, position + 101)]),
   );
   t.ok(validation.counts.every((count) => count === 1));
 

@@ -7,11 +7,11 @@ export function writeWhole(fd: number, data: Uint8Array): void {
   for (let written = 0; written < data.length; ) written += writeSync(fd, data, written);
 }
 
-/** Reads `count` bytes of a file from `place` on, which must exist. */
-export function readWhole(fd: number, place: number, count: number): Uint8Array {
+/** Reads `count` bytes of a file from `offset` on, which must exist. */
+export function readWhole(fd: number, offset: number, count: number): Uint8Array {
   const bytes = new Uint8Array(count);
   for (let read = 0; read < count; ) {
-    const more = readSync(fd, bytes, read, count - read, place + read);
+    const more = readSync(fd, bytes, read, count - read, offset + read);
     if (more === 0) throw new Error('a file of prepared data is shorter than expected');
     read += more;
   }
@@ -56,14 +56,14 @@ export class Spool {
   /** Reads the table from its start, in pieces whose sizes are multiples of 8 except for the last. */
   *read(): Generator<Uint8Array> {
     this.flush();
-    for (let place = 0; place < this.written; place += BUFFER_BYTES)
-      yield readWhole(this.fd, place, Math.min(BUFFER_BYTES, this.written - place));
+    for (let offset = 0; offset < this.written; offset += BUFFER_BYTES)
+      yield readWhole(this.fd, offset, Math.min(BUFFER_BYTES, this.written - offset));
   }
 
-  /** Reads `count` bytes from `place` on, which must have been pushed. */
-  readAt(place: number, count: number): Uint8Array {
+  /** Reads `count` bytes from `offset` on, which must have been pushed. */
+  readAt(offset: number, count: number): Uint8Array {
     this.flush();
-    return readWhole(this.fd, place, count);
+    return readWhole(this.fd, offset, count);
   }
 
   /** Idempotent. */
@@ -95,8 +95,8 @@ export class PositionSpool {
     return this.spool.bytes / 8;
   }
 
-  push(place: number): void {
-    this.view.setBigUint64(0, BigInt(place), true);
+  push(offset: number): void {
+    this.view.setBigUint64(0, BigInt(offset), true);
     this.spool.push(this.bytes);
   }
 

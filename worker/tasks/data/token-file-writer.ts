@@ -112,11 +112,11 @@ export class TokenFileWriter {
       if (last !== null) usefulTokens += Math.min(sequence_length, end - last);
     };
     try {
-      for (const place of this.sequences.positions()) {
+      for (const position of this.sequences.positions()) {
         if (!keeps(index++)) continue;
-        endAt(place);
-        last = place;
-        kept.push(place);
+        endAt(position);
+        last = position;
+        kept.push(position);
       }
       endAt(this.written);
       kept.copyTo(this.fd);

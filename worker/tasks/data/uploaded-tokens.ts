@@ -68,8 +68,8 @@ function* pieces(fd: number, header: TokenFileHeader): Generator<TokenPiece> {
 function* documentStarts(fd: number, header: TokenFileHeader): Generator<number, undefined> {
   const { documents, mask } = tokenFileLayout(header);
   let last = -1;
-  for (let place = documents; place < mask; ) {
-    const bytes = readWhole(fd, place, Math.min(8 * BLOCK_TOKENS, mask - place));
+  for (let offset = documents; offset < mask; ) {
+    const bytes = readWhole(fd, offset, Math.min(8 * BLOCK_TOKENS, mask - offset));
     const view = new DataView(bytes.buffer);
     for (let at = 0; at < bytes.length; at += 8) {
       const start = Number(view.getBigUint64(at, true));
@@ -77,7 +77,7 @@ function* documentStarts(fd: number, header: TokenFileHeader): Generator<number,
       yield start;
       last = start;
     }
-    place += bytes.length;
+    offset += bytes.length;
   }
   return undefined;
 }

@@ -4,12 +4,12 @@ import type { DrawnToken } from '../../shared/native/adapter.js';
 import { AnswerText } from './answer-text.js';
 
 const drawn = (text: string, end: DrawnToken['finish'] = null): DrawnToken[] =>
-  [...Buffer.from(text)].map((token, place, all) => ({
+  [...Buffer.from(text)].map((token, index, all) => ({
     id: 1,
     token,
-    logprob: -place,
+    logprob: -index,
     top: [{ token: 0x61, logprob: -0.5 }],
-    finish: place === all.length - 1 ? end : null,
+    finish: index === all.length - 1 ? end : null,
     cached_tokens: 0,
   }));
 

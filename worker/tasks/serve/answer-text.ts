@@ -80,9 +80,9 @@ export class AnswerText {
   private add(text: string): void {
     const from = this.returned.text;
     this.text += text;
-    const places = this.options.stop.map((stop) => this.text.indexOf(stop, from)).filter((at) => at >= 0);
-    if (places.length === 0) return;
-    this.text = this.text.slice(0, Math.min(...places));
+    const positions = this.options.stop.map((stop) => this.text.indexOf(stop, from)).filter((at) => at >= 0);
+    if (positions.length === 0) return;
+    this.text = this.text.slice(0, Math.min(...positions));
     this.finishReason = 'stop';
   }
 

@@ -131,7 +131,7 @@ function tokensBehind(
   added: string,
 ): number[] {
   const all = tokenizer.encodeChat({ text: text + added, literal });
-  const isPrefix = tokens.every((token, place) => all[place] === token);
+  const isPrefix = tokens.every((token, at) => all[at] === token);
   return isPrefix ? all.slice(tokens.length) : tokenizer.encodeChat({ text: added, literal: [] });
 }
 

@@ -1,7 +1,7 @@
-// Matrix products on tensor cores for shapes that are not known before, such as those of experts: 128 × 128 elements of
-// C a block, 64 × 32 a warp, over k in steps of 32 of which four are in flight. Several products share a launch, so
-// that small ones fill the device together. Where only the device knows how many rows a product has, there are blocks
-// for all that it could have; those beyond leave at once.
+// Matrix products on tensor cores for shapes that are not known before, such as those of experts. A block computes
+// 128 × 128 elements of C, a warp 64 × 32, over k in steps of 32 of which four are in flight. Several products share a
+// launch, so that small ones fill the device together. If only the device knows a product's number of rows, the launch
+// has blocks for the largest number, and surplus blocks end at once.
 //
 // A block makes 2 · 128 · 128 · 32 operations for 16 KiB that it reads, 64 per byte. An H100 makes about 250 operations
 // per byte of its memory, so tiles must mostly come from the L2 cache. Therefore neighbouring blocks have the same

@@ -1,6 +1,6 @@
-// Softmax cross-entropy: a block per row. It reads the row twice, once for the largest logit and the sum, which are
-// gathered together, and once for the gradient, which is written once: (4 + 4 + bytes of a gradient's element) · V a
-// row.
+// Softmax cross-entropy: a block per row. The block reads the row twice: for the largest logit and the sum
+// together, and for the gradient, which it writes once. So a row moves (4 + 4 + bytes of a gradient's element) · V
+// bytes.
 #include "core/device/context.h"
 #include "kernels/common/cuda/block_sum.cuh"
 #include "kernels/common/cuda/launch_grid.cuh"

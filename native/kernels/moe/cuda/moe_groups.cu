@@ -45,13 +45,13 @@ struct Numbers {
 
 __global__ void __launch_bounds__(kGroupThreads)
     group_kernel(const std::int32_t* experts, int num_pairs, int chosen, const Numbers to) {
-  __shared__ int of_warps[2][kGroupWarps];  // in turn, so that a step needs one barrier
+  __shared__ int of_warps[2][kGroupWarps];  // used in alternation, so that a step needs one barrier
   const int expert = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
   int lower = 0;
   for (int pair = thread; pair < num_pairs; pair += kGroupThreads) lower += experts[pair] < expert ? 1 : 0;
   int row = counted(lower, of_warps[0]).all;
   if (thread == 0) to.first[expert] = row;
-  int turn = 1;
+  int current = 1;
   for (int begin = 0; begin < num_pairs; begin += kStepPairs) {
     const int pair = begin + thread * kPairs;
     bool is_mine[kPairs];
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kGroupThreads)
       is_mine[i] = pair + i < num_pairs && experts[pair + i] == expert;
       count += is_mine[i] ? 1 : 0;
     }
-    const Count found = counted(count, of_warps[turn]);
+    const Count found = counted(count, of_warps[current]);
     int at = row + found.before;
     ZF_DEVICE_UNROLL(kPairs)
     for (int i = 0; i < kPairs; ++i) {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kGroupThreads)
       ++at;
     }
     row += found.all;
-    turn = 1 - turn;
+    current = 1 - current;
   }
   if (thread == 0 && blockIdx.x + 1 == gridDim.x) to.first[expert + 1] = row;
 }

@@ -36,7 +36,7 @@ TEST_CASE("processes map the same pages, of which one that is killed takes nothi
   const SharedPages pages = SharedPages::create(3 * page);
   std::byte* last = pages.map(2 * page, page);
   CHECK(last[5] == std::byte{0});
-  const ProcessPlace parent = ProcessPlace::here();
+  const ProcessIdentity parent = ProcessIdentity::here();
   const int signal = killed_after([&] {
     const SharedPages same = SharedPages::of(parent, pages.descriptor(), 3 * page);
     same.map(0, 3 * page)[2 * page + 5] = std::byte{9};
@@ -65,8 +65,8 @@ TEST_CASE("pages that may only be read end a process that writes to them") {
 TEST_CASE("memory of a process that is gone, or of another size, cannot be opened") {
   const std::size_t page = page_bytes();
   const SharedPages pages = SharedPages::create(page);
-  ProcessPlace place = ProcessPlace::here();
-  CHECK(code_of([&] { SharedPages::of(place, pages.descriptor(), 2 * page); }) == "shared_memory_unavailable");
-  place.pid = 1LL << 40;
-  CHECK(code_of([&] { SharedPages::of(place, pages.descriptor(), page); }) == "shared_memory_unavailable");
+  ProcessIdentity process = ProcessIdentity::here();
+  CHECK(code_of([&] { SharedPages::of(process, pages.descriptor(), 2 * page); }) == "shared_memory_unavailable");
+  process.pid = 1LL << 40;
+  CHECK(code_of([&] { SharedPages::of(process, pages.descriptor(), page); }) == "shared_memory_unavailable");
 }

@@ -48,8 +48,8 @@ DEVICE_TEST_CASE("families: fp32 logits, loss and every gradient match transform
   });
 }
 
-// PyTorch's error is one draw of a rounding noise, and for a vector of 32 elements draws differ: a single gradient may
-// be off by up to twice as much, all of them together may not be off by more. Ours round in fewer places.
+// PyTorch's error is one draw of a rounding noise, and for a vector of 32 elements draws differ. So the error of a
+// single gradient may be twice PyTorch's; the error of all together may not exceed PyTorch's. Ours round less often.
 DEVICE_TEST_CASE("families: bf16 gradients are as close to fp32 as PyTorch's bf16 gradients are") {
   on_every_family(DType::kBF16, [](const GoldenFile& golden, GoldenModel& model) {
     const GoldenPass pass = model.run();

@@ -39,8 +39,8 @@ struct Filled {
   std::unique_ptr<ParamMemory> memory;
   std::vector<Buffer> arrays;
 
-  Filled(Communicator& comm, const ProcessPlace& place)
-      : memory(frozen_memory(Device{}, comm, place)), arrays(memory->allocate(kSizes)) {
+  Filled(Communicator& comm, const ProcessIdentity& process)
+      : memory(frozen_memory(Device{}, comm, process)), arrays(memory->allocate(kSizes)) {
     fill(0);
   }
 
@@ -83,10 +83,10 @@ struct Filled {
   }
 };
 
-ProcessPlace place_on(char host) {
-  ProcessPlace place = ProcessPlace::here();
-  place.boot[0] = host;
-  return place;
+ProcessIdentity process_on(char host) {
+  ProcessIdentity process = ProcessIdentity::here();
+  process.boot[0] = host;
+  return process;
 }
 
 /// Runs `body` on ranks that count as those of the given hosts.
@@ -94,7 +94,7 @@ void on_hosts(const std::string& hosts, const std::function<void(Communicator&, 
   const auto codes = run_gloo_world(
       static_cast<int>(hosts.size()),
       [&](Communicator& comm) {
-        Filled filled(comm, place_on(hosts[static_cast<std::size_t>(comm.rank())]));
+        Filled filled(comm, process_on(hosts[static_cast<std::size_t>(comm.rank())]));
         body(comm, filled);
         comm.barrier();
       },
@@ -150,10 +150,10 @@ GLOO_TEST_CASE("memory that one rank cannot map is an error on every rank") {
   const auto codes = run_gloo_world(
       3,
       [&](Communicator& comm) {
-        ProcessPlace place = ProcessPlace::here();
-        if (comm.rank() == 0) place.pid = 1LL << 40;  // of no process
+        ProcessIdentity process = ProcessIdentity::here();
+        if (comm.rank() == 0) process.pid = 1LL << 40;  // of no process
         try {
-          const Filled filled(comm, place);
+          const Filled filled(comm, process);
         } catch (const Error& error) {
           const std::lock_guard lock(mutex);
           messages.emplace_back(error.what());
@@ -172,7 +172,7 @@ TEST_CASE("ranks that are threads, and a rank alone, have memory of their own") 
     const auto codes = run_thread_world(
         world_size,
         [&](Communicator& comm) {
-          Filled filled(comm, ProcessPlace::here());
+          Filled filled(comm, ProcessIdentity::here());
           CHECK(filled.has_all(0));
           CHECK_FALSE(filled.memory->is_shared());
           CHECK_FALSE(filled.is_read_only());
@@ -184,14 +184,15 @@ TEST_CASE("ranks that are threads, and a rank alone, have memory of their own") 
 }
 
 TEST_CASE("processes share memory on one host, in one container, of one user") {
-  const ProcessPlace here = ProcessPlace::here();
+  const ProcessIdentity here = ProcessIdentity::here();
   CHECK(here.shares_with(here));
-  ProcessPlace other = here;
+  ProcessIdentity other = here;
   other.pid += 1;
   CHECK(here.shares_with(other));
-  for (const auto& change : std::vector<void (*)(ProcessPlace&)>{[](ProcessPlace& place) { place.boot[3] = '!'; },
-                                                                 [](ProcessPlace& place) { place.pid_namespace += 1; },
-                                                                 [](ProcessPlace& place) { place.user += 1; }}) {
+  for (const auto& change :
+       std::vector<void (*)(ProcessIdentity&)>{[](ProcessIdentity& process) { process.boot[3] = '!'; },
+                                               [](ProcessIdentity& process) { process.pid_namespace += 1; },
+                                               [](ProcessIdentity& process) { process.user += 1; }}) {
     other = here;
     change(other);
     CHECK_FALSE(here.shares_with(other));

@@ -54,7 +54,7 @@ Result train(bool on_host, DType master_dtype) {
   queue.drain();
   const std::vector<GroupScalars> groups{{1e-2, 0.1}, {1e-2, 0}};
   for (int step = 0; step < 3; ++step) {
-    trained->begin_leaf(schedule.turns_of(0)[0]);
+    trained->begin_leaf(schedule.schedule_of(0)[0]);
     for (std::size_t param = job.specs.size(); param-- > 0;) {
       std::vector<float> grad(static_cast<std::size_t>(job.specs[param].numel()));
       for (std::size_t e = 0; e < grad.size(); ++e) grad[e] = job.grad(step, 0, param, static_cast<std::int64_t>(e));

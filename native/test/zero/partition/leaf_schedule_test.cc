@@ -18,15 +18,15 @@ TEST_CASE("schedule: every leaf once, lanes whole, on one rank and in ascending 
         std::int64_t num_lanes_met = 0;
         for (int rank = 0; rank < world_size; ++rank) {
           std::int64_t expected = -1;  // the next leaf of the lane
-          for (const LeafTurn& turn : schedule.turns_of(rank)) {
-            ++seen[static_cast<std::size_t>(turn.leaf)];
-            REQUIRE(turn.leaf % num_lanes == turn.round * world_size + rank);
-            REQUIRE(rank < schedule.num_senders(turn.round));
-            REQUIRE(turn.first_of_lane == (turn.leaf < num_lanes));
-            REQUIRE(turn.first_of_lane == (expected < 0));
-            if (!turn.first_of_lane) REQUIRE(turn.leaf == expected);
-            expected = turn.last_of_lane ? -1 : turn.leaf + num_lanes;
-            num_lanes_met += turn.last_of_lane ? 1 : 0;
+          for (const ScheduledLeaf& scheduled : schedule.schedule_of(rank)) {
+            ++seen[static_cast<std::size_t>(scheduled.leaf)];
+            REQUIRE(scheduled.leaf % num_lanes == scheduled.round * world_size + rank);
+            REQUIRE(rank < schedule.num_senders(scheduled.round));
+            REQUIRE(scheduled.first_of_lane == (scheduled.leaf < num_lanes));
+            REQUIRE(scheduled.first_of_lane == (expected < 0));
+            if (!scheduled.first_of_lane) REQUIRE(scheduled.leaf == expected);
+            expected = scheduled.last_of_lane ? -1 : scheduled.leaf + num_lanes;
+            num_lanes_met += scheduled.last_of_lane ? 1 : 0;
           }
           REQUIRE(expected == -1);
         }

@@ -66,19 +66,19 @@ TEST_CASE("lanes: the sum goes on with the last leaf; single leaves pass through
   LaneAccumulator lanes({Device{}, &pool, best_cpu_isa()}, layout, schedule, DType::kF32);
   CHECK(lanes.num_bytes() == static_cast<std::size_t>(layout.padded_numel()) * 4);
   for (int step = 0; step < 2; ++step) {
-    for (const LeafTurn& turn : schedule.turns_of(0)) {
-      lanes.begin_leaf(turn);
-      const float one = turn.first_of_lane ? 1e8F : 1.5F;
+    for (const ScheduledLeaf& scheduled : schedule.schedule_of(0)) {
+      lanes.begin_leaf(scheduled);
+      const float one = scheduled.first_of_lane ? 1e8F : 1.5F;
       const std::vector<float> a(5000, one), b(3, 2.0F);
       const auto sum_a = lanes.add(0, GradView::of(a));
       const auto sum_b = lanes.add(1, GradView::of(b));
-      REQUIRE(sum_a.has_value() == turn.last_of_lane);
+      REQUIRE(sum_a.has_value() == scheduled.last_of_lane);
       if (!sum_a) continue;
       const auto* values_a = reinterpret_cast<const float*>(sum_a->data);
       const auto* values_b = reinterpret_cast<const float*>(sum_b->data);
-      const float expected_a = turn.leaf == 4 ? (1e8F + 1.5F) + 1.5F : 1e8F + 1.5F;
+      const float expected_a = scheduled.leaf == 4 ? (1e8F + 1.5F) + 1.5F : 1e8F + 1.5F;
       for (int i = 0; i < 5000; ++i) REQUIRE(values_a[i] == expected_a);
-      for (int i = 0; i < 3; ++i) REQUIRE(values_b[i] == (turn.leaf == 4 ? 6.0F : 4.0F));
+      for (int i = 0; i < 3; ++i) REQUIRE(values_b[i] == (scheduled.leaf == 4 ? 6.0F : 4.0F));
     }
   }
   LaneAccumulator single({Device{}, &pool, best_cpu_isa()}, layout, LeafSchedule(3, 3, 1), DType::kF32);

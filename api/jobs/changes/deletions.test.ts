@@ -1,12 +1,12 @@
 /** Interrupted deletions of checkpoints, and deletions beside one that cannot be completed. */
 import t, { type Test } from 'tap';
-import type { Checkpoint } from '../../contracts/index.js';
-import { recover } from '../../control/recovery/recover.js';
-import { putTestCheckpoint } from '../../formats/testing/checkpoints.js';
-import { createLogger } from '../../platform/logging/logging.js';
-import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
-import { startTestStack, type TestStack } from '../testing/stack.js';
-import { checkpointOf, claimAndTrain } from '../testing/training.js';
+import type { Checkpoint } from '../../../contracts/index.js';
+import { recover } from '../../../control/recovery/recover.js';
+import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
+import { createLogger } from '../../../platform/logging/logging.js';
+import { type ObjectStore, ObjectStoreError } from '../../../platform/object-store/index.js';
+import { startTestStack, type TestStack } from '../../testing/stack.js';
+import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 import { finishDeletions } from './deletions.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });

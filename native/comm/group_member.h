@@ -7,7 +7,7 @@
 namespace zerofleet {
 
 /// Position of a world rank among the ranks of its group.
-struct GroupPlace {
+struct GroupMember {
   int group = 0;
   int rank = 0;        // within the group
   int world_size = 1;  // of the group
@@ -15,7 +15,7 @@ struct GroupPlace {
 
 /// Group s of P consists of the ranks s, s + P, s + 2P, …, in this order: neighbouring ranks are in different groups.
 /// Throws Error{"invalid_argument"} unless the rank is in the world and P divides the world size.
-inline GroupPlace group_place(int rank, int world_size, int num_groups) {
+inline GroupMember group_member(int rank, int world_size, int num_groups) {
   require(rank >= 0 && rank < world_size, "invalid_argument",
           "rank " + std::to_string(rank) + " is outside a world of " + std::to_string(world_size));
   require(num_groups >= 1 && world_size % num_groups == 0, "invalid_argument",
@@ -25,8 +25,8 @@ inline GroupPlace group_place(int rank, int world_size, int num_groups) {
 
 /// Group g consists of the P neighbouring ranks gP, gP + 1, …, gP + P - 1, in this order. Throws
 /// Error{"invalid_argument"} unless the rank is in the world and P divides the world size.
-inline GroupPlace neighbour_place(int rank, int world_size, int group_size) {
-  group_place(rank, world_size, group_size);  // with the same checks
+inline GroupMember neighbour_member(int rank, int world_size, int group_size) {
+  group_member(rank, world_size, group_size);  // with the same checks
   return {rank / group_size, rank % group_size, group_size};
 }
 

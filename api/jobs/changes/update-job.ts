@@ -1,9 +1,9 @@
-import { type Job, type JobPatch, type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
-import { patchSpec } from '../../job-document/index.js';
-import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { type Condition, type JobStore, keepDesired, keepSpec } from '../../state/index.js';
-import { findJob } from '../access/found.js';
-import { invalidDocument } from './check-spec.js';
+import { type Job, type JobPatch, type ResolvedJobSpec, ZerofleetError } from '../../../contracts/index.js';
+import { patchSpec } from '../../../job-document/index.js';
+import type { ObjectStore } from '../../../platform/object-store/common/port.js';
+import { type Condition, type JobStore, keepDesired, keepSpec } from '../../../state/index.js';
+import { findJob } from '../../access/found.js';
+import { invalidDocument } from '../check-spec.js';
 
 /** Maximum number of optimistic attempts to read, change and write the job. */
 const TRIES = 20;

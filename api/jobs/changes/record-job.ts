@@ -3,10 +3,10 @@ import {
   type ResolvedJobSpec,
   type TraceHeaders,
   ZerofleetError,
-} from '../../contracts/index.js';
-import { specKey } from '../../formats/checkpoint/layout.js';
-import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
-import { newUlid } from '../../platform/random.js';
+} from '../../../contracts/index.js';
+import { specKey } from '../../../formats/checkpoint/layout.js';
+import { type ObjectStore, ObjectStoreError } from '../../../platform/object-store/index.js';
+import { newUlid } from '../../../platform/random.js';
 import {
   type CreateJobResult,
   type IdempotencyInput,
@@ -14,7 +14,7 @@ import {
   type JobStore,
   putAccepted,
   putSpec,
-} from '../../state/index.js';
+} from '../../../state/index.js';
 
 interface RecordJobInput {
   spec: ResolvedJobSpec;

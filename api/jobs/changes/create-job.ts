@@ -1,17 +1,39 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type JobSpec, type ResolvedJobSpec, traceHeaders } from '../../../contracts/index.js';
+import {
+  type FieldError,
+  type JobSpec,
+  type ResolvedJobSpec,
+  traceHeaders,
+} from '../../../contracts/index.js';
 import { jobWarnings } from '../../../job-document/index.js';
 import { documentHash } from '../../../platform/canonical-json.js';
 import type { CreateJobResult, IdempotencyInput, JobStore } from '../../../state/index.js';
 import { sendJob } from '../../http/etag.js';
-import { findFolder, findObject, findTokenizerObject } from '../../jobs/bucket-lookups.js';
-import type { SpecLookups } from '../../jobs/check-spec.js';
-import { findSource } from '../../jobs/init-source.js';
-import { namesUri } from '../../jobs/ready-spec.js';
-import { recordJob } from '../../jobs/record-job.js';
-import { rankBudget, requireFit } from '../../jobs/require-fit.js';
-import { templateFault } from '../../jobs/template-fault.js';
-import type { OperationRequest } from '../types.js';
+import { findFolder, findObject, findTokenizerObject } from '../bucket-lookups.js';
+import type { SpecLookups } from '../check-spec.js';
+import { findSource } from '../init-source.js';
+import { namesUri, readySpec } from '../ready-spec.js';
+import { rankBudget, requireFit } from '../require-fit.js';
+import { templateFault } from '../template-fault.js';
+import { recordJob } from './record-job.js';
+
+/**
+ * Creates the job of a document, or finds the one that an earlier request with the same `Idempotency-Key` created.
+ * @throws errors of `readySpec`, `requireFit` and `recordJob`
+ */
+export async function createJob(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { document, schemaErrors }: { document: JobSpec; schemaErrors: FieldError[] },
+): Promise<CreateJobResult> {
+  const { headers, records } = request;
+  const idempotency = idempotencyOf({ headers, records, body: document });
+  const created = await createdBefore(request, document, idempotency);
+  if (created !== null) return created;
+  const find = specLookups(request);
+  const spec = await readySpec(request, reply, { document, schemaErrors, find });
+  return record(request, { spec, given: document }, idempotency);
+}
 
 /**
  * The job of a repeated request. It is looked up before URIs are resolved, because their objects may have changed or
@@ -68,7 +90,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
 
 /** @param route scope of the idempotency key: the same text for another route is another key */
 export function idempotencyOf(
-  request: Pick<OperationRequest<'createJob'>, 'headers' | 'records'> & { body: unknown },
+  request: Pick<FastifyRequest, 'headers' | 'records' | 'body'>,
   route = 'createJob',
 ): { idempotency?: IdempotencyInput } {
   const key = request.headers['idempotency-key'];

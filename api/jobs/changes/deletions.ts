@@ -1,12 +1,12 @@
-import { ZerofleetError } from '../../contracts/index.js';
-import { removeJobObjects } from '../../control/recovery/deletion.js';
-import { removeFolder } from '../../formats/checkpoint/remove-folder.js';
-import type { Logger } from '../../platform/logging/logging.js';
-import type { ObjectStore } from '../../platform/object-store/common/port.js';
-import { Periodic } from '../../platform/process/periodic.js';
-import type { Condition, DeletedCheckpoint, DeletedJob, JobStore } from '../../state/index.js';
-import { found } from '../access/found.js';
-import type { ProjectRecords } from '../access/project-records.js';
+import { ZerofleetError } from '../../../contracts/index.js';
+import { removeJobObjects } from '../../../control/recovery/deletion.js';
+import { removeFolder } from '../../../formats/checkpoint/remove-folder.js';
+import type { Logger } from '../../../platform/logging/logging.js';
+import type { ObjectStore } from '../../../platform/object-store/common/port.js';
+import { Periodic } from '../../../platform/process/periodic.js';
+import type { Condition, DeletedCheckpoint, DeletedJob, JobStore } from '../../../state/index.js';
+import { found } from '../../access/found.js';
+import type { ProjectRecords } from '../../access/project-records.js';
 
 const INTERVAL_MS = 60_000;
 
