@@ -201,6 +201,7 @@ t.test('a new run in a browser', { skip: await ensureBrowser() }, async (t) => {
       await drop(name, content);
       await page.waitForSelector(`select:has(option:checked:has-text("${name}"))`);
       await page.waitForSelector(`p:has-text("${text}")`);
+      t.equal(await page.getByLabel('Name of the run').inputValue(), name.split('.')[0]);
       await page.waitForSelector(START);
       t.equal(await page.locator('[role=alert], .errors').count(), 0, name);
     }

@@ -20,19 +20,23 @@ interface DataSectionProps {
 /** Step 1: the data, and what was read of them. */
 export function DataSection({ datasets, onUpload }: DataSectionProps) {
   const { draft, plan } = useForm();
-  const choose = (dataset: Dataset) => {
-    draft.value = withDataset(draft.value, dataset);
+  const id = String(valueAt(draft.value, PATHS.dataset) ?? '');
+  const dataset = datasets.find((one) => one.id === id);
+  const choose = (chosen: Dataset) => {
+    const named = withDataset(draft.value, chosen);
+    const given = valueAt(named, PATHS.name);
+    // A run is named after its data until it gets another name.
+    const isOwn = given !== undefined && given !== (dataset && nameOfFile(dataset.name));
+    draft.value = isOwn ? named : withValue(named, PATHS.name, nameOfFile(chosen.name));
   };
   const send = async ([file]: readonly File[], report: Report, signal: AbortSignal) => {
     if (file === undefined) return;
     // The run must not use the former data if this file is refused.
     draft.value = withValue(draft.value, PATHS.dataset, undefined);
-    const dataset = await uploadDataset(file, report, signal);
-    onUpload(dataset);
-    choose(dataset);
+    const uploaded = await uploadDataset(file, report, signal);
+    onUpload(uploaded);
+    choose(uploaded);
   };
-  const id = String(valueAt(draft.value, PATHS.dataset) ?? '');
-  const dataset = datasets.find((one) => one.id === id);
   const mixture = valueAt(draft.value, ['data', 'mixture']);
   return (
     <section class="card part" aria-labelledby="new-data">
@@ -94,6 +98,9 @@ function Template() {
     </Labelled>
   );
 }
+
+/** The name of a file without its extensions. */
+const nameOfFile = (name: string) => name.replace(/(\.[a-z0-9]{1,8}){1,2}$/i, '') || name;
 
 /** What the fields of the lines become. */
 function ReadAs({ dataset }: { dataset: Dataset }) {
