@@ -2545,7 +2545,7 @@ export interface components {
             min_scale?: number;
             /**
              * @description Consecutive skipped steps that fail the job, as `no_targets` if the steps had no targets, otherwise as
-             *     `diverged`. An overflow at `min_scale` also fails it. `null`: skipped steps never fail the job.
+             *     `diverged`. An overflow at `min_scale` also fails it. `null`: neither fails the job, but `train.max_skipped_share` may.
              * @default 100
              */
             max_skipped_steps?: number | null;

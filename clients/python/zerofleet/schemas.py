@@ -710,8 +710,8 @@ class LossScaleSpec(TypedDict, total=False):
     """`dynamic`: minimum scale; 1 by default."""
     max_skipped_steps: Optional[int]
     """Consecutive skipped steps that fail the job, as `no_targets` if the steps had no targets,
-    otherwise as `diverged`. An overflow at `min_scale` also fails it. `null`: skipped steps never
-    fail the job."""
+    otherwise as `diverged`. An overflow at `min_scale` also fails it. `null`: neither fails the
+    job, but `train.max_skipped_share` may."""
 
 
 class _OverrideSpecRequired(TypedDict):
@@ -948,8 +948,8 @@ class _ResolvedLossScaleRequired(TypedDict):
     types need fp16 in `precision`, `reduce_dtype` or `grad_accum_dtype`."""
     max_skipped_steps: Optional[int]
     """Consecutive skipped steps that fail the job, as `no_targets` if the steps had no targets,
-    otherwise as `diverged`. An overflow at `min_scale` also fails it. `null`: skipped steps never
-    fail the job."""
+    otherwise as `diverged`. An overflow at `min_scale` also fails it. `null`: neither fails the
+    job, but `train.max_skipped_share` may."""
 
 
 
