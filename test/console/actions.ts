@@ -134,7 +134,7 @@ export const viewsOf = (ids: Ids): readonly View[] => [
         done: 'h1:text-is("renamed")',
       }),
       write('Retry', 'POST', /\/retry$/, { done: '.badge:text-is("queued")' }),
-      write('Delete', 'DELETE', /\/jobs\/\w+$/, { asks: true }),
+      write('Delete', 'DELETE', /\/jobs\/\w+\?artifacts=true$/, { asks: true }),
     ],
   },
   {
