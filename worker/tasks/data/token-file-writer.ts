@@ -14,7 +14,7 @@ export interface TokenFileShape {
   sequence_length: number;
 }
 
-export interface FinishedTokenFile extends TokenFileHeader {
+interface FinishedTokenFile extends TokenFileHeader {
   /** Input tokens of all sequences, without padding. */
   useful_tokens: number;
 }
