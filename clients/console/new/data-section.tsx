@@ -9,7 +9,7 @@ import { Labelled } from '../parts/labelled.js';
 import { Notice } from '../parts/notice.js';
 import { valueAt, withDataset, withValue } from './draft.js';
 import { PATHS, VALIDATION } from './fields.js';
-import { Choice, NumberInput, useForm } from './inputs.js';
+import { Choice, DefaultedChoice, NumberInput, useForm } from './inputs.js';
 import { formOf } from './read-as.js';
 
 interface DataSectionProps {
@@ -62,6 +62,9 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
         {VALIDATION.map((field) => (
           <NumberInput key={field.label} {...field} />
         ))}
+        {dataset !== undefined && dataset.num_chats > 0 && (
+          <DefaultedChoice path={PATHS.packing} label="Packing" values={['split', 'whole', 'fit']} />
+        )}
       </div>
       {dataset && <p class="small muted">{countsOf(dataset)}</p>}
       {dataset && <ReadAs key={dataset.id} dataset={dataset} />}

@@ -72,6 +72,9 @@ t.test('a dataset brings its objective', async (t) => {
   const templated = withValue(draft, ['data', 'chat_template'], 'x');
   t.equal(valueAt(withDataset(templated, dataset({ num_chats: 1 })), ['data', 'chat_template']), 'x');
   t.equal(valueAt(withDataset(templated, dataset({})), ['data', 'chat_template']), undefined);
+  const fitted = withValue(draft, ['data', 'packing'], 'fit');
+  t.equal(valueAt(withDataset(fitted, dataset({ num_chats: 1 })), ['data', 'packing']), 'fit');
+  t.equal(valueAt(withDataset(fitted, dataset({})), ['data', 'packing']), undefined);
 });
 
 t.test('models', async (t) => {

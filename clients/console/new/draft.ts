@@ -73,7 +73,8 @@ export function withDataset(draft: Draft, dataset: Dataset): Draft {
     (before, name) => withValue(before, ['data', name], undefined),
     withValue(draft, ['data', 'dataset'], dataset.id),
   );
-  const chosen = dataset.num_chats > 0 ? named : withValue(named, ['data', 'chat_template'], undefined);
+  const ofChats = dataset.num_chats > 0 ? [] : ['chat_template', 'packing'];
+  const chosen = ofChats.reduce((before, name) => withValue(before, ['data', name], undefined), named);
   const objectives = objectivesOf(dataset);
   const present = valueAt(draft, ['train', 'objective', 'type']) ?? 'sft';
   const [usual] = objectives;

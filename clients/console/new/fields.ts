@@ -43,6 +43,7 @@ export const PATHS = {
   name: ['name'],
   dataset: ['data', 'dataset'],
   template: ['data', 'chat_template'],
+  packing: ['data', 'packing'],
   model: ['model'],
   initFrom: ['model', 'init_from'],
   restore: ['model', 'init_from', 'restore'],
