@@ -15,6 +15,9 @@ constexpr int kTileRows = 6;  // 12 accumulators of 16 registers
 constexpr int kTileVectors = 2;
 constexpr int kTileCols = kTileVectors * kLanes;
 static_assert(kPanel % kTileCols == 0);
+// One or two rows take wider tiles: two vectors would wait for their own sums.
+constexpr int kFewRows = 2;
+constexpr int kWideVectors = kPanel / kLanes < 4 ? kPanel / kLanes : 4;
 
 struct Tile {
   const uint32_t* a;
@@ -53,8 +56,8 @@ struct DotPairs {
 
 ZF_INLINE int lanes_left(int64_t left) { return static_cast<int>(left < 0 ? 0 : left > kLanes ? kLanes : left); }
 
-template <int kRows>
-using Sums = vf[kRows][kTileVectors];
+template <int kRows, int kVectors>
+using Sums = vf[kRows][kVectors];
 
 template <int kValue>
 struct Index {
@@ -72,100 +75,102 @@ ZF_INLINE void unroll(const Body& body) {
 }
 
 /// body(row, vector) for every vector of a tile.
-template <int kRows, class Body>
+template <int kRows, int kVectors, class Body>
 ZF_INLINE void for_sums(const Body& body) {
-  unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA { unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA { body(r, v); }); });
+  unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA { unroll<kVectors>([&](auto v) ZF_INLINE_LAMBDA { body(r, v); }); });
 }
 
 // A tile with fewer than kTileRows rows or kTileCols columns passes its sums through memory to load_rows() and
 // store_rows(). Such tiles are rare. Unrolled copies of that code for every number of rows and type would take most of
 // the time to compile the kernels.
 
-[[gnu::noinline]] void load_rows(const GemmBlock& block, const Tile& tile, int rows, vf (*sums)[kTileVectors]) {
+[[gnu::noinline]] void load_rows(const GemmBlock& block, const Tile& tile, int rows, int vectors, vf* sums) {
   with_model_element(block.c_dtype, [&]<class T>(T*) {
     for (int row = 0; row < rows; ++row) {
       const T* c = static_cast<const T*>(block.c) + (tile.row + row) * block.c_stride + tile.col;
-      for (int v = 0; v < kTileVectors; ++v) {
+      for (int v = 0; v < vectors; ++v) {
         const int lanes = lanes_left(block.cols - tile.col - v * kLanes);
-        sums[row][v] = lanes == kLanes ? load(c + v * kLanes) : load_first(c + v * kLanes, lanes);
+        sums[row * vectors + v] = lanes == kLanes ? load(c + v * kLanes) : load_first(c + v * kLanes, lanes);
       }
     }
   });
 }
 
-[[gnu::noinline]] void store_rows(const GemmBlock& block, const Tile& tile, int rows, const vf (*sums)[kTileVectors]) {
+[[gnu::noinline]] void store_rows(const GemmBlock& block, const Tile& tile, int rows, int vectors, const vf* sums) {
   with_model_element(block.c_dtype, [&]<class T>(T*) {
     for (int row = 0; row < rows; ++row) {
       T* c = static_cast<T*>(block.c) + (tile.row + row) * block.c_stride + tile.col;
-      for (int v = 0; v < kTileVectors; ++v) {
+      for (int v = 0; v < vectors; ++v) {
         const int lanes = lanes_left(block.cols - tile.col - v * kLanes);
         if (lanes == kLanes) {
-          store(c + v * kLanes, sums[row][v]);
+          store(c + v * kLanes, sums[row * vectors + v]);
         } else {
-          store_first(c + v * kLanes, sums[row][v], lanes);
+          store_first(c + v * kLanes, sums[row * vectors + v], lanes);
         }
       }
     }
   });
 }
 
-template <int kRows>
-ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows>& sum) {
+template <int kRows, int kVectors>
+ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows, kVectors>& sum) {
   const int64_t stride = block.c_stride, left = block.cols - tile.col;
-  if (kRows < kTileRows || left < kTileCols) {
-    vf rows[kRows][kTileVectors];
-    load_rows(block, tile, kRows, rows);
-    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA { sum[r.value][v.value] = rows[r.value][v.value]; });
+  if (kRows < kTileRows || left < kVectors * kLanes) {
+    vf rows[kRows][kVectors];
+    load_rows(block, tile, kRows, kVectors, rows[0]);
+    for_sums<kRows, kVectors>([&](auto r, auto v) ZF_INLINE_LAMBDA { sum[r.value][v.value] = rows[r.value][v.value]; });
     return;
   }
   with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
     const T* c = static_cast<const T*>(block.c) + tile.row * stride + tile.col;
-    for_sums<kRows>([&](auto r, auto v)
-                        ZF_INLINE_LAMBDA { sum[r.value][v.value] = load(c + r.value * stride + v.value * kLanes); });
+    for_sums<kRows, kVectors>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      sum[r.value][v.value] = load(c + r.value * stride + v.value * kLanes);
+    });
   });
 }
 
-template <int kRows>
-ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, const Sums<kRows>& sum) {
+template <int kRows, int kVectors>
+ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, const Sums<kRows, kVectors>& sum) {
   const int64_t stride = block.c_stride, left = block.cols - tile.col;
-  if (kRows < kTileRows || left < kTileCols) {
-    vf rows[kRows][kTileVectors];
-    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA { rows[r.value][v.value] = sum[r.value][v.value]; });
-    store_rows(block, tile, kRows, rows);
+  if (kRows < kTileRows || left < kVectors * kLanes) {
+    vf rows[kRows][kVectors];
+    for_sums<kRows, kVectors>([&](auto r, auto v) ZF_INLINE_LAMBDA { rows[r.value][v.value] = sum[r.value][v.value]; });
+    store_rows(block, tile, kRows, kVectors, rows[0]);
     return;
   }
   with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
     T* c = static_cast<T*>(block.c) + tile.row * stride + tile.col;
-    for_sums<kRows>([&](auto r, auto v)
-                        ZF_INLINE_LAMBDA { store(c + r.value * stride + v.value * kLanes, sum[r.value][v.value]); });
+    for_sums<kRows, kVectors>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      store(c + r.value * stride + v.value * kLanes, sum[r.value][v.value]);
+    });
   });
 }
 
-template <int kRows, class T>
-ZF_INLINE void add_bias(const GemmBlock& block, const Tile& tile, const T* bias, Sums<kRows>& sum) {
-  unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA {
+template <int kRows, int kVectors, class T>
+ZF_INLINE void add_bias(const GemmBlock& block, const Tile& tile, const T* bias, Sums<kRows, kVectors>& sum) {
+  unroll<kVectors>([&](auto v) ZF_INLINE_LAMBDA {
     const int64_t col = tile.col + v.value * kLanes, left = block.cols - col;
     const vf values = left >= kLanes ? load(bias + col) : load_first(bias + col, lanes_left(left));
     unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA { sum[r.value][v.value] += values; });
   });
 }
 
-template <class Dot, int kRows>
+template <class Dot, int kRows, int kVectors = kTileVectors>
 void run_tile(const GemmBlock& block, const Tile& tile) {
-  Sums<kRows> sum{};
-  if (block.accumulate) load_tile<kRows>(block, tile, sum);
+  Sums<kRows, kVectors> sum{};
+  if (block.accumulate) load_tile<kRows, kVectors>(block, tile, sum);
   const uint32_t* a = tile.a;
   const uint32_t* b = tile.b;
   const int64_t row_stride = block.a_row_stride, step_stride = block.a_step_stride;
   for (int64_t step = tile.steps; step > 0; --step) {
-    vu column[kTileVectors];
-    unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA {
+    vu column[kVectors];
+    unroll<kVectors>([&](auto v) ZF_INLINE_LAMBDA {
       column[v.value] = *reinterpret_cast<const vu_unaligned*>(b + v.value * kLanes);
     });
     unroll<Dot::kWords>([&](auto i) ZF_INLINE_LAMBDA {
-      vu part[kTileVectors];
-      unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA { part[v.value] = Dot::part(column[v.value], i.value); });
-      for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      vu part[kVectors];
+      unroll<kVectors>([&](auto v) ZF_INLINE_LAMBDA { part[v.value] = Dot::part(column[v.value], i.value); });
+      for_sums<kRows, kVectors>([&](auto r, auto v) ZF_INLINE_LAMBDA {
         sum[r.value][v.value] = Dot::add(sum[r.value][v.value], a[r.value * row_stride], part[v.value]);
       });
       a += step_stride;
@@ -173,14 +178,14 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
     b += kPanel;
   }
   if (block.alpha != 1) {
-    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA { sum[r.value][v.value] *= set1(block.alpha); });
+    for_sums<kRows, kVectors>([&](auto r, auto v) ZF_INLINE_LAMBDA { sum[r.value][v.value] *= set1(block.alpha); });
   }
   if (block.bias != nullptr) {
     with_model_element(block.bias_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
-      add_bias<kRows>(block, tile, static_cast<const T*>(block.bias), sum);
+      add_bias<kRows, kVectors>(block, tile, static_cast<const T*>(block.bias), sum);
     });
   }
-  store_tile<kRows>(block, tile, sum);
+  store_tile<kRows, kVectors>(block, tile, sum);
 }
 
 template <class Dot>
@@ -232,9 +237,20 @@ ZF_INLINE int64_t tile_rows(const GemmBlock& block, int64_t row) {
   return most < 2 * kTileRows ? (most + 1) / 2 : kTileRows;
 }
 
+template <class Dot>
+void run_few_rows(const GemmBlock& block) {
+  for (int64_t col = 0; col < block.cols; col += kWideVectors * kLanes) {
+    const Tile tile{block.a, block.b + col / kPanel * block.b_panel_stride + col % kPanel, block.steps, col, 0};
+    block.rows == 1 ? run_tile<Dot, 1, kWideVectors>(block, tile) : run_tile<Dot, 2, kWideVectors>(block, tile);
+  }
+}
+
 // A panel of B (at most a few hundred KiB) stays in cache while the tiles of A pass by it.
 template <class Dot>
 void run_block(const GemmBlock& block) {
+  if constexpr (kWideVectors > kTileVectors) {
+    if (block.rows <= kFewRows && block.left_out == Triangle::kNone) return run_few_rows<Dot>(block);
+  }
   for (int64_t col = 0; col < block.cols; col += kTileCols) {
     const uint32_t* b = block.b + col / kPanel * block.b_panel_stride + col % kPanel;
     for (int64_t row = 0, rows = 0; row < block.rows; row += rows) {
