@@ -2157,8 +2157,50 @@ export interface components {
             /** @description Factor of the auxiliary loss. */
             router_aux_loss_coef: number;
         };
+        /** @description SmolLM3: some layers have no positions. */
+        ResolvedSmollm3Config: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "smollm3";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description The projections of the MLP have biases. */
+            mlp_bias: boolean;
+            /** @description Without `no_rope_layers`: every such layer has no positions. */
+            no_rope_layer_interval: number;
+            /** @description For each layer 1 if it has rotary positions, 0 if it has none. */
+            no_rope_layers: (0 | 1)[];
+            /** @description Some layers have a sliding window. */
+            use_sliding_window: boolean;
+            /** @description Number of tokens that a query attends to, including itself; null: all before it. */
+            sliding_window: number | null;
+            /** @description Kind of attention of each layer. */
+            layer_types: ("full_attention" | "sliding_attention")[];
+        };
+        /** @description Granite 3, dense. */
+        ResolvedGraniteConfig: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "granite";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description The projections of the MLP have biases. */
+            mlp_bias: boolean;
+            /** @description Factor of the embeddings of tokens. */
+            embedding_multiplier: number;
+            /** @description Factor of attention's scores. */
+            attention_multiplier: number;
+            /** @description Factor of the outputs of attention and MLP. */
+            residual_multiplier: number;
+            /** @description Divisor of the logits. */
+            logits_scaling: number;
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -3542,7 +3584,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

@@ -127,6 +127,8 @@ function layoutOf(config: ResolvedModelConfig, param: string, { length }: readon
     case 'llama':
     case 'mistral':
     case 'mixtral':
+    case 'smollm3':
+    case 'granite':
       return /\.(q|k)_proj\./.test(param) && factor !== 'A' ? 'paired' : 'rows';
     case 'qwen2':
     case 'qwen3':

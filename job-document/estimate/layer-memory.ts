@@ -18,7 +18,7 @@ export function layerMemory(sizes: Sizes): PartMemory {
   const qkv = linearOf(sizes, 'qkv', 'query', 'key', 'value');
   const attention = attentionMemory(sizes, qkv);
   const mlp = mlpMemory(sizes, qkv);
-  const streams = (model.residual_dropout > 0 ? 3 : 2) * sizes.tensor(hidden);
+  const streams = (model.residual_dropout > 0 || model.residual_scale !== 1 ? 3 : 2) * sizes.tensor(hidden);
   const normGradients = trainsNorms(sizes) ? (model.norm === 'layer' ? 8 : 4) * hidden : 0;
   return {
     weights: attention.weights + mlp.weights,

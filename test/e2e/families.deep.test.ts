@@ -66,6 +66,21 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     },
     causalLm: 'MixtralForCausalLM',
   },
+  'SmolLM3 with a layer without positions': {
+    config: { ...SIZES, model_type: 'smollm3', no_rope_layers: [1, 0] },
+    causalLm: 'SmolLM3ForCausalLM',
+  },
+  'Granite with its factors': {
+    config: {
+      ...SIZES,
+      model_type: 'granite',
+      attention_multiplier: 0.125,
+      embedding_multiplier: 12,
+      residual_multiplier: 0.22,
+      logits_scaling: 8,
+    },
+    causalLm: 'GraniteForCausalLM',
+  },
   'Qwen3 with dropout of attention': {
     config: { ...SIZES, model_type: 'qwen3', head_dim: 16, attention_dropout: 0.1 },
     causalLm: 'Qwen3ForCausalLM',

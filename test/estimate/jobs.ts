@@ -180,6 +180,9 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'Granite with its factors': {
+    model: { config: { ...SIZES, model_type: 'granite', residual_multiplier: 0.22, logits_scaling: 8 } },
+  },
   'Qwen3, activation checkpointing': {
     model: { config: { ...SIZES, model_type: 'qwen3', head_dim: 32, attention_bias: true } },
     train: { activation_checkpointing: true },

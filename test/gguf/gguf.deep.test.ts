@@ -60,6 +60,15 @@ const FAMILIES: Record<string, ModelConfig> = {
       attention_factor: 1.3,
     },
   },
+  smollm3: { ...SIZES, model_type: 'smollm3', num_hidden_layers: 4 },
+  'granite with its factors': {
+    ...SIZES,
+    model_type: 'granite',
+    attention_multiplier: 0.1,
+    embedding_multiplier: 6,
+    residual_multiplier: 0.5,
+    logits_scaling: 3,
+  },
   'qwen3, yarn': {
     ...SIZES,
     model_type: 'qwen3',

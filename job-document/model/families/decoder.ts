@@ -15,6 +15,8 @@ interface DecoderDefaults {
   num_key_value_heads?: number;
   /** Default: `hidden_size / num_attention_heads`. */
   head_dim?: number;
+  /** Default: false. */
+  tie_word_embeddings?: boolean;
 }
 
 /** Fields of all these families. */
@@ -47,7 +49,7 @@ export function readDecoder(reader: ConfigReader, defaults: DecoderDefaults): De
     max_position_embeddings: maxPositionEmbeddings,
     rms_norm_eps: reader.number('rms_norm_eps', { ...LIMITS.eps, fallback: defaults.rms_norm_eps }),
     ...readRope(reader, defaults.rope_theta, maxPositionEmbeddings),
-    tie_word_embeddings: reader.flag('tie_word_embeddings', false),
+    tie_word_embeddings: reader.flag('tie_word_embeddings', defaults.tie_word_embeddings ?? false),
     initializer_range: reader.number('initializer_range', { ...LIMITS.deviation, fallback: 0.02 }),
     hidden_act: reader.choice('hidden_act', {
       values: { silu: 'silu', swish: 'silu' } as const,

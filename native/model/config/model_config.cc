@@ -42,6 +42,11 @@ void check_attention(const ModelConfig& config) {
 }
 
 void check_positions(const ModelConfig& config) {
+  check(config.layer_rope.empty() || config.layer_rope.size() == static_cast<std::size_t>(config.num_hidden_layers),
+        "layer_rope must have one number per layer, or none at all");
+  for (const std::int64_t rotates : config.layer_rope) {
+    check(rotates == 0 || rotates == 1, "layer_rope: " + std::to_string(rotates) + "; it must be 0 or 1");
+  }
   if (config.positions == PositionType::kLearned) return;
   check(config.head_dim % 2 == 0,
         "head_dim is " + std::to_string(config.head_dim) + "; rotary positions need an even one");
@@ -88,6 +93,15 @@ void check_parts(const ModelConfig& config, const ModelParts& parts) {
         naming + " is for models with " + (config.gated_mlp() ? "GELU" : "SwiGLU"));
 }
 
+void check_scales(const ModelConfig& config) {
+  const std::pair<const char*, double> scales[] = {{"embedding_scale", config.embedding_scale},
+                                                   {"residual_scale", config.residual_scale},
+                                                   {"logits_scale", config.logits_scale}};
+  for (const auto& [name, scale] : scales)
+    check(scale > 0 && scale < 1e6, std::string(name) + " must be above 0 and below 1000000");
+  check(config.attention_scale >= 0 && config.attention_scale < 1e6, "attention_scale must be from 0 to below 1000000");
+}
+
 void check_probability(const char* name, double value) {
   check(value >= 0 && value < 1, std::string(name) + " must be from 0 to below 1");
 }
@@ -121,6 +135,7 @@ void validate(const ModelConfig& config) {
   check_attention(config);
   check_positions(config);
   check_experts(config);
+  check_scales(config);
   const ModelParts parts = model_parts(config);
   check_parts(config, parts);
   check_adapter(config, parts);

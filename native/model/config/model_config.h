@@ -37,16 +37,21 @@ struct ModelConfig {
   PositionType positions = PositionType::kRope;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
+  std::vector<std::int64_t> layer_rope;  // per layer: 1 rotates queries and keys, 0 has no positions; empty: all rotate
   bool qkv_bias = false;
   bool output_bias = false;
   bool mlp_bias = false;
   bool qk_norm = false;                     // RMSNorm of each query and key head before the rotation
+  double attention_scale = 0;               // of attention's scores; 0: 1 / sqrt(head_dim)
   std::vector<std::int64_t> layer_windows;  // per layer: tokens that a query sees, itself included; 0: all before it
   MlpType mlp = MlpType::kSwiglu;
   std::int64_t num_experts = 0;  // 0: one dense MLP per layer
   std::int64_t experts_per_token = 0;
   double router_aux_loss_coef = 0;
   bool tie_word_embeddings = false;
+  double embedding_scale = 1;  // of the embeddings of tokens
+  double residual_scale = 1;   // of the outputs of attention and MLP that are added to the residual stream
+  double logits_scale = 1;
   double embedding_dropout = 0;
   double attention_dropout = 0;  // of the attention's probabilities
   double residual_dropout = 0;   // of the outputs of attention and MLP that are added to the residual stream
@@ -71,16 +76,21 @@ struct ModelConfig {
     field("positions", positions, {{"rope", PositionType::kRope}, {"learned", PositionType::kLearned}});
     field("rope_theta", rope_theta);
     field("rope_scaling", rope_scaling);
+    field("layer_rope", layer_rope);
     field("qkv_bias", qkv_bias);
     field("output_bias", output_bias);
     field("mlp_bias", mlp_bias);
     field("qk_norm", qk_norm);
+    field("attention_scale", attention_scale);
     field("layer_windows", layer_windows);
     field("mlp", mlp, {{"swiglu", MlpType::kSwiglu}, {"gelu", MlpType::kGelu}, {"gelu_tanh", MlpType::kGeluTanh}});
     field("num_experts", num_experts);
     field("experts_per_token", experts_per_token);
     field("router_aux_loss_coef", router_aux_loss_coef);
     field("tie_word_embeddings", tie_word_embeddings);
+    field("embedding_scale", embedding_scale);
+    field("residual_scale", residual_scale);
+    field("logits_scale", logits_scale);
     field("embedding_dropout", embedding_dropout);
     field("attention_dropout", attention_dropout);
     field("residual_dropout", residual_dropout);
@@ -98,6 +108,7 @@ struct ModelConfig {
   /// The output projection has its own matrix.
   bool own_head() const { return !tie_word_embeddings; }
   bool gated_mlp() const { return mlp == MlpType::kSwiglu; }
+  bool rotates(std::size_t layer) const { return layer_rope.empty() || layer_rope[layer] != 0; }
   /// 0 where layer_windows is empty.
   std::int64_t window(std::size_t layer) const { return layer_windows.empty() ? 0 : layer_windows[layer]; }
 };

@@ -43,6 +43,7 @@ class TokenEmbedding {
 
   std::size_t tokens_;
   std::optional<std::size_t> positions_;
+  double scale_;  // of the tokens' part
   Dropout dropout_;
   ParamPointers params_;
 };

@@ -7,8 +7,10 @@ Layer::Layer(const ModelContext& model, const LayerPlace& place, std::size_t num
       attention_(model, place, number),
       middle_norm_(make_norm(model.config, place.post_attention_norm)),
       mlp_(make_mlp(model, place.mlp)),
-      attention_dropout_(model.config.residual_dropout, dropout_site(number, DropoutPlace::kAttention)),
-      mlp_dropout_(model.config.residual_dropout, dropout_site(number, DropoutPlace::kMlp)) {}
+      attention_dropout_(model.config.residual_dropout, dropout_site(number, DropoutPlace::kAttention),
+                         model.config.residual_scale),
+      mlp_dropout_(model.config.residual_dropout, dropout_site(number, DropoutPlace::kMlp),
+                   model.config.residual_scale) {}
 
 Layer::Kept::Kept(const ModelContext& model, const PassShape& shape, const Layer& layer)
     : normed(model.tensor(shape.rows(), model.config.hidden_size)),
@@ -29,10 +31,11 @@ Layer::Work::Work(const ModelContext& model, const PassShape& shape, const Layer
       normed(model.tensor(shape.rows(), model.config.hidden_size)),
       attention(model, shape, layer.attention_),
       mlp(layer.mlp_->make_work(model, shape, attention.qkv.operand)) {
-  if (model.config.residual_dropout > 0) kept = model.tensor(shape.rows(), model.config.hidden_size);
+  if (model.config.residual_dropout > 0 || model.config.residual_scale != 1)
+    kept = model.tensor(shape.rows(), model.config.hidden_size);
 }
 
-// 2·M·row(D) or with residual dropout 3·M·row(D), plus the bytes of norm, attention and MLP
+// 2·M·row(D) or with residual dropout or scale 3·M·row(D), plus the bytes of norm, attention and MLP
 std::size_t Layer::Work::num_bytes() const { return bytes_of(stream, normed, kept, norm, attention, *mlp); }
 
 void Layer::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {

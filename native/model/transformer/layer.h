@@ -35,7 +35,7 @@ class Layer {
 
     Tensor stream;  // (M, D) gradient of the residual stream, from the last layer down to the first
     Tensor normed;  // (M, D)
-    Tensor kept;    // (M, D) the stream's gradient after dropout, in models with dropout here
+    Tensor kept;    // (M, D) the stream's gradient after dropout and scale, in models with one of them here
     Norm::Work norm;
     AttentionBlock::Work attention;
     std::unique_ptr<Mlp::Work> mlp;

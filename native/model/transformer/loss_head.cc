@@ -36,6 +36,10 @@ RowFactor factor_of(const LossHead::Gradients* gradients, std::int64_t row, std:
   return {gradients->factors[static_cast<std::size_t>(sequence)], std::min(rows, (sequence + 1) * length - row)};
 }
 
+void scale_logits(const ModelContext& model, const Matrix& logits) {
+  if (model.config.logits_scale != 1) scale(model.ctx, model.config.logits_scale, logits, logits);
+}
+
 }  // namespace
 
 LogitRows logit_rows(const Device& device, std::int64_t vocab_size, DType dtype, std::int64_t max_rows) {
@@ -115,6 +119,7 @@ void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, co
     const Matrix logits = logits_.first_rows(rows);
     const GemmProblem product[] = {{rows_of(normed, row, rows), &forward_, logits}};
     gemm(model.ctx, *model.scratch, product);
+    scale_logits(model, logits);
     for (std::int64_t done = 0; done < rows;) {
       const std::int64_t at = row + done;
       const RowFactor factor = factor_of(gradients, first_row + at, rows - done);
@@ -122,7 +127,7 @@ void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, co
       cross_entropy(model.ctx,
                     {rows_of(logits, done, factor.rows), targets.subspan(static_cast<std::size_t>(at), count),
                      losses_.on_device().subspan(static_cast<std::size_t>(first_row + at), count),
-                     rows_of(dlogits, at, factor.rows), factor.value});
+                     rows_of(dlogits, at, factor.rows), factor.value * static_cast<float>(model.config.logits_scale)});
       done += factor.rows;
     }
   }
@@ -160,6 +165,7 @@ void LossHead::next_tokens(const ModelContext& model, const Matrix& normed, std:
   const Matrix logits = logits_.first_rows(normed.rows);
   const GemmProblem product[] = {{normed, &forward_, logits}};
   gemm(model.ctx, *model.scratch, product);
+  scale_logits(model, logits);
   host_logits_.resize(static_cast<std::size_t>(logits_.view().rows * vocab));
   std::vector<std::int32_t> likeliest(next.size());
   const auto fetch = [&](std::size_t row) {

@@ -22,8 +22,9 @@ import zlib
 
 import numpy as np
 import torch
-from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from transformers import (GPT2Config, GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
+                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          SmolLM3Config, SmolLM3ForCausalLM)
 
 from make_golden_model import IGNORED, GoldenFile, errors, loss_sum
 
@@ -70,6 +71,12 @@ CASES = {
                     max_window_layers=1, tie_word_embeddings=True)),
     "qwen3": lambda: Qwen3ForCausalLM(
         Qwen3Config(**SIZES, head_dim=12, rope_parameters=rope(theta=1000.0), tie_word_embeddings=True)),
+    "smollm3": lambda: SmolLM3ForCausalLM(
+        SmolLM3Config(**{**SIZES, "num_hidden_layers": 3}, no_rope_layers=[1, 0, 1], use_sliding_window=True, sliding_window=7,
+                      rope_parameters=rope(theta=1000.0), pad_token_id=None)),
+    "granite": lambda: GraniteForCausalLM(
+        GraniteConfig(**SIZES, rope_parameters=rope(), attention_multiplier=0.2, embedding_multiplier=6.0,
+                      residual_multiplier=0.35, logits_scaling=3.0, tie_word_embeddings=True)),
 }
 
 
