@@ -57,13 +57,19 @@ export interface Architecture {
   positions: 'rope' | 'learned';
   rope_theta: number;
   rope_scaling: RopeScalingParams;
-  /** Per layer: 1 rotates queries and keys, 0 has no positions. Empty: all layers rotate. */
+  /**
+   * Per layer: 1 rotates queries and keys by `rope_theta` and `rope_scaling`, 2 by `local_rope_theta` alone; 0 has no
+   * positions. Empty: 1 everywhere.
+   */
   layer_rope: number[];
+  local_rope_theta: number;
   qkv_bias: boolean;
   output_bias: boolean;
   mlp_bias: boolean;
-  /** RMSNorm over the `head_dim` values of each query and key head, before the rotation. */
+  /** RMSNorm of queries and keys before the rotation. */
   qk_norm: boolean;
+  /** `head`: over the `head_dim` values of each head. `all`: over all query heads together, and all key heads. */
+  qk_norm_scope: 'head' | 'all';
   /** Factor of attention's scores. 0: 1 / √head_dim. */
   attention_scale: number;
   /** Per layer: 0 for full causal attention, else the number of tokens that a query sees, itself included. */
@@ -112,10 +118,12 @@ export const LLAMA_TRAITS = {
     truncate: true,
   },
   layer_rope: [],
+  local_rope_theta: 10_000,
   qkv_bias: false,
   output_bias: false,
   mlp_bias: false,
   qk_norm: false,
+  qk_norm_scope: 'head',
   attention_scale: 0,
   layer_windows: [],
   mlp: 'swiglu',

@@ -2199,8 +2199,32 @@ export interface components {
             /** @description Divisor of the logits. */
             logits_scaling: number;
         };
+        /** @description OLMo 2: outputs of attention and MLP are normalized, and queries and keys over all heads. */
+        ResolvedOlmo2Config: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "olmo2";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+        };
+        /** @description OLMo 3: OLMo 2 with a sliding window in some layers. `rope_scaling` applies to the other layers. */
+        ResolvedOlmo3Config: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "olmo3";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description Number of tokens that a query attends to, including itself. */
+            sliding_window: number;
+            /** @description Kind of attention of each layer. */
+            layer_types: ("full_attention" | "sliding_attention")[];
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -3584,7 +3608,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

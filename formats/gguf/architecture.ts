@@ -15,6 +15,8 @@ const NAMES = {
   qwen3: 'qwen3',
   smollm3: 'smollm3',
   granite: 'granite',
+  olmo2: 'olmo2',
+  olmo3: 'olmo2',
 } as const;
 
 export function ggufArchitecture({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): string {
@@ -26,6 +28,9 @@ export function unsupportedModel(config: ResolvedModelConfig): string | null {
   const architecture = architectureOf(config);
   const { rope_scaling, hidden_size, head_dim, num_attention_heads } = architecture;
   const name = ggufArchitecture(config);
+  if (config.model_type === 'olmo3')
+    return 'windows and rotary positions that differ by layer are not exported to GGUF';
+  if (name === 'olmo2' && architecture.qkv_bias) return 'llama.cpp has no biases for olmo2 (attention_bias)';
   if (architecture.mlp === 'gelu') return 'llama.cpp has the activation gelu_new for gpt2, not gelu';
   if (name === 'qwen3' && architecture.output_bias)
     return 'llama.cpp has no biases for qwen3 (attention_bias)';

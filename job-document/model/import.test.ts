@@ -203,6 +203,19 @@ t.test('Granite: factors of embeddings, scores, residual additions and logits', 
   t.match(plain, { embedding_scale: 1, attention_scale: 1, residual_scale: 1, logits_scale: 1 });
 });
 
+t.test('OLMo 2 and 3: norms over all heads; scaled frequencies only without a window', async (t) => {
+  const olmo2 = architecture({ model_type: 'olmo2', ...SMALL });
+  t.match(olmo2, { ...PLAIN, naming: 'olmo2', qk_norm: true, qk_norm_scope: 'all', norm_eps: 1e-5 });
+  const yarn = { rope_type: 'yarn', factor: 8, original_max_position_embeddings: 8192 };
+  const olmo3 = architecture({ model_type: 'olmo3', ...SMALL, rope_theta: 500_000, rope_scaling: yarn });
+  t.strictSame(olmo3.layer_windows, [4096, 4096, 4096, 0]);
+  t.strictSame(olmo3.layer_rope, [2, 2, 2, 1]);
+  t.match(olmo3, { rope_theta: 500_000, local_rope_theta: 500_000, rope_scaling: { type: 'yarn' } });
+  const byType = { full_attention: yarn, sliding_attention: { rope_type: 'default', rope_theta: 5e5 } };
+  t.strictSame(architecture({ model_type: 'olmo3', ...SMALL, rope_parameters: byType }), olmo3);
+  t.strictSame(architecture({ model_type: 'olmo3', ...SMALL }).layer_rope, [], 'all frequencies are equal');
+});
+
 t.test('defaults of each family', async (t) => {
   const sizes = { hidden_size: 256, intermediate_size: 128, num_hidden_layers: 2, num_attention_heads: 32 };
   const defaults = (modelType: string) => architecture({ model_type: modelType, ...sizes, vocab_size: 256 });

@@ -15,6 +15,7 @@ const MISTRAL = { model_type: 'mistral', ...SIZES };
 const QWEN2 = { model_type: 'qwen2', ...SIZES };
 const MIXTRAL = { model_type: 'mixtral', ...SIZES };
 const SMOLLM3 = { model_type: 'smollm3', ...SIZES };
+const OLMO3 = { model_type: 'olmo3', ...SIZES };
 const GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, vocab_size: 256 };
 
 const llama3 = { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4 };
@@ -120,6 +121,13 @@ const REFUSED: Refusal[] = [
     '/layer_types',
   ],
   [{ ...QWEN2, layer_types: ['full_attention'] }, 'wrong_length', '/layer_types'],
+  [{ ...OLMO3, rope_theta: 10_000 }, 'model_field_unsupported', '/rope_theta', '500000'],
+  [
+    { ...OLMO3, rope_parameters: { full_attention: {}, sliding_attention: { rope_type: 'yarn' } } },
+    'model_field_unsupported',
+    '/rope_parameters/sliding_attention/rope_type',
+    '"default"',
+  ],
   [{ ...SMOLLM3, no_rope_layers: [1] }, 'wrong_length', '/no_rope_layers'],
   [{ ...SMOLLM3, no_rope_layers: [1, 2] }, 'model_field_unsupported', '/no_rope_layers/1'],
   [{ model_type: 'granite', ...SIZES, attention_multiplier: 0 }, 'out_of_range', '/attention_multiplier'],

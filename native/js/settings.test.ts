@@ -182,6 +182,8 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
       'preference.reference': 'base',
     },
   ],
+  [{ 'model.layer_rope': [2, 1] }, { 'model.local_rope_theta': 100 }],
+  [{ 'model.qk_norm': true }, { 'model.qk_norm_scope': 'all' }],
   [experts, { 'model.num_experts': 8, 'model.experts_per_token': 1, 'model.router_aux_loss_coef': 0.5 }],
   [{ 'model.rope_scaling.type': 'linear' }, { 'model.rope_scaling.factor': 4 }],
   [

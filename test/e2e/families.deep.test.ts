@@ -81,6 +81,17 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     },
     causalLm: 'GraniteForCausalLM',
   },
+  'OLMo 2': { config: { ...SIZES, model_type: 'olmo2' }, causalLm: 'Olmo2ForCausalLM' },
+  'OLMo 3 with yarn in its layer without a window': {
+    config: {
+      ...SIZES,
+      model_type: 'olmo3',
+      sliding_window: 16,
+      layer_types: ['sliding_attention', 'full_attention'],
+      rope_scaling: { rope_type: 'yarn', factor: 2, original_max_position_embeddings: 32 },
+    },
+    causalLm: 'Olmo3ForCausalLM',
+  },
   'Qwen3 with dropout of attention': {
     config: { ...SIZES, model_type: 'qwen3', head_dim: 16, attention_dropout: 0.1 },
     causalLm: 'Qwen3ForCausalLM',

@@ -180,6 +180,16 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'OLMo 3': {
+    model: {
+      config: {
+        ...SIZES,
+        model_type: 'olmo3',
+        layer_types: ['sliding_attention', 'sliding_attention', 'full_attention'],
+        rope_scaling: { rope_type: 'yarn', factor: 2, original_max_position_embeddings: 32 },
+      },
+    },
+  },
   'Granite with its factors': {
     model: { config: { ...SIZES, model_type: 'granite', residual_multiplier: 0.22, logits_scaling: 8 } },
   },

@@ -60,6 +60,7 @@ const FAMILIES: Record<string, ModelConfig> = {
       attention_factor: 1.3,
     },
   },
+  olmo2: { ...SIZES, model_type: 'olmo2' },
   smollm3: { ...SIZES, model_type: 'smollm3', num_hidden_layers: 4 },
   'granite with its factors': {
     ...SIZES,

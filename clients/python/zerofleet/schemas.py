@@ -477,6 +477,99 @@ class ResolvedGraniteConfig(_ResolvedGraniteConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
+class _ResolvedOlmo2ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["olmo2"]
+    """The model family."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+
+
+
+class ResolvedOlmo2Config(_ResolvedOlmo2ConfigRequired, total=False):
+    """OLMo 2: outputs of attention and MLP are normalized, and queries and keys over all heads."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedOlmo3ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["olmo3"]
+    """The model family."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    sliding_window: int
+    """Number of tokens that a query attends to, including itself."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+
+
+
+class ResolvedOlmo3Config(_ResolvedOlmo3ConfigRequired, total=False):
+    """OLMo 3: OLMo 2 with a sliding window in some layers. `rope_scaling` applies to the other
+    layers."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
 class ResolvedInitCheckpoint(TypedDict):
     """The initial checkpoint and its location."""
     checkpoint: CheckpointId
@@ -3712,7 +3805,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -3797,7 +3890,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

@@ -7,6 +7,8 @@ import { GRANITE } from './granite.js';
 import { LLAMA } from './llama.js';
 import { MISTRAL } from './mistral.js';
 import { MIXTRAL } from './mixtral.js';
+import { OLMO2 } from './olmo2.js';
+import { OLMO3 } from './olmo3.js';
 import { QWEN2 } from './qwen2.js';
 import { QWEN3 } from './qwen3.js';
 import { SMOLLM3 } from './smollm3.js';
@@ -24,6 +26,8 @@ export const FAMILIES: Families = {
   mixtral: MIXTRAL,
   smollm3: SMOLLM3,
   granite: GRANITE,
+  olmo2: OLMO2,
+  olmo3: OLMO3,
 };
 
 export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];

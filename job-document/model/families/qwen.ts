@@ -1,14 +1,20 @@
-/** Layer types of Qwen2 and Qwen3: some layers, by default the last ones, may have a sliding window. */
+/** Windows of Qwen2 and Qwen3: some layers, by default the last ones, may have one. */
 import type { ConfigReader } from '../reader.js';
-import { type LayerTypes, readLayerTypes } from './layer-types.js';
+import type { ConfigOf } from './family.js';
+import { readLayerTypes, readSwitchedWindow } from './layer-types.js';
 
-export function readQwenLayerTypes(
-  reader: ConfigReader,
-  layers: number,
-): LayerTypes & { max_window_layers: number } {
+type Windows = Pick<
+  ConfigOf<'qwen2'>,
+  'use_sliding_window' | 'sliding_window' | 'max_window_layers' | 'layer_types'
+>;
+
+export function readQwenWindows(reader: ConfigReader, layers: number): Windows {
+  const window = readSwitchedWindow(reader, 4096);
   const maxWindowLayers = reader.integer('max_window_layers', { min: 0, max: 1024, fallback: 28 });
+  const slides = (layer: number) => layer >= maxWindowLayers;
   return {
+    ...window,
     max_window_layers: maxWindowLayers,
-    ...readLayerTypes(reader, layers, { window: 4096, slides: (layer) => layer >= maxWindowLayers }),
+    layer_types: readLayerTypes(reader, layers, window.sliding_window, slides),
   };
 }

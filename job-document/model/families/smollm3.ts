@@ -1,7 +1,7 @@
 import type { ConfigReader } from '../reader.js';
 import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
-import { layerWindows, readLayerTypes } from './layer-types.js';
+import { layerWindows, readLayerTypes, readSwitchedWindow } from './layer-types.js';
 
 /** Returns for each layer whether it rotates queries and keys. */
 function readRopeLayers(reader: ConfigReader, layers: number, interval: number): (0 | 1)[] {
@@ -31,6 +31,7 @@ export const SMOLLM3: Family<'smollm3'> = {
     });
     const interval = reader.integer('no_rope_layer_interval', { min: 1, max: 1024, fallback: 4 });
     const ropeLayers = readRopeLayers(reader, decoder.num_hidden_layers, interval);
+    const window = readSwitchedWindow(reader, null);
     return {
       model_type: 'smollm3',
       ...decoder,
@@ -38,10 +39,13 @@ export const SMOLLM3: Family<'smollm3'> = {
       mlp_bias: reader.flag('mlp_bias', false),
       no_rope_layer_interval: interval,
       no_rope_layers: ropeLayers,
-      ...readLayerTypes(reader, decoder.num_hidden_layers, {
-        window: null,
-        slides: (layer) => ropeLayers[layer] === 0,
-      }),
+      ...window,
+      layer_types: readLayerTypes(
+        reader,
+        decoder.num_hidden_layers,
+        window.sliding_window,
+        (layer) => ropeLayers[layer] === 0,
+      ),
     };
   },
   architecture(config) {

@@ -43,6 +43,11 @@ MODELS = {
         **{**DECODER, "num_hidden_layers": 4}, use_sliding_window=True, sliding_window=16, pad_token_id=None),
     "granite": transformers.GraniteConfig(
         **DECODER, attention_multiplier=0.125, embedding_multiplier=12.0, residual_multiplier=0.22, logits_scaling=8.0),
+    "olmo2": transformers.Olmo2Config(**DECODER, pad_token_id=None),
+    "olmo3": transformers.Olmo3Config(
+        **{**DECODER, "num_hidden_layers": 4}, sliding_window=16, pad_token_id=None,
+        rope_parameters={"full_attention": {**YARN, "rope_theta": 500000.0},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 500000.0}}),
     "mixtral": transformers.MixtralConfig(**DECODER, num_local_experts=4, output_router_logits=True),
 }
 

@@ -44,13 +44,14 @@ void check_attention(const ModelConfig& config) {
 void check_positions(const ModelConfig& config) {
   check(config.layer_rope.empty() || config.layer_rope.size() == static_cast<std::size_t>(config.num_hidden_layers),
         "layer_rope must have one number per layer, or none at all");
-  for (const std::int64_t rotates : config.layer_rope) {
-    check(rotates == 0 || rotates == 1, "layer_rope: " + std::to_string(rotates) + "; it must be 0 or 1");
-  }
+  for (const std::int64_t rope : config.layer_rope)
+    check(rope >= 0 && rope <= 2, "layer_rope: " + std::to_string(rope) + "; it must be 0, 1 or 2");
   if (config.positions == PositionType::kLearned) return;
   check(config.head_dim % 2 == 0,
         "head_dim is " + std::to_string(config.head_dim) + "; rotary positions need an even one");
   check(config.rope_theta > 1 && config.rope_theta < 1e15, "rope_theta must be above 1 and below 1e15");
+  check(config.local_rope_theta > 1 && config.local_rope_theta < 1e15,
+        "local_rope_theta must be above 1 and below 1e15");
   const RopeScaling& scaling = config.rope_scaling;
   if (scaling.type == RopeScalingType::kNone) return;
   check(scaling.factor >= 1 && scaling.factor < 1e6, "rope_scaling.factor must be from 1 to below 1000000");

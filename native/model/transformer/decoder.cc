@@ -51,6 +51,7 @@ struct Decoder::State {
         table(config),
         scratch(context),
         rotations(rotations_of(context, config, given.max_length)),
+        local_rotations(local_rotations_of(context, config, given.max_length)),
         model{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout},
         head(model, given.max_sequences, {given.max_sequences, given.max_sequences}),
         embedding(model, table),
@@ -67,12 +68,14 @@ struct Decoder::State {
         stream(model.tensor(given.max_rows, config.hidden_size)),
         normed(model.tensor(given.max_rows, config.hidden_size)),
         last(model.tensor(given.max_sequences, config.hidden_size)),
-        next(static_cast<std::size_t>(given.max_sequences)) {}
+        next(static_cast<std::size_t>(given.max_sequences)) {
+    model.local_rotations = local_rotations ? &*local_rotations : nullptr;
+  }
 
   Limits limits;
   ParamTable table;
   Scratch scratch;
-  std::optional<RopeTable> rotations;
+  std::optional<RopeTable> rotations, local_rotations;
   ModelContext model;
   LossHead head;
   TokenEmbedding embedding;

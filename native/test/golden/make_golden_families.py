@@ -23,7 +23,8 @@ import zlib
 import numpy as np
 import torch
 from transformers import (GPT2Config, GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
+                          Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
                           SmolLM3Config, SmolLM3ForCausalLM)
 
 from make_golden_model import IGNORED, GoldenFile, errors, loss_sum
@@ -74,6 +75,10 @@ CASES = {
     "smollm3": lambda: SmolLM3ForCausalLM(
         SmolLM3Config(**{**SIZES, "num_hidden_layers": 3}, no_rope_layers=[1, 0, 1], use_sliding_window=True, sliding_window=7,
                       rope_parameters=rope(theta=1000.0), pad_token_id=None)),
+    "olmo2": lambda: Olmo2ForCausalLM(Olmo2Config(**SIZES, rope_parameters=rope(theta=1000.0), pad_token_id=None)),
+    "olmo3": lambda: Olmo3ForCausalLM(
+        Olmo3Config(**SIZES, sliding_window=7, layer_types=["sliding_attention", "full_attention"], pad_token_id=None,
+                    rope_parameters={"full_attention": rope("yarn", 500000.0), "sliding_attention": rope(theta=500000.0)})),
     "granite": lambda: GraniteForCausalLM(
         GraniteConfig(**SIZES, rope_parameters=rope(), attention_multiplier=0.2, embedding_multiplier=6.0,
                       residual_multiplier=0.35, logits_scaling=3.0, tie_word_embeddings=True)),
@@ -119,7 +124,8 @@ def in_bf16(model):
     rounded = copy.deepcopy(model).to(torch.bfloat16)
     for name, module in model.named_modules():
         if name.endswith("rotary_emb"):
-            rounded.get_submodule(name).inv_freq = module.inv_freq.clone()
+            for key, frequencies in module.named_buffers():  # one for each type of layer in some families
+                setattr(rounded.get_submodule(name), key, frequencies.clone())
     return rounded
 
 
