@@ -17,6 +17,7 @@ const NAMES = {
   granite: 'granite',
   olmo2: 'olmo2',
   olmo3: 'olmo2',
+  qwen3_moe: 'qwen3moe',
 } as const;
 
 export function ggufArchitecture({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): string {
@@ -32,8 +33,8 @@ export function unsupportedModel(config: ResolvedModelConfig): string | null {
     return 'windows and rotary positions that differ by layer are not exported to GGUF';
   if (name === 'olmo2' && architecture.qkv_bias) return 'llama.cpp has no biases for olmo2 (attention_bias)';
   if (architecture.mlp === 'gelu') return 'llama.cpp has the activation gelu_new for gpt2, not gelu';
-  if (name === 'qwen3' && architecture.output_bias)
-    return 'llama.cpp has no biases for qwen3 (attention_bias)';
+  if (name.startsWith('qwen3') && architecture.output_bias)
+    return `llama.cpp has no biases for ${config.model_type} (attention_bias)`;
   if (name === 'qwen2' && head_dim * num_attention_heads !== hidden_size)
     return `llama.cpp's qwen2 needs head_dim × num_attention_heads = hidden_size, and ${head_dim} × ${num_attention_heads} is not ${hidden_size}`;
   if (name === 'smollm3' && (architecture.qkv_bias || architecture.mlp_bias))
@@ -86,11 +87,12 @@ function scales(model: Architecture): GgufMetadata {
   return given.filter(([, scale, plain]) => scale !== plain).map(([key, scale]) => [key, float32(scale)]);
 }
 
-function experts({ num_experts, experts_per_token }: Architecture): GgufMetadata {
+function experts({ num_experts, experts_per_token, intermediate_size }: Architecture): GgufMetadata {
   if (num_experts === 0) return [];
   return [
     ['expert_count', uint32(num_experts)],
     ['expert_used_count', uint32(experts_per_token)],
+    ['expert_feed_forward_length', uint32(intermediate_size)],
   ];
 }
 

@@ -59,6 +59,10 @@ const LAYER_MODULES: Readonly<Record<string, string>> = {
   'mlp.gate_proj': 'ffn_gate',
   'mlp.up_proj': 'ffn_up',
   'mlp.down_proj': 'ffn_down',
+  'mlp.gate': 'ffn_gate_inp',
+  'mlp.experts.gate_proj': 'ffn_gate_exps',
+  'mlp.experts.up_proj': 'ffn_up_exps',
+  'mlp.experts.down_proj': 'ffn_down_exps',
   'block_sparse_moe.gate': 'ffn_gate_inp',
   'block_sparse_moe.experts.w1': 'ffn_gate_exps',
   'block_sparse_moe.experts.w2': 'ffn_down_exps',
@@ -140,6 +144,7 @@ function layoutOf(config: ResolvedModelConfig, param: string, { length }: readon
     case 'qwen3':
     case 'olmo2':
     case 'olmo3':
+    case 'qwen3_moe':
       return 'rows';
   }
 }

@@ -16,6 +16,7 @@ const QWEN2 = { model_type: 'qwen2', ...SIZES };
 const MIXTRAL = { model_type: 'mixtral', ...SIZES };
 const SMOLLM3 = { model_type: 'smollm3', ...SIZES };
 const OLMO3 = { model_type: 'olmo3', ...SIZES };
+const QWEN3_MOE = { model_type: 'qwen3_moe', ...SIZES, norm_topk_prob: true };
 const GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, vocab_size: 256 };
 
 const llama3 = { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4 };
@@ -128,6 +129,11 @@ const REFUSED: Refusal[] = [
     '/rope_parameters/sliding_attention/rope_type',
     '"default"',
   ],
+  [{ ...QWEN3_MOE, norm_topk_prob: false }, 'model_field_unsupported', '/norm_topk_prob', 'true'],
+  [{ ...QWEN3_MOE, norm_topk_prob: undefined }, 'model_field_unsupported', '/norm_topk_prob', 'true'],
+  [{ ...QWEN3_MOE, decoder_sparse_step: 2 }, 'model_field_unsupported', '/decoder_sparse_step', '1'],
+  [{ ...QWEN3_MOE, mlp_only_layers: [0] }, 'model_field_unsupported', '/mlp_only_layers', '[]'],
+  [{ ...QWEN3_MOE, moe_intermediate_size: 31 }, 'intermediate_size_odd', '/moe_intermediate_size', '32'],
   [{ ...SMOLLM3, no_rope_layers: [1] }, 'wrong_length', '/no_rope_layers'],
   [{ ...SMOLLM3, no_rope_layers: [1, 2] }, 'model_field_unsupported', '/no_rope_layers/1'],
   [{ model_type: 'granite', ...SIZES, attention_multiplier: 0 }, 'out_of_range', '/attention_multiplier'],

@@ -92,6 +92,19 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     },
     causalLm: 'Olmo3ForCausalLM',
   },
+  'Qwen3-MoE with the auxiliary loss': {
+    config: {
+      ...SIZES,
+      model_type: 'qwen3_moe',
+      moe_intermediate_size: 32,
+      num_experts: 3,
+      num_experts_per_tok: 2,
+      norm_topk_prob: true,
+      output_router_logits: true,
+      router_aux_loss_coef: 0.5,
+    },
+    causalLm: 'Qwen3MoeForCausalLM',
+  },
   'Qwen3 with dropout of attention': {
     config: { ...SIZES, model_type: 'qwen3', head_dim: 16, attention_dropout: 0.1 },
     causalLm: 'Qwen3ForCausalLM',

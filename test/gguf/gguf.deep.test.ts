@@ -61,6 +61,15 @@ const FAMILIES: Record<string, ModelConfig> = {
     },
   },
   olmo2: { ...SIZES, model_type: 'olmo2' },
+  qwen3_moe: {
+    ...SIZES,
+    model_type: 'qwen3_moe',
+    head_dim: 32,
+    moe_intermediate_size: 64,
+    num_experts: 3,
+    num_experts_per_tok: 2,
+    norm_topk_prob: true,
+  },
   smollm3: { ...SIZES, model_type: 'smollm3', num_hidden_layers: 4 },
   'granite with its factors': {
     ...SIZES,

@@ -11,6 +11,7 @@ import { OLMO2 } from './olmo2.js';
 import { OLMO3 } from './olmo3.js';
 import { QWEN2 } from './qwen2.js';
 import { QWEN3 } from './qwen3.js';
+import { QWEN3_MOE } from './qwen3-moe.js';
 import { SMOLLM3 } from './smollm3.js';
 
 export type { ModelType };
@@ -28,6 +29,7 @@ export const FAMILIES: Families = {
   granite: GRANITE,
   olmo2: OLMO2,
   olmo3: OLMO3,
+  qwen3_moe: QWEN3_MOE,
 };
 
 export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];

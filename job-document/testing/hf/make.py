@@ -48,6 +48,8 @@ MODELS = {
         **{**DECODER, "num_hidden_layers": 4}, sliding_window=16, pad_token_id=None,
         rope_parameters={"full_attention": {**YARN, "rope_theta": 500000.0},
                          "sliding_attention": {"rope_type": "default", "rope_theta": 500000.0}}),
+    "qwen3-moe": transformers.Qwen3MoeConfig(
+        **DECODER, head_dim=16, moe_intermediate_size=24, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True),
     "mixtral": transformers.MixtralConfig(**DECODER, num_local_experts=4, output_router_logits=True),
 }
 
