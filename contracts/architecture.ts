@@ -57,11 +57,21 @@ export interface Architecture {
   positions: 'rope' | 'learned';
   rope_theta: number;
   rope_scaling: RopeScalingParams;
+  /**
+   * Per layer: 1 rotates queries and keys by `rope_theta` and `rope_scaling`, 2 by `local_rope_theta` alone; 0 has no
+   * positions. Empty: 1 everywhere.
+   */
+  layer_rope: number[];
+  local_rope_theta: number;
   qkv_bias: boolean;
   output_bias: boolean;
   mlp_bias: boolean;
-  /** RMSNorm over the `head_dim` values of each query and key head, before the rotation. */
+  /** RMSNorm of queries and keys before the rotation. */
   qk_norm: boolean;
+  /** `head`: over the `head_dim` values of each head. `all`: over all query heads together, and all key heads. */
+  qk_norm_scope: 'head' | 'all';
+  /** Factor of attention's scores. 0: 1 / √head_dim. */
+  attention_scale: number;
   /** Per layer: 0 for full causal attention, else the number of tokens that a query sees, itself included. */
   layer_windows: number[];
   mlp: 'swiglu' | 'gelu' | 'gelu_tanh';
@@ -71,6 +81,11 @@ export interface Architecture {
   /** 0 excludes the auxiliary loss. */
   router_aux_loss_coef: number;
   tie_word_embeddings: boolean;
+  /** Factor of the embeddings of tokens. */
+  embedding_scale: number;
+  /** Factor of the outputs of attention and MLP that are added to the residual stream. */
+  residual_scale: number;
+  logits_scale: number;
   embedding_dropout: number;
   attention_dropout: number;
   residual_dropout: number;
@@ -102,16 +117,23 @@ export const LLAMA_TRAITS = {
     mscale_all_dim: 0,
     truncate: true,
   },
+  layer_rope: [],
+  local_rope_theta: 10_000,
   qkv_bias: false,
   output_bias: false,
   mlp_bias: false,
   qk_norm: false,
+  qk_norm_scope: 'head',
+  attention_scale: 0,
   layer_windows: [],
   mlp: 'swiglu',
   num_experts: 0,
   experts_per_token: 0,
   router_aux_loss_coef: 0,
   tie_word_embeddings: false,
+  embedding_scale: 1,
+  residual_scale: 1,
+  logits_scale: 1,
   embedding_dropout: 0,
   attention_dropout: 0,
   residual_dropout: 0,

@@ -2157,8 +2157,103 @@ export interface components {
             /** @description Factor of the auxiliary loss. */
             router_aux_loss_coef: number;
         };
+        /** @description SmolLM3: some layers have no positions. */
+        ResolvedSmollm3Config: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "smollm3";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description The projections of the MLP have biases. */
+            mlp_bias: boolean;
+            /** @description Without `no_rope_layers`: every such layer has no positions. */
+            no_rope_layer_interval: number;
+            /** @description For each layer 1 if it has rotary positions, 0 if it has none. */
+            no_rope_layers: (0 | 1)[];
+            /** @description Some layers have a sliding window. */
+            use_sliding_window: boolean;
+            /** @description Number of tokens that a query attends to, including itself; null: all before it. */
+            sliding_window: number | null;
+            /** @description Kind of attention of each layer. */
+            layer_types: ("full_attention" | "sliding_attention")[];
+        };
+        /** @description Granite 3, dense. */
+        ResolvedGraniteConfig: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "granite";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description The projections of the MLP have biases. */
+            mlp_bias: boolean;
+            /** @description Factor of the embeddings of tokens. */
+            embedding_multiplier: number;
+            /** @description Factor of attention's scores. */
+            attention_multiplier: number;
+            /** @description Factor of the outputs of attention and MLP. */
+            residual_multiplier: number;
+            /** @description Divisor of the logits. */
+            logits_scaling: number;
+        };
+        /** @description OLMo 2: outputs of attention and MLP are normalized, and queries and keys over all heads. */
+        ResolvedOlmo2Config: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "olmo2";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+        };
+        /** @description OLMo 3: OLMo 2 with a sliding window in some layers. `rope_scaling` applies to the other layers. */
+        ResolvedOlmo3Config: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "olmo3";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description Number of tokens that a query attends to, including itself. */
+            sliding_window: number;
+            /** @description Kind of attention of each layer. */
+            layer_types: ("full_attention" | "sliding_attention")[];
+        };
+        /** @description Qwen3-MoE: a Qwen3 with a mixture of experts in every layer. `intermediate_size` has no meaning. */
+        ResolvedQwen3MoeConfig: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "qwen3_moe";
+            /** @description The projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description All layers have the sliding window. */
+            use_sliding_window: boolean;
+            /** @description Number of tokens that a query attends to, including itself; null: all before it. */
+            sliding_window: number | null;
+            /** @description Width inside an expert; even. */
+            moe_intermediate_size: number;
+            /** @description Number of experts. */
+            num_experts: number;
+            /** @description Number of experts to which each token is sent. */
+            num_experts_per_tok: number;
+            /**
+             * @description The probabilities of the chosen experts are divided by their sum; must be true.
+             * @enum {boolean}
+             */
+            norm_topk_prob: true;
+            /** @description The auxiliary loss is part of the loss. */
+            output_router_logits: boolean;
+            /** @description Factor of the auxiliary loss. */
+            router_aux_loss_coef: number;
+        };
         /** @description The configuration with every field of its family, as spelled by transformers 4. */
-        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"] | components["schemas"]["ResolvedSmollm3Config"] | components["schemas"]["ResolvedGraniteConfig"] | components["schemas"]["ResolvedOlmo2Config"] | components["schemas"]["ResolvedOlmo3Config"] | components["schemas"]["ResolvedQwen3MoeConfig"];
         /**
          * @description `llama-tiny`: 4 layers, width 256, vocabulary 256. `llama-small`: 8 layers, width 512, vocabulary 32000,
          *     grouped-query attention. `gpt2`: the smallest GPT-2, 124 million parameters, vocabulary 50257, without dropout.
@@ -3555,7 +3650,7 @@ export interface components {
          * @description The model family.
          * @enum {string}
          */
-        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral";
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral" | "smollm3" | "granite" | "olmo2" | "olmo3" | "qwen3_moe";
         /**
          * @description A Hugging Face `config.json`, as written by transformers 4 or 5, of the family that `model_type` names. An
          *     absent field has the default of transformers. An unknown field is refused, and so is a field that would change

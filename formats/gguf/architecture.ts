@@ -13,6 +13,11 @@ const NAMES = {
   mixtral: 'llama',
   qwen2: 'qwen2',
   qwen3: 'qwen3',
+  smollm3: 'smollm3',
+  granite: 'granite',
+  olmo2: 'olmo2',
+  olmo3: 'olmo2',
+  qwen3_moe: 'qwen3moe',
 } as const;
 
 export function ggufArchitecture({ model_type }: Pick<ResolvedModelConfig, 'model_type'>): string {
@@ -24,11 +29,21 @@ export function unsupportedModel(config: ResolvedModelConfig): string | null {
   const architecture = architectureOf(config);
   const { rope_scaling, hidden_size, head_dim, num_attention_heads } = architecture;
   const name = ggufArchitecture(config);
+  if (config.model_type === 'olmo3')
+    return 'windows and rotary positions that differ by layer are not exported to GGUF';
+  if (name === 'olmo2' && architecture.qkv_bias) return 'llama.cpp has no biases for olmo2 (attention_bias)';
   if (architecture.mlp === 'gelu') return 'llama.cpp has the activation gelu_new for gpt2, not gelu';
-  if (name === 'qwen3' && architecture.output_bias)
-    return 'llama.cpp has no biases for qwen3 (attention_bias)';
+  if (name.startsWith('qwen3') && architecture.output_bias)
+    return `llama.cpp has no biases for ${config.model_type} (attention_bias)`;
   if (name === 'qwen2' && head_dim * num_attention_heads !== hidden_size)
     return `llama.cpp's qwen2 needs head_dim × num_attention_heads = hidden_size, and ${head_dim} × ${num_attention_heads} is not ${hidden_size}`;
+  if (name === 'smollm3' && (architecture.qkv_bias || architecture.mlp_bias))
+    return 'llama.cpp has no biases for smollm3 (attention_bias, mlp_bias)';
+  if (
+    name === 'smollm3' &&
+    architecture.layer_rope.some((rope, layer) => rope !== ((layer + 1) % 4 === 0 ? 0 : 1))
+  )
+    return "llama.cpp's smollm3 has no positions in every fourth layer, and no_rope_layers differs";
   if (rope_scaling.type === 'llama3' && name !== 'llama')
     return `llama.cpp has the rope_type llama3 for llama, mistral and mixtral, not for ${config.model_type}`;
   if (rope_scaling.type === 'yarn' && !rope_scaling.truncate)
@@ -51,6 +66,7 @@ export function architectureMetadata(config: ResolvedModelConfig): GgufMetadata 
     [`attention.layer_norm_${model.norm === 'rms' ? 'rms_' : ''}epsilon`, float32(model.norm_eps)],
     ...(model.positions === 'rope' ? ropeMetadata(model) : []),
     ...experts(model),
+    ...scales(model),
   ];
   return entries.map(([key, value]) => [`${name}.${key}`, value]);
 }
@@ -60,11 +76,23 @@ function contextLength({ max_position_embeddings, layer_windows }: Architecture)
   return Math.min(max_position_embeddings, ...layer_windows.filter((window) => window > 0));
 }
 
-function experts({ num_experts, experts_per_token }: Architecture): GgufMetadata {
+/** llama.cpp divides logits by their scale. */
+function scales(model: Architecture): GgufMetadata {
+  const given: [string, number, number][] = [
+    ['attention.scale', model.attention_scale, 0],
+    ['embedding_scale', model.embedding_scale, 1],
+    ['residual_scale', model.residual_scale, 1],
+    ['logit_scale', 1 / model.logits_scale, 1],
+  ];
+  return given.filter(([, scale, plain]) => scale !== plain).map(([key, scale]) => [key, float32(scale)]);
+}
+
+function experts({ num_experts, experts_per_token, intermediate_size }: Architecture): GgufMetadata {
   if (num_experts === 0) return [];
   return [
     ['expert_count', uint32(num_experts)],
     ['expert_used_count', uint32(experts_per_token)],
+    ['expert_feed_forward_length', uint32(intermediate_size)],
   ];
 }
 

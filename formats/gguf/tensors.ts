@@ -1,6 +1,7 @@
 /** Tensors of a GGUF file: llama.cpp's names, shapes and layouts of a model's parameters and of its adapters. */
 import type { ResolvedModelConfig } from '../../contracts/index.js';
 import { architectureOf, moduleOf } from '../../job-document/index.js';
+import { ggufArchitecture } from './architecture.js';
 import type { GgufTensor, TensorType } from './file.js';
 import { TENSOR_TYPES } from './file.js';
 
@@ -54,9 +55,14 @@ const LAYER_MODULES: Readonly<Record<string, string>> = {
   'self_attn.q_norm': 'attn_q_norm',
   'self_attn.k_norm': 'attn_k_norm',
   post_attention_layernorm: 'ffn_norm',
+  post_feedforward_layernorm: 'post_ffw_norm',
   'mlp.gate_proj': 'ffn_gate',
   'mlp.up_proj': 'ffn_up',
   'mlp.down_proj': 'ffn_down',
+  'mlp.gate': 'ffn_gate_inp',
+  'mlp.experts.gate_proj': 'ffn_gate_exps',
+  'mlp.experts.up_proj': 'ffn_up_exps',
+  'mlp.experts.down_proj': 'ffn_down_exps',
   'block_sparse_moe.gate': 'ffn_gate_inp',
   'block_sparse_moe.experts.w1': 'ffn_gate_exps',
   'block_sparse_moe.experts.w2': 'ffn_down_exps',
@@ -68,6 +74,9 @@ const LAYER_MODULES: Readonly<Record<string, string>> = {
   'mlp.c_fc': 'ffn_up',
   'mlp.c_proj': 'ffn_down',
 };
+
+/** Modules of models whose norms stand behind attention and MLP. */
+const OUTPUT_NORMS: Readonly<Record<string, string>> = { post_attention_layernorm: 'post_attention_norm' };
 
 const EXPERT = /\.experts\.\d+\./;
 const FACTOR = /\.lora_([AB])\.weight$/;
@@ -85,7 +94,7 @@ export function plannedTensors<P extends Param>(
 ): PlannedTensor<P>[] {
   const byName = new Map<string, P[]>();
   for (const param of params) {
-    const name = tensorName(param.name);
+    const name = tensorName(param.name, config);
     const others = byName.get(name);
     if (others) others.push(param);
     else byName.set(name, [param]);
@@ -108,12 +117,13 @@ function planned<P extends Param>(
 }
 
 /** Returns llama.cpp's name of a parameter, such as `blk.0.attn_q.weight` or `blk.0.attn_q.weight.lora_a`. */
-export function tensorName(param: string): string {
+export function tensorName(param: string, config: ResolvedModelConfig): string {
   const [, factor] = FACTOR.exec(param) ?? [];
   const weight = param.replace(FACTOR, '.weight');
   const module = moduleOf(weight).replace(EXPERT, '.experts.');
   const [, layer, inLayer = ''] = /^(?:model\.layers|transformer\.h)\.(\d+)\.(.*)$/.exec(module) ?? [];
-  const found = layer === undefined ? MODULES[module] : LAYER_MODULES[inLayer];
+  const outputs = ggufArchitecture(config) === 'olmo2' ? OUTPUT_NORMS : {};
+  const found = layer === undefined ? MODULES[module] : (outputs[inLayer] ?? LAYER_MODULES[inLayer]);
   if (found === undefined) throw new Error(`GGUF has no tensor for ${param}`);
   const name = `${layer === undefined ? '' : `blk.${layer}.`}${found}.${weight.slice(weight.lastIndexOf('.') + 1)}`;
   return factor === undefined ? name : `${name}.lora_${factor.toLowerCase()}`;
@@ -127,9 +137,14 @@ function layoutOf(config: ResolvedModelConfig, param: string, { length }: readon
     case 'llama':
     case 'mistral':
     case 'mixtral':
+    case 'smollm3':
+    case 'granite':
       return /\.(q|k)_proj\./.test(param) && factor !== 'A' ? 'paired' : 'rows';
     case 'qwen2':
     case 'qwen3':
+    case 'olmo2':
+    case 'olmo3':
+    case 'qwen3_moe':
       return 'rows';
   }
 }

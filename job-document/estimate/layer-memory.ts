@@ -1,4 +1,5 @@
 /** Memory of one layer: the formulas of native/model/transformer/layer.cc, attention.cc, qk_norm.cc and the norms. */
+import { factOf } from '../model/parts.js';
 import {
   adapterGradients,
   gradientOperand,
@@ -18,16 +19,25 @@ export function layerMemory(sizes: Sizes): PartMemory {
   const qkv = linearOf(sizes, 'qkv', 'query', 'key', 'value');
   const attention = attentionMemory(sizes, qkv);
   const mlp = mlpMemory(sizes, qkv);
-  const streams = (model.residual_dropout > 0 ? 3 : 2) * sizes.tensor(hidden);
+  const changesOutputs =
+    model.residual_dropout > 0 || model.residual_scale !== 1 || sizes.hasPart('mlp_output_norm');
+  const streams = (changesOutputs ? 3 : 2) * sizes.tensor(hidden);
+  const norms = LAYER_NORMS.filter((part) => sizes.hasPart(part)).length;
   const normGradients = trainsNorms(sizes) ? (model.norm === 'layer' ? 8 : 4) * hidden : 0;
   return {
     weights: attention.weights + mlp.weights,
-    kept: 3 * sizes.tensor(hidden) + 2 * normKept(sizes) + attention.kept + mlp.kept,
+    kept: (1 + norms) * sizes.tensor(hidden) + norms * normKept(sizes) + attention.kept + mlp.kept,
     work: streams + normGradients + attention.work + mlp.work,
   };
 }
 
-const NORMS = ['input_norm', 'post_attention_norm', 'norm'] as const;
+const LAYER_NORMS = [
+  'input_norm',
+  'attention_output_norm',
+  'post_attention_norm',
+  'mlp_output_norm',
+] as const;
+const NORMS = [...LAYER_NORMS, 'norm'] as const;
 
 /** Returns whether a norm of the residual stream is trained. */
 export function trainsNorms(sizes: Sizes): boolean {
@@ -55,15 +65,15 @@ function attentionMemory(sizes: Sizes, qkv: Linear): PartMemory {
       weightGradients(sizes, output) +
       adapterGradients(sizes, qkv) +
       adapterGradients(sizes, output) +
-      4 *
-        model.head_dim *
-        (['query_norm', 'key_norm'] as const).filter((part) => sizes.trainsPart(part)).length,
+      4 * (sizes.trainsPart('query_norm') ? factOf(model, 'query_norm_size') : 0) +
+      4 * (sizes.trainsPart('key_norm') ? factOf(model, 'key_norm_size') : 0),
   };
 }
 
-/** Returns the bytes of queries and keys before the norm, and a deviation of each head. */
+/** Returns the bytes of queries and keys before the norm, and a deviation of each norm. */
 function keptByQkNorm(sizes: Sizes): number {
   const { query, keyValue, rows, model } = sizes;
   if (!model.qk_norm) return 0;
-  return sizes.tensor(query + keyValue) + 4 * rows * (model.num_attention_heads + model.num_key_value_heads);
+  const norms = query / factOf(model, 'query_norm_size') + keyValue / factOf(model, 'key_norm_size');
+  return sizes.tensor(query + keyValue) + 4 * rows * norms;
 }

@@ -124,6 +124,10 @@ export class Sizes {
     );
   }
 
+  hasPart(part: Part): boolean {
+    return this.names.modules[part] !== undefined;
+  }
+
   /** Returns whether the weight or the bias of a part is trained, in one layer or one expert at least. */
   trainsPart(part: Part): boolean {
     const module = this.names.modules[part];

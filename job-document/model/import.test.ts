@@ -153,6 +153,88 @@ const SMALL = {
 };
 const SMALL_GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, vocab_size: 256 };
 
+t.test('the fields of SmolLM3-3B', async (t) => {
+  const found = architecture({
+    architectures: ['SmolLM3ForCausalLM'],
+    model_type: 'smollm3',
+    hidden_size: 2048,
+    intermediate_size: 11_008,
+    max_window_layers: 28,
+    num_attention_heads: 16,
+    num_hidden_layers: 36,
+    no_rope_layer_interval: 4,
+    max_position_embeddings: 65_536,
+    rope_theta: 5_000_000,
+    sliding_window: null,
+    use_sliding_window: false,
+    vocab_size: 128_256,
+  });
+  t.match(found, { ...PLAIN, num_key_value_heads: 4, head_dim: 128, tie_word_embeddings: true });
+  const without = found.layer_rope.flatMap((rope, layer) => (rope === 0 ? [layer] : []));
+  t.strictSame(without, [3, 7, 11, 15, 19, 23, 27, 31, 35]);
+  t.strictSame(found.layer_windows, ALL(0, 36));
+});
+
+t.test('SmolLM3: the layers without positions have the sliding window', async (t) => {
+  const sliding = { use_sliding_window: true, sliding_window: 7 };
+  const found = architecture({ model_type: 'smollm3', ...SMALL, no_rope_layers: [1, 0, 1, 0], ...sliding });
+  t.strictSame(found.layer_windows, [0, 7, 0, 7]);
+});
+
+t.test('Granite: factors of embeddings, scores, residual additions and logits', async (t) => {
+  const found = architecture({
+    model_type: 'granite',
+    ...SMALL,
+    embedding_multiplier: 12,
+    attention_multiplier: 0.0078125,
+    residual_multiplier: 0.22,
+    logits_scaling: 16,
+    rope_scaling: null,
+    rope_theta: 1e7,
+  });
+  t.match(found, {
+    ...PLAIN,
+    embedding_scale: 12,
+    attention_scale: 0.0078125,
+    residual_scale: 0.22,
+    logits_scale: 1 / 16,
+  });
+  const plain = architecture({ model_type: 'granite', ...SMALL });
+  t.match(plain, { embedding_scale: 1, attention_scale: 1, residual_scale: 1, logits_scale: 1 });
+});
+
+t.test('OLMo 2 and 3: norms over all heads; scaled frequencies only without a window', async (t) => {
+  const olmo2 = architecture({ model_type: 'olmo2', ...SMALL });
+  t.match(olmo2, { ...PLAIN, naming: 'olmo2', qk_norm: true, qk_norm_scope: 'all', norm_eps: 1e-5 });
+  const yarn = { rope_type: 'yarn', factor: 8, original_max_position_embeddings: 8192 };
+  const olmo3 = architecture({ model_type: 'olmo3', ...SMALL, rope_theta: 500_000, rope_scaling: yarn });
+  t.strictSame(olmo3.layer_windows, [4096, 4096, 4096, 0]);
+  t.strictSame(olmo3.layer_rope, [2, 2, 2, 1]);
+  t.match(olmo3, { rope_theta: 500_000, local_rope_theta: 500_000, rope_scaling: { type: 'yarn' } });
+  const byType = { full_attention: yarn, sliding_attention: { rope_type: 'default', rope_theta: 5e5 } };
+  t.strictSame(architecture({ model_type: 'olmo3', ...SMALL, rope_parameters: byType }), olmo3);
+  t.strictSame(architecture({ model_type: 'olmo3', ...SMALL }).layer_rope, [], 'all frequencies are equal');
+});
+
+t.test('Qwen3-MoE: the width of its experts, and normed heads', async (t) => {
+  const experts = {
+    moe_intermediate_size: 96,
+    num_experts: 16,
+    num_experts_per_tok: 4,
+    norm_topk_prob: true,
+  };
+  const fields = { decoder_sparse_step: 1, mlp_only_layers: [], max_window_layers: 48, sliding_window: null };
+  const found = architecture({ model_type: 'qwen3_moe', ...SMALL, ...experts, ...fields });
+  t.match(found, {
+    naming: 'qwen3_moe',
+    intermediate_size: 96,
+    num_experts: 16,
+    experts_per_token: 4,
+    qk_norm: true,
+  });
+  t.strictSame(found.layer_windows, ALL(0, 4));
+});
+
 t.test('defaults of each family', async (t) => {
   const sizes = { hidden_size: 256, intermediate_size: 128, num_hidden_layers: 2, num_attention_heads: 32 };
   const defaults = (modelType: string) => architecture({ model_type: modelType, ...sizes, vocab_size: 256 });

@@ -78,6 +78,9 @@ function withTokenIds(config: ResolvedModelConfig, reader: ConfigReader): Resolv
   return { ...config, ...Object.fromEntries(given) };
 }
 
+/** Families with layers of linear attention beside those of softmax attention. */
+const HYBRIDS = ['qwen3_next', 'granitemoehybrid'];
+
 function isModelType(value: unknown): value is ModelType {
   return typeof value === 'string' && Object.hasOwn(FAMILIES, value);
 }
@@ -86,6 +89,8 @@ function unknownFamily(value: unknown): FieldError {
   const at = '/model_type';
   if (value === undefined) return fieldError(at, 'missing_field', 'model_type is required');
   const message = `${JSON.stringify(value)} is not a supported model_type; supported are ${MODEL_TYPES.join(', ')}`;
+  if (typeof value === 'string' && HYBRIDS.includes(value))
+    return fieldError(at, 'unknown_value', `${message}. Layers of linear attention are not supported`);
   return fieldError(
     at,
     'unknown_value',

@@ -11,6 +11,10 @@ const DERIVED = {
   key_value_size: (model: Architecture) => model.num_key_value_heads * model.head_dim,
   qkv_size: (model: Architecture) =>
     (model.num_attention_heads + 2 * model.num_key_value_heads) * model.head_dim,
+  query_norm_size: (model: Architecture) =>
+    model.qk_norm_scope === 'all' ? model.num_attention_heads * model.head_dim : model.head_dim,
+  key_norm_size: (model: Architecture) =>
+    model.qk_norm_scope === 'all' ? model.num_key_value_heads * model.head_dim : model.head_dim,
   norm_bias: (model: Architecture) => model.norm === 'layer',
   own_head: (model: Architecture) => !model.tie_word_embeddings,
 };
@@ -53,10 +57,14 @@ export const PARTS = {
   query: { kind: 'linear', in: hidden, out: 'query_size', bias: 'qkv_bias' },
   key: { kind: 'linear', in: hidden, out: 'key_value_size', bias: 'qkv_bias' },
   value: { kind: 'linear', in: hidden, out: 'key_value_size', bias: 'qkv_bias' },
-  query_norm: { kind: 'norm', out: 'head_dim', when: 'qk_norm' },
-  key_norm: { kind: 'norm', out: 'head_dim', when: 'qk_norm' },
+  query_norm: { kind: 'norm', out: 'query_norm_size', when: 'qk_norm' },
+  key_norm: { kind: 'norm', out: 'key_norm_size', when: 'qk_norm' },
   /** Of attention. */
   output: { kind: 'linear', in: 'query_size', out: hidden, bias: 'output_bias', to_residual: true },
+  /** Of the outputs of attention and MLP, before they are added to the residual stream. */
+  attention_output_norm: { kind: 'norm', out: hidden, bias: 'norm_bias' },
+  mlp_output_norm: { kind: 'norm', out: hidden, bias: 'norm_bias' },
+  /** Before the MLP. */
   post_attention_norm: { kind: 'norm', out: hidden, bias: 'norm_bias' },
   router: { kind: 'router', in: hidden, out: 'num_experts' },
   /** An MLP with a gate has `gate`, `up` and `down`; one without has `up` and `down`. */

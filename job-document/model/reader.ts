@@ -126,7 +126,7 @@ export class ConfigReader {
   }
 
   /** Reads a list with entries out of `values`; undefined when it is absent. */
-  list(name: string, values: readonly string[], why: string): string[] | undefined {
+  list<T extends string | number>(name: string, values: readonly T[], why: string): T[] | undefined {
     this.learn(name, { fallbackText: 'computed' }, `list of ${values.map((one) => `\`${one}\``).join(', ')}`);
     const value = this.value(name);
     if (value === undefined) return undefined;

@@ -14,6 +14,9 @@ const LLAMA = { model_type: 'llama', ...SIZES };
 const MISTRAL = { model_type: 'mistral', ...SIZES };
 const QWEN2 = { model_type: 'qwen2', ...SIZES };
 const MIXTRAL = { model_type: 'mixtral', ...SIZES };
+const SMOLLM3 = { model_type: 'smollm3', ...SIZES };
+const OLMO3 = { model_type: 'olmo3', ...SIZES };
+const QWEN3_MOE = { model_type: 'qwen3_moe', ...SIZES, norm_topk_prob: true };
 const GPT2 = { model_type: 'gpt2', n_embd: 64, n_layer: 2, n_head: 4, vocab_size: 256 };
 
 const llama3 = { rope_type: 'llama3', factor: 8, low_freq_factor: 1, high_freq_factor: 4 };
@@ -25,6 +28,7 @@ const REFUSED: Refusal[] = [
   [{ hidden_size: 64 }, 'missing_field', '/model_type'],
   [{ model_type: 'qwen4' }, 'unknown_value', '/model_type', 'qwen2'],
   [{ model_type: 'bert' }, 'unknown_value', '/model_type'],
+  [{ model_type: 'qwen3_next' }, 'unknown_value', '/model_type'],
   [{ model_type: 3 }, 'unknown_value', '/model_type'],
   // fields that change the mathematics
   [{ ...GPT2, scale_attn_weights: false }, 'model_field_unsupported', '/scale_attn_weights', 'true'],
@@ -129,6 +133,21 @@ const REFUSED: Refusal[] = [
     '/layer_types',
   ],
   [{ ...QWEN2, layer_types: ['full_attention'] }, 'wrong_length', '/layer_types'],
+  [{ ...OLMO3, rope_theta: 10_000 }, 'model_field_unsupported', '/rope_theta', '500000'],
+  [
+    { ...OLMO3, rope_parameters: { full_attention: {}, sliding_attention: { rope_type: 'yarn' } } },
+    'model_field_unsupported',
+    '/rope_parameters/sliding_attention/rope_type',
+    '"default"',
+  ],
+  [{ ...QWEN3_MOE, norm_topk_prob: false }, 'model_field_unsupported', '/norm_topk_prob', 'true'],
+  [{ ...QWEN3_MOE, norm_topk_prob: undefined }, 'model_field_unsupported', '/norm_topk_prob', 'true'],
+  [{ ...QWEN3_MOE, decoder_sparse_step: 2 }, 'model_field_unsupported', '/decoder_sparse_step', '1'],
+  [{ ...QWEN3_MOE, mlp_only_layers: [0] }, 'model_field_unsupported', '/mlp_only_layers', '[]'],
+  [{ ...QWEN3_MOE, moe_intermediate_size: 31 }, 'intermediate_size_odd', '/moe_intermediate_size', '32'],
+  [{ ...SMOLLM3, no_rope_layers: [1] }, 'wrong_length', '/no_rope_layers'],
+  [{ ...SMOLLM3, no_rope_layers: [1, 2] }, 'model_field_unsupported', '/no_rope_layers/1'],
+  [{ model_type: 'granite', ...SIZES, attention_multiplier: 0 }, 'out_of_range', '/attention_multiplier'],
   // types and ranges
   [{ ...LLAMA, hidden_size: '64' }, 'wrong_type', '/hidden_size'],
   [{ ...LLAMA, hidden_size: 64.5 }, 'wrong_type', '/hidden_size'],

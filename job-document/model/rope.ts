@@ -3,7 +3,7 @@ import { LLAMA_TRAITS, type RopeScalingParams } from '../../contracts/architectu
 import type { RopeScaling } from '../../contracts/index.js';
 import type { ConfigReader } from './reader.js';
 
-interface RopeConfig {
+export interface RopeConfig {
   rope_theta: number;
   rope_scaling: RopeScaling | null;
 }
@@ -35,7 +35,7 @@ export function readRope(reader: ConfigReader, defaultTheta: number, maxPosition
   return { rope_theta: within, rope_scaling: readScaling(inner, maxPositions) };
 }
 
-function readScaling(reader: ConfigReader, maxPositions: number): RopeScaling | null {
+export function readScaling(reader: ConfigReader, maxPositions: number): RopeScaling | null {
   const numErrors = reader.errors.length;
   const ropeType = reader.choice('rope_type', {
     aliases: ['type'],

@@ -66,6 +66,45 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     },
     causalLm: 'MixtralForCausalLM',
   },
+  'SmolLM3 with a layer without positions': {
+    config: { ...SIZES, model_type: 'smollm3', no_rope_layers: [1, 0] },
+    causalLm: 'SmolLM3ForCausalLM',
+  },
+  'Granite with its factors': {
+    config: {
+      ...SIZES,
+      model_type: 'granite',
+      attention_multiplier: 0.125,
+      embedding_multiplier: 12,
+      residual_multiplier: 0.22,
+      logits_scaling: 8,
+    },
+    causalLm: 'GraniteForCausalLM',
+  },
+  'OLMo 2': { config: { ...SIZES, model_type: 'olmo2' }, causalLm: 'Olmo2ForCausalLM' },
+  'OLMo 3 with yarn in its layer without a window': {
+    config: {
+      ...SIZES,
+      model_type: 'olmo3',
+      sliding_window: 16,
+      layer_types: ['sliding_attention', 'full_attention'],
+      rope_scaling: { rope_type: 'yarn', factor: 2, original_max_position_embeddings: 32 },
+    },
+    causalLm: 'Olmo3ForCausalLM',
+  },
+  'Qwen3-MoE with the auxiliary loss': {
+    config: {
+      ...SIZES,
+      model_type: 'qwen3_moe',
+      moe_intermediate_size: 32,
+      num_experts: 3,
+      num_experts_per_tok: 2,
+      norm_topk_prob: true,
+      output_router_logits: true,
+      router_aux_loss_coef: 0.5,
+    },
+    causalLm: 'Qwen3MoeForCausalLM',
+  },
   'Qwen3 with dropout of attention': {
     config: { ...SIZES, model_type: 'qwen3', head_dim: 16, attention_dropout: 0.1 },
     causalLm: 'Qwen3ForCausalLM',

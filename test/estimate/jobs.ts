@@ -180,6 +180,19 @@ export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
+  'OLMo 3': {
+    model: {
+      config: {
+        ...SIZES,
+        model_type: 'olmo3',
+        layer_types: ['sliding_attention', 'sliding_attention', 'full_attention'],
+        rope_scaling: { rope_type: 'yarn', factor: 2, original_max_position_embeddings: 32 },
+      },
+    },
+  },
+  'Granite with its factors': {
+    model: { config: { ...SIZES, model_type: 'granite', residual_multiplier: 0.22, logits_scaling: 8 } },
+  },
   'Qwen3, activation checkpointing': {
     model: { config: { ...SIZES, model_type: 'qwen3', head_dim: 32, attention_bias: true } },
     train: { activation_checkpointing: true },

@@ -367,6 +367,270 @@ class ResolvedMixtralConfig(_ResolvedMixtralConfigRequired, total=False):
     pad_token_id: TokenIds
 
 
+class _ResolvedSmollm3ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["smollm3"]
+    """The model family."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    mlp_bias: bool
+    """The projections of the MLP have biases."""
+    no_rope_layer_interval: int
+    """Without `no_rope_layers`: every such layer has no positions."""
+    no_rope_layers: List[Literal[0, 1]]
+    """For each layer 1 if it has rotary positions, 0 if it has none."""
+    use_sliding_window: bool
+    """Some layers have a sliding window."""
+    sliding_window: Optional[int]
+    """Number of tokens that a query attends to, including itself; null: all before it."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+
+
+
+class ResolvedSmollm3Config(_ResolvedSmollm3ConfigRequired, total=False):
+    """SmolLM3: some layers have no positions."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedGraniteConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["granite"]
+    """The model family."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    mlp_bias: bool
+    """The projections of the MLP have biases."""
+    embedding_multiplier: float
+    """Factor of the embeddings of tokens."""
+    attention_multiplier: float
+    """Factor of attention's scores."""
+    residual_multiplier: float
+    """Factor of the outputs of attention and MLP."""
+    logits_scaling: float
+    """Divisor of the logits."""
+
+
+
+class ResolvedGraniteConfig(_ResolvedGraniteConfigRequired, total=False):
+    """Granite 3, dense."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedOlmo2ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["olmo2"]
+    """The model family."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+
+
+
+class ResolvedOlmo2Config(_ResolvedOlmo2ConfigRequired, total=False):
+    """OLMo 2: outputs of attention and MLP are normalized, and queries and keys over all heads."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedOlmo3ConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["olmo3"]
+    """The model family."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    sliding_window: int
+    """Number of tokens that a query attends to, including itself."""
+    layer_types: List[Literal["full_attention", "sliding_attention"]]
+    """Kind of attention of each layer."""
+
+
+
+class ResolvedOlmo3Config(_ResolvedOlmo3ConfigRequired, total=False):
+    """OLMo 3: OLMo 2 with a sliding window in some layers. `rope_scaling` applies to the other
+    layers."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
+class _ResolvedQwen3MoeConfigRequired(TypedDict):
+    hidden_size: int
+    """Width of the residual stream."""
+    intermediate_size: int
+    """Width inside the MLP; even."""
+    num_hidden_layers: int
+    """Number of transformer layers."""
+    num_attention_heads: int
+    """Number of query heads."""
+    num_key_value_heads: int
+    """Number of key and value heads; it divides `num_attention_heads`."""
+    head_dim: int
+    """Width of one head; even."""
+    vocab_size: int
+    """Size of the vocabulary."""
+    max_position_embeddings: int
+    """Maximum sequence length of the model."""
+    rms_norm_eps: float
+    """Epsilon of RMSNorm."""
+    rope_theta: float
+    """Base of the rotary frequencies."""
+    rope_scaling: Optional[RopeScaling]
+    tie_word_embeddings: bool
+    """Input and output embedding share one matrix."""
+    initializer_range: float
+    """Standard deviation of the initial weights."""
+    hidden_act: Literal["silu"]
+    """The activation of the MLP."""
+    attention_dropout: float
+    """Dropout of the attention probabilities in training."""
+    model_type: Literal["qwen3_moe"]
+    """The model family."""
+    attention_bias: bool
+    """The projections of attention have biases."""
+    use_sliding_window: bool
+    """All layers have the sliding window."""
+    sliding_window: Optional[int]
+    """Number of tokens that a query attends to, including itself; null: all before it."""
+    moe_intermediate_size: int
+    """Width inside an expert; even."""
+    num_experts: int
+    """Number of experts."""
+    num_experts_per_tok: int
+    """Number of experts to which each token is sent."""
+    norm_topk_prob: Literal[True]
+    """The probabilities of the chosen experts are divided by their sum; must be true."""
+    output_router_logits: bool
+    """The auxiliary loss is part of the loss."""
+    router_aux_loss_coef: float
+    """Factor of the auxiliary loss."""
+
+
+
+class ResolvedQwen3MoeConfig(_ResolvedQwen3MoeConfigRequired, total=False):
+    """Qwen3-MoE: a Qwen3 with a mixture of experts in every layer. `intermediate_size` has no
+    meaning."""
+    bos_token_id: TokenIds
+    eos_token_id: TokenIds
+    pad_token_id: TokenIds
+
+
 class ResolvedInitCheckpoint(TypedDict):
     """The initial checkpoint and its location."""
     checkpoint: CheckpointId
@@ -3637,7 +3901,7 @@ preempt jobs of a lower priority in its pool, which save and return to the queue
 TokenIds = Optional[Union[int, List[int]]]
 """Id of a special token, several or none; kept for the exported model."""
 
-ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig]
+ResolvedModelConfig = Union[ResolvedGpt2Config, ResolvedLlamaConfig, ResolvedMistralConfig, ResolvedQwen2Config, ResolvedQwen3Config, ResolvedMixtralConfig, ResolvedSmollm3Config, ResolvedGraniteConfig, ResolvedOlmo2Config, ResolvedOlmo3Config, ResolvedQwen3MoeConfig]
 """The configuration with every field of its family, as spelled by transformers 4."""
 
 PresetName = Literal["llama-tiny", "llama-small", "gpt2", "mixtral-tiny"]
@@ -3722,7 +3986,7 @@ FailureCategory = Literal["user", "data", "oom", "diverged", "hardware", "preemp
 NextCursor = Optional[str]
 """Send it as `after` for the next page; `null` on the last page."""
 
-ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral"]
+ModelType = Literal["gpt2", "llama", "mistral", "qwen2", "qwen3", "mixtral", "smollm3", "granite", "olmo2", "olmo3", "qwen3_moe"]
 """The model family."""
 
 ModelConfig = Dict[str, Any]

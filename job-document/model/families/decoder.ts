@@ -2,7 +2,7 @@
 import { type Architecture, LLAMA_TRAITS } from '../../../contracts/architecture.js';
 import type { ParamNames } from '../parts.js';
 import type { ConfigReader } from '../reader.js';
-import { readRope, scalingParams } from '../rope.js';
+import { type RopeConfig, readRope, scalingParams } from '../rope.js';
 import type { ConfigOf } from './family.js';
 import { LIMITS } from './limits.js';
 
@@ -15,6 +15,8 @@ interface DecoderDefaults {
   num_key_value_heads?: number;
   /** Default: `hidden_size / num_attention_heads`. */
   head_dim?: number;
+  /** Default: false. */
+  tie_word_embeddings?: boolean;
 }
 
 /** Fields of all these families. */
@@ -22,7 +24,13 @@ type DecoderConfig = Omit<ConfigOf<'llama'>, 'model_type' | 'attention_bias' | '
 
 const WHY_ACTIVATION = 'The MLP of this family is SwiGLU.';
 
-export function readDecoder(reader: ConfigReader, defaults: DecoderDefaults): DecoderConfig {
+/** @param rope reads rotary positions of a family with fields of its own */
+export function readDecoder(
+  reader: ConfigReader,
+  defaults: DecoderDefaults,
+  rope: (maxPositions: number) => RopeConfig = (maxPositions) =>
+    readRope(reader, defaults.rope_theta, maxPositions),
+): DecoderConfig {
   const hiddenSize = reader.integer('hidden_size', LIMITS.hidden);
   const numAttentionHeads = reader.integer('num_attention_heads', LIMITS.heads);
   const maxPositionEmbeddings = reader.integer('max_position_embeddings', {
@@ -46,8 +54,8 @@ export function readDecoder(reader: ConfigReader, defaults: DecoderDefaults): De
     vocab_size: reader.integer('vocab_size', LIMITS.vocab),
     max_position_embeddings: maxPositionEmbeddings,
     rms_norm_eps: reader.number('rms_norm_eps', { ...LIMITS.eps, fallback: defaults.rms_norm_eps }),
-    ...readRope(reader, defaults.rope_theta, maxPositionEmbeddings),
-    tie_word_embeddings: reader.flag('tie_word_embeddings', false),
+    ...rope(maxPositionEmbeddings),
+    tie_word_embeddings: reader.flag('tie_word_embeddings', defaults.tie_word_embeddings ?? false),
     initializer_range: reader.number('initializer_range', { ...LIMITS.deviation, fallback: 0.02 }),
     hidden_act: reader.choice('hidden_act', {
       values: { silu: 'silu', swish: 'silu' } as const,

@@ -3,11 +3,16 @@ import type { ResolvedModelConfig } from '../../../contracts/index.js';
 import type { ParamNames } from '../parts.js';
 import type { Family, ModelType } from './family.js';
 import { GPT2 } from './gpt2.js';
+import { GRANITE } from './granite.js';
 import { LLAMA } from './llama.js';
 import { MISTRAL } from './mistral.js';
 import { MIXTRAL } from './mixtral.js';
+import { OLMO2 } from './olmo2.js';
+import { OLMO3 } from './olmo3.js';
 import { QWEN2 } from './qwen2.js';
 import { QWEN3 } from './qwen3.js';
+import { QWEN3_MOE } from './qwen3-moe.js';
+import { SMOLLM3 } from './smollm3.js';
 
 export type { ModelType };
 
@@ -20,6 +25,11 @@ export const FAMILIES: Families = {
   qwen2: QWEN2,
   qwen3: QWEN3,
   mixtral: MIXTRAL,
+  smollm3: SMOLLM3,
+  granite: GRANITE,
+  olmo2: OLMO2,
+  olmo3: OLMO3,
+  qwen3_moe: QWEN3_MOE,
 };
 
 export const MODEL_TYPES = Object.keys(FAMILIES) as ModelType[];

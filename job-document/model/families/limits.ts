@@ -10,6 +10,7 @@ export const LIMITS = {
   window: { min: 1, max: 1_048_576 },
   experts: { min: 1, max: 256 },
   eps: { above: 0, below: 1 },
+  factor: { min: 1e-5, max: 1e5 },
   deviation: { above: 0, max: 1 },
   dropout: { min: 0, below: 1 },
   lossCoefficient: { min: 0, max: 1000 },

@@ -1,6 +1,7 @@
 import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
-import { layerWindows, readLayerTypes } from './qwen.js';
+import { layerWindows } from './layer-types.js';
+import { readQwenWindows } from './qwen.js';
 
 export const QWEN2: Family<'qwen2'> = {
   causalLm: 'Qwen2ForCausalLM',
@@ -13,7 +14,7 @@ export const QWEN2: Family<'qwen2'> = {
       rope_theta: 10_000,
       num_key_value_heads: 32,
     });
-    return { model_type: 'qwen2', ...decoder, ...readLayerTypes(reader, decoder.num_hidden_layers) };
+    return { model_type: 'qwen2', ...decoder, ...readQwenWindows(reader, decoder.num_hidden_layers) };
   },
   architecture(config) {
     // Only queries, keys and values have biases.

@@ -1,6 +1,7 @@
 import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
-import { layerWindows, readLayerTypes } from './qwen.js';
+import { layerWindows } from './layer-types.js';
+import { readQwenWindows } from './qwen.js';
 
 export const QWEN3: Family<'qwen3'> = {
   causalLm: 'Qwen3ForCausalLM',
@@ -18,7 +19,7 @@ export const QWEN3: Family<'qwen3'> = {
       model_type: 'qwen3',
       ...decoder,
       attention_bias: reader.flag('attention_bias', false),
-      ...readLayerTypes(reader, decoder.num_hidden_layers),
+      ...readQwenWindows(reader, decoder.num_hidden_layers),
     };
   },
   architecture(config) {

@@ -39,6 +39,17 @@ MODELS = {
         **DECODER, use_sliding_window=True, sliding_window=16, max_window_layers=1, rope_parameters=YARN),
     "qwen3": transformers.Qwen3Config(**DECODER, head_dim=16, tie_word_embeddings=True),
     "qwen3-biases": transformers.Qwen3Config(**DECODER, head_dim=16, attention_bias=True),
+    "smollm3": transformers.SmolLM3Config(
+        **{**DECODER, "num_hidden_layers": 4}, use_sliding_window=True, sliding_window=16, pad_token_id=None),
+    "granite": transformers.GraniteConfig(
+        **DECODER, attention_multiplier=0.125, embedding_multiplier=12.0, residual_multiplier=0.22, logits_scaling=8.0),
+    "olmo2": transformers.Olmo2Config(**DECODER, pad_token_id=None),
+    "olmo3": transformers.Olmo3Config(
+        **{**DECODER, "num_hidden_layers": 4}, sliding_window=16, pad_token_id=None,
+        rope_parameters={"full_attention": {**YARN, "rope_theta": 500000.0},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 500000.0}}),
+    "qwen3-moe": transformers.Qwen3MoeConfig(
+        **DECODER, head_dim=16, moe_intermediate_size=24, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True),
     "mixtral": transformers.MixtralConfig(**DECODER, num_local_experts=4, output_router_logits=True),
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -18,7 +19,11 @@ struct AttentionShape {
   std::int64_t num_heads = 0;
   std::int64_t num_kv_heads = 0;
   std::int64_t head_dim = 0;
+  double scale = 0;  // of the scores; 0: 1 / sqrt(head_dim)
 
+  float score_scale() const {
+    return scale == 0 ? 1.0F / std::sqrt(static_cast<float>(head_dim)) : static_cast<float>(scale);
+  }
   std::int64_t query_size() const { return num_heads * head_dim; }
   std::int64_t qkv_size() const { return (num_heads + 2 * num_kv_heads) * head_dim; }
 };
@@ -36,7 +41,7 @@ struct AttentionOptions {
   double dropout = 0;  // probability of being dropped, in [0, 1)
 };
 
-/// Causal softmax(q kᵀ / sqrt(head_dim)) v. Scores exist for one block of query rows of one head and one block of keys
+/// Causal softmax(q kᵀ · score_scale) v. Scores exist for one block of query rows of one head and one block of keys
 /// at a time. The softmax is gathered over blocks of keys, with the largest score so far as the reference.
 struct AttentionForward {
   AttentionShape shape;

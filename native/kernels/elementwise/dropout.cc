@@ -35,6 +35,19 @@ void dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMat
   backend_of(ctx).dropout(ctx, rule, x, y);
 }
 
+// A dropout of nothing.
+void scale(const Context& ctx, double factor, const ConstMatrix& x, const Matrix& y) {
+  require(same_shape(x, y), "invalid_argument", "scale: x and y must have one shape and dtype");
+  const DropoutRule rule{0, 0, static_cast<float>(factor), false};
+  backend_of(ctx).dropout(ctx, rule, x, y);
+}
+
+void add(const Context& ctx, const ConstMatrix& x, const Matrix& y) {
+  require(same_shape(x, y), "invalid_argument", "add: x and y must have one shape and dtype");
+  const DropoutRule rule{0, 0, 1, true};
+  backend_of(ctx).dropout(ctx, rule, x, y);
+}
+
 void add_dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y) {
   require(same_shape(x, y), "invalid_argument", "dropout: x and y must have one shape and dtype");
   DropoutRule rule = dropout_rule(key, p);

@@ -34,6 +34,10 @@ DropoutRule dropout_rule(const DropoutKey& key, double p);
 /// A value that is not finite stays so where it is kept, and is NaN where it is dropped.
 /// Throws Error{"invalid_argument"} for p outside [0, 1) and where shapes or types do not fit.
 void dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y);
+/// y = x · factor. x, y: (M, N) of one dtype; y may be x. Throws Error{"invalid_argument"} where they do not fit.
+void scale(const Context& ctx, double factor, const ConstMatrix& x, const Matrix& y);
+/// y += x, rounded once.
+void add(const Context& ctx, const ConstMatrix& x, const Matrix& y);
 /// y += x · mask / (1 − p), rounded once.
 void add_dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y);
 

@@ -50,6 +50,7 @@ struct ModelContext {
   FrozenParams frozen = {};
   const Tensor* dropped =
       nullptr;  // (M, widest input) room for an adapter's input after dropout; null: nothing is dropped there
+  const RopeTable* local_rotations = nullptr;
   bool adapters_on = true;  // off: passes leave the products of adapters out; not for a backward
   PackedWords packed_words = PackedWords::kFastest;  // of packed copies for the forward
 

@@ -15,4 +15,12 @@ inline std::optional<RopeTable> rotations_of(const Context& context, const Model
                                   config.rope_scaling);
 }
 
+/// The same for layers with local_rope_theta, in models that have some.
+inline std::optional<RopeTable> local_rotations_of(const Context& context, const ModelConfig& config,
+                                                   std::int64_t num_positions) {
+  if (config.positions != PositionType::kRope || !config.has_local_rope()) return std::nullopt;
+  return std::optional<RopeTable>(std::in_place, context, num_positions, config.head_dim, config.local_rope_theta,
+                                  RopeScaling{});
+}
+
 }  // namespace zerofleet

@@ -42,10 +42,16 @@ void check_attention(const ModelConfig& config) {
 }
 
 void check_positions(const ModelConfig& config) {
+  check(config.layer_rope.empty() || config.layer_rope.size() == static_cast<std::size_t>(config.num_hidden_layers),
+        "layer_rope must have one number per layer, or none at all");
+  for (const std::int64_t rope : config.layer_rope)
+    check(rope >= 0 && rope <= 2, "layer_rope: " + std::to_string(rope) + "; it must be 0, 1 or 2");
   if (config.positions == PositionType::kLearned) return;
   check(config.head_dim % 2 == 0,
         "head_dim is " + std::to_string(config.head_dim) + "; rotary positions need an even one");
   check(config.rope_theta > 1 && config.rope_theta < 1e15, "rope_theta must be above 1 and below 1e15");
+  check(config.local_rope_theta > 1 && config.local_rope_theta < 1e15,
+        "local_rope_theta must be above 1 and below 1e15");
   const RopeScaling& scaling = config.rope_scaling;
   if (scaling.type == RopeScalingType::kNone) return;
   check(scaling.factor >= 1 && scaling.factor < 1e6, "rope_scaling.factor must be from 1 to below 1000000");
@@ -88,6 +94,15 @@ void check_parts(const ModelConfig& config, const ModelParts& parts) {
         naming + " is for models with " + (config.gated_mlp() ? "GELU" : "SwiGLU"));
 }
 
+void check_scales(const ModelConfig& config) {
+  const std::pair<const char*, double> scales[] = {{"embedding_scale", config.embedding_scale},
+                                                   {"residual_scale", config.residual_scale},
+                                                   {"logits_scale", config.logits_scale}};
+  for (const auto& [name, scale] : scales)
+    check(scale > 0 && scale < 1e6, std::string(name) + " must be above 0 and below 1000000");
+  check(config.attention_scale >= 0 && config.attention_scale < 1e6, "attention_scale must be from 0 to below 1000000");
+}
+
 void check_probability(const char* name, double value) {
   check(value >= 0 && value < 1, std::string(name) + " must be from 0 to below 1");
 }
@@ -121,6 +136,7 @@ void validate(const ModelConfig& config) {
   check_attention(config);
   check_positions(config);
   check_experts(config);
+  check_scales(config);
   const ModelParts parts = model_parts(config);
   check_parts(config, parts);
   check_adapter(config, parts);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -15,6 +16,7 @@ namespace zerofleet {
 
 enum class NormType : std::uint8_t { kRms, kLayer };
 enum class PositionType : std::uint8_t { kRope, kLearned };
+enum class QkNormScope : std::uint8_t { kHead, kAll };
 enum class MlpType : std::uint8_t { kSwiglu, kGelu, kGeluTanh };
 
 inline constexpr std::initializer_list<std::pair<const char*, QuantFormat>> kQuantFormatNames = {
@@ -37,16 +39,25 @@ struct ModelConfig {
   PositionType positions = PositionType::kRope;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
+  /// Per layer: 1 rotates queries and keys by rope_theta and rope_scaling, 2 by local_rope_theta alone; 0 has no
+  /// positions. Empty: 1 everywhere.
+  std::vector<std::int64_t> layer_rope;
+  double local_rope_theta = 10000.0;
   bool qkv_bias = false;
   bool output_bias = false;
   bool mlp_bias = false;
-  bool qk_norm = false;                     // RMSNorm of each query and key head before the rotation
+  bool qk_norm = false;                            // RMSNorm of each query and key head before the rotation
+  QkNormScope qk_norm_scope = QkNormScope::kHead;  // kAll: over all query heads together, and all key heads
+  double attention_scale = 0;                      // of attention's scores; 0: 1 / sqrt(head_dim)
   std::vector<std::int64_t> layer_windows;  // per layer: tokens that a query sees, itself included; 0: all before it
   MlpType mlp = MlpType::kSwiglu;
   std::int64_t num_experts = 0;  // 0: one dense MLP per layer
   std::int64_t experts_per_token = 0;
   double router_aux_loss_coef = 0;
   bool tie_word_embeddings = false;
+  double embedding_scale = 1;  // of the embeddings of tokens
+  double residual_scale = 1;   // of the outputs of attention and MLP that are added to the residual stream
+  double logits_scale = 1;
   double embedding_dropout = 0;
   double attention_dropout = 0;  // of the attention's probabilities
   double residual_dropout = 0;   // of the outputs of attention and MLP that are added to the residual stream
@@ -71,16 +82,23 @@ struct ModelConfig {
     field("positions", positions, {{"rope", PositionType::kRope}, {"learned", PositionType::kLearned}});
     field("rope_theta", rope_theta);
     field("rope_scaling", rope_scaling);
+    field("layer_rope", layer_rope);
+    field("local_rope_theta", local_rope_theta);
     field("qkv_bias", qkv_bias);
     field("output_bias", output_bias);
     field("mlp_bias", mlp_bias);
     field("qk_norm", qk_norm);
+    field("qk_norm_scope", qk_norm_scope, {{"head", QkNormScope::kHead}, {"all", QkNormScope::kAll}});
+    field("attention_scale", attention_scale);
     field("layer_windows", layer_windows);
     field("mlp", mlp, {{"swiglu", MlpType::kSwiglu}, {"gelu", MlpType::kGelu}, {"gelu_tanh", MlpType::kGeluTanh}});
     field("num_experts", num_experts);
     field("experts_per_token", experts_per_token);
     field("router_aux_loss_coef", router_aux_loss_coef);
     field("tie_word_embeddings", tie_word_embeddings);
+    field("embedding_scale", embedding_scale);
+    field("residual_scale", residual_scale);
+    field("logits_scale", logits_scale);
     field("embedding_dropout", embedding_dropout);
     field("attention_dropout", attention_dropout);
     field("residual_dropout", residual_dropout);
@@ -94,10 +112,15 @@ struct ModelConfig {
   std::int64_t key_value_size() const { return num_key_value_heads * head_dim; }
   /// Columns of the fused query, key, value projection, in that order.
   std::int64_t qkv_size() const { return query_size() + 2 * key_value_size(); }
+  /// Values that a norm of queries, or of keys, is over.
+  std::int64_t query_norm_size() const { return qk_norm_scope == QkNormScope::kAll ? query_size() : head_dim; }
+  std::int64_t key_norm_size() const { return qk_norm_scope == QkNormScope::kAll ? key_value_size() : head_dim; }
   bool norm_bias() const { return norm == NormType::kLayer; }
   /// The output projection has its own matrix.
   bool own_head() const { return !tie_word_embeddings; }
   bool gated_mlp() const { return mlp == MlpType::kSwiglu; }
+  std::int64_t rope_of(std::size_t layer) const { return layer_rope.empty() ? 1 : layer_rope[layer]; }
+  bool has_local_rope() const { return std::ranges::find(layer_rope, 2) != layer_rope.end(); }
   /// 0 where layer_windows is empty.
   std::int64_t window(std::size_t layer) const { return layer_windows.empty() ? 0 : layer_windows[layer]; }
 };

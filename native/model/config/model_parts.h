@@ -24,11 +24,13 @@ enum class ModelPart : std::uint8_t {
   kQueryNorm,
   kKeyNorm,
   kOutput,
+  kAttentionOutputNorm,
   kPostAttentionNorm,
   kRouter,
   kGate,
   kUp,
   kDown,
+  kMlpOutputNorm,
   kNorm,
   kHead,
 };

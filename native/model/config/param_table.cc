@@ -66,12 +66,19 @@ class Builder {
 
   void add_to_layer(const PartParams& part, LayerPlace& layer) {
     const LinearPlace place = add(part);
+    const NormPlace norm{place.weight, place.bias};
     switch (part.part) {
       case ModelPart::kInputNorm:
-        layer.input_norm = {place.weight, place.bias};
+        layer.input_norm = norm;
         break;
       case ModelPart::kPostAttentionNorm:
-        layer.post_attention_norm = {place.weight, place.bias};
+        layer.post_attention_norm = norm;
+        break;
+      case ModelPart::kAttentionOutputNorm:
+        layer.attention_output_norm = norm;
+        break;
+      case ModelPart::kMlpOutputNorm:
+        layer.mlp_output_norm = norm;
         break;
       case ModelPart::kQueryNorm:
         layer.qk_norm.emplace().query = place.weight;

@@ -35,7 +35,7 @@ struct LinearPlace {
 /// Matrices that are multiplied with the same input, their outputs side by side.
 using LinearPlaces = std::vector<LinearPlace>;
 
-/// Positions of the norms of query and key heads.
+/// Positions of the norms of queries and keys.
 struct QkNormPlace {
   std::size_t query = 0, key = 0;
 };
@@ -54,12 +54,14 @@ struct MlpPlace {
 };
 
 struct LayerPlace {
-  NormPlace input_norm;
+  std::optional<NormPlace> input_norm;
   LinearPlaces qkv;  // query, key, value, or all in one
   std::optional<QkNormPlace> qk_norm;
   LinearPlaces output;  // of attention
-  NormPlace post_attention_norm;
+  std::optional<NormPlace> attention_output_norm;
+  std::optional<NormPlace> post_attention_norm;  // before the MLP
   MlpPlace mlp;
+  std::optional<NormPlace> mlp_output_norm;
 };
 
 /// Memory layout of matrices: (out, in), or (in, out) as in GPT-2's Conv1D, where every input has one matrix.

@@ -7,18 +7,21 @@
 namespace zerofleet {
 namespace {
 
-/// Rotates the query and key heads of qkv (M, QKV), in models with rotary positions.
-void rotate(const ModelContext& model, const Pass& pass, const Matrix& qkv, bool inverse) {
-  if (model.rotations == nullptr) return;
+/// Rotates the query and key heads of qkv (M, QKV), in layers with rotary positions.
+void rotate(const ModelContext& model, const Pass& pass, std::size_t layer, const Matrix& qkv, bool inverse) {
   const ModelConfig& c = model.config;
-  rope(model.ctx, {qkv.columns(0, c.query_size() + c.key_value_size()), model.rotations,
+  const std::int64_t rope_kind = c.rope_of(layer);
+  if (model.rotations == nullptr || rope_kind == 0) return;
+  const RopeTable* table = rope_kind == 2 ? model.local_rotations : model.rotations;
+  rope(model.ctx, {qkv.columns(0, c.query_size() + c.key_value_size()), table,
                    c.num_attention_heads + c.num_key_value_heads, pass.shape.length, inverse, pass.positions});
 }
 
 }  // namespace
 
 AttentionShape attention_shape(const ModelConfig& config, const PassShape& shape) {
-  return {shape.batch, shape.length, config.num_attention_heads, config.num_key_value_heads, config.head_dim};
+  return {shape.batch,     shape.length,          config.num_attention_heads, config.num_key_value_heads,
+          config.head_dim, config.attention_scale};
 }
 
 AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number)
@@ -104,7 +107,7 @@ void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const 
   const std::int64_t rows = pass.rows();
   const Matrix qkv = kept.qkv.first_rows(rows), attended = kept.attended.first_rows(rows);
   project(model, pass, x, qkv, kept);
-  rotate(model, pass, qkv, false);
+  rotate(model, pass, number_, qkv, false);
   attend(model, pass, qkv, attended, kept);
   output_.forward(model, pass, attended, y, kept.output_low);
 }
@@ -119,7 +122,7 @@ void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const
                      {attention_shape(model.config, pass.shape), qkv, attended,
                       kept.lse.first(rows * model.config.num_attention_heads), dattended, dqkv,
                       options(pass, model.config.attention_dropout)});
-  rotate(model, pass, dqkv, true);
+  rotate(model, pass, number_, dqkv, true);
   if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, work.qk_norm, sink);
   qkv_.backward(model, pass, {args.x, dqkv, args.dx}, kept.qkv_low, work.qkv, sink);
 }

@@ -3,13 +3,14 @@
 namespace zerofleet {
 
 void Dropout::forward(const ModelContext& model, const Pass& pass, const Matrix& x) const {
-  if (pass.dropout && probability_ > 0) dropout(model.ctx, pass.dropout_key(site_), probability_, x, x);
+  if (drops(pass)) dropout(model.ctx, pass.dropout_key(site_), probability_, x, x);
+  if (scale_ != 1) scale(model.ctx, scale_, x, x);
 }
 
 Matrix Dropout::backward(const ModelContext& model, const Pass& pass, const Matrix& dy, const Matrix& room) const {
-  if (!pass.dropout || probability_ == 0) return dy;
-  dropout(model.ctx, pass.dropout_key(site_), probability_, dy, room);
-  return room;
+  if (scale_ != 1) scale(model.ctx, scale_, dy, room);
+  if (drops(pass)) dropout(model.ctx, pass.dropout_key(site_), probability_, scale_ != 1 ? room : dy, room);
+  return scale_ != 1 || drops(pass) ? room : dy;
 }
 
 }  // namespace zerofleet

@@ -15,18 +15,21 @@ inline std::uint32_t dropout_site(std::size_t layer, DropoutPlace place) {
   return 1 + 3 * static_cast<std::uint32_t>(layer) + static_cast<std::uint32_t>(place);
 }
 
-/// Dropout of a (M, D) tensor at one place of a model; nothing happens where the probability is 0, nor in passes that
-/// drop nothing.
+/// Dropout and scaling of a (M, D) tensor at one place of a model. Passes without dropout drop nothing; a scale of 1
+/// changes nothing.
 class Dropout {
  public:
-  Dropout(double probability, std::uint32_t site) : probability_(probability), site_(site) {}
+  Dropout(double probability, std::uint32_t site, double scale = 1)
+      : probability_(probability), scale_(scale), site_(site) {}
 
   void forward(const ModelContext& model, const Pass& pass, const Matrix& x) const;
   /// Returns the gradient of the input, from that of the output: dy itself, or `room` filled.
   Matrix backward(const ModelContext& model, const Pass& pass, const Matrix& dy, const Matrix& room) const;
 
  private:
-  double probability_;
+  bool drops(const Pass& pass) const { return pass.dropout != nullptr && probability_ > 0; }
+
+  double probability_, scale_;
   std::uint32_t site_;
 };
 

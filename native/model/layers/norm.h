@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "model/common/block.h"
@@ -51,7 +52,7 @@ class Norm {
 
 std::unique_ptr<Norm> make_rms_norm(const NormPlace& place);
 std::unique_ptr<Norm> make_layer_norm(const NormPlace& place);
-/// Makes the norm of the configuration.
-std::unique_ptr<Norm> make_norm(const ModelConfig& config, const NormPlace& place);
+/// Makes the norm of the configuration; null without a place.
+std::unique_ptr<Norm> make_norm(const ModelConfig& config, const std::optional<NormPlace>& place);
 
 }  // namespace zerofleet

@@ -7,7 +7,7 @@
 
 namespace zerofleet {
 
-/// RMSNorm of each query and key head by itself, before the rotation.
+/// RMSNorm of queries and of keys before the rotation: of each head by itself, or of all together.
 class QkNorm {
  public:
   explicit QkNorm(const QkNormPlace& place) : place_(place) {}
@@ -17,12 +17,12 @@ class QkNorm {
     std::size_t num_bytes() const;
 
     Tensor raw;                          // (M, Q + KV) queries and keys before the norm
-    Values<float> query_rstd, key_rstd;  // (H, M)
+    Values<float> query_rstd, key_rstd;  // (norms of a row, M)
   };
 
   /// Each is empty until the backward of a norm that is trained.
   struct Work {
-    Values<float> dquery, dkey;  // (head_dim)
+    Values<float> dquery, dkey;  // (values of a norm)
     std::size_t num_bytes() const { return bytes_of(dquery, dkey); }
   };
 

@@ -5,7 +5,10 @@
 namespace zerofleet {
 
 TokenEmbedding::TokenEmbedding(const ModelContext& model, const ParamTable& table)
-    : tokens_(table.embed), positions_(table.positions), dropout_(model.config.embedding_dropout, 0) {}
+    : tokens_(table.embed),
+      positions_(table.positions),
+      scale_(model.config.embedding_scale),
+      dropout_(model.config.embedding_dropout, 0) {}
 
 // 4·V·D, and with learned positions 4·max_position_embeddings·D, where they are trained
 TokenEmbedding::Work::Work(const ModelContext& model, const ParamTable& table, std::int64_t rows)
@@ -30,6 +33,7 @@ Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, co
   } else {
     embedding(model.ctx, matrix(model, tokens_, model.config.vocab_size), tokens, rows);
   }
+  if (scale_ != 1) scale(model.ctx, scale_, rows, rows);
   dropout_.forward(model, pass, rows);
   if (!positions_) return {input, {}, {}};
   embedding(model.ctx, matrix(model, *positions_, model.config.max_position_embeddings), pass.positions, added);
@@ -48,6 +52,7 @@ void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, const
     sink.take(*positions_, work.dpositions.floats());
   }
   if (!model.trains(tokens_)) return;
+  if (scale_ != 1) scale(model.ctx, scale_, dstream, dstream);
   const PositionGroups groups = work.same_tokens.upload(model.ctx, tokens);
   embedding_backward(model.ctx, tokens, groups, dstream, work.dtokens.view(), model.config.tie_word_embeddings);
   sink.take(tokens_, work.dtokens.floats());

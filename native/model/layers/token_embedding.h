@@ -46,6 +46,7 @@ class TokenEmbedding {
 
   std::size_t tokens_;
   std::optional<std::size_t> positions_;
+  double scale_;  // of the tokens' part
   Dropout dropout_;
   ParamPointers params_;
   const PackedMatrix* packed_ = nullptr;  // null: tokens are read from params_

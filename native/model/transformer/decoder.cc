@@ -51,6 +51,7 @@ struct Decoder::State {
         table(config),
         scratch(context),
         rotations(rotations_of(context, config, given.max_length)),
+        local_rotations(local_rotations_of(context, config, given.max_length)),
         model(model_context(context, config, dtype)),
         head(model, given.max_sequences, {given.max_sequences, given.max_sequences}),
         embedding(model, table),
@@ -71,6 +72,7 @@ struct Decoder::State {
 
   ModelContext model_context(const Context& context, const ModelConfig& config, DType dtype) {
     ModelContext made{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout};
+    made.local_rotations = local_rotations ? &*local_rotations : nullptr;
     made.packed_words = PackedWords::kSmallest;
     return made;
   }
@@ -78,7 +80,7 @@ struct Decoder::State {
   Limits limits;
   ParamTable table;
   Scratch scratch;
-  std::optional<RopeTable> rotations;
+  std::optional<RopeTable> rotations, local_rotations;
   ModelContext model;
   LossHead head;
   TokenEmbedding embedding;

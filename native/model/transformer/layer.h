@@ -10,7 +10,8 @@
 
 namespace zerofleet {
 
-/// A transformer layer: stream + attention(norm(stream)), then that + MLP(norm(that)).
+/// A transformer layer: stream + attention(norm(stream)), then that + MLP(norm(that)). A model has norms of these
+/// inputs, norms of the outputs of attention and MLP, or both.
 class Layer {
  public:
   Layer(const ModelContext& model, const LayerPlace& place, std::size_t number);
@@ -20,10 +21,12 @@ class Layer {
     Kept(const ModelContext& model, const PassShape& shape, const Layer& layer);
     std::size_t num_bytes() const;
 
-    Tensor normed;         // (M, D)
+    Tensor normed;         // (M, D), with a norm before attention
+    Tensor attention_out;  // (M, D) the input of the norm after attention
     Tensor middle;         // (M, D) the residual stream after attention
-    Tensor middle_normed;  // (M, D)
-    Norm::Kept input_norm, middle_norm;
+    Tensor middle_normed;  // (M, D), with a norm before the MLP
+    Tensor mlp_out;        // (M, D) the input of the norm after the MLP
+    Norm::Kept input_norm, attention_output_norm, middle_norm, mlp_output_norm;
     AttentionBlock::Kept attention;
     std::unique_ptr<Mlp::Kept> mlp;
   };
@@ -35,7 +38,7 @@ class Layer {
 
     Tensor stream;  // (M, D) gradient of the residual stream, from the last layer down to the first
     Tensor normed;  // (M, D)
-    Tensor kept;    // (M, D) the stream's gradient after dropout, in models with dropout here
+    Tensor kept;    // (M, D) the gradient of attention's or the MLP's output, where it is not the stream's
     Norm::Work norm;
     AttentionBlock::Work attention;
     std::unique_ptr<Mlp::Work> mlp;
@@ -52,7 +55,9 @@ class Layer {
                const Matrix& added) const;
 
   /// After forward(): the addend of kept.middle, which makes the layer's output.
-  void project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& added) const;
+  void project(const ModelContext& model, const Pass& pass, Kept& kept, const Matrix& added) const;
+  /// backward() reads what project() keeps.
+  bool keeps_projection() const { return mlp_output_norm_ != nullptr; }
 
   /// On entry work.stream is the gradient of the layer's output, on return that of its input (M, D). Parameters'
   /// gradients are emitted in reverse canonical order.
@@ -60,10 +65,12 @@ class Layer {
                 GradSink& sink) const;
 
  private:
-  std::unique_ptr<Norm> input_norm_;
+  std::unique_ptr<Norm> input_norm_;  // null: the model has none here, as below
   AttentionBlock attention_;
+  std::unique_ptr<Norm> attention_output_norm_;
   std::unique_ptr<Norm> middle_norm_;
   std::unique_ptr<Mlp> mlp_;
+  std::unique_ptr<Norm> mlp_output_norm_;
   Dropout attention_dropout_, mlp_dropout_;
 };
 

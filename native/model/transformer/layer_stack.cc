@@ -84,6 +84,7 @@ void LayerStack::backward(const ModelContext& model, const Pass& pass, const Mat
     Layer::Kept& kept = kept_of(layer);
     const bool is_overwritten = checkpoints_ && layer + 1 < layers_.size();
     if (is_overwritten) layers_[layer].forward(model, pass, {input, {}, {}}, kept, added);
+    if (is_overwritten && layers_[layer].keeps_projection()) layers_[layer].project(model, pass, kept, added);
     layers_[layer].backward(model, pass, input, kept, *work_, sink);
   }
 }

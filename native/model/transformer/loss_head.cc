@@ -126,8 +126,7 @@ void LossHead::keep_logits(const ModelContext& model, const Matrix& normed, cons
   for (std::int64_t row = 0; row < normed.rows; row += most) {
     const std::int64_t rows = std::min(most, normed.rows - row);
     const Matrix logits = logits_.first_rows(rows);
-    const GemmProblem product[] = {{rows_of(normed, row, rows), &forward_, logits}};
-    gemm(model.ctx, *model.scratch, product);
+    compute_logits(model, rows_of(normed, row, rows), logits);
     const auto num_bytes = static_cast<std::size_t>(rows * logits.stride * 4);
     copy_bytes(model.ctx, {static_cast<std::byte*>(kept.at(row, 0)), num_bytes},
                {static_cast<const std::byte*>(logits.data), num_bytes});
@@ -161,14 +160,19 @@ std::vector<SequenceScore> LossHead::scores(const Indices& targets, std::span<co
   return scores;
 }
 
+void LossHead::compute_logits(const ModelContext& model, const Matrix& normed, const Matrix& logits) {
+  const GemmProblem product[] = {{normed, &forward_, logits}};
+  gemm(model.ctx, *model.scratch, product);
+  if (model.config.logits_scale != 1) scale(model.ctx, model.config.logits_scale, logits, logits);
+}
+
 void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets,
                              std::int64_t first_row, const Matrix& dlogits, const Gradients* gradients) {
   const std::int64_t most = logits_.view().rows;
   for (std::int64_t row = 0; row < normed.rows; row += most) {
     const std::int64_t rows = std::min(most, normed.rows - row);
     const Matrix logits = logits_.first_rows(rows);
-    const GemmProblem product[] = {{rows_of(normed, row, rows), &forward_, logits}};
-    gemm(model.ctx, *model.scratch, product);
+    compute_logits(model, rows_of(normed, row, rows), logits);
     cross_entropy_of(model, logits, targets.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(rows)),
                      first_row + row, rows_of(dlogits, row, rows), gradients);
   }
@@ -176,12 +180,13 @@ void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, co
 
 void LossHead::cross_entropy_of(const ModelContext& model, const Matrix& logits, const Indices& targets,
                                 std::int64_t first_row, const Matrix& dlogits, const Gradients* gradients) {
+  const auto logits_scale = static_cast<float>(model.config.logits_scale);
   for (std::int64_t row = 0; row < logits.rows;) {
     const RowFactor factor = factor_of(gradients, first_row + row, logits.rows - row);
     const auto count = static_cast<std::size_t>(factor.rows);
     cross_entropy(model.ctx, {rows_of(logits, row, factor.rows), targets.subspan(static_cast<std::size_t>(row), count),
                               losses_.on_device().subspan(static_cast<std::size_t>(first_row + row), count),
-                              rows_of(dlogits, row, factor.rows), factor.value});
+                              rows_of(dlogits, row, factor.rows), factor.value * logits_scale});
     row += factor.rows;
   }
 }
@@ -213,8 +218,7 @@ std::size_t LossHead::activation_bytes() const {
 void LossHead::next_tokens(const ModelContext& model, const Matrix& normed, std::span<NextToken> next) {
   const std::int64_t vocab = model.config.vocab_size;
   const Matrix logits = logits_.first_rows(normed.rows);
-  const GemmProblem product[] = {{normed, &forward_, logits}};
-  gemm(model.ctx, *model.scratch, product);
+  compute_logits(model, normed, logits);
   host_logits_.resize(static_cast<std::size_t>(logits_.view().rows * vocab));
   std::vector<std::int32_t> likeliest(next.size());
   const auto fetch = [&](std::size_t row) {

@@ -78,6 +78,8 @@ class LossHead {
   /// The memory of dlogits_ as fp32 logits.
   Matrix kept_logits(std::int64_t rows) const;
   void make_dlogits(const ModelContext& model);
+  /// normed (rows, D), logits (rows, V)
+  void compute_logits(const ModelContext& model, const Matrix& normed, const Matrix& logits);
   /// The losses of all rows, whose logits stay in `kept`.
   void keep_logits(const ModelContext& model, const Matrix& normed, const Indices& targets, const Matrix& kept);
   void cross_entropy_of(const ModelContext& model, const Matrix& logits, const Indices& targets, std::int64_t first_row,

@@ -63,7 +63,7 @@ struct Transformer::State {
 
   ParamTable table;
   Scratch scratch;
-  std::optional<RopeTable> rotations;
+  std::optional<RopeTable> rotations, local_rotations;
   std::optional<RowExchange> row_exchange;  // to experts that other ranks hold
   ModelContext model;
   PassShape shape;
@@ -108,6 +108,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
     : table(config),
       scratch(context),
       rotations(rotations_of(context, config, pass_shape.length)),
+      local_rotations(local_rotations_of(context, config, pass_shape.length)),
       row_exchange(make_row_exchange(context, config, options)),
       model{context,
             config,
@@ -138,6 +139,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       added(model.tensor(shape.rows(), config.hidden_size)),
       last(model.tensor(shape.rows(), config.hidden_size)),
       last_normed(model.tensor(shape.rows(), config.hidden_size)) {
+  model.local_rotations = pointer_to(local_rotations);
   if (table.positions) positions.resize(static_cast<std::size_t>(shape.rows()));
 }
 
@@ -332,7 +334,7 @@ std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes
 
 // Besides the layers and the head, with the names of block.h and T the sequence length:
 // - 3·M·row(D) and a norm for what follows the layers;
-// - 4·T·head_dim for rotations;
+// - 4·T·head_dim for rotations, twice with local ones;
 // - 4·M for learned positions or documents;
 // - from the first backward on the embedding's work space;
 // - with dropout before adapters M·row(max(D, I, Q));
@@ -342,8 +344,8 @@ std::size_t Transformer::activation_bytes() const {
   const State& s = *state_;
   return bytes_of(s.added, s.last, s.last_normed, s.dropped, s.norm_kept, s.scratch) + s.head.activation_bytes() +
          s.layers.activation_bytes() + s.positions.size() * sizeof(std::int32_t) +
-         (s.rotations ? s.rotations->num_bytes() : 0) + (s.row_exchange ? s.row_exchange->num_bytes() : 0) +
-         (s.embedding_work ? s.embedding_work->num_bytes() : 0);
+         (s.rotations ? s.rotations->num_bytes() : 0) + (s.local_rotations ? s.local_rotations->num_bytes() : 0) +
+         (s.row_exchange ? s.row_exchange->num_bytes() : 0) + (s.embedding_work ? s.embedding_work->num_bytes() : 0);
 }
 
 double Transformer::forward_seconds() const { return state_->forward_seconds; }

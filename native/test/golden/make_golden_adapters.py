@@ -17,7 +17,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 from make_golden_families import (BATCH, CASES, LENGTH, MIN_MARGIN, MOE_BATCH, MOE_LENGTH, as_saved, bf16_errors, gradients, margin,
-                                  randomise, write_architecture, write_cases, write_words)
+                                  randomise, saved_parameters, write_architecture, write_cases, write_words)
 from make_golden_model import IGNORED, GoldenFile
 from make_golden_quantize import quantized
 
@@ -153,7 +153,7 @@ class WrittenOut(torch.nn.Module):
                     self.trained[f"{module}.{part}.weight".replace(".", "/")] = parameter
 
     def base_parts(self):
-        return [part for item in self.base.named_parameters() for part in as_saved(*item)]
+        return list(saved_parameters(self.base))
 
     def named_parameters(self, *args, **kwargs):
         return [(key.replace("/", "."), parameter) for key, parameter in self.trained.items()]
@@ -174,7 +174,11 @@ class WrittenOut(torch.nn.Module):
         return f"{key.removesuffix('.weight')}.lora_A.weight".replace(".", "/") in self.trained
 
     def forward(self, **kwargs):
-        weights = {name: torch.cat([self.adapted(*part) for part in as_saved(name, parameter)]).view_as(parameter)
+        def weight(name, parameter):
+            parts = as_saved(self.base.config.model_type, name, parameter)
+            return torch.cat([self.adapted(*part) for part in parts]).view_as(parameter)
+
+        weights = {name: weight(name, parameter)
                    for name, parameter in self.base.named_parameters()}
         return torch.func.functional_call(self.base, weights, kwargs=kwargs)
 

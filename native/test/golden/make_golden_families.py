@@ -22,8 +22,11 @@ import zlib
 
 import numpy as np
 import torch
-from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+from transformers import (GPT2Config, GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
+                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
+                          Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
+                          Qwen3MoeConfig, Qwen3MoeForCausalLM,
+                          SmolLM3Config, SmolLM3ForCausalLM)
 
 from make_golden_model import IGNORED, GoldenFile, errors, loss_sum
 
@@ -70,6 +73,20 @@ CASES = {
                     max_window_layers=1, tie_word_embeddings=True)),
     "qwen3": lambda: Qwen3ForCausalLM(
         Qwen3Config(**SIZES, head_dim=12, rope_parameters=rope(theta=1000.0), tie_word_embeddings=True)),
+    "smollm3": lambda: SmolLM3ForCausalLM(
+        SmolLM3Config(**{**SIZES, "num_hidden_layers": 3}, no_rope_layers=[1, 0, 1], use_sliding_window=True, sliding_window=7,
+                      rope_parameters=rope(theta=1000.0), pad_token_id=None)),
+    "olmo2": lambda: Olmo2ForCausalLM(Olmo2Config(**SIZES, rope_parameters=rope(theta=1000.0), pad_token_id=None)),
+    "olmo3": lambda: Olmo3ForCausalLM(
+        Olmo3Config(**SIZES, sliding_window=7, layer_types=["sliding_attention", "full_attention"], pad_token_id=None,
+                    rope_parameters={"full_attention": rope("yarn", 500000.0), "sliding_attention": rope(theta=500000.0)})),
+    "qwen3_moe": lambda: Qwen3MoeForCausalLM(
+        Qwen3MoeConfig(**SIZES, head_dim=12, moe_intermediate_size=20, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True,
+                       output_router_logits=True, router_aux_loss_coef=0.5, rope_parameters=rope(),
+                       experts_implementation="eager")),
+    "granite": lambda: GraniteForCausalLM(
+        GraniteConfig(**SIZES, rope_parameters=rope(), attention_multiplier=0.2, embedding_multiplier=6.0,
+                      residual_multiplier=0.35, logits_scaling=3.0, tie_word_embeddings=True)),
 }
 
 
@@ -112,23 +129,36 @@ def in_bf16(model):
     rounded = copy.deepcopy(model).to(torch.bfloat16)
     for name, module in model.named_modules():
         if name.endswith("rotary_emb"):
-            rounded.get_submodule(name).inv_freq = module.inv_freq.clone()
+            for key, frequencies in module.named_buffers():  # one for each type of layer in some families
+                setattr(rounded.get_submodule(name), key, frequencies.clone())
     return rounded
 
 
-def as_saved(name, tensor):
-    """Names and parts of a parameter in the files that save_pretrained writes; it takes Mixtral's experts apart."""
+# Module of experts, and names of the matrices of one, in files of a model_type.
+EXPERT_NAMES = {"mixtral": ("block_sparse_moe", "w1", "w3", "w2"),
+                "qwen3_moe": ("mlp", "gate_proj", "up_proj", "down_proj")}
+
+
+def as_saved(model_type, name, tensor):
+    """Names and parts of a parameter in the files that save_pretrained writes; it takes experts apart."""
+    module, gate_name, up_name, down_name = EXPERT_NAMES.get(model_type, ("mlp", "", "", ""))
     if ".mlp.experts." not in name:
-        yield name.replace(".mlp.gate.", ".block_sparse_moe.gate."), tensor
+        yield name.replace(".mlp.gate.", f".{module}.gate."), tensor
         return
     for expert, values in enumerate(tensor):
-        prefix = name.split(".mlp.")[0] + f".block_sparse_moe.experts.{expert}."
+        prefix = name.split(".mlp.")[0] + f".{module}.experts.{expert}."
         if name.endswith("down_proj"):
-            yield prefix + "w2.weight", values
+            yield f"{prefix}{down_name}.weight", values
         else:
             gate, up = values.chunk(2)
-            yield prefix + "w1.weight", gate
-            yield prefix + "w3.weight", up
+            yield f"{prefix}{gate_name}.weight", gate
+            yield f"{prefix}{up_name}.weight", up
+
+
+def saved_parameters(model):
+    """Names, parts and parameters of a model as its files have them."""
+    for name, parameter in model.named_parameters():
+        yield from as_saved(model.config.model_type, name, parameter)
 
 
 def gradients(model, tokens, targets, grad_scale):
@@ -138,7 +168,8 @@ def gradients(model, tokens, targets, grad_scale):
     if getattr(model.config, "output_router_logits", False):
         aux = model.config.router_aux_loss_coef * model(input_ids=tokens, use_cache=False).aux_loss
     (loss * grad_scale + aux).backward()
-    grads = {key: part.float().clone() for name, p in model.named_parameters() for key, part in as_saved(name, p.grad)}
+    grads = {key: part.float().clone() for name, p in model.named_parameters()
+             for key, part in as_saved(model.config.model_type, name, p.grad)}
     return loss.item(), aux.item(), grads
 
 
@@ -170,7 +201,7 @@ def random_case(name, seed):
         torch.manual_seed(seed)
         model = CASES[name]().float().eval()
         randomise(model)
-        batch, length = (MOE_BATCH, MOE_LENGTH) if name == "mixtral" else (BATCH, LENGTH)
+        batch, length = (MOE_BATCH, MOE_LENGTH) if model.config.model_type in EXPERT_NAMES else (BATCH, LENGTH)
         tokens = torch.randint(model.config.vocab_size, (batch, length))
         if margin(model, tokens) > MIN_MARGIN:
             return model, tokens
@@ -198,7 +229,7 @@ def one_pass(directory, name, seed):
     golden.tensor("tokens", tokens.numpy().astype(np.int32))
     golden.tensor("targets", targets.numpy().astype(np.int32))
     golden.tensor("logits", logits.numpy().copy())
-    for key, parameter in [part for item in model.named_parameters() for part in as_saved(*item)]:
+    for key, parameter in saved_parameters(model):
         golden.bf16_tensor("param." + key, parameter)
         golden.tensor("grad." + key, grads[key].numpy())
     for key, value in off.items():

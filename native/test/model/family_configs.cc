@@ -72,11 +72,55 @@ ModelConfig qwen3() {
   return config;
 }
 
+ModelConfig smollm3() {
+  ModelConfig config = llama();
+  config.rope_scaling = {};
+  config.layer_rope = {1, 0};
+  config.layer_windows = {0, 6};
+  return config;
+}
+
+ModelConfig granite() {
+  ModelConfig config = llama();
+  config.rope_scaling = {};
+  config.attention_scale = 0.09375;
+  config.embedding_scale = 12;
+  config.residual_scale = 0.21875;
+  config.logits_scale = 0.125;
+  config.attention_dropout = 0.1;
+  config.tie_word_embeddings = true;
+  return config;
+}
+
+ModelConfig olmo2() {
+  ModelConfig config = llama();
+  config.naming = "olmo2";
+  config.rope_scaling = {};
+  config.qk_norm = true;
+  config.qk_norm_scope = QkNormScope::kAll;
+  config.layer_windows = {6, 0};
+  config.attention_dropout = 0.1;
+  config.residual_dropout = 0.1;
+  return config;
+}
+
+ModelConfig olmo3() {
+  ModelConfig config = olmo2();
+  config.residual_dropout = 0;
+  config.layer_rope = {2, 1};
+  config.local_rope_theta = 500;
+  config.rope_scaling.type = RopeScalingType::kYarn;
+  config.rope_scaling.factor = 4;
+  config.rope_scaling.original_max_position_embeddings = 16;
+  return config;
+}
+
 }  // namespace
 
 std::vector<FamilyConfig> family_configs() {
-  return {{"gpt2", gpt2()},       {"llama", llama()}, {"mistral", mistral()},
-          {"mixtral", mixtral()}, {"qwen2", qwen2()}, {"qwen3", qwen3()}};
+  return {{"gpt2", gpt2()},   {"llama", llama()}, {"mistral", mistral()}, {"mixtral", mixtral()},
+          {"qwen2", qwen2()}, {"qwen3", qwen3()}, {"smollm3", smollm3()}, {"granite", granite()},
+          {"olmo2", olmo2()}, {"olmo3", olmo3()}};
 }
 
 }  // namespace zerofleet::test

@@ -220,7 +220,7 @@ inline AttentionRowsArgs rows_args(const AttentionShape& shape, const Words& wor
   AttentionRowsArgs args;
   args.scores_stride = scores_stride(shape);
   args.probs_stride = args.scores_stride;
-  args.scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
+  args.scale = shape.score_scale();
   args.rows = queries.rows;
   args.keys = keys.keys;
   args.first_valid = queries.row + 1 - keys.key;

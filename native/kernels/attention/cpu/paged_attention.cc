@@ -179,7 +179,7 @@ class PagedPass {
     AttentionRowsArgs args;
     args.scores = areas.scores + row * Areas::kStride;
     args.scores_stride = Areas::kStride;
-    args.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
+    args.scale = shape_.score_scale();
     args.top = areas.top + row;
     args.total = areas.total + row;
     args.sums = areas.sums + row * shape_.head_dim;

@@ -41,7 +41,7 @@ struct AttentionCall {
   Rows<const T> qkv;
   DropoutRule dropout;
   bool drops;
-  float scale;  // 1 / sqrt(head_dim)
+  float scale;  // of the scores
 };
 
 template <class T>
@@ -57,7 +57,7 @@ AttentionCall<T> attention_call(const AttentionShape& shape, const ConstMatrix& 
           rows_of<T>(qkv),
           dropout_rule(options.dropout_key, options.dropout),
           options.dropout > 0,
-          1.0F / std::sqrt(static_cast<float>(shape.head_dim))};
+          shape.score_scale()};
 }
 
 /// The tile that a block of threads works on. Heads of one (batch, key/value head) are neighbours: they share keys.

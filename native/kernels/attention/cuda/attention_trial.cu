@@ -94,10 +94,15 @@ std::vector<double> shares(const GraphShape& shape) {
   return values;
 }
 
+/// The scaled score of a query and a key of ones.
+double score_of_ones(const GraphShape& shape) {
+  return static_cast<double>(shape.head_dim) * static_cast<double>(shape.scale);
+}
+
 std::vector<float> expected_stats(const GraphShape& shape) {
   std::vector<float> values;
   for (const double share : shares(shape))
-    values.push_back(static_cast<float>(std::sqrt(static_cast<double>(shape.head_dim)) - portable::log(share)));
+    values.push_back(static_cast<float>(score_of_ones(shape) - portable::log(share)));
   return values;
 }
 
@@ -189,7 +194,7 @@ bool AttentionTrial::is_right() {
   cuda::check(cudaMemsetAsync(differs.data(), 0, sizeof(int), stream_of(ctx_).handle()), "clearing memory");
   const std::int64_t rows = s.batch * s.length, queries = query_cols(s),
                      cols = queries + (s.is_backward ? 2 * key_cols(s) : 0);
-  const float root = std::sqrt(static_cast<float>(s.head_dim)), group = static_cast<float>(s.heads / s.kv_heads);
+  const float root = static_cast<float>(score_of_ones(s)), group = static_cast<float>(s.heads / s.kv_heads);
   const AttentionComparison c{
       static_cast<const std::byte*>(s.is_backward ? call_.dqkv.data : call_.out),
       s.dtype,

@@ -25,7 +25,7 @@ class AttentionBuilder {
         io(storage(shape.dtype)),
         scores{s.batch, s.heads, s.length, s.length},
         rows{s.batch, s.heads, s.length, 1},
-        scale(graph.number(1.0F / std::sqrt(static_cast<float>(s.head_dim)))) {}
+        scale(graph.number(s.scale)) {}
 
   /// (B, heads, T, d) of a matrix whose rows are tokens.
   Tensor heads_of(Operand id, std::int64_t heads, std::int64_t row) {

@@ -15,6 +15,7 @@ struct GraphShape {
   DType dtype;
   std::int64_t batch, heads, kv_heads;  // of the part
   std::int64_t length, head_dim, window;
+  float scale;                                        // of the scores
   std::int64_t all_heads;                             // of the call
   std::int64_t qkv_row, out_row, dout_row, dqkv_row;  // elements from a row to the next; the last two 0 in a forward
 

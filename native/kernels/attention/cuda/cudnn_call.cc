@@ -25,6 +25,7 @@ GraphShape graph_shape(bool is_backward, const AttentionShape& shape, const Atte
           shape.sequence_length,
           shape.head_dim,
           options.window,
+          shape.score_scale(),
           shape.num_heads,
           qkv.stride,
           out.stride,

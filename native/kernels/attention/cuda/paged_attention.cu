@@ -140,7 +140,7 @@ void paged_attention(const Context& ctx, Scratch&, const PagedAttention& args) {
                               s.num_heads / s.num_kv_heads,
                               s.query_size(),
                               args.window,
-                              1.0F / std::sqrt(static_cast<float>(s.head_dim)),
+                              s.score_scale(),
                               rows_aligned_for<kElements>(args.qkv, keys) && s.head_dim % kElements == 0};
     launch("paged_attention", stream, {num_blocks_for(s.sequence_length, 1), kRowThreads}, append_kernel<T>, a, cols);
     const dim3 blocks(num_blocks_for(s.sequence_length, 1), num_blocks_across(s.num_heads, 1));

@@ -38,6 +38,7 @@ cudnn::GraphShape whole(bool is_backward, const AttentionShape& s, std::int64_t 
           s.sequence_length,
           s.head_dim,
           window,
+          s.score_scale(),
           s.num_heads,
           s.qkv_size(),
           s.query_size(),

@@ -50,6 +50,10 @@ inline AttentionCase with_documents(AttentionCase c) {
   return c;
 }
 
+inline double exact_scale(const AttentionShape& shape) {
+  return shape.scale == 0 ? 1 / std::sqrt(static_cast<double>(shape.head_dim)) : shape.scale;
+}
+
 struct AttentionProbabilities {
   std::vector<double> probs;    // of the keys up to the query's own; 0 for hidden ones
   std::vector<double> factors;  // of dropout
@@ -71,7 +75,7 @@ inline AttentionProbabilities attention_probabilities(const AttentionCase& c, co
     double score = 0;
     for (std::size_t i = 0; i < dim; ++i)
       score += qkv[first_row + query][head * dim + i] * qkv[first_row + key][(heads + kv_head) * dim + i];
-    probs[key] = score / std::sqrt(static_cast<double>(dim));
+    probs[key] = score * exact_scale(shape);
     const std::size_t row = (first_row / length * heads + head) * length + query;
     if (c.dropout > 0) result.factors[key] = kept(rule, row * length + key) ? 1 / (1 - c.dropout) : 0;
   }
@@ -112,7 +116,7 @@ inline Table attention_gradient(const AttentionCase& c, const Table& qkv, const 
   const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
              length = static_cast<std::size_t>(shape.sequence_length);
   Table grad(qkv.size(), std::vector<double>(qkv[0].size()));
-  const double scale = 1 / std::sqrt(static_cast<double>(dim));
+  const double scale = exact_scale(shape);
   for (std::size_t first = 0; first < qkv.size(); first += length) {
     for (std::size_t head = 0; head < heads; ++head) {
       const std::size_t q = head * dim, k = (heads + head / (heads / kv_heads)) * dim, v = k + kv_heads * dim;

@@ -126,3 +126,19 @@ DEVICE_TEST_CASE("dropout hides no NaN, and refuses invalid arguments") {
     CHECK_THROWS_AS(dropout(ctx, kKey, 0.5, x.view(), wide.view()), Error);
   });
 }
+
+DEVICE_TEST_CASE("a scale multiplies every element, in place too") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    std::mt19937 random(107);
+    HostMatrix x = HostMatrix::random(dtype, 70, 37, random, 2), y(dtype, 70, 37, 1), expected = y;
+    scale(ctx, 0.22, x.view(), y.view());
+    for (std::int64_t i = 0; i < 70; ++i) {
+      for (std::int64_t j = 0; j < 37; ++j) expected.set(i, j, static_cast<float>(x.at(i, j)) * 0.22F);
+    }
+    scale(ctx, 0.22, x.view(), x.view());
+    synchronize(ctx);
+    CHECK(y == expected);
+    CHECK(table_of(x) == table_of(expected));
+    CHECK_THROWS_AS(scale(ctx, 2, x.view(), HostMatrix(dtype, 70, 36, 1).view()), Error);
+  });
+}

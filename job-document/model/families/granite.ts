@@ -1,0 +1,36 @@
+import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
+import type { Family } from './family.js';
+import { LIMITS } from './limits.js';
+
+/** Granite 3, dense: a Llama with four factors. */
+export const GRANITE: Family<'granite'> = {
+  causalLm: 'GraniteForCausalLM',
+  params: DECODER_PARAMS,
+  fieldNames: { norm_eps: 'rms_norm_eps' },
+  read(reader) {
+    const factor = (name: string) => reader.number(name, { ...LIMITS.factor, fallback: 1 });
+    return {
+      model_type: 'granite',
+      ...readDecoder(reader, { max_position_embeddings: 2048, rms_norm_eps: 1e-6, rope_theta: 10_000 }),
+      attention_bias: reader.flag('attention_bias', false),
+      mlp_bias: reader.flag('mlp_bias', false),
+      embedding_multiplier: factor('embedding_multiplier'),
+      attention_multiplier: factor('attention_multiplier'),
+      residual_multiplier: factor('residual_multiplier'),
+      logits_scaling: factor('logits_scaling'),
+    };
+  },
+  architecture(config) {
+    return {
+      ...decoderArchitecture(config),
+      qkv_bias: config.attention_bias,
+      output_bias: config.attention_bias,
+      mlp_bias: config.mlp_bias,
+      embedding_scale: config.embedding_multiplier,
+      attention_scale: config.attention_multiplier,
+      residual_scale: config.residual_multiplier,
+      // The field is a divisor.
+      logits_scale: 1 / config.logits_scaling,
+    };
+  },
+};

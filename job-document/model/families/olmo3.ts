@@ -1,0 +1,67 @@
+import type { ConfigReader } from '../reader.js';
+import { type RopeConfig, readRope, readScaling } from '../rope.js';
+import { decoderArchitecture, readDecoder } from './decoder.js';
+import type { Family } from './family.js';
+import { layerWindows, readLayerTypes } from './layer-types.js';
+import { LIMITS } from './limits.js';
+import { OLMO_PARAMS } from './olmo2.js';
+
+/** Base of the rotary frequencies of all layers. */
+const THETA = 500_000;
+const WHY_THETA = `the base is ${THETA}: with another one, transformers 4 and 5 compute sliding layers differently`;
+const WHY_SLIDING = 'frequencies of sliding layers are not scaled';
+
+/** Reads `rope_scaling`, which scales layers without a window, or `rope_parameters` for each type of layer. */
+function readRopes(reader: ConfigReader, maxPositions: number): RopeConfig {
+  reader.only('rope_theta', [THETA], WHY_THETA);
+  const types = reader.has('rope_scaling') ? null : reader.section('rope_parameters');
+  if (!types?.has('full_attention')) return readRope(reader, THETA, maxPositions);
+  const sliding = types.section('sliding_attention');
+  sliding?.only('rope_type', ['default'], WHY_SLIDING);
+  sliding?.only('rope_theta', [THETA], WHY_THETA);
+  sliding?.finish();
+  const full = types.section('full_attention');
+  types.ignore(['full_attention', 'sliding_attention']);
+  types.finish();
+  full?.only('rope_theta', [THETA], WHY_THETA);
+  return { rope_theta: THETA, rope_scaling: full && readScaling(full, maxPositions) };
+}
+
+export const OLMO3: Family<'olmo3'> = {
+  causalLm: 'Olmo3ForCausalLM',
+  params: OLMO_PARAMS,
+  fieldNames: { norm_eps: 'rms_norm_eps' },
+  read(reader) {
+    const decoder = readDecoder(
+      reader,
+      { max_position_embeddings: 2048, rms_norm_eps: 1e-5, rope_theta: THETA },
+      (maxPositions) => readRopes(reader, maxPositions),
+    );
+    const window = reader.integer('sliding_window', { ...LIMITS.window, fallback: 4096 });
+    return {
+      model_type: 'olmo3',
+      ...decoder,
+      attention_bias: reader.flag('attention_bias', false),
+      sliding_window: window,
+      layer_types: readLayerTypes(
+        reader,
+        decoder.num_hidden_layers,
+        window,
+        (layer) => (layer + 1) % 4 !== 0,
+      ),
+    };
+  },
+  architecture(config) {
+    const layerRope = config.layer_types.map((type) => (type === 'sliding_attention' ? 2 : 1));
+    return {
+      ...decoderArchitecture(config),
+      qk_norm: true,
+      qk_norm_scope: 'all',
+      qkv_bias: config.attention_bias,
+      output_bias: config.attention_bias,
+      layer_windows: layerWindows(config),
+      layer_rope: config.rope_scaling === null ? [] : layerRope,
+      local_rope_theta: config.rope_theta,
+    };
+  },
+};

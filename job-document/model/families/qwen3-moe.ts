@@ -1,0 +1,90 @@
+import type { ConfigReader } from '../reader.js';
+import { DECODER_PARAMS, decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
+import type { Family } from './family.js';
+import { readSwitchedWindow } from './layer-types.js';
+import { LIMITS } from './limits.js';
+
+const { gate, up, down, norm, head, ...attention } = DECODER_PARAMS.modules;
+const MLP = 'model.layers.{}.mlp';
+
+function refuseOtherRouters(reader: ConfigReader): void {
+  const why = 'every layer has experts';
+  reader.only('decoder_sparse_step', [1], why);
+  reader.only('mlp_only_layers', [[]], why);
+  if (!reader.flag('norm_topk_prob', false))
+    reader.fail(
+      'norm_topk_prob',
+      'model_field_unsupported',
+      'norm_topk_prob, which is false by default: the probabilities of the chosen experts are divided by their sum',
+      'true',
+    );
+}
+
+export const QWEN3_MOE: Family<'qwen3_moe'> = {
+  causalLm: 'Qwen3MoeForCausalLM',
+  params: {
+    naming: 'qwen3_moe',
+    in_first: false,
+    modules: {
+      ...attention,
+      router: `${MLP}.gate`,
+      gate: `${MLP}.experts.{}.gate_proj`,
+      up: `${MLP}.experts.{}.up_proj`,
+      down: `${MLP}.experts.{}.down_proj`,
+      norm,
+      head,
+    },
+    tensors: {
+      gate: `${MLP}.experts.gate_up_proj`,
+      up: `${MLP}.experts.gate_up_proj`,
+      down: `${MLP}.experts.down_proj`,
+    },
+  },
+  fieldNames: {
+    norm_eps: 'rms_norm_eps',
+    intermediate_size: 'moe_intermediate_size',
+    experts_per_token: 'num_experts_per_tok',
+  },
+  read(reader) {
+    refuseOtherRouters(reader);
+    reader.ignore(['max_window_layers']);
+    return {
+      model_type: 'qwen3_moe',
+      ...readDecoder(reader, {
+        max_position_embeddings: 32_768,
+        rms_norm_eps: 1e-6,
+        rope_theta: 10_000,
+        num_key_value_heads: 4,
+      }),
+      attention_bias: reader.flag('attention_bias', false),
+      ...readSwitchedWindow(reader, 4096),
+      moe_intermediate_size: reader.integer('moe_intermediate_size', { ...LIMITS.inner, fallback: 768 }),
+      num_experts: reader.integer('num_experts', {
+        ...LIMITS.experts,
+        aliases: ['num_local_experts'],
+        fallback: 128,
+      }),
+      num_experts_per_tok: reader.integer('num_experts_per_tok', { ...LIMITS.experts, fallback: 8 }),
+      norm_topk_prob: true,
+      output_router_logits: reader.flag('output_router_logits', false),
+      router_aux_loss_coef: reader.number('router_aux_loss_coef', {
+        ...LIMITS.lossCoefficient,
+        fallback: 0.001,
+      }),
+    };
+  },
+  architecture(config) {
+    return {
+      ...decoderArchitecture(config),
+      intermediate_size: config.moe_intermediate_size,
+      qk_norm: true,
+      qkv_bias: config.attention_bias,
+      output_bias: config.attention_bias,
+      layer_windows: everyLayer(config, config.sliding_window ?? 0),
+      num_experts: config.num_experts,
+      experts_per_token: config.num_experts_per_tok,
+      // As in transformers, the loss includes the auxiliary loss only if the router's logits are requested.
+      router_aux_loss_coef: config.output_router_logits ? config.router_aux_loss_coef : 0,
+    };
+  },
+};
