@@ -2,7 +2,7 @@
  * Useful tokens per second of fine-tuning: `npm run bench -- finetune --peer PYTHON --objectives sft,dpo --steps 8`.
  *
  * LoRA of rank 16 over all matrices of a model with random weights, on chats and pairs whose lengths are those of public
- * instruction data (finetune-data.ts): 8 rows a step, 2 a micro-batch, at most 1,024 tokens. Useful tokens are those of
+ * instruction data (finetune/data.ts): 8 rows a step, 2 a micro-batch, at most 1,024 tokens. Useful tokens are those of
  * the texts, so padding does not count. A line is an objective:
  *
  * | field | rows |
@@ -22,7 +22,7 @@ import { promisify } from 'node:util';
 import { architectureOf, presets } from '../job-document/index.js';
 import type { TrainerConfig } from '../native/js/index.js';
 import { projectRoot } from '../platform/process/root.js';
-import { DATA_KINDS, type DataKind, pairsLike, textsLike, writeRows } from './finetune-data.js';
+import { DATA_KINDS, type DataKind, pairsLike, textsLike, writeRows } from './finetune/data.js';
 import { benchOptions, count, oneOf, path, someOf } from './options.js';
 import { median, report } from './report.js';
 import { runRanks } from './train-ranks.js';

@@ -20,7 +20,7 @@
 import { architectureOf, presets } from '../job-document/index.js';
 import { measureGemm } from '../native/js/index.js';
 import { benchOptions, count, oneOf, onOff, optionalCount, path, text } from './options.js';
-import { runPytorch } from './peer.js';
+import { runPytorch } from './peers/pytorch.js';
 import { median, report } from './report.js';
 import { type RankReport, runRanks } from './train-ranks.js';
 import {

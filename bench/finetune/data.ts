@@ -1,7 +1,7 @@
-import { FitFile } from '../worker/tasks/data/fit.js';
-import { WholePacker } from '../worker/tasks/data/packing.js';
-import { PackedFile, type SequenceFile } from '../worker/tasks/data/sequence-files.js';
-import { TokenFileWriter } from '../worker/tasks/data/token-file-writer.js';
+import { FitFile } from '../../worker/tasks/data/fit.js';
+import { WholePacker } from '../../worker/tasks/data/packing.js';
+import { PackedFile, type SequenceFile } from '../../worker/tasks/data/sequence-files.js';
+import { TokenFileWriter } from '../../worker/tasks/data/token-file-writer.js';
 
 /** Kinds of rows: see finetune.ts. */
 export const DATA_KINDS = ['padded', 'whole', 'fit'] as const;

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { projectRoot } from '../platform/process/root.js';
-import { LEAVES_PER_STEP, microBatchOf, type Training } from './training.js';
+import { projectRoot } from '../../platform/process/root.js';
+import { LEAVES_PER_STEP, microBatchOf, type Training } from '../training.js';
 
 /** Measurements of another trainer. */
 interface PeerReport {
