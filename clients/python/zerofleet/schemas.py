@@ -1477,13 +1477,14 @@ class _ProgressRequired(TypedDict):
     total_steps: Optional[int]
     """Total number of steps; `null` until the samples of `train.epochs` are counted."""
     tokens: int
-    """Tokens processed so far."""
+    """Useful tokens processed so far: tokens of sequences, without padding. A step counts the mean
+    of the data."""
     percent: Optional[float]
     """`step` in percent of `total_steps`; `null` without that."""
     loss: Optional[float]
     """Mean loss of the last step, in nats per token."""
     tokens_per_second: Optional[float]
-    """Throughput over the last steps."""
+    """Useful tokens per second over the last steps."""
     eta_seconds: Optional[float]
     """Estimated time until the last step."""
 
@@ -1495,6 +1496,8 @@ class Progress(_ProgressRequired, total=False):
     """Loss scale of the last step; 1 without loss scaling."""
     skipped_steps: int
     """Steps so far that were skipped because their gradients were not finite; they changed nothing."""
+    padding: float
+    """Share of padding in the sequences of the training. Present from the first step on."""
     early_stopping: EarlyStoppingProgress
     preference: PreferenceMetrics
     """Of the last step; present only with a preference `objective`."""
@@ -1857,7 +1860,7 @@ class WorkDuration(TypedDict):
     seconds: float
     """Excludes preparing data, saving and exporting."""
     tokens_per_second: float
-    """Sum over all ranks."""
+    """Useful tokens per second of all ranks together."""
     ranks: int
     """The preferred number of ranks."""
     cost: Optional[float]
@@ -1872,7 +1875,8 @@ class Work(TypedDict):
     """`steps` times `global_batch_size`, and times two for pairs of completions; `null` while the
     steps are unknown."""
     tokens: Optional[int]
-    """`sequences` times `sequence_length`."""
+    """Useful tokens: `sequences` times `sequence_length`, without the share of padding where an
+    earlier job prepared the same data."""
     sequences_per_epoch: Optional[int]
     """Sequences of the training data; `null` while only their tokens determine the number, which
     the first job with these data computes. For preferences the number in the dataset's record,
@@ -2145,9 +2149,10 @@ class _JobMetricRequired(TypedDict):
     lr: float
     """Learning rate of the step."""
     tokens: int
-    """Tokens processed so far."""
+    """Useful tokens processed so far: tokens of sequences, without padding. A step counts the mean
+    of the data."""
     tokens_per_second: Optional[float]
-    """Tokens of the step divided by its duration."""
+    """Useful tokens of a step divided by the duration of this step."""
     world_size: int
     """Number of ranks that executed the step."""
     memory_bytes: int
