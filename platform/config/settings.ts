@@ -140,7 +140,7 @@ export const SETTINGS = [
     fallback: null,
     unset:
       'cores of the control group divided by ranks, at least 1; on GPUs at most 4, unless `zero.offload` is `cpu`',
-    help: 'Threads per rank; results do not depend on it. With a CPU rank per NUMA node, ranks whose threads fit into a node are bound to one, and other ranks interleave their memory.',
+    help: 'Threads per rank, and of each process that [answers](answers.md), which counts as the only rank of a job; results do not depend on it. With a CPU rank per NUMA node, ranks whose threads fit into a node are bound to one, and other ranks interleave their memory.',
     parse: integer(1, 1024),
   },
   {
