@@ -68,7 +68,7 @@ t.test('on a real control plane', { skip }, async (t) => {
   async function waitReason(id: string, words: RegExp): Promise<void> {
     await until(async () => {
       const events = await cluster.events(id, 'job.waiting');
-      return events.some(({ data }) => words.test(JSON.stringify(data)));
+      return events.some(({ data }) => words.test(`${data.reason}: ${data.message}`));
     });
   }
 
@@ -128,7 +128,7 @@ t.test('on a real control plane', { skip }, async (t) => {
     const { id } = await client.jobs.create(specOf('limited', 3));
     await waitReason(
       id,
-      /launch_failed.*exceeded quota: two, requested: pods=1, used: pods=2, limited: pods=2/,
+      /^launch_failed: .*exceeded quota: two, requested: pods=1, used: pods=2, limited: pods=2/,
     );
     await plane.client.delete(`${quotas}/two`);
     await expectEqual(t, id);
@@ -138,8 +138,8 @@ t.test('on a real control plane', { skip }, async (t) => {
   await t.test('an image that does not exist, and a node that no pod fits', async (t) => {
     const image = await client.jobs.create(specOf('no image', 1, 'no-image'));
     const node = await client.jobs.create(specOf('no node', 1, 'no-node'));
-    await waitReason(image.id, /ErrImagePull: .*registry\.test\/none:1.*not found/);
-    await waitReason(node.id, /Unschedulable: 0\/4 nodes are available/);
+    await waitReason(image.id, /^launch_failed: .*ErrImagePull: .*registry\.test\/none:1.*not found/);
+    await waitReason(node.id, /^launch_failed: .*Unschedulable: 0\/4 nodes are available/);
     for (const { id } of [image, node]) await client.jobs.cancel(id);
     await untilEmpty();
     t.pass();

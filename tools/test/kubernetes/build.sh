@@ -38,7 +38,7 @@ cd "$work/debs"
 apt-get "${apt[@]}" download etcd-server kubernetes-client golang-1.19-go golang-1.19-src
 for deb in *.deb; do dpkg-deb -x "$deb" "$work/system"; done
 cd "$work/go/src/k8s.io"
-apt-get "${apt[@]}" source kubernetes 2> /dev/null
+apt-get "${apt[@]}" source kubernetes > /dev/null 2>&1
 mv kubernetes-*/ kubernetes
 cd kubernetes
 mkdir cmd/control-plane
