@@ -41,6 +41,7 @@ interface ControlPlaneOptions {
 
 /** Entry of the audit log. */
 export interface AuditEvent {
+  auditID: string;
   verb: string;
   user: { username: string };
   objectRef?: { resource?: string; subresource?: string; namespace?: string; name?: string };
@@ -146,14 +147,14 @@ export class ControlPlane {
     return status?.token ?? '';
   }
 
-  /** Reads the audit log: completed requests in order, without those of the control plane and of tests. */
+  /** Reads the audit log: requests in order, without those of the control plane and of tests. */
   async audit(): Promise<AuditEvent[]> {
     const file = join(this.dir, 'audit.log');
     const text = existsSync(file) ? await readFile(file, 'utf8') : '';
-    return text
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line));
+    const lines = text.split('\n').filter((line) => line !== '');
+    const events = lines.map((line): AuditEvent => JSON.parse(line));
+    // A watch is written at its start and at its end.
+    return [...new Map(events.map((event) => [event.auditID, event])).values()];
   }
 
   /** Takes the API server away, as a failure of its machine. */
@@ -274,7 +275,7 @@ export class ControlPlane {
     const policy = {
       apiVersion: 'audit.k8s.io/v1',
       kind: 'Policy',
-      omitStages: ['RequestReceived', 'ResponseStarted'],
+      omitStages: ['RequestReceived'],
       rules: [{ level: 'None', users: ['admin', 'system:apiserver'] }, { level: 'Metadata' }],
     };
     await writeFile(join(this.dir, 'audit.yaml'), JSON.stringify(policy));
