@@ -151,7 +151,8 @@ export class ControlPlane {
   async audit(): Promise<AuditEvent[]> {
     const file = join(this.dir, 'audit.log');
     const text = existsSync(file) ? await readFile(file, 'utf8') : '';
-    const lines = text.split('\n').filter((line) => line !== '');
+    // The last line may not be complete.
+    const lines = text.split('\n').slice(0, -1);
     const events = lines.map((line): AuditEvent => JSON.parse(line));
     // A watch is written at its start and at its end.
     return [...new Map(events.map((event) => [event.auditID, event])).values()];
