@@ -32,6 +32,14 @@ t.test('an invalid configuration is refused with the required setting', async (t
     [
       {
         ZEROFLEET_REDIS_URL: 'unix:///none',
+        ZEROFLEET_AUTOSCALE_CAPACITY: 'kubernetes',
+        ZEROFLEET_AUTOSCALE_POOLS: JSON.stringify([{ pool: 'a', types: [{ name: 'g5', slots: 1, max: 1 }] }]),
+      },
+      /the type g5 of the pool a declares no pod; add `kubernetes` with an `image`/,
+    ],
+    [
+      {
+        ZEROFLEET_REDIS_URL: 'unix:///none',
         ZEROFLEET_AUTOSCALE_CAPACITY: 'aws',
         ZEROFLEET_AUTOSCALE_POOLS: JSON.stringify(
           ['a', 'b'].map((pool) => ({ pool, types: [{ name: 'g5', slots: 1, max: 1 }] })),

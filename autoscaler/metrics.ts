@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Action, PoolReport } from './controller/types.js';
-import type { EndCause } from './slurm/causes.js';
+import type { EndCause as PodEndCause } from './kubernetes/causes.js';
+import type { EndCause as AllocationEndCause } from './slurm/causes.js';
 
 const PREFIX = 'zerofleet_autoscaler_';
 const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -64,10 +65,16 @@ export class AutoscalerMetrics {
     labelNames: ['pool', 'kind', 'reason'],
     registers: [this.registry],
   });
-  private readonly allocationsEnded = new Counter({
-    name: `${PREFIX}allocations_ended_total`,
-    help: 'Slurm allocations that ended without a request of the autoscaler, by cause.',
+  private readonly machinesEnded = new Counter({
+    name: `${PREFIX}machines_ended_total`,
+    help: 'Slurm allocations and pods that ended without a request of the autoscaler, by cause.',
     labelNames: ['pool', 'type', 'cause'],
+    registers: [this.registry],
+  });
+  private readonly clusterRequests = new Counter({
+    name: `${PREFIX}cluster_requests_total`,
+    help: 'Requests to the API server of Kubernetes, by verb.',
+    labelNames: ['verb'],
     registers: [this.registry],
   });
   private readonly errors = new Counter({
@@ -100,8 +107,12 @@ export class AutoscalerMetrics {
     this.errors.inc({ service });
   }
 
-  allocationEnded(pool: string, type: string, cause: EndCause): void {
-    this.allocationsEnded.inc({ pool, type, cause });
+  machineEnded(pool: string, type: string, cause: AllocationEndCause | PodEndCause): void {
+    this.machinesEnded.inc({ pool, type, cause });
+  }
+
+  requested(verb: string): void {
+    this.clusterRequests.inc({ verb });
   }
 
   decided(pool: string, report: PoolReport): void {

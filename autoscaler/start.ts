@@ -11,6 +11,7 @@ import { openAwsCapacity, openCloudWatch } from './aws/open.js';
 import { BackgroundTasks } from './background-tasks.js';
 import { LocalCapacity } from './capacity/local.js';
 import type { Capacity } from './capacity/port.js';
+import { openKubernetesCapacity } from './kubernetes/open.js';
 import { AutoscalerMetrics } from './metrics.js';
 import { openSlurmCapacity } from './slurm/open.js';
 
@@ -26,6 +27,8 @@ interface RunningAutoscaler {
   close(): Promise<void>;
 }
 
+/** What a type declares, by source of machines. */
+const MACHINES = { aws: 'Auto Scaling groups', slurm: 'Slurm options', kubernetes: 'pods' };
 /** Default maximum of agents on this machine. */
 const LOCAL_AGENTS = 4;
 
@@ -90,10 +93,11 @@ export async function startAutoscaler({ config, log }: StartAutoscalerOptions): 
 function poolsOf(config: Config): readonly PoolPolicy[] {
   if (config.autoscale_pools) {
     if (config.autoscale_capacity === 'aws') requireOwnGroups(config.autoscale_pools);
+    if (config.autoscale_capacity === 'kubernetes') requirePods(config.autoscale_pools);
     return config.autoscale_pools;
   }
   if (config.autoscale_capacity !== 'local') {
-    const machines = config.autoscale_capacity === 'aws' ? 'Auto Scaling groups' : 'Slurm options';
+    const machines = MACHINES[config.autoscale_capacity];
     throw new ZerofleetError(
       'invalid_configuration',
       `ZEROFLEET_AUTOSCALE_CAPACITY=${config.autoscale_capacity} needs ZEROFLEET_AUTOSCALE_POOLS: the pools and the ${machines} of their machines`,
@@ -105,6 +109,19 @@ function poolsOf(config: Config): readonly PoolPolicy[] {
   return [
     { pool: config.pool, types: [type], min_ranks: 0, move_seconds: null, on_budget: 'pause', ...timeouts },
   ];
+}
+
+/** The API server needs at least the image of a pod. */
+function requirePods(pools: readonly PoolPolicy[]): void {
+  for (const { pool, types } of pools) {
+    const without = types.find(({ kubernetes }) => kubernetes === undefined);
+    if (without === undefined) continue;
+    throw new ZerofleetError(
+      'invalid_configuration',
+      `ZEROFLEET_AUTOSCALE_POOLS: the type ${without.name} of the pool ${pool} declares no pod; add \`kubernetes\` with an \`image\` ` +
+        'and `resources`',
+    );
+  }
 }
 
 /** Two types of one group would overwrite each other's size. */
@@ -122,6 +139,7 @@ async function openCapacity(config: Config, metrics: AutoscalerMetrics, log: Log
   if (config.autoscale_capacity === 'aws') return openAwsCapacity(log);
   if (config.autoscale_capacity === 'slurm')
     return openSlurmCapacity(config, agentEnvironment(), metrics, log);
+  if (config.autoscale_capacity === 'kubernetes') return openKubernetesCapacity(metrics, log);
   const { redis_url, data_dir } = config;
   return new LocalCapacity({
     program: programPath('worker/agent/main'),

@@ -1,7 +1,8 @@
 /** Reasons for which Slurm starts no allocations, beyond a queue in which they have their turn. */
+
+import type { Problem } from '../capacity/launch-backoff.js';
 import type { EndCause } from './causes.js';
 import type { SlurmJob } from './job.js';
-import type { Problem } from './launch-backoff.js';
 
 const REFUSALS: readonly [Problem['code'], RegExp][] = [
   ['quota', /policy|limit/i],

@@ -37,7 +37,7 @@ export async function openSlurmCapacity(
       log_dir: logDir,
     },
     log,
-    onEnded: (pool, type, cause) => metrics.allocationEnded(pool, type, cause),
+    onEnded: (pool, type, cause) => metrics.machineEnded(pool, type, cause),
   });
 }
 

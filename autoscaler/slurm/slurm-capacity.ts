@@ -1,11 +1,11 @@
 import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import { DEFAULT_SLURM_OPTIONS } from '../../platform/config/slurm-options.js';
 import type { Logger } from '../../platform/logging/logging.js';
+import { LaunchBackoff } from '../capacity/launch-backoff.js';
 import type { Capacity, CapacityView, LaunchProblem } from '../capacity/port.js';
 import { type Allocation, Allocations, isMachine } from './allocations.js';
 import type { EndCause } from './causes.js';
 import type { SlurmCommands } from './commands.js';
-import { LaunchBackoff } from './launch-backoff.js';
 import { problemOfEnd, problemOfPending, problemOfRefusal } from './launch-problems.js';
 import { nameOf } from './names.js';
 import { type AgentProgram, submissionOf } from './submission.js';

@@ -2,6 +2,7 @@
 
 import { Check, type Static, Type } from '../schema.js';
 import { poolName } from './config-values.js';
+import { KubernetesOptions, kubernetesProblem } from './kubernetes-options.js';
 import { SlurmOptions, slurmProblem } from './slurm-options.js';
 
 /** Machines of one type, all with the same number of slots. */
@@ -18,6 +19,8 @@ const MachineType = Type.Object(
     group: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
     /** Slurm's allocation for one machine; by default that of the account's default partition. */
     slurm: Type.Optional(SlurmOptions),
+    /** Pod for one machine on Kubernetes. */
+    kubernetes: Type.Optional(KubernetesOptions),
   },
   { additionalProperties: false },
 );
@@ -90,8 +93,8 @@ export function poolPolicies(text: string): readonly PoolPolicy[] {
       types.map(({ name }) => name),
       'type of one pool',
     );
-  for (const { slurm, name } of given.flatMap(({ types }) => types)) {
-    const problem = slurm && slurmProblem(slurm);
+  for (const { slurm, kubernetes, name } of given.flatMap(({ types }) => types)) {
+    const problem = (slurm && slurmProblem(slurm)) ?? (kubernetes && kubernetesProblem(kubernetes));
     if (problem) throw new Error(`the type ${JSON.stringify(name)}: ${problem}`);
   }
   return given;

@@ -10,6 +10,7 @@ export {
   AWS_METADATA_URL,
   type Config,
   CPU_SLOTS,
+  GRACE_PERIOD,
   type LogLevel,
   SETTINGS,
   SLURM_ALLOCATION,

@@ -35,6 +35,9 @@ export const AWS_METADATA_URL = 'http://169.254.169.254';
 /** Source of preemption notices: the Slurm allocation of the agent. */
 export const SLURM_ALLOCATION = 'slurm';
 
+/** Source of preemption notices: SIGTERM, with the seconds until SIGKILL. */
+export const GRACE_PERIOD = /^sigterm:(\d{1,5})$/;
+
 /** All variables, in the order of the documentation. */
 export const SETTINGS = [
   {
@@ -160,9 +163,13 @@ export const SETTINGS = [
     key: 'preemption_source',
     fallback: null,
     unset: 'no server is asked; SIGTERM always works',
-    help: "Source of preemption notices: `aws` (instance metadata v2), the URL of a server with the same interface, or `slurm` (the agent's allocation).",
+    help: "Source of preemption notices: `aws` (instance metadata v2), the URL of a server with the same interface, `slurm` (the agent's allocation), or `sigterm:SECONDS` (SIGTERM, that long before the end, as in a pod).",
     parse: (text) =>
-      text === 'aws' ? AWS_METADATA_URL : text === SLURM_ALLOCATION ? text : url(['http:'])(text),
+      text === 'aws'
+        ? AWS_METADATA_URL
+        : text === SLURM_ALLOCATION || GRACE_PERIOD.test(text)
+          ? text
+          : url(['http:'])(text),
   },
   {
     key: 'save_seconds',
@@ -222,8 +229,8 @@ export const SETTINGS = [
   {
     key: 'autoscale_capacity',
     fallback: 'local',
-    help: "Source of an autoscaler's machines: `local` (agents on its own machine), `aws` (Auto Scaling groups in `AWS_REGION`) or `slurm` ([allocations](slurm.md) of its user).",
-    parse: oneOf(['local', 'aws', 'slurm']),
+    help: "Source of an autoscaler's machines: `local` (agents on its own machine), `aws` (Auto Scaling groups in `AWS_REGION`), `slurm` ([allocations](slurm.md) of its user) or `kubernetes` ([pods](kubernetes.md) of its namespace).",
+    parse: oneOf(['local', 'aws', 'slurm', 'kubernetes']),
   },
   {
     key: 'autoscale_pools',

@@ -11,6 +11,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from './free-port.js';
+import { Killer } from './killer.js';
 import { ensurePrograms } from './programs.js';
 import { until, untilDone } from './waiting.js';
 
@@ -18,18 +19,6 @@ const run = promisify(execFile);
 const PROGRAMS = ['munged', 'slurmctld', 'slurmd', 'sbatch', 'squeue', 'scancel'];
 const PACKAGES = ['munge', 'slurmctld', 'slurmd', 'slurm-client'];
 const COMMAND_TIMEOUT_MS = 30_000;
-
-/**
- * Waits for the end of its input, which only this process holds open. Then kills every process whose environment has a
- * given line: daemons, and jobs with all that they have started. Daemons may start others meanwhile.
- */
-const KILLER = `read -r _
-for round in 1 2; do
-  for file in $(grep -lzxFs -- "$1" /proc/[0-9]*/environ); do
-    pid="\${file#/proc/}"
-    kill -KILL "\${pid%/environ}"
-  done
-done`;
 
 interface SlurmOptions {
   /** Number of nodes, named n1, n2, …, of four processors each. */
@@ -74,18 +63,14 @@ export async function startSlurm(options: SlurmOptions): Promise<TestSlurm> {
 class Cluster implements TestSlurm {
   readonly env: { SLURM_CONF: string };
   private readonly daemons = new Map<string, ChildProcess>();
-  private readonly killer: ChildProcess;
+  private readonly killer: Killer;
 
   constructor(
     private readonly dir: string,
     private readonly options: SlurmOptions,
   ) {
     this.env = { SLURM_CONF: join(dir, 'slurm.conf') };
-    // In its own process group, so that a kill of this one's does not kill it.
-    this.killer = spawn('/bin/sh', ['-c', KILLER, 'sh', `SLURM_CONF=${this.env.SLURM_CONF}`], {
-      detached: true,
-      stdio: ['pipe', 'ignore', 'ignore'],
-    });
+    this.killer = new Killer(`SLURM_CONF=${this.env.SLURM_CONF}`);
   }
 
   async start(): Promise<void> {
@@ -125,11 +110,7 @@ class Cluster implements TestSlurm {
   }
 
   async stop(): Promise<void> {
-    if (this.killer.exitCode === null) {
-      const ended = once(this.killer, 'exit');
-      this.killer.stdin?.end();
-      await ended;
-    }
+    await this.killer.killAll();
     await rm(this.dir, { recursive: true, force: true });
   }
 

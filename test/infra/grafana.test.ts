@@ -125,7 +125,7 @@ async function servedText(): Promise<string> {
   autoscaler.decided('default', report);
   autoscaler.launching(new Map([['default', report]]));
   autoscaler.acted('default', { kind: 'retire', machine: 'i', reason: 'idle' });
-  autoscaler.allocationEnded('default', 'm', 'time_limit');
+  autoscaler.machineEnded('default', 'm', 'time_limit');
   autoscaler.failed('capacity');
   agent.failed('rank_lost');
   agent.preempted('worker_draining');

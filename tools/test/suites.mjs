@@ -12,6 +12,7 @@ const PARTS = ['native', 'infra', 'typescript'];
 const LONGEST = [
   'test/chaos/chaos.deep',
   'test/e2e/slurm.deep',
+  'test/kubernetes/training.deep',
   'test/docs/fine-tuning.deep',
   'test/e2e/adapters.deep',
   'test/docs/guide.deep',

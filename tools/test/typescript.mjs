@@ -78,13 +78,22 @@ export async function runGroup(files, report) {
   return { ...totalsOf(files, reader, code), output };
 }
 
+/** Builds the control plane of Kubernetes once. Tests that need it say `not run` where it can't be built. */
+async function prepareKubernetes() {
+  const { whyNoKubernetes } = await helper('kubernetes/control-plane');
+  if (await whyNoKubernetes())
+    await capture(['tools/test/kubernetes/build.sh'], { onLine: (line) => console.log(`  ${line}`) });
+  return whyNoKubernetes();
+}
+
 /**
  * Prepares what deep tests need: curl for the guide, a real S3 server, a real Slurm; apt can run one command at a time.
- * The addon with an emulated GPU takes minutes to build, so it is built only for files that mention it.
+ * The addon with an emulated GPU and the control plane of Kubernetes take minutes to build, so each is built only for
+ * files that mention it.
  */
 async function prepareDeepTests(files) {
-  if (files.some((file) => readFileSync(inRoot(file), 'utf8').includes('emulated')))
-    await ensureNative('emulated', 'native core on an emulated GPU: building');
+  const mentions = (word) => files.some((file) => readFileSync(inRoot(file), 'utf8').includes(word));
+  if (mentions('emulated')) await ensureNative('emulated', 'native core on an emulated GPU: building');
   const { ensurePrograms } = await helper('programs');
   await ensurePrograms(['curl'], ['curl', 'ca-certificates']);
   const { whyNoRadosgw } = await helper('radosgw');
@@ -92,6 +101,7 @@ async function prepareDeepTests(files) {
   for (const [tests, whyNot] of [
     ['S3', whyNoRadosgw],
     ['Slurm', whyNoSlurm],
+    ...(mentions('whyNoKubernetes') ? [['Kubernetes', prepareKubernetes]] : []),
   ]) {
     const reason = await whyNot();
     if (reason) console.log(`  ${tests} tests are skipped: ${reason}`);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Config, SLURM_ALLOCATION } from '../../platform/config/config.js';
+import { type Config, GRACE_PERIOD, SLURM_ALLOCATION } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { serveMetrics } from '../../platform/process/metrics-server.js';
@@ -17,6 +17,7 @@ import { LinkServer } from './link/link-server.js';
 import { AgentMetrics } from './metrics/agent-metrics.js';
 import { AwsMetadata } from './preemption/aws-metadata.js';
 import { Drain } from './preemption/drain.js';
+import { GracePeriod } from './preemption/grace-period.js';
 import { machineId, reportDrained } from './preemption/machine.js';
 import { SlurmAllocation } from './preemption/slurm-allocation.js';
 import type { PreemptionSource } from './preemption/source.js';
@@ -217,5 +218,7 @@ function drainOnNotice(
 function sourceOf({ preemption_source: source }: Config, log: Logger): PreemptionSource | null {
   if (source === null) return null;
   if (source === SLURM_ALLOCATION) return new SlurmAllocation({ env: process.env, log });
+  const [, graceSeconds] = GRACE_PERIOD.exec(source) ?? [];
+  if (graceSeconds !== undefined) return new GracePeriod(Number(graceSeconds) * 1000);
   return new AwsMetadata({ url: source, poll_ms: PREEMPTION_POLL_MS, log });
 }

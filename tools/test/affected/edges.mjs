@@ -22,7 +22,7 @@ export const DECLARED_EDGES = [
   },
   {
     from: /^infra$/,
-    to: /^infra\/(?!images\/)|^tools\/test\/infra\.mjs$/,
+    to: /^infra\/(?!(images|kubernetes)\/)|^tools\/test\/infra\.mjs$/,
     why: 'tests the modules and the machine image',
   },
   {
@@ -57,6 +57,16 @@ export const DECLARED_EDGES = [
     to: /^tools\/(setup|run|zerofleet)\.mjs$/,
     why: 'runs these on other versions of Node.js',
   },
+  {
+    from: /^platform\/testing\/kubernetes\/control-plane\.ts$/,
+    to: /^tools\/test\/kubernetes\//,
+    why: 'starts the programs that these build',
+  },
+  {
+    from: /^test\/(docs\/kubernetes\.deep\.test|support\/kubernetes-stack)\.ts$/,
+    to: /^infra\/kubernetes\//,
+    why: 'applies the manifests',
+  },
   { from: /^test\/docs\/reader\.ts$/, to: /^tools\/zerofleet\.mjs$/, why: 'pages call the command line' },
   {
     from: /^tools\/client-package\/pack\.mjs$/,
@@ -67,7 +77,7 @@ export const DECLARED_EDGES = [
 
 /** Changes of these affect every suite. */
 export const AFFECTS_EVERYTHING =
-  /^(package(-lock)?\.json|tsconfig\.json|tools\/test\.mjs|tools\/(bootstrap|graph)\/(?!.*\.test\.mjs$).*|tools\/test\/(?!infra|.*\.test\.mjs$).*)$/;
+  /^(package(-lock)?\.json|tsconfig\.json|tools\/test\.mjs|tools\/(bootstrap|graph)\/(?!.*\.test\.mjs$).*|tools\/test\/(?!infra|kubernetes|.*\.test\.mjs$).*)$/;
 
 /** Files that affect no suite unless one reaches them. Any other file that no suite reaches affects every suite. */
 export const AFFECTS_NOTHING = [

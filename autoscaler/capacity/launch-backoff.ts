@@ -1,4 +1,4 @@
-import type { LaunchProblem } from '../capacity/port.js';
+import type { LaunchProblem } from './port.js';
 
 export type Problem = Pick<LaunchProblem, 'code' | 'message'>;
 

@@ -1,0 +1,123 @@
+/** Pod of one machine: a single container that runs an agent. */
+import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-pools.js';
+import { type KubernetesOptions, OWN_PREFIX } from '../../platform/config/kubernetes-options.js';
+import { machineOf, nameOf } from './names.js';
+
+/** Label of all pods of the autoscaler. */
+export const MANAGED = { key: 'app.kubernetes.io/managed-by', value: 'zerofleet-autoscaler' };
+/** Annotations that hold the place of a pod; labels can't hold every name of a pool. */
+export const PLACE = { pool: `${OWN_PREFIX}pool`, type: `${OWN_PREFIX}type`, number: `${OWN_PREFIX}number` };
+
+/** Folders that an agent writes to; its image is read-only. */
+const FOLDERS = { data: '/var/lib/zerofleet', tmp: '/tmp' };
+const GPU = /^(nvidia|amd)\.com\//;
+
+/** Returns the pod of a type's machine, as it is sent to the API server. */
+export function podOf({ pool }: Pick<PoolPolicy, 'pool'>, type: MachineType, number: number): object {
+  const options = optionsOf(type);
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: nameOf({ pool, type: type.name, number }),
+      labels: {
+        ...options.labels,
+        'app.kubernetes.io/name': 'zerofleet-worker',
+        [MANAGED.key]: MANAGED.value,
+      },
+      annotations: {
+        ...options.annotations,
+        [PLACE.pool]: pool,
+        [PLACE.type]: type.name,
+        [PLACE.number]: String(number),
+      },
+    },
+    spec: specOf(pool, type, options),
+  };
+}
+
+/** @throws Error for a type without `kubernetes`, which the configuration refuses */
+function optionsOf({ name, kubernetes }: MachineType): KubernetesOptions {
+  if (!kubernetes) throw new Error(`the type ${name} declares no pod`);
+  return kubernetes;
+}
+
+function specOf(pool: string, type: MachineType, options: KubernetesOptions): object {
+  const { host_network: hostNetwork, shared_memory_mb: sharedMb } = options;
+  return withoutUndefined({
+    // An agent that ended is a machine that is gone: the controller decides whether there will be another.
+    restartPolicy: 'Never',
+    terminationGracePeriodSeconds: options.drain_seconds,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    imagePullSecrets: options.image_pull_secrets.map((name) => ({ name })),
+    nodeSelector: options.node_selector,
+    tolerations: options.tolerations,
+    affinity: options.affinity,
+    priorityClassName: options.priority_class,
+    runtimeClassName: options.runtime_class,
+    schedulerName: options.scheduler,
+    serviceAccountName: options.service_account,
+    ...(hostNetwork && { hostNetwork, dnsPolicy: 'ClusterFirstWithHostNet' }),
+    volumes: [
+      ...Object.keys(FOLDERS).map((name) => ({ name, emptyDir: {} })),
+      ...(sharedMb === undefined
+        ? []
+        : [{ name: 'shm', emptyDir: { medium: 'Memory', sizeLimit: `${sharedMb}Mi` } }]),
+      ...options.volumes,
+    ],
+    containers: [containerOf(pool, type, options)],
+  });
+}
+
+function containerOf(pool: string, type: MachineType, options: KubernetesOptions): object {
+  const { resources, shared_memory_mb: sharedMb } = options;
+  return withoutUndefined({
+    name: 'agent',
+    image: options.image,
+    command: options.command,
+    resources: { requests: resources, limits: resources },
+    envFrom: [
+      ...options.config_maps.map((name) => ({ configMapRef: { name } })),
+      ...options.secrets.map((name) => ({ secretRef: { name } })),
+    ],
+    env: environmentOf(pool, type, options),
+    volumeMounts: [
+      ...Object.entries(FOLDERS).map(([name, mountPath]) => ({ name, mountPath })),
+      ...(sharedMb === undefined ? [] : [{ name: 'shm', mountPath: '/dev/shm' }]),
+      ...options.volume_mounts,
+    ],
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    // The end of the log becomes the reason of a failed launch.
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+  });
+}
+
+function environmentOf(pool: string, { slots }: MachineType, options: KubernetesOptions): object[] {
+  const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+  const values = {
+    // An agent without GPUs of its own must not look for any.
+    ...(!Object.keys(options.resources).some((name) => GPU.test(name)) && { ZEROFLEET_DEVICE: 'cpu' }),
+    ...options.env,
+    ZEROFLEET_POOL: pool,
+    ZEROFLEET_SLOTS: String(slots),
+    ZEROFLEET_MACHINE_ID: machineOf('$(POD_NAME)', '$(POD_UID)'),
+    ZEROFLEET_PREEMPTION_SOURCE: `sigterm:${options.drain_seconds}`,
+  };
+  return [
+    // Variables can refer to earlier ones.
+    field('POD_NAME', 'metadata.name'),
+    field('POD_UID', 'metadata.uid'),
+    field('ZEROFLEET_ADDRESS', 'status.podIP'),
+    ...Object.entries(values).map(([name, value]) => ({ name, value })),
+  ];
+}
+
+function withoutUndefined(object: Record<string, unknown>): object {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+}
