@@ -42,14 +42,15 @@ const END: SampleMessage = { end: { ok: false, error: { code: 'rank_lost', messa
 
 t.test('projects take turns, and models of a project do', async (t) => {
   const { store, request } = await open(t);
+  // Requests of the same millisecond have the order of their names.
   await request(4, 'many', 'first');
   await request(2, 'many', 'second');
-  await request(2, 'few');
+  await request(2, 'some');
   t.strictSame(ids(await takeSamples(store, { limit: 5 })), [
     'many-first-0',
-    'few-m-0',
+    'some-m-0',
     'many-second-0',
-    'few-m-1',
+    'some-m-1',
     'many-first-1',
   ]);
   const [more] = await takeSamples(store, {

@@ -56,7 +56,9 @@ t.test('the order of sequences', async (t) => {
 });
 
 t.test('the order of a mixture', async (t) => {
-  const [, list = ''] = /the series begins\s+with the sequences ([\d., ]+) \(/.exec(page('data.md')) ?? [];
+  const [, list = ''] =
+    /the series begins\s+with these sequences \(dataset\.sequence\): ([\d., ]+)\./.exec(page('data.md')) ??
+    [];
   // Same numbers as in native/test/data/mixture_order_test.cc, where datasets follow each other.
   const units = [10, 8, 13, 9, 2, 12, 3, 11, 5, 6];
   const named = units.map((unit) => (unit < 10 ? `0.${unit}` : `1.${unit - 10}`));

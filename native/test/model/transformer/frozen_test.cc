@@ -99,6 +99,7 @@ TEST_CASE("frozen layers below the lowest that is trained keep nothing for a bac
     CAPTURE(name);
     config.num_hidden_layers = 4;
     config.layer_windows.resize(config.layer_windows.empty() ? 0 : 4);
+    config.layer_rope.resize(config.layer_rope.empty() ? 0 : 4);
     std::vector<std::size_t> num_bytes;
     for (const int lowest : {0, 1, 2, 3, 4}) {
       const Choice choice{"layers", [&](const std::string& param) {

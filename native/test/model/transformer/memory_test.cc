@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/config/param_table.h"
 #include "model/transformer/transformer.h"
 #include "test/kernels/host_matrix.h"
 #include "test/kernels/test_machine.h"
@@ -102,16 +104,31 @@ struct Formulas {
     return row(c.qkv_size()) + row(c.query_size()) + row(c.gated_mlp() ? 2 * i : i) + row(i);
   }
 
+  /// Norms of the stream and of what is added to it, in one layer.
+  static std::int64_t num_norms(const ModelConfig& c) {
+    const LayerPlace layer = ParamTable(c).layers[0];
+    const std::optional<NormPlace> norms[] = {layer.input_norm, layer.attention_output_norm, layer.post_attention_norm,
+                                              layer.mlp_output_norm};
+    return std::ranges::count_if(norms, [](const auto& norm) { return norm.has_value(); });
+  }
+
+  /// True if the outputs of attention and MLP change before they are added to the stream.
+  static bool changes_outputs(const ModelConfig& c) {
+    return c.residual_dropout > 0 || c.residual_scale != 1 || ParamTable(c).layers[0].mlp_output_norm;
+  }
+
   /// Bytes that one layer keeps beside its input.
   std::int64_t kept(const ModelConfig& c, std::int64_t m) const {
-    const std::int64_t heads = c.num_attention_heads, d = c.hidden_size;
-    const std::int64_t qk_norm = row(c.query_size() + c.key_value_size()) + 4 * (heads + c.num_key_value_heads);
-    return m * (3 * row(d) + wide_rows(c)) + 4 * m * (2 * norm_values(c) + heads) + (c.qk_norm ? m * qk_norm : 0);
+    const std::int64_t heads = c.num_attention_heads, d = c.hidden_size, norms = num_norms(c);
+    const std::int64_t qk_norms = c.query_size() / c.query_norm_size() + c.key_value_size() / c.key_norm_size();
+    const std::int64_t qk_norm = row(c.query_size() + c.key_value_size()) + 4 * qk_norms;
+    return m * ((1 + norms) * row(d) + wide_rows(c)) + 4 * m * (norms * norm_values(c) + heads) +
+           (c.qk_norm ? m * qk_norm : 0);
   }
 
   std::int64_t operands(const ModelConfig& c, std::int64_t m) const {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size();
-    if (c.naming == "llama") return packed(m, d) + packed(m, q) + packed(m, i);
+    if (c.naming != "gpt2") return packed(m, d) + packed(m, q) + packed(m, i);
     return packed(m, c.qkv_size()) + packed(m, d) + (i == c.qkv_size() ? 0 : packed(m, i)) + packed(m, d);
   }
 
@@ -119,17 +136,18 @@ struct Formulas {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size(), width = c.gated_mlp() ? 2 : 1;
     const std::int64_t biases =
         (c.qkv_bias ? c.qkv_size() : 0) + (c.output_bias ? d : 0) + (c.mlp_bias ? width * i + d : 0);
-    const std::int64_t params =
-        d * c.qkv_size() + q * d + (width + 1) * d * i + biases + norm_values(c) * d + (c.qk_norm ? 2 * c.head_dim : 0);
+    const std::int64_t params = d * c.qkv_size() + q * d + (width + 1) * d * i + biases + norm_values(c) * d +
+                                (c.qk_norm ? c.query_norm_size() + c.key_norm_size() : 0);
     const std::int64_t gradients = wide_rows(c) - (c.gated_mlp() ? 0 : row(i));  // GELU's is in place
-    return m * ((c.residual_dropout > 0 ? 3 : 2) * row(d) + gradients) + operands(c, m) + 4 * params;
+    return m * ((changes_outputs(c) ? 3 : 2) * row(d) + gradients) + operands(c, m) + 4 * params;
   }
 
   std::int64_t activations(const Shape& shape, bool checkpointing) const {
     const ModelConfig& c = shape.config;
     const std::int64_t m = shape.batch * shape.length, d = c.hidden_size, layers = c.num_hidden_layers;
-    const std::int64_t positions =
-        c.positions == PositionType::kRope ? 4 * shape.length * c.head_dim : 4 * m + 4 * c.max_position_embeddings * d;
+    const std::int64_t positions = c.positions == PositionType::kRope
+                                       ? (c.has_local_rope() ? 8 : 4) * shape.length * c.head_dim
+                                       : 4 * m + 4 * c.max_position_embeddings * d;
     return layers * m * row(d) + (checkpointing ? 1 : layers) * kept(c, m) + work(c, m) + head(c, m) + 3 * m * row(d) +
            4 * m * norm_values(c) + positions + 4 * c.vocab_size * d +
            scratch(c, shape.batch, shape.length, shape.threads);
