@@ -21,7 +21,9 @@ ZF_INLINE void group_factors(const DropoutArgs& args, uint64_t group, float* fac
 
 template <class T, bool kAdds>
 void drop(const DropoutArgs& args) {
+  const bool draws = args.dropped_below > 0;
   alignas(64) float factors[kGroup];
+  for (float& factor : factors) factor = args.scale;
   for (int64_t row = 0; row < args.rows; ++row) {
     const T* x = row_of<T>(args.x, row);
     T* y = row_of<T>(args.y, row);
@@ -31,7 +33,7 @@ void drop(const DropoutArgs& args) {
       const uint64_t element = begin + static_cast<uint64_t>(col);
       const auto offset = static_cast<int64_t>(element % kGroup);
       count = kGroup - offset < args.cols - col ? kGroup - offset : args.cols - col;
-      group_factors(args, element / kGroup, factors);
+      if (draws) group_factors(args, element / kGroup, factors);
       sweep(count, [&](int64_t i, auto part) {
         vf kept = load(x + col + i, part) * load(factors + offset + i, part);
         if constexpr (kAdds) kept = load(y + col + i, part) + kept;

@@ -12,6 +12,7 @@ constexpr int kTileRows = 8;  // 16 accumulators of 32 registers
 #else
 constexpr int kTileRows = 6;  // 12 accumulators of 16 registers
 #endif
+constexpr int kDirectRows = kTileRows - 2;  // fewer rows pass their sums through memory
 constexpr int kTileVectors = 2;
 constexpr int kTileCols = kTileVectors * kLanes;
 static_assert(kPanel % kTileCols == 0);
@@ -80,9 +81,9 @@ ZF_INLINE void for_sums(const Body& body) {
   unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA { unroll<kVectors>([&](auto v) ZF_INLINE_LAMBDA { body(r, v); }); });
 }
 
-// A tile with fewer than kTileRows rows or kTileCols columns passes its sums through memory to load_rows() and
-// store_rows(). Such tiles are rare. Unrolled copies of that code for every number of rows and type would take most of
-// the time to compile the kernels.
+// A tile with fewer than kDirectRows rows, or with columns beyond the last, passes its sums through memory to
+// load_rows() and store_rows(). Such tiles are rare. Unrolled copies of that code for every number of rows and type
+// would take most of the time to compile the kernels.
 
 [[gnu::noinline]] void load_rows(const GemmBlock& block, const Tile& tile, int rows, int vectors, vf* sums) {
   with_model_element(block.c_dtype, [&]<class T>(T*) {
@@ -115,7 +116,7 @@ ZF_INLINE void for_sums(const Body& body) {
 template <int kRows, int kVectors>
 ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows, kVectors>& sum) {
   const int64_t stride = block.c_stride, left = block.cols - tile.col;
-  if (kRows < kTileRows || left < kVectors * kLanes) {
+  if (kRows < kDirectRows || left < kVectors * kLanes) {
     vf rows[kRows][kVectors];
     load_rows(block, tile, kRows, kVectors, rows[0]);
     for_sums<kRows, kVectors>([&](auto r, auto v) ZF_INLINE_LAMBDA { sum[r.value][v.value] = rows[r.value][v.value]; });
@@ -132,7 +133,7 @@ ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows, k
 template <int kRows, int kVectors>
 ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, const Sums<kRows, kVectors>& sum) {
   const int64_t stride = block.c_stride, left = block.cols - tile.col;
-  if (kRows < kTileRows || left < kVectors * kLanes) {
+  if (kRows < kDirectRows || left < kVectors * kLanes) {
     vf rows[kRows][kVectors];
     for_sums<kRows, kVectors>([&](auto r, auto v) ZF_INLINE_LAMBDA { rows[r.value][v.value] = sum[r.value][v.value]; });
     store_rows(block, tile, kRows, kVectors, rows[0]);
