@@ -2852,7 +2852,8 @@ export interface components {
             loss_scale?: components["schemas"]["LossScaleSpec"];
             /**
              * @description Share of the run's steps that may be skipped because gradients are not finite. The first step beyond it fails
-             *     the job as `diverged`, and so does a last step whose loss is not a number. `null`: neither fails the job.
+             *     the job as `diverged`, or as `no_targets` if it has no targets. A last step whose loss is not a number fails
+             *     it as `diverged`, too. `null`: neither fails the job.
              * @default 0.5
              */
             max_skipped_share?: number | null;

@@ -10,7 +10,7 @@ type Train = Pick<ResolvedJobSpec['train'], 'steps' | 'max_skipped_share'>;
  * Fails a training that goes on without learning. The decision depends on numbers of the training alone, which are the
  * same on all ranks and after a resume.
  * @param isLast no step follows
- * @throws ZerofleetError `diverged`
+ * @throws ZerofleetError `diverged`; `no_targets` if the step that goes too far has none
  */
 export function requireProgress(
   { step, skipped_steps, loss, tokens }: Pick<StepResult, 'step' | 'skipped_steps' | 'loss' | 'tokens'>,
@@ -18,13 +18,22 @@ export function requireProgress(
   isLast: boolean,
 ): void {
   if (share === null) return;
-  if (skipped_steps > share * (steps ?? step))
+  // A step without targets is skipped, too: it has no gradients, and no loss.
+  if (skipped_steps > share * (steps ?? step)) {
+    const [code, reason, advice] =
+      tokens > 0
+        ? (['diverged', 'their gradients were not finite', ADVICE] as const)
+        : ([
+            'no_targets',
+            'no token of theirs counts as a target',
+            'Look at the preview of the data',
+          ] as const);
     throw new ZerofleetError(
-      'diverged',
-      `step ${step}: ${skipped_steps} of the run's ${steps ?? step} steps were skipped because gradients were not finite, ` +
-        `more than train.max_skipped_share ${share} allows. ${ADVICE}`,
+      code,
+      `step ${step}: ${skipped_steps} of the run's ${steps ?? step} steps were skipped because ${reason}, ` +
+        `more than train.max_skipped_share ${share} allows. ${advice}`,
     );
-  // A step without targets has no loss.
+  }
   if (isLast && tokens > 0 && !Number.isFinite(loss))
     throw new ZerofleetError('diverged', `step ${step}, the last one: the loss is ${loss}. ${ADVICE}`);
 }

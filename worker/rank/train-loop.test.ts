@@ -230,6 +230,10 @@ t.test(
     );
     t.equal((await run({ ...skips, max_skipped_share: null })).end.step, 6);
     await t.rejects(run({ ...skips, max_skipped_share: 0 }), { code: 'diverged', message: /^step 1: 1 of/ });
+    await t.rejects(run({ ...skips, empty: [1, 2, 4, 5] }), {
+      code: 'no_targets',
+      message: /^step 5: 4 of the run's 6 steps were skipped because no token of theirs counts as a target/,
+    });
   },
 );
 

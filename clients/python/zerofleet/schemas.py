@@ -1113,8 +1113,8 @@ class TrainSpec(TypedDict, total=False):
     loss_scale: LossScaleSpec
     max_skipped_share: Optional[float]
     """Share of the run's steps that may be skipped because gradients are not finite. The first step
-    beyond it fails the job as `diverged`, and so does a last step whose loss is not a number.
-    `null`: neither fails the job."""
+    beyond it fails the job as `diverged`, or as `no_targets` if it has no targets. A last step
+    whose loss is not a number fails it as `diverged`, too. `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
     """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
@@ -1318,8 +1318,8 @@ class _PlannedTrainRequired(TypedDict):
     loss_scale: ResolvedLossScale
     max_skipped_share: Optional[float]
     """Share of the run's steps that may be skipped because gradients are not finite. The first step
-    beyond it fails the job as `diverged`, and so does a last step whose loss is not a number.
-    `null`: neither fails the job."""
+    beyond it fails the job as `diverged`, or as `no_targets` if it has no targets. A last step
+    whose loss is not a number fails it as `diverged`, too. `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
     """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
@@ -1366,8 +1366,8 @@ class _ResolvedTrainRequired(TypedDict):
     loss_scale: ResolvedLossScale
     max_skipped_share: Optional[float]
     """Share of the run's steps that may be skipped because gradients are not finite. The first step
-    beyond it fails the job as `diverged`, and so does a last step whose loss is not a number.
-    `null`: neither fails the job."""
+    beyond it fails the job as `diverged`, or as `no_targets` if it has no targets. A last step
+    whose loss is not a number fails it as `diverged`, too. `null`: neither fails the job."""
     overrides: Overrides
     activation_checkpointing: bool
     """Keeps only the input of each layer and recomputes the layer before its backward pass. Packed
