@@ -26,5 +26,6 @@ t.test('files have the formats that the other clients give them', async (t) => {
   const [, table = ''] = /^FORMATS: .*= \{\n([^}]*)\}/m.exec(source) ?? [];
   const entries = [...table.matchAll(/"(\w+)": "(\w+)"/g)];
   t.ok(entries.length >= 7, `${entries.length} extensions`);
-  for (const [, extension = '', format] of entries) t.equal(formatOfName(`a.${extension}`), format, extension);
+  for (const [, extension = '', format] of entries)
+    t.equal(formatOfName(`a.${extension}`), format, extension);
 });
