@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { ZerofleetError } from '../../../contracts/index.js';
 import { GPU_RESERVE_BYTES } from '../../../job-document/index.js';
 import { createLogger } from '../../../platform/logging/logging.js';
@@ -21,7 +21,7 @@ interface FakeProcess {
   fail(error: unknown): void;
 }
 
-function setup(gpus: GpuPool | null = null) {
+function setup(t: Test, gpus: GpuPool | null = null) {
   const processes = new Map<string, FakeProcess>();
   let changes = 0;
   const models = new ModelRegistry({
@@ -43,6 +43,8 @@ function setup(gpus: GpuPool | null = null) {
       return ended.promise;
     },
   });
+  // A process that is not ended is watched for a minute.
+  t.teardown(() => models.close());
   const load = async (key: string, bytes: number) => {
     const model = models.find(placement(key));
     while (!processes.has(key)) await turn();
@@ -68,7 +70,7 @@ const gpuPool = (...sizes: number[]) =>
   });
 
 t.test('models are loaded one after the other, each once', async (t) => {
-  const { models, processes, load } = setup();
+  const { models, processes, load } = setup(t);
   const first = models.find(placement('a'));
   const second = models.find(placement('b'));
   t.equal(models.find(placement('a')), first);
@@ -86,7 +88,7 @@ t.test('models are loaded one after the other, each once', async (t) => {
 });
 
 t.test('the model that was not used for the longest time makes room; one in use does not', async (t) => {
-  const { models, processes, load } = setup();
+  const { models, processes, load } = setup(t);
   const [a, b, c] = [await load('a', 1), await load('b', 2), await load('c', 4)];
   [b.usedAt, a.usedAt, c.usedAt] = [1, 2, 3];
   const using = b.withVariant(
@@ -110,7 +112,7 @@ t.test('the model that was not used for the longest time makes room; one in use 
 });
 
 t.test('models that were not used for long are unloaded', async (t) => {
-  const { models, load } = setup();
+  const { models, load } = setup(t);
   const old = await load('a', 1);
   await load('b', 2);
   old.usedAt = performance.now() - 1_000_000;
@@ -120,7 +122,7 @@ t.test('models that were not used for long are unloaded', async (t) => {
 });
 
 t.test('a model gets the GPU with most memory left, which is not memory of the machine', async (t) => {
-  const { models, processes, load } = setup(gpuPool(40, 80));
+  const { models, processes, load } = setup(t, gpuPool(40, 80));
   await load('a', 50 * GIB);
   await load('b', 5 * GIB);
   await load('c', 1);
@@ -138,7 +140,7 @@ t.test('a model gets the GPU with most memory left, which is not memory of the m
 
 t.test('a GPU that fails a model is not used again; without any, models are refused', async (t) => {
   const gpus = gpuPool(40, 80);
-  const { models, processes, load } = setup(gpus);
+  const { models, processes, load } = setup(t, gpus);
   const failure = new ZerofleetError('gpu_memory_fault', 'an uncorrectable ECC error');
   for (const key of ['a', 'b']) {
     const model = await load(key, 1);
@@ -155,7 +157,7 @@ t.test('a GPU that fails a model is not used again; without any, models are refu
 t.test(
   'adapters count on the GPU of their model; unused ones make room, then models of this GPU',
   async (t) => {
-    const { models, processes, load } = setup(gpuPool(40, 80));
+    const { models, processes, load } = setup(t, gpuPool(40, 80));
     await load('a', 70 * GIB);
     await load('b', 30 * GIB);
     await load('c', 5 * GIB);
