@@ -2112,7 +2112,7 @@ export interface components {
              * @enum {string}
              */
             model_type: "qwen2";
-            /** @description Some layers have a sliding window. */
+            /** @description Layers have the sliding window. */
             use_sliding_window: boolean;
             /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
@@ -2130,7 +2130,7 @@ export interface components {
             model_type: "qwen3";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
-            /** @description Some layers have a sliding window. */
+            /** @description Layers have the sliding window. */
             use_sliding_window: boolean;
             /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
@@ -2172,7 +2172,7 @@ export interface components {
             no_rope_layer_interval: number;
             /** @description For each layer 1 if it has rotary positions, 0 if it has none. */
             no_rope_layers: (0 | 1)[];
-            /** @description Some layers have a sliding window. */
+            /** @description Layers have the sliding window. */
             use_sliding_window: boolean;
             /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;
@@ -2232,7 +2232,7 @@ export interface components {
             model_type: "qwen3_moe";
             /** @description The projections of attention have biases. */
             attention_bias: boolean;
-            /** @description All layers have the sliding window. */
+            /** @description Layers have the sliding window. */
             use_sliding_window: boolean;
             /** @description Number of tokens that a query attends to, including itself; null: all before it. */
             sliding_window: number | null;

@@ -56,4 +56,9 @@ t.test('the page on Kubernetes', { skip }, async (t) => {
     'zerofleet-autoscaler',
     'zerofleet-redis',
   ]);
+  const settings = await plane.client.get('/api/v1/namespaces/zerofleet/configmaps/zerofleet');
+  t.strictSame(settings.data, {
+    ZEROFLEET_OBJECT_STORE: 's3://my-bucket',
+    AWS_REGION: 'eu-central-1',
+  });
 });

@@ -246,7 +246,7 @@ class _ResolvedQwen2ConfigRequired(TypedDict):
     model_type: Literal["qwen2"]
     """The model family."""
     use_sliding_window: bool
-    """Some layers have a sliding window."""
+    """Layers have the sliding window."""
     sliding_window: Optional[int]
     """Number of tokens that a query attends to, including itself; null: all before it."""
     max_window_layers: int
@@ -298,7 +298,7 @@ class _ResolvedQwen3ConfigRequired(TypedDict):
     attention_bias: bool
     """The projections of attention have biases."""
     use_sliding_window: bool
-    """Some layers have a sliding window."""
+    """Layers have the sliding window."""
     sliding_window: Optional[int]
     """Number of tokens that a query attends to, including itself; null: all before it."""
     max_window_layers: int
@@ -408,7 +408,7 @@ class _ResolvedSmollm3ConfigRequired(TypedDict):
     no_rope_layers: List[Literal[0, 1]]
     """For each layer 1 if it has rotary positions, 0 if it has none."""
     use_sliding_window: bool
-    """Some layers have a sliding window."""
+    """Layers have the sliding window."""
     sliding_window: Optional[int]
     """Number of tokens that a query attends to, including itself; null: all before it."""
     layer_types: List[Literal["full_attention", "sliding_attention"]]
@@ -605,7 +605,7 @@ class _ResolvedQwen3MoeConfigRequired(TypedDict):
     attention_bias: bool
     """The projections of attention have biases."""
     use_sliding_window: bool
-    """All layers have the sliding window."""
+    """Layers have the sliding window."""
     sliding_window: Optional[int]
     """Number of tokens that a query attends to, including itself; null: all before it."""
     moe_intermediate_size: int
