@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import {
@@ -104,6 +105,41 @@ t.test(
     t.ok((lengths[1] ?? 0) > 32_768, 'although more tokens have room in the cache');
   },
 );
+
+t.test('nothing is read any more when an engine has refused a parameter', async (t) => {
+  const config = { ...TINY_CONFIG, vocab_size: 50_000 };
+  const model = { ...testModel(ID), config };
+  const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
+  await storeModel(objects, ID, modelFolder({ config, dtype: 'F32' }));
+  let [begun, ended, atRefusal] = [0, 0, 0];
+  const get: typeof objects.get = async (...args) => {
+    begun++;
+    await sleep(20);
+    return objects.get(...args).finally(() => ended++);
+  };
+  const core = fakeCore();
+  const params = modelParams(shapeOf({ model, base_model: null }).architecture);
+  const paramTable = () => params.map((param, index) => ({ ...param, index }) as unknown as ParamInfo);
+  const refused = new Error('refused');
+  const createEngine: typeof core.createEngine = (model, options) =>
+    Object.assign(core.createEngine(model, options), {
+      setParam: () => {
+        atRefusal = ended;
+        throw refused;
+      },
+    });
+  const task = { weights: { model, base_model: null }, threads: 1, gpu: null, retry: ONCE };
+  const slow = Object.assign(Object.create(objects), { get });
+  const loading = loadModel(
+    slow,
+    { ...core, createEngine, paramTable },
+    task as unknown as ServeTask,
+    () => undefined,
+  );
+  await t.rejects(loading, refused);
+  t.ok(begun > atRefusal, 'the next piece was being read');
+  t.equal(ended, begun);
+});
 
 t.test('a model without free memory may fit later; one that is too large never fits', async (t) => {
   const oom = Object.assign(new Error('64 bytes on cuda:0'), { code: 'out_of_memory' });

@@ -70,12 +70,16 @@ async function setParams(
   readParam: ReadElements,
 ): Promise<void> {
   const pieces = piecesOf(params, readParam);
-  for (let next = pieces.next(); ; ) {
-    const { value: piece, done } = await next;
-    if (done) return;
-    next = pieces.next();
-    next.catch(() => undefined);
-    engine.setParam(piece.index, piece.begin, piece.dtype, piece.bytes);
+  try {
+    for (let next = pieces.next(); ; ) {
+      const { value: piece, done } = await next;
+      if (done) return;
+      next = pieces.next();
+      next.catch(() => undefined);
+      engine.setParam(piece.index, piece.begin, piece.dtype, piece.bytes);
+    }
+  } finally {
+    await pieces.return();
   }
 }
 
