@@ -1,6 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import type { Logger } from '../../platform/logging/logging.js';
+import { typeOf } from '../capacity/machine-types.js';
 import type { Capacity, CapacityView, LaunchProblem } from '../capacity/port.js';
 import type { Group, Groups, TerminationHook } from './groups.js';
 import { launchProblem } from './launch-problems.js';
@@ -213,9 +214,3 @@ export class AwsCapacity implements Capacity {
 }
 
 const groupName = ({ name, group }: MachineType) => group ?? name;
-
-function typeOf(types: readonly MachineType[], name: string): MachineType {
-  const type = types.find((each) => each.name === name);
-  if (!type) throw new Error(`no type ${name}`);
-  return type;
-}

@@ -10,7 +10,7 @@ interface Launches {
   failed_at: number;
   /** Time until which none is tried. */
   paused_until: number;
-  /** Allocations that the type should have. */
+  /** Machines that the type should have. */
   wanted: number;
   /** Reason of the last failure; null after a success. */
   problem: Problem | null;
@@ -19,8 +19,8 @@ interface Launches {
 const NONE: Launches = { failures: 0, failed_at: 0, paused_until: 0, wanted: 0, problem: null };
 
 /**
- * Exponential backoff of the launches of each machine type. Slurm starts nothing again by itself, so what a failing
- * type should have is remembered until an allocation runs.
+ * Exponential backoff of the launches of each machine type, for a source that starts nothing again by itself: what a
+ * failing type should have is remembered until one of its machines runs.
  */
 export class LaunchBackoff {
   private readonly types = new Map<string, Launches>();
@@ -32,25 +32,25 @@ export class LaunchBackoff {
     this.launchesOf(type).wanted = wanted;
   }
 
-  /** Records that Slurm refused an allocation, or that one ended at its start. */
+  /** Records that the source refused a machine, or that one ended at its start. */
   failed(type: string, problem: Problem): void {
     const launches = this.launchesOf(type);
     launches.problem = problem;
-    // Several that were submitted together fail together.
+    // Several that were requested together fail together.
     if (this.isPaused(type)) return;
     launches.paused_until = this.clock() + Math.min(MAX_MS, FIRST_MS * 2 ** launches.failures);
     launches.failures += 1;
     launches.failed_at = this.clock();
   }
 
-  /** Records that an allocation runs. Earlier ones than the last failure prove nothing. */
+  /** Records that a machine runs. Earlier ones than the last failure prove nothing. */
   succeeded(type: string, startedAt: number): void {
     const launches = this.launchesOf(type);
     if (startedAt >= launches.failed_at)
       Object.assign(launches, { failures: 0, paused_until: 0, problem: null });
   }
 
-  /** Returns the number of allocations that a failing type should have; 0 for others. */
+  /** Returns the number of machines that a failing type should have; 0 for others. */
   owed(type: string): number {
     const { failures, wanted } = this.launchesOf(type);
     return failures > 0 ? wanted : 0;

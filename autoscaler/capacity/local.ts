@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { LocalAgent } from './local-agent.js';
+import { keyOf } from './machine-types.js';
 import type { Capacity, CapacityView } from './port.js';
 
 interface LocalCapacityOptions {
@@ -135,5 +136,3 @@ export class LocalCapacity implements Capacity {
     this.restarts.add(timer);
   }
 }
-
-const keyOf = (pool: string, type: string) => `${pool}/${type}`;

@@ -1,5 +1,6 @@
 /** Connection to the API server: HTTPS with the cluster's certificate authority, and a token or client certificate. */
 import {
+  type ClientRequest,
   Agent as HttpAgent,
   type IncomingMessage,
   type RequestOptions,
@@ -54,7 +55,7 @@ export class Connection {
 
   /**
    * Yields the lines of an answer as they come, until the server ends it.
-   * @param idleMs time without a line after which the connection counts as lost
+   * @param idleMs time without a byte after which the connection counts as lost
    * @throws KubernetesError, also when `signal` is aborted
    */
   async *lines(
@@ -64,8 +65,7 @@ export class Connection {
     idleMs: number,
   ): AsyncGenerator<string, void> {
     try {
-      const answer = await this.send(verb, { method: 'GET', path, signal });
-      answer.setTimeout(idleMs, () => answer.destroy(new Error(`nothing came for ${idleMs / 1000} seconds`)));
+      const answer = await this.send(verb, { method: 'GET', path, signal, timeout: idleMs });
       const decoder = new StringDecoder('utf8');
       let rest = '';
       for await (const chunk of answer) {
@@ -100,9 +100,15 @@ export class Connection {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const request = server.protocol === 'https:' ? requestHttps : requestHttp;
       const path = `${server.pathname.replace(/\/$/, '')}${options.path}`;
-      request(server, { ...options, path, headers, agent: this.agent }, resolve)
-        .once('error', reject)
-        .end(text);
+      const sent = request(server, { ...options, path, headers, agent: this.agent }, (answer) => {
+        waiting = answer;
+        resolve(answer);
+      });
+      let waiting: ClientRequest | IncomingMessage = sent;
+      sent.once('timeout', () =>
+        waiting.destroy(new Error(`nothing came for ${(options.timeout ?? 0) / 1000} seconds`)),
+      );
+      sent.on('error', reject).end(text);
     });
     const { statusCode: status = 0 } = answer;
     if (status >= 300) throw errorOf(status, await textOf(answer));

@@ -211,7 +211,7 @@ t.test('why pods do not start, in the words of the cluster', async (t) => {
 t.test(
   'an agent that fails at its start is quoted, kept for a while, and not started at once again',
   async (t) => {
-    const { cluster, ended, capacity, pass, view, viewWhen, creations } = open(t);
+    const { cluster, ended, capacity, create, pass, view, viewWhen, creations } = open(t);
     await view(capacity);
     await capacity.want(policy, 'small', 2);
     cluster.start(podName(0), podName(1));
@@ -231,9 +231,13 @@ t.test(
     pass(15_000);
     await view(capacity);
     t.equal(creations(), 4);
-    pass(600_000);
-    await capacity.refresh();
-    await until(() => !cluster.pods.has(podName(0)));
+    pass(500_000);
+    const successor = create();
+    await view(successor);
+    t.ok(cluster.pods.has(podName(0)), 'the next autoscaler keeps it, too');
+    pass(100_000);
+    await successor.refresh();
+    t.notOk(cluster.pods.has(podName(0)), 'and for as long since its end');
   },
 );
 

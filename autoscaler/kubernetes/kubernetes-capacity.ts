@@ -1,6 +1,7 @@
 import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-pools.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { LaunchBackoff } from '../capacity/launch-backoff.js';
+import { keyOf, typeOf } from '../capacity/machine-types.js';
 import type { Capacity, CapacityView, LaunchProblem } from '../capacity/port.js';
 import type { EndCause } from './causes.js';
 import { KubernetesError } from './errors.js';
@@ -19,9 +20,9 @@ export interface KubernetesCapacityOptions {
   clock?: () => number;
 }
 
-/** Limits of the creations of one call, which has to end before another autoscaler may lead. */
-const MAX_CREATIONS = 50;
-const MAX_CREATE_MS = 8_000;
+/** Limits of the creations or deletions of one call, which has to end before another autoscaler may lead. */
+const MAX_REQUESTS = 50;
+const MAX_REQUESTS_MS = 8_000;
 /** A pod that ends earlier counts as a failed launch. */
 const LAUNCH_MS = 60_000;
 /** Time for which a pod that failed at its start is kept, for its log. */
@@ -138,8 +139,8 @@ export class KubernetesCapacity implements Capacity {
   private async create(policy: PoolPolicy, type: MachineType, machines: number): Promise<void> {
     const key = keyOf(policy.pool, type.name);
     if (this.backoff.isPaused(key)) return;
-    const until = this.clock() + MAX_CREATE_MS;
-    for (let created = 0; created < MAX_CREATIONS && this.clock() < until; created += 1) {
+    const until = this.clock() + MAX_REQUESTS_MS;
+    for (let created = 0; created < MAX_REQUESTS && this.clock() < until; created += 1) {
       const numbers = new Set(this.podsOf(policy, type.name).map(({ number }) => number));
       if (this.liveOf(policy, type.name).length >= machines) return;
       let number = 0;
@@ -168,11 +169,12 @@ export class KubernetesCapacity implements Capacity {
     const { reason } = pod.pod.status;
     this.options.log.warn({ machine: id, pod: name, pool, type, cause, reason }, 'a pod ended');
     this.options.onEnded?.(pool, type, cause);
-    const isShort = started_at === null || endOf(pod, this.clock()) - started_at < LAUNCH_MS;
+    const endedAt = endOf(pod, this.clock());
+    const isShort = started_at === null || endedAt - started_at < LAUNCH_MS;
     // Such a type would be requested again and again.
     if (!isShort || (cause !== 'failed' && cause !== 'completed')) return;
     this.backoff.failed(keyOf(pool, type), problemOfEnd(pod));
-    this.kept.set(pod.uid, this.clock() + KEEP_FAILED_MS);
+    this.kept.set(pod.uid, endedAt + KEEP_FAILED_MS);
   }
 
   /** Deletes pods that have ended, to free their names. One that failed at its start stays for a while. */
@@ -184,7 +186,9 @@ export class KubernetesCapacity implements Capacity {
       (this.kept.get(uid) ?? 0) > this.clock() &&
       // The first of each type is enough.
       ended.find((each) => each.pool === pool && each.type === type && this.kept.has(each.uid))?.uid === uid;
-    for (const pod of ended.filter((each) => !stays(each)).slice(0, MAX_CREATIONS)) {
+    const until = this.clock() + MAX_REQUESTS_MS;
+    for (const pod of ended.filter((each) => !stays(each)).slice(0, MAX_REQUESTS)) {
+      if (this.clock() >= until) return;
       await this.pods.remove(pod).catch((error: unknown) => {
         this.options.log.warn({ err: error, pod: pod.name }, 'could not delete a pod that has ended');
       });
@@ -192,18 +196,10 @@ export class KubernetesCapacity implements Capacity {
   }
 }
 
-const keyOf = (pool: string, type: string) => `${pool}/${type}`;
-
 /** Returns whether a pod is a machine that stays, or will be one. */
 const isLive = ({ phase }: Machine): boolean => phase === 'pending' || phase === 'running';
 
 function endOf({ pod }: Machine, now: number): number {
   const time = pod.status.containerStatuses?.[0]?.state?.terminated?.finishedAt;
   return time ? Date.parse(time) : now;
-}
-
-function typeOf(types: readonly MachineType[], name: string): MachineType {
-  const type = types.find((each) => each.name === name);
-  if (!type) throw new Error(`no type ${name}`);
-  return type;
 }

@@ -20,7 +20,6 @@ export const Pod = Type.Object({
     name: Type.String(),
     uid: Type.String(),
     resourceVersion: Type.String(),
-    creationTimestamp: text,
     deletionTimestamp: text,
     annotations: Type.Optional(Type.Record(Type.String(), Type.String())),
   }),

@@ -38,7 +38,7 @@ async function open(t: Test, ...answers: Answer[]) {
     server.closeAllConnections();
     server.close();
   });
-  return { api: new PodsApi(connection), requests, verbs };
+  return { api: new PodsApi(connection), connection, requests, verbs };
 }
 
 function configOf(server: string, user: object): string {
@@ -100,6 +100,21 @@ t.test('a watch yields changes until the server ends it, or reports an expired v
     message: 'expired',
   });
   await t.rejects(api.watch('7', signal).next(), { name: 'KubernetesError', status: 0 });
+});
+
+t.test('a connection on which nothing comes counts as lost, before the answer and in it', async (t) => {
+  const { connection } = await open(
+    t,
+    () => undefined,
+    (_request, response) => response.write('line\n'),
+  );
+  const { signal } = new AbortController();
+  const lines = () => connection.lines('watch', PODS, signal, 50);
+  const lost = { name: 'KubernetesError', status: 0, message: /nothing came for 0.05 seconds/ };
+  await t.rejects(lines().next(), lost);
+  const begun = lines();
+  t.equal((await begun.next()).value, 'line');
+  await t.rejects(begun.next(), lost);
 });
 
 t.test('refusals have the words of the server', async (t) => {

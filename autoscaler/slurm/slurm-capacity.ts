@@ -2,6 +2,7 @@ import type { MachineType, PoolPolicy } from '../../platform/config/autoscale-po
 import { DEFAULT_SLURM_OPTIONS } from '../../platform/config/slurm-options.js';
 import type { Logger } from '../../platform/logging/logging.js';
 import { LaunchBackoff } from '../capacity/launch-backoff.js';
+import { keyOf, typeOf } from '../capacity/machine-types.js';
 import type { Capacity, CapacityView, LaunchProblem } from '../capacity/port.js';
 import { type Allocation, Allocations, isMachine } from './allocations.js';
 import type { EndCause } from './causes.js';
@@ -199,12 +200,4 @@ export class SlurmCapacity implements Capacity {
     if (cause === 'refused' || (failed && job.ends_at - job.starts_at < LAUNCH_MS))
       this.backoff.failed(key, problemOfEnd(machine, job, cause));
   }
-}
-
-const keyOf = (pool: string, type: string) => `${pool}/${type}`;
-
-function typeOf(types: readonly MachineType[], name: string): MachineType {
-  const type = types.find((each) => each.name === name);
-  if (!type) throw new Error(`no type ${name}`);
-  return type;
 }

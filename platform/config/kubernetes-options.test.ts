@@ -24,6 +24,7 @@ t.test('options that no pod could have are refused', async (t) => {
     [{ secrets: ['Upper'] }, /\/kubernetes\/secrets\/0 must match pattern/],
     [{ drain_seconds: 1 }, /\/kubernetes\/drain_seconds/],
     [{ env: { ZEROFLEET_SLOTS: '3' } }, /the type "a100": the autoscaler itself sets ZEROFLEET_SLOTS/],
+    [{ env: { POD_UID: '3' } }, /the autoscaler itself sets POD_UID/],
     [{ labels: { 'zerofleet/pool': 'x' } }, /zerofleet\/pool: the autoscaler itself sets/],
   ] as const)
     t.throws(() => parse({ ...POD, ...options }), message);

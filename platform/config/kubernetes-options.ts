@@ -44,9 +44,10 @@ export const KubernetesOptions = Type.Object(
 export type KubernetesOptions = Static<typeof KubernetesOptions>;
 
 /** Variables that the autoscaler sets. */
-const RESERVED = ['ADDRESS', 'MACHINE_ID', 'POOL', 'PREEMPTION_SOURCE', 'SLOTS'].map(
-  (name) => `ZEROFLEET_${name}`,
-);
+const RESERVED = [
+  ...['POD_NAME', 'POD_UID'],
+  ...['ADDRESS', 'MACHINE_ID', 'POOL', 'PREEMPTION_SOURCE', 'SLOTS'].map((name) => `ZEROFLEET_${name}`),
+];
 /** Prefix of the labels and annotations by which the autoscaler finds its pods. */
 export const OWN_PREFIX = 'zerofleet/';
 
