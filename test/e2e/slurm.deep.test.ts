@@ -119,8 +119,8 @@ t.test('on a real Slurm', { skip }, async (t) => {
     const { id } = await client.jobs.create(specOf('kept', 2));
     await cluster.untilRanks(id, 2);
     const before = await stack.allocations('RUNNING');
-    await stack.killAutoscaler();
-    stack.startAutoscaler();
+    await stack.autoscaler.kill();
+    stack.autoscaler.start();
     await expectEqual(t, id);
     await untilEmpty();
     t.same(before.length, 2);

@@ -90,8 +90,8 @@ t.test('on a real control plane', { skip }, async (t) => {
     const before = stack.created();
     const { id } = await client.jobs.create(specOf('kept', 3));
     await until(() => stack.created() > before);
-    await stack.killAutoscaler();
-    stack.startAutoscaler();
+    await stack.autoscaler.kill();
+    stack.autoscaler.start();
     await expectEqual(t, id);
     await untilEmpty();
     t.equal(stack.created(), before + 3);

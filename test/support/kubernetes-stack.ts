@@ -1,14 +1,13 @@
 /** A stack whose agents are pods of a real control plane, requested by an autoscaler with the rights of the manifests. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Test } from 'tap';
 import { programPath } from '../../platform/process/programs.js';
 import { projectRoot } from '../../platform/process/root.js';
 import { type AuditEvent, ControlPlane } from '../../platform/testing/kubernetes/control-plane.js';
+import { AutoscalerProcess } from './autoscaler-process.js';
 import { Cluster } from './cluster.js';
-import { cleanEnvironment } from './stack.js';
 
 const run = promisify(execFile);
 
@@ -23,13 +22,10 @@ interface KubernetesStackOptions {
 }
 
 export class KubernetesStack {
-  private child: ChildProcess | null = null;
-
   private constructor(
     readonly cluster: Cluster,
     readonly plane: ControlPlane,
-    private readonly kubeconfig: string,
-    private readonly pools: readonly object[],
+    readonly autoscaler: AutoscalerProcess,
   ) {}
 
   /** A stack with an autoscaler and without agents; it ends with the test. */
@@ -37,8 +33,8 @@ export class KubernetesStack {
     const cluster = await Cluster.start(t);
     const command = [process.execPath, '--enable-source-maps', programPath('worker/agent/main')];
     const log = { ZEROFLEET_LOG_LEVEL: process.env.ZF_TEST_LOG ?? 'silent' };
-    const env = { PATH: process.env.PATH, ZEROFLEET_THREADS_PER_RANK: '1', ...log };
-    const plane = await ControlPlane.start({ nodes, images: { [IMAGE]: { command, env } } });
+    const image = { command, env: { PATH: process.env.PATH, ZEROFLEET_THREADS_PER_RANK: '1', ...log } };
+    const plane = await ControlPlane.start({ nodes, images: { [IMAGE]: image } });
     t.teardown(() => plane.stop());
     await plane.client.post('/api/v1/namespaces', { metadata: { name: NAMESPACE } });
     const config = { metadata: { name: 'zerofleet' }, data: cluster.env };
@@ -47,36 +43,9 @@ export class KubernetesStack {
     const admin = await plane.adminKubeconfig(NAMESPACE);
     await run(join(plane.bin, 'kubectl'), ['--kubeconfig', admin, 'apply', '-f', rights]);
     const kubeconfig = await plane.kubeconfig(ACCOUNT, await plane.tokenOf(NAMESPACE, ACCOUNT), NAMESPACE);
-    const stack = new KubernetesStack(cluster, plane, kubeconfig, pools);
-    stack.startAutoscaler();
-    t.teardown(() => stack.killAutoscaler());
-    return stack;
-  }
-
-  startAutoscaler(): void {
-    const env = {
-      ...cleanEnvironment(),
-      ...this.cluster.env,
-      KUBECONFIG: this.kubeconfig,
-      ZEROFLEET_AUTOSCALE_CAPACITY: 'kubernetes',
-      ZEROFLEET_AUTOSCALE_POOLS: JSON.stringify(this.pools),
-      ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS: '1',
-      ZEROFLEET_LOG_LEVEL: process.env.ZF_TEST_LOG ?? 'silent',
-    };
-    this.child = spawn(process.execPath, ['--enable-source-maps', programPath('autoscaler/main')], {
-      env,
-      // It ends when this channel closes, so that nothing outlives a killed test process.
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
-  }
-
-  /** Ends the autoscaler as a crash does. */
-  async killAutoscaler(): Promise<void> {
-    const { child } = this;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
-    child.kill('SIGKILL');
-    await exited;
+    const env = { ...cluster.env, KUBECONFIG: kubeconfig };
+    const autoscaler = AutoscalerProcess.start(t, 'kubernetes', pools, env);
+    return new KubernetesStack(cluster, plane, autoscaler);
   }
 
   /** Names of the pods. */

@@ -1,14 +1,11 @@
 /** A stack whose agents are allocations of a real Slurm, requested by an autoscaler. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { programPath } from '../../platform/process/programs.js';
 import { startSlurm, type TestSlurm } from '../../platform/testing/slurm.js';
+import { AutoscalerProcess } from './autoscaler-process.js';
 import { Cluster } from './cluster.js';
-import { cleanEnvironment } from './stack.js';
 
 interface SlurmStackOptions {
   nodes: number;
@@ -18,13 +15,10 @@ interface SlurmStackOptions {
 }
 
 export class SlurmStack {
-  private child: ChildProcess | null = null;
-
   private constructor(
     readonly cluster: Cluster,
     readonly slurm: TestSlurm,
-    private readonly dir: string,
-    private readonly pools: readonly object[],
+    readonly autoscaler: AutoscalerProcess,
   ) {}
 
   /** A stack with an autoscaler and without agents; it ends with the test. */
@@ -34,41 +28,15 @@ export class SlurmStack {
     t.teardown(() => slurm.stop());
     const dir = mkdtempSync(join(tmpdir(), 'zf-slurm-agents-'));
     t.teardown(() => rmSync(dir, { recursive: true, force: true }));
-    const stack = new SlurmStack(cluster, slurm, dir, pools);
-    stack.startAutoscaler();
-    t.teardown(() => stack.killAutoscaler());
-    return stack;
-  }
-
-  startAutoscaler(): void {
-    const env = {
-      ...cleanEnvironment(),
-      ...this.cluster.env,
-      ...this.slurm.env,
-      ZEROFLEET_AUTOSCALE_CAPACITY: 'slurm',
-      ZEROFLEET_AUTOSCALE_POOLS: JSON.stringify(this.pools),
-      ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS: '1',
-      ZEROFLEET_DATA_DIR: this.dir,
+    const autoscaler = AutoscalerProcess.start(t, 'slurm', pools, {
+      ...cluster.env,
+      ...slurm.env,
+      ZEROFLEET_DATA_DIR: dir,
       ZEROFLEET_THREADS_PER_RANK: '1',
-      ZEROFLEET_LOG_LEVEL: process.env.ZF_TEST_LOG ?? 'silent',
       // Where nodes keep temporary files.
-      TMPDIR: this.dir,
-    };
-    const program = programPath('autoscaler/main');
-    this.child = spawn(process.execPath, ['--enable-source-maps', program], {
-      env,
-      // It ends when this channel closes, so that nothing outlives a killed test process.
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      TMPDIR: dir,
     });
-  }
-
-  /** Ends the autoscaler as a crash does. */
-  async killAutoscaler(): Promise<void> {
-    const { child } = this;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, 'exit');
-    child.kill('SIGKILL');
-    await exited;
+    return new SlurmStack(cluster, slurm, autoscaler);
   }
 
   /** Ids of Slurm's jobs in a state. */
