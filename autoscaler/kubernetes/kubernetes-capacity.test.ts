@@ -87,6 +87,43 @@ t.test('two autoscalers that request the same machines create each pod once', as
   t.match(await view(second), { wanted: { small: 4 } });
 });
 
+t.test('pools that find pods of another autoscaler at once list them once', async (t) => {
+  const { cluster, ended, capacity, create, view } = open(t);
+  const second = create();
+  await view(capacity);
+  await view(second);
+  const pools = [policy, other];
+  await Promise.all(pools.map((pool) => capacity.want(pool, 'small', 1)));
+  const before = cluster.calls.length;
+  await Promise.all(pools.map((pool) => second.want(pool, 'small', 1)));
+  const calls = cluster.calls.slice(before);
+  t.same(
+    ['list', 'watch'].map((name) => calls.filter((call) => call === name).length),
+    [1, 1],
+  );
+  t.same([cluster.pods.size, ended], [2, []]);
+});
+
+t.test('a pod that is created while pods are listed stays known', async (t) => {
+  const { cluster, ended, capacity, view } = open(t);
+  await view(capacity);
+  const list = cluster.list.bind(cluster);
+  let created = false;
+  cluster.list = async () => {
+    const answer = await list();
+    await capacity.want(policy, 'small', 1);
+    created = true;
+    return answer;
+  };
+  cluster.endWatches(new KubernetesError(410, 'too old resource version'));
+  await until(async () => {
+    await capacity.refresh();
+    return created;
+  });
+  t.match(await capacity.view(policy), { wanted: { small: 1 } });
+  t.same(ended, []);
+});
+
 t.test('a creation whose answer is lost is not repeated under another name', async (t) => {
   const { cluster, capacity, view } = open(t);
   await view(capacity);

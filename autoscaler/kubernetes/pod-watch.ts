@@ -26,6 +26,8 @@ export class PodWatch {
   private readonly ended = new Set<string>();
   private readonly gone = new Set<string>();
   private watching: AbortController | null = null;
+  /** The list that is being read; all callers wait for the same one. */
+  private refreshing: Promise<void> | null = null;
 
   constructor(private readonly options: PodWatchOptions) {}
 
@@ -37,16 +39,11 @@ export class PodWatch {
   }
 
   /** Makes sure that the list is one of now. @throws KubernetesError */
-  async refresh(): Promise<void> {
-    if (this.watching) return;
-    const { items, resource_version } = await this.options.api.list();
-    const machines = items.flatMap((item) => machineOfPod(item) ?? []);
-    const uids = new Set(machines.map(({ uid }) => uid));
-    for (const machine of this.list()) if (!uids.has(machine.uid)) this.forget(machine);
-    for (const machine of machines) this.update(machine);
-    const watching = new AbortController();
-    this.watching = watching;
-    void this.watch(resource_version, watching);
+  refresh(): Promise<void> {
+    this.refreshing ??= this.listAnew().finally(() => {
+      this.refreshing = null;
+    });
+    return this.refreshing;
   }
 
   /** Creates a pod unless there is one of its name already. @throws KubernetesError */
@@ -83,6 +80,20 @@ export class PodWatch {
   close(): void {
     this.watching?.abort();
     this.watching = null;
+  }
+
+  private async listAnew(): Promise<void> {
+    if (this.watching) return;
+    // The list may lack pods that are created meanwhile.
+    const before = this.list();
+    const { items, resource_version } = await this.options.api.list();
+    const machines = items.flatMap((item) => machineOfPod(item) ?? []);
+    const uids = new Set(machines.map(({ uid }) => uid));
+    for (const machine of before) if (!uids.has(machine.uid)) this.forget(machine);
+    for (const machine of machines) this.update(machine);
+    const watching = new AbortController();
+    this.watching = watching;
+    void this.watch(resource_version, watching);
   }
 
   private async watch(version: string, watching: AbortController): Promise<void> {
