@@ -13,24 +13,12 @@ import { projectRoot } from '../../process/root.js';
 import { freePort } from '../free-port.js';
 import { Killer } from '../killer.js';
 import { untilDone } from '../waiting.js';
+import { clientArguments, controllerArguments, etcdArguments, serverArguments } from './arguments.js';
 import { AdminClient } from './client.js';
 import { Kubelets, type TestImage } from './kubelet.js';
 
 const BUILD = 'tools/test/kubernetes/build.sh';
 const PROGRAMS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl'];
-/** Controllers that act on pods, nodes and namespaces, and those that these need. */
-const CONTROLLERS = [
-  ...['nodelifecycle', 'podgc', 'garbagecollector', 'namespace', 'resourcequota', 'disruption', 'endpoint'],
-  ...[
-    'serviceaccount',
-    'serviceaccount-token',
-    'root-ca-cert-publisher',
-    'deployment',
-    'replicaset',
-    'statefulset',
-  ],
-];
-
 interface ControlPlaneOptions {
   /** Nodes, named n1, n2, …, of one agent each. */
   nodes: number;
@@ -191,18 +179,8 @@ export class ControlPlane {
     await this.writeFiles();
     const [etcdPort, peerPort] = [await freePort(), await freePort()];
     const etcd = `http://127.0.0.1:${etcdPort}`;
-    this.daemon('etcd', [
-      ...[
-        '--data-dir',
-        join(this.dir, 'etcd'),
-        '--listen-client-urls',
-        etcd,
-        '--advertise-client-urls',
-        etcd,
-      ],
-      ...['--listen-peer-urls', `http://127.0.0.1:${peerPort}`],
-    ]);
-    this.daemon('kube-apiserver', this.serverArguments(etcd));
+    this.daemon('etcd', etcdArguments(this.dir, etcd, peerPort));
+    this.daemon('kube-apiserver', serverArguments(this.dir, this.port, etcd));
     // The server writes its certificate at its start.
     const client = await untilDone(
       async () => new AdminClient(this.url, this.token, join(this.dir, 'certs', 'apiserver.crt')),
@@ -212,54 +190,12 @@ export class ControlPlane {
     this.started = { client, kubelets };
     await this.untilReady();
     const kubeconfig = await this.adminKubeconfig();
-    this.daemon('kube-controller-manager', [
-      ...['--kubeconfig', kubeconfig, '--leader-elect=false', '--port=0', '--secure-port=0'],
-      `--controllers=${CONTROLLERS.join(',')}`,
-      ...['--node-monitor-period=1s', '--node-monitor-grace-period=20s'],
-      ...['--service-account-private-key-file', join(this.dir, 'accounts.key')],
-      ...['--root-ca-file', join(this.dir, 'certs', 'apiserver.crt')],
-    ]);
-    this.daemon('kube-scheduler', [
-      '--kubeconfig',
-      kubeconfig,
-      '--leader-elect=false',
-      '--port=0',
-      '--secure-port=0',
-    ]);
+    this.daemon('kube-controller-manager', controllerArguments(this.dir, kubeconfig));
+    this.daemon('kube-scheduler', clientArguments(kubeconfig));
     kubelets.start();
     for (let node = 1; node <= nodes; node += 1) await kubelets.startNode(`n${node}`);
     // The service account of pods without one.
     await untilDone(() => client.get('/api/v1/namespaces/default/serviceaccounts/default'));
-  }
-
-  private serverArguments(etcd: string): string[] {
-    const { dir } = this;
-    return [
-      ...[
-        '--etcd-servers',
-        etcd,
-        '--bind-address=127.0.0.1',
-        '--secure-port',
-        String(this.port),
-        '--insecure-port=0',
-      ],
-      ...[
-        '--advertise-address=127.0.0.1',
-        '--endpoint-reconciler-type=none',
-        '--cert-dir',
-        join(dir, 'certs'),
-      ],
-      ...['--token-auth-file', join(dir, 'tokens.csv'), '--authorization-mode=RBAC', '--allow-privileged'],
-      ...[
-        '--service-cluster-ip-range=10.0.0.0/24',
-        '--service-account-issuer=https://kubernetes.default.svc',
-      ],
-      ...['--service-account-signing-key-file', join(dir, 'accounts.key')],
-      ...['--service-account-key-file', join(dir, 'accounts.pub')],
-      ...['--audit-log-path', join(dir, 'audit.log'), '--audit-policy-file', join(dir, 'audit.yaml')],
-      // Pods of a node that falls silent are deleted at once.
-      ...['--default-not-ready-toleration-seconds=1', '--default-unreachable-toleration-seconds=1'],
-    ];
   }
 
   private async writeFiles(): Promise<void> {
