@@ -187,6 +187,11 @@ t.test('an id of another form belongs to nothing', async (t) => {
   for (const name of ['gpt-4o', 'a'.repeat(200), 'ft:gpt-4o:org::abc'])
     await refused(t, client.models.retrieve(name), model);
   await refused(t, client.uploads.cancel('upload_abc'), { status: 404, code: 'upload_not_found' });
+  const { data: audited } = await stack.store.listAudit('default');
+  t.match(audited.slice(0, 2), [
+    { operation: 'cancelUpload', outcome: 'refused', resource: null },
+    { operation: 'resumeJob', outcome: 'refused', resource: `job_${'0'.repeat(26)}` },
+  ]);
   await refused(t, jobs.list({ after: 'ftjob-abc' }), { status: 400, param: 'after' });
 });
 
