@@ -81,13 +81,13 @@ t.test('warnings of an uploaded model', async (t) => {
 });
 
 t.test('warnings of a dataset', async (t) => {
-  t.strictSame(dataWarnings({ documents: 3, flaws: {} }), []);
+  t.strictSame(dataWarnings({ documents: 3, flaws: {} }, 256), []);
   const flaws = {
     no_stop_token: { texts: 2, first_line: 7 },
     repeated_begin: { texts: 1, first_line: null },
     cut: { texts: 1, first_line: 1 },
   };
-  t.match(dataWarnings({ documents: 3, flaws }), [
+  t.match(dataWarnings({ documents: 3, flaws }, 256), [
     {
       pointer: '/data/chat_template',
       code: 'no_stop_token',
@@ -96,7 +96,7 @@ t.test('warnings of a dataset', async (t) => {
     { pointer: '/data/dataset', code: 'repeated_begin', message: /^1 of 3 texts begin with/ },
   ]);
   const cut = { texts: 2, first_line: 1, needed_length: 129 };
-  t.match(dataWarnings({ documents: 3, flaws: { cut } }), [
+  t.match(dataWarnings({ documents: 3, flaws: { cut } }, 136), [
     {
       pointer: '/train/sequence_length',
       code: 'cut',
@@ -104,4 +104,7 @@ t.test('warnings of a dataset', async (t) => {
       suggestion: 136,
     },
   ]);
+  const [possible] = dataWarnings({ documents: 3, flaws: { cut } }, 135);
+  t.match(possible, { code: 'cut' });
+  t.notOk(possible && 'suggestion' in possible, 'the model has too few positions');
 });

@@ -5,6 +5,7 @@
 
 import type { JobSpec, Model, ResolvedJobSpec, Warning } from '../contracts/index.js';
 import { importDeepspeed } from './deepspeed/import.js';
+import { architectureOf } from './model/families/families.js';
 import { importConfig } from './model/import.js';
 import { DEFAULT_CHAT_TEMPLATE } from './resolve/tokenizer.js';
 
@@ -77,6 +78,8 @@ interface FlawRule {
 const DATASET = '/data/dataset';
 /** Suggested lengths are multiples of it. */
 const LENGTH_STEP = 8;
+/** The contract's limit of `train.sequence_length`. */
+const MAX_LENGTH = 8192;
 
 const FLAWS = {
   no_stop_token: {
@@ -139,9 +142,18 @@ interface DatasetPlace {
   pointer: string;
 }
 
-/** Returns warnings about the texts of a dataset. */
+/** Returns the largest `train.sequence_length` with a model. */
+export function longestSequence({ config }: ResolvedJobSpec['model']): number {
+  return Math.min(MAX_LENGTH, architectureOf(config).max_position_embeddings);
+}
+
+/**
+ * Returns warnings about the texts of a dataset.
+ * @param longest the largest length of sequences that is suggested
+ */
 export function dataWarnings(
   { documents, flaws }: TextCounts,
+  longest: number,
   { dataset, pointer: ofDataset }: DatasetPlace = { dataset: null, pointer: DATASET },
 ): Warning[] {
   const about = dataset === null ? '' : `dataset ${dataset}: `;
@@ -152,8 +164,8 @@ export function dataWarnings(
     const line = first_line === null ? '' : ` (the first in line ${first_line})`;
     const found = message(`${texts} of ${documents} texts${line}`);
     const warning = { pointer: pointer === DATASET ? ofDataset : pointer, code, message: about + found };
-    if (needed_length === null) return [warning];
-    return [{ ...warning, suggestion: Math.ceil(needed_length / LENGTH_STEP) * LENGTH_STEP }];
+    const suggestion = Math.ceil((needed_length ?? Infinity) / LENGTH_STEP) * LENGTH_STEP;
+    return suggestion > longest ? [warning] : [{ ...warning, suggestion }];
   });
 }
 

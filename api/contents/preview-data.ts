@@ -30,6 +30,8 @@ interface PreviewInput extends Omit<EncoderSetup, 'tokenizer'> {
   tokenizer: TokenizerBytes | null;
   packing: ResolvedJobSpec['data']['packing'];
   sequence_length: number;
+  /** The largest length of sequences that a warning suggests. */
+  longest_sequence: number;
   /** Number of texts to return, of all datasets together. */
   num_texts: number;
 }
@@ -77,7 +79,12 @@ export function previewData({ tokenizer, beginnings, num_texts, ...setup }: Prev
 function previewPart(
   { dataset, pointer }: DataBeginning,
   all: Iterable<EncodedText>,
-  { packing, sequence_length, num_texts }: Pick<PreviewInput, 'packing' | 'sequence_length' | 'num_texts'>,
+  {
+    packing,
+    sequence_length,
+    longest_sequence,
+    num_texts,
+  }: Pick<PreviewInput, 'packing' | 'sequence_length' | 'longest_sequence' | 'num_texts'>,
 ): ReadBeginning {
   const counts = new DataCounts(sequence_length, packing);
   const texts: PreviewText[] = [];
@@ -92,7 +99,7 @@ function previewPart(
   return {
     counts: { texts: documents, tokens, targets, long_texts: longTexts },
     texts,
-    warnings: dataWarnings(summary, { dataset, pointer }),
+    warnings: dataWarnings(summary, longest_sequence, { dataset, pointer }),
   };
 }
 

@@ -23,7 +23,7 @@ export async function whileSilent<T>(
   reply: FastifyReply,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { closing, limits } = request.server.services;
+  const { closing } = request.server.services;
   const gone = new AbortController();
   const leave = () => gone.abort(clientLeft());
   const shutDown = () => gone.abort(new ZerofleetError('shutting_down', 'the server is shutting down'));
@@ -35,7 +35,7 @@ export async function whileSilent<T>(
   try {
     return await work(gone.signal);
   } finally {
-    socket.setTimeout?.(limits.idle_connection_ms);
+    limitSilence(request);
     reply.raw.off('close', leave);
     closing.removeEventListener('abort', shutDown);
     gone.abort();
@@ -48,6 +48,12 @@ export async function* thenSilent<T>(pieces: AsyncIterable<T>, { raw }: FastifyR
   // An injected request has no connection. Node.js restores the limit for the connection's next request.
   const { socket }: { socket: Partial<Socket> } = raw;
   socket.setTimeout?.(0);
+}
+
+/** Closes the connection again if it stays silent, before the end of its request. */
+export function limitSilence({ raw, server }: FastifyRequest): void {
+  const { socket }: { socket: Partial<Socket> } = raw;
+  socket.setTimeout?.(server.services.limits.idle_connection_ms);
 }
 
 /** Yields the pieces until the signal is aborted, then throws its reason. */

@@ -1,16 +1,10 @@
 /** The beginning of a job's data, as the job would read it. */
 import type { FastifyRequest } from 'fastify';
-import {
-  type DataPreview,
-  type Dataset,
-  datasetKey,
-  type ResolvedJobSpec,
-  type Warning,
-} from '../../contracts/index.js';
+import { type DataPreview, type Dataset, datasetKey, type ResolvedJobSpec } from '../../contracts/index.js';
 import { MAX_LINE_BYTES } from '../../contracts/jsonl/line.js';
 import { readTokenizerBytes } from '../../formats/encoding/tokenizer-store.js';
 import {
-  architectureOf,
+  longestSequence,
   tokenizerModel,
   trainingDatasetsOf,
   trainingPointersOf,
@@ -84,25 +78,16 @@ export async function previewOf(
       tokenizer: model === null ? null : await readTokenizerBytes(objects, model),
       packing,
       sequence_length: spec.train.sequence_length,
+      longest_sequence: longestSequence(spec.model),
       num_texts: numTexts,
     };
   };
-  const { counts, texts, warnings } = await inspector.run('previewData', input, {
+  const { counts, ...rest } = await inspector.run('previewData', input, {
     owner: project,
     transferOf: ({ tokenizer }) => ownBuffers({ ...tokenizer }),
   });
   const size = readable.reduce((sum, { bytes }) => sum + bytes, 0);
-  const { max_position_embeddings } = architectureOf(spec.model.config);
-  return {
-    read: { share: read / size, bytes: read, ...counts },
-    texts,
-    warnings: warnings.map((warning) => withPossible(warning, max_position_embeddings)),
-  };
-}
-
-/** A suggested length of sequences must not exceed the positions of the model. */
-function withPossible({ suggestion, ...warning }: Warning, positions: number): Warning {
-  return suggestion === undefined ? warning : { ...warning, suggestion: Math.min(suggestion, positions) };
+  return { read: { share: read / size, bytes: read, ...counts }, ...rest };
 }
 
 type ReadableDataset = Dataset & { format: 'text' | 'jsonl' };

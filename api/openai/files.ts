@@ -6,6 +6,7 @@ import { type Dataset, datasetKey, type Job } from '../../contracts/index.js';
 import { findJob, found } from '../access/found.js';
 import { receiveDataset, removeDataset } from '../datasets/store-dataset.js';
 import { requireOperation } from '../http/authenticate.js';
+import { limitSilence } from '../http/long-request.js';
 import { sendMetrics } from '../metric-files/send.js';
 import { notSupported, Refusal } from './errors.js';
 import { isId, requireId } from './ids.js';
@@ -104,9 +105,11 @@ async function receive(request: FastifyRequest): Promise<Dataset> {
       if (part.type === 'field') {
         checkField(part.fieldname, part.value);
         hasPurpose = true;
-      } else if (part.fieldname === 'file' && stored === null)
+      } else if (part.fieldname === 'file' && stored === null) {
         stored = await receiveDataset(request, { name: nameOf(part.filename), format: 'jsonl' }, part.file);
-      else throw new Refusal(400, 'invalid_parameter', part.fieldname, 'send one file, as the field file');
+        // The rest of the form follows.
+        limitSilence(request);
+      } else throw new Refusal(400, 'invalid_parameter', part.fieldname, 'send one file, as the field file');
     }
     if (stored === null) throw new Refusal(400, 'missing_parameter', 'file', 'the form has no field file');
     if (!hasPurpose) {

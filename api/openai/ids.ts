@@ -5,6 +5,11 @@ type Kind = keyof typeof PREFIXES;
 
 const FORM = /^([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}$/;
 
+/** True if any record may have the id. */
+export function isAnyId(id: string): boolean {
+  return FORM.test(id);
+}
+
 /** True if records of this kind may have the id. */
 export function isId(kind: Kind, id: string): boolean {
   return FORM.exec(id)?.[1] === PREFIXES[kind];

@@ -1,4 +1,6 @@
 /** The translated API through the official client. */
+import { request as httpRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI, { type APIError, toFile } from 'openai';
 import t, { type Test } from 'tap';
 import { modelFolder, tarOf } from '../../formats/testing/models.js';
@@ -185,6 +187,11 @@ t.test('an id of another form belongs to nothing', async (t) => {
   for (const name of ['gpt-4o', 'a'.repeat(200), 'ft:gpt-4o:org::abc'])
     await refused(t, client.models.retrieve(name), model);
   await refused(t, client.uploads.cancel('upload_abc'), { status: 404, code: 'upload_not_found' });
+  const { data: audited } = await stack.store.listAudit('default');
+  t.match(audited.slice(0, 2), [
+    { operation: 'cancelUpload', outcome: 'refused', resource: null },
+    { operation: 'resumeJob', outcome: 'refused', resource: `job_${'0'.repeat(26)}` },
+  ]);
   await refused(t, jobs.list({ after: 'ftjob-abc' }), { status: 400, param: 'after' });
 });
 
@@ -197,6 +204,38 @@ t.test('a request with an Idempotency-Key has one effect', async (t) => {
   t.equal((await create(1)).id, job.id);
   await refused(t, create(2), { status: 400, code: 'idempotency_key_reused' });
   await refused(t, client.files.delete(trainingFile), { status: 409, code: 'dataset_in_use' });
+
+  const own = await stack.request({
+    method: 'POST',
+    url: `/v1/jobs/${job.id}/cancel`,
+    headers: { 'idempotency-key': 'theirs' },
+  });
+  t.equal(own.statusCode, 202);
+  const cancel = (key: string) =>
+    client.fineTuning.jobs.cancel(job.id, { headers: { 'Idempotency-Key': key } });
+  await refused(t, cancel('theirs'), { status: 400, code: 'idempotency_key_reused' });
+  t.match(await cancel('ours'), { object: 'fine_tuning.job', id: job.id });
+});
+
+t.test('a form that stops behind its file leaves nothing', async (t) => {
+  const stack = await startTestStack({ limits: { idle_connection_ms: 1_500 } });
+  t.teardown(() => stack.close());
+  const client = httpRequest(`${await stack.listen()}/openai/v1/files`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'multipart/form-data; boundary=b',
+      authorization: `Bearer ${ADMIN_KEY}`,
+    },
+    agent: false,
+  });
+  client.on('error', () => undefined);
+  const part = (field: string) => `--b\r\ncontent-disposition: form-data; name="${field}"\r\n\r\n`;
+  const file = part('file').replace('"file"', '"file"; filename="a"');
+  client.write(`${part('purpose')}fine-tune\r\n${file}${LINES.join('')}\r\n--b\r\n`);
+  const closed = new Promise((resolve) => client.on('close', resolve));
+  while ((await stack.store.listDatasets()).data.length === 0) await sleep(10);
+  await closed;
+  while ((await stack.store.listDatasets()).data.length > 0) await sleep(10);
 });
 
 t.test('a running job that is cancelled', async (t) => {

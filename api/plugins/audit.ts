@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import type { AuditEntry, OperationId } from '../../contracts/index.js';
+import { isAnyId } from '../openai/ids.js';
 
 /**
  * Writes every mutating request to the audit log of the principal's project, executed or refused, before its answer is
@@ -56,7 +57,10 @@ function entryOf(
 function resourceOf(request: FastifyRequest, reply: FastifyReply): string | null {
   const location = reply.getHeader('location');
   if (typeof location === 'string') return location.slice(location.lastIndexOf('/') + 1);
-  return Object.values(request.params ?? {}).map(String)[0] ?? null;
+  const id = Object.values(request.params ?? {}).map(String)[0] ?? null;
+  // The contract checks the parameters of the own API, but not those of the translated one.
+  const { isTranslated = false } = request.routeOptions.config;
+  return isTranslated && id !== null && !isAnyId(id) ? null : id;
 }
 
 /** The code of a problem document, or of an error of the translated API. */

@@ -92,7 +92,7 @@ function keyedRequest(request: FastifyRequest): KeyedRequest | null {
   const key = request.headers['idempotency-key'];
   if (operation === null || typeof key !== 'string' || request.principal === null) return null;
   if (!operation.isKeyed || OWN_KEYS.has(operation.operationId)) return null;
-  const { params, query, body, headers } = request;
+  const { params, query, body, headers, routeOptions } = request;
   // Uploads are distinguished by their parameters: comparing gigabytes of content would be too expensive.
   const content =
     body instanceof Readable ? [headers['content-type'], headers['content-length'] ?? null] : body;
@@ -100,7 +100,8 @@ function keyedRequest(request: FastifyRequest): KeyedRequest | null {
     // All API keys of a project share their idempotency keys: a client may rotate its API key.
     scope: `${request.principal.project}:${operation.operationId}`,
     key,
-    body_hash: documentHash({ params, query, content }),
+    // An operation of the own API and its translated form have answers of different forms.
+    body_hash: documentHash({ route: routeOptions.url, params, query, content }),
     token: randomUUID(),
   };
 }

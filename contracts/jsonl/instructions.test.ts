@@ -71,13 +71,23 @@ const REFUSED: [what: string, line: object, message: RegExp][] = [
     /^"from" of turn 0 of "conversations" must be one of human, user, gpt/,
   ],
   [
+    'a speaker that objects have',
+    { conversations: [{ from: 'constructor', value: 'a' }] },
+    /^"from" of turn 0 of "conversations" must be one of human, user, gpt/,
+  ],
+  [
     'no value',
     { conversations: [{ from: 'gpt' }] },
     /^"value" of turn 0 of "conversations" must be a string/,
   ],
   ['no answer', { conversations: [{ from: 'human', value: 'a' }] }, /^no message has the role "assistant"/],
   ['two forms', { instruction: 'a', conversations: [] }, /this one has "instruction" and "conversations"/],
-  ['no form', { title: 'a', '2': 'b' }, /this one has only "2" and "title"/],
+  ['no form', { title: 'a', '2': 'b' }, /this one has only "2" and "title"; write/],
+  [
+    'no form, and many fields',
+    Object.fromEntries([...'abcdefghi'].map((name) => [name, 1])),
+    /this one has only others, such as "a", "b", .*"g" and "h"; write/,
+  ],
 ];
 for (const [what, line, message] of REFUSED)
   t.test(`refused: ${what}`, async (t) => {

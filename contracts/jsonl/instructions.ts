@@ -101,13 +101,13 @@ export function parseConversations(line: Fields): JsonlChat {
 }
 
 /** A turn may be a message already. */
-function messageOf(turn: unknown, place: string): unknown {
+function messageOf(turn: unknown, path: string): unknown {
   if (!isObject(turn) || turn.from === undefined) return turn;
   const { from, value, ...others } = turn;
-  const role = typeof from === 'string' ? ROLES[from] : undefined;
+  const role = typeof from === 'string' && Object.hasOwn(ROLES, from) ? ROLES[from] : undefined;
   if (role === undefined)
-    throw new BadLine(`"from" of ${place} must be one of ${Object.keys(ROLES).join(', ')}`);
-  if (typeof value !== 'string') throw new BadLine(`"value" of ${place} must be a string`);
+    throw new BadLine(`"from" of ${path} must be one of ${Object.keys(ROLES).join(', ')}`);
+  if (typeof value !== 'string') throw new BadLine(`"value" of ${path} must be a string`);
   const { weight } = others;
   return { role, content: value, ...(weight !== undefined && { weight }) };
 }

@@ -56,7 +56,9 @@ const PUBLIC_READERS: typeof READERS = {
   conversations: parseConversations,
 };
 
-const KINDS = Object.keys({ ...READERS, ...PUBLIC_READERS });
+const ALL_READERS = { ...READERS, ...PUBLIC_READERS };
+const KINDS = Object.keys(ALL_READERS);
+
 /** The names in words: `"a", "b" and "c"`. */
 const listed = (names: readonly string[]) =>
   names
@@ -67,24 +69,24 @@ const listed = (names: readonly string[]) =>
 /** Parses a non-blank line. Fields that its kind of document does not have are ignored. @throws BadLine */
 export function parseLine(line: string): JsonlDocument {
   const value = parseObject(line);
-  const found = [READERS, PUBLIC_READERS]
-    .map((readers) => Object.entries(readers).filter(([name]) => value[name] !== undefined))
-    .find((present) => present.length > 0);
-  const [only, ...others] = found ?? [];
-  if (only !== undefined && others.length === 0) return only[1](value);
+  const isGiven = (name: string) => value[name] !== undefined;
+  const given = Object.keys(READERS).filter(isGiven);
+  const found = given.length > 0 ? given : Object.keys(PUBLIC_READERS).filter(isGiven);
+  const [only = '', ...others] = found;
+  const read = ALL_READERS[only];
+  if (read !== undefined && others.length === 0) return read(value);
   throw new BadLine(
-    `an object must have exactly one of ${listed(KINDS)}, ${hasOf(
-      value,
-      (found ?? []).map(([name]) => name),
-    )}; ` +
+    `an object must have exactly one of ${listed(KINDS)}, this one has ${hasOf(value, found)}; ` +
       'write {"text": "…"}, {"messages": [{"role": "…", "content": "…"}]}, {"prompt": …, "completion": …} or {"prompt": …, "chosen": …, "rejected": …}',
   );
 }
 
 function hasOf(value: Fields, found: readonly string[]): string {
-  if (found.length > 0) return `this one has ${listed(found)}`;
-  const names = Object.keys(value).map(nameOf).slice(0, MAX_NAMES);
-  return names.length === 0 ? 'this one has no field' : `this one has only ${listed(names)}`;
+  if (found.length > 0) return listed(found);
+  const names = Object.keys(value).map(nameOf);
+  if (names.length === 0) return 'no field';
+  if (names.length <= MAX_NAMES) return `only ${listed(names)}`;
+  return `only others, such as ${listed(names.slice(0, MAX_NAMES))}`;
 }
 
 function parseObject(line: string): Fields {

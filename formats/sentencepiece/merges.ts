@@ -6,6 +6,12 @@ const MAX_UNITS = 1 << 26;
 /** Characters of the longest run among pieces of one score; that of Llama is 16 spaces. */
 const MAX_RUN = 64;
 
+/** A piece that is a run of one character. */
+interface Run {
+  length: number;
+  score: number;
+}
+
 type Refuse = (problem: string) => Error;
 
 /**
@@ -34,7 +40,8 @@ export function mergesOf(pieces: readonly Piece[], refuse: Refuse): [string, str
     if (same) same.push(text);
     else byScore.set(score, [text]);
   }
-  for (const same of byScore.values()) checkEqualScores(same, refuse);
+  const runs = new Map<string, Run[]>();
+  for (const [score, same] of byScore) checkEqualScores(same, { score, runs }, refuse);
   return merges;
 }
 
@@ -42,37 +49,57 @@ export function mergesOf(pieces: readonly Piece[], refuse: Refuse): [string, str
  * Of pieces with one score, SentencePiece makes whichever stands first in a text, and merges make one after another.
  * Both make the same of the runs of a character that Llama and Mistral have with one score.
  * @param texts in the order of their merges
+ * @param runs those of higher scores by character, in the order of their merges; gets those of `texts`
  */
-function checkEqualScores(texts: readonly string[], refuse: Refuse): void {
-  if (texts.length === 1) return;
-  const runs = new Map<string, number[]>();
+function checkEqualScores(
+  texts: readonly string[],
+  { score, runs }: { score: number; runs: Map<string, Run[]> },
+  refuse: Refuse,
+): void {
+  const longest = new Map<string, number>();
   for (const text of texts) {
     const [character = '', ...others] = text;
     const length = others.length + 1;
-    if (length > MAX_RUN || others.some((other) => other !== character))
+    const isRun = length <= MAX_RUN && others.every((other) => other === character);
+    if (!isRun && texts.length > 1)
       throw refuse(`has the same score for ${JSON.stringify(texts[0])} and ${JSON.stringify(texts[1])}`);
-    runs.set(character, [...(runs.get(character) ?? []), length]);
+    if (!isRun) return;
+    longest.set(character, Math.max(length, longest.get(character) ?? 0));
+    const before = runs.get(character);
+    if (before) before.push({ length, score });
+    else runs.set(character, [{ length, score }]);
   }
-  for (const [character, lengths] of runs)
-    for (let length = 2; length <= 2 * Math.max(...lengths); length++) {
-      const leftmost = merged(length, lengths, () => 0);
-      const byRank = merged(length, lengths, (sum) => lengths.indexOf(sum));
+  if (texts.length === 1) return;
+  for (const [character, most] of longest) {
+    const known = runs.get(character) ?? [];
+    const ranks = new Map(known.map(({ length }, rank) => [length, rank]));
+    const scores = new Map(known.map((run) => [run.length, -run.score]));
+    for (let length = 2; length <= 2 * most; length++) {
+      const leftmost = merged(length, (sum) => scores.get(sum));
+      // Of the merges that make one piece, that with the shortest left part is the first one.
+      const byRank = merged(length, (sum, left) => {
+        const rank = ranks.get(sum);
+        return rank === undefined ? undefined : rank * MAX_RUN + left;
+      });
       if (leftmost.join() !== byRank.join())
         throw refuse(`has runs of ${JSON.stringify(character)} with one score that no merges make`);
     }
+  }
 }
 
 /**
- * Merges a run of single characters until no two neighbours make a run of one of the lengths.
- * @param rank which sum is merged first; the leftmost one of the least
+ * Merges a run of single characters until no two neighbours may be merged.
+ * @param rank of a merge by the lengths of its result and its left part: the leftmost one of the least is made first;
+ *   undefined: there is none
  */
-function merged(length: number, lengths: readonly number[], rank: (sum: number) => number): number[] {
+function merged(length: number, rank: (sum: number, left: number) => number | undefined): number[] {
   const parts = Array<number>(length).fill(1);
   for (;;) {
     let best: { at: number; rank: number } | null = null;
     for (let at = 0; at + 1 < parts.length; at++) {
-      const sum = (parts[at] ?? 0) + (parts[at + 1] ?? 0);
-      if (lengths.includes(sum) && (best === null || rank(sum) < best.rank)) best = { at, rank: rank(sum) };
+      const left = parts[at] ?? 0;
+      const found = rank(left + (parts[at + 1] ?? 0), left);
+      if (found !== undefined && (best === null || found < best.rank)) best = { at, rank: found };
     }
     if (best === null) return parts;
     parts.splice(best.at, 2, (parts[best.at] ?? 0) + (parts[best.at + 1] ?? 0));

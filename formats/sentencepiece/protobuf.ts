@@ -16,11 +16,11 @@ const MAX_VARINT = 10;
 
 /** @throws RangeError for bytes that are no message */
 export function* protoFields(message: Buffer): Generator<ProtoField> {
-  let place = 0;
+  let offset = 0;
   const varint = (): bigint => {
     let value = 0n;
     for (let bytes = 0; bytes < MAX_VARINT; bytes++) {
-      const byte = message[place++];
+      const byte = message[offset++];
       if (byte === undefined) throw new RangeError('a number is cut short');
       value |= BigInt(byte & 0x7f) << BigInt(7 * bytes);
       if (byte < 0x80) return BigInt.asIntN(64, value);
@@ -28,12 +28,12 @@ export function* protoFields(message: Buffer): Generator<ProtoField> {
     throw new RangeError('a number has more than 10 bytes');
   };
   const bytes = (length: bigint): Buffer => {
-    if (length < 0n || length > BigInt(message.length - place)) throw new RangeError('a field is cut short');
-    const begin = place;
-    place += Number(length);
-    return message.subarray(begin, place);
+    if (length < 0n || length > BigInt(message.length - offset)) throw new RangeError('a field is cut short');
+    const begin = offset;
+    offset += Number(length);
+    return message.subarray(begin, offset);
   };
-  while (place < message.length) {
+  while (offset < message.length) {
     const tag = varint();
     const number = Number(tag >> 3n);
     const type = Number(tag & 7n);

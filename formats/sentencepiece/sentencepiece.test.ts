@@ -139,4 +139,15 @@ t.test('a file that is no model, or contradicts itself, is refused', async (t) =
     ]);
   t.doesNotThrow(() => convert(runs(1, 2, 4, 3, 8)));
   refused(runs(1, 2, 4, 8, 16, 32, 64, 128), /has the same score for "--" and "----"/);
+
+  const scored = (scores: Readonly<Record<number, number>>) =>
+    Buffer.concat([
+      unknown,
+      ...Object.entries(scores).map(([length, score]) => piece('-'.repeat(Number(length)), 1, score)),
+      bpe,
+    ]);
+  // As those of Llama.
+  t.doesNotThrow(() => convert(scored({ 1: -9, 2: -1, 4: -2, 8: -3, 3: -5, 5: -5, 6: -5, 7: -5 })));
+  // A run of five is -- -- - first; then SentencePiece makes ----, and merges would make ---.
+  refused(scored({ 1: -9, 2: -1, 3: -5, 4: -5 }), /has runs of "-" with one score that no merges make/);
 });

@@ -77,7 +77,9 @@ export class TokenFinder {
         );
       seen.add(text);
       const first = text[0] as string;
-      this.byFirst.set(first, [...(this.byFirst.get(first) ?? []), { text, token }]);
+      const others = this.byFirst.get(first);
+      if (others) others.push({ text, token });
+      else this.byFirst.set(first, [{ text, token }]);
     }
     for (const entries of this.byFirst.values()) entries.sort((a, b) => b.text.length - a.text.length);
     const units = [...this.byFirst.keys()].map(

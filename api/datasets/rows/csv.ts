@@ -5,6 +5,8 @@ import type { CsvHeader } from '../../contents/rows/read-csv.js';
 import { FIELDS } from '../../contents/rows/row-fields.js';
 
 const WANTED_BYTES = 256 * 1024;
+/** Bytes of the longest header whose columns an error names; it is read in the event loop. */
+const MAX_NAMED_HEADER = 4096;
 /** Columns that an error names. */
 const MAX_NAMES = 20;
 const QUOTE = 0x22;
@@ -36,6 +38,7 @@ export function csvHeader(line: Buffer): CsvBeginning | null {
 
 /** Returns the error of a first line that is the header of a table without a field of documents; null for others. */
 export function unknownColumns(line: Buffer): Error | null {
+  if (line.length > MAX_NAMED_HEADER) return null;
   const { data, errors } = Papa.parse<string[]>(line.toString('utf8').trim(), { delimiter: '' });
   const columns = data[0] ?? [];
   const isHeader =

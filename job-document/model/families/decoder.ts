@@ -66,6 +66,14 @@ export function readDecoder(
   };
 }
 
+/** Reads whether projections of attention and of the MLP have biases. */
+export function readBiases(reader: ConfigReader): { attention_bias: boolean; mlp_bias: boolean } {
+  return {
+    attention_bias: reader.flag('attention_bias', false),
+    mlp_bias: reader.flag('mlp_bias', false),
+  };
+}
+
 function readHeadDim(
   reader: ConfigReader,
   hidden: number,
@@ -117,8 +125,14 @@ export const DECODER_PARAMS = {
   },
 } satisfies ParamNames;
 
-/** Returns the architecture of a dense decoder with Llama's traits; families override the differences. */
-export function decoderArchitecture(config: DecoderConfig): Architecture {
+/**
+ * Returns the architecture of a dense decoder with Llama's traits and the biases of its configuration; families override
+ * the differences.
+ */
+export function decoderArchitecture(
+  config: DecoderConfig & { attention_bias?: boolean; mlp_bias?: boolean },
+): Architecture {
+  const { attention_bias = false, mlp_bias = false } = config;
   return {
     ...LLAMA_TRAITS,
     hidden_size: config.hidden_size,
@@ -132,6 +146,9 @@ export function decoderArchitecture(config: DecoderConfig): Architecture {
     norm_eps: config.rms_norm_eps,
     rope_theta: config.rope_theta,
     rope_scaling: scalingParams(config.rope_scaling),
+    qkv_bias: attention_bias,
+    output_bias: attention_bias,
+    mlp_bias,
     layer_windows: everyLayer(config, 0),
     tie_word_embeddings: config.tie_word_embeddings,
     attention_dropout: config.attention_dropout,

@@ -1,4 +1,4 @@
-import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
+import { DECODER_PARAMS, decoderArchitecture, readBiases, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
 
@@ -12,8 +12,7 @@ export const GRANITE: Family<'granite'> = {
     return {
       model_type: 'granite',
       ...readDecoder(reader, { max_position_embeddings: 2048, rms_norm_eps: 1e-6, rope_theta: 10_000 }),
-      attention_bias: reader.flag('attention_bias', false),
-      mlp_bias: reader.flag('mlp_bias', false),
+      ...readBiases(reader),
       embedding_multiplier: factor('embedding_multiplier'),
       attention_multiplier: factor('attention_multiplier'),
       residual_multiplier: factor('residual_multiplier'),
@@ -23,9 +22,6 @@ export const GRANITE: Family<'granite'> = {
   architecture(config) {
     return {
       ...decoderArchitecture(config),
-      qkv_bias: config.attention_bias,
-      output_bias: config.attention_bias,
-      mlp_bias: config.mlp_bias,
       embedding_scale: config.embedding_multiplier,
       attention_scale: config.attention_multiplier,
       residual_scale: config.residual_multiplier,

@@ -1,5 +1,5 @@
 import type { ConfigReader } from '../reader.js';
-import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
+import { DECODER_PARAMS, decoderArchitecture, readBiases, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 
 /** Draft models for a Qwen have these fields; they are accepted only without a window. */
@@ -19,16 +19,8 @@ export const LLAMA: Family<'llama'> = {
     return {
       model_type: 'llama',
       ...readDecoder(reader, { max_position_embeddings: 2048, rms_norm_eps: 1e-6, rope_theta: 10_000 }),
-      attention_bias: reader.flag('attention_bias', false),
-      mlp_bias: reader.flag('mlp_bias', false),
+      ...readBiases(reader),
     };
   },
-  architecture(config) {
-    return {
-      ...decoderArchitecture(config),
-      qkv_bias: config.attention_bias,
-      output_bias: config.attention_bias,
-      mlp_bias: config.mlp_bias,
-    };
-  },
+  architecture: decoderArchitecture,
 };

@@ -1,30 +1,15 @@
-import { DECODER_PARAMS, decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
+import { decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
+import { EXPERT_TENSORS, expertModules, readRouter, routerTraits } from './experts.js';
 import type { Family } from './family.js';
 import { LIMITS } from './limits.js';
-
-const { gate, up, down, norm, head, ...attention } = DECODER_PARAMS.modules;
-const MOE = 'model.layers.{}.block_sparse_moe';
 
 export const MIXTRAL: Family<'mixtral'> = {
   causalLm: 'MixtralForCausalLM',
   params: {
     naming: 'mixtral',
     in_first: false,
-    modules: {
-      ...attention,
-      router: `${MOE}.gate`,
-      gate: `${MOE}.experts.{}.w1`,
-      down: `${MOE}.experts.{}.w2`,
-      up: `${MOE}.experts.{}.w3`,
-      norm,
-      head,
-    },
-    tensors: {
-      router: 'model.layers.{}.mlp.gate.weight',
-      gate: 'model.layers.{}.mlp.experts.gate_up_proj',
-      up: 'model.layers.{}.mlp.experts.gate_up_proj',
-      down: 'model.layers.{}.mlp.experts.down_proj',
-    },
+    modules: expertModules('model.layers.{}.block_sparse_moe', { gate: 'w1', down: 'w2', up: 'w3' }),
+    tensors: { router: 'model.layers.{}.mlp.gate.weight', ...EXPERT_TENSORS },
   },
   fieldNames: {
     norm_eps: 'rms_norm_eps',
@@ -48,12 +33,7 @@ export const MIXTRAL: Family<'mixtral'> = {
         aliases: ['num_experts'],
         fallback: 8,
       }),
-      num_experts_per_tok: reader.integer('num_experts_per_tok', { ...LIMITS.experts, fallback: 2 }),
-      output_router_logits: reader.flag('output_router_logits', false),
-      router_aux_loss_coef: reader.number('router_aux_loss_coef', {
-        ...LIMITS.lossCoefficient,
-        fallback: 0.001,
-      }),
+      ...readRouter(reader, 2),
     };
   },
   architecture(config) {
@@ -61,9 +41,7 @@ export const MIXTRAL: Family<'mixtral'> = {
       ...decoderArchitecture(config),
       layer_windows: everyLayer(config, config.sliding_window ?? 0),
       num_experts: config.num_local_experts,
-      experts_per_token: config.num_experts_per_tok,
-      // As in transformers, the loss includes the auxiliary loss only if the router's logits are requested.
-      router_aux_loss_coef: config.output_router_logits ? config.router_aux_loss_coef : 0,
+      ...routerTraits(config),
     };
   },
 };

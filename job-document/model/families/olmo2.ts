@@ -35,8 +35,6 @@ export const OLMO2: Family<'olmo2'> = {
       ...decoderArchitecture(config),
       qk_norm: true,
       qk_norm_scope: 'all',
-      qkv_bias: config.attention_bias,
-      output_bias: config.attention_bias,
     };
   },
 };

@@ -57,8 +57,6 @@ export const OLMO3: Family<'olmo3'> = {
       ...decoderArchitecture(config),
       qk_norm: true,
       qk_norm_scope: 'all',
-      qkv_bias: config.attention_bias,
-      output_bias: config.attention_bias,
       layer_windows: layerWindows(config),
       layer_rope: config.rope_scaling === null ? [] : layerRope,
       local_rope_theta: config.rope_theta,

@@ -1,11 +1,9 @@
 import type { ConfigReader } from '../reader.js';
-import { DECODER_PARAMS, decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
+import { decoderArchitecture, everyLayer, readDecoder } from './decoder.js';
+import { EXPERT_TENSORS, expertModules, readRouter, routerTraits } from './experts.js';
 import type { Family } from './family.js';
 import { readSwitchedWindow } from './layer-types.js';
 import { LIMITS } from './limits.js';
-
-const { gate, up, down, norm, head, ...attention } = DECODER_PARAMS.modules;
-const MLP = 'model.layers.{}.mlp';
 
 function refuseOtherRouters(reader: ConfigReader): void {
   const why = 'every layer has experts';
@@ -25,20 +23,8 @@ export const QWEN3_MOE: Family<'qwen3_moe'> = {
   params: {
     naming: 'qwen3_moe',
     in_first: false,
-    modules: {
-      ...attention,
-      router: `${MLP}.gate`,
-      gate: `${MLP}.experts.{}.gate_proj`,
-      up: `${MLP}.experts.{}.up_proj`,
-      down: `${MLP}.experts.{}.down_proj`,
-      norm,
-      head,
-    },
-    tensors: {
-      gate: `${MLP}.experts.gate_up_proj`,
-      up: `${MLP}.experts.gate_up_proj`,
-      down: `${MLP}.experts.down_proj`,
-    },
+    modules: expertModules('model.layers.{}.mlp', { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' }),
+    tensors: EXPERT_TENSORS,
   },
   fieldNames: {
     norm_eps: 'rms_norm_eps',
@@ -64,13 +50,8 @@ export const QWEN3_MOE: Family<'qwen3_moe'> = {
         aliases: ['num_local_experts'],
         fallback: 128,
       }),
-      num_experts_per_tok: reader.integer('num_experts_per_tok', { ...LIMITS.experts, fallback: 8 }),
+      ...readRouter(reader, 8),
       norm_topk_prob: true,
-      output_router_logits: reader.flag('output_router_logits', false),
-      router_aux_loss_coef: reader.number('router_aux_loss_coef', {
-        ...LIMITS.lossCoefficient,
-        fallback: 0.001,
-      }),
     };
   },
   architecture(config) {
@@ -78,13 +59,9 @@ export const QWEN3_MOE: Family<'qwen3_moe'> = {
       ...decoderArchitecture(config),
       intermediate_size: config.moe_intermediate_size,
       qk_norm: true,
-      qkv_bias: config.attention_bias,
-      output_bias: config.attention_bias,
       layer_windows: everyLayer(config, config.sliding_window ?? 0),
       num_experts: config.num_experts,
-      experts_per_token: config.num_experts_per_tok,
-      // As in transformers, the loss includes the auxiliary loss only if the router's logits are requested.
-      router_aux_loss_coef: config.output_router_logits ? config.router_aux_loss_coef : 0,
+      ...routerTraits(config),
     };
   },
 };

@@ -26,8 +26,6 @@ export const QWEN3: Family<'qwen3'> = {
     return {
       ...decoderArchitecture(config),
       qk_norm: true,
-      qkv_bias: config.attention_bias,
-      output_bias: config.attention_bias,
       layer_windows: layerWindows(config),
     };
   },

@@ -1,5 +1,5 @@
 import type { ConfigReader } from '../reader.js';
-import { DECODER_PARAMS, decoderArchitecture, readDecoder } from './decoder.js';
+import { DECODER_PARAMS, decoderArchitecture, readBiases, readDecoder } from './decoder.js';
 import type { Family } from './family.js';
 import { layerWindows, readLayerTypes, readSwitchedWindow } from './layer-types.js';
 
@@ -35,8 +35,7 @@ export const SMOLLM3: Family<'smollm3'> = {
     return {
       model_type: 'smollm3',
       ...decoder,
-      attention_bias: reader.flag('attention_bias', false),
-      mlp_bias: reader.flag('mlp_bias', false),
+      ...readBiases(reader),
       no_rope_layer_interval: interval,
       no_rope_layers: ropeLayers,
       ...window,
@@ -51,9 +50,6 @@ export const SMOLLM3: Family<'smollm3'> = {
   architecture(config) {
     return {
       ...decoderArchitecture(config),
-      qkv_bias: config.attention_bias,
-      output_bias: config.attention_bias,
-      mlp_bias: config.mlp_bias,
       layer_rope: config.no_rope_layers,
       layer_windows: layerWindows(config),
     };

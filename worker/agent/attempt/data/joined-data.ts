@@ -4,6 +4,7 @@ import type { EvaluationFile, TrainingFile } from '../../../../contracts/rank-pr
 import {
   dataWarnings,
   evaluationsOf,
+  longestSequence,
   sequencesOfUnit,
   trainingPointersOf,
   weightsOf,
@@ -40,7 +41,7 @@ type JoinedSummary = Summary & {
 
 /** @param training the datasets of the training, in their order; `evaluated` likewise */
 export function joinData(
-  { data, train }: Pick<ResolvedJobSpec, 'data' | 'train'>,
+  { data, train, model }: Pick<ResolvedJobSpec, 'data' | 'train' | 'model'>,
   training: readonly PreparedDataset[],
   evaluated: readonly PreparedDataset[],
 ): JoinedData {
@@ -79,7 +80,7 @@ export function joinData(
         ...(evaluated[i] as PreparedDataset).summary,
       })),
       warnings: training.flatMap(({ dataset, summary }, i) =>
-        dataWarnings(summary, {
+        dataWarnings(summary, longestSequence(model), {
           dataset: data.mixture ? dataset.id : null,
           pointer: trainingPointersOf(data)[i] as string,
         }),

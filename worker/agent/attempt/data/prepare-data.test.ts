@@ -58,7 +58,7 @@ t.test('chat data', async (t) => {
         without_targets: 0,
         evaluation: [],
         tokens_digest: prepared[0]?.tokens_digest,
-        warnings: dataWarnings({ documents: 50, flaws }),
+        warnings: dataWarnings({ documents: 50, flaws }, 64),
       },
     ]);
     t.same(

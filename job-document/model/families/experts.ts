@@ -1,0 +1,52 @@
+/** Families with a mixture of experts in every layer. */
+import type { ConfigReader } from '../reader.js';
+import { DECODER_PARAMS } from './decoder.js';
+import type { ConfigOf } from './family.js';
+import { LIMITS } from './limits.js';
+
+type RouterConfig = Pick<
+  ConfigOf<'mixtral'>,
+  'num_experts_per_tok' | 'output_router_logits' | 'router_aux_loss_coef'
+>;
+
+/**
+ * Returns the names of Llama's parameters with experts in the place of the MLP.
+ * @param names of an expert's projections, in canonical order
+ */
+export function expertModules(mlp: string, names: Readonly<Record<'gate' | 'up' | 'down', string>>) {
+  const { gate, up, down, norm, head, ...attention } = DECODER_PARAMS.modules;
+  return {
+    ...attention,
+    router: `${mlp}.gate`,
+    ...Object.fromEntries(Object.entries(names).map(([part, name]) => [part, `${mlp}.experts.{}.${name}`])),
+    norm,
+    head,
+  };
+}
+
+/** Names of tensors with the matrices of all experts of a layer. */
+export const EXPERT_TENSORS = {
+  gate: 'model.layers.{}.mlp.experts.gate_up_proj',
+  up: 'model.layers.{}.mlp.experts.gate_up_proj',
+  down: 'model.layers.{}.mlp.experts.down_proj',
+};
+
+/** @param chosen experts of a token by default */
+export function readRouter(reader: ConfigReader, chosen: number): RouterConfig {
+  return {
+    num_experts_per_tok: reader.integer('num_experts_per_tok', { ...LIMITS.experts, fallback: chosen }),
+    output_router_logits: reader.flag('output_router_logits', false),
+    router_aux_loss_coef: reader.number('router_aux_loss_coef', {
+      ...LIMITS.lossCoefficient,
+      fallback: 0.001,
+    }),
+  };
+}
+
+/** As in transformers, the loss includes the auxiliary loss only if the router's logits are requested. */
+export function routerTraits(config: RouterConfig) {
+  return {
+    experts_per_token: config.num_experts_per_tok,
+    router_aux_loss_coef: config.output_router_logits ? config.router_aux_loss_coef : 0,
+  };
+}
