@@ -31,7 +31,7 @@ const EVENT_TYPE = 'benchmark';
 const EVENTS = 50;
 const EVENT_INTERVAL_MS = 100;
 const POLL_MS = 2;
-/** Requested in start. */
+/** Requested in turn. */
 const JOBS = 100;
 const TEXT = 'to be or not to be, that is the question. '.repeat(100);
 const json = { 'content-type': 'application/json' };

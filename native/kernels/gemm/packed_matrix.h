@@ -29,7 +29,7 @@ class PackedMatrix {
   PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n,
                PackedWords words = PackedWords::kFastest);
 
-  /// Makes it an operand of another k, even with kSmallest. Its memory stays if that is enough.
+  /// Makes it an operand of another k; with kSmallest, k must be even. Its memory stays if that is enough.
   void set_k(const Context& ctx, std::int64_t k);
 
   std::int64_t k() const { return k_; }

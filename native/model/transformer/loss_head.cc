@@ -33,7 +33,8 @@ RowFactor factor_of(const LossHead::Gradients* gradients, std::int64_t row, std:
   if (gradients == nullptr) return {0, rows};
   if (gradients->factors.empty()) return {gradients->grad_scale, rows};
   const auto here = gradients->factors.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(rows));
-  const auto other = std::ranges::find_if(here, [&](float factor) { return factor != here.front(); });
+  // From the second on, since a NaN differs from itself.
+  const auto other = std::find_if(here.begin() + 1, here.end(), [&](float factor) { return factor != here.front(); });
   return {here.front(), other - here.begin()};
 }
 

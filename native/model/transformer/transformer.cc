@@ -7,8 +7,6 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/common/backend.h"
-#include "kernels/embedding/embedding.h"
 #include "model/common/rotations.h"
 #include "model/common/transit.h"
 #include "model/layers/norm.h"
@@ -19,8 +17,7 @@
 #include "model/transformer/callback_sink.h"
 #include "model/transformer/layer_stack.h"
 #include "model/transformer/leaf_check.h"
-#include "model/transformer/loss_head.h"
-#include "model/transformer/target_rows.h"
+#include "model/transformer/leaf_head.h"
 #include "model/transformer/trimmed_leaf.h"
 
 namespace zerofleet {
@@ -67,21 +64,20 @@ struct Transformer::State {
   std::optional<RowExchange> row_exchange;  // to experts that other ranks hold
   ModelContext model;
   PassShape shape;
-  LossHead head;
+  LeafHead head;
   TokenEmbedding embedding;
   LayerStack layers;
   std::unique_ptr<Norm> norm;  // after the last layer
   Norm::Kept norm_kept;
   BoundParams params;
-  RouterTally load;                     // of the last forward, in models with experts
-  std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
-  IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
-  IndexUpload rows_upload, places_upload;                                         // (M) of TargetRows
-  IndexUpload lengths_upload;                                                     // (B)
-  Tensor dropped;                                      // (M, widest input) as in ModelContext, or empty
-  Tensor added;                                        // (M, D) the next addend of the residual stream
-  Tensor last, last_normed;                            // (M, D) the residual stream after all layers
-  std::optional<TokenEmbedding::Work> embedding_work;  // made by the first backward
+  RouterTally load;                                               // of the last forward, in models with experts
+  std::vector<std::int32_t> positions;                            // (M), for learned ones and where there are documents
+  IndexUpload tokens_upload, positions_upload, documents_upload;  // (M)
+  IndexUpload lengths_upload;                                     // (B)
+  Tensor dropped;                                                 // (M, widest input) as in ModelContext, or empty
+  Tensor added;                                                   // (M, D) the next addend of the residual stream
+  Tensor last, last_normed;                                       // (M, D) the residual stream after all layers
+  std::optional<TokenEmbedding::Work> embedding_work;             // made by the first backward
   bool forward_packed = false;
   bool backward_packed = false;
   double forward_seconds = 0;
@@ -94,13 +90,13 @@ struct Transformer::State {
   double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load.load()); }
   void prepare_backward();
   void run_backward(const Pass& pass, const Indices& tokens, GradSink& sink);
-  TargetRows target_rows(const TrimmedLeaf& leaf) const;
-  Matrix head_input(const TargetRows& rows);
-  /// The losses are those of the head's last run.
-  TargetRows forward(const LeafInput& leaf, Adapters adapters);
+  /// `added` has room until the backward.
+  LeafHead::Input head_input(const TrimmedLeaf& leaf) const {
+    return {leaf, last_normed.first_rows(leaf.shape().rows()), added.view()};
+  }
+  void forward(const LeafInput& leaf, Adapters adapters);
   LeafResult forward_backward(const LeafInput& leaf, const SequenceObjective& objective, const GradScale& scale,
                               GradSink& sink);
-  void run_head(const TargetRows& rows, std::int64_t leaf_rows, const SequenceObjective& objective, float scale);
 };
 
 Transformer::State::State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
@@ -129,11 +125,8 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       norm_kept(norm->make_kept(model, shape.rows())),
       load(context, config.num_experts),
       tokens_upload(context, shape.rows()),
-      targets_upload(context, shape.rows()),
       positions_upload(context, shape.rows()),
       documents_upload(context, shape.rows()),
-      rows_upload(context, shape.rows()),
-      places_upload(context, shape.rows()),
       lengths_upload(context, shape.batch),
       dropped(room_for_dropped(model, shape.rows())),
       added(model.tensor(shape.rows(), config.hidden_size)),
@@ -225,78 +218,36 @@ void Transformer::params_changed() {
   s.backward_packed = false;
 }
 
-TargetRows Transformer::State::target_rows(const TrimmedLeaf& leaf) const {
-  return {leaf.input().targets, leaf.shape().length, backend_of(model.ctx).row_unit};
-}
-
-/// Returns the rows that the head reads. `added` has room for them until the backward.
-Matrix Transformer::State::head_input(const TargetRows& rows) {
-  const std::int64_t count = std::ssize(rows.rows());
-  if (rows.are_all()) return last_normed.first_rows(count);
-  const Matrix picked = added.first_rows(count);
-  zerofleet::embedding(model.ctx, last_normed.view(), rows_upload.upload(model.ctx, rows.rows()), picked);
-  return picked;
-}
-
-// An objective needs the scores of all sequences before the first gradient. A loss is -log p, so that its factor is
-// that of log p with the other sign. Once picked, the rows of last_normed make room for the gradients of the picked
-// ones.
-void Transformer::State::run_head(const TargetRows& rows, std::int64_t leaf_rows, const SequenceObjective& objective,
-                                  float scale) {
-  const Matrix dhead = model.trains(table.head) ? embedding_work->dtokens.view() : Matrix{};
-  const Matrix normed = head_input(rows), all = layers.work().normed.first_rows(leaf_rows);
-  const Matrix dnormed = rows.are_all() ? all : last_normed.first_rows(normed.rows);
-  const Indices targets = targets_upload.upload(model.ctx, rows.targets());
-  const LossHead::Gradients to{dnormed, dhead, scale};
-  std::vector<float> factors;
-  if (objective) {
-    head.run(model, normed, targets, to, [&] {
-      const std::vector<double> derivatives = objective(head.scores(targets, rows.sequences(), shape.batch));
-      require(std::ssize(derivatives) == shape.batch, "invalid_argument",
-              "an objective returns one derivative per sequence");
-      for (const std::int32_t sequence : rows.sequences()) {
-        const double factor = derivatives[static_cast<std::size_t>(sequence)];
-        factors.push_back(static_cast<float>(-factor * static_cast<double>(scale)));
-      }
-      return std::span<const float>(factors);
-    });
-  } else {
-    head.run(model, normed, targets, &to);
-  }
-  if (!rows.are_all()) zerofleet::embedding(model.ctx, dnormed, places_upload.upload(model.ctx, rows.places()), all);
-}
-
 LeafResult Transformer::State::forward_backward(const LeafInput& leaf, const SequenceObjective& objective,
                                                 const GradScale& scale, GradSink& sink) {
   const TrimmedLeaf needed = checked_leaf(leaf);
   const auto start = Clock::now();
   Pass pass = pass_of(needed, &leaf.key);
   const Indices tokens = tokens_upload.upload(model.ctx, needed.input().tokens);
-  const TargetRows rows = target_rows(needed);
   run_layers(pass, tokens, Adapters::kOn);
   const double layers_seconds = seconds_since(start);
   prepare_backward();
   const auto head_start = Clock::now();
-  run_head(rows, pass.rows(), objective, scale.loss);
+  const Matrix dhead = model.trains(table.head) ? embedding_work->dtokens.view() : Matrix{};
+  head.forward_backward(model, head_input(needed), {layers.work().normed.first_rows(pass.rows()), dhead, scale.loss},
+                        objective);
   forward_seconds = layers_seconds + seconds_since(head_start) - head.backward_seconds();
   const double aux_scale = model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
   pass.dprobs = load.gradient(model.ctx, aux_scale);
   run_backward(pass, tokens, sink);
-  LeafResult result = head.result(rows.targets());
+  LeafResult result = head.result();
   result.aux_loss = aux_loss();
   backward_seconds = seconds_since(start) - forward_seconds;
   return result;
 }
 
-TargetRows Transformer::State::forward(const LeafInput& leaf, Adapters adapters) {
+void Transformer::State::forward(const LeafInput& leaf, Adapters adapters) {
   const TrimmedLeaf needed = checked_leaf(leaf);
   const auto start = Clock::now();
-  TargetRows rows = target_rows(needed);
   run_layers(pass_of(needed, nullptr), tokens_upload.upload(model.ctx, needed.input().tokens), adapters);
-  head.run(model, head_input(rows), targets_upload.upload(model.ctx, rows.targets()), nullptr);
+  head.forward(model, head_input(needed));
   forward_seconds = seconds_since(start);
   backward_seconds = 0;
-  return rows;
 }
 
 LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, GradSink& sink) {
@@ -315,8 +266,8 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
 
 LeafResult Transformer::forward(const LeafInput& leaf) {
   State& s = *state_;
-  const TargetRows rows = s.forward(leaf, Adapters::kOn);
-  LeafResult result = s.head.result(rows.targets());
+  s.forward(leaf, Adapters::kOn);
+  LeafResult result = s.head.result();
   result.aux_loss = s.aux_loss();
   return result;
 }
@@ -326,8 +277,8 @@ std::vector<SequenceScore> Transformer::scores(const LeafInput& leaf, Adapters a
   const std::optional<AdapterConfig>& adapter = s.model.config.adapter;
   require(adapters == Adapters::kOn || (adapter && adapter->modules_to_save.empty()), "invalid_argument",
           "a model without adapters, or with modules_to_save, does not hold the base beside what it trains");
-  const TargetRows rows = s.forward(leaf, adapters);
-  return s.head.scores(rows.targets(), rows.sequences(), s.shape.batch);
+  s.forward(leaf, adapters);
+  return s.head.scores();
 }
 
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }

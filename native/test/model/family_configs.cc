@@ -55,6 +55,14 @@ ModelConfig mixtral() {
   return config;
 }
 
+ModelConfig qwen3_moe() {
+  ModelConfig config = mixtral();
+  config.naming = "qwen3_moe";
+  config.qk_norm = true;
+  config.head_dim = 8;
+  return config;
+}
+
 ModelConfig qwen2() {
   ModelConfig config = llama();
   config.rope_scaling = {};
@@ -118,9 +126,9 @@ ModelConfig olmo3() {
 }  // namespace
 
 std::vector<FamilyConfig> family_configs() {
-  return {{"gpt2", gpt2()},   {"llama", llama()}, {"mistral", mistral()}, {"mixtral", mixtral()},
-          {"qwen2", qwen2()}, {"qwen3", qwen3()}, {"smollm3", smollm3()}, {"granite", granite()},
-          {"olmo2", olmo2()}, {"olmo3", olmo3()}};
+  return {{"gpt2", gpt2()},       {"llama", llama()}, {"mistral", mistral()},     {"mixtral", mixtral()},
+          {"qwen2", qwen2()},     {"qwen3", qwen3()}, {"qwen3_moe", qwen3_moe()}, {"smollm3", smollm3()},
+          {"granite", granite()}, {"olmo2", olmo2()}, {"olmo3", olmo3()}};
 }
 
 }  // namespace zerofleet::test

@@ -142,3 +142,19 @@ DEVICE_TEST_CASE("a scale multiplies every element, in place too") {
     CHECK_THROWS_AS(scale(ctx, 2, x.view(), HostMatrix(dtype, 70, 36, 1).view()), Error);
   });
 }
+
+DEVICE_TEST_CASE("an addition rounds each sum once") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    std::mt19937 random(109);
+    HostMatrix x = HostMatrix::random(dtype, 70, 37, random, 2), y = HostMatrix::random(dtype, 70, 37, random, 1);
+    HostMatrix expected(dtype, 70, 37, 1);
+    for (std::int64_t i = 0; i < 70; ++i) {
+      for (std::int64_t j = 0; j < 37; ++j)
+        expected.set(i, j, static_cast<float>(y.at(i, j)) + static_cast<float>(x.at(i, j)));
+    }
+    add(ctx, x.view(), y.view());
+    synchronize(ctx);
+    CHECK(table_of(y) == table_of(expected));
+    CHECK_THROWS_AS(add(ctx, x.view(), HostMatrix(dtype, 70, 36, 1).view()), Error);
+  });
+}

@@ -239,7 +239,7 @@ TEST_CASE("adapters that cannot be are refused") {
           adapter.dropout = 0.1;
         }) == "invalid_model_config");
   for (const auto& [name, family] : family_configs()) {
-    ModelConfig over_experts = with_adapter(family, {"w1", "c_proj", "o_proj"});
+    ModelConfig over_experts = with_adapter(family, {"w1", "gate_proj", "c_proj"});
     over_experts.adapter->dropout = 0.1;
     CHECK(code_of([&] { param_specs(over_experts); }) == (family.num_experts > 0 ? "invalid_model_config" : "none"));
   }

@@ -142,6 +142,23 @@ DEVICE_TEST_CASE("factors that depend on the losses: the same bits whether the l
   });
 }
 
+DEVICE_TEST_CASE("a factor that is NaN: the gradients of its sequence are NaN, those of others keep their bits") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    std::vector<float> factors = kFactors;
+    factors[1] = std::nanf("");
+    for (const Passes passes : {Passes::kOne, Passes::kTwo}) {
+      const Results good = run(ctx, dtype, {64, 128}, 0, kFactors, passes);
+      const Results got = run(ctx, dtype, {64, 128}, 0, factors, passes);
+      for (std::int64_t row = 0; row < kRows; ++row) {
+        for (std::int64_t k = 0; k < 20; ++k) {
+          const auto value = got.dnormed.at(row, k);
+          REQUIRE((row / kSequence == 1 ? std::isnan(value) : value == good.dnormed.at(row, k)));
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("rows of logits: those of a CPU stay in its caches, chunks of gradients are alike") {
   const auto rows = [](std::int64_t vocab, DType dtype, std::int64_t max_rows) {
     return logit_rows({}, vocab, dtype, max_rows);
