@@ -124,8 +124,9 @@ class Watching(unittest.TestCase):
         metrics = [{"kind": "metric", "step": step, "loss": None if step == 20 else 2.5} for step in range(1, 21)]
         events = b"".join(message("metric", metric, str(metric["step"])) for metric in metrics)
         done = {**JOB, "state": "succeeded"}
-        stream = httpx.Response(200, content=events + message("end", {}))
-        client, _ = scripted(answer(JOB), stream, answer(done))
+        began = message("event", {"kind": "event", "type": "job.state"}, "0")
+        stream = httpx.Response(200, content=began + events + message("end", {}))
+        client, _ = scripted(answer(JOB), stream, answer(JOB), answer(done))
         lines: List[str] = []
         with mock.patch.object(progress_module, "_tqdm", None), mock.patch.object(
             progress_module.Progress, "_print", lambda self, text: lines.append(text)
