@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { type Dataset, isSourceUri, type JobSpec } from '../../contracts/index.js';
 import { presets } from '../../job-document/index.js';
+import { modelFrom } from '../typescript/fork-document.js';
 import { collect } from '../typescript/index.js';
 import { uploadDataset } from './commands/data.js';
 import { CliError, type Context, EXIT } from './context.js';
@@ -44,9 +45,8 @@ async function modelOrNull({ client }: Context, given: string): Promise<string |
 
 async function trainedBase({ client }: Context, given: string): Promise<JobSpec['model']> {
   const checkpoint = await client.checkpoints.get(await findId(client, 'checkpoint', given));
-  const { preset, config } = (await client.jobs.get(checkpoint.job_id)).spec.model;
-  const initFrom = { checkpoint: checkpoint.id, restore: 'weights' as const };
-  return preset === null ? { config, init_from: initFrom } : { preset, init_from: initFrom };
+  const { spec } = await client.jobs.get(checkpoint.job_id);
+  return modelFrom(spec.model, checkpoint.id, 'weights');
 }
 
 /** A document whose data and base may be named by paths and names. */
