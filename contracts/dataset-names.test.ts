@@ -1,5 +1,5 @@
 import t from 'tap';
-import { formatOfName, isCompressedName } from './dataset-names.js';
+import { formatOfName, isCompressedName, stemOfName } from './dataset-names.js';
 
 t.test('the format of a file by its name', async (t) => {
   t.equal(formatOfName('a.b.JSONL'), 'jsonl');
@@ -14,4 +14,13 @@ t.test('a compressed file by its name', async (t) => {
   t.ok(isCompressedName('a.jsonl.gz'));
   t.ok(isCompressedName('s3://b/a.ZST'));
   t.notOk(isCompressedName('a.gz.txt'));
+});
+
+t.test('what is made of a file has its name without extensions', async (t) => {
+  t.same(['chats.jsonl', 'chats.jsonl.gz', 'my chats', '.gz'].map(stemOfName), [
+    'chats',
+    'chats',
+    'my chats',
+    '.gz',
+  ]);
 });

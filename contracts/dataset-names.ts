@@ -12,6 +12,9 @@ const FORMATS: Readonly<Record<string, Dataset['format']>> = {
 };
 const COMPRESSION = /\.(gz|zst)$/i;
 
+/** The name of a file without its extensions, to name what is made of it. */
+export const stemOfName = (name: string) => name.replace(/(\.[a-z0-9]{1,8}){1,2}$/i, '') || name;
+
 export function isCompressedName(name: string): boolean {
   return COMPRESSION.test(name);
 }

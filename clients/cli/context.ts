@@ -112,14 +112,16 @@ export function connectionOf(
   env: Environment['env'],
   { url, apiKey }: GlobalOptions,
 ): { baseUrl: string; apiKey: string } {
-  const baseUrl = url ?? env.ZEROFLEET_URL ?? readData(env, 'address') ?? 'http://127.0.0.1:8080';
+  const given = apiKey ?? (env.ZEROFLEET_API_KEY || undefined);
+  // A given key is not sent to an address that a file of some directory names.
+  const stored = given === undefined ? readData(env, 'address') : undefined;
+  const baseUrl = url ?? env.ZEROFLEET_URL ?? stored ?? 'http://127.0.0.1:8080';
   if (!URL.canParse(baseUrl)) throw new CliError(`'${baseUrl}' is not a URL`, EXIT.usage);
-  return { baseUrl, apiKey: apiKey ?? findKey(env) };
+  return { baseUrl, apiKey: given ?? storedKey(env) };
 }
 
-/** The key of the environment, else the key in the data directory of a stack on this machine. */
-function findKey(env: Environment['env']): string {
-  if (env.ZEROFLEET_API_KEY) return env.ZEROFLEET_API_KEY;
+/** The key in the data directory of a stack on this machine. */
+function storedKey(env: Environment['env']): string {
   const key = readData(env, 'api-key');
   if (key !== undefined) return key;
   throw new CliError(

@@ -76,7 +76,7 @@ const LISTS = {
 } as const satisfies Record<string, List>;
 
 const CHECKPOINT_PREFIX = 'ckpt_';
-const WHOLE_ID = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/;
+export const WHOLE_ID = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/;
 /** Part of an id after the prefix of its kind. */
 const PART_OF_ID = /^[0-9A-HJKMNP-TV-Z]{0,26}$/;
 const MAX_SHOWN = 5;

@@ -4,7 +4,9 @@ without a network: `pip install ./clients/python`."""
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import io
 import re
 import tarfile
 import zipfile
@@ -59,10 +61,18 @@ def build_editable(
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     folder = f"{NAME}-{VERSION}"
-    with tarfile.open(Path(sdist_directory, f"{folder}.tar.gz"), "w:gz") as archive:
-        for path in [*_sources(), *(ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE"))]:
-            archive.add(path, f"{folder}/{path.relative_to(ROOT)}")
-        archive.add(__file__, f"{folder}/{Path(__file__).name}")
+    others = ("build_backend.py", "pyproject.toml", "README.md", "LICENSE")
+    paths = [*_sources(), *(ROOT / name for name in others)]
+    contents = {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths}
+    contents["PKG-INFO"] = METADATA.encode()
+    with Path(sdist_directory, f"{folder}.tar.gz").open("wb") as file:
+        # Neither times nor owners of files: the same sources give the same bytes.
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+                for name, content in contents.items():
+                    entry = tarfile.TarInfo(f"{folder}/{name}")
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
     return f"{folder}.tar.gz"
 
 

@@ -6,15 +6,26 @@ import type { Checkpoint, ResolvedJobSpec } from '../../contracts/types.js';
  * the checkpoint. It is checked like any other document.
  */
 export function forkDocument(spec: ResolvedJobSpec, checkpoint: Checkpoint, overrides: object): unknown {
-  const { preset, config } = spec.model;
   // A job without a name has an empty one, which the schema refuses. The server names the sources of the new document.
   const given = withoutNulls({ ...spec, name: spec.name || null, sources: null });
   const changed = mergePatch(given, overrides);
-  const model = {
+  return isObject(changed)
+    ? { ...changed, model: modelFrom(spec.model, checkpoint.id, 'continue') }
+    : changed;
+}
+
+/** The section `model` of a job that begins with a checkpoint. @param model that of the checkpoint's job */
+export function modelFrom(
+  { preset, config, quantization }: Pick<ResolvedJobSpec['model'], 'preset' | 'config' | 'quantization'>,
+  checkpoint: string,
+  restore: 'continue' | 'weights',
+) {
+  return {
     ...(preset === null ? { config } : { preset }),
-    init_from: { checkpoint: checkpoint.id, restore: 'continue' },
+    // Training continues only over a base in the same precision.
+    ...(restore === 'continue' && quantization !== undefined && { quantization }),
+    init_from: { checkpoint, restore },
   };
-  return isObject(changed) ? { ...changed, model } : changed;
 }
 
 /** Removes nulls: a resolved document has null for absent fields, a sent document omits them. */

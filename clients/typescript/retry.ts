@@ -52,9 +52,8 @@ async function sendRepeatedly(send: typeof fetch, policy: RetryPolicy, request: 
 }
 
 /**
- * Waits until the program has seen which connections were closed while it was busy. A request that goes out on one of
- * them has no answer, and one that is not idempotent would not be retried. Between two timers the program reads its
- * connections.
+ * Lets the program notice the connections that the server closed while the program was busy: it reads its connections
+ * between two timers. A request on a closed connection gets no answer, and only an idempotent one could be retried.
  */
 async function closedConnectionsSeen(signal: AbortSignal): Promise<void> {
   await pause(0, signal);

@@ -2,10 +2,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
+import { ulid } from 'ulid';
 import { ADMIN_KEY } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
 import { connectionOf } from '../../clients/cli/context.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
+import { testModel } from '../../formats/testing/models.js';
 import { start } from './command-line.js';
 
 const CHATS = `${JSON.stringify({
@@ -67,9 +69,52 @@ t.test('a job without a document', async (t) => {
     code: 1,
     err: /no model is named nothing/,
   });
-  t.match(await zerofleet(['train', 'nothing.jsonl']), { code: 1, err: /no dataset is named nothing.jsonl/ });
+  t.match(await zerofleet(['train', 'nothing.jsonl']), {
+    code: 1,
+    err: /there is no file nothing.jsonl, and no dataset is named nothing.jsonl/,
+  });
+  t.match(await zerofleet(['train', chats, '--model', 'constructor']), {
+    code: 1,
+    err: /no model is named constructor/,
+  });
+  for (const both of [
+    ['--epochs', '1', '--steps', '7'],
+    ['--lora', '--dora'],
+  ])
+    t.match(await zerofleet(['train', chats, ...both]), { code: 2, err: /cannot be used with/ });
+  t.equal((await specOf(String(spec.data.dataset))).name, 'chats', 'a job has the name of its dataset');
   const plan = await zerofleet(['train', chats, '--dry-run']);
   t.match(plan, { code: 0, out: /sequences .*\n(.*\n)*RANKS/ });
+});
+
+t.test('names in documents are those of the command line', async (t) => {
+  const { stack, zerofleet, file } = await start(t);
+  const chats = await file('ds_chats.jsonl', CHATS);
+  const submitted = async (document: object) => {
+    const { code, out, err } = await zerofleet(['submit', '-', '--json'], {
+      stdin: JSON.stringify(document),
+    });
+    t.equal(code, 0, err);
+    return JSON.parse(out) as Job;
+  };
+  const document = { data: { dataset: chats }, train: { steps: 7 } };
+  const first = await submitted({ ...document, name: '01', model: { init_from: 'llama-tiny' } });
+  t.match(first.spec.model, { preset: 'llama-tiny', init_from: null });
+  const execution = await claimAndTrain(stack.store, first.id, { steps: 3 });
+  const checkpoint = checkpointOf(first.id, 4);
+  await stack.store.commitCheckpoint(first.id, execution, checkpoint);
+  await stack.objects.put(`${checkpoint.prefix}/MANIFEST.json`, Buffer.from('{}'));
+
+  // The name of a file or dataset may look like an id, and that of a job like the prefix of a model's id.
+  const model = testModel(`mdl_${ulid()}`);
+  t.match(model.id, /^mdl_01/);
+  await stack.store.putModel(model);
+  for (const from of ['01', '01@4', first.id]) {
+    const named = { ...document, data: { dataset: 'ds_chats.jsonl' }, model: { init_from: from } };
+    const { spec } = await submitted(named);
+    t.equal(spec.data.dataset, first.spec.data.dataset);
+    t.match(spec.model.init_from, { checkpoint: checkpoint.id, restore: 'weights' }, from);
+  }
 });
 
 t.test('the first document can be submitted as it is', async (t) => {
@@ -121,6 +166,9 @@ t.test('a server whose port was chosen is found beside its key', async (t) => {
   t.same(connectionOf(env, {}), { baseUrl: 'http://127.0.0.1:4711', apiKey: ADMIN_KEY });
   t.equal(connectionOf({ ...env, ZEROFLEET_URL: 'http://a' }, {}).baseUrl, 'http://a');
   t.equal(connectionOf(env, { url: 'http://b' }).baseUrl, 'http://b');
+  const usual = { baseUrl: 'http://127.0.0.1:8080', apiKey: 'k' };
+  t.same(connectionOf({ ...env, ZEROFLEET_API_KEY: 'k' }, {}), usual, 'another key is not sent to it');
+  t.same(connectionOf(env, { apiKey: 'k' }), usual);
 });
 
 t.test('the help is grouped by task and has examples', async (t) => {

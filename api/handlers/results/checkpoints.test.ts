@@ -175,4 +175,18 @@ t.test('checkpoints', async (t) => {
     const fresh = await stack.createJob();
     t.match((await call('POST', `jobs/${fresh.id}/fork`, {})).json(), { detail: /no checkpoint yet/ });
   });
+
+  t.test('a fork over a quantized base has the same base', async (t) => {
+    const job = await stack.createJob({
+      model: { preset: 'llama-tiny', quantization: 'nf4' },
+      train: { steps: 10, sequence_length: 16, adapter: {} },
+    });
+    t.equal(job.spec.model.quantization, 'nf4');
+    await claimAndTrain(store, job.id, { steps: 3 });
+    const [checkpoint] = (await store.listCheckpoints(job.id)).data;
+    await objects.put(`${checkpoint?.prefix}/MANIFEST.json`, Buffer.from('{}'));
+    const forked = await call('POST', `jobs/${job.id}/fork`, {});
+    t.equal(forked.statusCode, 201, forked.body);
+    t.equal(forked.json<Job>().spec.model.quantization, 'nf4');
+  });
 });

@@ -1,5 +1,6 @@
-import type { Command } from 'commander';
-import type { Dataset, JobSpec } from '../../../contracts/index.js';
+import { type Command, Option } from 'commander';
+import { stemOfName } from '../../../contracts/dataset-names.js';
+import { type Dataset, isSourceUri, type JobSpec } from '../../../contracts/index.js';
 import type { Context, Run } from '../context.js';
 import { bytes, documentsOf } from '../format.js';
 import { withSettings } from '../settings.js';
@@ -23,6 +24,8 @@ interface TrainOptions {
 }
 
 const DEFAULT_EPOCHS = 3;
+/** Longest name that the API accepts. */
+const MAX_NAME = 100;
 
 /** The command that needs no document. */
 export function addTrainCommand(program: Command, run: Run): void {
@@ -36,9 +39,13 @@ export function addTrainCommand(program: Command, run: Run): void {
       'llama-tiny',
     )
     .option('--lora', 'train adapters (LoRA) over the base')
-    .option('--dora', 'train adapters (DoRA) over the base')
+    .addOption(new Option('--dora', 'train adapters (DoRA) over the base').conflicts('lora'))
     .option('-e, --epochs <count>', `passes through the data; ${DEFAULT_EPOCHS} by default`, count)
-    .option('-s, --steps <count>', 'optimizer steps, in place of epochs', count)
+    .addOption(
+      new Option('-s, --steps <count>', 'optimizer steps, in place of epochs')
+        .argParser(count)
+        .conflicts('epochs'),
+    )
     .option('--name <name>', 'name of the job; by default that of the data')
     .option('-r, --ranks <count>', 'ranks to train on', count)
     .option('--pool <pool>', 'pool of workers')
@@ -47,7 +54,7 @@ export function addTrainCommand(program: Command, run: Run): void {
     )
     .option('--set <path=value>', 'change the document, e.g. train.optimizer.lr=3e-4; repeatable', several)
     .option('-w, --watch', 'watch the job until it ends')
-    .option('--dry-run', 'only validate it, and estimate its data, time and memory')
+    .option('--dry-run', 'upload the file, but only validate the job and estimate its data, time and memory')
     .addHelpText('after', EXAMPLES)
     .action(run(train));
 }
@@ -60,11 +67,11 @@ Examples:
 `;
 
 async function train(context: Context, given: string, options: TrainOptions): Promise<void> {
-  const dataset = await datasetNamed(context, given);
+  const dataset = isSourceUri(given) ? { uri: given } : await datasetNamed(context, given);
   if ('id' in dataset) context.note(describe(dataset));
   const { epochs = DEFAULT_EPOCHS, steps, lora, dora, ranks, pool, exportFormat } = options;
   const spec: JobSpec = {
-    name: options.name ?? nameOf(given),
+    name: options.name ?? nameOf(dataset),
     model: await baseNamed(context, options.model),
     data: 'id' in dataset ? { dataset: dataset.id } : { uri: dataset.uri },
     train: {
@@ -89,10 +96,10 @@ function describe(dataset: Dataset): string {
   return `dataset ${dataset.name}: ${dataset.format}, ${bytes(dataset.bytes)}, documents: ${documentsOf(dataset)}`;
 }
 
-/** The last part of a path or URI, without its extensions. */
-function nameOf(given: string): string {
-  const last = given.split(/[\\/]/).at(-1) ?? given;
-  return (last.replace(/(\.[a-z0-9]{1,8}){1,2}$/i, '') || given).slice(0, 100);
+/** A job is named after its dataset, or after the last part of a URI. */
+function nameOf(dataset: Dataset | { uri: string }): string {
+  const name = 'id' in dataset ? dataset.name : (dataset.uri.split('/').at(-1) ?? '');
+  return stemOfName(name).slice(0, MAX_NAME);
 }
 
 /** The usual objective of preferences. */

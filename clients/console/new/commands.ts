@@ -12,7 +12,7 @@ interface Target {
 const json = (draft: Draft) => JSON.stringify(draft, null, 2);
 
 /** A word of a POSIX shell. */
-const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+export const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
 export const COMMANDS: Readonly<Record<Language, (target: Target) => string>> = {
   curl: ({ baseUrl, draft }) =>

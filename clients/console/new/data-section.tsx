@@ -1,3 +1,4 @@
+import { stemOfName } from '../../../contracts/dataset-names.js';
 import type { DataPreview, Dataset } from '../../../contracts/types.js';
 import { useLoaded } from '../app/loaded.js';
 import { may } from '../app/session.js';
@@ -26,8 +27,8 @@ export function DataSection({ datasets, onUpload }: DataSectionProps) {
     const named = withDataset(draft.value, chosen);
     const given = valueAt(named, PATHS.name);
     // A run is named after its data until it gets another name.
-    const isOwn = given !== undefined && given !== (dataset && nameOfFile(dataset.name));
-    draft.value = isOwn ? named : withValue(named, PATHS.name, nameOfFile(chosen.name));
+    const isOwn = given !== undefined && given !== (dataset && stemOfName(dataset.name));
+    draft.value = isOwn ? named : withValue(named, PATHS.name, stemOfName(chosen.name));
   };
   const send = async ([file]: readonly File[], report: Report, signal: AbortSignal) => {
     if (file === undefined) return;
@@ -101,9 +102,6 @@ function Template() {
     </Labelled>
   );
 }
-
-/** The name of a file without its extensions. */
-const nameOfFile = (name: string) => name.replace(/(\.[a-z0-9]{1,8}){1,2}$/i, '') || name;
 
 /** What the fields of the lines become. */
 function ReadAs({ dataset }: { dataset: Dataset }) {

@@ -127,6 +127,12 @@ t.test(
       model: { config: { model_type: 'llama' }, init_from: initFrom },
       train: { steps: 10 },
     });
+    const quantized = { ...run, spec: { model: { preset: 'llama-tiny', quantization: 'nf4' } } } as Begun;
+    t.match(forkOf(given, quantized, { id: 'ckpt_1' }).model, { quantization: 'nf4', init_from: initFrom });
+    t.same(withCheckpoint({}, quantized, 'ckpt_1', 'weights').model, {
+      preset: 'llama-tiny',
+      init_from: { checkpoint: 'ckpt_1', restore: 'weights' },
+    });
     t.same(['a', 'a-2', 'a-9', 'a-b', 'a-0'].map(nextName), ['a-2', 'a-3', 'a-10', 'a-b-2', 'a-0-2']);
   },
 );

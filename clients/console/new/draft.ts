@@ -1,5 +1,6 @@
 /** The document of a run that is being written: a JSON object, of which the form shows some fields. */
 import type { Checkpoint, Dataset, Job, JobSpec } from '../../../contracts/types.js';
+import { modelFrom } from '../../typescript/fork-document.js';
 import type { Path } from '../parts/fields.js';
 
 /** A document as far as it is written. */
@@ -114,9 +115,7 @@ export type Begun = Pick<Job, 'id' | 'name'> & { spec: Pick<Job['spec'], 'model'
 
 /** Begins with a checkpoint of a run. */
 export function withCheckpoint(draft: Draft, { spec }: Begun, checkpoint: string, restore: Restore): Draft {
-  const { preset, config } = spec.model;
-  const from = { init_from: { checkpoint, restore } };
-  return withModel(draft, preset === null ? { config, ...from } : { preset, ...from });
+  return withModel(draft, modelFrom(spec.model, checkpoint, restore));
 }
 
 /**

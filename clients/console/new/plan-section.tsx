@@ -1,12 +1,11 @@
-import { useSignal } from '@preact/signals';
 import type { DryRun, Warning } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { go, linkTo } from '../app/router.js';
 import { ActionButton } from '../parts/action.js';
-import { Copy } from '../parts/copy.js';
 import { bytes, compact, count, duration, ranks } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
-import { COMMANDS, type Language } from './commands.js';
+import { Snippets } from '../parts/snippets.js';
+import { COMMANDS } from './commands.js';
 import { asSpec, FIRST_DRAFT, valueAt, withValue } from './draft.js';
 import { PATHS } from './fields.js';
 import { TextInput, useForm } from './inputs.js';
@@ -105,34 +104,17 @@ function figuresOf({ spec, estimate, work }: DryRun): [name: string, value: stri
   ];
 }
 
-const LANGUAGES = Object.keys(COMMANDS) as Language[];
-
 function Commands() {
   const { draft } = useForm();
-  const language = useSignal<Language>('curl');
-  const text = COMMANDS[language.value]({ baseUrl: client.options.baseUrl, draft: draft.value });
   return (
     <details>
       <summary>Send it by a program</summary>
       <div class="part">
-        <div class="filters">
-          <select
-            aria-label="Language"
-            value={language.value}
-            onChange={({ currentTarget: { value } }) =>
-              (language.value = LANGUAGES.find((one) => one === value) ?? 'curl')
-            }
-          >
-            {LANGUAGES.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-          <Copy text={text} />
-        </div>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it */}
-        <pre class="preview" tabIndex={0}>
-          {text}
-        </pre>
+        <Snippets
+          label="Language"
+          texts={COMMANDS}
+          about={{ baseUrl: client.options.baseUrl, draft: draft.value }}
+        />
       </div>
     </details>
   );

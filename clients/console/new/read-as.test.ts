@@ -34,6 +34,8 @@ t.test('fields that no job reads are named', async (t) => {
     fields: [{ name: 'text', becomes: 'text' }],
     ignored: ['instruction', 'output'],
   });
+  t.match(formOf(['{"instruction": "a", "output": "b", "answer": "c"}']), { ignored: ['answer'] });
+  t.match(formOf(['{"question": "a", "answer": "b", "output": "c"}']), { ignored: ['output'] });
   t.equal(formOf(['[1]', '{']), null);
   t.equal(formOf(['{"title": 1}']), null);
 });

@@ -14,7 +14,6 @@ type Roles = Readonly<Record<string, string>>;
 const OF_CHATS: Roles = { tools: 'tools', functions: 'tools', parallel_tool_calls: 'tools' };
 /** Earlier turns of public forms. */
 const OF_PUBLIC: Roles = { system: 'system message', history: 'earlier turns' };
-const ANSWERED: Roles = { output: 'assistant', answer: 'assistant', response: 'assistant' };
 
 /** Forms by the field that only they have, in the order in which lines are recognized (contracts/jsonl/line.ts). */
 const FORMS: readonly { by: string; kind: string; roles: Roles }[] = [
@@ -46,11 +45,16 @@ const FORMS: readonly { by: string; kind: string; roles: Roles }[] = [
       instruction: 'user',
       input: 'user',
       context: 'user',
-      ...ANSWERED,
+      output: 'assistant',
+      response: 'assistant',
       ...OF_PUBLIC,
     },
   },
-  { by: 'question', kind: 'chats', roles: { question: 'user', context: 'user', ...ANSWERED, ...OF_PUBLIC } },
+  {
+    by: 'question',
+    kind: 'chats',
+    roles: { question: 'user', context: 'user', answer: 'assistant', response: 'assistant', ...OF_PUBLIC },
+  },
   {
     by: 'conversations',
     kind: 'chats',

@@ -1,4 +1,5 @@
 /** Drafts that begin with something: a dataset, a model, a checkpoint, another run. */
+import { forkDocument } from '../../typescript/fork-document.js';
 import { collect } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { type Draft, forkOf, withBase, withCheckpoint, withDataset } from './draft.js';
@@ -30,6 +31,7 @@ async function checkpointOf(id: string) {
 
 async function forkFrom(id: string): Promise<Draft> {
   const { checkpoint, job } = await checkpointOf(id);
-  const given = (await client.jobs.document(job.id)) ?? job.spec;
+  // A resolved document has nulls, which the API does not accept.
+  const given = (await client.jobs.document(job.id)) ?? forkDocument(job.spec, checkpoint, {});
   return forkOf(given as unknown as Draft, job, checkpoint);
 }

@@ -7,10 +7,15 @@ t.test('labels are lines', async (t) => {
   t.same(labelsIn(labelsText(labels)), labels);
   t.same(labelsIn('\n a \n'), { a: '' });
   t.same(labelsPatch({ team: 'docs', old: 'x' }, { team: 'code' }), { team: 'code', old: null });
+  t.same(labelsPatch({ constructor: 'x' }, {}), { constructor: null });
 });
 
 t.test('every use of a model names it', async (t) => {
   for (const [name, textOf] of Object.entries(USES))
     for (const isChat of [true, false])
-      t.match(textOf({ baseUrl: 'http://a', checkpoint_id: 'ckpt_1', isChat }), /ckpt_1/, name);
+      t.match(
+        textOf({ baseUrl: 'http://a', checkpoint_id: 'ckpt_1', fine_tuned: 'ft:a:default::ckpt_1', isChat }),
+        /ckpt_1/,
+        name,
+      );
 });

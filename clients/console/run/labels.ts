@@ -21,6 +21,6 @@ export function labelsIn(text: string): Labels {
 
 /** The merge patch from one set of labels to another one. */
 export function labelsPatch(before: Labels, after: Labels): Record<string, string | null> {
-  const removed = Object.keys(before).filter((name) => !(name in after));
+  const removed = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   return { ...after, ...Object.fromEntries(removed.map((name) => [name, null])) };
 }

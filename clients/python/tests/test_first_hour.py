@@ -2,17 +2,20 @@ import asyncio
 import json
 import subprocess
 import sys
+import tarfile
 import tempfile
+import threading
 import unittest
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List
 from unittest import mock
 
 import httpx
 
 from zerofleet import AsyncZerofleet, RetryPolicy, Zerofleet, ZerofleetError, announcement
+from zerofleet import jobs as jobs_module
 from zerofleet import progress as progress_module
 from zerofleet.datasets import format_of_name
 
@@ -64,6 +67,18 @@ class Names(unittest.TestCase):
             client.jobs.cancel("x")
 
 
+    def test_a_name_is_looked_up_once(self) -> None:
+        found, end = page({"id": "job_1"}), httpx.Response(200, content=message("end", {}))
+        client, seen = scripted(found, httpx.Response(200, content=b": nothing\n\n"), end)
+        with mock.patch.object(jobs_module, "REOPEN_SECONDS", 0.0):
+            self.assertEqual(list(client.jobs.follow("mine")), [])
+        self.assertEqual([request.url.path for request in seen], ["/v1/jobs", *2 * ["/v1/jobs/job_1/stream"]])
+        first = answer({"data": [{"id": "ckpt_2"}], "next_cursor": "c"})
+        client, seen = scripted(found, first, page({"id": "ckpt_1"}))
+        self.assertEqual(len(list(client.jobs.list_checkpoints("mine"))), 2)
+        self.assertEqual(seen[-1].url.path, "/v1/jobs/job_1/checkpoints")
+
+
 class Files(unittest.TestCase):
     def test_name_and_format_follow_from_the_path(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -109,8 +124,9 @@ class Watching(unittest.TestCase):
         metrics = [{"kind": "metric", "step": step, "loss": None if step == 20 else 2.5} for step in range(1, 21)]
         events = b"".join(message("metric", metric, str(metric["step"])) for metric in metrics)
         done = {**JOB, "state": "succeeded"}
-        stream = httpx.Response(200, content=events + message("end", {}))
-        client, _ = scripted(answer(JOB), stream, answer(done))
+        began = message("event", {"kind": "event", "type": "job.state"}, "0")
+        stream = httpx.Response(200, content=began + events + message("end", {}))
+        client, _ = scripted(answer(JOB), stream, answer(JOB), answer(done))
         lines: List[str] = []
         with mock.patch.object(progress_module, "_tqdm", None), mock.patch.object(
             progress_module.Progress, "_print", lambda self, text: lines.append(text)
@@ -144,6 +160,42 @@ class Asynchronous(unittest.TestCase):
         expected = ["job_1", "job_1", "job_2", "AsyncZerofleet(http://api)"]
         self.assertEqual(asyncio.run(run()), expected)
 
+    def test_a_cancelled_task_does_not_wait_for_its_stream(self) -> None:
+        closed = threading.Event()
+        goes_on = threading.Event()
+
+        class Silent(httpx.SyncByteStream):
+            def __iter__(self) -> Iterator[bytes]:
+                yield message("event", {"kind": "event"}, "p1")
+                goes_on.wait()
+                yield message("event", {"kind": "event"}, "p2")
+
+            def close(self) -> None:
+                closed.set()
+
+        transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=Silent()))
+
+        async def run() -> None:
+            async with AsyncZerofleet("http://api", "key", http_transport=transport) as client:
+                seen = asyncio.Event()
+
+                async def follow() -> None:
+                    async for _ in client.jobs.follow("job_1"):
+                        seen.set()
+
+                task = asyncio.create_task(follow())
+                await seen.wait()
+                # The stream is being read.
+                await asyncio.sleep(0.05)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertFalse(closed.is_set())
+                goes_on.set()
+                self.assertTrue(await asyncio.to_thread(closed.wait, 60))
+
+        asyncio.run(run())
+
     def test_repr_names_the_server(self) -> None:
         client = Zerofleet("http://api", "secret", retry=RetryPolicy(tries=1))
         self.assertEqual(repr(client), "Zerofleet(http://api)")
@@ -161,7 +213,15 @@ class Package(unittest.TestCase):
                 )
                 name = done.stdout.strip()
                 self.assertTrue(Path(folder, name).is_file(), name)
+                first = Path(folder, name).read_bytes()
                 if build == "build_wheel":
                     names = zipfile.ZipFile(Path(folder, name)).namelist()
                     self.assertIn("zerofleet/py.typed", names)
                     self.assertIn("zerofleet/operations.py", names)
+                if build == "build_sdist":
+                    with tarfile.open(Path(folder, name)) as archive:
+                        names = [member.name.partition("/")[2] for member in archive]
+                    for needed in ("PKG-INFO", "pyproject.toml", "build_backend.py", "zerofleet/py.typed"):
+                        self.assertIn(needed, names)
+                subprocess.run([sys.executable, "-S", "-c", code], cwd=root, check=True, capture_output=True)
+                self.assertEqual(Path(folder, name).read_bytes(), first, "the same sources, the same bytes")

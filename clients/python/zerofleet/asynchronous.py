@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from typing import Any, AsyncIterator, Callable, Iterator
 
 from .client import Zerofleet
@@ -13,7 +14,8 @@ from .transport import Resource
 class AsyncZerofleet:
     """A client whose methods are those of `Zerofleet`: calls are awaited, and iterators are read with `async for`.
 
-    Each request runs in a thread of the event loop's executor, so that it blocks no other task. Takes the arguments of
+    Each request runs in a thread of the event loop's executor, so that it blocks no other task. A stream such as
+    `jobs.follow` holds its thread until its next entry, also when its task is cancelled. Takes the arguments of
     `Zerofleet`.
     """
 
@@ -54,15 +56,43 @@ def _awaited(member: Any) -> Any:
 _END = object()
 
 
+class _Reader:
+    """Reads an iterator in threads, one item at a time. A task that is cancelled meanwhile does not wait for the thread,
+    which then closes the iterator."""
+
+    def __init__(self, items: Any) -> None:
+        self._items = items
+        self._lock = threading.Lock()
+        self._is_reading = False
+        self._is_left = False
+
+    def read(self) -> Any:
+        with self._lock:
+            self._is_reading = True
+        try:
+            return next(self._items, _END)
+        finally:
+            with self._lock:
+                self._is_reading = False
+                is_left = self._is_left
+            if is_left:
+                self._items.close()
+
+    def leave(self) -> None:
+        with self._lock:
+            self._is_left = True
+            is_reading = self._is_reading
+        if not is_reading:
+            self._items.close()
+
+
 async def _iterate(begin: Callable[[], Iterator[Any]]) -> AsyncIterator[Any]:
-    items = await asyncio.to_thread(begin)
+    reader = _Reader(begin())
     try:
         while True:
-            item = await asyncio.to_thread(next, items, _END)
+            item = await asyncio.to_thread(reader.read)
             if item is _END:
                 return
             yield item
     finally:
-        close = getattr(items, "close", None)
-        if close is not None:
-            await asyncio.to_thread(close)
+        await asyncio.to_thread(reader.leave)

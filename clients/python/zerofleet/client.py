@@ -29,8 +29,9 @@ from .transport import Transport
 class Zerofleet(ServiceOperations):
     """Client of the API.
 
-    `base_url`: by default ZEROFLEET_URL, else http://127.0.0.1:8080. `api_key`: by default ZEROFLEET_API_KEY, else the
-    key file of a stack on this machine. `http_transport` replaces httpx' own, for a proxy or a test.
+    `base_url`: by default ZEROFLEET_URL, else the address file beside the key file, else http://127.0.0.1:8080.
+    `api_key`: by default ZEROFLEET_API_KEY, else the key file of a stack on this machine. `http_transport` replaces
+    httpx' own, for a proxy or a test.
     """
 
     def __init__(
@@ -41,13 +42,11 @@ class Zerofleet(ServiceOperations):
         retry: RetryPolicy = RetryPolicy(),
         http_transport: Optional[httpx.BaseTransport] = None,
     ) -> None:
-        url = (
-            base_url
-            or os.environ.get("ZEROFLEET_URL")
-            or _read_data("address")
-            or "http://127.0.0.1:8080"
-        )
-        super().__init__(Transport(url, api_key or _find_key(), retry, http_transport))
+        key = api_key or os.environ.get("ZEROFLEET_API_KEY")
+        # A given key is not sent to an address that a file of some directory names.
+        stored = None if key else _read_data("address")
+        url = base_url or os.environ.get("ZEROFLEET_URL") or stored or "http://127.0.0.1:8080"
+        super().__init__(Transport(url, key or _stored_key(), retry, http_transport))
         self.jobs = Jobs(self._http)
         self.checkpoints = Checkpoints(self._http)
         self.uploads = Uploads(self._http)
@@ -104,11 +103,8 @@ class Zerofleet(ServiceOperations):
         self._http.close()
 
 
-def _find_key() -> str:
-    """The key of the environment, else the key in the data directory of a stack on this machine."""
-    key = os.environ.get("ZEROFLEET_API_KEY")
-    if key:
-        return key
+def _stored_key() -> str:
+    """The key in the data directory of a stack on this machine."""
     stored = _read_data("api-key")
     if stored:
         return stored

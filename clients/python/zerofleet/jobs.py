@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Callable, Container, Iterator, List, Literal, Optional, Union
 
 from .errors import ConnectionFailed, WaitTimeout, ZerofleetError
+from .names import LOOKS_LIKE_ID, find_id
 from .operations import JobsOperations
 from .progress import Progress
 from .schemas import Job, JobEvent, JobId, JobLog, JobMetric, JobState
@@ -34,6 +35,7 @@ class Jobs(JobsOperations):
         """Events, metrics and log lines of a job live, each once and in order, until the job has ended. A broken
         stream resumes after the last entry. After a loss of Redis it restarts from the beginning of the recovered
         entries, and `seq` counts from 1 again. `after`: only entries after the one with this `position`."""
+        job_id = self._id(job_id)
         position = after
         while True:
             reopen = REOPEN_SECONDS
@@ -68,15 +70,15 @@ class Jobs(JobsOperations):
             progress.state(job)
             if job["state"] in (*FINAL_STATES, "paused"):
                 return job
-            for entry in self.follow(job_id, kinds=["event", "metric"]):
+            for entry in self.follow(job["id"], kinds=["event", "metric"]):
                 if entry["kind"] == "metric":
                     progress.metric(entry)
                 elif entry["kind"] == "event" and entry["type"] == "job.state":
-                    job = self.get(job_id)
+                    job = self.get(job["id"])
                     progress.state(job)
                     if job["state"] == "paused":
                         return job
-            return self.get(job_id)
+            return self.get(job["id"])
         finally:
             progress.close()
 
@@ -115,4 +117,8 @@ class Jobs(JobsOperations):
                 raise WaitTimeout(f"{job_id} is {job['state']} after {timeout} seconds")
             # The API counts whole seconds.
             whole = max(1, int(min(seconds, LONG_POLL_SECONDS)))
-            job = self.get(job_id, wait=f"{whole}s", since_version=job["state_version"])
+            job = self.get(job["id"], wait=f"{whole}s", since_version=job["state_version"])
+
+    def _id(self, job_id: JobId) -> JobId:
+        """The id of a job that may be named. A name is looked up once, because another job may get it later."""
+        return job_id if LOOKS_LIKE_ID.fullmatch(job_id) else find_id("jobs", job_id, self._http.get)

@@ -22,6 +22,7 @@ class Progress:
         self._name = job["name"] or job["id"]
         self._bar: Any = None
         self._tenth = -1
+        self._state: Optional[str] = None
         self._total: Optional[int] = job["progress"]["total_steps"]
         if _tqdm is not None:
             self._bar = _tqdm(
@@ -32,7 +33,10 @@ class Progress:
         """Shows the state, and the number of steps once it is known."""
         self._total = job["progress"]["total_steps"]
         if self._bar is None:
-            self._print(job["state"])
+            # The stream also has changes before the first state that was shown.
+            if job["state"] != self._state:
+                self._print(job["state"])
+            self._state = job["state"]
             return
         self._bar.total = self._total
         self._bar.set_description(f"{self._name} {job['state']}")

@@ -7,7 +7,7 @@ from typing import Any, Dict, Literal, Mapping, Optional, Union
 
 from .datasets import Datasets, Source
 from .errors import ZerofleetError
-from .names import find_id, named
+from .names import CHECKPOINT, find_id, named
 from .schemas import Dataset, JobSpec
 from .transport import Transport, quoted
 
@@ -69,7 +69,7 @@ def _base(http: Transport, model: str) -> Dict[str, Any]:
         return {"init_from": model}
     if model.startswith("mdl_"):
         return {"init_from": {"model": model}}
-    if not model.startswith(("ckpt_", "job_")) and "@" not in model:
+    if not model.startswith(("ckpt_", "job_")) and not CHECKPOINT.fullmatch(model):
         if model in http.get("/v1/models", {"limit": 1})["presets"]:
             return {"preset": model}
         if named("models", model, http.get):

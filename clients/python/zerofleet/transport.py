@@ -77,6 +77,7 @@ class Transport:
     def pages(self, path: str, query: Parameters) -> Iterator[Any]:
         """All entries of a list, fetched page by page on demand. If a loss of Redis between two pages invalidates the
         position, the list continues from the beginning of the recovered entries."""
+        path = with_id(path, self.get)
         begin = after = query.get("after")
         while True:
             try:
