@@ -20,6 +20,8 @@ const PROGRAMS = ['ceph', 'ceph-mon', 'ceph-osd', 'monmaptool', 'radosgw', 'rado
 const PACKAGES = ['ceph-common', 'ceph-mon', 'ceph-osd', 'radosgw'];
 const COMMAND_TIMEOUT_MS = 60_000;
 const START_ATTEMPTS = 3;
+/** Of the end of a daemon's messages. */
+const MESSAGE_CHARACTERS = 1000;
 /** Capacity of the storage daemon; writes to a full one wait for ever. */
 const MEMORY_BYTES = 1024 ** 3;
 
@@ -80,6 +82,8 @@ async function startCluster(memoryBytes: number): Promise<TestS3> {
 
 class Cluster {
   private readonly children: ChildProcess[] = [];
+  /** Aborted when a daemon ends, with its last messages as the reason. */
+  private readonly ended = new AbortController();
   private readonly fsid = randomUUID();
   private readonly config: string;
   private readonly onExit = () => this.killAll();
@@ -115,7 +119,7 @@ class Cluster {
   async logs(): Promise<string> {
     const names = ['mon.a', 'osd.0', 'client.rgw'];
     const texts = names.map((name) => readFile(join(this.dir, `${name}.log`), 'utf8').catch(() => ''));
-    return (await Promise.all(texts)).map((text) => text.slice(-1000)).join('\n');
+    return (await Promise.all(texts)).map((text) => text.slice(-MESSAGE_CHARACTERS)).join('\n');
   }
 
   private async startMonitor(): Promise<void> {
@@ -129,10 +133,8 @@ class Cluster {
   private async startStorage(): Promise<void> {
     const id = randomUUID();
     // A new monitor refuses commands until it has read its own map. These may be repeated.
-    await untilDone(() => this.command('ceph', ['osd', 'new', id]));
-    await untilDone(() =>
-      this.command('ceph', ['osd', 'crush', 'add', '0', '1', 'root=default', 'host=localhost']),
-    );
+    await this.repeated('ceph', ['osd', 'new', id]);
+    await this.repeated('ceph', ['osd', 'crush', 'add', '0', '1', 'root=default', 'host=localhost']);
     await this.command('ceph-osd', ['-i', '0', '--mkfs', '--osd-uuid', id]);
     this.daemon('ceph-osd', ['-i', '0', '-f']);
   }
@@ -149,7 +151,7 @@ class Cluster {
       `--secret-key=${credentials.secretAccessKey}`,
     ]);
     this.daemon('radosgw', ['-n', 'client.rgw', '-f']);
-    await untilAnswering(endpoint);
+    await untilAnswering(endpoint, this.ended.signal);
     const client = new S3Client({ endpoint, region, credentials, forcePathStyle: true });
     return {
       endpoint,
@@ -185,11 +187,31 @@ class Cluster {
   }
 
   private async command(program: string, args: string[]): Promise<void> {
-    await run(program, ['-c', this.config, ...args], { timeout: COMMAND_TIMEOUT_MS, cwd: this.dir });
+    const { signal } = this.ended;
+    const options = { timeout: COMMAND_TIMEOUT_MS, cwd: this.dir, signal };
+    await run(program, ['-c', this.config, ...args], options).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw error;
+    });
+  }
+
+  private repeated(program: string, args: string[]): Promise<void> {
+    return untilDone(() => this.command(program, args), this.ended.signal);
   }
 
   private daemon(program: string, args: string[]): void {
-    this.children.push(spawn(program, ['-c', this.config, ...args], { cwd: this.dir, stdio: 'ignore' }));
+    const child = spawn(program, ['-c', this.config, ...args], {
+      cwd: this.dir,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let messages = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      messages = (messages + text).slice(-MESSAGE_CHARACTERS);
+    });
+    child.once('close', (code, signal) =>
+      this.ended.abort(new Error(`${program} ended with ${code ?? signal}: ${messages}`)),
+    );
+    this.children.push(child);
   }
 
   private killAll(): void {
@@ -218,6 +240,8 @@ osd pool default pg num = 1
 osd pool default pgp num = 1
 osd pool default pg autoscale mode = off
 mon allow pool size one = true
+# Otherwise the monitor ends at once where 5 % of the disk or less are free.
+mon data avail crit = 0
 osd crush chooseleaf type = 0
 # The daemon would do this by itself, but asks before it knows the cluster's id, and is refused now and then.
 osd class update on start = false
@@ -241,8 +265,8 @@ function allow(statement: object): string {
   return JSON.stringify({ Version: '2012-10-17', Statement: [{ Effect: 'Allow', ...statement }] });
 }
 
-async function untilAnswering(endpoint: string): Promise<void> {
+async function untilAnswering(endpoint: string, ended: AbortSignal): Promise<void> {
   await untilDone(async () => {
     await (await fetch(endpoint, { signal: AbortSignal.timeout(2_000) })).arrayBuffer();
-  });
+  }, ended);
 }

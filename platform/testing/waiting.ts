@@ -14,13 +14,14 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 
 /**
  * Repeats a call until it succeeds: a server that has just started refuses. @throws the last error after the
- * timeout
+ * timeout, or the reason of the signal after a call that fails
  */
-export async function untilDone<T>(call: () => Promise<T>): Promise<T> {
+export async function untilDone<T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (const deadline = Date.now() + WAIT_MS; ; await sleep(RETRY_MS)) {
     try {
       return await call();
     } catch (error) {
+      signal?.throwIfAborted();
       if (Date.now() > deadline) throw error;
     }
   }
