@@ -33,6 +33,8 @@ interface AppOptions extends Pick<ApiServices, Parts> {
   draining?: AbortSignal;
   /** OpenID provider; none by default. */
   oidc?: OidcProvider | null;
+  /** Currency of costs; none by default. */
+  currency?: string | null;
   /**
    * Number of proxies between clients and the server: the address of a client is in their `X-Forwarded-For`. Default:
    * none.
@@ -51,6 +53,7 @@ export function buildApp({
   log,
   draining,
   oidc = null,
+  currency = null,
   trustedProxies = 0,
   ...parts
 }: AppOptions): FastifyInstance {
@@ -93,6 +96,7 @@ export function buildApp({
     contract: theContract(),
     metrics: new ApiMetrics(),
     oidc,
+    currency,
     draining: draining ?? new AbortController().signal,
   });
   app.register(errors);

@@ -115,7 +115,7 @@ export async function startApi({
     const { trusted_proxies: trustedProxies } = config;
     const app = buildApp({
       ...parts,
-      ...{ oidc, trustedProxies, draining: draining.signal },
+      ...{ oidc, trustedProxies, currency: config.currency, draining: draining.signal },
       ...(limits && { limits }),
     });
     closers.push(() => app.close());

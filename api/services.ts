@@ -99,6 +99,8 @@ export interface ApiServices {
   addresses: AddressPolicy;
   /** Servers to which jobs forward their metrics. */
   trackers: Trackers;
+  /** ISO 4217 code of the currency of costs; null if none is set. */
+  currency: string | null;
   /** Allowed sources of copies. */
   sources: ContentSource;
   limits: ApiLimits;

@@ -82,6 +82,8 @@ export interface TestStackOptions {
   sources?: ContentSource;
   /** OpenID provider; none by default. */
   oidc?: OidcSettings;
+  /** Currency of costs; none by default. */
+  currency?: string;
   /** Number of proxies in front of the API; none by default. */
   trustedProxies?: number;
   /** Log of the app; none when absent. */
@@ -104,6 +106,7 @@ export async function startTestStack({
   sources = new DatasetSources({ allowed: [], s3Endpoint: null }),
   log,
   oidc,
+  currency,
   trustedProxies = 0,
   wrap,
 }: TestStackOptions = {}): Promise<TestStack> {
@@ -129,6 +132,7 @@ export async function startTestStack({
     ...parts,
     trustedProxies,
     ...(log && { log }),
+    ...(currency && { currency }),
     ...(oidc && { oidc: new OidcProvider(oidc) }),
     limits: { heartbeat_ms: HEARTBEAT_MS, ...limits },
   });

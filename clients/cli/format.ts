@@ -135,14 +135,11 @@ function bestRow({ spec, progress: { early_stopping } }: Job): [string, string][
   return [['best', text]];
 }
 
-/** Estimated data and duration of a job. */
-export function workDetails({
-  sequences,
-  tokens,
-  sequences_per_epoch,
-  epochs,
-  duration: time,
-}: DryRun['work']): string {
+/** Estimated data and duration of a job. @param currency that of costs, if there is one */
+export function workDetails(
+  { sequences, tokens, sequences_per_epoch, epochs, duration: time }: DryRun['work'],
+  currency: string | null,
+): string {
   const whole = (count: number | null) => count?.toLocaleString('en') ?? UNCOUNTED;
   const each = sequences_per_epoch === null ? '' : `, of ${whole(sequences_per_epoch)} sequences each`;
   const epoch = epochs === null ? UNCOUNTED : `${epochs.toPrecision(3)}${each}`;
@@ -154,11 +151,14 @@ export function workDetails({
       'duration',
       time === null
         ? 'known once a job has run in the pool'
-        : `about ${duration(time.seconds)} on ${rankCount(time.ranks)}${time.cost ? ` for ${time.cost.toFixed(2)}` : ''}, by the speed of ${time.measured_by}`,
+        : `about ${duration(time.seconds)} on ${rankCount(time.ranks)}${costOf(time, currency)}, by the speed of ${time.measured_by}`,
     ],
   ];
   return labelled(rows);
 }
+
+const costOf = ({ cost }: { cost: number | null }, currency: string | null) =>
+  cost ? ` for ${[cost.toFixed(2), currency ?? ''].join(' ').trim()}` : '';
 
 const labelled = (rows: readonly (readonly [label: string, value: string])[]): string =>
   rows.map(([label, value]) => `${label.padEnd(10)}  ${value}`).join('\n');

@@ -33,6 +33,12 @@ export function price(text: string): number {
   return value;
 }
 
+export function currencyCode(text: string): string {
+  if (!Intl.supportedValuesOf('currency').includes(text))
+    throw new Error(`must be an ISO 4217 code such as EUR, not ${JSON.stringify(text)}`);
+  return text;
+}
+
 export function oneOf<const T extends readonly string[]>(values: T): (text: string) => T[number] {
   return (text) => {
     if (!values.includes(text)) {

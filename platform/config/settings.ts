@@ -5,6 +5,7 @@ import {
   apiKey,
   bucketList,
   cidrList,
+  currencyCode,
   integer,
   ipAddress,
   nonEmpty,
@@ -156,8 +157,15 @@ export const SETTINGS = [
   {
     key: 'price_per_rank_hour',
     fallback: '0',
-    help: 'Price of one rank of this agent per hour, in the currency of `limits.max_cost` of jobs.',
+    help: 'Price of one rank of this agent per hour, in the currency of `ZEROFLEET_CURRENCY`.',
     parse: price,
+  },
+  {
+    key: 'currency',
+    fallback: null,
+    unset: 'costs are shown without one',
+    help: 'Currency of all prices, budgets and costs, an ISO 4217 code such as `EUR`. Only the API uses it.',
+    parse: currencyCode,
   },
   {
     key: 'preemption_source',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import type { Test } from 'tap';
-import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
+import { ADMIN_KEY, startTestStack, type TestStackOptions } from '../../api/testing/stack.js';
 import type { Environment } from '../../clients/cli/context.js';
 import { runCli } from '../../clients/cli/program.js';
 import { projectRoot } from '../../platform/process/root.js';
@@ -52,8 +52,8 @@ export function commandLine(env: Environment['env']): Zerofleet {
 }
 
 /** The real API, and a command line with an admin key. */
-export async function start(t: Test) {
-  const stack = await startTestStack();
+export async function start(t: Test, options: TestStackOptions = {}) {
+  const stack = await startTestStack(options);
   const dir = await mkdtemp(join(tmpdir(), 'zf-cli-'));
   t.teardown(async () => {
     await stack.close();

@@ -79,7 +79,7 @@ t.test('API keys', async (t) => {
 });
 
 t.test('projects and their usage', async (t) => {
-  const { stack, zerofleet } = await start(t);
+  const { stack, zerofleet } = await start(t, { currency: 'EUR' });
   await stack.createJob();
   t.match(await zerofleet(['projects', 'quota', 'team-b', '--max-jobs', '5', '--max-storage', '1e12']), {
     code: 0,
@@ -90,7 +90,7 @@ t.test('projects and their usage', async (t) => {
   });
   const today = new Date().toISOString().slice(0, 10);
   t.match(await zerofleet(['usage', '--from', today]), {
-    out: /together +1 .*\nnow: 1 queued\n +2 ranks, 840 B stored/,
+    out: /RANK TIME +COST \(EUR\) +TOKENS\n.*\ntogether +1 .*\nnow: 1 queued\n +2 ranks, 840 B stored/,
   });
   t.match(await zerofleet(['usage', '--from', 'monday']), { code: 1, err: /invalid_parameter/ });
 });

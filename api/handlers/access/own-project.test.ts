@@ -6,7 +6,7 @@ import { startTestStack } from '../../testing/stack.js';
 import { checkpointOf } from '../../testing/training.js';
 
 t.test('a key can read its own properties and scopes', async (t) => {
-  const stack = await startTestStack();
+  const stack = await startTestStack({ currency: 'EUR' });
   t.teardown(() => stack.close());
   const payload = { name: 'ci', scopes: ['datasets'], requests_per_minute: 500 };
   const made = (await stack.request({ method: 'POST', url: '/v1/api-keys', payload })).json<NewApiKey>();
@@ -16,6 +16,7 @@ t.test('a key can read its own properties and scopes', async (t) => {
   t.match(reply.json<Me>(), {
     api_key: { id: made.id, name: 'ci', scopes: ['datasets'], requests_per_minute: 500 },
     project: { name: 'default', quota: { max_jobs: 7 }, used: { jobs: 1 } },
+    currency: 'EUR',
   });
   t.notMatch(reply.body, made.secret);
   const unknown = await stack.request({ url: '/v1/me', headers: { authorization: `Bearer zf_${ulid()}` } });

@@ -1,5 +1,6 @@
 import { isFinal, JOB_STATES, type Me, type Project, ZerofleetError } from '../../../contracts/index.js';
 import { type Principal, type Projects, putQuotaDocument, storedBytes } from '../../../state/index.js';
+import type { ApiServices } from '../../services.js';
 import type { OperationHandler } from '../types.js';
 
 export const listProjects: OperationHandler<'listProjects'> = async (request) => {
@@ -23,16 +24,16 @@ export const putProject: OperationHandler<'putProject'> = async (request) => {
 
 export const getMe: OperationHandler<'getMe'> = ({ server, principal }) => {
   if (principal === null) throw new ZerofleetError('internal_error', 'a request without a principal');
-  return describePrincipal(server.services.store, principal);
+  return describePrincipal(server.services, principal);
 };
 
 /** A share does not show its project. */
 export async function describePrincipal(
-  store: Pick<Projects, 'getQuota' | 'getUse'>,
+  { store, currency }: Pick<ApiServices, 'store' | 'currency'>,
   { api_key, share, user, scopes, project }: Principal,
 ): Promise<Me> {
   const shown = share === null ? await describeProject(store, project) : null;
-  return { api_key, share, user, scopes: [...scopes], project: shown };
+  return { api_key, share, user, scopes: [...scopes], project: shown, currency };
 }
 
 async function describeProject(store: Pick<Projects, 'getQuota' | 'getUse'>, name: string): Promise<Project> {

@@ -43,7 +43,10 @@ export const createSession: OperationHandler<'createSession'> = async (request, 
   request.principal = principal;
   setSessionCookie(reply, token, session);
   reply.code(201).header('cache-control', 'no-store');
-  return { me: await describePrincipal(store, principal), expires_at: timeText(expires_at) };
+  return {
+    me: await describePrincipal(request.server.services, principal),
+    expires_at: timeText(expires_at),
+  };
 };
 
 export const endSession: OperationHandler<'endSession'> = async ({ server, session }, reply) => {

@@ -81,7 +81,14 @@ t.test('a browser session of a share has its rights', async (t) => {
   t.equal(reply.statusCode, 201);
   t.match(reply.headers['set-cookie'], /; HttpOnly; SameSite=Strict$/);
   const me = (await send({ url: '/v1/me' }, { cookie })).json<Me>();
-  t.same(me, { api_key: null, share: made, user: null, scopes: ['jobs:read'], project: null });
+  t.same(me, {
+    api_key: null,
+    share: made,
+    user: null,
+    scopes: ['jobs:read'],
+    project: null,
+    currency: null,
+  });
   t.same(reply.json<{ me: Me }>().me, me);
   const get = async (path: string) => (await send({ url: path }, { cookie })).statusCode;
   t.same([await get(`/v1/jobs/${jobId}`), await get(`/v1/jobs/${other.id}`)], [200, 404]);

@@ -100,9 +100,12 @@ export async function submitSpec(
   options: Pick<SubmitOptions, 'watch' | 'dryRun' | 'idempotencyKey'>,
 ): Promise<void> {
   if (options.dryRun) {
-    const checked = await context.client.jobs.dryRun(spec);
+    const [checked, { currency }] = await Promise.all([
+      context.client.jobs.dryRun(spec),
+      context.client.me(),
+    ]);
     context.warn(checked.warnings);
-    context.show(checked, () => `${workDetails(checked.work)}\n\n${memoryTable(checked.estimate)}`);
+    context.show(checked, () => `${workDetails(checked.work, currency)}\n\n${memoryTable(checked.estimate)}`);
     return;
   }
   const { data, model } = spec;

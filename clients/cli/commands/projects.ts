@@ -26,7 +26,10 @@ export function addProjectCommands(program: Command, run: Run): void {
 }
 
 async function usage(context: Context, period: { from?: string; to?: string }): Promise<void> {
-  const found = await context.client.projects.usage(period);
+  const [found, { currency }] = await Promise.all([
+    context.client.projects.usage(period),
+    context.client.me(),
+  ]);
   const row = (name: string, sums: (typeof found)['total']) => [
     name,
     String(sums.jobs),
@@ -41,7 +44,11 @@ async function usage(context: Context, period: { from?: string; to?: string }): 
   const states = Object.entries(jobs).filter(([, count]) => count > 0);
   context.show(found, () =>
     [
-      table(['DAY', 'JOBS', 'TIME', 'RANK TIME', 'COST', 'TOKENS'], rows, ''),
+      table(
+        ['DAY', 'JOBS', 'TIME', 'RANK TIME', currency === null ? 'COST' : `COST (${currency})`, 'TOKENS'],
+        rows,
+        '',
+      ),
       `now: ${states.map(([state, count]) => `${count} ${state}`).join(', ') || 'no jobs'}`,
       `     ${ranks} ranks, ${bytes(storage.total_bytes)} stored`,
     ].join('\n'),

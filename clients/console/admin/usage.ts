@@ -1,7 +1,7 @@
 /** Usage and quotas in figures. */
 import { isFinal } from '../../../contracts/job-states.js';
 import type { DayUsage, JobState, Project, ProjectUsage } from '../../../contracts/types.js';
-import { bytes, count, duration } from '../parts/format.js';
+import { bytes, cost, count, duration } from '../parts/format.js';
 
 const DAY_MS = 86_400_000;
 
@@ -26,7 +26,7 @@ export interface Measure {
 }
 
 export const MEASURES: readonly Measure[] = [
-  { name: 'cost', label: 'Cost', text: (value) => value.toFixed(2) },
+  { name: 'cost', label: 'Cost', text: cost },
   { name: 'rank_seconds', label: 'Time of all ranks', text: duration },
   { name: 'run_seconds', label: 'Run time', text: duration },
   { name: 'tokens', label: 'Tokens', text: count },

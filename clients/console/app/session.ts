@@ -3,6 +3,7 @@ import { computed, signal } from '@preact/signals';
 import type { Me, Scope } from '../../../contracts/types.js';
 import { ApiError } from '../../typescript/index.js';
 import { bodyOf } from '../../typescript/transport.js';
+import { currency } from '../parts/format.js';
 import { client, impatient } from './connection.js';
 
 type Session = { state: 'unknown' } | { state: 'out'; reason: string | null } | { state: 'in'; me: Me };
@@ -18,7 +19,9 @@ export const share = computed(() => me()?.share ?? null);
 /** Reads who is signed in. @throws errors of the client, other than that nobody is */
 export async function readSession(): Promise<void> {
   try {
-    session.value = { state: 'in', me: await client.me() };
+    const me = await client.me();
+    currency.value = me.currency;
+    session.value = { state: 'in', me };
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401)) throw error;
     if (session.value.state === 'unknown') session.value = { state: 'out', reason: null };

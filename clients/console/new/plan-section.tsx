@@ -2,7 +2,7 @@ import type { DryRun, Warning } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { go, linkTo } from '../app/router.js';
 import { ActionButton } from '../parts/action.js';
-import { bytes, compact, count, duration, ranks } from '../parts/format.js';
+import { bytes, compact, cost, count, duration, ranks } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import { Snippets } from '../parts/snippets.js';
 import { COMMANDS } from './commands.js';
@@ -100,7 +100,7 @@ function figuresOf({ spec, estimate, work }: DryRun): [name: string, value: stri
     ['Ranks', ranks(preferred)],
     ['Memory of a rank', memory === undefined ? '–' : bytes(memory.bytes.total)],
     ['Duration', time === null ? 'known once a run was made in the pool' : `about ${duration(time.seconds)}`],
-    ['Cost', time?.cost ? `about ${time.cost.toFixed(2)}` : '–'],
+    ['Cost', time?.cost ? `about ${cost(time.cost)}` : '–'],
   ];
 }
 

@@ -4,7 +4,9 @@ import {
   bytes,
   clock,
   compact,
+  cost,
   count,
+  currency,
   dateTime,
   duration,
   loss,
@@ -13,6 +15,13 @@ import {
   short,
   words,
 } from './format.js';
+
+t.test('costs have the currency of the server, if it has one', async (t) => {
+  t.equal(cost(12.345), '12.35');
+  currency.value = 'EUR';
+  t.teardown(() => (currency.value = null));
+  t.equal(cost(0.5), '0.50 EUR');
+});
 
 t.test('numbers', async (t) => {
   t.same(

@@ -1,5 +1,6 @@
 /** Numbers and times as people read them. */
 
+import { signal } from '@preact/signals';
 import type { Job } from '../../../contracts/types.js';
 
 type Progress = Job['progress'];
@@ -25,6 +26,11 @@ export function bytes(value: number): string {
   const scaled = value / 1000 ** unit;
   return `${scaled.toFixed(unit === 0 || scaled >= 100 ? 0 : 1)} ${UNITS[unit]}`;
 }
+
+/** ISO 4217 code of the currency of all costs; null shows numbers alone. */
+export const currency = signal<string | null>(null);
+
+export const cost = (value: number) => [value.toFixed(2), currency.value ?? ''].join(' ').trim();
 
 export function duration(seconds: number | null): string {
   if (seconds === null) return NONE;

@@ -6,7 +6,7 @@ import { lazily } from '../app/lazily.js';
 import { share } from '../app/session.js';
 import { Chart } from '../parts/chart.js';
 import { Copy } from '../parts/copy.js';
-import { compact, count, duration, loss, lossOf, portion } from '../parts/format.js';
+import { compact, cost, count, duration, loss, lossOf, portion } from '../parts/format.js';
 import { columnsOf, namesIn } from './curve.js';
 import { Files } from './files.js';
 import type { LiveRun } from './live-run.js';
@@ -76,7 +76,7 @@ function figuresOf({ progress, world_size, state, usage, spec }: Job): [name: st
     ['Ranks', `${world_size ?? '–'} of ${min} to ${max}`],
     ['Time left', isTraining ? duration(progress.eta_seconds) : '–'],
     ['Run time', duration(usage.run_seconds)],
-    ['Cost', usage.cost.toFixed(2)],
+    ['Cost', cost(usage.cost)],
   ];
 }
 

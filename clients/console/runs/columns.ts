@@ -1,6 +1,6 @@
 /** Columns of the list of runs. */
 import type { Job } from '../../../contracts/types.js';
-import { compact, count, lossOf } from '../parts/format.js';
+import { compact, cost, count, lossOf } from '../parts/format.js';
 
 export interface Column {
   name: string;
@@ -56,7 +56,7 @@ export const COLUMNS: readonly Column[] = [
     'cost',
     'Cost',
     ({ usage }) => usage.cost,
-    (value) => (value === null ? '–' : value.toFixed(2)),
+    (value) => (value === null ? '–' : cost(value)),
   ),
 ];
 

@@ -3536,6 +3536,8 @@ class Me(TypedDict):
     scopes: Scopes
     project: Optional[Project]
     """The project of the key or the user; `null` for a share."""
+    currency: Optional[str]
+    """The currency of all costs, an ISO 4217 code; `null` if the operator has set none."""
 
 
 class Session(TypedDict):
