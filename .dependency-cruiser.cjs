@@ -13,8 +13,9 @@ const mayImport = {
   autoscaler: ['contracts', 'job-document', 'scheduler', 'platform', 'formats', 'state', 'control'],
   'native/js': ['contracts'],
   'clients/typescript': ['contracts'],
-  'clients/cli': ['contracts', 'job-document', 'clients/typescript'],
-  'clients/console': ['contracts', 'clients/typescript'],
+  'clients/text': ['contracts'],
+  'clients/cli': ['contracts', 'job-document', 'clients/typescript', 'clients/text'],
+  'clients/console': ['contracts', 'clients/typescript', 'clients/text'],
 };
 const everywhere = ['bench', 'test', 'tools', 'ops'];
 

@@ -1,6 +1,6 @@
+import { bytes } from '../text/numbers.js';
 import { progressBar } from './bar.js';
 import type { Context } from './context.js';
-import { bytes } from './format.js';
 
 /** Progress of a transfer. */
 interface BytesView {

@@ -9,7 +9,7 @@ import { type Columns, tableOf } from './format.js';
 export interface Environment {
   env: Readonly<Record<string, string | undefined>>;
   stdin: AsyncIterable<Uint8Array>;
-  stdout: Writable & { isTTY?: boolean };
+  stdout: Writable & { isTTY?: boolean; columns?: number };
   stderr: Writable;
   /** Directory of this installation, with its package.json and programs. */
   root: string;
@@ -63,6 +63,11 @@ export class Context {
     return !this.json && this.environment.stdout.isTTY === true;
   }
 
+  /** Characters of a line; output that no terminal shows is not limited. */
+  get width(): number {
+    return this.environment.stdout.columns ?? Number.POSITIVE_INFINITY;
+  }
+
   print(text: string): void {
     this.environment.stdout.write(`${text}\n`);
   }
@@ -79,7 +84,7 @@ export class Context {
 
   /** Shows the records of a list as a table. Without records, `none`. */
   list<T>(records: readonly T[], columns: Columns<T>, none: string): void {
-    this.show(records, () => tableOf(records, columns, none));
+    this.show(records, () => tableOf(records, columns, none, this.width));
   }
 
   /** Prints warnings about settings or data. With --json they are also in the answer. */

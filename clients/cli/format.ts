@@ -1,41 +1,43 @@
 import { type Dataset, type DryRun, type Estimate, type Job, plainText } from '../../contracts/index.js';
+import { bytes, duration, ranks } from '../text/numbers.js';
 
-/** Text columns, each as wide as its widest entry. Without rows, `none`. */
+/**
+ * Text columns, each as wide as its widest entry; where these are wider than `width`, a line for each entry. Without
+ * rows, `none`.
+ */
 export function table(
   head: readonly string[],
   entries: readonly (readonly string[])[],
   none: string,
+  width: number,
 ): string {
   if (entries.length === 0) return none;
   // Line breaks in a name must not start another row.
   const rows = entries.map((row) => row.map(plainText));
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  const gaps = GAP.length * (widths.length - 1);
+  if (widths.reduce((sum, column) => sum + column, gaps) > width)
+    return rows.map((row) => labelled(head.map((title, at) => [title, row[at] ?? '']))).join('\n\n');
   return [head, ...rows]
     .map((row) =>
       row
         .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-        .join('  ')
+        .join(GAP)
         .trimEnd(),
     )
     .join('\n');
 }
 
+/** Stands between columns. */
+const GAP = '  ';
+
 /** Titles of a table's columns, each with its text for a record. */
 export type Columns<T> = Readonly<Record<string, (record: T) => string>>;
 
 /** A table of records. Without records, `none`. */
-export function tableOf<T>(records: readonly T[], columns: Columns<T>, none: string): string {
+export function tableOf<T>(records: readonly T[], columns: Columns<T>, none: string, width: number): string {
   const rows = records.map((record) => Object.values(columns).map((text) => text(record)));
-  return table(Object.keys(columns), rows, none);
-}
-
-/** `512 B`, `1.4 MB`: powers of 1,000, as disks and networks count. */
-export function bytes(count: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
-  let value = count;
-  let unit = 0;
-  for (; value >= 999.5 && unit < units.length - 1; unit += 1) value /= 1000;
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toPrecision(2)} ${units[unit]}`;
+  return table(Object.keys(columns), rows, none, width);
 }
 
 /** Number of a dataset's documents, and how many of them are chats and preferences: `9 (9 chats, 9 pairs)`. */
@@ -44,20 +46,6 @@ export function documentsOf({ num_documents, num_chats, num_preferences, num_lab
     .filter(([, count]) => count > 0)
     .map(([kind, count]) => `${count.toLocaleString('en')} ${kind}`);
   return `${num_documents.toLocaleString('en')}${kinds.length > 0 ? ` (${kinds.join(', ')})` : ''}`;
-}
-
-/** `45 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
-export function duration(seconds: number): string {
-  const whole = Math.round(seconds);
-  const parts: [number, string][] = [
-    [Math.floor(whole / 86_400), 'd'],
-    [Math.floor(whole / 3600) % 24, 'h'],
-    [Math.floor(whole / 60) % 60, 'min'],
-    [whole % 60, 's'],
-  ];
-  const first = parts.findIndex(([count]) => count > 0);
-  const shown = (first < 0 ? [parts[3]] : parts.slice(first, first + 2)) as [number, string][];
-  return shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
 }
 
 /** Age of an RFC 3339 time. */
@@ -71,8 +59,6 @@ const UNCOUNTED = 'known once a worker has prepared the data';
 export const percentOf = ({ percent }: Job['progress']) =>
   percent === null ? '–' : `${Math.floor(percent)} %`;
 export const ranksOf = (job: Job) => job.world_size ?? job.requested_ranks;
-/** `1 rank`, `3 ranks`. */
-export const rankCount = (ranks: number) => `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`;
 /** `NaN` once steps are done and the loss is none, which JSON does not have. */
 export const lossOf = ({ progress: { loss, step } }: Job) => loss?.toFixed(4) ?? (step > 0 ? 'NaN' : '–');
 /** `  margin 0.1234  accuracy 75 %`; empty without a preference objective. */
@@ -151,7 +137,7 @@ export function workDetails(
       'duration',
       time === null
         ? 'known once a job has run in the pool'
-        : `about ${duration(time.seconds)} on ${rankCount(time.ranks)}${costOf(time, currency)}, by the speed of ${time.measured_by}`,
+        : `about ${duration(time.seconds)} on ${ranks(time.ranks)}${costOf(time, currency)}, by the speed of ${time.measured_by}`,
     ],
   ];
   return labelled(rows);
@@ -160,11 +146,13 @@ export function workDetails(
 const costOf = ({ cost }: { cost: number | null }, currency: string | null) =>
   cost ? ` for ${[cost.toFixed(2), currency ?? ''].join(' ').trim()}` : '';
 
-const labelled = (rows: readonly (readonly [label: string, value: string])[]): string =>
-  rows.map(([label, value]) => `${label.padEnd(10)}  ${value}`).join('\n');
+function labelled(rows: readonly (readonly [label: string, value: string])[]): string {
+  const width = Math.max(10, ...rows.map(([label]) => label.length));
+  return rows.map(([label, value]) => `${label.padEnd(width)}${GAP}${value}`.trimEnd()).join('\n');
+}
 
 /** Memory per rank by part, one row per number of ranks. */
-export function memoryTable({ data }: Estimate): string {
+export function memoryTable({ data }: Estimate, width: number): string {
   const shares = data.some(({ bytes: parts }) => parts.shared_params > 0);
   const offloads = data.some(({ bytes: parts }) => parts.host > 0);
   const rows = data.map(({ world_size, bytes: parts }) => [
@@ -189,5 +177,5 @@ export function memoryTable({ data }: Estimate): string {
     'BUFFERS',
     ...(offloads ? ['ON THE HOST'] : []),
   ];
-  return table(head, rows, 'no number of ranks is possible');
+  return table(head, rows, 'no number of ranks is possible', width);
 }

@@ -2,7 +2,7 @@
 import { parseHubUri } from '../../contracts/index.js';
 import type { Checkpoint, Dataset, Download, Job, Model, ResolvedJobSpec } from '../../contracts/types.js';
 import { trainingDatasetsOf } from '../../job-document/index.js';
-import { bytes } from './format.js';
+import { bytes } from '../text/numbers.js';
 
 interface CardFacts {
   /** `owner/name` of the card's repository. */

@@ -1,7 +1,8 @@
 import { isFinal, type Job, type JobState, type Warning } from '../../contracts/index.js';
+import { duration, ranks } from '../text/numbers.js';
 import { progressBar } from './bar.js';
 import type { Context } from './context.js';
-import { duration, lossOf, preferenceOf, rankCount, ranksOf, rateOf } from './format.js';
+import { lossOf, preferenceOf, ranksOf, rateOf } from './format.js';
 
 /** Minimum interval between reads of a watched job: the stream signals changes, the job record has the details. */
 const REFRESH_MS = 250;
@@ -17,7 +18,7 @@ function figures(job: Job) {
   return {
     loss: lossOf(job) + preferenceOf(job),
     rate: rateOf(job),
-    ranks: rankCount(ranksOf(job)),
+    ranks: ranks(ranksOf(job)),
     left: eta === null || job.state !== 'running' ? '' : `${duration(eta)} left`,
     state: job.state === 'running' ? '' : job.state,
   };

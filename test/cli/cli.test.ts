@@ -68,6 +68,7 @@ t.test('from a text file to a watched job', async (t) => {
   });
 
   t.match(await zerofleet(['list']), { out: /^JOB +NAME +STATE/ });
+  t.match(await zerofleet(['list'], { columns: 60 }), { out: /^JOB +job_\w{26}\nNAME.*\nSTATE +[a-z]+\n/ });
   t.equal((JSON.parse((await zerofleet(['list', '--json', '-n', '1'])).out) as Job[]).length, 1);
   t.equal((await zerofleet(['list', '--state', 'paused'])).out, 'no jobs');
   t.match(await zerofleet(['estimate', '-', '-r', '1', '2'], { stdin: json }), {
@@ -83,7 +84,9 @@ t.test('from a text file to a watched job', async (t) => {
   t.match(await watched, { code: 0, out: /succeeded[\s\S]*state +succeeded \(completed\)/ });
   t.match(await followed, { code: 0, out: /job\.created[\s\S]*checkpoint\.committed/ });
   t.match(await zerofleet(['get', id]), { out: /progress +step 3 of 10, 30 %/ });
-  t.match(await zerofleet(['events', id]), { out: /checkpoint\.committed/ });
+  t.match(await zerofleet(['events', id]), {
+    out: /job\.state +queued → provisioning\n[\s\S]*checkpoint\.committed +step \d+ · \d ranks? · /,
+  });
 
   const other = (JSON.parse(one.out) as Job).id;
   t.match(await zerofleet(['pause', other]), { out: /paused/ });
@@ -190,7 +193,7 @@ t.test('checkpoints', async (t) => {
   const job = await stack.createJob();
   await claimAndTrain(stack.store, job.id, { steps: 2 });
   const listed = await zerofleet(['checkpoints', job.id]);
-  t.match(listed.out, /^CHECKPOINT +STEP[\s\S]*\nckpt_\w+ +2 +2 +39 MB +0+2 /);
+  t.match(listed.out, /^CHECKPOINT +STEP[\s\S]*\nckpt_\w+ +2 +2 +39.0 MB +0+2 /);
   const id = /ckpt_\w+/.exec(listed.out)?.[0] ?? '';
   t.match(await zerofleet(['pin', id]), { out: `${id}  pinned` });
   t.match(await zerofleet(['pin', id, '--off']), { out: `${id}  not pinned` });
@@ -268,7 +271,8 @@ t.test('errors include advice', async (t) => {
     err: /ask an operator to add far, or a folder of it/,
   });
   t.match(await zerofleet(['datasets', 'upload', dir]), { code: 2, err: /is not a file/ });
-  const misspelt = 'model: {preset: llama-tiny}\ndata: {dataset: ds_1}\ntrian: {}\n';
+  const dataset = `ds_${'0'.repeat(26)}`;
+  const misspelt = `model: {preset: llama-tiny}\ndata: {dataset: ${dataset}}\ntrian: {}\n`;
   t.match(await zerofleet(['submit', '-'], { stdin: misspelt }), { code: 1, err: /\/trian: .*train/ });
   const noKey = commandLine({ ZEROFLEET_URL: url, ZEROFLEET_DATA_DIR: dir });
   t.match(await noKey(['list']), { code: 2, err: /no API key: set ZEROFLEET_API_KEY/ });

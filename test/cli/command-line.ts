@@ -12,7 +12,10 @@ import { projectRoot } from '../../platform/process/root.js';
 class Collected extends Writable {
   text = '';
 
-  constructor(private readonly onText: (text: string) => void = () => undefined) {
+  constructor(
+    private readonly onText: (text: string) => void = () => undefined,
+    readonly columns?: number,
+  ) {
     super();
   }
 
@@ -32,12 +35,12 @@ interface Outcome {
 /** Runs a command in this process. */
 type Zerofleet = (
   args: string[],
-  options?: { stdin?: string; signal?: AbortSignal; onOut?: (out: string) => void },
+  options?: { stdin?: string; signal?: AbortSignal; onOut?: (out: string) => void; columns?: number },
 ) => Promise<Outcome>;
 
 export function commandLine(env: Environment['env']): Zerofleet {
-  return async (args, { stdin = '', signal = new AbortController().signal, onOut } = {}) => {
-    const [stdout, stderr] = [new Collected(onOut), new Collected()];
+  return async (args, { stdin = '', signal = new AbortController().signal, onOut, columns } = {}) => {
+    const [stdout, stderr] = [new Collected(onOut, columns), new Collected()];
     const environment = {
       env,
       stdin: Readable.from([Buffer.from(stdin)]),

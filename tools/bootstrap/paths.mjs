@@ -13,6 +13,7 @@ export const ROOMS = [
   'api',
   'autoscaler',
   'clients/cli',
+  'clients/text',
   'clients/typescript',
   'contracts',
   'control',

@@ -6,7 +6,7 @@ import { inRoot } from './paths.mjs';
 
 const stampFile = inRoot('.build', 'web.stamp');
 /** The console is made of its own sources and of the client of the API. */
-const SOURCES = ['clients/console', 'clients/typescript', 'contracts'];
+const SOURCES = ['clients/console', 'clients/typescript', 'clients/text', 'contracts'];
 const COMPRESSED = /\.(js|css|html|svg)$/;
 
 function inputs() {

@@ -56,7 +56,9 @@ export function addChangeCommands(program: Command, run: Run): void {
       const attempts: Attempt[] = [];
       for await (const attempt of context.client.jobs.attempts(id)) attempts.push(attempt);
       const head = ['ATTEMPT', 'EPOCH', 'RANKS', 'OUTCOME', 'REASON', 'ROOT CAUSE', 'STARTED', 'WORKERS'];
-      context.show(attempts, () => table(head, attempts.map(row), 'no attempt has started yet'));
+      context.show(attempts, () =>
+        table(head, attempts.map(row), 'no attempt has started yet', context.width),
+      );
     }),
   );
 }

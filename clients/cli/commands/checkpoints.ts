@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { CheckpointExport, ExportFile, ExportRequest } from '../../../contracts/index.js';
+import { bytes } from '../../text/numbers.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
-import { age, bytes, losses, table } from '../format.js';
+import { age, losses, table } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
 
@@ -71,7 +72,7 @@ async function listCheckpoints(context: Context, job?: string): Promise<void> {
   ]);
   const head = ['STEP', 'RANKS', 'SIZE', 'DIGEST', 'EVAL LOSSES', 'PINNED', 'COMMITTED'];
   const columns = ['CHECKPOINT', ...(job === undefined ? ['JOB'] : []), ...head];
-  context.show(found, () => table(columns, rows, 'no checkpoints'));
+  context.show(found, () => table(columns, rows, 'no checkpoints', context.width));
 }
 
 async function verify(context: Context, id: string): Promise<void> {
@@ -93,15 +94,15 @@ async function exportCheckpoint(context: Context, id: string, request: ExportReq
     done = (await client.checkpoints.exports(id)).find(isSame) ?? done;
   }
   if (done.state === 'failed') throw new CliError(done.error?.message ?? 'the export failed', EXIT.failed);
-  context.show(done, () => `${done.prefix}\n${fileTable(done.files)}`);
+  context.show(done, () => `${done.prefix}\n${fileTable(done.files, context.width)}`);
   const { format, dtype, weights, tensorboard } = done;
   const kind = `--format ${format} --dtype ${dtype}${weights === 'ema' ? ' --weights ema' : ''}${tensorboard ? ' --tensorboard' : ''}`;
   context.note(`fetch it with: zerofleet download ${id} ${kind}`);
 }
 
-function fileTable(files: readonly ExportFile[]): string {
+function fileTable(files: readonly ExportFile[], width: number): string {
   const rows = files.slice(0, SHOWN_FILES).map((file) => [file.name, bytes(file.bytes)]);
-  const shown = table(['FILE', 'SIZE'], rows, 'no files');
+  const shown = table(['FILE', 'SIZE'], rows, 'no files', width);
   if (files.length <= SHOWN_FILES) return shown;
   const total = files.reduce((sum, file) => sum + file.bytes, 0);
   return `${shown}\n${files.length - SHOWN_FILES} more files, ${bytes(total)} in all`;

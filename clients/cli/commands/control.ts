@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Job } from '../../../contracts/index.js';
+import { ranks } from '../../text/numbers.js';
 import type { Context, Run } from '../context.js';
-import { rankCount, ranksOf } from '../format.js';
+import { ranksOf } from '../format.js';
 import { NamedArgument, NamedOption } from '../names.js';
 import { patchOf } from '../settings.js';
 import { count, several } from './arguments.js';
@@ -16,7 +17,7 @@ export function addControlCommands(program: Command, run: Run): void {
   const command = (name: string, summary: string) =>
     program.command(name).summary(summary).addArgument(new NamedArgument('job'));
   const says = (context: Context, job: Job) =>
-    context.show(job, () => `${job.id}  ${job.state}  ${rankCount(ranksOf(job))}`);
+    context.show(job, () => `${job.id}  ${job.state}  ${ranks(ranksOf(job))}`);
 
   command('pause', 'save a checkpoint and release the ranks').action(
     run(async (context, id: string) => says(context, await context.client.jobs.pause(id))),

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { Download, DownloadRequest, ExportRequest } from '../../../contracts/index.js';
+import { bytes } from '../../text/numbers.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { downloadFile, type FetchFile, pathIn } from '../download-file.js';
-import { bytes } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
 import { DTYPES, FORMATS, WEIGHTS } from './checkpoints.js';

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { type Pool, plainText, type Worker } from '../../../contracts/index.js';
 import { type EstimateDevice, GPU_RESERVE_BYTES } from '../../../job-document/index.js';
+import { bytes } from '../../text/numbers.js';
 import type { Context, Run } from '../context.js';
-import { age, bytes, type Columns, memoryTable, tableOf } from '../format.js';
+import { age, type Columns, memoryTable, tableOf } from '../format.js';
 import { readSpec } from '../spec-file.js';
 import { choice, count } from './arguments.js';
 
@@ -58,7 +59,7 @@ async function listWorkers(context: Context): Promise<void> {
   const pools = await context.client.pools();
   context.show(workers, () =>
     [
-      tableOf(workers, columns, `no workers${AUTOSCALED_HINT}`),
+      tableOf(workers, columns, `no workers${AUTOSCALED_HINT}`, context.width),
       ...problems.map(plainText),
       ...pools.flatMap(launchProblems),
     ].join('\n'),
@@ -91,7 +92,10 @@ async function listPools(context: Context): Promise<void> {
   };
   const pools = await context.client.pools();
   context.show(pools, () =>
-    [tableOf(pools, columns, `no pools${AUTOSCALED_HINT}`), ...pools.flatMap(launchProblems)].join('\n'),
+    [
+      tableOf(pools, columns, `no pools${AUTOSCALED_HINT}`, context.width),
+      ...pools.flatMap(launchProblems),
+    ].join('\n'),
   );
 }
 
@@ -127,7 +131,7 @@ interface EstimateOptions {
 
 async function estimate(context: Context, file: string, { ranks, device }: EstimateOptions): Promise<void> {
   const found = await context.client.estimate(await readSpec(file, context.environment), ranks, device);
-  context.show(found, () => memoryTable(found));
+  context.show(found, () => memoryTable(found, context.width));
   if (device === 'cuda')
     context.note(
       `a GPU needs ${bytes(GPU_RESERVE_BYTES)} more, for the CUDA runtime, its libraries and NCCL`,

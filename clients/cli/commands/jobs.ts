@@ -7,8 +7,10 @@ import {
   type Job,
   type JobSpec,
   type JobState,
+  plainText,
 } from '../../../contracts/index.js';
 import { initFromOf } from '../../../job-document/index.js';
+import { detailsOf } from '../../text/event-text.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import {
@@ -105,7 +107,10 @@ export async function submitSpec(
       context.client.me(),
     ]);
     context.warn(checked.warnings);
-    context.show(checked, () => `${workDetails(checked.work, currency)}\n\n${memoryTable(checked.estimate)}`);
+    context.show(
+      checked,
+      () => `${workDetails(checked.work, currency)}\n\n${memoryTable(checked.estimate, context.width)}`,
+    );
     return;
   }
   const { data, model } = spec;
@@ -162,6 +167,9 @@ async function events(context: Context, id: string, options: { follow?: boolean 
   const all = options.follow ? client.jobs.follow(id, { kinds: ['event'], signal }) : client.jobs.events(id);
   for await (const entry of all) {
     if (entry.kind !== 'event') continue;
-    context.show(entry, () => `${entry.at}  ${entry.type.padEnd(22)}  ${JSON.stringify(entry.data)}`);
+    context.show(
+      entry,
+      () => `${entry.at}  ${[entry.type.padEnd(22), plainText(detailsOf(entry))].join('  ').trimEnd()}`,
+    );
   }
 }

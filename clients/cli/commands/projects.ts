@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { Me } from '../../../contracts/index.js';
+import { bytes, duration } from '../../text/numbers.js';
 import type { Context, Run } from '../context.js';
-import { bytes, duration, table } from '../format.js';
+import { table } from '../format.js';
 import { whole } from './arguments.js';
 
 /** Commands for usage and quotas of projects. */
@@ -48,6 +49,7 @@ async function usage(context: Context, period: { from?: string; to?: string }): 
         ['DAY', 'JOBS', 'TIME', 'RANK TIME', currency === null ? 'COST' : `COST (${currency})`, 'TOKENS'],
         rows,
         '',
+        context.width,
       ),
       `now: ${states.map(([state, count]) => `${count} ${state}`).join(', ') || 'no jobs'}`,
       `     ${ranks} ranks, ${bytes(storage.total_bytes)} stored`,
@@ -78,7 +80,9 @@ async function list(context: Context): Promise<void> {
       quota.max_storage_bytes === null ? null : bytes(quota.max_storage_bytes),
     ),
   ]);
-  context.show(found, () => table(['PROJECT', 'JOBS', 'RANKS', 'STORAGE'], rows, 'no projects'));
+  context.show(found, () =>
+    table(['PROJECT', 'JOBS', 'RANKS', 'STORAGE'], rows, 'no projects', context.width),
+  );
 }
 
 interface QuotaOptions {

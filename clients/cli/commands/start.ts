@@ -59,9 +59,9 @@ async function status(context: Context): Promise<void> {
     [
       `${server.url}, project ${server.project ?? '–'}`,
       '',
-      tableOf(pools, POOLS, 'no pools'),
+      tableOf(pools, POOLS, 'no pools', context.width),
       '',
-      tableOf(jobs, JOBS, 'no unfinished jobs'),
+      tableOf(jobs, JOBS, 'no unfinished jobs', context.width),
     ].join('\n'),
   );
 }

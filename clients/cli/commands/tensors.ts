@@ -6,9 +6,10 @@ import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { TensorState } from '../../../contracts/index.js';
+import { bytes } from '../../text/numbers.js';
 import { collect } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
-import { bytes, table } from '../format.js';
+import { table } from '../format.js';
 import { NamedArgument } from '../names.js';
 import { choice } from './arguments.js';
 import { streamOf } from './data.js';
@@ -52,7 +53,7 @@ const stateOption = () => choice('--state <state>', 'state of the parameter', ST
 async function list(context: Context, id: string): Promise<void> {
   const found = await collect(context.client.checkpoints.tensors(id));
   const rows = found.map(({ name, shape, states }) => [name, shape.join(' × '), states.join(', ')]);
-  context.show(found, () => table(['TENSOR', 'SHAPE', 'STATES'], rows, 'no tensors'));
+  context.show(found, () => table(['TENSOR', 'SHAPE', 'STATES'], rows, 'no tensors', context.width));
 }
 
 async function change(

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
 import { stemOfName } from '../../../contracts/dataset-names.js';
 import { type Dataset, isSourceUri, type JobSpec } from '../../../contracts/index.js';
+import { bytes } from '../../text/numbers.js';
 import type { Context, Run } from '../context.js';
-import { bytes, documentsOf } from '../format.js';
+import { documentsOf } from '../format.js';
 import { withSettings } from '../settings.js';
 import { baseNamed, datasetNamed } from '../sources.js';
 import { choice, count, several } from './arguments.js';

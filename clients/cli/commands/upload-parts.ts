@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Dataset, Upload } from '../../../contracts/index.js';
+import { bytes } from '../../text/numbers.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT } from '../context.js';
-import { bytes } from '../format.js';
 
 /** Minimum size of files that are sent in parts: long uploads are likely to be interrupted. */
 export const IN_PARTS_BYTES = 64 * 1024 ** 2;

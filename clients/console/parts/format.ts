@@ -2,15 +2,13 @@
 
 import { signal } from '@preact/signals';
 import type { Job } from '../../../contracts/types.js';
+import { NONE } from '../../text/numbers.js';
+
+export { bytes, count, duration, portion, ranks, words } from '../../text/numbers.js';
 
 type Progress = Job['progress'];
 
-const COUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
-const NONE = '–';
-
-export const count = (value: number | null) => (value === null ? NONE : COUNT.format(value));
 
 export const compact = (value: number | null) => (value === null ? NONE : COMPACT.format(value));
 
@@ -20,26 +18,10 @@ export const loss = (value: number | null) => (value === null ? NONE : value.toF
 export const lossOf = ({ step, loss: value }: Pick<Progress, 'step' | 'loss'>) =>
   value === null && step > 0 ? 'NaN' : loss(value);
 
-/** Powers of 1,000, as disks and networks count. */
-export function bytes(value: number): string {
-  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, value)) / 3));
-  const scaled = value / 1000 ** unit;
-  return `${scaled.toFixed(unit === 0 || scaled >= 100 ? 0 : 1)} ${UNITS[unit]}`;
-}
-
 /** ISO 4217 code of the currency of all costs; null shows numbers alone. */
 export const currency = signal<string | null>(null);
 
 export const cost = (value: number) => [value.toFixed(2), currency.value ?? ''].join(' ').trim();
-
-export function duration(seconds: number | null): string {
-  if (seconds === null) return NONE;
-  const whole = Math.round(seconds);
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-  const minutes = Math.round(whole / 60);
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
 
 /**
  * Returns the age of a time, or its date if it is more than a day ago. @param time RFC 3339 @param now Unix time in
@@ -63,16 +45,8 @@ export function clock(time: string, now = Date.now()): string {
   return isToday ? at.toLocaleTimeString([], { hour12: false }) : dateTime(time);
 }
 
-export const ranks = (num: number) => (num === 1 ? '1 rank' : `${num} ranks`);
-
 /** A value of a document in one line. */
 export function short(value: unknown): string {
   if (value === undefined || value === null) return NONE;
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
-
-/** A name of a document or an event, in words. */
-export const words = (name: string) => name.replaceAll(/[_.]/g, ' ');
-
-/** A share of a whole, 0 to 1. */
-export const portion = (share: number) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;

@@ -1,8 +1,8 @@
+import { detailsOf, isBad } from '../../text/event-text.js';
 import { useLoaded } from '../app/loaded.js';
 import { Empty } from '../parts/empty.js';
 import { clock } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
-import { detailsOf, isBad } from './event-text.js';
 import type { LiveRun } from './live-run.js';
 
 export function Events({ run }: { run: LiveRun }) {

@@ -1,35 +1,6 @@
 import t from 'tap';
 import type { JobLog } from '../../../contracts/types.js';
-import { detailsOf, isBad } from './event-text.js';
 import { LINES_HELD, LINES_SHOWN, ranksIn, shownLines, withLines } from './log-lines.js';
-
-t.test('events in words', async (t) => {
-  t.equal(detailsOf({ type: 'job.created', data: { spec: {} } }), '');
-  t.equal(
-    detailsOf({ type: 'job.state', data: { from: 'running', to: 'queued', reason: 'worker_draining' } }),
-    'running → queued · worker draining',
-  );
-  t.equal(
-    detailsOf({ type: 'checkpoint.committed', data: { step: 1200, world_size: 1, bytes: 2048 } }),
-    'step 1,200 · 1 rank · 2.0 kB',
-  );
-  const counts = { documents: 3, tokens: 20, targets: 10, sequences: 5 };
-  const mixture = [0.75, 0.25].map((share, i) => ({ dataset: `ds_${i}`, share }));
-  t.equal(
-    detailsOf({ type: 'data.prepared', data: { ...counts, mixture } }),
-    '3 documents · 20 tokens, 10 of them learned · 5 sequences · 75 % ds_0 · 25 % ds_1',
-  );
-  t.equal(
-    detailsOf({
-      type: 'other',
-      data: { num_steps: 1000, seconds: 0.123456, write_bytes: 1024, of: {}, none: null },
-    }),
-    'num steps 1,000 · seconds 0.1235 · write bytes 1.0 kB',
-  );
-  t.ok(isBad({ type: 'rank.lost', data: {} }));
-  t.ok(isBad({ type: 'job.state', data: { to: 'failed' } }));
-  t.notOk(isBad({ type: 'job.state', data: { to: 'running' } }));
-});
 
 const line = (seq: number, rank: number | null, message: string, stream: JobLog['stream'] = 'stdout') =>
   ({ seq, rank, message, stream }) as JobLog;

@@ -1,6 +1,6 @@
 /** Events of a run in words. */
-import type { JobEvent } from '../../../contracts/types.js';
-import { bytes, count, portion, ranks, words } from '../parts/format.js';
+import type { JobEvent } from '../../contracts/types.js';
+import { bytes, count, portion, ranks, words } from './numbers.js';
 
 type Data = JobEvent['data'];
 
