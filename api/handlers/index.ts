@@ -68,6 +68,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   putCheckpointTensor: tensors.putCheckpointTensor,
   getTensorEdit: tensors.getTensorEdit,
   createDownloadUrls: downloads.createDownloadUrls,
+  getCheckpointArchive: downloads.getCheckpointArchive,
   getCheckpointFile: downloads.getCheckpointFile,
 
   createDataset: datasets.createDataset,

@@ -104,6 +104,7 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   getCheckpoint: { own: 200 },
   listCheckpointExports: { own: 200 },
   createDownloadUrls: { own: 200, body: () => ({}) },
+  getCheckpointArchive: { own: 200 },
   getCheckpointFile: { own: 200, query: 'name=MANIFEST.json' },
   verifyCheckpoint: { own: 200 },
   listCheckpointTensors: { own: 200 },

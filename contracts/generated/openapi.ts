@@ -844,6 +844,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/checkpoints/{checkpoint_id}/archive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint; for an export, the checkpoint may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Download all files of a checkpoint or an export
+         * @description A tar archive with the files that `download-urls` lists, in a folder that is named like the checkpoint. An
+         *     interrupted download begins again; `download-urls` and `zerofleet download` continue.
+         */
+        get: operations["getCheckpointArchive"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/datasets": {
         parameters: {
             query?: never;
@@ -6832,6 +6856,14 @@ export interface components {
         ShareId: components["schemas"]["ShareId"];
         /** @description Identifier of the checkpoint. */
         CheckpointId: components["schemas"]["CheckpointId"];
+        /** @description Format of the export; absent for the checkpoint's own files. */
+        ExportFormat: "safetensors" | "peft" | "peft_folded" | "gguf" | "gguf_lora" | "deepspeed_universal";
+        /** @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`. */
+        ExportDtype: components["schemas"]["ExportDtype"];
+        /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
+        ExportWeights: "trained" | "ema";
+        /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */
+        ExportTensorboard: boolean;
         /** @description Identifier of the dataset. */
         DatasetId: components["schemas"]["DatasetId"];
         /**
@@ -8563,14 +8595,14 @@ export interface operations {
             query: {
                 /** @description Exact name of the file in that list. */
                 name: string;
-                /** @description Format of the export; absent for a file of the checkpoint. */
-                format?: "safetensors" | "peft" | "peft_folded" | "gguf" | "gguf_lora" | "deepspeed_universal";
+                /** @description Format of the export; absent for the checkpoint's own files. */
+                format?: components["parameters"]["ExportFormat"];
                 /** @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`. */
-                dtype?: components["schemas"]["ExportDtype"];
+                dtype?: components["parameters"]["ExportDtype"];
                 /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
-                weights?: "trained" | "ema";
+                weights?: components["parameters"]["ExportWeights"];
                 /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */
-                tensorboard?: boolean;
+                tensorboard?: components["parameters"]["ExportTensorboard"];
             };
             header?: {
                 /** @description Byte range, from 0; without an end, all following bytes. */
@@ -8631,6 +8663,50 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCheckpointArchive: {
+        parameters: {
+            query?: {
+                /** @description Format of the export; absent for the checkpoint's own files. */
+                format?: components["parameters"]["ExportFormat"];
+                /** @description Dtype of the export; by default `export.dtype` of the job, and fp32 for a `deepspeed_universal`. */
+                dtype?: components["parameters"]["ExportDtype"];
+                /** @description Weights of the export; by default `export.weights` of the job, and `trained` for a `deepspeed_universal`. */
+                weights?: components["parameters"]["ExportWeights"];
+                /** @description The export with, or without, an event file of TensorBoard; by default `export.tensorboard` of the job. */
+                tensorboard?: components["parameters"]["ExportTensorboard"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the checkpoint; for an export, the checkpoint may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archive. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-tar": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];

@@ -35,6 +35,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   listJobCheckpoints: reads,
   streamJob: reads,
   getCheckpoint: reads,
+  getCheckpointArchive: reads,
   getCheckpointFile: reads,
   createDownloadUrls: reads,
   createUploadUrls: reads,

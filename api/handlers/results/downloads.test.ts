@@ -1,12 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import t from 'tap';
+import tar from 'tar-stream';
 import type { Execution } from '../../../contracts/execution.js';
 import type { Checkpoint, Download, Problem } from '../../../contracts/index.js';
 import { putExportRecord } from '../../../formats/checkpoint/export-record.js';
 import { checkpointExportPrefix } from '../../../formats/checkpoint/layout.js';
 import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
 import { connectRedis, disconnectRedis } from '../../../platform/redis/connect.js';
-import { startTestStack, type TestStack, withMethod } from '../../testing/stack.js';
+import { ADMIN_KEY, startTestStack, type TestStack, withMethod } from '../../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../testing/training.js';
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
@@ -67,7 +70,7 @@ t.test('files in a directory come through the API', async (t) => {
       url: `/v1/checkpoints/${id}/download-urls`,
       ...(payload && { payload }),
     });
-  await putExport(stack, filled);
+  const prefix = await putExport(stack, filled);
 
   t.test('a checkpoint: the manifest and all shards, as listed', async (t) => {
     const list = (await urls()).json<Download>();
@@ -114,6 +117,29 @@ t.test('files in a directory come through the API', async (t) => {
       });
     for (const range of ['bytes=-5', 'bytes=0-1,5-6', 'lines=1-2', 'bytes=a-'])
       t.equal((await stack.request({ url, headers: { range } })).statusCode, 400, range);
+  });
+
+  t.test('all files as one archive; a file that is incomplete breaks it off', async (t) => {
+    const url = `/v1/checkpoints/${checkpoint.id}/archive?format=safetensors&dtype=fp16`;
+    const reply = await stack.request({ url });
+    t.match(reply.headers, {
+      'content-type': 'application/x-tar',
+      'content-disposition': `attachment; filename="${checkpoint.id}.tar"`,
+    });
+    const found = new Map<string, Buffer>();
+    const extract = tar.extract();
+    Readable.from([reply.rawPayload]).pipe(extract);
+    for await (const entry of extract) found.set(entry.header.name, await buffer(entry));
+    const expected = Object.entries(files).map(([name, bytes]) => [`${checkpoint.id}/${name}`, bytes]);
+    t.same([...found], expected);
+    t.equal((await stack.request({ method: 'HEAD', url })).rawPayload.length, 0);
+    await stack.objects.put(`${prefix}/model.safetensors`, files['model.safetensors'].subarray(1));
+    const base = await stack.listen();
+    const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+    await t.rejects(fetch(base + url, { headers }).then((answer) => answer.arrayBuffer()));
+    await stack.objects.put(`${prefix}/model.safetensors`, files['model.safetensors']);
+    const none = await stack.request({ url: `${url}&weights=ema` });
+    t.match(none.json<Problem>(), { code: 'validation_failed' });
   });
 
   t.test('names cannot reach other objects', async (t) => {

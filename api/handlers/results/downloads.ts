@@ -1,9 +1,13 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import tar from 'tar-stream';
 import {
   type Download,
   type DownloadFile,
   type ExportFile,
   ZerofleetError,
 } from '../../../contracts/index.js';
+import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import { sendObject } from '../../http/send-object.js';
 import { type FileSet, findFiles } from '../../jobs/download-files.js';
 import type { OperationHandler } from '../types.js';
@@ -49,6 +53,41 @@ export const getCheckpointFile: OperationHandler<'getCheckpointFile'> = async (r
   const { bytes, sha256 } = file;
   return sendObject(request, reply, { key: keyOf(set, file), bytes, sha256 });
 };
+
+/** Protection from retention during the transfer of all files. */
+const ARCHIVE_HOLD_MS = 86_400_000;
+
+export const getCheckpointArchive: OperationHandler<'getCheckpointArchive'> = async (request, reply) => {
+  const { objects } = request.server.services;
+  const { checkpoint_id } = request.params;
+  const wanted = { ...request.query, hold_ms: ARCHIVE_HOLD_MS };
+  const set = await findFiles({ store: request.records, objects }, checkpoint_id, wanted);
+  const files = set.files.map((file) => ({
+    ...file,
+    key: keyOf(set, file),
+    name: `${checkpoint_id}/${file.name}`,
+  }));
+  reply
+    .header('cache-control', 'private, no-store')
+    .header('content-disposition', `attachment; filename="${checkpoint_id}.tar"`)
+    .type('application/x-tar');
+  return reply.send(archiveOf(objects, request.method === 'HEAD' ? [] : files));
+};
+
+/** A tar archive that is written as it is read. A file that cannot be read, or is incomplete, breaks it off. */
+function archiveOf(
+  objects: Pick<ObjectStore, 'stream'>,
+  files: readonly { key: string; name: string; bytes: number }[],
+): Readable {
+  const pack = tar.pack();
+  const write = async () => {
+    for (const { key, name, bytes: size } of files)
+      await pipeline(await objects.stream(key), pack.entry({ name, size }));
+    pack.finalize();
+  };
+  write().catch((error: Error) => pack.destroy(error));
+  return Readable.from(pack, { objectMode: false });
+}
 
 function keyOf({ prefix }: FileSet, { name }: ExportFile): string {
   return `${prefix}/${name}`;

@@ -38,13 +38,19 @@ export function allowedKind({ format, dtype, weights, tensorboard }: Kind, spec:
  * Address of a file, relative to the console's page. The browser sends its session, so the address never expires.
  * @param kind export that has the file; null for a file of the checkpoint itself
  */
-export function fileLink(checkpointId: string, name: string, kind: Kind | null): string {
+export const fileLink = (checkpointId: string, name: string, kind: Kind | null): string =>
+  `v1/checkpoints/${checkpointId}/file?${queryOf({ name }, kind)}`;
+
+/** Address of an archive of all files, likewise. */
+export const archiveLink = (checkpointId: string, kind: Kind | null): string =>
+  `v1/checkpoints/${checkpointId}/archive?${queryOf({}, kind)}`;
+
+function queryOf(given: Record<string, string>, kind: Kind | null): URLSearchParams {
   const settings = kind && {
     format: kind.format,
     dtype: kind.dtype,
     weights: kind.weights,
     tensorboard: String(kind.tensorboard),
   };
-  const query = new URLSearchParams({ name, ...settings });
-  return `v1/checkpoints/${checkpointId}/file?${query}`;
+  return new URLSearchParams({ ...given, ...settings });
 }

@@ -1102,6 +1102,29 @@ class CheckpointsOperations(Resource):
             },
         )
 
+    def get_archive(
+        self,
+        checkpoint_id: schemas.CheckpointId,
+        *,
+        format: Optional[Literal["safetensors", "peft", "peft_folded", "gguf", "gguf_lora", "deepspeed_universal"]] = None,
+        dtype: Optional[schemas.ExportDtype] = None,
+        weights: Optional[Literal["trained", "ema"]] = None,
+        tensorboard: Optional[bool] = None,
+    ) -> ByteStream:
+        """A tar archive with the files that `download-urls` lists, in a folder that is named like
+        the checkpoint. An interrupted download begins again; `download-urls` and `zerofleet
+        download` continue."""
+        return self._http.open(
+            "GET",
+            f"/v1/checkpoints/{quoted(checkpoint_id)}/archive",
+            query={
+                "format": format,
+                "dtype": dtype,
+                "weights": weights,
+                "tensorboard": tensorboard,
+            },
+        )
+
 
 
 class DatasetsOperations(Resource):
