@@ -77,7 +77,7 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
 
 
 def _sources() -> List[Path]:
-    return sorted([*(ROOT / NAME).glob("*.py"), ROOT / NAME / "py.typed"])
+    return sorted([*(ROOT / NAME).glob("*.py*"), ROOT / NAME / "py.typed"])
 
 
 def _write_wheel(directory: str, files: Dict[str, bytes]) -> str:

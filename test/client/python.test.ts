@@ -19,6 +19,7 @@ function check(name: string, packages: string[], args: string[]) {
 }
 
 await check('its tests pass', ['httpx'], ['-B', '-m', 'unittest']);
+await check('the types of the async client are current', ['ast'], ['async_types.py', '--check']);
 await check('mypy accepts its types', ['httpx', 'mypy'], ['-m', 'mypy', '--cache-dir', '/dev/null', '.']);
 
 t.test('files have the formats that the other clients give them', async (t) => {
