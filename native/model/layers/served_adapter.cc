@@ -18,7 +18,7 @@ ModelConfig with_adapter(const ModelConfig& base, const AdapterConfig& adapter) 
 /// Calls `visit` with the matrices of each Linear that all tokens pass through, and the number of its inputs.
 template <class Visit>
 void each_linear(const ModelConfig& config, const ParamTable& table, Visit visit) {
-  for (const LayerPlace& layer : table.layers) {
+  for (const LayerSpec& layer : table.layers) {
     visit(layer.qkv, config.hidden_size);
     visit(layer.output, config.query_size());
     visit(layer.mlp.dense.inner, config.hidden_size);
@@ -53,12 +53,12 @@ ServedAdapter::ServedAdapter(const ModelContext& base, const AdapterConfig& adap
     elements.push_back(target.data());
   }
   std::int64_t width = 0;
-  each_linear(model.config, table, [&](const LinearPlaces& places, std::int64_t in) {
-    LinearAdapter linear(model, places, in, true);
+  each_linear(model.config, table, [&](const LinearSpecs& specs, std::int64_t in) {
+    LinearAdapter linear(model, specs, in, true);
     if (linear.empty()) return;
     linear.bind(model, {elements}, {});
     width = std::max(width, linear.low_size());
-    linears_.emplace(places.front().weight, std::move(linear));
+    linears_.emplace(specs.front().weight, std::move(linear));
   });
   low_ = model.tensor(rows, width);
 }

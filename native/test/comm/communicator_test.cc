@@ -28,8 +28,8 @@ std::vector<std::string> run_gloo(int world_size, const RankBody& body, std::chr
   return run_gloo_world(world_size, body, timeout);
 }
 
-std::byte mark(int from, int to, std::int64_t place) {
-  return static_cast<std::byte>((from * 31 + to * 7 + place * 3) % 251);
+std::byte mark(int from, int to, std::int64_t index) {
+  return static_cast<std::byte>((from * 31 + to * 7 + index * 3) % 251);
 }
 
 /// Piece sizes that differ per pair, some of them zero.

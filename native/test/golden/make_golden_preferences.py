@@ -34,8 +34,8 @@ def philox(key, counter):
     return c
 
 
-def unit_at(num_units, place):
-    epoch, value = divmod(place, num_units)
+def unit_at(num_units, position):
+    epoch, value = divmod(position, num_units)
     half = max(1, ((num_units - 1).bit_length() + 1) // 2)
     mask = (1 << half) - 1
     while True:
@@ -94,8 +94,8 @@ def train(golden, name, run_leaf, initial, sequences, labels):
         optimizer.zero_grad()
         leaves = []
         for first in range(0, GLOBAL_BATCH, MICRO_BATCH):
-            places = [step * GLOBAL_BATCH + first + i for i in range(MICRO_BATCH)]
-            leaves.append(run_leaf(model, reference, sequences, [unit_at(num_units, place) for place in places], labels))
+            positions = [step * GLOBAL_BATCH + first + i for i in range(MICRO_BATCH)]
+            leaves.append(run_leaf(model, reference, sequences, [unit_at(num_units, position) for position in positions], labels))
             (leaves[-1][0].sum() / GLOBAL_BATCH).backward()
         losses, rewards, policy, chosen, correct = (torch.cat([leaf[i].detach() for leaf in leaves]) for i in range(5))
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), CLIPPING)

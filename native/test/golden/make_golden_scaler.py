@@ -52,8 +52,8 @@ def above(limit: float):
 
 def drifting(iteration: int, scale: float) -> bool:
     """The limit falls from 2^20 to 2^4 and rises again, as gradients grow and shrink."""
-    place = abs(iteration - ITERATIONS // 2) / (ITERATIONS // 2)
-    return scale > 2.0 ** (4 + 16 * place)
+    share = abs(iteration - ITERATIONS // 2) / (ITERATIONS // 2)
+    return scale > 2.0 ** (4 + 16 * share)
 
 
 def always(iteration: int, scale: float) -> bool:

@@ -42,7 +42,7 @@ ExpectedLoss expected_of(const HostMatrix& logits, std::span<const std::int32_t>
   return expected;
 }
 
-/// Fills the places behind the columns with `value`.
+/// Fills the elements behind the columns with `value`.
 void fill_padding(HostMatrix& matrix, std::int64_t gap, float value) {
   for (std::int64_t row = 0; row < matrix.rows(); ++row) {
     for (std::int64_t i = 0; i < gap; ++i) matrix.set(row, matrix.cols() + i, value);

@@ -88,7 +88,7 @@ TEST_CASE("norm weights begin at one, biases at zero") {
   CHECK(values == std::vector<float>(10, 0.0F));
 }
 
-TEST_CASE("digests add up in any order and see values, places and states") {
+TEST_CASE("digests add up in any order and see values, positions and states") {
   ThreadPool one(1), three(3);
   const Context context{Device{}, &one, best_cpu_isa()};
   const auto values = init(1, 0, 0, 5 * kBlockNumel);
