@@ -41,10 +41,7 @@ let answered = 0;
 /** Answers `many` requests, each with a prompt that no other one has. */
 async function answer(engine: AnswerEngine, many: number, prompt: number): Promise<Speed> {
   const texts = Array.from({ length: many }, (_, row) =>
-    Array.from(
-      { length: prompt },
-      (_, place) => (place * 31 + (answered + row) * 977 + 1) % model.vocab_size,
-    ),
+    Array.from({ length: prompt }, (_, i) => (i * 31 + (answered + row) * 977 + 1) % model.vocab_size),
   );
   const started = performance.now();
   for (const text of texts) engine.add(answered++, text, { ...GREEDY, max_tokens: tokens });

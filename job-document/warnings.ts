@@ -135,7 +135,7 @@ interface TextCounts {
 }
 
 /** A dataset in warnings. */
-interface DatasetPlace {
+interface WarnedDataset {
   /** Id of a dataset of a mixture, which messages name; null for a single dataset. */
   dataset: string | null;
   /** JSON pointer of the field that names it. */
@@ -154,7 +154,7 @@ export function longestSequence({ config }: ResolvedJobSpec['model']): number {
 export function dataWarnings(
   { documents, flaws }: TextCounts,
   longest: number,
-  { dataset, pointer: ofDataset }: DatasetPlace = { dataset: null, pointer: DATASET },
+  { dataset, pointer: ofDataset }: WarnedDataset = { dataset: null, pointer: DATASET },
 ): Warning[] {
   const about = dataset === null ? '' : `dataset ${dataset}: `;
   const rules = Object.entries(FLAWS) as [TextFlaw, FlawRule][];

@@ -184,7 +184,7 @@ class GrowingCall {
     return this.json.takeValue();
   }
 
-  /** Reads a name before its arguments. Returns the place of the arguments in the last `push`. */
+  /** Reads a name before its arguments. Returns the index of the arguments in the last `push`. */
   private readHeader(text: string): number | null {
     const at = this.raw.indexOf('{');
     const header = at < 0 ? this.raw : this.raw.slice(0, at);

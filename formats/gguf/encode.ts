@@ -122,7 +122,7 @@ async function* chunks(pieces: AsyncIterable<Uint8Array>, bytes: number): AsyncG
   if (length > 0) yield Buffer.concat(kept);
 }
 
-/** The bytes are copied, because their place may not be aligned. */
+/** The bytes are copied, because their offset may not be aligned. */
 function floatsOf(bytes: Uint8Array): Float32Array {
   return new Float32Array(Uint8Array.from(bytes).buffer);
 }

@@ -2,7 +2,7 @@ import { randomPiece } from '../../platform/random.js';
 import { nowText, type StoreContext } from '../core/context.js';
 import type { EventInput } from '../jobs/execution.js';
 
-/** An integration of a job by its place in the document. */
+/** An integration of a job by its index in the document. */
 interface ForwardRef {
   job_id: string;
   index: number;

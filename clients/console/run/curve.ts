@@ -106,7 +106,7 @@ export function columnsOf(
       points.map(({ values: measured }) => measured[name] ?? null),
       name.startsWith('eval ') ? 0 : smoothing,
     );
-    // A logarithm has no place for others.
+    // A logarithmic axis has no position for others.
     return logarithmic ? values.map((value) => (value !== null && value > 0 ? value : null)) : values;
   });
   return [steps, ...columns];

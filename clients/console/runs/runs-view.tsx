@@ -4,7 +4,7 @@ import type { Job } from '../../../contracts/types.js';
 import { ApiError } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
-import { go, linkTo, place } from '../app/router.js';
+import { go, linkTo, route } from '../app/router.js';
 import { may } from '../app/session.js';
 import { Empty } from '../parts/empty.js';
 import { Notice } from '../parts/notice.js';
@@ -29,7 +29,7 @@ async function readPage(filters: Filters, after: string | undefined, signal: Abo
 }
 
 export function RunsView() {
-  const filters = filtersOf(place.value.query);
+  const filters = filtersOf(route.value.query);
   const { state, label, since } = filters;
   // Other filters begin with an empty list.
   const { jobs, next, turns } = useMemo(

@@ -25,7 +25,7 @@ const HAS_LOCKED_HASH = PLATFORM === 'linux_amd64';
 const AT_ONCE = Math.min(2, availableParallelism());
 
 /**
- * Directories that may contain providers: those of Terraform's configuration, its default places, and everything below
+ * Directories that may contain providers: those of Terraform's configuration, its default directories, and everything below
  * /opt.
  */
 function mirrorCandidates() {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { PlacedDelta, SampleMessage } from '../../../contracts/index.js';
+import type { PositionedDelta, SampleMessage } from '../../../contracts/index.js';
 import { ReplyWriter } from './reply-writer.js';
 
 const usage = { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 };
@@ -9,14 +9,14 @@ const tokens = (count: number) =>
     logprob: -1,
     top: [{ token: 'x', logprob: -1 }],
   }));
-const delta = (text: string, textAt: number, logprobs: PlacedDelta['logprobs'] = [], logprobsAt = 0) => ({
+const delta = (text: string, textAt: number, logprobs: PositionedDelta['logprobs'] = [], logprobsAt = 0) => ({
   index: 0,
   text,
   text_at: textAt,
   logprobs,
   logprobs_at: logprobsAt,
 });
-const sampleOf = (text: string, logprobs: PlacedDelta['logprobs'] = []) => ({
+const sampleOf = (text: string, logprobs: PositionedDelta['logprobs'] = []) => ({
   prompt: 'p',
   choices: [{ index: 0, text, finish_reason: 'stop' as const, logprobs }],
   usage,

@@ -62,14 +62,14 @@ std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts
   for (std::int64_t first = 0;; first += step) {
     SharedValues<std::int32_t> positions, of_rows, all_pages;
     std::vector<std::pair<std::size_t, std::int64_t>> rows;  // text and row
-    std::vector<std::int32_t> position, table, page;
+    std::vector<std::int32_t> row_positions, table, page;
     for (std::size_t text = 0; text < texts.size(); ++text) {
       const std::int64_t end = std::min(texts[text].qkv.rows(), first + step);
       if (first >= end) continue;
       while (std::ssize(tables[text]) * kPageTokens < end) tables[text].push_back(pages.take());
       for (std::int64_t row = first; row < end; ++row) {
         rows.emplace_back(text, row);
-        position.push_back(static_cast<std::int32_t>(row));
+        row_positions.push_back(static_cast<std::int32_t>(row));
         table.push_back(static_cast<std::int32_t>(page.size()));
       }
       page.insert(page.end(), tables[text].begin(), tables[text].end());
@@ -87,7 +87,7 @@ std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts
       std::ranges::copy(numbers, room.begin());
       return Indices(room, room.data());
     };
-    const PagedRows paged{shared(position, positions), shared(table, of_rows), shared(page, all_pages)};
+    const PagedRows paged{shared(row_positions, positions), shared(table, of_rows), shared(page, all_pages)};
     paged_attention(
         ctx, scratch,
         {shape_of(count), qkv.view(), pages.keys.data(), pages.values.data(), kNumPages, paged, window, out.view()});
