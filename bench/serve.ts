@@ -107,9 +107,9 @@ async function measured(engine: AnswerEngine, many: number, prompt: number): Pro
   const speeds: Speed[][] = contenders.map(() => []);
   for (let round = 0; round < rounds; round++)
     for (const [index, contender] of contenders.entries()) speeds[index]?.push(await contender());
-  return speeds.map((of) => ({
-    tokens_per_s: median(of.map((speed) => speed.tokens_per_s)),
-    first_token_ms: median(of.map((speed) => speed.first_token_ms)),
+  return speeds.map((measured) => ({
+    tokens_per_s: median(measured.map((speed) => speed.tokens_per_s)),
+    first_token_ms: median(measured.map((speed) => speed.first_token_ms)),
   }));
 }
 

@@ -66,7 +66,7 @@ function mixedDtypes({ dtypes, adapter }: Model): Warning[] {
   return [{ pointer: '/dtypes', code: 'mixed_dtypes', message }];
 }
 
-/** What makes a model learn something else than the writer of a text wants. */
+/** What makes a model learn something else than the writer of a text intends. */
 interface FlawRule {
   pointer: string;
   /** Share of the texts above which the flaw is worth a warning; 0 by default. */
@@ -128,7 +128,7 @@ export interface FlawCount {
   needed_length?: number;
 }
 
-/** Counts of prepared texts, of which some may not teach what their writer wants. */
+/** Counts of prepared texts, of which some may not teach what their writer intends. */
 interface TextCounts {
   documents: number;
   flaws: Readonly<Partial<Record<TextFlaw, FlawCount>>>;

@@ -60,7 +60,7 @@ async function open(t: Test) {
     const [{ id, payload }] = taken as [(typeof taken)[number]];
     const tell = (...messages: SampleMessage[]) =>
       messages.reduce<Promise<unknown>>(
-        (sent, message) => sent.then(() => store.tellSample(id, worker, message)),
+        (sent, message) => sent.then(() => store.sendSampleMessage(id, worker, message)),
         Promise.resolve(),
       );
     return { id, prompt: payload.request.prompt, tell };

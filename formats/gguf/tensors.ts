@@ -99,7 +99,7 @@ export function plannedTensors<P extends Param>(
     if (others) others.push(param);
     else byName.set(name, [param]);
   }
-  return [...byName].map(([name, of]) => planned(config, name, of, type));
+  return [...byName].map(([name, group]) => planned(config, name, group, type));
 }
 
 function planned<P extends Param>(

@@ -109,8 +109,8 @@ function tokenMetadata(tokens: readonly Token[]): GgufMetadata {
   ];
 }
 
-function ids(of: Readonly<Record<string, number | null>>): GgufMetadata {
-  return Object.entries(of).flatMap(([name, id]) =>
+function ids(tokens: Readonly<Record<string, number | null>>): GgufMetadata {
+  return Object.entries(tokens).flatMap(([name, id]) =>
     id === null ? [] : [[`tokenizer.ggml.${name}_token_id`, uint32(id)] as const],
   );
 }

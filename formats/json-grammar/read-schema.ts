@@ -109,13 +109,13 @@ class SchemaReader {
     const other = keywords.find((keyword) => keyword !== alone && !(takesType && keyword === 'type'));
     if (other !== undefined)
       throw new SchemaFault(below(at, other), 'unknown_field', `${other} beside ${alone} is not supported`);
-    if (alone === '$ref') return { kind: 'choice', of: [this.referred(schema.$ref, below(at, '$ref'))] };
+    if (alone === '$ref') return { kind: 'choice', options: [this.referred(schema.$ref, below(at, '$ref'))] };
     if (alone === 'anyOf') return this.choice(schema.anyOf, below(at, 'anyOf'));
     return this.literals(schema, alone, at);
   }
 
   private choice(schemas: unknown, at: string): SchemaNode {
-    return { kind: 'choice', of: listOf(schemas, at).map((each, i) => this.read(each, below(at, i))) };
+    return { kind: 'choice', options: listOf(schemas, at).map((each, i) => this.read(each, below(at, i))) };
   }
 
   private referred(ref: unknown, at: string): number {
@@ -162,7 +162,7 @@ class SchemaReader {
     const nodes = types.map((type) => this.ofType(type, schema, at));
     if (nodes.length === 1) return nodes[0] as SchemaNode;
     this.grow(NODE_SIZE * nodes.length, at);
-    return { kind: 'choice', of: nodes.map((node) => this.nodes.push(node) - 1) };
+    return { kind: 'choice', options: nodes.map((node) => this.nodes.push(node) - 1) };
   }
 
   private ofType(type: TypeName, schema: Schema, at: string): SchemaNode {

@@ -94,7 +94,7 @@ export function smoothed(values: readonly (number | null)[], weight: number): (n
   });
 }
 
-/** Columns as a chart wants them: steps, then the values of each name; null where a point has none. */
+/** Columns of a chart: steps, then the values of each name; null where a point has none. */
 export function columnsOf(
   points: readonly CurvePoint[],
   names: readonly string[],

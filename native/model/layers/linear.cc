@@ -150,8 +150,8 @@ void Linear::adapt_rows(const ModelContext& model, const Pass& pass, const Matri
   }
   add_adapted_rows(model, pass.adapted, first, x, parts);
   for (const AdaptedRows& rows : pass.adapted) {
-    if (rows.adapter->of(first) == nullptr || epilogue.kind == GemmEpilogue::Kind::kNone) continue;
-    apply_epilogue(model.ctx, {epilogue.kind, epilogue.gelu, rows.of(epilogue.inner)}, rows.of(y));
+    if (rows.adapter->linear_of(first) == nullptr || epilogue.kind == GemmEpilogue::Kind::kNone) continue;
+    apply_epilogue(model.ctx, {epilogue.kind, epilogue.gelu, rows.rows_of(epilogue.inner)}, rows.rows_of(y));
   }
 }
 

@@ -63,7 +63,7 @@ ServedAdapter::ServedAdapter(const ModelContext& base, const AdapterConfig& adap
   low_ = model.tensor(rows, width);
 }
 
-const LinearAdapter* ServedAdapter::of(std::size_t weight) const {
+const LinearAdapter* ServedAdapter::linear_of(std::size_t weight) const {
   const auto found = linears_.find(weight);
   return found == linears_.end() ? nullptr : &found->second;
 }
@@ -78,9 +78,9 @@ void add_adapted_rows(const ModelContext& model, std::span<const AdaptedRows> ro
                       std::span<const Matrix> ys) {
   std::vector<GemmProblem> lows, outputs;
   for (const AdaptedRows& mine : rows) {
-    const LinearAdapter* adapter = mine.adapter->of(weight);
+    const LinearAdapter* adapter = mine.adapter->linear_of(weight);
     if (adapter == nullptr) continue;
-    const auto part = [&](const Matrix& matrix) { return mine.range == nullptr ? mine.of(matrix) : matrix; };
+    const auto part = [&](const Matrix& matrix) { return mine.range == nullptr ? mine.rows_of(matrix) : matrix; };
     const Matrix low = part(mine.adapter->low().first_rows(x.rows)).columns(0, adapter->low_size());
     std::vector<Matrix> sums(ys.size());
     std::ranges::transform(ys, sums.begin(), part);

@@ -23,13 +23,13 @@ const sampleOf = (text: string, logprobs: PositionedDelta['logprobs'] = []) => (
 });
 
 /** A writer whose messages are refused as the test says. */
-function open(outcomes: ('full' | 'gone' | 'told')[] = []) {
+function open(outcomes: ('full' | 'gone' | 'sent')[] = []) {
   const sent: SampleMessage[] = [];
   const stop = new AbortController();
   const store = {
-    tellSample: async (_id: string, _worker: string, message: SampleMessage) => {
-      const outcome = outcomes.shift() ?? 'told';
-      if (outcome === 'told') sent.push(message);
+    sendSampleMessage: async (_id: string, _worker: string, message: SampleMessage) => {
+      const outcome = outcomes.shift() ?? 'sent';
+      if (outcome === 'sent') sent.push(message);
       return outcome;
     },
   };
@@ -61,7 +61,7 @@ t.test('a restarted answer is sent again completely', async (t) => {
 });
 
 t.test('messages have a bounded size, and wait while the caller has too many', async (t) => {
-  const { writer, sent, deltas } = open(['told', 'full', 'full']);
+  const { writer, sent, deltas } = open(['sent', 'full', 'full']);
   writer.sendState('answering');
   const logprobs = tokens(5_000);
   for (const at of [0, 1, 2]) writer.add([delta('a', at, logprobs.slice(at, at + 1), at)]);

@@ -10,7 +10,7 @@ import type { SampleRequests } from '../../../state/index.js';
 import { isRetryable } from '../../shared/errors.js';
 
 interface ReplyWriterOptions {
-  store: Pick<SampleRequests, 'tellSample'>;
+  store: Pick<SampleRequests, 'sendSampleMessage'>;
   /** Of the request. */
   id: string;
   worker: string;
@@ -107,9 +107,9 @@ export class ReplyWriter {
     const { store, id, worker, signal } = this.options;
     while (!signal.aborted) {
       const outcome = await store
-        .tellSample(id, worker, message)
+        .sendSampleMessage(id, worker, message)
         .catch((error: unknown) => (isRetryable(error) ? 'away' : 'gone'));
-      if (outcome === 'told') return true;
+      if (outcome === 'sent') return true;
       if (outcome === 'gone') return false;
       await waitOrAbort(outcome === 'full' ? FULL_MS : RETRY_MS, signal);
     }

@@ -168,7 +168,7 @@ void run_attention(const Context& ctx, Scratch& scratch, const Args& args) {
     const typename Pass::HeadAreas areas(shared, shape, words);
     const KeyValueHead head{steps.head / shape.num_kv_heads, steps.head % shape.num_kv_heads};
     if (number < size.packs) return pass.pack(areas, StepRows(shape, head, 0).offsets, key_block(shape, number));
-    Carver own(scratch.of(worker));
+    Carver own(scratch.area(worker));
     pass.run(areas, {own, shape, words}, head, number - size.packs);
   };
   ctx.pool->parallel_for(std::min<std::int64_t>(queue.num_steps(), ctx.pool->num_threads()),

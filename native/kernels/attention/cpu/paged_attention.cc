@@ -274,7 +274,7 @@ void paged_attention(const Context& ctx, Scratch& scratch, const PagedAttention&
   const std::vector<Run> added = runs_of(args.rows, std::numeric_limits<std::int64_t>::max());
   const std::int64_t kv_heads = args.shape.num_kv_heads;
   ctx.pool->parallel_for(std::ssize(added) * kv_heads, [&](std::int64_t index, int worker) {
-    Carver carver(scratch.of(worker));
+    Carver carver(scratch.area(worker));
     pass.append(added[static_cast<std::size_t>(index / kv_heads)], index % kv_heads,
                 Areas(carver, pass.layout()).query);
   });
@@ -282,7 +282,7 @@ void paged_attention(const Context& ctx, Scratch& scratch, const PagedAttention&
   const std::vector<Task> tasks = tasks_of(args.shape, runs);
   ctx.pool->parallel_for(std::ssize(tasks), [&](std::int64_t index, int worker) {
     const Task& task = tasks[static_cast<std::size_t>(index)];
-    Carver carver(scratch.of(worker));
+    Carver carver(scratch.area(worker));
     pass.attend(*task.run, task.head, task.heads, Areas(carver, pass.layout()));
   });
 }

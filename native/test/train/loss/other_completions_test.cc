@@ -65,7 +65,7 @@ TEST_CASE("preferences: KTO's other completion is never equal to that of the seq
     OtherCompletions others(file.sequences);
     for (std::size_t sequence = 0; sequence < letters.size(); ++sequence) {
       CAPTURE(sequence);
-      CHECK(others.of(static_cast<std::int64_t>(sequence)) == expected_other(letters, sequence));
+      CHECK(others.completion_of(static_cast<std::int64_t>(sequence)) == expected_other(letters, sequence));
     }
   }
 }

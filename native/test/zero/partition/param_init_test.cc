@@ -76,7 +76,7 @@ TEST_CASE("a parameter of more elements than are initialized at a time has all o
   for (std::size_t param = 0; param < job.specs.size(); ++param) {
     std::vector<float> expected(static_cast<std::size_t>(job.specs[param].numel()));
     init_param(job.specs[param], 5, param, 0, expected);
-    CHECK(state.of(StateId::kMaster, param) == expected);
+    CHECK(state.array(StateId::kMaster, param) == expected);
   }
 }
 
