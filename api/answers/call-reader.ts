@@ -13,8 +13,8 @@ interface Read {
 }
 
 /**
- * Divides the text of an answer into text and calls. Text that may begin a call is held back. What is no call of a known
- * tool stays text. White space beside calls is left out.
+ * Divides the text of an answer into text and calls. Text that may begin a call is held back. What is no call of a
+ * known tool stays text. White space beside calls is left out.
  */
 export class CallReader {
   /** Calls that were read. */

@@ -9,7 +9,10 @@ interface ShownCalls {
   before: string;
   /** Text with special tokens behind the calls. */
   after: string;
-  /** Returns the text with special tokens between the prompt and the arguments of a call; null if a template writes none. */
+  /**
+   * Returns the text with special tokens between the prompt and the arguments of a call; null if a template writes
+   * none.
+   */
   head: ((name: string) => string) | null;
 }
 

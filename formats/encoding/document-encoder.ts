@@ -36,8 +36,8 @@ export type ReadableText =
   | { kind: 'document'; text: string }
   | { kind: 'chat'; text: RenderedText; learned: Span[]; missing: MissingPart[] }
   /**
-   * A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token; null:
-   * the completion is no preference.
+   * A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token;
+   * null: the completion is no preference.
    */
   | {
       kind: 'completion';

@@ -75,8 +75,8 @@ export function ggufTokenizer(files: TokenizerFiles, vocabSize: number, chat: Ch
 }
 
 /**
- * Returns the tokenizer `bytes`: byte-level BPE without merges. llama.cpp has no model without an end token, so the byte 0,
- * which no text has, is that token.
+ * Returns the tokenizer `bytes`: byte-level BPE without merges. llama.cpp has no model without an end token, so the
+ * byte 0, which no text has, is that token.
  */
 export function ggufBytes(vocabSize: number): GgufTokenizer {
   const characters = [...BYTE_OF_CHARACTER].sort(([, a], [, b]) => a - b);

@@ -24,11 +24,11 @@ AdapterMagnitudes::AdapterMagnitudes(const ModelContext& model, const LinearSpec
   copy_bytes(model.ctx, factors_.bytes(), model.ctx.device, std::as_bytes(std::span(ones)), Device{});
 }
 
-std::span<float> AdapterMagnitudes::slice_of(Values<float>& values, const Part& part) {
+std::span<float> AdapterMagnitudes::of_part(Values<float>& values, const Part& part) {
   return values.span().subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.out));
 }
 
-std::span<const float> AdapterMagnitudes::slice_of(const Values<float>& values, const Part& part) {
+std::span<const float> AdapterMagnitudes::of_part(const Values<float>& values, const Part& part) {
   return values.span().subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.out));
 }
 
@@ -47,8 +47,8 @@ void AdapterMagnitudes::bind(const ModelContext& model, ParamPointers params, st
   const auto part = std::ranges::find(parts_, index, &Part::index);
   if (part == parts_.end()) return;
   part->bias = part->bias_param ? params[*part->bias_param] : nullptr;
-  direction_norms(model.ctx,
-                  {matrix, slice_of(norms_, *part), params[part->param], slice_of(factors_, *part), slice_of(inverses_, *part)});
+  direction_norms(model.ctx, {matrix, of_part(norms_, *part), params[part->param], of_part(factors_, *part),
+                              of_part(inverses_, *part)});
 }
 
 Matrix AdapterMagnitudes::products_of(const Matrix& rows, std::size_t index) const {
@@ -66,7 +66,7 @@ void AdapterMagnitudes::keep_products(const Matrix& rows, std::span<GemmProblem>
 void AdapterMagnitudes::output(const ModelContext& model, std::size_t index, const Matrix& rows, const Matrix& y,
                                const std::int32_t* row_range) const {
   const Part& part = part_of(index);
-  scale_columns(model.ctx, {rows.columns(part.begin, part.out), slice_of(factors_, part), part.bias, y, row_range});
+  scale_columns(model.ctx, {rows.columns(part.begin, part.out), of_part(factors_, part), part.bias, y, row_range});
 }
 
 Matrix AdapterMagnitudes::scale_gradient(const ModelContext& model, const Matrix& dy, const Matrix& drows,
@@ -80,7 +80,7 @@ void AdapterMagnitudes::gradient(const ModelContext& model, std::size_t index, c
                                  std::span<float> gradient, const std::int32_t* row_range) const {
   const Part& part = part_of(index);
   magnitude_gradient(model.ctx, {dy.columns(part.begin, part.out), rows.columns(part.begin, part.out),
-                                 slice_of(inverses_, part), gradient, row_range});
+                                 of_part(inverses_, part), gradient, row_range});
 }
 
 }  // namespace zerofleet

@@ -64,8 +64,8 @@ class AdapterMagnitudes {
   };
   const Part& part_of(std::size_t index) const;
   /// The values of one part's columns.
-  static std::span<float> slice_of(Values<float>& values, const Part& part);
-  static std::span<const float> slice_of(const Values<float>& values, const Part& part);
+  static std::span<float> of_part(Values<float>& values, const Part& part);
+  static std::span<const float> of_part(const Values<float>& values, const Part& part);
 
   std::int64_t width_ = 0;
   std::vector<Part> parts_;

@@ -163,7 +163,8 @@ void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tok
     SharedValues<float> again_dweights(dweights.size());
     combine_rows(other, groups, routes.weights, results.view(), again_y.view());
     gather_rows_backward(other, groups, results.view(), again_dx.view());
-    combine_rows_backward(other, {&groups, routes.weights, in_place.view(), dy.view(), in_place.view(), again_dweights});
+    combine_rows_backward(other,
+                          {&groups, routes.weights, in_place.view(), dy.view(), in_place.view(), again_dweights});
     synchronize(other);
     CHECK(again_y == y);
     CHECK(again_dx == dx);
