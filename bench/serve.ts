@@ -41,10 +41,7 @@ let answered = 0;
 /** Answers `many` requests, each with a prompt that no other one has. */
 async function answer(engine: AnswerEngine, many: number, prompt: number): Promise<Speed> {
   const texts = Array.from({ length: many }, (_, row) =>
-    Array.from(
-      { length: prompt },
-      (_, place) => (place * 31 + (answered + row) * 977 + 1) % model.vocab_size,
-    ),
+    Array.from({ length: prompt }, (_, i) => (i * 31 + (answered + row) * 977 + 1) % model.vocab_size),
   );
   const started = performance.now();
   for (const text of texts) engine.add(answered++, text, { ...GREEDY, max_tokens: tokens });
@@ -110,9 +107,9 @@ async function measured(engine: AnswerEngine, many: number, prompt: number): Pro
   const speeds: Speed[][] = contenders.map(() => []);
   for (let round = 0; round < rounds; round++)
     for (const [index, contender] of contenders.entries()) speeds[index]?.push(await contender());
-  return speeds.map((of) => ({
-    tokens_per_s: median(of.map((speed) => speed.tokens_per_s)),
-    first_token_ms: median(of.map((speed) => speed.first_token_ms)),
+  return speeds.map((measured) => ({
+    tokens_per_s: median(measured.map((speed) => speed.tokens_per_s)),
+    first_token_ms: median(measured.map((speed) => speed.first_token_ms)),
   }));
 }
 

@@ -83,10 +83,10 @@ export type AnswerChoice = AnswerDelta & Pick<SampleChoice, 'finish_reason'>;
 export type GeneratedText = Pick<Sample, 'prompt' | 'usage'> & { choices: AnswerChoice[] };
 
 /**
- * A delta with its place in the answer. A worker that takes over a request repeats the same text from the start; the
- * place shows what is known.
+ * A delta with its position in the answer. A worker that takes over a request repeats the same text from the start; the
+ * position shows what is known.
  */
-export interface PlacedDelta extends AnswerDelta {
+export interface PositionedDelta extends AnswerDelta {
   /** Characters (UTF-16) of the answer before `text`. */
   text_at: number;
   /** Tokens of the answer before `logprobs`. */
@@ -105,7 +105,7 @@ export type AnswerEnd = Omit<GeneratedText, 'choices'> & {
 /** Messages of a worker to the caller of a sample request: its state, the answer as it grows, and the end. */
 export type SampleMessage =
   | { state: 'loading' | 'answering' }
-  | { deltas: PlacedDelta[] }
+  | { deltas: PositionedDelta[] }
   | { end: ReplyWith<AnswerEnd> };
 
 /** An export among those of one checkpoint. */

@@ -66,7 +66,7 @@ function mixedDtypes({ dtypes, adapter }: Model): Warning[] {
   return [{ pointer: '/dtypes', code: 'mixed_dtypes', message }];
 }
 
-/** What makes a model learn something else than the writer of a text wants. */
+/** What makes a model learn something else than the writer of a text intends. */
 interface FlawRule {
   pointer: string;
   /** Share of the texts above which the flaw is worth a warning; 0 by default. */
@@ -128,14 +128,14 @@ export interface FlawCount {
   needed_length?: number;
 }
 
-/** Counts of prepared texts, of which some may not teach what their writer wants. */
+/** Counts of prepared texts, of which some may not teach what their writer intends. */
 interface TextCounts {
   documents: number;
   flaws: Readonly<Partial<Record<TextFlaw, FlawCount>>>;
 }
 
 /** A dataset in warnings. */
-interface DatasetPlace {
+interface WarnedDataset {
   /** Id of a dataset of a mixture, which messages name; null for a single dataset. */
   dataset: string | null;
   /** JSON pointer of the field that names it. */
@@ -154,7 +154,7 @@ export function longestSequence({ config }: ResolvedJobSpec['model']): number {
 export function dataWarnings(
   { documents, flaws }: TextCounts,
   longest: number,
-  { dataset, pointer: ofDataset }: DatasetPlace = { dataset: null, pointer: DATASET },
+  { dataset, pointer: ofDataset }: WarnedDataset = { dataset: null, pointer: DATASET },
 ): Warning[] {
   const about = dataset === null ? '' : `dataset ${dataset}: `;
   const rules = Object.entries(FLAWS) as [TextFlaw, FlawRule][];

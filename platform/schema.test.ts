@@ -48,7 +48,7 @@ for (const [name, make, values] of CASES) {
   });
 }
 
-t.test('problems name their place; all of them only on request', async (t) => {
+t.test('problems name their location; all of them only on request', async (t) => {
   const schema = Type.Object({ a: Type.Integer(), list: Type.Array(Type.String()) });
   const wrong = { a: 'x', list: ['fine', 3] };
   const first = new Check(schema);

@@ -1,7 +1,8 @@
 // npm test: tests for every change; npm run test:deep: the remaining tests (see CONTRIBUTING.md). Both run the set-up
 // first, and end with the totals. Arguments select parts by name; other arguments match paths of TypeScript tests:
 // `npm test -- lint native`, `npm test -- worker/agent/lease/lease`.
-//   --within SECONDS        time limit: no suite begins in its last three minutes; suites that were not run are named at the end
+//   --within SECONDS        time limit: no suite begins in its last three minutes; suites that were not run are named
+//                           at the end
 // Of npm run test:deep only:
 //   --changed REVISION      suites that changes since REVISION can affect; uncommitted changes count
 //   --changed-hours HOURS   the same since the newest commit over HOURS old; all suites if there is none

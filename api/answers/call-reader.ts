@@ -13,8 +13,8 @@ interface Read {
 }
 
 /**
- * Divides the text of an answer into text and calls. Text that may begin a call is held back. What is no call of a known
- * tool stays text. White space beside calls is left out.
+ * Divides the text of an answer into text and calls. Text that may begin a call is held back. What is no call of a
+ * known tool stays text. White space beside calls is left out.
  */
 export class CallReader {
   /** Calls that were read. */
@@ -184,7 +184,7 @@ class GrowingCall {
     return this.json.takeValue();
   }
 
-  /** Reads a name before its arguments. Returns the place of the arguments in the last `push`. */
+  /** Reads a name before its arguments. Returns the index of the arguments in the last `push`. */
   private readHeader(text: string): number | null {
     const at = this.raw.indexOf('{');
     const header = at < 0 ? this.raw : this.raw.slice(0, at);

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { PlacedDelta } from '../../contracts/index.js';
+import type { PositionedDelta } from '../../contracts/index.js';
 import { ReceivedAnswer } from './received-answer.js';
 
-const delta = (text: string, textAt: number, logprob = -1): PlacedDelta => ({
+const delta = (text: string, textAt: number, logprob = -1): PositionedDelta => ({
   index: 0,
   text,
   text_at: textAt,

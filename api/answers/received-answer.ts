@@ -3,7 +3,7 @@ import {
   type AnswerChoice,
   type AnswerDelta,
   type AnswerEnd,
-  type PlacedDelta,
+  type PositionedDelta,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { numLogprobs } from './logprobs.js';
@@ -21,7 +21,7 @@ export class ReceivedAnswer {
    * @returns what is new
    * @throws ZerofleetError `rank_lost` for other texts: they come from a worker with other numerics
    */
-  take(deltas: readonly PlacedDelta[]): AnswerDelta[] {
+  take(deltas: readonly PositionedDelta[]): AnswerDelta[] {
     return deltas.flatMap((delta) => this.newPart(delta) ?? []);
   }
 
@@ -38,7 +38,7 @@ export class ReceivedAnswer {
     });
   }
 
-  private newPart({ text, text_at, logprobs, logprobs_at, ...common }: PlacedDelta): AnswerDelta | null {
+  private newPart({ text, text_at, logprobs, logprobs_at, ...common }: PositionedDelta): AnswerDelta | null {
     const received: Received = this.choices.get(common.index) ?? { ...common, text: '', logprobs: [] };
     const knownText = received.text.slice(text_at);
     const knownLogprobs = received.logprobs.slice(logprobs_at);

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import type { PlacedDelta, SampleMessage, SamplePayload } from '../../contracts/index.js';
+import type { PositionedDelta, SampleMessage, SamplePayload } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
@@ -24,7 +24,7 @@ const call = (more: Partial<SampleCall> = {}): SampleCall => ({
   signal: new AbortController().signal,
   ...more,
 });
-const delta = (text: string, textAt: number): PlacedDelta => ({
+const delta = (text: string, textAt: number): PositionedDelta => ({
   index: 0,
   text,
   text_at: textAt,
@@ -60,7 +60,7 @@ async function open(t: Test) {
     const [{ id, payload }] = taken as [(typeof taken)[number]];
     const tell = (...messages: SampleMessage[]) =>
       messages.reduce<Promise<unknown>>(
-        (sent, message) => sent.then(() => store.tellSample(id, worker, message)),
+        (sent, message) => sent.then(() => store.sendSampleMessage(id, worker, message)),
         Promise.resolve(),
       );
     return { id, prompt: payload.request.prompt, tell };

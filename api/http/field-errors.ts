@@ -33,15 +33,15 @@ const MAX_FIELD_ERRORS = 100;
  * @param prefix location of the document: '' for a body, `/query` and the like for parameters
  */
 export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): FieldError[] {
-  const byPlace = new Map<string, FieldError>();
+  const unique = new Map<string, FieldError>();
   for (const error of errors) {
     if (SUMMARY_KEYWORDS.has(error.keyword) || isAlternative(error)) continue;
-    if (byPlace.size === MAX_FIELD_ERRORS) break;
+    if (unique.size === MAX_FIELD_ERRORS) break;
     const field = toFieldError(error, prefix);
-    const place = `${field.pointer} ${field.code}`;
-    if (!byPlace.has(place)) byPlace.set(place, field);
+    const key = `${field.pointer} ${field.code}`;
+    if (!unique.has(key)) unique.set(key, field);
   }
-  return [...byPlace.values()];
+  return [...unique.values()];
 }
 
 /** One step of a JSON pointer (RFC 6901). */
@@ -120,8 +120,8 @@ const USUAL_NAMES: Readonly<Record<string, readonly string[]>> = {
 };
 
 function usualName(name: string, known: readonly string[]): string | undefined {
-  const places = Object.hasOwn(USUAL_NAMES, name) ? (USUAL_NAMES[name] ?? []) : [];
-  return places.find((place) => known.includes(place.split('.')[0] ?? ''));
+  const paths = Object.hasOwn(USUAL_NAMES, name) ? (USUAL_NAMES[name] ?? []) : [];
+  return paths.find((path) => known.includes(path.split('.')[0] ?? ''));
 }
 
 function unknownValue(error: ErrorObject, at: string): FieldError {

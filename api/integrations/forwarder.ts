@@ -26,7 +26,7 @@ interface ForwarderTiming {
   lease_ms: number;
   /** Interval at which a job with news is forwarded. */
   idle_ms: number;
-  /** Interval at which a tracker is told of a run without news, if it needs that. */
+  /** Interval at which a tracker that needs it hears of a run without news. */
   beat_ms: number;
   /** Timeout of one request. */
   timeout_ms: number;

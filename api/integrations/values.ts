@@ -1,4 +1,4 @@
-/** Facts about a job that every tracker is told. */
+/** Facts about a job that every tracker receives. */
 import {
   type FinalJobState,
   type Integration,

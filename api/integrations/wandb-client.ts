@@ -72,7 +72,7 @@ interface WandbRunFields {
 }
 
 /**
- * A request to `file_stream`. Lines replace those that are at their places, so that a repeated request has no effect.
+ * A request to `file_stream`. Lines replace those with the same number, so that a repeated request has no effect.
  */
 export interface WandbStream {
   files?: Record<string, { offset: number; content: readonly string[] }>;

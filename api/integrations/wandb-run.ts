@@ -1,6 +1,6 @@
 /**
  * The run of a job in W&B. Its id comes from that of the job, so that not even a loss of the state begins a second one.
- * Each step is one line of the history with a place, so that a request may be repeated.
+ * Each step is one line of the history with a number, so that a request may be repeated.
  */
 import type { Integration, Job } from '../../contracts/index.js';
 import { Check, type Static, Type } from '../../platform/schema.js';

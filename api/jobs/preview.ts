@@ -25,7 +25,8 @@ const NOTHING: DataPreview = { read: null, texts: [], warnings: [] };
  * Reads the beginnings of a job's datasets in a thread with limits. Data of tokens, and datasets that do not exist yet,
  * have none.
  * @param numTexts number of texts to return
- * @throws ZerofleetError `chat_template_invalid`, `tokenizer_invalid`, `content_too_complex`; errors of the object store
+ * @throws ZerofleetError `chat_template_invalid`, `tokenizer_invalid`, `content_too_complex`; errors of the object
+ *   store
  */
 export async function previewOf(
   request: Pick<FastifyRequest, 'records' | 'server'>,

@@ -53,7 +53,9 @@ export function resolveExport(
   return { format, dtype: 'fp32', weights: 'trained', tensorboard };
 }
 
-/** @throws ZerofleetError `validation_failed` for what the documents already tell that a file of llama.cpp cannot hold */
+/**
+ * @throws ZerofleetError `validation_failed` for what the documents already tell that a file of llama.cpp cannot hold
+ */
 function requireGguf(format: ExportKind['format'], spec: ResolvedJobSpec): void {
   if (format !== 'gguf' && format !== 'gguf_lora') return;
   const unsupported = (message: string, suggestion: string) =>

@@ -34,14 +34,14 @@ export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Wor
   const known = sequencesPerEpoch === null ? null : sequencesPerEpoch / perSample;
   const { steps } = resolveSteps(spec, { samples: known, continues: null }).spec.train;
   const sequences = steps === undefined ? null : steps * global_batch_size * perSample;
-  const places = sequences === null ? null : sequences * sequence_length;
+  const positions = sequences === null ? null : sequences * sequence_length;
   const useful = 1 - (prepared?.padding ?? 0);
   return {
     sequences,
-    tokens: places && Math.round(places * useful),
+    tokens: positions && Math.round(positions * useful),
     sequences_per_epoch: sequencesPerEpoch,
     epochs: sequences && sequencesPerEpoch ? sequences / sequencesPerEpoch : (spec.train.epochs ?? null),
-    duration: places === null ? null : await durationOf(spec, { places, useful }, jobs, deps),
+    duration: positions === null ? null : await durationOf(spec, { positions, useful }, jobs, deps),
   };
 }
 
@@ -72,11 +72,11 @@ async function preparedData(
  * Duration estimated from the newest of the jobs with the most similar model cost. A rank is assumed to perform as many
  * FLOPs per second as in that job, with the same cost of padding.
  *
- * @param read places of the sequences, and the share of them that is no padding
+ * @param read positions of the sequences, and the share of them that is no padding
  */
 async function durationOf(
   spec: ResolvedJobSpec,
-  read: { places: number; useful: number },
+  read: { positions: number; useful: number },
   jobs: readonly Job[],
   { records }: WorkDeps,
 ): Promise<Work['duration']> {
@@ -93,13 +93,13 @@ async function durationOf(
   const [attempt] = (await records.listAttempts(id, { limit: 1 })).data;
   const then = world_size ?? attempt?.generations.at(-1)?.world_size;
   if (!then) return null;
-  const placesThen = (progress.tokens_per_second ?? 0) / (1 - (progress.padding ?? 0));
-  const placesPerSecond = ((placesThen * best.ratio) / then) * ranks.preferred;
-  const seconds = read.places / placesPerSecond;
+  const positionsThen = (progress.tokens_per_second ?? 0) / (1 - (progress.padding ?? 0));
+  const positionsPerSecond = ((positionsThen * best.ratio) / then) * ranks.preferred;
+  const seconds = read.positions / positionsPerSecond;
   const costPerSecond = usage.rank_seconds > 0 ? (usage.cost / usage.rank_seconds) * ranks.preferred : null;
   return {
     seconds,
-    tokens_per_second: placesPerSecond * read.useful,
+    tokens_per_second: positionsPerSecond * read.useful,
     ranks: ranks.preferred,
     cost: costPerSecond && costPerSecond * seconds,
     measured_by: id,

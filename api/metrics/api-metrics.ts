@@ -14,7 +14,9 @@ export class ApiMetrics {
     labelNames: ['operation', 'status'],
     registers: [this.registry],
   });
-  /** Without the status: a scrape of sixteen lines for each operation and status would block the event loop for 50 ms. */
+  /**
+   * Without the status: a scrape of sixteen lines for each operation and status would block the event loop for 50 ms.
+   */
   private readonly requestSeconds = new Histogram({
     name: `${PREFIX}request_duration_seconds`,
     help: 'Duration of requests until the last byte of the answer, by operation. Job streams are excluded.',

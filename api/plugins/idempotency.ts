@@ -31,7 +31,7 @@ interface Keyed {
 }
 
 /**
- * Executes a mutating request with an `Idempotency-Key` once: repetitions get the same answer, or are told to retry
+ * Executes a mutating request with an `Idempotency-Key` once: repetitions get the same answer, or must retry
  * while it runs. Refused and failed requests are not remembered.
  */
 export default fp(

@@ -53,7 +53,7 @@ const CONCURRENCY = 100;
 /**
  * Maximum number of pending messages of a project in the first queue, where its webhooks alternate. Further messages,
  * and those of a webhook whose last delivery failed, wait in the second queue. There the n-th message of one project
- * precedes the n+1st of another: an unresponsive receiver occupies few places and delays neither other projects nor
+ * precedes the n+1st of another: an unresponsive receiver occupies few slots and delays neither other projects nor
  * other webhooks.
  */
 const FIRST_OF_PROJECT = 20;

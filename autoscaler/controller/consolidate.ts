@@ -16,7 +16,7 @@ interface Consolidation {
 
 /**
  * @param machines machines that stay
- * @param surplus ranks of machines that no job wants
+ * @param surplus ranks of machines that no job demands
  */
 export function consolidate(
   { move_seconds, idle_seconds }: PoolPolicy,

@@ -95,7 +95,7 @@ export interface PoolState {
   vacatable_since: Record<string, number>;
   /** Waiting jobs for which machines are held or whose deadline has passed, by id. */
   gangs: Record<string, GangState>;
-  /** Reasons that the waiting jobs have been told, by id. */
+  /** Reasons that were last reported to the waiting jobs, by id. */
   wait_reasons: Record<string, WaitReason>;
   /** Cost of machines on `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };

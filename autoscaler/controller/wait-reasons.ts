@@ -1,4 +1,4 @@
-/** Reasons for which waiting jobs get no machines, as they are told in the event `job.waiting`. */
+/** Reasons for which waiting jobs get no machines, as the event `job.waiting` reports them. */
 import type { Demand } from './demand.js';
 import type { Decision, LaunchProblem, PoolReport, PoolState, WaitReason } from './types.js';
 
@@ -23,7 +23,7 @@ export function waitReasons(
   ]);
 }
 
-/** Returns the reasons that differ from those that the jobs were told. */
+/** Returns the reasons that differ from those that were last reported. */
 export function newReasons(
   reported: PoolState['wait_reasons'],
   reasons: ReadonlyMap<string, WaitReason>,

@@ -6,7 +6,7 @@ export type EndCause =
   | 'completed'
   /** The agent ended with an error, or was killed for its memory. */
   | 'failed'
-  /** Its place went to a pod of higher priority, or its node asked it to leave. */
+  /** Its node went to a pod of higher priority, or its node asked it to leave. */
   | 'preempted'
   /** Its node is gone, or shut down. */
   | 'node_failed'

@@ -29,13 +29,13 @@ const LAUNCH_MS = 60_000;
 const KEEP_FAILED_MS = 600_000;
 
 /**
- * Machines as pods: one pod, one agent each. The cluster itself is the record of what was requested: a pod's annotations
- * have its pool, type and number, so another autoscaler finds all of them. Names follow from these, and no two pods of a
- * namespace have the same name, so two autoscalers that request the same machine create one pod.
+ * Machines as pods: one pod, one agent each. The cluster itself is the record of what was requested: a pod's
+ * annotations have its pool, type and number, so another autoscaler finds all of them. Names follow from these, and no
+ * two pods of a namespace have the same name, so two autoscalers that request the same machine create one pod.
  *
- * A pod that waits for a node or its image is a request, a running one a machine. The cluster ends a pod for one of higher
- * priority, to drain a node, or with its node. Its agent saves first, and the controller requests as many as are still
- * needed.
+ * A pod that waits for a node or its image is a request, a running one a machine. The cluster ends a pod for one of
+ * higher priority, to drain a node, or with its node. Its agent saves first, and the controller requests as many as are
+ * still needed.
  */
 export class KubernetesCapacity implements Capacity {
   private readonly pods: PodWatch;

@@ -1,8 +1,8 @@
 /** Names of pods: `POOL-TYPE-HASH-NUMBER`, with as much of pool and type as a host name can have. */
 import { createHash } from 'node:crypto';
 
-/** Place of one pod among those of a namespace. No two pods have the same at once. */
-export interface PodPlace {
+/** Identity of one pod among those of a namespace. No two pods have the same at once. */
+export interface PodIdentity {
   pool: string;
   type: string;
   number: number;
@@ -15,7 +15,7 @@ const MAX_WORDS = 47;
  * Returns the name of a pod. The API server has no two pods of one name, so an autoscaler that was replaced while it
  * created pods, and its successor, create nothing twice.
  */
-export function nameOf({ pool, type, number }: PodPlace): string {
+export function nameOf({ pool, type, number }: PodIdentity): string {
   const words = `${pool}-${type}`
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -96,7 +96,7 @@ t.test('the options of a type become those of its pods', async (t) => {
   t.match(text, '"name":"NCCL_DEBUG","value":"INFO"');
 });
 
-t.test('names are those of hosts, and differ for places that differ', async (t) => {
+t.test('names are those of hosts, and differ for identities that differ', async (t) => {
   const long = 'x'.repeat(63);
   const names = [
     { pool: 'A', type: 'b' },
@@ -106,7 +106,7 @@ t.test('names are those of hosts, and differ for places that differ', async (t) 
     { pool: long, type: long },
     { pool: long, type: `${long.slice(1)}y` },
     { pool: '_', type: '.' },
-  ].map((place) => nameOf({ ...place, number: 999_999 }));
+  ].map((identity) => nameOf({ ...identity, number: 999_999 }));
   t.equal(new Set(names).size, names.length);
   for (const name of names) t.match(name, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])$/);
 });

@@ -5,8 +5,12 @@ import { machineOf, nameOf } from './names.js';
 
 /** Label of all pods of the autoscaler. */
 export const MANAGED = { key: 'app.kubernetes.io/managed-by', value: 'zerofleet-autoscaler' };
-/** Annotations that hold the place of a pod; labels can't hold every name of a pool. */
-export const PLACE = { pool: `${OWN_PREFIX}pool`, type: `${OWN_PREFIX}type`, number: `${OWN_PREFIX}number` };
+/** Annotations that hold the identity of a pod; labels can't hold every name of a pool. */
+export const ANNOTATIONS = {
+  pool: `${OWN_PREFIX}pool`,
+  type: `${OWN_PREFIX}type`,
+  number: `${OWN_PREFIX}number`,
+};
 
 /** Folders that an agent writes to; its image is read-only. */
 const FOLDERS = { data: '/var/lib/zerofleet', tmp: '/tmp' };
@@ -27,9 +31,9 @@ export function podOf({ pool }: Pick<PoolPolicy, 'pool'>, type: MachineType, num
       },
       annotations: {
         ...options.annotations,
-        [PLACE.pool]: pool,
-        [PLACE.type]: type.name,
-        [PLACE.number]: String(number),
+        [ANNOTATIONS.pool]: pool,
+        [ANNOTATIONS.type]: type.name,
+        [ANNOTATIONS.number]: String(number),
       },
     },
     spec: specOf(pool, type, options),

@@ -1,7 +1,7 @@
 /** Pods as the API server describes them: the fields that the autoscaler reads. */
 import { Check, type Static, Type } from '../../platform/schema.js';
-import { machineOf, type PodPlace } from './names.js';
-import { PLACE } from './pod-manifest.js';
+import { machineOf, type PodIdentity } from './names.js';
+import { ANNOTATIONS } from './pod-manifest.js';
 
 const text = Type.Optional(Type.String());
 const Reason = { reason: text, message: text };
@@ -47,7 +47,7 @@ export type Phase =
   | 'ended';
 
 /** Pod of the autoscaler: a machine, or a request for one. */
-export interface Machine extends PodPlace {
+export interface Machine extends PodIdentity {
   name: string;
   uid: string;
   /** Id of the machine. */
@@ -58,16 +58,16 @@ export interface Machine extends PodPlace {
   pod: Pod;
 }
 
-/** Reads a pod; null if it has no place among those of the autoscaler. Throws for one that is no pod. */
+/** Reads a pod; null if it is none of the autoscaler. Throws for one that is no pod. */
 export function machineOfPod(value: unknown): Machine | null {
   if (!pods.fits(value))
     throw new Error(`the API server describes a pod that is none: ${pods.problems()[0]}`);
   const { name, uid, annotations = {} } = value.metadata;
-  const { [PLACE.pool]: pool, [PLACE.type]: type, [PLACE.number]: number } = annotations;
+  const { [ANNOTATIONS.pool]: pool, [ANNOTATIONS.type]: type, [ANNOTATIONS.number]: number } = annotations;
   if (pool === undefined || type === undefined || !/^\d{1,6}$/.test(number ?? '')) return null;
-  const place = { pool, type, number: Number(number) };
+  const identity = { pool, type, number: Number(number) };
   return {
-    ...place,
+    ...identity,
     name,
     uid,
     id: machineOf(name, uid),

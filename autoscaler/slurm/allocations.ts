@@ -27,7 +27,7 @@ interface Known {
   allocation: Allocation;
   /** Request to end it: `pending` if only while it is pending. */
   cancelled: 'pending' | 'always' | null;
-  /** True once its agent was told that it is being preempted. */
+  /** True once its agent knows of the preemption. */
   isNotified: boolean;
 }
 

@@ -1,6 +1,6 @@
 /** Names of Slurm jobs: `zerofleet/<installation>/<pool>/<type>/<number>`. */
 
-/** Place of one allocation among those of an installation. No two allocations that run have the same. */
+/** Identity of one allocation among those of an installation. No two allocations that run have the same. */
 export interface AllocationName {
   pool: string;
   type: string;

@@ -179,10 +179,10 @@ export class SlurmCapacity implements Capacity {
 
   private async submitOne({ pool }: PoolPolicy, type: MachineType, number: number): Promise<void> {
     const { commands, installation, agent, log } = this.options;
-    const place = { pool, type: type.name, number };
-    const name = nameOf(installation, place);
+    const identity = { pool, type: type.name, number };
+    const name = nameOf(installation, identity);
     const job = await commands.submit(submissionOf({ pool }, type, name, agent));
-    this.allocations.submitted(job, place);
+    this.allocations.submitted(job, identity);
     log.info({ job, name }, 'allocation requested');
   }
 

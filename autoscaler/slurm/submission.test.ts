@@ -108,10 +108,10 @@ t.test('the script starts the agent in place of the shell', async (t) => {
 });
 
 t.test('names are those of one installation', async (t) => {
-  const place = { pool: 'default', type: 'a.b_c', number: 12 };
-  t.equal(nameOf('here', place), 'zerofleet/here/default/a.b_c/12');
-  t.same(parseName('here', nameOf('here', place)), place);
-  t.equal(parseName('there', nameOf('here', place)), null);
+  const identity = { pool: 'default', type: 'a.b_c', number: 12 };
+  t.equal(nameOf('here', identity), 'zerofleet/here/default/a.b_c/12');
+  t.same(parseName('here', nameOf('here', identity)), identity);
+  t.equal(parseName('there', nameOf('here', identity)), null);
   for (const name of ['', 'bash', 'zerofleet/here/a/b', 'zerofleet/here/a/b/c', 'zerofleet/here/a/b/1/2'])
     t.equal(parseName('here', name), null);
 });

@@ -1,9 +1,9 @@
 """The trainings of zerofleet_gpu_bench with PyTorch: `pytorch_peer.py --config gpt2 --micro-batch 16 --leaves 4`, JSON lines.
 
-The recipe that is fastest without leaving the same arithmetic: torch.compile, scaled_dot_product_attention, parameters and
-activations in bf16 with a fp32 master copy, fused AdamW on it, gradients summed over a step's micro-batches in bf16 as autograd
-does, clipped to norm 1. The networks are those of the Hugging Face families, written out so that nothing but torch is
-needed. First a large product and a copy are measured as the core does it.
+The recipe that is fastest without leaving the same arithmetic: torch.compile, scaled_dot_product_attention, parameters
+and activations in bf16 with a fp32 master copy, fused AdamW on it, gradients summed over a step's micro-batches in bf16
+as autograd does, clipped to norm 1. The networks are those of the Hugging Face families, written out so that nothing
+but torch is needed. First a large product and a copy are measured as the core does it.
 """
 
 import argparse
@@ -203,7 +203,8 @@ class Training:
             "tokens_per_second": tokens / statistics.median(seconds),
             "step_seconds": seconds,
             "losses": [float(loss) for loss in self.losses],
-            # What tensors take, as the core's figure is what its arrays take; the allocator has reserved more of the device.
+            # What tensors take, as the core's figure is what its arrays take; the allocator has reserved more of the
+            # device.
             "peak_bytes": torch.cuda.max_memory_allocated() if self.args.device == "cuda" else None,
             "reserved_bytes": torch.cuda.max_memory_reserved() if self.args.device == "cuda" else None,
         }

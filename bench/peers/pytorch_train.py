@@ -1,9 +1,10 @@
 """The training of bench/train.ts with PyTorch: `pytorch_train.py --config gpt2 --threads 2 ...`, one JSON line.
 
-The ordinary recipe of mixed precision, kept lean: parameters, activations and gradients in bf16, a fp32 master copy with
-fused AdamW, gradients of a step's micro-batches summed by autograd, clipped to norm 1.0. The networks are those of the
-Hugging Face families, written out here so that nothing but torch is in memory. Tokens are random. With --adapter RANK the model
-is frozen, and LoRA adapters over all matrices of the layers are trained; matrices with one input share a product with it.
+The ordinary recipe of mixed precision, kept lean: parameters, activations and gradients in bf16, a fp32 master copy
+with fused AdamW, gradients of a step's micro-batches summed by autograd, clipped to norm 1.0. The networks are those of
+the Hugging Face families, written out here so that nothing but torch is in memory. Tokens are random. With --adapter
+RANK the model is frozen, and LoRA adapters over all matrices of the layers are trained; matrices with one input share a
+product with it.
 """
 
 import argparse
@@ -78,7 +79,8 @@ def adapt(model, rank):
     for layer in model.layers:
         attention, mlp = layer.attention, layer.mlp
         inner = mlp.inner.out_features
-        attention.qkv = Adapted(attention.qkv, attention.sizes if attention.shape.llama else (sum(attention.sizes),), rank)
+        attention.qkv = Adapted(attention.qkv, attention.sizes if attention.shape.llama
+            else (sum(attention.sizes),), rank)
         attention.out = Adapted(attention.out, (attention.out.out_features,), rank)
         mlp.inner = Adapted(mlp.inner, (inner // 2, inner // 2) if mlp.gated else (inner,), rank)
         mlp.outer = Adapted(mlp.outer, (mlp.outer.out_features,), rank)

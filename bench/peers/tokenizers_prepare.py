@@ -1,9 +1,10 @@
 """The preparation of bench/prepare.ts with Hugging Face's `tokenizers`, and its inputs.
 
-`tokenizers_prepare.py make FOLDER --from FOLDER --megabytes N` writes text.jsonl, chats.jsonl and tokenizer.json: paragraphs of the Markdown
-files below a folder in a random order, and a byte-level BPE of 32,000 tokens that is trained on them. `tokenizers_prepare.py encode FOLDER
-KIND` reads the lines with `json`, renders chats with a compiled Jinja template, encodes them in batches, writes the tokens to a file, and
-prints one JSON line. `RAYON_NUM_THREADS` is the number of threads.
+`tokenizers_prepare.py make FOLDER --from FOLDER --megabytes N` writes text.jsonl, chats.jsonl and tokenizer.json:
+paragraphs of the Markdown files below a folder in a random order, and a byte-level BPE of 32,000 tokens that is trained
+on them. `tokenizers_prepare.py encode FOLDER KIND` reads the lines with `json`, renders chats with a compiled Jinja
+template, encodes them in batches, writes the tokens to a file, and prints one JSON line. `RAYON_NUM_THREADS` is the
+number of threads.
 """
 
 import argparse
@@ -37,7 +38,8 @@ def make(folder, source, megabytes):
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(parts, trainers.BpeTrainer(vocab_size=VOCAB - len(SPECIAL), initial_alphabet=alphabet, show_progress=False))
+    tokenizer.train_from_iterator(parts, trainers.BpeTrainer(vocab_size=VOCAB - len(SPECIAL),
+        initial_alphabet=alphabet, show_progress=False))
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL])
     tokenizer.save(str(folder / "tokenizer.json"))
     draw = random.Random(2)
@@ -56,7 +58,8 @@ def make(folder, source, megabytes):
 
 def encode(folder, kind):
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    template = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string((folder / "template.jinja").read_text())
+    template = ImmutableSandboxedEnvironment(trim_blocks=True,
+        lstrip_blocks=True).from_string((folder / "template.jinja").read_text())
     began, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
     count = 0
     with open(folder / f"{kind}.jsonl", encoding="utf8") as lines, open(folder / "peer.tokens", "wb") as out:

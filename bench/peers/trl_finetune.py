@@ -1,7 +1,8 @@
 """The fine-tuning of bench/finetune.ts with TRL and PEFT: `trl_finetune.py --config llama-small --objective sft ...`; its last line is JSON.
 
-A model with random weights in fp32, LoRA over all linear layers, completions alone are learned, a batch is padded to its longest row. Words
-of the texts are numbers, which a tokenizer of whole words maps to tokens. Activations are kept, which is faster than TRL's default.
+A model with random weights in fp32, LoRA over all linear layers, completions alone are learned, a batch is padded to
+its longest row. Words of the texts are numbers, which a tokenizer of whole words maps to tokens. Activations are kept,
+which is faster than TRL's default.
 """
 
 import argparse
@@ -68,13 +69,17 @@ def main():
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         settings = dict(
-            output_dir=folder, per_device_train_batch_size=args.micro_batch, gradient_accumulation_steps=args.rows // args.micro_batch,
-            max_steps=args.steps + WARMUP_STEPS, max_length=args.limit, gradient_checkpointing=False, use_cpu=True, bf16=False,
+            output_dir=folder, per_device_train_batch_size=args.micro_batch,
+                gradient_accumulation_steps=args.rows // args.micro_batch,
+            max_steps=args.steps + WARMUP_STEPS, max_length=args.limit, gradient_checkpointing=False, use_cpu=True,
+                bf16=False,
             report_to=[], save_strategy="no", disable_tqdm=True, learning_rate=3e-4)
         kind, config = (SFTTrainer, SFTConfig) if args.objective == "sft" else (DPOTrainer, DPOConfig)
         trainer = kind(
-            model=model, args=config(**settings), train_dataset=Dataset.from_list(rows), processing_class=tokenizer_of(vocab),
-            peft_config=LoraConfig(r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear", task_type="CAUSAL_LM"),
+            model=model, args=config(**settings), train_dataset=Dataset.from_list(rows),
+                processing_class=tokenizer_of(vocab),
+            peft_config=LoraConfig(r=args.rank, lora_alpha=2 * args.rank, target_modules="all-linear",
+                task_type="CAUSAL_LM"),
             callbacks=[clock])
         trainer.train()
     seconds = clock.times[-1] - clock.times[WARMUP_STEPS - 1]

@@ -41,7 +41,7 @@ export function configOf(name: ServedModel): ResolvedModelConfig {
 
 const SPREAD = 0.02;
 const BLOCK = 1 << 20;
-/** Random weights: blocks of this one, each parameter from another place on. */
+/** Random weights: blocks of this one, each parameter from another offset on. */
 const random = Float32Array.from({ length: BLOCK }, () => (Math.random() - 0.5) * 2 * SPREAD);
 
 /** Yields a parameter's fp32 in pieces; the same in each call. */

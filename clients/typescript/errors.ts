@@ -10,7 +10,7 @@ export class ApiError extends Error {
     /** The body; null when it is not a problem document, e.g. of a proxy. */
     readonly problem: Problem | null,
     request: string,
-    /** Seconds after which the server wants the request again (`Retry-After`); null when it did not say. */
+    /** Seconds after which the server accepts the request again (`Retry-After`); null when it did not say. */
     readonly retryAfterS: number | null = null,
   ) {
     super(`${request}: ${status}${problem ? ` ${problem.code}: ${problem.detail ?? problem.title}` : ''}`);

@@ -4118,7 +4118,7 @@ export interface components {
             estimate: components["schemas"]["Estimate"];
             work: components["schemas"]["Work"];
             /**
-             * @description Fields of the document without effect, and texts at the beginning of the data that do not teach what their writer probably wants
+             * @description Fields of the document without effect, and texts at the beginning of the data that do not teach what their writer probably intends
              *     (those of `POST /v1/data-preview`). Content that the server has not copied yet is not read.
              */
             warnings: components["schemas"]["Warning"][];
@@ -4214,7 +4214,7 @@ export interface components {
             read: components["schemas"]["DataRead"] | null;
             /** @description The first texts. */
             texts: components["schemas"]["PreviewText"][];
-            /** @description Texts that were read and do not teach what their writer probably wants. */
+            /** @description Texts that were read and do not teach what their writer probably intends. */
             warnings: components["schemas"]["Warning"][];
         };
         /** @description Number of ranks of the job; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */

@@ -1,6 +1,6 @@
 /**
- * Prompts with completions: the parts of preferences, and lines with a `prompt` and one `completion`, as in datasets for
- * TRL. With a `label` the completion is judged (KTO), without one it is learned.
+ * Prompts with completions: the parts of preferences, and lines with a `prompt` and one `completion`, as in datasets
+ * for TRL. With a `label` the completion is judged (KTO), without one it is learned.
  */
 import {
   BadLine,

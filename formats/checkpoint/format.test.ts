@@ -204,7 +204,7 @@ const ofSchedule = (changes: object) => (m: Manifest) => ({
   ...m,
   lr_schedule: { ...m.lr_schedule, ...changes },
 });
-t.test('a malformed manifest is refused with the place of the problem', async (t) => {
+t.test('a malformed manifest is refused with the location of the problem', async (t) => {
   const spoil: [string, (manifest: Manifest) => object | null, RegExp][] = [
     ['another version', (m) => ({ ...m, format_version: 4 }), /\/format_version/],
     ['a field is missing', ({ seed: _, ...m }) => m, /seed/],

@@ -2,17 +2,21 @@
  * Keys of a job's objects in the object store:
  *
  *     jobs/<job>/spec.json
- *     jobs/<job>/desired.json                                        desired state; the first one marks the job as accepted
+ *     jobs/<job>/desired.json                                        desired state; the first one marks the job as
+ *                                                                    accepted
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/shard-00000-of-00004.safetensors …
- *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/reference.f64    of preference objectives that compare with the initial model
+ *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/reference.f64    of preference objectives that compare with the
+ *                                                                        initial model
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/MANIFEST.json    commits the checkpoint; written once, last
  *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/PINNED           marker of a pinned checkpoint
  *     jobs/<job>/exports/<step>/…                                    of the finished job
- *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint; of the average …-ema, with an event file …-tensorboard
+ *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      requested export of a checkpoint; of the average
+ *                                                                    …-ema, with an event file …-tensorboard
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   commits the export; written once, last
  *     jobs/<job>/exports/edit-<nonce>/values.f32                     values that a worker puts into a new checkpoint
  *     jobs/<job>/result.json
- *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are removed, too
+ *     jobs/<job>/deleted.json                                        deletion marker; states whether artifacts are
+ *                                                                    removed, too
  */
 
 import { type Execution, epochOf, executionOf } from '../../contracts/execution.js';

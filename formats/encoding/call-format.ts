@@ -9,7 +9,10 @@ interface ShownCalls {
   before: string;
   /** Text with special tokens behind the calls. */
   after: string;
-  /** Returns the text with special tokens between the prompt and the arguments of a call; null if they have no place of their own. */
+  /**
+   * Returns the text with special tokens between the prompt and the arguments of a call; null if a template writes
+   * none.
+   */
   head: ((name: string) => string) | null;
 }
 
@@ -127,7 +130,7 @@ interface FoundCall {
   arguments: string[];
 }
 
-/** Returns the last place of the known call from `from` on: prompts have examples. */
+/** Returns the last index of the known call from `from` on: prompts have examples. */
 function findCall(text: string, from: number): FoundCall | null {
   const valueAt = text.lastIndexOf(VALUE);
   const nameAt = text.lastIndexOf(NAME, valueAt);

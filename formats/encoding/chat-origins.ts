@@ -7,13 +7,13 @@ import { asValue, FieldsValue, fieldsOf, TextValue } from '../template/values.js
 
 /** Text of the chat that belongs to no message, such as its tools. */
 export const DATA = 1;
-/** Places: where a loop over messages begins and ends, and where generation tags do. */
+/** Marks without text: where a loop over messages begins and ends, and where generation tags do. */
 export const LOOP_BEGIN = 2;
 export const LOOP_END = 3;
 export const LEARN_BEGIN = 4;
 export const LEARN_END = 5;
 
-/** Parts of a message; `turn` is the place where its iteration of a loop begins. */
+/** Parts of a message; `turn` is the point where its iteration of a loop begins. */
 const PARTS = ['turn', 'field', 'content', 'reasoning', 'calls'] as const;
 const FIRST_MESSAGE = 6;
 

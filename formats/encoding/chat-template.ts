@@ -58,7 +58,7 @@ export class ChatTemplate {
   private readonly marks: boolean;
   /** The variables of every chat. */
   private readonly variables: Scope;
-  /** The last message at each place of a chat: the renderings of a chat have most messages in common. */
+  /** The last message at each index of a chat: the renderings of a chat have most messages in common. */
   private readonly values: { message: JsonlMessage; value: Value }[] = [];
   private readonly specialTexts: RegExp | null;
   private readonly rules: ChatRules;
@@ -146,7 +146,7 @@ export class ChatTemplate {
 
   private literals(rendering: Rendering): RenderedText {
     const { specialTexts } = this;
-    return { text: rendering.text, literal: specialTexts ? rendering.literalPlaces(specialTexts) : [] };
+    return { text: rendering.text, literal: specialTexts ? rendering.literalCuts(specialTexts) : [] };
   }
 
   private turnSpans(chat: JsonlChat, rendering: Rendering): Span[] {

@@ -15,13 +15,13 @@ export interface TextTokenizer {
   /** Encodes a whole document, with the tokenizer's special tokens around it. */
   encodeDocument(text: string): Tokens;
   /** Encodes a part of a long document: the concatenated tokens of all parts equal those of the document. */
-  encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): Tokens;
+  encodePiece(text: string, position: Omit<TextPiece, 'bytes'>): Tokens;
   /** Encodes a rendered chat without adding special tokens; `counts` is 1 for tokens that overlap a span. */
   encodeSpans(text: RenderedText, spans: readonly Span[]): CountedTokens;
   /**
    * Encodes a prompt and its completion, which begins at `begin` (UTF-16 units): a text like a document, a rendered
    * chat without adding special tokens. `counts` is 1 from the first token on that the prompt alone does not have at
-   * this place: where a token crosses the border, it belongs to the completion.
+   * this point: where a token crosses the border, it belongs to the completion.
    */
   encodeCompletion(document: string | RenderedText, begin: number): CountedTokens;
 }
@@ -36,8 +36,8 @@ export type ReadableText =
   | { kind: 'document'; text: string }
   | { kind: 'chat'; text: RenderedText; learned: Span[]; missing: MissingPart[] }
   /**
-   * A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token; null:
-   * the completion is no preference.
+   * A prompt with its completion, which begins at `begin` (UTF-16 units). `label` is the count of its first token;
+   * null: the completion is no preference.
    */
   | {
       kind: 'completion';
@@ -105,9 +105,9 @@ export class DocumentEncoder {
   }
 
   /** Encodes a part of a text that is one document. */
-  encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): EncodedDocument {
-    const tokens = this.tokenizer.encodePiece(text, place);
-    return { tokens, counts: null, ...(place.first && { flaws: this.beginFlaws(text) }) };
+  encodePiece(text: string, position: Omit<TextPiece, 'bytes'>): EncodedDocument {
+    const tokens = this.tokenizer.encodePiece(text, position);
+    return { tokens, counts: null, ...(position.first && { flaws: this.beginFlaws(text) }) };
   }
 
   private answerFlaws(

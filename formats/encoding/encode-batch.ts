@@ -84,8 +84,8 @@ export class BatchEncoder {
   /** @throws ZerofleetError naming the line, such as `dataset_line_invalid` */
   encode(batch: Batch): EncodedBatch {
     if ('first_line' in batch) return this.lines(batch);
-    const { bytes, ...place } = batch;
-    return gather([this.documents.encodePiece(textOf(bytes), place)], null, place.first);
+    const { bytes, ...position } = batch;
+    return gather([this.documents.encodePiece(textOf(bytes), position)], null, position.first);
   }
 
   private lines({ bytes, first_line }: LineBatch): EncodedBatch {

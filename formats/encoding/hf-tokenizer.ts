@@ -63,8 +63,8 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     return this.document(this.encode(text, this.special), { first: true, last: true });
   }
 
-  encodePiece(text: string, { after_line, ...place }: Omit<TextPiece, 'bytes'>): Uint32Array {
-    return this.document(after_line ? this.encodeAfterLine(text) : this.encode(text, this.special), place);
+  encodePiece(text: string, { after_line, ...position }: Omit<TextPiece, 'bytes'>): Uint32Array {
+    return this.document(after_line ? this.encodeAfterLine(text) : this.encode(text, this.special), position);
   }
 
   encodePrompt(text: string): number[] {

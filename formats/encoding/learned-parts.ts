@@ -10,7 +10,7 @@ export interface Span {
   end: number;
 }
 
-/** Part of a rendered text, without a length at a place that is marked. */
+/** Part of a rendered text, without a length where a mark stands. */
 interface Part extends Span {
   origin: number;
 }
@@ -136,13 +136,13 @@ export class Rendering {
     );
   }
 
-  /** Returns the places inside of the texts of special tokens that the chat contains, behind their first character. */
-  literalPlaces(specialTexts: RegExp): number[] {
-    const places: number[] = [];
+  /** Returns the offsets inside of the texts of special tokens that the chat contains, behind their first character. */
+  literalCuts(specialTexts: RegExp): number[] {
+    const offsets: number[] = [];
     let begin = 0;
     const find = (end: number) => {
       for (const { 0: token, index } of this.text.slice(begin, end).matchAll(specialTexts))
-        places.push(begin + index + ([...token][0]?.length ?? 0));
+        offsets.push(begin + index + ([...token][0]?.length ?? 0));
     };
     for (const part of this.parts) {
       if (part.origin !== TEMPLATE || part.begin === part.end) continue;
@@ -150,7 +150,7 @@ export class Rendering {
       begin = part.end;
     }
     find(this.text.length);
-    return places;
+    return offsets;
   }
 
   private ownerOf({ begin, end }: Span): number | null {

@@ -24,11 +24,11 @@ export function invalidTemplate(reason: string): ZerofleetError {
   return new ZerofleetError('chat_template_invalid', `the chat template cannot be used: ${reason}`);
 }
 
-/** Variables that write the places of generation tags. */
+/** Variables that mark the positions of generation tags. */
 export const LEARN_BEGIN_VARIABLE = 'zerofleet_learn_begin';
 export const LEARN_END_VARIABLE = 'zerofleet_learn_end';
 
-/** Replaces generation tags by blocks that mark these places, with the same white space control. */
+/** Replaces generation tags by blocks that mark these positions, with the same white space control. */
 function withMarks(source: string): string {
   return source.replace(
     /\{%(-?)\s*(end)?generation\s*(-?)%\}/g,

@@ -40,8 +40,8 @@ const ANSWER = { role: 'assistant', content: 'b' };
 const CHAT = { messages: [USER, ANSWER] };
 
 t.test('a chat without a learned token that ends answers', async (t) => {
-  const without = (...of: Parameters<typeof flawsOf>) =>
-    flawsOf(...of).map((flaws) => flaws?.includes('no_stop_token'));
+  const without = (...given: Parameters<typeof flawsOf>) =>
+    flawsOf(...given).map((flaws) => flaws?.includes('no_stop_token'));
   t.same(without(CHAT, INSIDE), [false]);
   t.same(without(CHAT, BEHIND), [true], 'the mark ends before it');
   t.same(without(CHAT, PLAIN), [true], 'a text ends the turn');
@@ -65,8 +65,8 @@ t.test('completions are answers', async (t) => {
 });
 
 t.test('a text that begins with the token that the tokenizer puts before it', async (t) => {
-  const two = (...of: Parameters<typeof flawsOf>) =>
-    flawsOf(...of).map((flaws) => flaws?.includes('repeated_begin'));
+  const two = (...given: Parameters<typeof flawsOf>) =>
+    flawsOf(...given).map((flaws) => flaws?.includes('repeated_begin'));
   t.same(two({ text: '<s>Hello</s>' }, null, LLAMA), [true]);
   t.same(two({ text: 'Hello <s>' }, null, LLAMA), [false]);
   t.same(

@@ -139,8 +139,8 @@ function magnitude(factor: number, mscale: number): number {
 }
 
 /**
- * Returns the divisors of the rotary frequencies of `llama3`, (head_dim / 2), for the tensor `rope_freqs.weight`; null for
- * other models.
+ * Returns the divisors of the rotary frequencies of `llama3`, (head_dim / 2), for the tensor `rope_freqs.weight`; null
+ * for other models.
  */
 export function ropeFactors(config: ResolvedModelConfig): Float32Array | null {
   const { head_dim, rope_theta, rope_scaling } = architectureOf(config);

@@ -36,8 +36,8 @@ function encoded(type: TensorType, fp32: Uint8Array, cast: Cast): Uint8Array {
 }
 
 /**
- * Quantizes blocks of 32 elements: the scale max |x| / 127 in fp16, then round(x / scale) of each, halves away from zero.
- * Each operation is rounded to fp32, as in ggml's reference.
+ * Quantizes blocks of 32 elements: the scale max |x| / 127 in fp16, then round(x / scale) of each, halves away from
+ * zero. Each operation is rounded to fp32, as in ggml's reference.
  */
 function quantized(values: Float32Array, cast: Cast): Uint8Array {
   const { elements, bytes } = TENSOR_TYPES.Q8_0;
@@ -122,7 +122,7 @@ async function* chunks(pieces: AsyncIterable<Uint8Array>, bytes: number): AsyncG
   if (length > 0) yield Buffer.concat(kept);
 }
 
-/** The bytes are copied, because their place may not be aligned. */
+/** The bytes are copied, because their offset may not be aligned. */
 function floatsOf(bytes: Uint8Array): Float32Array {
   return new Float32Array(Uint8Array.from(bytes).buffer);
 }

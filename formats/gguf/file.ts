@@ -14,8 +14,8 @@ type GgufValue =
   | { type: 'uint32' | 'float32'; value: number }
   | { type: 'bool'; value: boolean }
   | { type: 'string'; value: string }
-  | { type: 'array'; of: 'int32' | 'float32'; value: readonly number[] }
-  | { type: 'array'; of: 'string'; value: readonly string[] };
+  | { type: 'array'; elements: 'int32' | 'float32'; value: readonly number[] }
+  | { type: 'array'; elements: 'string'; value: readonly string[] };
 
 /** Metadata by key, in the order of the file. */
 export type GgufMetadata = readonly (readonly [key: string, value: GgufValue])[];
@@ -41,9 +41,17 @@ export const uint32 = (value: number): GgufValue => ({ type: 'uint32', value });
 export const float32 = (value: number): GgufValue => ({ type: 'float32', value });
 export const bool = (value: boolean): GgufValue => ({ type: 'bool', value });
 export const string = (value: string): GgufValue => ({ type: 'string', value });
-export const strings = (value: readonly string[]): GgufValue => ({ type: 'array', of: 'string', value });
-export const int32s = (value: readonly number[]): GgufValue => ({ type: 'array', of: 'int32', value });
-export const float32s = (value: readonly number[]): GgufValue => ({ type: 'array', of: 'float32', value });
+export const strings = (value: readonly string[]): GgufValue => ({
+  type: 'array',
+  elements: 'string',
+  value,
+});
+export const int32s = (value: readonly number[]): GgufValue => ({ type: 'array', elements: 'int32', value });
+export const float32s = (value: readonly number[]): GgufValue => ({
+  type: 'array',
+  elements: 'float32',
+  value,
+});
 
 /** Returns the number of elements of a tensor. */
 function numelOf({ shape }: Pick<GgufTensor, 'shape'>): number {
@@ -93,15 +101,15 @@ function paddedBytes(tensor: GgufTensor): number {
 
 function encodedValue(value: GgufValue): Buffer {
   if (value.type !== 'array') return Buffer.concat([number32(CODES[value.type]), scalar(value)]);
-  const head = [number32(CODES.array), number32(CODES[value.of]), number64(value.value.length)];
+  const head = [number32(CODES.array), number32(CODES[value.elements]), number64(value.value.length)];
   return Buffer.concat([...head, ...elementsOf(value)]);
 }
 
 function elementsOf(array: Extract<GgufValue, { type: 'array' }>): Buffer[] {
-  if (array.of === 'string') return array.value.map(text);
+  if (array.elements === 'string') return array.value.map(text);
   const bytes = Buffer.alloc(4 * array.value.length);
   for (const [index, value] of array.value.entries())
-    if (array.of === 'int32') bytes.writeInt32LE(value, 4 * index);
+    if (array.elements === 'int32') bytes.writeInt32LE(value, 4 * index);
     else bytes.writeFloatLE(value, 4 * index);
   return [bytes];
 }

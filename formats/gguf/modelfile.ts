@@ -50,8 +50,8 @@ export function modelfile(file: string, { stops, beginText, template }: GgufToke
 }
 
 /**
- * Returns the parts of a chat template, found in renderings of chats with unique contents; null if others are not the sum
- * of these parts.
+ * Returns the parts of a chat template, found in renderings of chats with unique contents; null if others are not the
+ * sum of these parts.
  * @param render returns the prompt of a chat
  * @param beginText that Ollama adds itself
  */

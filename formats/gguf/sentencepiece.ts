@@ -1,4 +1,7 @@
-/** BPE over characters with spaces as ▁ and bytes as a fallback, such as that of Llama 2 and Mistral: llama.cpp's `llama`. */
+/**
+ * BPE over characters with spaces as ▁ and bytes as a fallback, such as that of Llama 2 and Mistral: llama.cpp's
+ * `llama`.
+ */
 import { byteToken, unitsAt } from '../tokenizer/characters.js';
 import { prependScheme } from '../tokenizer/pre-tokenizers.js';
 import { bool, float32s, type GgufMetadata, string } from './file.js';
@@ -73,8 +76,8 @@ function prefixOf({ normalizers, preTokenizers, ids }: TokenizerFile): Prefix {
 }
 
 /**
- * Returns a score for each token that merges make, the first merged one highest. The scores merge as the ranks do if all
- * merges to a token follow each other, and each pair of tokens whose text is a token is a merge.
+ * Returns a score for each token that merges make, the first merged one highest. The scores merge as the ranks do if
+ * all merges to a token follow each other, and each pair of tokens whose text is a token is a merge.
  */
 function scoresOf(
   { ids, merges, tokenizer }: TokenizerFile,

@@ -12,9 +12,9 @@ export interface Param {
 }
 
 /**
- * Order of a tensor's elements. `rows`: that of its parameters. `transposed`: a GPT-2 matrix, stored as (in, out), becomes
- * (out, in). `paired`: rows of queries or keys for llama.cpp's rotation of neighbouring elements. A head of n rows has row
- * i and row i + n/2 rotated together, and the file has them as rows 2i and 2i + 1.
+ * Order of a tensor's elements. `rows`: that of its parameters. `transposed`: a GPT-2 matrix, stored as (in, out),
+ * becomes (out, in). `paired`: rows of queries or keys for llama.cpp's rotation of neighbouring elements. A head of n
+ * rows has row i and row i + n/2 rotated together, and the file has them as rows 2i and 2i + 1.
  */
 export type Layout = 'rows' | 'transposed' | 'paired';
 
@@ -99,7 +99,7 @@ export function plannedTensors<P extends Param>(
     if (others) others.push(param);
     else byName.set(name, [param]);
   }
-  return [...byName].map(([name, of]) => planned(config, name, of, type));
+  return [...byName].map(([name, group]) => planned(config, name, group, type));
 }
 
 function planned<P extends Param>(

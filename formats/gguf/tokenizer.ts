@@ -75,8 +75,8 @@ export function ggufTokenizer(files: TokenizerFiles, vocabSize: number, chat: Ch
 }
 
 /**
- * Returns the tokenizer `bytes`: byte-level BPE without merges. llama.cpp has no model without an end token, so the byte 0,
- * which no text has, is that token.
+ * Returns the tokenizer `bytes`: byte-level BPE without merges. llama.cpp has no model without an end token, so the
+ * byte 0, which no text has, is that token.
  */
 export function ggufBytes(vocabSize: number): GgufTokenizer {
   const characters = [...BYTE_OF_CHARACTER].sort(([, a], [, b]) => a - b);
@@ -109,8 +109,8 @@ function tokenMetadata(tokens: readonly Token[]): GgufMetadata {
   ];
 }
 
-function ids(of: Readonly<Record<string, number | null>>): GgufMetadata {
-  return Object.entries(of).flatMap(([name, id]) =>
+function ids(tokens: Readonly<Record<string, number | null>>): GgufMetadata {
+  return Object.entries(tokens).flatMap(([name, id]) =>
     id === null ? [] : [[`tokenizer.ggml.${name}_token_id`, uint32(id)] as const],
   );
 }

@@ -3,7 +3,9 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { Component } from '../tokenizer/fields.js';
 import { Tokenizer } from '../tokenizer/tokenizer.js';
 
-/** Types of tokens. `user`: found in a text wherever its own text stands; `control`: only where special tokens may be. */
+/**
+ * Types of tokens. `user`: found in a text wherever its own text stands; `control`: only where special tokens may be.
+ */
 export const TOKEN_TYPES = { normal: 1, unknown: 2, control: 3, user: 4, unused: 5, byte: 6 } as const;
 
 type TokenType = keyof typeof TOKEN_TYPES;

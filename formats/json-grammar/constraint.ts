@@ -63,7 +63,7 @@ export class Grammars {
   constructor(readonly vocabulary: Vocabulary) {}
 
   /** @throws SchemaFault */
-  of(schema: string): MaskedGrammar {
+  grammarFor(schema: string): MaskedGrammar {
     const grammar = this.known.get(schema) ?? new MaskedGrammar(schema, this.vocabulary);
     this.known.delete(schema);
     this.known.set(schema, grammar);
@@ -84,7 +84,7 @@ export class ConstrainedAnswer {
     private readonly grammars: Grammars,
   ) {
     this.choices = choices.map(({ head, schema }) => {
-      const grammar = grammars.of(schema);
+      const grammar = grammars.grammarFor(schema);
       return { head, grammar, position: grammar.start };
     });
   }

@@ -67,8 +67,8 @@ for (const [tokenizer, { table, size }] of Object.entries(TOKENIZERS)) {
           'nothing follows',
         );
         const again = new ConstrainedAnswer(constraint, new Grammars(vocabulary));
-        const isSame = steps.every(({ token, mask }, place) => {
-          const same = place % 8 !== 0 || isDeepStrictEqual(again.allowed(), mask);
+        const isSame = steps.every(({ token, mask }, index) => {
+          const same = index % 8 !== 0 || isDeepStrictEqual(again.allowed(), mask);
           again.push(token);
           used.add(token);
           return same;

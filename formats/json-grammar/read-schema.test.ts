@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readSchema, SchemaFault } from './read-schema.js';
 
-t.test('what a grammar cannot guarantee is refused by its name and place', async (t) => {
+t.test('what a grammar cannot guarantee is refused by its name and location', async (t) => {
   const property = (value: unknown) => ({ type: 'object', properties: { p: value } });
   const deep = (levels: number): unknown => (levels === 0 ? {} : { type: 'array', items: deep(levels - 1) });
   const cases: [schema: unknown, pointer: string, message: RegExp][] = [

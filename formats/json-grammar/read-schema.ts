@@ -3,7 +3,7 @@ import { concrete, haveFiniteValues, type SchemaNode } from './schema-nodes.js';
 
 /** A schema that cannot be guaranteed. */
 export class SchemaFault extends Error {
-  /** @param pointer the place in the schema, as a JSON pointer */
+  /** @param pointer the location in the schema, as a JSON pointer */
   constructor(
     readonly pointer: string,
     readonly code: 'bad_format' | 'out_of_range' | 'unknown_field',
@@ -79,18 +79,18 @@ class SchemaReader {
   read(schema: unknown, at: string): number {
     const known = this.known.get(schema);
     if (known !== undefined && typeof schema === 'object') return known;
-    const place = this.nodes.push({ kind: 'any' }) - 1;
+    const index = this.nodes.push({ kind: 'any' }) - 1;
     this.grow(NODE_SIZE, at);
-    if (schema === true) return place;
+    if (schema === true) return index;
     if (!isSchema(schema))
       throw new SchemaFault(at, 'bad_format', 'must be a schema: an object, or true for any value');
-    this.known.set(schema, place);
+    this.known.set(schema, index);
     if (this.depth >= MAX_DEPTH)
       throw new SchemaFault(at, 'out_of_range', `the schema nests deeper than ${MAX_DEPTH} levels`);
     this.depth += 1;
-    this.nodes[place] = this.nodeOf(schema, at);
+    this.nodes[index] = this.nodeOf(schema, at);
     this.depth -= 1;
-    return place;
+    return index;
   }
 
   private nodeOf(schema: Schema, at: string): SchemaNode {
@@ -109,13 +109,13 @@ class SchemaReader {
     const other = keywords.find((keyword) => keyword !== alone && !(takesType && keyword === 'type'));
     if (other !== undefined)
       throw new SchemaFault(below(at, other), 'unknown_field', `${other} beside ${alone} is not supported`);
-    if (alone === '$ref') return { kind: 'choice', of: [this.referred(schema.$ref, below(at, '$ref'))] };
+    if (alone === '$ref') return { kind: 'choice', options: [this.referred(schema.$ref, below(at, '$ref'))] };
     if (alone === 'anyOf') return this.choice(schema.anyOf, below(at, 'anyOf'));
     return this.literals(schema, alone, at);
   }
 
   private choice(schemas: unknown, at: string): SchemaNode {
-    return { kind: 'choice', of: listOf(schemas, at).map((each, i) => this.read(each, below(at, i))) };
+    return { kind: 'choice', options: listOf(schemas, at).map((each, i) => this.read(each, below(at, i))) };
   }
 
   private referred(ref: unknown, at: string): number {
@@ -132,11 +132,11 @@ class SchemaReader {
   }
 
   private literals(schema: Schema, keyword: 'enum' | 'const', at: string): SchemaNode {
-    const place = below(at, keyword);
-    const all = keyword === 'const' ? [schema.const] : listOf(schema.enum, place);
+    const pointer = below(at, keyword);
+    const all = keyword === 'const' ? [schema.const] : listOf(schema.enum, pointer);
     const types = schema.type === undefined ? null : typesOf(schema.type, below(at, 'type'));
     const values = types === null ? all : all.filter((value) => types.some((type) => isOf(value, type)));
-    if (values.length === 0) throw new SchemaFault(place, 'bad_format', 'has no value of the type');
+    if (values.length === 0) throw new SchemaFault(pointer, 'bad_format', 'has no value of the type');
     this.grow(
       values.reduce((sum: number, value) => sum + JSON.stringify(value).length, 0),
       at,
@@ -162,7 +162,7 @@ class SchemaReader {
     const nodes = types.map((type) => this.ofType(type, schema, at));
     if (nodes.length === 1) return nodes[0] as SchemaNode;
     this.grow(NODE_SIZE * nodes.length, at);
-    return { kind: 'choice', of: nodes.map((node) => this.nodes.push(node) - 1) };
+    return { kind: 'choice', options: nodes.map((node) => this.nodes.push(node) - 1) };
   }
 
   private ofType(type: TypeName, schema: Schema, at: string): SchemaNode {

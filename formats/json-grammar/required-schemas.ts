@@ -5,7 +5,7 @@ interface RequiredSchema {
   /** The function whose arguments it is for; null: the text of the answer. */
   name: string | null;
   schema: unknown;
-  /** Its place in the request, as a JSON pointer. */
+  /** Its location in the request, as a JSON pointer. */
   pointer: string;
 }
 

@@ -7,7 +7,7 @@ export type SchemaNode =
   | { kind: 'object'; properties: readonly SchemaProperty[] }
   /** An object with any names. */
   | { kind: 'map'; value: number }
-  | { kind: 'choice'; of: readonly number[] };
+  | { kind: 'choice'; options: readonly number[] };
 
 interface SchemaProperty {
   name: string;
@@ -22,7 +22,7 @@ export function concrete(nodes: readonly SchemaNode[], first: number): SchemaNod
   for (const index of indices) {
     const node = nodes[index] as SchemaNode;
     if (node.kind !== 'choice') found.push(node);
-    else for (const other of node.of) indices.add(other);
+    else for (const other of node.options) indices.add(other);
   }
   return found;
 }
@@ -50,7 +50,7 @@ export function haveFiniteValues(nodes: readonly SchemaNode[]): boolean[] {
 
 /** Returns the nodes that a value of a node needs: all of them, or one for a choice. */
 function partsOf(node: SchemaNode): readonly number[] {
-  if (node.kind === 'choice') return node.of;
+  if (node.kind === 'choice') return node.options;
   if (node.kind === 'array') return node.min > 0 ? [node.item] : [];
   if (node.kind !== 'object') return [];
   return node.properties.filter(({ required }) => required).map(({ value }) => value);

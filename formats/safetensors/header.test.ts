@@ -150,14 +150,14 @@ const mutation: fc.Arbitrary<Mutation> = fc.record({
 });
 
 function mutated(file: Buffer, { at, change, byte }: Mutation): Buffer {
-  const place = at % file.length;
+  const position = at % file.length;
   if (change === 'swap') {
-    file.subarray(place, place + 4).reverse();
+    file.subarray(position, position + 4).reverse();
     return file;
   }
-  const after = file.subarray(change === 'insert' ? place : place + 1);
+  const after = file.subarray(change === 'insert' ? position : position + 1);
   return Buffer.concat([
-    file.subarray(0, place),
+    file.subarray(0, position),
     change === 'drop' ? Buffer.alloc(0) : Buffer.of(byte),
     after,
   ]);

@@ -15,8 +15,8 @@ interface Run {
 type Refuse = (problem: string) => Error;
 
 /**
- * Returns the merges of BPE, first ones first. SentencePiece merges the neighbours whose joined text is the piece of the
- * highest score; so each pair of pieces whose text is a piece is a merge.
+ * Returns the merges of BPE, first ones first. SentencePiece merges the neighbours whose joined text is the piece of
+ * the highest score; so each pair of pieces whose text is a piece is a merge.
  */
 export function mergesOf(pieces: readonly Piece[], refuse: Refuse): [string, string][] {
   const normal = pieces.filter(({ type }) => type === 'normal');

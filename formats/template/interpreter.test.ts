@@ -5,7 +5,7 @@ import { asValue, FieldsValue, originsOf, textOf } from './values.js';
 
 const LOOP = { begin: 100, end: 101 };
 
-/** Renders messages, of which each has an origin for its place and one for its content. */
+/** Renders messages, of which each has an origin for its mark and one for its content. */
 function rendered(source: string, contents: readonly string[]): (readonly [string, number])[] {
   const scope = newScope();
   const messages = contents.map(
@@ -41,7 +41,7 @@ t.test('blocks, variables, macros and filters keep the origins of texts', async 
   }
 });
 
-t.test('a loop over messages marks its places', async (t) => {
+t.test('a loop over messages marks its begin and end', async (t) => {
   t.same(rendered('{% for m in messages %}-{{ m.content }}{% endfor %}', ['x', '']), [
     ['', LOOP.begin],
     ['', 20],

@@ -19,8 +19,8 @@ import {
 import { OriginText, type Run, TEMPLATE } from './origin-text.js';
 import { FieldsValue, isText, LoopState, METHODS, originsOf, TextValue } from './values.js';
 
-/** Places at which a loop over messages begins and ends. */
-interface LoopPlaces {
+/** Origins that mark where a loop over messages begins and ends. */
+interface LoopMarks {
   begin: number;
   end: number;
 }
@@ -32,7 +32,7 @@ const CONTINUE = Symbol('continue');
 export class OriginInterpreter extends LibraryInterpreter {
   constructor(
     scope: Scope,
-    private readonly places: LoopPlaces,
+    private readonly marks: LoopMarks,
   ) {
     super(scope);
   }
@@ -102,7 +102,7 @@ export class OriginInterpreter extends LibraryInterpreter {
     if ((runs[0]?.origin ?? TEMPLATE) === TEMPLATE) return textOfRuns(runs);
     if (runs.every(({ text }) => text.trim() === ''))
       return new StringValue(runs.map(({ text }) => text).join(''));
-    const { begin, end } = this.places;
+    const { begin, end } = this.marks;
     return textOfRuns([{ text: '', origin: begin }, ...runs, { text: '', origin: end }]);
   }
 
@@ -158,7 +158,7 @@ export class OriginInterpreter extends LibraryInterpreter {
     return own(operand, args, options);
   }
 
-  /** A part of a text by its place keeps its origins. */
+  /** A slice of a text keeps its origins. */
   private member(node: Node, scope: Scope): Value {
     const property = node.property as Node;
     const object = this.evaluate(node.object as Node, scope);
@@ -206,7 +206,7 @@ function write(runs: Run[], value: Value): void {
   else append(runs, { text: value.toString(), origin: TEMPLATE });
 }
 
-/** Appends a run. A place has no text, and an origin. */
+/** Appends a run. A mark has no text, and an origin. */
 function append(runs: Run[], run: Run): void {
   const last = runs.at(-1);
   if (run.origin !== TEMPLATE) runs.push(run);

@@ -31,21 +31,21 @@ t.test('parts have the text and the origins of the whole', async (t) => {
 });
 
 t.test('methods are those of Python', async (t) => {
-  const of = (text: string) => OriginText.of(text, 1);
+  const text = (text: string) => OriginText.of(text, 1);
   const texts = (parts: OriginText[]) => parts.map(({ text }) => text);
   const both = { begin: true, end: true };
-  t.equal(of('\n a \n').strip('\n', both).text, ' a ');
-  t.equal(of('\u0085\x1c a\ufeff \u3000').strip(null, both).text, 'a\ufeff');
-  t.equal(of('^]-a-]^').strip('-]^', both).text, 'a');
-  t.equal(of(' a ').strip('', both).text, ' a ');
-  t.equal(of('😀a😀').strip('😀', { begin: false, end: true }).text, '😀a');
-  t.same(texts(of(' a  b c ').split(null)), ['a', 'b', 'c']);
-  t.same(texts(of(' a  b c ').split(null, 1)), ['a', 'b c ']);
-  t.same(texts(of('aXbXc').split('X', 1)), ['a', 'bXc']);
-  t.same(texts(of('XaX').split('X')), ['', 'a', '']);
-  t.throws(() => of('a').split(''), /empty separator/);
-  t.equal(of('aXbXc').replace('X', of('--'), 1).text, 'a--bXc');
-  t.equal(of('ab').replace('', of('-'), -1).text, '-a-b-');
-  t.equal(of('ab').replace('', of('-'), 2).text, '-a-b');
-  t.equal(of('ß').mapped((text) => text.toUpperCase()).text, 'SS');
+  t.equal(text('\n a \n').strip('\n', both).text, ' a ');
+  t.equal(text('\u0085\x1c a\ufeff \u3000').strip(null, both).text, 'a\ufeff');
+  t.equal(text('^]-a-]^').strip('-]^', both).text, 'a');
+  t.equal(text(' a ').strip('', both).text, ' a ');
+  t.equal(text('😀a😀').strip('😀', { begin: false, end: true }).text, '😀a');
+  t.same(texts(text(' a  b c ').split(null)), ['a', 'b', 'c']);
+  t.same(texts(text(' a  b c ').split(null, 1)), ['a', 'b c ']);
+  t.same(texts(text('aXbXc').split('X', 1)), ['a', 'bXc']);
+  t.same(texts(text('XaX').split('X')), ['', 'a', '']);
+  t.throws(() => text('a').split(''), /empty separator/);
+  t.equal(text('aXbXc').replace('X', text('--'), 1).text, 'a--bXc');
+  t.equal(text('ab').replace('', text('-'), -1).text, '-a-b-');
+  t.equal(text('ab').replace('', text('-'), 2).text, '-a-b');
+  t.equal(text('ß').mapped((text) => text.toUpperCase()).text, 'SS');
 });

@@ -184,8 +184,8 @@ function ownedBlocks(shape: TestCheckpointShape): OwnedBlock[] {
       nextExtra = (nextExtra + extra.length) % owners.length;
       const share = Math.floor(bucket.length / owners.length);
       let at = 0;
-      for (const [place, rank] of owners.entries()) {
-        const end = at + share + (extra.includes(place) ? 1 : 0);
+      for (const [position, rank] of owners.entries()) {
+        const end = at + share + (extra.includes(position) ? 1 : 0);
         for (const block of bucket.slice(at, end)) block.rank = rank;
         at = end;
       }

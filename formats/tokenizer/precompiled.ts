@@ -6,7 +6,7 @@ import type { Component } from './fields.js';
  * character. A look-up takes the shortest entry that is a prefix of the key, and replaces the whole key, as
  * the Hugging Face library does.
  *
- * `longest_match`, which converted models of SentencePiece have and that library ignores: each place of a text is
+ * `longest_match`, which converted models of SentencePiece have and that library ignores: each position of a text is
  * replaced by the longest entry that begins there, as SentencePiece does.
  */
 export function precompiled(component: Component): (text: string) => string {

@@ -1,4 +1,5 @@
-# Packer 1.7 and later gets its plugins from here (`packer init`); earlier ones have them inside, and don't read this block.
+# Packer 1.7 and later gets its plugins from here (`packer init`); earlier ones have them inside, and don't read this
+# block.
 packer {
   required_plugins {
     amazon = {

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Makes a worker's machine of an ECS-optimized one, as root: ACCELERATOR, DRIVER, EFA_INSTALLER, IMAGE and REGISTRY are those of worker.pkr.hcl.
+# Makes a worker's machine of an ECS-optimized one, as root: ACCELERATOR, DRIVER, EFA_INSTALLER, IMAGE and REGISTRY are
+# those of worker.pkr.hcl.
 set -euo pipefail
 source /tmp/retry.sh
 

@@ -1,5 +1,6 @@
-# Machine image of the workers: Amazon's ECS-optimized image with the command line of AWS, what the machines' own disks need, and the
-# worker's image inside, so that a machine starts its worker without downloading it, always with the same driver.
+# Machine image of the workers: Amazon's ECS-optimized image with the command line of AWS, what the machines' own disks
+# need, and the worker's image inside, so that a machine starts its worker without downloading it, always with the same
+# driver.
 
 variable "region" {
   description = "AWS region of the image."

@@ -1,5 +1,5 @@
-# Everything that zerofleet needs in production, in one AWS account and region. Each module can be used alone; here they are only
-# put together.
+# Everything that zerofleet needs in production, in one AWS account and region. Each module can be used alone; here they
+# are only put together.
 
 locals {
   tags = merge({ "zerofleet:installation" = var.name }, var.tags)

@@ -16,7 +16,8 @@ const DOCUMENTED: Readonly<Record<string, string>> = {
     sparse_gradients fp16 bf16 bfloat16 amp torch_autocast gradient_clipping zero_optimization aio tensor_parallel
     hybrid_engine expert_parallel disable_python_gc steps_per_print wall_clock_breakdown memory_breakdown dump_state
     autotuning flops_profiler activation_checkpointing sparse_attention data_efficiency curriculum_learning tensorboard
-    wandb comet csv_monitor comms_logger comms_config monitor_config compression_training checkpoint compile data_types elasticity nebula
+    wandb comet csv_monitor comms_logger comms_config monitor_config compression_training checkpoint compile data_types
+    elasticity nebula
     datastates_ckpt progressive_layer_drop eigenvalue quantize_training weight_quantization pipeline graph_harvesting
     dataloader_drop_last disable_allgather vocabulary_size log_level timers zero_allow_untested_optimizer
     zero_force_ds_cpu_optimizer seq_parallel_comm_data_type seq_parallel_communication_data_type
@@ -35,7 +36,8 @@ const DOCUMENTED: Readonly<Record<string, string>> = {
     zenflow cpu_offload_param cpu_offload_use_pin_memory prefetch_bucket_size param_persistence_threshold
     model_persistence_threshold stage3_model_persistence_threshold max_live_parameters max_reuse_distance
     gather_16bit_weights_on_model_save module_granularity_threshold stage3_use_all_reduce_for_fetch_params
-    stage3_allgather_sequential stage3_partition_stream_chunk_size stage3_gather_fp16_weights_on_model_save legacy_stage1
+    stage3_allgather_sequential stage3_partition_stream_chunk_size stage3_gather_fp16_weights_on_model_save
+    legacy_stage1
     zero_quantized_nontrainable_weights zeropp_loco_param mics_shard_size mics_hierarchical_params_gather
     memory_efficient_linear pipeline_loading_checkpoint override_module_apply enable_sanity_checks
     save_muon_momentum_buffer_in_memory leaf_module`,

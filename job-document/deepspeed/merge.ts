@@ -35,11 +35,11 @@ function conflict(
   present: unknown,
   other: string | undefined,
 ): FieldError {
-  const place = other === undefined ? field : pointerTo(other);
+  const otherPointer = other === undefined ? field : pointerTo(other);
   return keyError(
     from,
     'deepspeed_conflict',
-    `it sets ${field} to ${JSON.stringify(value)}, and ${place} sets it to ${JSON.stringify(present)}: set it in one place`,
+    `it sets ${field} to ${JSON.stringify(value)}, and ${otherPointer} sets it to ${JSON.stringify(present)}: set it in one place`,
   );
 }
 

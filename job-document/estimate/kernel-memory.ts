@@ -109,7 +109,7 @@ function checksums(elements: number): number {
 }
 
 /**
- * Returns the bytes of tokens, targets, the rows with targets and their places, and the summation orders of the
+ * Returns the bytes of tokens, targets, the rows with targets and their indices, and the summation orders of the
  * embeddings' backward passes: by token, and by learned position.
  */
 function indices({ rows, model }: Sizes): number {

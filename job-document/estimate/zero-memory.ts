@@ -250,7 +250,7 @@ function received({ zero }: ResolvedJobSpec, part: Part): number {
   const width = BYTES_OF_ELEMENT[zero.reduce_dtype];
   const terms = termsOf(zero, part) * ownedInBucket(part) * width;
   if (lane_group > 1 && worldSize % lane_group === 0) {
-    const chunk = ownedAtPlace(layout, shard % lane_group, lane_group) * BLOCK_NUMEL;
+    const chunk = ownedAtPosition(layout, shard % lane_group, lane_group) * BLOCK_NUMEL;
     const swapped = worldSize === lane_group ? 0 : terms;
     return chunk * (lane_group * width + 4 + width) + swapped;
   }
@@ -260,9 +260,10 @@ function received({ zero }: ResolvedJobSpec, part: Part): number {
   return lanes + sums * 4 + terms;
 }
 
-/** The most blocks of a bucket that the ranks of one place own, one in each group of ranks. */
-function ownedAtPlace(layout: ShardLayout, place: number, groupSize: number): number {
+/** The most blocks of a bucket that the ranks of one group position own, one in each group of ranks. */
+function ownedAtPosition(layout: ShardLayout, position: number, groupSize: number): number {
   let blocks = 0;
-  for (let rank = place; rank < layout.worldSize; rank += groupSize) blocks += layout.maxOwnedInBucket(rank);
+  for (let rank = position; rank < layout.worldSize; rank += groupSize)
+    blocks += layout.maxOwnedInBucket(rank);
   return blocks;
 }

@@ -21,9 +21,9 @@ const TENSORS: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Returns the tensors that hold the parameters, each at the place of its first one. Most hold one parameter under its
- * own name. For the E experts of a layer there are (E, 2 × inner, hidden) with each gate above its up, and
- * (E, hidden, inner).
+ * Returns the tensors that hold the parameters, each at the position of its first one. Most hold one parameter under
+ * its own name. For the E experts of a layer there are (E, 2 × inner, hidden) with each gate above its up, and (E,
+ * hidden, inner).
  * @param params in canonical order
  */
 export function moduleTensors<P extends Param>(params: readonly P[]): ModuleTensor<P>[] {

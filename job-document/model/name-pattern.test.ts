@@ -47,10 +47,10 @@ t.test('all names of a kind match as each does alone', async (t) => {
   const patterns = fc.array(fc.constantFrom(...parts), { maxLength: 9 }).map((chosen) => chosen.join(''));
   const cut = fc
     .tuple(fc.constantFrom(...KINDS), fc.nat(12), fc.nat(111), fc.array(fc.nat(40), { maxLength: 4 }))
-    .map(([paramKind, layer, expert, places]) => {
+    .map(([paramKind, layer, expert, positions]) => {
       const characters = [...paramName(paramKind, layer, expert)];
-      for (const [i, place] of places.entries())
-        if (place < characters.length) characters[place] = i % 2 === 0 ? '*' : '?';
+      for (const [i, position] of positions.entries())
+        if (position < characters.length) characters[position] = i % 2 === 0 ? '*' : '?';
       return characters.join('');
     });
   let matched = 0;

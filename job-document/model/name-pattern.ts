@@ -32,16 +32,16 @@ export class NamePattern {
   private readonly layersAfter = new Map<string, ReachedByLayers>();
 
   constructor(pattern: string) {
-    const [places, length] = positionsOf(pattern);
-    const anywhere = places.get('?') ?? NOWHERE;
+    const [positions, length] = positionsOf(pattern);
+    const anywhere = positions.get('?') ?? NOWHERE;
     this.lows.fill(anywhere[0]);
     this.highs.fill(anywhere[1]);
-    for (const [character, [low, high]] of places) {
+    for (const [character, [low, high]] of positions) {
       const code = character.charCodeAt(0);
       this.lows[code] = anywhere[0] | low;
       this.highs[code] = anywhere[1] | high;
     }
-    this.stars = places.get('*') ?? NOWHERE;
+    this.stars = positions.get('*') ?? NOWHERE;
     this.length = length;
   }
 
@@ -151,16 +151,16 @@ function isNone([low, high]: Positions): boolean {
  * Returns the positions of each character and of the end. A star has the position of the next other
  * character.
  */
-function positionsOf(pattern: string): [places: Map<string, Positions>, length: number] {
-  const places = new Map<string, Positions>();
+function positionsOf(pattern: string): [positions: Map<string, Positions>, length: number] {
+  const positions = new Map<string, Positions>();
   let at = 0;
   for (const character of pattern) {
-    const [low, high] = places.get(character) ?? NOWHERE;
+    const [low, high] = positions.get(character) ?? NOWHERE;
     const [here, there] = bit(at);
-    places.set(character, [low | here, high | there]);
+    positions.set(character, [low | here, high | there]);
     if (character !== '*') at++;
   }
-  return [places, at];
+  return [positions, at];
 }
 
 const NOWHERE: Positions = [0, 0];

@@ -32,7 +32,9 @@ export function resolveData(
   };
 }
 
-/** Data that was not looked up, or has to be copied first, has no id yet: the caller that records the document sets it. */
+/**
+ * Data that was not looked up, or has to be copied first, has no id yet: the caller that records the document sets it.
+ */
 function namedDatasets({
   dataset = '',
   mixture,

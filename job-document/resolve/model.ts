@@ -28,10 +28,10 @@ export function resolveConfig(
 
 function readConfig(
   document: Readonly<Record<string, unknown>>,
-  place: (pointer: string) => string,
+  pointerTo: (pointer: string) => string,
 ): ReadConfig {
   const { config, errors } = importConfig(document);
-  return { config, errors: errors.map((error) => ({ ...error, pointer: place(error.pointer) })) };
+  return { config, errors: errors.map((error) => ({ ...error, pointer: pointerTo(error.pointer) })) };
 }
 
 /** Checks the requirements of the document on the model. */

@@ -2,7 +2,7 @@ import type { Dataset, FieldError, FieldErrorCode, JobSpec, ResolvedJobSpec } fr
 import { fieldsOfType, filledByType } from '../common/defaults.js';
 import { fieldError, withoutEffect } from '../common/field-error.js';
 import { type Unit, unitOf } from '../objective.js';
-import { type DataSources, placesOf } from './tokenizer.js';
+import { type DataSources, datasetPointersOf } from './tokenizer.js';
 
 type Train = NonNullable<JobSpec['train']>;
 type Objective = NonNullable<Train['objective']>;
@@ -77,7 +77,7 @@ export function checkObjective(
 
 /** Checks that the objective can read every document of the datasets. */
 export function checkPreferences(resolved: ResolvedJobSpec, sources: DataSources): FieldError[] {
-  return placesOf(resolved.data, sources).flatMap(([at, each]) =>
+  return datasetPointersOf(resolved.data, sources).flatMap(([at, each]) =>
     each === null ? [] : checkDocuments(at, each, resolved.train),
   );
 }

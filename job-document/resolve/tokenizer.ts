@@ -101,7 +101,7 @@ function templateOf(given: Data, sources: DataSources): string | null {
 }
 
 /** Returns the datasets of a job, with the JSON pointers of the fields that name them. */
-export function placesOf(
+export function datasetPointersOf(
   data: Data,
   { datasets, evaluation }: DataSources,
 ): (readonly [string, Dataset | null])[] {
@@ -150,7 +150,7 @@ export function checkVocabulary({ model, data }: ResolvedJobSpec, sources: DataS
       `use the tokenizer of the model, or train a model with a vocab_size of at least ${tokens}`;
     return [fieldError(TOKENIZER, 'vocab_too_small', message)];
   }
-  return placesOf(data, sources).flatMap(([at, each]) => checkLargestToken(at, each, vocab_size));
+  return datasetPointersOf(data, sources).flatMap(([at, each]) => checkLargestToken(at, each, vocab_size));
 }
 
 function checkLargestToken(at: string, dataset: Dataset | null, vocabSize: number): FieldError[] {

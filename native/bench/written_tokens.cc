@@ -46,8 +46,8 @@ std::string bytes_of(const TokenTables& tables) {
     }
   }
   pad(bytes);
-  for (const std::uint64_t place : tables.sequences) append(bytes, place);
-  for (const std::uint64_t place : tables.documents) append(bytes, place);
+  for (const std::uint64_t offset : tables.sequences) append(bytes, offset);
+  for (const std::uint64_t offset : tables.documents) append(bytes, offset);
   std::string mask((tables.tokens.size() + 7) / 8, '\0');
   for (std::size_t i = 0; i < tables.tokens.size(); ++i) {
     if (tables.counts.empty() || tables.counts[i]) mask[i / 8] = static_cast<char>(mask[i / 8] | (1 << (i % 8)));

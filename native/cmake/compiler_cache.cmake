@@ -1,5 +1,6 @@
-# Uses ccache where it is installed, so that one checkout reuses what another compiled. Must be set before the languages, which
-# inherit their launchers. Paths below the checkout count as relative, so that its own path is not part of the cache key.
+# Uses ccache where it is installed, so that one checkout reuses what another compiled. Must be set before the
+# languages, which inherit their launchers. Paths below the checkout count as relative, so that its own path is not part
+# of the cache key.
 set(ZF_CCACHE auto CACHE STRING "compile through ccache: auto (where it is found), off")
 set_property(CACHE ZF_CCACHE PROPERTY STRINGS auto off)
 set(ZF_HAS_CCACHE OFF)

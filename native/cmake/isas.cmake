@@ -1,4 +1,5 @@
-# The instruction-set paths of this build besides the portable one. Sets ZF_PATHS, in rising order, and defines zf_isa_options().
+# The instruction-set paths of this build besides the portable one. Sets ZF_PATHS, in rising order, and defines
+# zf_isa_options().
 option(ZF_ALL_ISAS "build every instruction-set path, for machines of other kinds too; default: the environment's ZF_ALL_ISAS" $ENV{ZF_ALL_ISAS})
 set(ZF_ISAS "" CACHE STRING "build these instruction-set paths, e.g. avx2;avx512; empty: those of this machine, or all with ZF_ALL_ISAS")
 
@@ -41,8 +42,8 @@ elseif(ZF_ALL_ISAS AND NOT ZF_SANITIZE)
   set(ZF_PATHS ${ZF_KNOWN_ISAS})
 else()
   zf_find_isas(ZF_PATHS)
-  # Threads share work in the same way on every path: ThreadSanitizer sees the best one. Paths of one width read and write the same
-  # elements: AddressSanitizer sees one of each width.
+  # Threads share work in the same way on every path: ThreadSanitizer sees the best one. Paths of one width read and
+  # write the same elements: AddressSanitizer sees one of each width.
   if(ZF_SANITIZE STREQUAL "thread")
     string(REGEX REPLACE ".*;" "" ZF_PATHS "${ZF_PATHS}")
   elseif(ZF_SANITIZE AND "avx512bf16" IN_LIST ZF_PATHS)

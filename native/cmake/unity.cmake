@@ -1,9 +1,9 @@
-# Several sources of a module are compiled as one file, so that headers are read and templates instantiated once for all of
-# them. Names in unnamed namespaces are therefore unique within a module, as zf_module_of() says.
+# Several sources of a module are compiled as one file, so that headers are read and templates instantiated once for all
+# of them. Names in unnamed namespaces are therefore unique within a module, as zf_module_of() says.
 option(ZF_UNITY "compile several sources of a module at a time" ON)
 
-# The module of a source: its room (core, zero, test/zero), and in kernels/ for which device it is: sources of all families that lie in
-# folders cpu, simd or cuda go together.
+# The module of a source: its room (core, zero, test/zero), and in kernels/ for which device it is: sources of all
+# families that lie in folders cpu, simd or cuda go together.
 function(zf_module_of result source)
   get_filename_component(folder ${source} ABSOLUTE)
   get_filename_component(folder ${folder} DIRECTORY)
@@ -16,8 +16,8 @@ function(zf_module_of result source)
   set(${result} ${module} PARENT_SCOPE)
 endfunction()
 
-# Groups the sources of a target: at most `per_unit` of one module in each unit. More save compile time; fewer keep the build short
-# after a change of one source.
+# Groups the sources of a target: at most `per_unit` of one module in each unit. More save compile time; fewer keep the
+# build short after a change of one source.
 function(zf_unite target per_unit)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ZF_UNITY} UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
@@ -33,8 +33,8 @@ function(zf_unite target per_unit)
   endforeach()
 endfunction()
 
-# The same for the CUDA sources of a list, which CMake before 3.31 leaves alone: nvcc reads the headers of a source once for the host
-# and once for each architecture. Those that take long themselves are not united.
+# The same for the CUDA sources of a list, which CMake before 3.31 leaves alone: nvcc reads the headers of a source once
+# for the host and once for each architecture. Those that take long themselves are not united.
 function(zf_unite_cuda list per_unit)
   set(sources ${${list}})
   list(FILTER sources INCLUDE REGEX "\\.cu$")

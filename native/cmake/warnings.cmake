@@ -1,5 +1,5 @@
-# Warnings are errors with the compilers that the project is developed with. Other compilers have warnings that are untested here;
-# these must not fail the build.
+# Warnings are errors with the compilers that the project is developed with. Other compilers have warnings that are
+# untested here; these must not fail the build.
 set(ZF_KNOWN_COMPILER OFF)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   set(ZF_KNOWN_COMPILER ON)

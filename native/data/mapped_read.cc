@@ -29,12 +29,12 @@ bool install_handler() {
 }
 
 /// Lets faults of this thread come here, until it goes.
-class FaultPlace {
+class FaultReturn {
  public:
-  explicit FaultPlace(sigjmp_buf& place) : before_(std::exchange(after_fault, &place)) {}
-  ~FaultPlace() { after_fault = before_; }
-  FaultPlace(const FaultPlace&) = delete;
-  FaultPlace& operator=(const FaultPlace&) = delete;
+  explicit FaultReturn(sigjmp_buf& target) : before_(std::exchange(after_fault, &target)) {}
+  ~FaultReturn() { after_fault = before_; }
+  FaultReturn(const FaultReturn&) = delete;
+  FaultReturn& operator=(const FaultReturn&) = delete;
 
  private:
   sigjmp_buf* before_;
@@ -45,9 +45,9 @@ class FaultPlace {
 void read_mapped(const std::function<void()>& read) {
   static const bool installed = install_handler();
   require(installed, "token_file_unreadable", "SIGBUS cannot be handled, which reading a mapped file needs");
-  sigjmp_buf place;
-  const FaultPlace faults(place);
-  if (sigsetjmp(place, 1) != 0) {
+  sigjmp_buf target;
+  const FaultReturn faults(target);
+  if (sigsetjmp(target, 1) != 0) {
     throw Error("token_file_unreadable",
                 "the token file could not be read where it is used: its disk failed, or somebody cut it short");
   }

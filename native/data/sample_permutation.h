@@ -5,7 +5,7 @@
 namespace zerofleet {
 
 /// A keyed permutation of [0, num_samples) for each epoch, computed point by point. No list of indices is held and no
-/// cursor is saved, because the place of a sample follows from its number alone.
+/// cursor is saved, because the position of a sample follows from its number alone.
 ///
 /// Method: a balanced Feistel network over the next even number of bits (Luby and Rackoff, 1988) with Philox as round
 /// function. The network is walked until the value falls inside the range (Black and Rogaway, "Ciphers with arbitrary

@@ -95,8 +95,8 @@ export class AnswerEngine {
   }
 
   /**
-   * Sets elements of parameter `index` of paramTable() from `begin` on, rounded to the dtype of the engine. The elements
-   * of a parameter are set in order, each once, before the first step.
+   * Sets elements of parameter `index` of paramTable() from `begin` on, rounded to the dtype of the engine. The
+   * elements of a parameter are set in order, each once, before the first step.
    */
   setParam(index: number, begin: number, dtype: AnswerEngineOptions['dtype'], elements: Uint8Array): void {
     native(() => this.raw.setParam(index, begin, dtype, aligned(elements)));

@@ -12,7 +12,7 @@ export function cpuIsa(): string {
   return process.env.ZEROFLEET_CPU_ISA || 'auto';
 }
 
-/** Parameters in canonical order with their place in the block numbering. Throws `invalid_model_config`. */
+/** Parameters in canonical order with their position in the block numbering. Throws `invalid_model_config`. */
 export function paramTable(model: Architecture): ParamInfo[] {
   return native(() => addon().paramTable(model));
 }

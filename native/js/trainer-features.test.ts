@@ -174,7 +174,7 @@ t.test('all of a state, its weights alone, or all with weights in 16 bits', asyn
 });
 
 t.test(
-  'a position is the same after it was loaded, and the loss scaler goes on from it as it was told',
+  'a position is the same after it was loaded, and the loss scaler continues from it as configured',
   async (t) => {
     const position = {
       step: 7,

@@ -270,12 +270,12 @@ void AnswerEngine::publish(Sequence& sequence) {
 DrawnToken AnswerEngine::draw(const Sequence& sequence, const NextToken& next) const {
   const SequenceRequest& request = sequence.request;
   DrawnToken result{request.id, {}, {}, Finish::kNone, sequence.cached_tokens};
-  const auto place = static_cast<std::uint32_t>(sequence.num_drawn());
+  const auto position = static_cast<std::uint32_t>(sequence.num_drawn());
   std::vector<float> adjusted;
   if (adjusts_logits(request.draw) || request.is_constrained)
     adjusted = adjusted_logits(next.logits, request.draw, sequence.drawn(), sequence.mask);
   const std::span<const float> logits = adjusted.empty() ? next.logits : adjusted;
-  const std::int32_t token = draw_token(context_.cpu_isa, logits, request.draw, place);
+  const std::int32_t token = draw_token(context_.cpu_isa, logits, request.draw, position);
   result.drawn = {token, next.log_prob(token)};
   if (request.top_log_probs > 0) {
     const auto count = static_cast<std::size_t>(request.top_log_probs);

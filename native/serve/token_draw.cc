@@ -39,20 +39,20 @@ std::vector<double> block_sums(std::span<const float> weights) {
   return sums;
 }
 
-/// Returns the first place up to which the weights add up to more than `uniform` times their sum.
-std::size_t draw_place(std::span<const float> weights, double uniform) {
+/// Returns the first index up to which the weights add up to more than `uniform` times their sum.
+std::size_t draw_index(std::span<const float> weights, double uniform) {
   const std::vector<double> blocks = block_sums(weights);
   double left = uniform * std::accumulate(blocks.begin(), blocks.end(), 0.0);
   std::size_t block = 0;
   for (; block + 1 < blocks.size() && left >= blocks[block]; ++block) left -= blocks[block];
-  std::size_t place = block * kBlock;
-  const std::size_t end = std::min(weights.size(), place + kBlock);
-  for (; place + 1 < end && left >= static_cast<double>(weights[place]); ++place) {
-    left -= static_cast<double>(weights[place]);
+  std::size_t index = block * kBlock;
+  const std::size_t end = std::min(weights.size(), index + kBlock);
+  for (; index + 1 < end && left >= static_cast<double>(weights[index]); ++index) {
+    left -= static_cast<double>(weights[index]);
   }
   // Rounding may leave a rest behind the last weight; a token without weight is never drawn.
-  while (place > 0 && weights[place] == 0) --place;
-  return place;
+  while (index > 0 && weights[index] == 0) --index;
+  return index;
 }
 
 /// Returns the most likely tokens, most likely first, as many as weights of at least `share` take, or more.
@@ -139,12 +139,12 @@ std::vector<std::int32_t> most_likely(std::span<const float> logits, std::size_t
   return order;
 }
 
-std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOptions& options, std::uint32_t place) {
+std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOptions& options, std::uint32_t position) {
   logits = known_tokens(logits, options);
   if (options.temperature == 0) return static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin());
-  const double uniform = uniform_open(philox(options.seed, {place, 0, 0, 0})[0]);
+  const double uniform = uniform_open(philox(options.seed, {position, 0, 0, 0})[0]);
   const std::vector<float> weights = draw_weights(isa, logits, options.temperature);
-  if (options.top_k == 0 && options.top_p == 1) return static_cast<std::int32_t>(draw_place(weights, uniform));
+  if (options.top_k == 0 && options.top_p == 1) return static_cast<std::int32_t>(draw_index(weights, uniform));
   const std::vector<double> blocks = block_sums(weights);
   double share = options.top_p * std::accumulate(blocks.begin(), blocks.end(), 0.0);
   const std::vector<std::int32_t> tokens = options.top_k > 0
@@ -152,7 +152,7 @@ std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOpt
                                                : nucleus(logits, weights, share);
   const std::vector<float> falling = weights_of(tokens, weights);
   if (options.top_k > 0) share = options.top_p * sum_of(falling);
-  return tokens[draw_place(reaching(falling, share), uniform)];
+  return tokens[draw_index(reaching(falling, share), uniform)];
 }
 
 }  // namespace zerofleet

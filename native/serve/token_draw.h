@@ -61,11 +61,11 @@ bool adjusts_logits(const DrawOptions& options);
 std::vector<float> adjusted_logits(std::span<const float> logits, const DrawOptions& options,
                                    std::span<const std::int32_t> drawn, const TokenMask& mask);
 
-/// Draws one token. logits: (V), V ≥ 1. `place`: number of tokens drawn before it in its sequence.
+/// Draws one token. logits: (V), V ≥ 1. `position`: number of tokens drawn before it in its sequence.
 ///
-/// The token is a function of the seed, the place, the other options, the logits and `isa`. Of equal logits the lower
-/// token comes first.
-std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOptions& options, std::uint32_t place);
+/// The token is a function of the seed, the position, the other options, the logits and `isa`. Of equal logits the
+/// lower token comes first.
+std::int32_t draw_token(CpuIsa isa, std::span<const float> logits, const DrawOptions& options, std::uint32_t position);
 
 /// Returns the `count` most likely tokens, or all if there are fewer, most likely first. Of equal logits the lower
 /// token comes first.

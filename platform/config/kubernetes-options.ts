@@ -12,7 +12,9 @@ export const KubernetesOptions = Type.Object(
   {
     image: Type.String({ pattern: '^\\S{1,500}$' }),
     image_pull_secrets: listOf(Name),
-    /** Resources of the container, requested and limited, as `{"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "8"}`. */
+    /**
+     * Resources of the container, requested and limited, as `{"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "8"}`.
+     */
     resources: Type.Record(Type.String(), Type.String({ pattern: '^[0-9][0-9.]*[a-zA-Z]{0,2}$' })),
     node_selector: Type.Optional(Texts),
     tolerations: objects,

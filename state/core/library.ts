@@ -75,8 +75,8 @@ const COMMANDS_OF = {
     'release_sample',
     'renew_samples',
     'request_sample',
+    'send_sample_message',
     'take_samples',
-    'tell_sample',
   ],
   streams: ['append_event', 'append_logs', 'read_blocks', 'read_metrics', 'read_stream', 'report'],
   webhooks: [

@@ -2,7 +2,7 @@ import { randomPiece } from '../../platform/random.js';
 import { nowText, type StoreContext } from '../core/context.js';
 import type { EventInput } from '../jobs/execution.js';
 
-/** An integration of a job by its place in the document. */
+/** An integration of a job by its index in the document. */
 interface ForwardRef {
   job_id: string;
   index: number;
@@ -54,7 +54,7 @@ type RawClaim = [job_id: string, index: string, seq: string, state: string, inte
  * Forwarding to experiment trackers: which integrations of jobs are due, and how far each is.
  *
  * At most one process has the claim of an integration. A claim that is neither renewed nor ended expires, and
- * the next one is told that it was interrupted. The creation of a job makes its integrations due, and so does
+ * the next one learns that it was interrupted. The creation of a job makes its integrations due, and so does
  * a retry.
  *
  * Excluded: what the state means, and forwarding itself (api/integrations).

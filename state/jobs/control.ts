@@ -2,7 +2,7 @@
 import type { JobState } from '../../contracts/index.js';
 import type { WorkerSlots } from '../pools/scheduling.js';
 
-/** State that the user wants; the worker that holds the job acts on it at the next step boundary. */
+/** State that the user requested; the worker that holds the job acts on it at the next step boundary. */
 export type Desired = 'run' | 'pause' | 'cancel';
 
 /** Control state of a job, small enough to read at every heartbeat. */

@@ -52,8 +52,8 @@ function tokenizerField(digest: string): string {
 }
 
 /**
- * Without a version a change of the folder cannot be detected. The version of a folder on the Hub contains the hashes of
- * its files, so commits that change none of them share one copy.
+ * Without a version a change of the folder cannot be detected. The version of a folder on the Hub contains the hashes
+ * of its files, so commits that change none of them share one copy.
  */
 function fieldOf({ uri, version }: ModelCopyKey): string | undefined {
   return version === undefined ? undefined : `model ${version} ${withoutCommit(uri)}`;

@@ -128,7 +128,7 @@ t.test('a worker that lost a request neither answers nor returns it', async (t) 
   await store.renewSamples('default', 'a', ['kept'], LONG_MS);
   t.match(await takeSamples(store, { worker: 'b' }), [{ id: 'lost' }]);
   t.strictSame(await store.renewSamples('default', 'a', ['lost', 'kept'], LONG_MS), ['lost']);
-  t.equal(await store.tellSample('lost', 'a', END), 'gone');
+  t.equal(await store.sendSampleMessage('lost', 'a', END), 'gone');
   await store.releaseSample('lost', 'a');
   t.strictSame(await store.findSamples(['lost', 'kept', 'abandoned']), ['taken', 'taken', 'gone']);
 });
@@ -141,14 +141,14 @@ t.test('messages are read once, in their order, and are bounded in bytes', async
   const unwatch = await store.watchMessages('caller', () => (woken += 1));
   t.teardown(unwatch);
   let accepted = 0;
-  while ((await store.tellSample('id', 'w', TEXT)) === 'told') accepted += 1;
+  while ((await store.sendSampleMessage('id', 'w', TEXT)) === 'sent') accepted += 1;
   t.equal(accepted, 8);
   await until(() => woken === accepted);
   const messages = key('sample-caller:caller:messages');
   t.ok(Number(await redis.memory('USAGE', messages, 'SAMPLES', 0)) < 12 * (1 << 20));
   const first = await store.readMessages('caller', null);
   t.equal(first.length, 1, 'a large one is read alone');
-  t.equal(await store.tellSample('id', 'w', TEXT), 'full', 'until it reads on');
+  t.equal(await store.sendSampleMessage('id', 'w', TEXT), 'full', 'until it reads on');
   t.strictSame(await store.readMessages('caller', null), first, 'a lost answer is read again');
   let position = '';
   let count = 0;
@@ -158,18 +158,18 @@ t.test('messages are read once, in their order, and are bounded in bytes', async
   }
   t.equal(count, accepted);
   t.equal(await redis.xlen(messages), 0);
-  t.equal(await store.tellSample('id', 'w', END), 'told');
+  t.equal(await store.sendSampleMessage('id', 'w', END), 'sent');
   t.match(await store.readMessages('caller', position), [{ id: 'id', message: END }]);
-  t.equal(await store.tellSample('id', 'w', END), 'gone');
+  t.equal(await store.sendSampleMessage('id', 'w', END), 'gone');
 });
 
 t.test('requests of a caller that is gone end', async (t) => {
   const { store, redis, key } = await open(t);
-  for (const id of ['renewed', 'told']) await store.requestSample(testSample(id));
+  for (const id of ['renewed', 'sent']) await store.requestSample(testSample(id));
   await takeSamples(store);
   t.ok((await redis.pttl(key('sample-caller:caller'))) > 0);
   await redis.del(key('sample-caller:caller'));
-  t.equal(await store.tellSample('told', 'w', END), 'gone');
+  t.equal(await store.sendSampleMessage('sent', 'w', END), 'gone');
   t.strictSame(await store.renewSamples('default', 'w', ['renewed'], LONG_MS), ['renewed']);
   t.strictSame(await store.countSamples('default'), { waiting: 0, taken: 0 });
 });
@@ -197,7 +197,7 @@ t.test('a full Redis takes no requests, and ends those that it has', async (t) =
   await t.rejects(store.requestSample(testSample('new')), { code: 'redis_full' });
   t.match(await takeSamples(store), { length: 2 });
   t.strictSame(await store.renewSamples('default', 'w', ['ends', 'returns'], LONG_MS), []);
-  t.equal(await store.tellSample('ends', 'w', END), 'told');
+  t.equal(await store.sendSampleMessage('ends', 'w', END), 'sent');
   t.match(await store.readMessages('caller', null), [{ id: 'ends' }]);
   await store.releaseSample('returns', 'w');
   await store.abandonSample('returns');

@@ -105,15 +105,19 @@ export function sampleRequests({ redis, prefix, commands, subscriptions }: Store
     },
 
     /**
-     * Tells the caller of a request something. A message with `end` ends the request.
+     * Sends a message to the caller of a request. A message with `end` ends the request.
      * @returns 'full', without a change, when the caller has too many unread messages; 'gone' when nobody
      *   waits for it, or another worker has it
      */
-    async tellSample(id: string, worker: string, message: SampleMessage): Promise<'told' | 'full' | 'gone'> {
+    async sendSampleMessage(
+      id: string,
+      worker: string,
+      message: SampleMessage,
+    ): Promise<'sent' | 'full' | 'gone'> {
       const last = 'end' in message;
       const call = { id, worker, message: JSON.stringify(message), last, max_bytes: MAX_UNREAD_BYTES };
-      const [outcome] = await commands.run('tell_sample', call);
-      return outcome as 'told' | 'full' | 'gone';
+      const [outcome] = await commands.run('send_sample_message', call);
+      return outcome as 'sent' | 'full' | 'gone';
     },
 
     /** Forgets a request that nobody waits for any more. Idempotent. */

@@ -12,9 +12,9 @@ interface WaitOptions {
 
 /** `[id, [field, value, …]]`, the form of an entry in Redis' replies. */
 type RawEntry = [id: string, fields: string[]];
-type Place = Pick<StreamEntry, 'seq' | 'position'>;
+type EntryPosition = Pick<StreamEntry, 'seq' | 'position'>;
 
-const ENTRY_OF: { readonly [K in StreamKind]: (place: Place, fields: string[]) => StreamEntry } = {
+const ENTRY_OF: { readonly [K in StreamKind]: (position: EntryPosition, fields: string[]) => StreamEntry } = {
   event: eventOf,
   metric: metricOf,
   log: logOf,
@@ -22,7 +22,7 @@ const ENTRY_OF: { readonly [K in StreamKind]: (place: Place, fields: string[]) =
 const ALL_KINDS = Object.keys(ENTRY_OF) as StreamKind[];
 
 /**
- * The job's stream: events, metrics and log lines in one sequence. A place in it is the `position` of an
+ * The job's stream: events, metrics and log lines in one sequence. A position in it is the `position` of an
  * entry; null is the beginning. A loss of Redis ends the stream and invalidates its positions: the restored
  * job has another stream. A failover that loses the end of a stream invalidates the positions in that end,
  * also when the stream has grown beyond them since.
@@ -95,7 +95,7 @@ export function jobStreams(context: StoreContext) {
     async readMetrics(jobId: string, stream: string, ranges: readonly SeqRange[]): Promise<JobMetric[]> {
       if (ranges.length === 0) return [];
       const [entries] = await context.commands.run('read_metrics', { job_id: jobId, stream, ranges });
-      return (entries as RawEntry[]).map(([id, fields]) => metricOf(placeOf(stream, id), fields));
+      return (entries as RawEntry[]).map(([id, fields]) => metricOf(entryPositionOf(stream, id), fields));
     },
 
     /**
@@ -142,12 +142,12 @@ async function read({ commands }: StoreContext, call: ReadCall): Promise<StreamE
   const [stream, ...lists] = await commands.run('read_stream', call);
   return call.kinds.flatMap((kind, i) =>
     ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) =>
-      ENTRY_OF[kind](placeOf(stream as string, id), fields),
+      ENTRY_OF[kind](entryPositionOf(stream as string, id), fields),
     ),
   );
 }
 
-function placeOf(stream: string, id: string): Place {
+function entryPositionOf(stream: string, id: string): EntryPosition {
   const [seq = 0, stamp = 0] = id.split('-').map(Number);
   return { seq, position: formatPosition({ stream, seq, stamp }) };
 }
@@ -207,18 +207,18 @@ async function untilWoken(
   }
 }
 
-function eventOf(place: Place, fields: string[]): JobEvent {
+function eventOf(position: EntryPosition, fields: string[]): JobEvent {
   const [, type = '', , at = '', , data = '{}'] = fields;
-  return { ...place, kind: 'event', type, at, data: JSON.parse(data) };
+  return { ...position, kind: 'event', type, at, data: JSON.parse(data) };
 }
 
-function metricOf({ seq, position }: Place, fields: string[]): JobMetric {
+function metricOf({ seq, position }: EntryPosition, fields: string[]): JobMetric {
   const [, text = '{}'] = fields;
   // A curve reads 100,000 metrics; a spread takes six times as long as parsing.
   return Object.assign({ seq, position, kind: 'metric' as const }, JSON.parse(text));
 }
 
-function logOf({ seq, position }: Place, fields: string[]): JobLog {
+function logOf({ seq, position }: EntryPosition, fields: string[]): JobLog {
   const [, text = '{}'] = fields;
   return Object.assign({ seq, position, kind: 'log' as const }, JSON.parse(text));
 }

@@ -10,7 +10,7 @@ import { ApiError } from '../../clients/typescript/index.js';
 const CONTENT = randomBytes(300_000);
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 
-async function place(t: Test): Promise<string> {
+async function directory(t: Test): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-download-'));
   t.teardown(() => rm(dir, { recursive: true }));
   return dir;
@@ -47,7 +47,7 @@ function fileOf(dir: string, fetchFile: FetchFile, changes: Partial<FileDownload
 const whole: FetchFile = async (_name, from) => bodyOf(CONTENT.subarray(from));
 
 t.test('a file gets its name when it is complete', async (t) => {
-  const dir = await place(t);
+  const dir = await directory(t);
   let seen = 0;
   await downloadFile(fileOf(dir, whole, { onBytes: (count) => (seen += count) }));
   t.ok((await readFile(join(dir, 'folder/model.safetensors'))).equals(CONTENT));
@@ -61,7 +61,7 @@ t.test('a file gets its name when it is complete', async (t) => {
 });
 
 t.test('an interrupted download resumes, in the same call and in the next', async (t) => {
-  const dir = await place(t);
+  const dir = await directory(t);
   const asked: [number, boolean][] = [];
   const cut: FetchFile = async (_name, from, again) => {
     asked.push([from, again]);
@@ -74,7 +74,7 @@ t.test('an interrupted download resumes, in the same call and in the next', asyn
     [200_000, false],
   ]);
 
-  const other = await place(t);
+  const other = await directory(t);
   const interrupt = new AbortController();
   const interrupted: FetchFile = async () => {
     setTimeout(() => interrupt.abort(), 50);
@@ -94,7 +94,7 @@ t.test('an interrupted download resumes, in the same call and in the next', asyn
 });
 
 t.test('wrong content gets no name', async (t) => {
-  const dir = await place(t);
+  const dir = await directory(t);
   const damaged = Buffer.from(CONTENT);
   damaged[5] = 255 - (damaged[5] ?? 0);
   await t.rejects(downloadFile(fileOf(dir, async (_name, from) => bodyOf(damaged.subarray(from)))), {
@@ -114,7 +114,7 @@ t.test('wrong content gets no name', async (t) => {
 });
 
 t.test('an expired URL is requested again; a refusal of the API is final', async (t) => {
-  const dir = await place(t);
+  const dir = await directory(t);
   const agains: boolean[] = [];
   const expired: FetchFile = async (name, from, again) => {
     agains.push(again);
@@ -129,12 +129,12 @@ t.test('an expired URL is requested again; a refusal of the API is final', async
     tries += 1;
     throw new ApiError(404, problem, name);
   };
-  await t.rejects(downloadFile(fileOf(await place(t), refused)), { message: /404 export_not_found/ });
+  await t.rejects(downloadFile(fileOf(await directory(t), refused)), { message: /404 export_not_found/ });
   t.equal(tries, 1);
 });
 
 t.test('no name leaves the folder', async (t) => {
-  const dir = await place(t);
+  const dir = await directory(t);
   for (const name of [
     '../x',
     '/etc/x',

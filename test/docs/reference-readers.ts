@@ -44,16 +44,16 @@ export function sequenceAt(
  * positions out one by one, and a dataset gets one whenever the whole part of its due has grown.
  */
 export function mixtureOf(seed: number, counts: number[], weights: number[], length: number): string[] {
-  let places = Array.from({ length }, (_, place) => place);
+  let positions = Array.from({ length }, (_, position) => position);
   const found: string[] = [];
   for (const [dataset, count] of counts.entries()) {
     const [weight = 0] = weights.slice(dataset);
     const left = weights.slice(dataset).reduce((sum, each) => sum + each, 0);
     let taken = 0;
-    places = places.filter((place, index) => {
+    positions = positions.filter((position, index) => {
       if ((taken + 1) * left > (index + 1) * weight) return true;
       const sequence = sequenceAt(seed, count, Math.floor(taken / count), taken % count, dataset);
-      found[place] = `${dataset}.${sequence}`;
+      found[position] = `${dataset}.${sequence}`;
       taken += 1;
       return false;
     });
@@ -100,10 +100,10 @@ function ownersOf({ params, sharding, world_size }: Manifest): Map<string, numbe
       const size = Math.min(sharding.bucket_blocks, end);
       const counts = ranks.map(() => Math.floor(size / ranks.length));
       for (let more = size % ranks.length; more > 0; more--, next++) {
-        const place = next % ranks.length;
-        counts[place] = (counts[place] ?? 0) + 1;
+        const index = next % ranks.length;
+        counts[index] = (counts[index] ?? 0) + 1;
       }
-      owners.unshift(...ranks.flatMap((rank, place) => Array<number>(counts[place] ?? 0).fill(rank)));
+      owners.unshift(...ranks.flatMap((rank, index) => Array<number>(counts[index] ?? 0).fill(rank)));
     }
     for (const [block, name] of left.entries())
       found.set(name, [...(found.get(name) ?? []), owners[block] ?? -1]);

@@ -57,7 +57,7 @@ async function exported(spec: JobSpec): Promise<JobExport> {
   return job.export;
 }
 
-const place = ({ prefix }: JobExport) => join(stack.data_dir, 'objects', prefix);
+const exportDir = ({ prefix }: JobExport) => join(stack.data_dir, 'objects', prefix);
 
 /** Data of every tensor of some safetensors files, by name. */
 function tensorsOf(files: Iterable<Buffer>): Map<string, Buffer> {
@@ -90,7 +90,7 @@ t.test('trained on 2 and on 3 ranks it ends with the same bits, different from f
     'missing' in python ? { skip: python.missing } : {},
     async (t) => {
       if (!('python' in python)) return;
-      const loaded = runPython(python.python, join(HERE, 'check.py'), [place(on2)]);
+      const loaded = runPython(python.python, join(HERE, 'check.py'), [exportDir(on2)]);
       t.match(loaded, {
         missing_keys: [],
         unexpected_keys: [],
@@ -128,7 +128,7 @@ t.test(
     const resumed = await client.jobs.until(id, () => false);
     t.equal(resumed.export?.state_digest, job.export?.state_digest);
     for (const name of [...TOKENIZER_FILES, GENERATION_CONFIG])
-      t.ok(readFileSync(join(place(resumed.export!), name)).equals(folder().get(name)!), name);
+      t.ok(readFileSync(join(exportDir(resumed.export!), name)).equals(folder().get(name)!), name);
     const [data] = await eventsOf(job.id, 'data.prepared');
     t.match(data, { documents: 60, long_documents: 0, validation_sequences: 0 });
     t.same(await eventsOf(id, 'data.prepared'), [data, data]);
@@ -138,7 +138,7 @@ t.test(
     const completion = choices[0]?.text;
     t.equal(completion, 'The answer is 42.', 'it ends where the answer ends');
     const options = { prompt: PROMPT, max_tokens: 40, temperature: 0, seed: 1 };
-    t.equal(await continueText(place(job.export!), options), PROMPT + completion);
+    t.equal(await continueText(exportDir(job.export!), options), PROMPT + completion);
 
     // One step over all data: its loss is that of the initial weights.
     const { id: once } = await client.jobs.create({
@@ -158,7 +158,7 @@ t.test(
       const file = join(t.testdir(), 'chats.jsonl');
       writeFileSync(file, CHATS);
       const found = runPython(python.python, join(HERE, 'check_chats.py'), [
-        place(job.export!),
+        exportDir(job.export!),
         file,
         PROMPT,
       ]);
@@ -168,7 +168,7 @@ t.test(
       t.ok(Math.abs(ours - loss!) < 0.02 * loss!, `${ours} here, ${loss} there`);
       t.ok(loss_of_all! > 2 * loss!, `the loss of all tokens differs: ${loss_of_all}`);
       t.same(rest, { completion });
-      t.match(runPython(python.python, join(HERE, 'check.py'), [place(job.export!)]), {
+      t.match(runPython(python.python, join(HERE, 'check.py'), [exportDir(job.export!)]), {
         missing_keys: [],
         unexpected_keys: [],
         mismatched_keys: [],
@@ -182,17 +182,17 @@ t.test('the loaded model is exported unchanged', async (t) => {
   const theirs = tensorsOf(
     [...folder()].filter(([name]) => name.endsWith('.safetensors')).map(([, file]) => file),
   );
-  const ours = tensorsOf([readFileSync(join(place(result), 'model.safetensors'))]);
+  const ours = tensorsOf([readFileSync(join(exportDir(result), 'model.safetensors'))]);
   t.same([...ours.keys()].sort(), [...theirs.keys()].sort());
   for (const [name, data] of ours) t.ok(theirs.get(name)?.equals(data), name);
-  const exportedAs = (name: string) => readFileSync(join(place(result), name));
+  const exportedAs = (name: string) => readFileSync(join(exportDir(result), name));
   t.ok(exportedAs(GENERATION_CONFIG).equals(folder().get(GENERATION_CONFIG)!));
   const config = JSON.parse(String(folder().get('config.json')));
   t.same(JSON.parse(exportedAs('config.json').toString()), {
     ...config,
     torch_dtype: 'bfloat16',
   });
-  const names = readdirSync(place(result));
+  const names = readdirSync(exportDir(result));
   t.notOk(
     TOKENIZER_FILES.some((name) => names.includes(name)),
     'its tokens are bytes, so the tokenizer no longer matches the weights',

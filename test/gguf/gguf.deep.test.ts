@@ -112,13 +112,14 @@ async function trained(spec: JobSpec): Promise<string> {
 /** Exports a checkpoint, and returns the folder. */
 async function exported(checkpoint: string, request: ExportRequest): Promise<string> {
   const { checkpoints } = stack.client;
-  let told = await checkpoints.export(checkpoint, request);
-  while (told.state === 'queued' || told.state === 'running') {
+  let exported = await checkpoints.export(checkpoint, request);
+  while (exported.state === 'queued' || exported.state === 'running') {
     await delay(50);
-    told = (await checkpoints.exports(checkpoint)).find(({ prefix }) => prefix === told.prefix) ?? told;
+    exported =
+      (await checkpoints.exports(checkpoint)).find(({ prefix }) => prefix === exported.prefix) ?? exported;
   }
-  if (told.state === 'failed') throw new Error(JSON.stringify(told.error));
-  return join(stack.data_dir, 'objects', told.prefix);
+  if (exported.state === 'failed') throw new Error(JSON.stringify(exported.error));
+  return join(stack.data_dir, 'objects', exported.prefix);
 }
 
 /** Greedy answers by the API. */

@@ -1,6 +1,6 @@
 /**
- * Runs GGUF files in llama.cpp. Arguments: the folder with the package node-llama-cpp, and a JSON file with `RunRequest`
- * (llama-cpp.ts). Prints JSON with `RunResult`.
+ * Runs GGUF files in llama.cpp. Arguments: the folder with the package node-llama-cpp, and a JSON file with
+ * `RunRequest` (llama-cpp.ts). Prints JSON with `RunResult`.
  */
 import { readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

@@ -226,19 +226,19 @@ export const MUTATIONS: Arbitrary<Mutation> = fc.record({
 
 /** A copy of a document with one mutation. */
 export function mutated(value: unknown, { how, at, junk, name }: Mutation): unknown {
-  const places: { parent: Record<string, unknown>; key: string }[] = [];
+  const slots: { parent: Record<string, unknown>; key: string }[] = [];
   const root = { value: structuredClone(value) };
   const walk = (parent: Record<string, unknown>) => {
     for (const key of Object.keys(parent)) {
-      places.push({ parent, key });
+      slots.push({ parent, key });
       const child = parent[key];
       if (typeof child === 'object' && child !== null) walk(child as Record<string, unknown>);
     }
   };
   walk(root);
-  const place = places[at % places.length];
-  if (place === undefined) return junk;
-  const { parent, key } = place;
+  const slot = slots[at % slots.length];
+  if (slot === undefined) return junk;
+  const { parent, key } = slot;
   const target = parent[key];
   if (how === 'remove' && parent !== root) delete parent[key];
   else if (how === 'add' && Array.isArray(target)) target.push(junk);

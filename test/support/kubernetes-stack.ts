@@ -1,4 +1,6 @@
-/** A stack whose agents are pods of a real control plane, requested by an autoscaler with the rights of the manifests. */
+/**
+ * A stack whose agents are pods of a real control plane, requested by an autoscaler with the rights of the manifests.
+ */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -4,8 +4,9 @@
 #
 #   tools/dev/fresh-machine.sh [--keep] [--suite bookworm] [-- COMMAND ...]     (default: npm run quickstart)
 #
-# Needs root and debootstrap. The base system is created once, under .build/fresh-machine/, and copied for each run. Mirrors,
-# registries and certificates are those of this host; they are read at run time and never written to the repository.
+# Needs root and debootstrap. The base system is created once, under .build/fresh-machine/, and copied for each run.
+# Mirrors, registries and certificates are those of this host; they are read at run time and never written to the
+# repository.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Builds the native core for the GPU of this machine, and tests and measures it there: `npm run gpu:check`.
 
-Needs g++, CMake, make or ninja, CUDA's nvcc and Python 3.9, but neither Node.js nor a network. Without a GPU the emulated device
-takes its place, which shows that the check itself works. Every stage can be run alone; results of one day and
-commit meet in one file. See docs/gpu.md and bench/results/README.md.
+Needs g++, CMake, make or ninja, CUDA's nvcc and Python 3.9, but neither Node.js nor a network. Without a GPU the
+emulated device takes its place, which shows that the check itself works. Every stage can be run alone; results of one
+day and commit meet in one file. See docs/gpu.md and bench/results/README.md.
 """
 
 import argparse

@@ -29,7 +29,8 @@ const PLAIN = '_ZN9zerofleet4cuda12_GLOBAL__N_120plain_forward_kernelIfLi2EEEvv'
 // Host code of FORWARD's launch: its object has the symbol that native/kernels/common/cuda/dynamic_shared.cuh makes.
 const LAUNCH = `
 namespace zerofleet { struct bf16 {}; namespace cuda {
-template <auto* kKernel, unsigned long kNumBytes> [[gnu::noinline]] void allow_dynamic_shared(const char*) { kKernel(); }
+template <auto* kKernel, unsigned long kNumBytes>
+[[gnu::noinline]] void allow_dynamic_shared(const char*) { kKernel(); }
 namespace { template <class T, int kWidth> void mma_forward_kernel() {} }
 void launch() { allow_dynamic_shared<mma_forward_kernel<bf16, 128>, 69632>("attention"); }
 } }`;

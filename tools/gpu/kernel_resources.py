@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Registers, spills, shared memory and blocks per multiprocessor of each kernel, from a build of the preset `cuda`.
 
-`python3 tools/gpu/kernel_resources.py native/build-cuda` writes kernel-resources.json into the build folder and prints it as Markdown. It
-fails if a kernel spills registers that is not among MAY_SPILL. Needs no GPU: the figures are ptxas', the blocks follow from CUDA's documented
-limits, the threads of a block from the sources' __launch_bounds__.
+`python3 tools/gpu/kernel_resources.py native/build-cuda` writes kernel-resources.json into the build folder and prints
+it as Markdown. It fails if a kernel spills registers that is not among MAY_SPILL. Needs no GPU: the figures are ptxas',
+the blocks follow from CUDA's documented limits, the threads of a block from the sources' __launch_bounds__.
 """
 
 import argparse

@@ -47,8 +47,8 @@ def query_gpus(fields):
 
 def find_nvcc():
     """nvcc as CMake finds it: CUDACXX, PATH, or where NVIDIA's packages put it."""
-    places = [os.environ.get("CUDACXX"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"]
-    return next((place for place in places if place and shutil.which(place)), None)
+    paths = [os.environ.get("CUDACXX"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"]
+    return next((path for path in paths if path and shutil.which(path)), None)
 
 
 def torch_library_folders():

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Predicts the time of each kernel and of whole steps by arithmetic, before any GPU has run them: bench/results/predicted-*.json.
 
-`python3 tools/gpu/predict.py` writes the files, `--check` fails if they are out of date. The cases are those that the benchmark itself lists.
-A kernel takes the longer of its operations over a share of the matrix peak and its bytes over a share of the memory bandwidth, and a launch.
+`python3 tools/gpu/predict.py` writes the files, `--check` fails if they are out of date. The cases are those that the
+benchmark itself lists. A kernel takes the longer of its operations over a share of the matrix peak and its bytes over a
+share of the memory bandwidth, and a launch.
 """
 
 import argparse
@@ -25,8 +26,8 @@ LAUNCH_MICROSECONDS = 3
 OUTLIER_FACTOR = 1.5
 
 PRODUCTS = ("qkv.*", "attention_out.*", "mlp_in*", "mlp_out*", "head.*")
-# The first rule that matches: share of the matrix peak, share of the bandwidth, bytes moved over those that have to be (traffic), and
-# microseconds beside both.
+# The first rule that matches: share of the matrix peak, share of the bandwidth, bytes moved over those that have to be
+# (traffic), and microseconds beside both.
 RULES = (
     (("mlp_in_nf4.*", "mlp_in_int8.*"), {"matrix": 0.70, "memory": 0.80, "beside": 8,
                                          "why": "as other products; the weight is dequantized before: 5 µs and a launch"}),
@@ -54,8 +55,8 @@ ATTENTION = {
            "it the gradients of the scores in 16 bits, which its backward with equal bits writes and reads. The backward at T 4096 is "
            "assumed to gain as much as the forward",
 }
-# Bytes of a gradient after its product, for each leaf: cast 4 + 2, fold 2 + 4 + 4. Weights of layers leave the product in 16 bits, which saves
-# the cast; an eighth of them crosses borders of buckets, which costs half of that.
+# Bytes of a gradient after its product, for each leaf: cast 4 + 2, fold 2 + 4 + 4. Weights of layers leave the product
+# in 16 bits, which saves the cast; an eighth of them crosses borders of buckets, which costs half of that.
 GRADIENT_BYTES, SAVED_BYTES = 16, 6 * 15 / 16
 
 

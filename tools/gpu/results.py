@@ -55,9 +55,9 @@ class Result:
 
     def _put(self, stage, step):
         steps = self.content["stages"].setdefault(stage, [])
-        for place, other in enumerate(steps):
+        for index, other in enumerate(steps):
             if other["name"] == step["name"]:
                 if step["status"] != NOT_RUN or other["status"] == NOT_RUN:
-                    steps[place] = step
+                    steps[index] = step
                 return
         steps.append(step)

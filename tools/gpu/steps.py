@@ -15,8 +15,8 @@ from machine import LOAD_FIELDS, ROOT, query_gpus
 
 PASSED, FAILED, TIMED_OUT, NOT_RUN = "passed", "failed", "timed_out", "not_run"
 TAIL_LINES = 40
-# Of a process beside each step, which outlives a killed check: the check holds its standard input open, and says so when it has ended
-# the step itself.
+# Of a process beside each step, which outlives a killed check: the check holds its standard input open, and says so
+# when it has ended the step itself.
 WATCHER = "import os, signal, sys\nif not sys.stdin.read(): os.killpg(int(sys.argv[1]), signal.SIGKILL)"
 
 
@@ -96,7 +96,8 @@ class Group:
     def __init__(self, command, env, sink):
         command = [str(part) for part in command]
         self._process = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
+            command, cwd=ROOT, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=sink,
+                stderr=subprocess.STDOUT,
             start_new_session=True,
         )
         self._watcher = subprocess.Popen(

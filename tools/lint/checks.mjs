@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { capture } from '../bootstrap/command.mjs';
 import { staleFiles } from '../bootstrap/generators.mjs';
 import { inRoot, ROOMS } from '../bootstrap/paths.mjs';
+import { columnProblems } from './columns.mjs';
 import { cppStyleProblems } from './cpp-style.mjs';
 import { exportProblems } from './exports.mjs';
 import { folderProblems } from './folders.mjs';
@@ -32,6 +33,7 @@ const generatedFiles = async () =>
 export const checks = [
   { name: 'style (biome)', run: ({ fix }) => style(fix) },
   { name: 'style of C++ (clang-format)', run: cppStyleProblems },
+  { name: 'columns', run: async () => columnProblems(['.']) },
   { name: 'layers of the TypeScript rooms', run: typescriptLayers },
   { name: 'folders', run: async () => folderProblems(typescriptRooms) },
   { name: 'exports', run: async () => exportProblems([...typescriptRooms, 'clients/console']) },

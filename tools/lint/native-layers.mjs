@@ -1,5 +1,5 @@
 // The layering of native/: which room may include which, and how folders are cut. Two further rules keep outside
-// headers in one place each. Another one keeps elementary functions of the C library out of whatever computes a job's
+// headers in one file each. Another one keeps elementary functions of the C library out of whatever computes a job's
 // state, because their last bits differ between processors.
 import { readFileSync } from 'node:fs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';

@@ -111,8 +111,8 @@ function entries(list) {
 
 function methodText(types, operation) {
   const all = operation.parameters.map((parameter) => argumentOf(types, operation, parameter));
-  const [path, query, header] = ['path', 'query', 'header'].map((place) =>
-    all.filter((one) => one.in === place),
+  const [path, query, header] = ['path', 'query', 'header'].map((location) =>
+    all.filter((one) => one.in === location),
   );
   const { call, type, part = '' } = reading(types, operation);
   const body = bodyArguments(types, operation);

@@ -24,9 +24,9 @@ const IS_TEST = /\.test\.(ts|mjs)$/;
 const IS_DEEP = /\.deep\.test\.(ts|mjs)$/;
 
 /** Order: LONGEST, tests of the whole system, others. */
-function placeOf(file) {
-  const place = LONGEST.findIndex((name) => file.startsWith(`${name}.`));
-  if (place >= 0) return place;
+function orderOf(file) {
+  const index = LONGEST.findIndex((name) => file.startsWith(`${name}.`));
+  if (index >= 0) return index;
   return file.startsWith('test/') ? LONGEST.length : LONGEST.length + 1;
 }
 
@@ -46,7 +46,7 @@ export function testFiles(kind, words = []) {
     (wanted.length === 0 || wanted.some((part) => path.includes(part)));
   const files = listFiles(folders, (path) => (path.endsWith('/') ? !NO_SOURCES.test(path) : isChosen(path)));
   if (files.length === 0) throw new SetupError(`no ${kind} test's path contains ${words.join(' or ')}`);
-  return files.sort((a, b) => placeOf(a) - placeOf(b));
+  return files.sort((a, b) => orderOf(a) - orderOf(b));
 }
 
 /**

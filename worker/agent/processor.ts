@@ -15,7 +15,7 @@ import { ProgressReporter } from './reporting/progress-reporter.js';
 /** Outcome of a queue entry: done, or to be looked at again later. */
 type EntryOutcome = { kind: 'done' } | { kind: 'retry'; after_ms: number };
 
-/** Claim with its place in the trace of the job's request. */
+/** Claim with its position in the trace of the job's request. */
 type TracedClaim = GrantedClaim & { trace: TraceContext };
 
 const DONE: EntryOutcome = { kind: 'done' };

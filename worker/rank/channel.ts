@@ -45,7 +45,7 @@ export class Inbox {
   readonly started: Promise<StartMessage>;
   readonly proceed: Promise<void>;
   readonly exit: Promise<void>;
-  /** Flags that the agent wants passed to the steps. */
+  /** Flags that the agent passes to the steps. */
   flags = 0;
   /** Number of the newest save request. */
   saveRequest = 0;

@@ -56,7 +56,7 @@ t.test('the bytes of a stored reference may be a part of a larger buffer', async
   const first = await rank(t);
   const reference = (await beginReference(first.ctx, first.trainer, null)) as Reference;
   const continued = await saved(t, first, reference);
-  // Small buffers of Node.js, such as those of an S3 client, share one memory; this one begins at an odd place of it.
+  // Small buffers of Node.js, such as those of an S3 client, share one memory; this one begins at an odd offset of it.
   const shared = new Uint8Array(1000);
   shared.set(reference.bytes, 3);
   const part = Buffer.from(shared.buffer, 3, reference.bytes.length);

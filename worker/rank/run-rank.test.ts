@@ -102,7 +102,7 @@ t.test(
     const calls: unknown[] = [];
     const core = {
       ...fakeCore(),
-      stayOnNode: (...place: number[]) => calls.push(place) > 0,
+      stayOnNode: (...node: number[]) => calls.push(node) > 0,
       createTrainer: () => {
         calls.push('trainer');
         throw new Error('scripted end');

@@ -22,7 +22,7 @@ interface TrainLoopOptions {
   first_step: number;
   /** State of early stopping after these steps; null without it. */
   early_stopping: EarlyStoppingState | null;
-  /** Flags that the agent wants passed to the next step. */
+  /** Flags that the agent passes to the next step. */
   flags(): number;
   /** Number of the newest save request. */
   saveRequest(): number;

@@ -5,7 +5,7 @@ import type {
   GeneratedText,
   JobExport,
   Model,
-  PlacedDelta,
+  PositionedDelta,
   ResolvedJobSpec,
   SampleTask,
 } from '../../contracts/index.js';
@@ -122,7 +122,7 @@ export type ServeMessage =
   | { event: 'variant_loaded'; variant: number; bytes: number }
   | { event: 'variant_failed'; variant: number; error: RankError }
   | { event: 'variant_unloaded'; variant: number }
-  | { event: 'deltas'; id: number; deltas: PlacedDelta[] }
+  | { event: 'deltas'; id: number; deltas: PositionedDelta[] }
   | { event: 'done'; id: number; sample: GeneratedText }
   | { event: 'failed'; id: number; error: RankError };
 

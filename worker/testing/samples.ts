@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type {
   Checkpoint,
-  PlacedDelta,
+  PositionedDelta,
   SampleMessage,
   SamplePayload,
   SampleReply,
@@ -98,8 +98,8 @@ export class SampleClient {
 }
 
 /** Joins the deltas of a choice. A worker that takes over repeats them from the start. */
-function contentOf(deltas: readonly PlacedDelta[], index: number) {
-  let content = { text: '', logprobs: [] as PlacedDelta['logprobs'] };
+function contentOf(deltas: readonly PositionedDelta[], index: number) {
+  let content = { text: '', logprobs: [] as PositionedDelta['logprobs'] };
   for (const delta of deltas.filter((one) => one.index === index))
     content = {
       text: content.text.slice(0, delta.text_at) + delta.text,

@@ -97,7 +97,7 @@ for (const stage of ['zero2', 'zero3']) {
 }
 
 t.test(
-  'checkpoints with round_robin_gradients: each element is at its place, as in the module',
+  'checkpoints with round_robin_gradients: each element is at its index, as in the module',
   async (t) => {
     const raw = 'round_robin/global_step5';
     t.ok((await compared(raw)) > NUM_PARAMS);

@@ -1,7 +1,7 @@
 /**
  * Comparison of the optimizer's master weights with the module's weights in the same checkpoint. The module has the
- * master weights, rounded to its dtype, so a master weight at a wrong place shows. DeepSpeed's own conversion to the
- * universal layout puts the elements of checkpoints with `round_robin_gradients` at wrong places.
+ * master weights, rounded to its dtype, so a master weight at a wrong index shows. DeepSpeed's own conversion to the
+ * universal layout puts the elements of checkpoints with `round_robin_gradients` at wrong indices.
  */
 import { isWeightDtype } from '../../../formats/models/weights.js';
 import { ELEMENT_BYTES } from '../../../formats/safetensors/header.js';
@@ -18,7 +18,7 @@ export interface Pair {
   module: Run;
 }
 
-/** Compared elements at each end of a run, which suffice to find one at a wrong place. */
+/** Compared elements at each end of a run, which suffice to find one at a wrong index. */
 const WINDOW = 512;
 /** Bounds the number of reads, however many runs there are. */
 const MAX_PAIRS = 4096;

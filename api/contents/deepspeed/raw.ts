@@ -76,7 +76,7 @@ function tensorsOf(names: TorchValue, left: Map<string, ModuleTensor>): ModuleTe
   });
 }
 
-/** Without one of the files the elements of all others would be read at wrong places. */
+/** Without one of the files the elements of all others would be read at wrong indices. */
 function checkRanks(ranks: readonly RankStates[], numGroups: number): void {
   for (const [index, { name, rank, groups, ranks: count }] of ranks.entries()) {
     if (groups.length !== numGroups)

@@ -51,7 +51,10 @@ export async function planParquet(input: ParquetFile, read: ReadBytes): Promise<
   });
 }
 
-/** Converts rows to JSONL. Null is an absent field. @throws ZerofleetError `dataset_parquet_invalid`, `dataset_line_invalid` */
+/**
+ * Converts rows to JSONL. Null is an absent field. @throws ZerofleetError `dataset_parquet_invalid`,
+ * `dataset_line_invalid`
+ */
 export async function readParquet(
   { begin, end, ...file }: ParquetFile & ParquetRows,
   read: ReadBytes,

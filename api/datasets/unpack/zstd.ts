@@ -1,6 +1,6 @@
 /**
- * Unpacks Zstandard (RFC 8878). A frame is parsed into its blocks here, because the library bounds neither the memory of
- * a window nor the output of a call, and checks no sum. The library decodes one block at a time, at most 128 KiB.
+ * Unpacks Zstandard (RFC 8878). A frame is parsed into its blocks here, because the library bounds neither the memory
+ * of a window nor the output of a call, and checks no sum. The library decodes one block at a time, at most 128 KiB.
  */
 import { Decompress } from 'fzstd';
 import { createXXHash64 } from 'hash-wasm';

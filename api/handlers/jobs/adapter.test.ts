@@ -1,4 +1,4 @@
-/** `train.adapter` over HTTP: the estimate of a dry run, and each wrong field by its place. */
+/** `train.adapter` over HTTP: the estimate of a dry run, and each wrong field by its pointer. */
 import t from 'tap';
 import type { DryRun, Problem } from '../../../contracts/index.js';
 import { smallSpec, startTestStack } from '../../testing/stack.js';
@@ -27,7 +27,7 @@ t.test('adapters need less memory, and the document has their modules', async (t
   t.ok(adapted.spec.train.adapter?.target_modules.includes('q_proj'));
 });
 
-t.test('each wrong field is refused by its place', async (t) => {
+t.test('each wrong field is refused by its pointer', async (t) => {
   const refused: [changes: object, pointer: string, code: string][] = [
     [{ train: { adapter: { rank: 0 } } }, '/train/adapter/rank', 'out_of_range'],
     [{ train: { adapter: { rank: 513 } } }, '/train/adapter/rank', 'out_of_range'],

@@ -140,7 +140,7 @@ t.test('cost, at what a rank of the measured job has cost', async (t) => {
   t.ok(Number.isNaN(await costOf({ run_seconds: 0, rank_seconds: 0, cost: 0 })), 'unknown');
 });
 
-t.test('padding: tokens are useful ones, and a place of a sequence costs the same', async (t) => {
+t.test('padding: tokens are useful ones, and a position of a sequence costs the same', async (t) => {
   const job = await stack.createJob();
   const progress = { ...job.progress, step: 1, tokens_per_second: 1000, padding: 0.75 };
   const records = {
@@ -151,11 +151,11 @@ t.test('padding: tokens are useful ones, and a place of a sequence costs the sam
   const prepared = { type: 'data.prepared', data: { sequences: 100, padding: 0.5 } } as unknown as JobEvent;
   const work = await estimateWork(job.spec, { records, events: async () => [prepared] });
   const { steps, global_batch_size, sequence_length } = job.spec.train;
-  const places = (steps ?? 0) * global_batch_size * sequence_length;
+  const positions = (steps ?? 0) * global_batch_size * sequence_length;
   const ranks = job.spec.resources.ranks.preferred;
-  t.equal(work.tokens, places / 2);
+  t.equal(work.tokens, positions / 2);
   t.equal(work.duration?.tokens_per_second, 2000 * ranks);
-  t.equal(work.duration?.seconds, places / (4000 * ranks));
+  t.equal(work.duration?.seconds, positions / (4000 * ranks));
 });
 
 t.test('an epoch of data that another job has prepared', async (t) => {

@@ -70,10 +70,10 @@ t.test('a malformed position is refused with an explanation', async (t) => {
     '-3',
   ];
   const sentence = /such as `3fa91c0b-41-660da8a518800`/;
-  const refused = (place: string) => ({
+  const refused = (pointer: string) => ({
     code: 'invalid_parameter',
     status: 400,
-    errors: [{ pointer: place, code: 'wrong_format', message: sentence }],
+    errors: [{ pointer, code: 'wrong_format', message: sentence }],
   });
   for (const text of texts) {
     for (const list of LISTS)

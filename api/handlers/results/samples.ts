@@ -25,7 +25,7 @@ export const sampleModel: OperationHandler<'sampleModel'> = async (request, repl
   );
 };
 
-/** Samples, and the events `delta`, `end` and `error`. The end has no texts, because the deltas have told them. */
+/** Samples, and the events `delta`, `end` and `error`. The end has no texts: the deltas had them. */
 function formFor({ id }: Pick<FastifyRequest, 'id'>): AnswerForm {
   return {
     whole: (sample) => sample,

@@ -2,8 +2,8 @@
 
     python3 make_golden.py && npx biome check --write wandb.json
 
-Needs wandb (0.30.0 made the committed file), whose client runs online against the small server below. Fields that differ from run to run
-or from machine to machine are left out.
+Needs wandb (0.30.0 made the committed file), whose client runs online against the small server below. Fields that
+differ from run to run or from machine to machine are left out.
 """
 
 import gzip
@@ -159,7 +159,8 @@ def perform(server, end=0, resume=False):
         env.update(WANDB_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}", WANDB_API_KEY=KEY, WANDB_DIR=folder, WANDB_X_DISABLE_STATS="true")
         case = json.dumps({"end": end, "resume": resume})
         command = [sys.executable, __file__, case]
-        child = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
         if end == "idle":
             server.beat.wait(60)
         child.communicate(b"\n", timeout=120)

@@ -11,7 +11,7 @@ export interface StoredWandbRun {
   displayName: string | null;
   config: Record<string, { value: unknown }>;
   tags: string[];
-  /** Lines of each file by their places. */
+  /** Lines of each file by their numbers. */
   files: Record<string, string[]>;
   /** Exit code, once the run has ended. */
   exitcode: number | null;

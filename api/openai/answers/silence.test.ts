@@ -123,7 +123,7 @@ t.test('a client that leaves before the first token ends its answer', async (t) 
         if (starts) call.onStart?.();
         const left = new Promise((resolve) => call.signal.addEventListener('abort', resolve));
         gone.abort();
-        await t.rejects(response.then((of) => of.text()));
+        await t.rejects(response.then((answer) => answer.text()));
         await left;
         t.match(call.signal.reason, { message: /client/ }, `${name}, stream ${stream}, started ${starts}`);
       }

@@ -39,7 +39,7 @@ t.test('the defaults are those of a service: three epochs of adapters', async (t
   t.same(resolveSpec({ ...document, train: { ...document.train, sequence_length: 64 } }, null).errors, []);
 });
 
-t.test('hyperparameters of either place, suffix, seed, metadata and validation', async (t) => {
+t.test('hyperparameters of either field, suffix, seed, metadata and validation', async (t) => {
   const hyperparameters = { n_epochs: 2, batch_size: 8, learning_rate_multiplier: 0.5 };
   for (const params of [
     { hyperparameters },

@@ -115,7 +115,7 @@ async function answer(
     return whole;
   }
   const deltas = client.samples.stream(id, request, { signal });
-  // An error before the first text is told alone.
+  // An error before the first text is printed alone.
   let result = await deltas.next();
   context.write(before);
   for (; !result.done; result = await deltas.next()) context.write(result.value.text);

@@ -1,5 +1,5 @@
 import type { FunctionComponent } from 'preact';
-import { go, linkTo, place } from '../app/router.js';
+import { go, linkTo, route } from '../app/router.js';
 import { Tabs } from '../parts/tabs.js';
 import '../style/admin.css';
 import { AuditTab } from './audit-tab.js';
@@ -17,7 +17,7 @@ const TABS: Readonly<Record<string, FunctionComponent>> = {
 };
 
 export function AdminView() {
-  const asked = place.value.query.get('tab') ?? '';
+  const asked = route.value.query.get('tab') ?? '';
   const current = Object.hasOwn(TABS, asked) ? asked : 'keys';
   const Tab = TABS[current] ?? KeysTab;
   return (

@@ -4,7 +4,7 @@ import { collect } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useList } from '../app/list.js';
 import { useLoaded } from '../app/loaded.js';
-import { go, linkTo, place } from '../app/router.js';
+import { go, linkTo, route } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
 import { dateTime, words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
@@ -17,7 +17,7 @@ const OFFERED = 200;
 const linkOf = (filters: Partial<Filters>) => linkTo(['admin'], { tab: 'audit', ...filters });
 
 export function AuditTab() {
-  const filters = filtersOf(place.value.query);
+  const filters = filtersOf(route.value.query);
   const values = FILTERS.map((name) => filters[name]);
   const { list, more } = useList(() => client.audit(requestOf(filters)), values);
   const entries = list.value.value;
@@ -108,12 +108,12 @@ function EntryRow({ entry }: { entry: AuditEntry }) {
 
 /** Fields keep what is being typed while entries are read: they are drawn anew only with another address. */
 const AuditFilters = memo(() => {
-  const filters = filtersOf(place.value.query);
+  const filters = filtersOf(route.value.query);
   const field = (name: keyof Filters) => ({
     value: filters[name],
     // A change that is complete: preact/compat makes `onChange` of a text field one of each letter.
     onChangeCapture: ({ currentTarget: { value } }: { currentTarget: HTMLInputElement }) =>
-      go(linkOf({ ...filtersOf(place.value.query), [name]: value.trim() }), { replace: true }),
+      go(linkOf({ ...filtersOf(route.value.query), [name]: value.trim() }), { replace: true }),
   });
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>

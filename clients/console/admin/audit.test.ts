@@ -1,5 +1,5 @@
 import t from 'tap';
-import { linkTo, parsePlace } from '../app/place.js';
+import { linkTo, parseRoute } from '../app/route.js';
 import { filtersOf, kindOf, operationText, requestOf } from './audit.js';
 
 t.test('filters stay in the address, and become a request', async (t) => {
@@ -12,7 +12,7 @@ t.test('filters stay in the address, and become a request', async (t) => {
     since: '2026-11-27T20:00',
     until: '2026-11-28T00:00',
   };
-  t.strictSame(filtersOf(parsePlace(linkTo(['admin'], { tab: 'audit', ...filters })).query), filters);
+  t.strictSame(filtersOf(parseRoute(linkTo(['admin'], { tab: 'audit', ...filters })).query), filters);
   t.strictSame(requestOf(filters), {
     ...filters,
     since: new Date(2026, 10, 27, 20).toISOString(),

@@ -1,12 +1,12 @@
 import { client } from '../app/connection.js';
 import { type Loaded, useLoaded } from '../app/loaded.js';
-import { go, linkTo, place } from '../app/router.js';
+import { go, linkTo, route } from '../app/router.js';
 import { may, me } from '../app/session.js';
 
 const own = () => me()?.project?.name ?? '';
 
 /** The project that the address names; by default that of the session. */
-export const projectShown = () => place.value.query.get('project') ?? own();
+export const projectShown = () => route.value.query.get('project') ?? own();
 
 /** Names of all projects for operators, none for others. */
 export const useProjects = (): Loaded<string[]> =>
@@ -17,7 +17,7 @@ export function ProjectChoice({ projects }: { projects: readonly string[] }) {
   if (!may('operator')) return null;
   const shown = projectShown();
   const choose = (project: string) => {
-    const tab = place.value.query.get('tab') ?? '';
+    const tab = route.value.query.get('tab') ?? '';
     go(linkTo(['admin'], { tab, project: project === own() ? '' : project }), { replace: true });
   };
   return (

@@ -1,7 +1,7 @@
 import type { DayUsage, ProjectUsage } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
-import { go, linkTo, place } from '../app/router.js';
+import { go, linkTo, route } from '../app/router.js';
 import { may } from '../app/session.js';
 import { Empty } from '../parts/empty.js';
 import { bytes, words } from '../parts/format.js';
@@ -21,7 +21,7 @@ import {
 } from './usage.js';
 
 export function UsageTab() {
-  const period = periodOf(place.value.query);
+  const period = periodOf(route.value.query);
   const { value, fault } = useLoaded(
     () => client.projects.usage({ from: firstDay(period, Date.now()) }),
     [period],

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { Webhook } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
 import { useList } from '../app/list.js';
-import { linkTo, place } from '../app/router.js';
+import { linkTo, route } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
 import { dateTime } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
@@ -14,7 +14,7 @@ import { WebhookView } from './webhook-view.js';
 
 /** The list, or the webhook that the address names. */
 export function WebhooksTab() {
-  const id = place.value.query.get('webhook');
+  const id = route.value.query.get('webhook');
   return id === null ? <WebhookList /> : <WebhookView key={id} id={id} />;
 }
 

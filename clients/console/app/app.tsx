@@ -9,7 +9,7 @@ import { RunsView } from '../runs/runs-view.js';
 import { lazily } from './lazily.js';
 import { useLoaded } from './loaded.js';
 import { firstPage, mayOpen, PAGES } from './pages.js';
-import { followAddress, place } from './router.js';
+import { followAddress, route } from './router.js';
 import { readSession, session, share } from './session.js';
 import { OpenShared, SharedShell } from './shared.js';
 import { Shell } from './shell.js';
@@ -42,9 +42,9 @@ const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[]
 
 export function App() {
   useEffect(followAddress, []);
-  useEffect(() => setTitle(titleOf(place.value.path[0] ?? firstPage())), [place.value.path.join('/')]);
+  useEffect(() => setTitle(titleOf(route.value.path[0] ?? firstPage())), [route.value.path.join('/')]);
   const { fault } = useLoaded(readSession, []);
-  const { path } = place.value;
+  const { path } = route.value;
   const code = path[0] === 'sign-in' ? (path[1] ?? null) : null;
   if (path[0] === 'sign-in' && code === null) return <SignIn code={null} />;
   if (session.value.state === 'unknown') return fault.value && <Notice fault={fault.value} />;

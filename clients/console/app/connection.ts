@@ -34,5 +34,5 @@ export function faultOf(error: unknown): Fault {
   };
 }
 
-/** True for the error of a request that its view no longer wants. */
+/** True for the error of a request that its view has aborted. */
 export const isAborted = (error: unknown) => error instanceof DOMException && error.name === 'AbortError';

@@ -16,7 +16,7 @@ export interface Loaded<T> {
 const RECONNECT_MS = 10_000;
 
 /**
- * Reads something for a view, and again in an interval while the page is visible. A failure is told; without an
+ * Reads something for a view, and again in an interval while the page is visible. A failure is shown; without an
  * interval the read is repeated only if the server did not answer.
  * @param deps of `read`: with others it begins anew
  * @param every_ms interval, which may change; 0 for none

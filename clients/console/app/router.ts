@@ -1,12 +1,12 @@
 /** The view that the address names. */
 import { computed, signal } from '@preact/signals';
-import { parsePlace } from './place.js';
+import { parseRoute } from './route.js';
 
-export { linkTo } from './place.js';
+export { linkTo } from './route.js';
 
 const hash = signal(location.hash);
 
-export const place = computed(() => parsePlace(hash.value));
+export const route = computed(() => parseRoute(hash.value));
 
 /** Opens a view. With `replace` the browser's way back leaves out the present one. */
 export function go(link: string, { replace = false } = {}): void {

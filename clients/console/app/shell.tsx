@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { ActionButton } from '../parts/action.js';
 import { Dialog } from '../parts/dialog.js';
 import { firstPage, mayOpen, PAGES } from './pages.js';
-import { place } from './router.js';
+import { route } from './router.js';
 import { session, signOut } from './session.js';
 import { SHORTCUTS, useShortcuts } from './shortcuts.js';
 
@@ -12,7 +12,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   useShortcuts(() => {
     help.value = true;
   });
-  const current = place.value.path[0] ?? firstPage();
+  const current = route.value.path[0] ?? firstPage();
   return (
     <>
       <SkipLink />

@@ -4,7 +4,7 @@ import { Notice } from '../parts/notice.js';
 import { client, type Fault, faultOf } from './connection.js';
 import { useLoaded } from './loaded.js';
 import { AskToReplace, isFree } from './replace-session.js';
-import { go, place } from './router.js';
+import { go, route } from './router.js';
 import { session, signIn } from './session.js';
 
 /** A code is used up by its use, so it need not stay in the address. */
@@ -52,7 +52,7 @@ export function SignIn({ code }: { code: string | null }) {
   };
   const methods = useLoaded(() => client.sessions.methods(), []);
   const oidc = methods.value.value?.oidc;
-  const problem = place.value.query.get('problem');
+  const problem = route.value.query.get('problem');
   if (code !== null && asks.value)
     return (
       <main class="sign-in">

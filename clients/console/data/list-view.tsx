@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useList } from '../app/list.js';
-import { go, linkTo, place } from '../app/router.js';
+import { go, linkTo, route } from '../app/router.js';
 import { Empty } from '../parts/empty.js';
 import { ago } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
@@ -43,7 +43,7 @@ export function ListView<T extends Shown>({
   drop,
   empty,
 }: ListViewProps<T>) {
-  const text = place.value.query.get('text') ?? '';
+  const text = route.value.query.get('text') ?? '';
   const { list, more } = useList(open, [page], text === '' ? undefined : SEARCHED);
   const shown =
     list.value.value?.items.filter((record) =>

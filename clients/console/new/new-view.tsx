@@ -5,7 +5,7 @@ import { collect } from '../../typescript/index.js';
 import { bodyOf } from '../../typescript/transport.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
-import { go, place } from '../app/router.js';
+import { go, route } from '../app/router.js';
 import { may } from '../app/session.js';
 import { FieldsContext } from '../parts/labelled.js';
 import { Notice } from '../parts/notice.js';
@@ -20,7 +20,7 @@ import { FormContext } from './inputs.js';
 import { ExportSection, IntegrationsSection } from './outputs.js';
 import { Plan } from './plan.js';
 import { PlanSection } from './plan-section.js';
-import { ModelSection, PlaceSection, TrainingSection } from './settings.js';
+import { ModelSection, PlacementSection, TrainingSection } from './settings.js';
 import { draftOf, hasSource } from './source.js';
 
 /** Datasets and models that are offered; others can be written into the document. */
@@ -48,7 +48,7 @@ export function NewView() {
   const uploaded = useSignal<readonly Dataset[]>([]);
   const plan = useMemo(() => new Plan(), []);
   const { value, fault } = useLoaded(readChoices, []);
-  const { query } = place.value;
+  const { query } = route.value;
   const source = useLoaded(async () => {
     if (!hasSource(query)) return;
     draft.value = await draftOf(query, draft.value);
@@ -84,7 +84,7 @@ export function NewView() {
               runs={choices?.runs ?? []}
             />
             <TrainingSection dataset={dataset} />
-            <PlaceSection pools={choices?.pools ?? []} />
+            <PlacementSection pools={choices?.pools ?? []} />
             <ExportSection />
             <IntegrationsSection />
             <DocumentSection />

@@ -71,7 +71,7 @@ interface IntegrationProps {
 }
 
 function IntegrationFields({ index, type, onType, onRemove }: IntegrationProps) {
-  const { places = [], fields = [] } = trackerOf(type) ?? {};
+  const { targets = [], fields = [] } = trackerOf(type) ?? {};
   return (
     <fieldset class="part tracker">
       <legend class="small muted">Tracker {index + 1}</legend>
@@ -88,7 +88,7 @@ function IntegrationFields({ index, type, onType, onRemove }: IntegrationProps) 
           label="Reached by"
           path={itemOf(index)}
           parent={itemOf(index)}
-          fields={places}
+          fields={targets}
           Input={TextInput}
         />
         {fields.map(({ name, ...field }) => (

@@ -148,10 +148,10 @@ const isEvaluated = (draft: object) =>
   Boolean(valueAt(draft, ['data', 'validation_fraction']) ?? valueAt(draft, ['train', 'evaluation']));
 
 /** Step 4: where it runs. */
-export function PlaceSection({ pools }: { pools: readonly Pool[] }) {
+export function PlacementSection({ pools }: { pools: readonly Pool[] }) {
   return (
-    <section class="card part" aria-labelledby="new-place">
-      <h2 id="new-place">Workers</h2>
+    <section class="card part" aria-labelledby="new-placement">
+      <h2 id="new-placement">Workers</h2>
       <div class="fields">
         <DefaultedChoice path={PATHS.pool} label="Pool" values={pools.map(({ name }) => name)} />
         {RANKS.map((field) => (

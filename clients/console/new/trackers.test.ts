@@ -14,9 +14,9 @@ t.test('the contract accepts what the form writes', async (t) => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false }).addSchema(contract, 'contract');
   const accepts = ajv.getSchema('contract#/components/schemas/Integration');
   const sampleOf = (name: string) => (name === 'url' ? 'https://tracker.example.com' : 'main');
-  for (const [type, { places, fields }] of Object.entries(TRACKERS))
-    for (const place of places) {
-      const names = [place, ...fields].map(({ name }) => name);
+  for (const [type, { targets, fields }] of Object.entries(TRACKERS))
+    for (const target of targets) {
+      const names = [target, ...fields].map(({ name }) => name);
       const written = { type, ...Object.fromEntries(names.map((name) => [name, sampleOf(name)])) };
       t.ok(accepts?.(written), JSON.stringify([written, accepts?.errors]));
     }

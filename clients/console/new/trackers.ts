@@ -8,8 +8,8 @@ interface Field {
 
 interface Tracker {
   label: string;
-  /** Fields that say where it is, of which a document has one. */
-  places: readonly Field[];
+  /** Fields that name its server, of which a document has one. */
+  targets: readonly Field[];
   fields: readonly (Field & { placeholder?: string })[];
 }
 
@@ -17,7 +17,7 @@ interface Tracker {
 export const TRACKERS: Readonly<Record<Integration['type'], Tracker>> = {
   mlflow: {
     label: 'MLflow',
-    places: [
+    targets: [
       { name: 'server', label: 'Configured server' },
       { name: 'url', label: 'URL' },
     ],
@@ -28,7 +28,7 @@ export const TRACKERS: Readonly<Record<Integration['type'], Tracker>> = {
   },
   wandb: {
     label: 'Weights & Biases',
-    places: [{ name: 'server', label: 'Configured server' }],
+    targets: [{ name: 'server', label: 'Configured server' }],
     fields: [
       { name: 'project', label: 'Project' },
       { name: 'entity', label: 'Entity', placeholder: 'that of the key' },
@@ -46,6 +46,6 @@ export const trackerOf = (type: unknown): Tracker | undefined =>
 /** An integration of another kind keeps the fields that this kind has, too. */
 export function withType(given: Readonly<Record<string, unknown>>, type: string): Record<string, unknown> {
   const tracker = trackerOf(type);
-  const names = [...(tracker?.places ?? []), ...(tracker?.fields ?? [])].map(({ name }) => name);
+  const names = [...(tracker?.targets ?? []), ...(tracker?.fields ?? [])].map(({ name }) => name);
   return { type, ...Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name))) };
 }

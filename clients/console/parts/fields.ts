@@ -52,7 +52,7 @@ export class Fields {
 const isAt = (pointer: string, path: Path) =>
   pointer === pointerOf(path) || pointer.startsWith(`${pointerOf(path)}/`);
 
-/** Errors of a field, and of the fields in it that have no place of their own. */
+/** Errors of a field, and of the fields in it that show no errors of their own. */
 const errorsAt = (fields: readonly FieldFault[], path: Path, shown: readonly Path[]): readonly FieldFault[] =>
   fields.filter(
     ({ pointer }) =>

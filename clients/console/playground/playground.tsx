@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { collect } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
-import { place } from '../app/router.js';
+import { route } from '../app/router.js';
 import { may } from '../app/session.js';
 import { Notice } from '../parts/notice.js';
 import { useStored } from '../parts/stored.js';
@@ -28,7 +28,7 @@ async function readChoices(): Promise<Choice[]> {
 /** Asks one model, or two side by side. */
 export function Playground() {
   const settings = useStored<Settings>('playground.settings', DEFAULT_SETTINGS);
-  const linked = place.value.query.get('model');
+  const linked = route.value.query.get('model');
   const sides = useSignal(new Sides(linked ?? '')).value;
   const prompt = useSignal('');
   const { value, fault } = useLoaded(readChoices, []);

@@ -94,7 +94,7 @@ export function smoothed(values: readonly (number | null)[], weight: number): (n
   });
 }
 
-/** Columns as a chart wants them: steps, then the values of each name; null where a point has none. */
+/** Columns of a chart: steps, then the values of each name; null where a point has none. */
 export function columnsOf(
   points: readonly CurvePoint[],
   names: readonly string[],
@@ -106,7 +106,7 @@ export function columnsOf(
       points.map(({ values: measured }) => measured[name] ?? null),
       name.startsWith('eval ') ? 0 : smoothing,
     );
-    // A logarithm has no place for others.
+    // A logarithmic axis has no position for others.
     return logarithmic ? values.map((value) => (value !== null && value > 0 ? value : null)) : values;
   });
   return [steps, ...columns];

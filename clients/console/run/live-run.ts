@@ -41,7 +41,7 @@ export class LiveRun {
 
   constructor(private readonly id: string) {}
 
-  /** Reads and follows the run until it has ended or the view is closed; what fails is told and tried again. */
+  /** Reads and follows the run until it has ended or the view is closed; failures are shown and retried. */
   run(): Promise<void> {
     const work = async () => {
       const after = await this.readAll();

@@ -3,7 +3,7 @@ import { Suspense } from 'preact/compat';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Job } from '../../../contracts/types.js';
 import { lazily } from '../app/lazily.js';
-import { go, linkTo, place } from '../app/router.js';
+import { go, linkTo, route } from '../app/router.js';
 import { may } from '../app/session.js';
 import { setTitle } from '../app/title.js';
 import { ProgressBar, StateBadge } from '../parts/badge.js';
@@ -36,7 +36,7 @@ export function RunView({ id }: { id: string }) {
     void run.run();
     return () => run.close();
   }, [run]);
-  const current = place.value.query.get('tab') ?? 'overview';
+  const current = route.value.query.get('tab') ?? 'overview';
   const Tab = TABS[current] ?? Overview;
   return (
     <>

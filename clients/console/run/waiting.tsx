@@ -5,7 +5,7 @@ import { count } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
 import type { LiveRun } from './live-run.js';
 
-/** The pools and the place in the queue are read in turn: together one request in ten seconds. */
+/** The pools and the position in the queue are read in turn: together one request in ten seconds. */
 const REFRESH_MS = 20_000;
 
 /** Why a run does not train yet, while it waits. */

@@ -3,7 +3,7 @@ import type { Checkpoint, Job } from '../../../contracts/types.js';
 import { collect } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
-import { linkTo, place } from '../app/router.js';
+import { linkTo, route } from '../app/router.js';
 import { Chart } from '../parts/chart.js';
 import { Empty } from '../parts/empty.js';
 import { count, short, words } from '../parts/format.js';
@@ -33,7 +33,7 @@ async function readRun(id: string, signal: AbortSignal): Promise<Compared> {
 }
 
 export function CompareView() {
-  const ids = place.value.query.getAll('run');
+  const ids = route.value.query.getAll('run');
   const { value, fault } = useLoaded(
     (signal) => Promise.all(ids.map((id) => readRun(id, signal))),
     [ids.join()],

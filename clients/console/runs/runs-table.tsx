@@ -56,7 +56,7 @@ function SortableHead({ column, sorting }: { column: Column; sorting: Signal<Sor
   const isSorted = sorting.value?.column === name;
   const descending = isSorted && sorting.value?.descending === true;
   /** Descending, ascending, and as they were. */
-  const turn = () => {
+  const toggle = () => {
     sorting.value = !isSorted
       ? { column: name, descending: true }
       : descending
@@ -65,7 +65,7 @@ function SortableHead({ column, sorting }: { column: Column; sorting: Signal<Sor
   };
   return (
     <th scope="col" aria-sort={isSorted ? (descending ? 'descending' : 'ascending') : 'none'}>
-      <button type="button" class="quiet" onClick={turn}>
+      <button type="button" class="quiet" onClick={toggle}>
         {label}
         {isSorted && <span aria-hidden="true">{descending ? ' ↓' : ' ↑'}</span>}
       </button>

@@ -4,16 +4,16 @@ import type { Job } from '../../../contracts/types.js';
 import { ApiError } from '../../typescript/index.js';
 import { client } from '../app/connection.js';
 import { useLoaded } from '../app/loaded.js';
-import { go, linkTo, place } from '../app/router.js';
+import { go, linkTo, route } from '../app/router.js';
 import { may } from '../app/session.js';
 import { Empty } from '../parts/empty.js';
 import { Notice } from '../parts/notice.js';
 import { useStored } from '../parts/stored.js';
 import { COLUMNS, DEFAULT_COLUMNS, merged, type Sorting, sorted } from './columns.js';
 import { type Filters, filtersOf, hasText, queryOf, requestOf } from './filters.js';
+import { PageRotation } from './page-rotation.js';
 import { RunsFilters } from './runs-filters.js';
 import { RunsTable } from './runs-table.js';
-import { Turns } from './turns.js';
 
 const PAGE = 50;
 const REFRESH_MS = 10_000;
@@ -29,11 +29,15 @@ async function readPage(filters: Filters, after: string | undefined, signal: Abo
 }
 
 export function RunsView() {
-  const filters = filtersOf(place.value.query);
+  const filters = filtersOf(route.value.query);
   const { state, label, since } = filters;
   // Other filters begin with an empty list.
-  const { jobs, next, turns } = useMemo(
-    () => ({ jobs: signal<readonly Job[]>([]), next: signal<string | null>(null), turns: new Turns() }),
+  const { jobs, next, rotation } = useMemo(
+    () => ({
+      jobs: signal<readonly Job[]>([]),
+      next: signal<string | null>(null),
+      rotation: new PageRotation(),
+    }),
     [state, label, since],
   );
   const chosen = useSignal<ReadonlySet<string>>(new Set());
@@ -41,7 +45,7 @@ export function RunsView() {
   const sorting = useStored<Sorting | null>('runs.sorting', null);
   const newest = useLoaded(
     async (aborted) => {
-      const before = turns.next();
+      const before = rotation.next();
       const { data, next_cursor } = await readPage(filters, before?.cursor, aborted);
       const [last, oldest] = [data.at(-1), jobs.value.at(-1)];
       jobs.value = merged(jobs.value, data, next_cursor === null, before?.below);
@@ -49,7 +53,7 @@ export function RunsView() {
       if (next_cursor === null || last === undefined || oldest === undefined || last.id <= oldest.id)
         next.value = next_cursor;
       const end = next_cursor !== null && last ? { cursor: next_cursor, below: last.id } : null;
-      turns.read(before, end, jobs.value.at(-1)?.id ?? '');
+      rotation.read(before, end, jobs.value.at(-1)?.id ?? '');
       return true;
     },
     [state, label, since],

@@ -2175,7 +2175,7 @@ class DryRun(TypedDict):
     work: Work
     warnings: List[Warning]
     """Fields of the document without effect, and texts at the beginning of the data that do not
-    teach what their writer probably wants (those of `POST /v1/data-preview`). Content that the
+    teach what their writer probably intends (those of `POST /v1/data-preview`). Content that the
     server has not copied yet is not read."""
 
 
@@ -2255,7 +2255,7 @@ class DataPreview(TypedDict):
     texts: List[PreviewText]
     """The first texts."""
     warnings: List[Warning]
-    """Texts that were read and do not teach what their writer probably wants."""
+    """Texts that were read and do not teach what their writer probably intends."""
 
 
 class RanksPatch(TypedDict, total=False):

@@ -1,7 +1,7 @@
 """Prints the scalars of a run's folder as the two readers of TensorBoard give them: python3 read_events.py FOLDER
 
-JSON, for each reader an object of lists of [step, seconds since 1970, value as text] by tag. The value has the digits of its 32 bits
-as a double.
+JSON, for each reader an object of lists of [step, seconds since 1970, value as text] by tag. The value has the digits
+of its 32 bits as a double.
 """
 
 import json

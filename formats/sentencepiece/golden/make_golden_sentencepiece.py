@@ -80,7 +80,8 @@ def train(rules=None, **options):
             path = Path("rules.tsv")
             path.write_text("\n".join(rules) + "\n")
             options["normalization_rule_tsv"] = str(path)
-        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(sentences()), model_writer=model, **BASE, **options)
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(sentences()), model_writer=model, **BASE,
+            **options)
     return model.getvalue()
 
 
@@ -92,7 +93,8 @@ def case(name, options):
         ids = processor.encode(text)
         # The text of an unknown character is " ⁇ " there, and special tokens have no text here.
         known = [token for token in ids if not processor.is_unknown(token)]
-        prefixes = [processor.decode(known[:count]) for count in range(len(known) + 1)] if name in STREAMED and len(known) < 30 else None
+        prefixes = [processor.decode(known[:count]) for count in range(len(known)
+            + 1)] if name in STREAMED and len(known) < 30 else None
         texts.append({"text": text, "ids": ids, "known": known, "prefixes": prefixes, "decoded": processor.decode(known)})
     return {"model": base64.b64encode(model).decode(), "texts": texts}
 

@@ -144,8 +144,8 @@ REGEXES = [
     "\\X",
     "(",
 ]
-# Patterns that published files of families have, without those above: cl100k with possessive quantifiers, o200k, Mistral
-# as it was trained, and the three of DeepSeek-V3.
+# Patterns that published files of families have, without those above: cl100k with possessive quantifiers, o200k,
+# Mistral as it was trained, and the three of DeepSeek-V3.
 FAMILY_REGEXES = [
     "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
@@ -318,7 +318,8 @@ TOKENIZERS = [
     *(
         {"added_tokens": [added(**dict(zip(("single_word", "lstrip", "rstrip"), flags)), normalized=normalized, special=special)], "normalizer": normalizer}
         for flags in itertools.product([False, True], repeat=3)
-        for normalized, special, normalizer in [(False, True, None), (True, False, NORMALIZED[1]), (True, True, NORMALIZED[2])]
+        for normalized, special, normalizer in [(False, True, None), (True, False, NORMALIZED[1]), (True, True,
+            NORMALIZED[2])]
     ),
     {"added_tokens": [added(), added("<tt>", id=21), added("<t", id=22)]},
     {"added_tokens": [added("A", id=14, normalized=True, special=False)], "normalizer": NORMALIZED[1]},

@@ -3,10 +3,12 @@
 #
 #   infra/images/steps/efa.sh DIRECTORY
 #
-#   DIRECTORY/efa        libfabric with the provider efa, NCCL's plugin aws-ofi-nccl and the licenses: to be copied to /opt/efa
+#   DIRECTORY/efa        libfabric with the provider efa, NCCL's plugin aws-ofi-nccl and the licenses: to be copied to
+#                        /opt/efa
 #   DIRECTORY/packages   system packages that these need to run
 #
-# Both distributions have libfabric 1.17, and the plugin needs 1.22. Sources are fetched by commit, so git checks every byte of them.
+# Both distributions have libfabric 1.17, and the plugin needs 1.22. Sources are fetched by commit, so git checks every
+# byte of them.
 set -euo pipefail
 
 steps=$(realpath "$(dirname "${BASH_SOURCE[0]}")")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the system packages that have the shared libraries of some files, sorted. Libraries of no package are among the files' own if they
-# lie below PREFIX; others are an error.
+# Prints the system packages that have the shared libraries of some files, sorted. Libraries of no package are among the
+# files' own if they lie below PREFIX; others are an error.
 #
 #   packages.sh PREFIX FILE ...
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a root file system ready to run /opt/zerofleet: the user, the directories that it may write to, and the system packages that are
-# named.
+# Makes a root file system ready to run /opt/zerofleet: the user, the directories that it may write to, and the system
+# packages that are named.
 #
 #   runtime.sh [PACKAGE ...]
 set -eu

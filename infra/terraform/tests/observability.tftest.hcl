@@ -27,7 +27,8 @@ run "stuck_queues_dead_pools_failing_saves_and_budgets_have_alarms" {
     error_message = "Nobody hears of a stuck queue."
   }
 
-  # Five minutes at a time would hide a queue that goes to and fro between wanted and refused, and a metric that is late is no news.
+  # Five minutes at a time would hide a queue that goes to and fro between wanted and refused, and a metric that is late
+  # is no news.
   assert {
     condition = alltrue(flatten([for name, minutes in { gpu-stuck-queue = 20, gpu-dead-pool = 15 } : [
       aws_cloudwatch_metric_alarm.this[name].evaluation_periods == minutes,

@@ -126,8 +126,8 @@ export const DECODER_PARAMS = {
 } satisfies ParamNames;
 
 /**
- * Returns the architecture of a dense decoder with Llama's traits and the biases of its configuration; families override
- * the differences.
+ * Returns the architecture of a dense decoder with Llama's traits and the biases of its configuration; families
+ * override the differences.
  */
 export function decoderArchitecture(
   config: DecoderConfig & { attention_bias?: boolean; mlp_bias?: boolean },

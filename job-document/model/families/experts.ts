@@ -10,7 +10,7 @@ type RouterConfig = Pick<
 >;
 
 /**
- * Returns the names of Llama's parameters with experts in the place of the MLP.
+ * Returns the names of Llama's parameters with experts in place of the MLP.
  * @param names of an expert's projections, in canonical order
  */
 export function expertModules(mlp: string, names: Readonly<Record<'gate' | 'up' | 'down', string>>) {

@@ -13,7 +13,7 @@
 
 namespace zerofleet::binding {
 
-/// A JavaScript Error whose `code` is the native error's stable code. The only place where codes cross over.
+/// A JavaScript Error whose `code` is the native error's stable code. The only file where codes cross over.
 inline Napi::Error make_error(Napi::Env env, const std::string& code, const std::string& message) {
   Napi::Error error = Napi::Error::New(env, message);
   error.Set("code", Napi::String::New(env, code));

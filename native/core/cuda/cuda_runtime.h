@@ -81,7 +81,7 @@ bool is_done(CUevent_st* event);
 double seconds_between(CUevent_st* begin, CUevent_st* end);
 void wait(CUstream_st* stream, CUevent_st* event);
 
-/// Queue a copy between any two places, and zeros in memory of a device.
+/// Queue a copy between any two memories, and zeros in memory of a device.
 void copy(CUstream_st* stream, void* target, const void* source, std::size_t num_bytes);
 void fill_zero(CUstream_st* stream, void* target, std::size_t num_bytes);
 

@@ -29,7 +29,7 @@ class Buffer {
   Buffer() = default;
   /// Arrays that one pass walks side by side should be given different `skew` (0 to 28). Each unit of `skew` counts for
   /// 17 pages between the start of the huge pages and the data. With equal skews, arrays of one size lie in the same
-  /// cache sets and memory banks place by place. This halves the speed of such a pass (measured for AdamW's four
+  /// cache sets and memory banks one by one. This halves the speed of such a pass (measured for AdamW's four
   /// arrays).
   Buffer(Device device, std::size_t num_bytes, int skew = 0);
 

@@ -9,8 +9,8 @@
 namespace zerofleet {
 
 // Access to device memory outside kernels. All calls run in the order of the context's stream. Where host memory takes
-// part, the call returns when its bytes have been read or written; between places on devices it only queues the copy.
-// Errors: Error{"invalid_argument"} for sizes that differ or a CUDA context without a stream, and those of
+// part, the call returns when its bytes have been read or written; between addresses on devices it only queues the
+// copy. Errors: Error{"invalid_argument"} for sizes that differ or a CUDA context without a stream, and those of
 // core/cuda/cuda_runtime.h.
 
 /// Copies source to target; the two don't overlap.

@@ -89,7 +89,7 @@ bool interleave(std::byte* begin, std::size_t num_bytes, const std::vector<NumaN
     const auto number = static_cast<std::size_t>(node.number);
     if (number < kMaxNodes) mask[number / kBitsPerWord] |= 1UL << number % kBitsPerWord;
   }
-  // The system counts one bit less than it is told.
+  // The system counts one bit fewer than the argument says.
   return ::syscall(SYS_mbind, begin, num_bytes, MPOL_INTERLEAVE, mask.data(), kMaxNodes + 1, 0) == 0;
 }
 

@@ -30,11 +30,11 @@ void check(const AttentionShape& shape, const AttentionOptions& options) {
           "attention: needs one document start for each token");
   std::int32_t before = 0;
   for (std::int64_t row = 0; row < std::ssize(options.document_starts.host()); ++row) {
-    const std::int64_t place = row % shape.sequence_length;
-    if (place == 0) before = 0;
+    const std::int64_t position = row % shape.sequence_length;
+    if (position == 0) before = 0;
     const std::int32_t start = options.document_starts[static_cast<std::size_t>(row)];
-    require(start >= before && start <= place, "invalid_argument",
-            "attention: token " + std::to_string(row) + ", at place " + std::to_string(place) +
+    require(start >= before && start <= position, "invalid_argument",
+            "attention: token " + std::to_string(row) + ", at position " + std::to_string(position) +
                 " of its sequence, cannot have a document that begins at " + std::to_string(start));
     before = start;
   }

@@ -32,7 +32,7 @@ struct AttentionShape {
 /// itself.
 struct AttentionOptions {
   std::int64_t window = 0;  // how many keys a query sees at most, itself included; 0: no limit
-  /// (B·T) the place within its sequence where the document of this token begins, or empty: 0. A query sees its own
+  /// (B·T) the position within its sequence where the document of this token begins, or empty: 0. A query sees its own
   /// document only. Within a sequence they never fall, and none is behind its token.
   Indices document_starts = {};
   /// Dropout of the probabilities, with the element ((b · H + h) · T + query) · T + key

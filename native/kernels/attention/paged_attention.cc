@@ -12,9 +12,9 @@ bool fits(const ConstMatrix& matrix, std::int64_t rows, std::int64_t cols, DType
 
 /// Returns true if all pages up to the row's own are there.
 bool has_pages(const PagedAttention& args, std::size_t row) {
-  const std::int64_t place = args.rows.places[row], table = args.rows.tables[row];
-  const std::int64_t count = place / kPageTokens + 1;
-  if (place < 0 || table < 0 || table + count > std::ssize(args.rows.pages.host())) return false;
+  const std::int64_t position = args.rows.positions[row], table = args.rows.tables[row];
+  const std::int64_t count = position / kPageTokens + 1;
+  if (position < 0 || table < 0 || table + count > std::ssize(args.rows.pages.host())) return false;
   const std::int32_t page = args.rows.pages[static_cast<std::size_t>(table + count - 1)];
   return page >= 0 && page < args.num_pages;
 }
@@ -30,8 +30,8 @@ void check(const PagedAttention& args) {
               args.values != nullptr && args.window >= 0,
           "invalid_argument", "paged_attention: qkv, pages and out do not fit the shape");
   const auto rows = static_cast<std::size_t>(s.sequence_length);
-  require(args.rows.places.size() == rows && args.rows.tables.size() == rows, "invalid_argument",
-          "paged_attention: each row needs a place and a table");
+  require(args.rows.positions.size() == rows && args.rows.tables.size() == rows, "invalid_argument",
+          "paged_attention: each row needs a position and a table");
   for (std::size_t row = 0; row < rows; ++row) {
     require(has_pages(args, row), "invalid_argument", "paged_attention: a row has no page");
   }

@@ -15,11 +15,11 @@ namespace zerofleet {
 /// Tokens of a page of keys and values. Blocks of keys that attention() works on at once begin and end with pages.
 inline constexpr std::int64_t kPageTokens = 32;
 
-/// New rows of any number of sequences. Rows of one sequence lie behind each other, in the order of their places.
+/// New rows of any number of sequences. Rows of one sequence lie behind each other, in the order of their positions.
 struct PagedRows {
-  Indices places;  // (M) of each row's token in its sequence, from 0
-  Indices tables;  // (M) where the table of the row's sequence begins in `pages`
-  Indices pages;   // for each sequence the pages of its tokens, kPageTokens in each
+  Indices positions;  // (M) of each row's token in its sequence, from 0
+  Indices tables;     // (M) where the table of the row's sequence begins in `pages`
+  Indices pages;      // for each sequence the pages of its tokens, kPageTokens in each
 };
 
 /// Bytes of a page of one layer; the layout is the device's.
@@ -35,7 +35,7 @@ PageBytes page_bytes(const Context& ctx, const AttentionShape& shape, DType dtyp
 struct PagedAttention {
   AttentionShape shape;         // batch 1, sequence_length M
   ConstMatrix qkv;              // (M, qkv_size), rotated
-  std::byte* keys = nullptr;    // pages, zeros at first; those of the rows' places are written
+  std::byte* keys = nullptr;    // pages, zeros at first; those of the rows' positions are written
   std::byte* values = nullptr;  // the same
   std::int64_t num_pages = 0;
   PagedRows rows;

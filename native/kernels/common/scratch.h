@@ -36,7 +36,7 @@ class Scratch {
   void reserve(std::size_t num_bytes, std::size_t num_shared_bytes = 0);
   /// Bytes of all workers together, including shared memory.
   std::size_t num_bytes() const { return areas_.size() * num_bytes_ + shared_.num_bytes(); }
-  std::byte* of(int worker) { return areas_[static_cast<std::size_t>(worker)].data(); }
+  std::byte* area(int worker) { return areas_[static_cast<std::size_t>(worker)].data(); }
   std::byte* shared() { return shared_.data(); }
 
  private:

@@ -53,11 +53,11 @@ void PackedMatrix::set_k(const Context& ctx, std::int64_t k) {
 std::int64_t PackedMatrix::panel_stride() const { return steps() * cpu::kPanel; }
 
 void PackedMatrix::set_part(const Part& part) {
-  const auto place = std::ranges::lower_bound(parts_, part.k_begin, {}, &Part::k_begin);
-  if (place != parts_.end() && place->k_begin == part.k_begin) {
-    *place = part;
+  const auto position = std::ranges::lower_bound(parts_, part.k_begin, {}, &Part::k_begin);
+  if (position != parts_.end() && position->k_begin == part.k_begin) {
+    *position = part;
   } else {
-    parts_.insert(place, part);
+    parts_.insert(position, part);
   }
 }
 

@@ -19,13 +19,13 @@ void check_sums(std::span<const OptimizerSegment> segments, const LambSums& sums
   require(sums.block_numel >= 32 && sums.block_numel <= 4096 && sums.block_numel % 32 == 0, "invalid_argument",
           "a block of LAMB has 32 to 4096 elements, a multiple of 32");
   require(sums.first_stats.size() == segments.size() && sums.weights.size() == sums.updates.size(), "invalid_argument",
-          "LAMB needs a first place for each segment, and as many sums of updates as of weights");
-  const auto num_places = static_cast<std::int64_t>(sums.weights.size());
+          "LAMB needs a first slot for each segment, and as many sums of updates as of weights");
+  const auto num_slots = static_cast<std::int64_t>(sums.weights.size());
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const std::int64_t num_blocks = segments[i].numel / sums.block_numel;
     require(segments[i].numel == num_blocks * sums.block_numel, "invalid_argument", "LAMB needs whole blocks");
-    require(sums.first_stats[i] >= 0 && sums.first_stats[i] <= num_places - num_blocks, "invalid_argument",
-            "the sums of a segment have no place");
+    require(sums.first_stats[i] >= 0 && sums.first_stats[i] <= num_slots - num_blocks, "invalid_argument",
+            "the sums of a segment have no slot");
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace zerofleet {
 
-/// Destination of the sums of lamb_prepare(): block b of segment s uses place first_stats[s] + b of both arrays.
+/// Destination of the sums of lamb_prepare(): block b of segment s uses slot first_stats[s] + b of both arrays.
 struct LambSums {
   std::int64_t block_numel = 4096;
   std::span<const std::int64_t> first_stats;  // (number of segments)
@@ -28,7 +28,7 @@ struct LambSums {
 ///
 /// Only correctly rounded operations in a fixed order and no fused ones: every instruction-set path gives equal bits.
 /// Throws Error{"invalid_argument"} for eps <= 0, and for a block that is not 32 to 4096 elements and a multiple of 32.
-/// Throws it also for segments that are not whole blocks, for sums without a place, and as check_segments() does.
+/// Throws it also for segments that are not whole blocks, for sums without a slot, and as check_segments() does.
 void lamb_prepare(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
                   std::span<const LambScalars> groups, const LambSums& sums);
 

@@ -21,7 +21,7 @@
 #include "model/config/model_config.h"
 #include "model/config/param_table.h"
 
-// Types shared by all blocks of a layer (norms, attention, MLPs). A block has its parameters' places, their packed
+// Types shared by all blocks of a layer (norms, attention, MLPs). A block has its parameters' indices, their packed
 // copies, what it keeps from forward to backward (Kept) and what its backward works in (Work). There is one Kept per
 // layer, or one in all with activation checkpointing. All layers share Work. The sizes of both stand beside their
 // allocations, because a memory estimate repeats them. There:
@@ -77,7 +77,7 @@ struct AdaptedRows;
 /// The pass in hand.
 struct Pass {
   PassShape shape;
-  Indices positions;                 // (M) of each token, or empty: its place in the sequence, and no block asks
+  Indices positions;                 // (M) of each token, or empty: its position in the sequence, and no block asks
   Indices document_starts;           // (M) as in LeafInput, or empty
   const LeafKey* dropout = nullptr;  // null: nothing is dropped
   KvCache* kv_cache = nullptr;       // of the sequences whose new rows these are; null: whole sequences

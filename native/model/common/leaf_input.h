@@ -5,7 +5,7 @@
 
 namespace zerofleet {
 
-/// Identity of a micro-batch in a training. The masks of dropout depend on it, on their place in the model and on the
+/// Identity of a micro-batch in a training. The masks of dropout depend on it, on their site in the model and on the
 /// element, and on nothing else.
 struct LeafKey {
   std::uint64_t seed = 0;
@@ -18,7 +18,7 @@ struct LeafInput {
   std::span<const std::int32_t> tokens;   // (B, T)
   std::span<const std::int32_t> targets;  // (B, T); -100 does not count
   LeafKey key = {};
-  /// (B, T) the place within its sequence where the document of this token begins, or empty: 0. A token sees its own
+  /// (B, T) the position within its sequence where the document of this token begins, or empty: 0. A token sees its own
   /// document only, and its position counts from there. Within a sequence they never fall.
   std::span<const std::int32_t> document_starts = {};
   /// (B) how many tokens each sequence has, or empty: T. What follows them is padding, which does not count in the

@@ -10,7 +10,7 @@
 #include "kernels/common/indices.h"
 #include "kernels/embedding/embedding.h"
 
-// Transfers of a leaf between host and device. On a CPU both are one place, and nothing moves.
+// Transfers of a leaf between host and device. On a CPU both are the same memory, and nothing moves.
 namespace zerofleet {
 
 /// Whole numbers of the host for kernels.

@@ -58,8 +58,8 @@ struct PartParams {
   std::string module_of(int layer, int expert) const {
     std::string name(module);
     for (const int number : {layer, expert}) {
-      const std::size_t place = name.find("{}");
-      if (place != std::string::npos) name.replace(place, 2, std::to_string(number));
+      const std::size_t at = name.find("{}");
+      if (at != std::string::npos) name.replace(at, 2, std::to_string(number));
     }
     return name;
   }

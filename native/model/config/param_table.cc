@@ -32,12 +32,12 @@ class Builder {
  private:
   void add_layers() {
     for (layer_ = 0; layer_ < config_.num_hidden_layers; ++layer_) {
-      LayerPlace& layer = table_.layers.emplace_back();
+      LayerSpec& layer = table_.layers.emplace_back();
       for (const PartParams& part : parts_.parts) {
         if (part.per_layer() && !part.per_expert()) add_to_layer(part, layer);
       }
       for (expert_ = 0; expert_ < config_.num_experts; ++expert_) {
-        DensePlace& expert = layer.mlp.experts.emplace_back();
+        DenseSpec& expert = layer.mlp.experts.emplace_back();
         for (const PartParams& part : parts_.parts) {
           if (part.per_expert()) add_to_mlp(part.part, add(part), expert);
         }
@@ -48,25 +48,25 @@ class Builder {
   }
 
   void add_to_ends(const PartParams& part) {
-    const LinearPlace place = add(part);
+    const LinearSpec linear = add(part);
     switch (part.part) {
       case ModelPart::kEmbed:
-        table_.embed = table_.head = place.weight;
+        table_.embed = table_.head = linear.weight;
         break;
       case ModelPart::kPositions:
-        table_.positions = place.weight;
+        table_.positions = linear.weight;
         break;
       case ModelPart::kNorm:
-        table_.norm = {place.weight, place.bias};
+        table_.norm = {linear.weight, linear.bias};
         break;
       default:
-        table_.head = place.weight;
+        table_.head = linear.weight;
     }
   }
 
-  void add_to_layer(const PartParams& part, LayerPlace& layer) {
-    const LinearPlace place = add(part);
-    const NormPlace norm{place.weight, place.bias};
+  void add_to_layer(const PartParams& part, LayerSpec& layer) {
+    const LinearSpec linear = add(part);
+    const NormSpec norm{linear.weight, linear.bias};
     switch (part.part) {
       case ModelPart::kInputNorm:
         layer.input_norm = norm;
@@ -81,46 +81,46 @@ class Builder {
         layer.mlp_output_norm = norm;
         break;
       case ModelPart::kQueryNorm:
-        layer.qk_norm.emplace().query = place.weight;
+        layer.qk_norm.emplace().query = linear.weight;
         break;
       case ModelPart::kKeyNorm:
-        layer.qk_norm->key = place.weight;
+        layer.qk_norm->key = linear.weight;
         break;
       case ModelPart::kOutput:
-        layer.output = {place};
+        layer.output = {linear};
         break;
       case ModelPart::kRouter:
-        layer.mlp.router = {place};
+        layer.mlp.router = {linear};
         break;
       case ModelPart::kGate:
       case ModelPart::kUp:
       case ModelPart::kDown:
-        add_to_mlp(part.part, place, layer.mlp.dense);
+        add_to_mlp(part.part, linear, layer.mlp.dense);
         break;
       default:
-        layer.qkv.push_back(place);
+        layer.qkv.push_back(linear);
     }
   }
 
-  static void add_to_mlp(ModelPart part, const LinearPlace& place, DensePlace& mlp) {
-    (part == ModelPart::kDown ? mlp.outer : mlp.inner).push_back(place);
+  static void add_to_mlp(ModelPart part, const LinearSpec& linear, DenseSpec& mlp) {
+    (part == ModelPart::kDown ? mlp.outer : mlp.inner).push_back(linear);
   }
 
   /// Adds the weight and the bias of a part, for the layer and the expert that are being added.
-  LinearPlace add(const PartParams& part) {
+  LinearSpec add(const PartParams& part) {
     const std::string module = part.module_of(layer_, expert_);
-    LinearPlace place{add_weight(part, module), std::nullopt, part.out};
+    LinearSpec linear{add_weight(part, module), std::nullopt, part.out};
     if (part.has_bias)
-      place.bias = add_param(module, {module + ".bias", {part.out}, ParamGroup::kNoDecay, ParamInit::kZeros, 0.0F});
+      linear.bias = add_param(module, {module + ".bias", {part.out}, ParamGroup::kNoDecay, ParamInit::kZeros, 0.0F});
     if (part.kind == PartKind::kLinear) {
-      ParamSpec& spec = table_.specs[place.weight];
+      ParamSpec& spec = table_.specs[linear.weight];
       if (spec.base) spec.quantization = config_.quantization;
-      place.quantized = spec.quantization.has_value();
+      linear.quantized = spec.quantization.has_value();
     }
     const bool is_linear = part.kind == PartKind::kLinear || part.kind == PartKind::kRouter;
     if (is_linear && config_.adapter && config_.adapter->targets(module))
-      place.adapter = add_adapter(place, module, part.in);
-    return place;
+      linear.adapter = add_adapter(linear, module, part.in);
+    return linear;
   }
 
   std::size_t add_weight(const PartParams& part, const std::string& module) {
@@ -138,26 +138,26 @@ class Builder {
     return append(std::move(spec), table_.specs);
   }
 
-  AdapterPlace add_adapter(const LinearPlace& place, const std::string& module, std::int64_t in) {
+  AdapterSpec add_adapter(const LinearSpec& linear, const std::string& module, std::int64_t in) {
     const AdapterConfig& adapter = *config_.adapter;
     const bool is_normal = adapter.init == AdapterInit::kGaussian;
     const double scale = is_normal ? 1.0 / static_cast<double>(adapter.rank) : 1.0 / std::sqrt(static_cast<double>(in));
-    AdapterPlace added;
+    AdapterSpec added;
     added.down = append_adapter({module + ".lora_A.weight",
                                  {adapter.rank, in},
                                  ParamGroup::kDecay,
                                  is_normal ? ParamInit::kNormal : ParamInit::kUniform,
                                  static_cast<float>(scale)});
     added.up = append_adapter(
-        {module + ".lora_B.weight", {place.out, adapter.rank}, ParamGroup::kDecay, ParamInit::kZeros, 0.0F});
+        {module + ".lora_B.weight", {linear.out, adapter.rank}, ParamGroup::kDecay, ParamInit::kZeros, 0.0F});
     if (adapter.type == AdapterType::kDora) {
       // The magnitudes begin as the norms of the weights of each output.
       ParamSpec spec{module + ".lora_magnitude_vector.weight",
-                     {place.out},
+                     {linear.out},
                      ParamGroup::kNoDecay,
                      parts_.in_first ? ParamInit::kColumnNorms : ParamInit::kRowNorms,
                      0.0F};
-      spec.norms_of = place.weight;
+      spec.norms_of = linear.weight;
       added.magnitude = append_adapter(std::move(spec));
     }
     return added;
@@ -189,10 +189,12 @@ ParamTable::ParamTable(const ModelConfig& config) {
 
 std::vector<ParamSpec> param_specs(const ModelConfig& config) { return ParamTable(config).specs; }
 
-LinearPlaces matrices_of(const LayerPlace& layer) {
-  LinearPlaces matrices;
-  const auto add = [&](const LinearPlaces& places) { matrices.insert(matrices.end(), places.begin(), places.end()); };
-  const auto add_dense = [&](const DensePlace& dense) {
+LinearSpecs matrices_of(const LayerSpec& layer) {
+  LinearSpecs matrices;
+  const auto add = [&](const LinearSpecs& matrices_of_input) {
+    matrices.insert(matrices.end(), matrices_of_input.begin(), matrices_of_input.end());
+  };
+  const auto add_dense = [&](const DenseSpec& dense) {
     add(dense.inner);
     add(dense.outer);
   };
@@ -200,7 +202,7 @@ LinearPlaces matrices_of(const LayerPlace& layer) {
   add(layer.output);
   add_dense(layer.mlp.dense);
   add(layer.mlp.router);
-  for (const DensePlace& expert : layer.mlp.experts) add_dense(expert);
+  for (const DenseSpec& expert : layer.mlp.experts) add_dense(expert);
   return matrices;
 }
 

@@ -11,57 +11,57 @@
 namespace zerofleet {
 
 /// Positions of a norm's parameters in the canonical order; RMSNorm has no bias.
-struct NormPlace {
+struct NormSpec {
   std::size_t weight = 0;
   std::optional<std::size_t> bias;
 };
 
 /// Positions of the factors of an adapter: (rank, in) and (out, rank); and of its magnitude, (out), with
 /// AdapterType::kDora.
-struct AdapterPlace {
+struct AdapterSpec {
   std::size_t down = 0, up = 0;
   std::optional<std::size_t> magnitude = {};
 };
 
 /// A weight matrix from `in` to `out` features, and its bias and its adapter where there are.
-struct LinearPlace {
+struct LinearSpec {
   std::size_t weight = 0;
   std::optional<std::size_t> bias;
   std::int64_t out = 0;
-  std::optional<AdapterPlace> adapter = {};
+  std::optional<AdapterSpec> adapter = {};
   bool quantized = false;
 };
 
 /// Matrices that are multiplied with the same input, their outputs side by side.
-using LinearPlaces = std::vector<LinearPlace>;
+using LinearSpecs = std::vector<LinearSpec>;
 
 /// Positions of the norms of queries and keys.
-struct QkNormPlace {
+struct QkNormSpec {
   std::size_t query = 0, key = 0;
 };
 
 /// Positions of one dense MLP, or of one expert.
-struct DensePlace {
-  LinearPlaces inner;  // gate and up, or GPT-2's one
-  LinearPlaces outer;  // down
+struct DenseSpec {
+  LinearSpecs inner;  // gate and up, or GPT-2's one
+  LinearSpecs outer;  // down
 };
 
 /// Positions of an MLP. For an MLP with experts: the router's matrix and each expert's; dense is empty then.
-struct MlpPlace {
-  DensePlace dense;
-  LinearPlaces router;
-  std::vector<DensePlace> experts;
+struct MlpSpec {
+  DenseSpec dense;
+  LinearSpecs router;
+  std::vector<DenseSpec> experts;
 };
 
-struct LayerPlace {
-  std::optional<NormPlace> input_norm;
-  LinearPlaces qkv;  // query, key, value, or all in one
-  std::optional<QkNormPlace> qk_norm;
-  LinearPlaces output;  // of attention
-  std::optional<NormPlace> attention_output_norm;
-  std::optional<NormPlace> post_attention_norm;  // before the MLP
-  MlpPlace mlp;
-  std::optional<NormPlace> mlp_output_norm;
+struct LayerSpec {
+  std::optional<NormSpec> input_norm;
+  LinearSpecs qkv;  // query, key, value, or all in one
+  std::optional<QkNormSpec> qk_norm;
+  LinearSpecs output;  // of attention
+  std::optional<NormSpec> attention_output_norm;
+  std::optional<NormSpec> post_attention_norm;  // before the MLP
+  MlpSpec mlp;
+  std::optional<NormSpec> mlp_output_norm;
 };
 
 /// Memory layout of matrices: (out, in), or (in, out) as in GPT-2's Conv1D, where every input has one matrix.
@@ -78,8 +78,8 @@ struct ParamTable {
   WeightLayout layout = WeightLayout::kOutIn;
   std::size_t embed = 0;
   std::optional<std::size_t> positions;  // learned
-  std::vector<LayerPlace> layers;
-  NormPlace norm;
+  std::vector<LayerSpec> layers;
+  NormSpec norm;
   std::size_t head = 0;  // the matrix of the output projection: the embedding's where they are tied
 };
 
@@ -87,6 +87,6 @@ struct ParamTable {
 std::vector<ParamSpec> param_specs(const ModelConfig& config);
 
 /// The matrices of a layer that inputs are multiplied with.
-LinearPlaces matrices_of(const LayerPlace& layer);
+LinearSpecs matrices_of(const LayerSpec& layer);
 
 }  // namespace zerofleet

@@ -21,7 +21,7 @@ namespace zerofleet {
 class AdapterMagnitudes {
  public:
   AdapterMagnitudes() = default;
-  AdapterMagnitudes(const ModelContext& model, const LinearPlaces& places);
+  AdapterMagnitudes(const ModelContext& model, const LinearSpecs& matrices);
 
   bool empty() const { return parts_.empty(); }
   /// Columns of z: those of all outputs of the Linear, 0 without magnitudes.
@@ -29,15 +29,15 @@ class AdapterMagnitudes {
   /// 12 bytes for each of these columns.
   std::size_t num_bytes() const { return bytes_of(norms_, factors_, inverses_); }
 
-  /// Computes the factor of every output of the Linear's matrix `place`.
-  void bind(const ModelContext& model, ParamPointers params, std::size_t place, const AdaptedMatrix& matrix);
+  /// Computes the factor of every output of the Linear's matrix `index`.
+  void bind(const ModelContext& model, ParamPointers params, std::size_t index, const AdaptedMatrix& matrix);
 
   /// Lets products with the Linear's matrices, one for each, become z, without bias, where there is an adapter.
   void keep_products(const Matrix& rows, std::span<GemmProblem> products) const;
-  /// z of the matrix `place`.
-  Matrix products_of(const Matrix& rows, std::size_t place) const;
+  /// z of the matrix `index`.
+  Matrix products_of(const Matrix& rows, std::size_t index) const;
   /// y (M, out of the matrix) = factor · z + bias.
-  void output(const ModelContext& model, std::size_t place, const Matrix& rows, const Matrix& y,
+  void output(const ModelContext& model, std::size_t index, const Matrix& rows, const Matrix& y,
               const std::int32_t* row_range) const;
 
   /// Computes dz = factor · dy, (M, width()), into `drows`, and returns it.
@@ -48,24 +48,24 @@ class AdapterMagnitudes {
     return empty() ? dy : drows.columns(0, width_);
   }
 
-  /// Number of the parameter of the matrix `place`, which has an adapter.
-  std::optional<std::size_t> param(std::size_t place) const;
+  /// Number of the parameter of the matrix `index`, which has an adapter.
+  std::optional<std::size_t> param(std::size_t index) const;
   /// gradient (out of the matrix).
-  void gradient(const ModelContext& model, std::size_t place, const Matrix& dy, const Matrix& rows,
+  void gradient(const ModelContext& model, std::size_t index, const Matrix& dy, const Matrix& rows,
                 std::span<float> gradient, const std::int32_t* row_range) const;
 
  private:
   struct Part {
-    std::size_t place = 0;
+    std::size_t index = 0;
     std::int64_t begin = 0, out = 0;
     std::size_t param = 0;
     std::optional<std::size_t> bias_param;
     const std::byte* bias = nullptr;
   };
-  const Part& part_of(std::size_t place) const;
+  const Part& part_of(std::size_t index) const;
   /// The values of one part's columns.
-  static std::span<float> of(Values<float>& values, const Part& part);
-  static std::span<const float> of(const Values<float>& values, const Part& part);
+  static std::span<float> of_part(Values<float>& values, const Part& part);
+  static std::span<const float> of_part(const Values<float>& values, const Part& part);
 
   std::int64_t width_ = 0;
   std::vector<Part> parts_;

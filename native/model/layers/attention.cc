@@ -24,13 +24,13 @@ AttentionShape attention_shape(const ModelConfig& config, const PassShape& shape
           config.head_dim, config.attention_scale};
 }
 
-AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number)
+AttentionBlock::AttentionBlock(const ModelContext& model, const LayerSpec& spec, std::size_t number)
     : number_(number),
       window_(model.config.window(number)),
-      dropout_site_(dropout_site(number, DropoutPlace::kProbabilities)),
-      qkv_(model, place.qkv, model.config.hidden_size, model.weights),
-      output_(model, place.output, model.config.query_size(), model.weights) {
-  if (place.qk_norm) qk_norm_.emplace(*place.qk_norm);
+      dropout_site_(dropout_site(number, DropoutSite::kProbabilities)),
+      qkv_(model, spec.qkv, model.config.hidden_size, model.weights),
+      output_(model, spec.output, model.config.query_size(), model.weights) {
+  if (spec.qk_norm) qk_norm_.emplace(*spec.qk_norm);
 }
 
 AttentionBlock::Kept::Kept(const ModelContext& model, const PassShape& shape, const AttentionBlock& block)

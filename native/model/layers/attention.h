@@ -17,7 +17,7 @@ AttentionShape attention_shape(const ModelConfig& config, const PassShape& shape
 /// attention, output projection.
 class AttentionBlock {
  public:
-  AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number);
+  AttentionBlock(const ModelContext& model, const LayerSpec& spec, std::size_t number);
 
   struct Kept {
     Kept(const ModelContext& model, const PassShape& shape, const AttentionBlock& block);

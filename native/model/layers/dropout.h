@@ -7,15 +7,15 @@
 
 namespace zerofleet {
 
-/// The places of dropout in a layer.
-enum class DropoutPlace : std::uint32_t { kProbabilities, kAttention, kMlp };
+/// The sites of dropout in a layer.
+enum class DropoutSite : std::uint32_t { kProbabilities, kAttention, kMlp };
 
-/// Number of a place of dropout in the model; 0 is the embedding's.
-inline std::uint32_t dropout_site(std::size_t layer, DropoutPlace place) {
-  return 1 + 3 * static_cast<std::uint32_t>(layer) + static_cast<std::uint32_t>(place);
+/// Number of a site of dropout in the model; 0 is the embedding's.
+inline std::uint32_t dropout_site(std::size_t layer, DropoutSite site) {
+  return 1 + 3 * static_cast<std::uint32_t>(layer) + static_cast<std::uint32_t>(site);
 }
 
-/// Dropout and scaling of a (M, D) tensor at one place of a model. Passes without dropout drop nothing; a scale of 1
+/// Dropout and scaling of a (M, D) tensor at one site of a model. Passes without dropout drop nothing; a scale of 1
 /// changes nothing.
 class Dropout {
  public:

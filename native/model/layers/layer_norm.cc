@@ -6,15 +6,15 @@ namespace {
 
 class LayerNorm final : public Norm {
  public:
-  explicit LayerNorm(const NormPlace& place) : place_(place) {}
+  explicit LayerNorm(const NormSpec& spec) : spec_(spec) {}
 
   // 8·M
   Kept make_kept(const ModelContext& model, std::int64_t rows) const override {
     return {Values<float>(model.ctx, rows), Values<float>(model.ctx, rows)};
   }
   void bind(ParamPointers params) override {
-    weight_ = params[place_.weight];
-    bias_ = params[place_.bias.value()];
+    weight_ = params[spec_.weight];
+    bias_ = params[spec_.bias.value()];
   }
 
   void forward(const ModelContext& model, const Residual& residual, const Matrix& y, Kept& kept) const override {
@@ -42,23 +42,23 @@ class LayerNorm final : public Norm {
     args.rstd = kept.rstd.first(pass.x.rows);
     args.residual = pass.residual;
     args.dx = pass.dx;
-    if (model.trains(place_.weight) || model.trains(place_.bias.value())) {
+    if (model.trains(spec_.weight) || model.trains(spec_.bias.value())) {
       args.dweight = values_for(model, work.dweight, pass.x.cols);
       args.dbias = values_for(model, work.dbias, pass.x.cols);
     }
     layernorm_backward(model.ctx, args);
-    model.emit(place_.bias.value(), args.dbias, sink);
-    model.emit(place_.weight, args.dweight, sink);
+    model.emit(spec_.bias.value(), args.dbias, sink);
+    model.emit(spec_.weight, args.dweight, sink);
   }
 
  private:
-  NormPlace place_;
+  NormSpec spec_;
   const void* weight_ = nullptr;
   const void* bias_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Norm> make_layer_norm(const NormPlace& place) { return std::make_unique<LayerNorm>(place); }
+std::unique_ptr<Norm> make_layer_norm(const NormSpec& spec) { return std::make_unique<LayerNorm>(spec); }
 
 }  // namespace zerofleet

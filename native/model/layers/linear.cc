@@ -13,32 +13,32 @@
 namespace zerofleet {
 namespace {
 
-bool are_quantized(const LinearPlaces& places) {
-  const auto count = std::ranges::count_if(places, &LinearPlace::quantized);
-  require(count == 0 || count == std::ssize(places), "invalid_model_config",
+bool are_quantized(const LinearSpecs& specs) {
+  const auto count = std::ranges::count_if(specs, &LinearSpec::quantized);
+  require(count == 0 || count == std::ssize(specs), "invalid_model_config",
           "adapter.modules_to_save must not name a matrix whose input quantized matrices share");
   return count > 0;
 }
 
 }  // namespace
 
-Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows)
-    : places_(std::move(places)),
+Linear::Linear(const ModelContext& model, LinearSpecs specs, std::int64_t in, WeightUse use, RowCount rows)
+    : specs_(std::move(specs)),
       layout_(model.layout),
       in_(in),
-      use_(are_quantized(places_) ? WeightUse::kInPlace : use),
+      use_(are_quantized(specs_) ? WeightUse::kInPlace : use),
       rows_(rows),
-      adapter_(model, places_, in, rows == RowCount::kVaries),
-      biases_(places_.size()) {
-  require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
+      adapter_(model, specs_, in, rows == RowCount::kVaries),
+      biases_(specs_.size()) {
+  require(layout_ == WeightLayout::kOutIn || specs_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
-  for (const LinearPlace& place : places_) {
+  for (const LinearSpec& spec : specs_) {
     if (use_ == WeightUse::kPackedCopies)
-      packed_forward_.emplace_back(model.ctx, model.dtype, in, place.out, model.packed_words);
-    out_ += place.out;
+      packed_forward_.emplace_back(model.ctx, model.dtype, in, spec.out, model.packed_words);
+    out_ += spec.out;
   }
   const bool in_first = layout_ == WeightLayout::kInOut;
-  source_forward_.resize(places_.size(), {{}, in_first ? SourceRows::kAlongK : SourceRows::kAlongN});
+  source_forward_.resize(specs_.size(), {{}, in_first ? SourceRows::kAlongK : SourceRows::kAlongN});
   source_backward_.rows = in_first ? SourceRows::kAlongN : SourceRows::kAlongK;
 }
 
@@ -50,20 +50,20 @@ std::size_t Linear::packed_bytes() const {
   return num_bytes;
 }
 
-void Linear::add_parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place,
+void Linear::add_parameter(const ModelContext& model, ParamPointers params, const LinearSpec& spec,
                            SourceOperand& source) const {
-  if (place.quantized) return source.add(*params.quantized[place.weight], model.dtype);
-  const std::int64_t rows = layout_ == WeightLayout::kInOut ? in_ : place.out,
-                     cols = layout_ == WeightLayout::kInOut ? place.out : in_;
-  source.parts.push_back({params[place.weight], model.dtype, rows, cols, cols});
+  if (spec.quantized) return source.add(*params.quantized[spec.weight], model.dtype);
+  const std::int64_t rows = layout_ == WeightLayout::kInOut ? in_ : spec.out,
+                     cols = layout_ == WeightLayout::kInOut ? spec.out : in_;
+  source.parts.push_back({params[spec.weight], model.dtype, rows, cols, cols});
 }
 
 void Linear::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
-  for (std::size_t part = 0; part < places_.size(); ++part) {
+  for (std::size_t part = 0; part < specs_.size(); ++part) {
     SourceOperand& source = source_forward_[part];
     source = {{}, source.rows};
-    add_parameter(model, params, places_[part], source);
-    biases_[part] = places_[part].bias ? params[*places_[part].bias] : nullptr;
+    add_parameter(model, params, specs_[part], source);
+    biases_[part] = specs_[part].bias ? params[*specs_[part].bias] : nullptr;
     if (use_ == WeightUse::kInPlace) continue;
     requests.push_back({source.parts.front(), source.rows, &packed_forward_[part], 0});
   }
@@ -72,13 +72,13 @@ void Linear::request_forward(const ModelContext& model, ParamPointers params, st
 
 void Linear::request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
   source_backward_ = {{}, source_backward_.rows};
-  for (const LinearPlace& place : places_) add_parameter(model, params, place, source_backward_);
+  for (const LinearSpec& spec : specs_) add_parameter(model, params, spec, source_backward_);
   if (use_ == WeightUse::kInPlace) return;
   if (packed_backward_.k() == 0) packed_backward_ = PackedMatrix(model.ctx, model.dtype, out_, in_);
   std::int64_t begin = 0;
-  for (std::size_t part = 0; part < places_.size(); ++part) {
+  for (std::size_t part = 0; part < specs_.size(); ++part) {
     requests.push_back({source_backward_.parts[part], source_backward_.rows, &packed_backward_, begin});
-    begin += places_[part].out;
+    begin += specs_[part].out;
   }
 }
 
@@ -96,10 +96,10 @@ GemmProblem Linear::output(std::size_t part, const Matrix& x, const Matrix& y) c
 void Linear::add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
                          const std::int32_t* row_range) const {
   std::int64_t begin = 0;
-  for (std::size_t part = 0; part < places_.size(); ++part) {
-    problems.push_back(output(part, x, y.columns(begin, places_[part].out)));
+  for (std::size_t part = 0; part < specs_.size(); ++part) {
+    problems.push_back(output(part, x, y.columns(begin, specs_[part].out)));
     problems.back().row_range = row_range;
-    begin += places_[part].out;
+    begin += specs_[part].out;
   }
 }
 
@@ -141,17 +141,17 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
 void Linear::adapt_rows(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
                         const GemmEpilogue& epilogue) const {
   if (pass.adapted.empty()) return;
-  const std::size_t first = places_.front().weight;
+  const std::size_t first = specs_.front().weight;
   const Matrix sums = epilogue.kind == GemmEpilogue::Kind::kGelu ? epilogue.inner : y;
   std::vector<Matrix> parts;
-  for (std::int64_t begin = 0; const LinearPlace& place : places_) {
-    parts.push_back(sums.columns(begin, place.out));
-    begin += place.out;
+  for (std::int64_t begin = 0; const LinearSpec& spec : specs_) {
+    parts.push_back(sums.columns(begin, spec.out));
+    begin += spec.out;
   }
   add_adapted_rows(model, pass.adapted, first, x, parts);
   for (const AdaptedRows& rows : pass.adapted) {
-    if (rows.adapter->of(first) == nullptr || epilogue.kind == GemmEpilogue::Kind::kNone) continue;
-    apply_epilogue(model.ctx, {epilogue.kind, epilogue.gelu, rows.of(epilogue.inner)}, rows.of(y));
+    if (rows.adapter->linear_of(first) == nullptr || epilogue.kind == GemmEpilogue::Kind::kNone) continue;
+    apply_epilogue(model.ctx, {epilogue.kind, epilogue.gelu, rows.rows_of(epilogue.inner)}, rows.rows_of(y));
   }
 }
 
@@ -160,7 +160,7 @@ void Linear::forward_low(const ModelContext& model, const Pass& pass, const Matr
   const Matrix rows = low.first_rows(x.rows);
   std::vector<GemmProblem> products, added;
   if (!adapter_.magnitudes().empty()) {
-    require(places_.size() == 1, "internal", "the outputs of several matrices come in one step");
+    require(specs_.size() == 1, "internal", "the outputs of several matrices come in one step");
     add_forward(x, rows, products);
     adapter_.magnitudes().keep_products(rows, products);
     adapter_.add_outputs(rows, rows, added);
@@ -184,10 +184,10 @@ void Linear::forward_from_low(const ModelContext& model, const Pass& pass, const
 void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& x, std::span<const Matrix> ys,
                      const Tensor& low) const {
   std::vector<GemmProblem> products, added;
-  for (std::size_t part = 0; part < places_.size(); ++part) products.push_back(output(part, x, ys[part]));
+  for (std::size_t part = 0; part < specs_.size(); ++part) products.push_back(output(part, x, ys[part]));
   if (!adapter_.is_on(model)) {
     gemm(model.ctx, *model.scratch, products);
-    return add_adapted_rows(model, pass.adapted, places_.front().weight, x, ys);
+    return add_adapted_rows(model, pass.adapted, specs_.front().weight, x, ys);
   }
   const Matrix rows = low.first_rows(x.rows);
   adapter_.magnitudes().keep_products(rows, products);
@@ -200,29 +200,29 @@ void Linear::forward(const ModelContext& model, const Pass& pass, const Matrix& 
 
 // In the order in which the gradients will be taken.
 void Linear::find_room(const ModelContext& model, LinearGradients& grads, GradSink& sink) const {
-  for (std::size_t part = places_.size(); part-- > 0;) {
-    if (!model.trains(places_[part].weight)) continue;
+  for (std::size_t part = specs_.size(); part-- > 0;) {
+    if (!model.trains(specs_[part].weight)) continue;
     Matrix& target = grads.targets[part];
     target = grads.weights[part].view();
-    if (std::byte* room = sink.room_for(places_[part].weight, target.dtype)) target.data = room;
+    if (std::byte* room = sink.room_for(specs_[part].weight, target.dtype)) target.data = room;
   }
 }
 
 void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
                                   GradSink& sink, std::vector<GemmProblem>& problems) const {
-  const auto is_trained = [&](const LinearPlace& place) { return model.trains(place.weight); };
-  if (std::ranges::none_of(places_, is_trained)) return;
+  const auto is_trained = [&](const LinearSpec& spec) { return model.trains(spec.weight); };
+  if (std::ranges::none_of(specs_, is_trained)) return;
   find_room(model, grads, sink);
   grads.operand->set_k(model.ctx, x.rows);
   const bool in_first = layout_ == WeightLayout::kInOut;
   const PackRequest request[] = {{in_first ? dy : x, SourceRows::kAlongK, grads.operand.get()}};
   pack(model.ctx, request);
   std::int64_t end = 0;
-  for (std::size_t part = 0; part < places_.size(); ++part) {
+  for (std::size_t part = 0; part < specs_.size(); ++part) {
     const std::int64_t begin = end;
-    end += places_[part].out;
-    if (!is_trained(places_[part])) continue;
-    const ConstMatrix a = in_first ? x : dy.columns(begin, places_[part].out);
+    end += specs_[part].out;
+    if (!is_trained(specs_[part])) continue;
+    const ConstMatrix a = in_first ? x : dy.columns(begin, specs_[part].out);
     problems.push_back({a, grads.operand.get(), grads.targets[part], true});
     problems.back().varies = rows_ == RowCount::kVaries;
   }
@@ -230,11 +230,11 @@ void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, co
 
 void Linear::emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, GradSink& sink) const {
   std::int64_t end = out_;
-  for (std::size_t part = places_.size(); part-- > 0;) {
-    end -= places_[part].out;
-    const LinearPlace& place = places_[part];
-    if (place.bias && model.trains(*place.bias))
-      bias_gradient(model.ctx, dy.columns(end, place.out), grads.biases[part].span());
+  for (std::size_t part = specs_.size(); part-- > 0;) {
+    end -= specs_[part].out;
+    const LinearSpec& spec = specs_[part];
+    if (spec.bias && model.trains(*spec.bias))
+      bias_gradient(model.ctx, dy.columns(end, spec.out), grads.biases[part].span());
     emit_part(model, part, grads, sink);
   }
 }
@@ -268,8 +268,8 @@ void Linear::backward(const ModelContext& model, const Pass& pass, const Backwar
 
 void Linear::weight_gradients(const ModelContext& model, const LinearAdapter::Backward& args, LinearGradients& grads,
                               GradSink& sink, const std::int32_t* row_range) const {
-  const auto has_bias = [](const LinearPlace& place) { return place.bias.has_value(); };
-  require(row_range == nullptr || std::ranges::none_of(places_, has_bias), "internal",
+  const auto has_bias = [](const LinearSpec& spec) { return spec.bias.has_value(); };
+  require(row_range == nullptr || std::ranges::none_of(specs_, has_bias), "internal",
           "gradients of biases are over all rows");
   std::vector<GemmProblem> problems;
   add_weight_gradients(model, args.x, adapter_.magnitudes().product_gradient(args.dy, args.dlow), grads, sink,
@@ -282,7 +282,7 @@ void Linear::weight_gradients(const ModelContext& model, const LinearAdapter::Ba
 
 void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, GradSink& sink) const {
   adapter_.no_gradient(model, grads.adapter);
-  for (std::size_t part = places_.size(); part-- > 0;) {
+  for (std::size_t part = specs_.size(); part-- > 0;) {
     if (grads.biases[part].num_bytes() > 0) fill_zero(model.ctx, grads.biases[part].bytes());
     if (grads.weights[part].num_bytes() > 0) fill_zero(model.ctx, grads.weights[part].bytes());
     grads.targets[part] = grads.weights[part].view();
@@ -292,11 +292,11 @@ void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, Grad
 
 void Linear::emit_part(const ModelContext& model, std::size_t part, LinearGradients& grads, GradSink& sink) const {
   adapter_.emit(model, part, grads.adapter, sink);
-  if (places_[part].bias) model.emit(*places_[part].bias, grads.biases[part].span(), sink);
-  if (!model.trains(places_[part].weight)) return;
+  if (specs_[part].bias) model.emit(*specs_[part].bias, grads.biases[part].span(), sink);
+  if (!model.trains(specs_[part].weight)) return;
   const Matrix& weight = grads.targets[part];
   const auto numel = static_cast<std::size_t>(weight.rows * weight.cols);
-  sink.take(places_[part].weight, GradView{static_cast<const std::byte*>(weight.data), weight.dtype, numel});
+  sink.take(specs_[part].weight, GradView{static_cast<const std::byte*>(weight.data), weight.dtype, numel});
 }
 
 }  // namespace zerofleet

@@ -42,7 +42,7 @@ class Linear {
 
   /// Quantized matrices are always used in place: a packed copy would have the elements that they are to save.
   /// Throws Error{"invalid_model_config"} where some of the matrices are quantized and others are not.
-  Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use,
+  Linear(const ModelContext& model, LinearSpecs specs, std::int64_t in, WeightUse use,
          RowCount rows = RowCount::kFixed);
 
   std::int64_t in() const { return in_; }
@@ -99,10 +99,10 @@ class Linear {
                             GradSink& sink, std::vector<GemmProblem>& problems) const;
   void find_room(const ModelContext& model, LinearGradients& grads, GradSink& sink) const;
   void emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, GradSink& sink) const;
-  void add_parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place,
+  void add_parameter(const ModelContext& model, ParamPointers params, const LinearSpec& spec,
                      SourceOperand& source) const;
 
-  LinearPlaces places_;
+  LinearSpecs specs_;
   WeightLayout layout_;
   std::int64_t in_ = 0, out_ = 0;
   WeightUse use_;

@@ -24,17 +24,17 @@ GradView view_of(const Matrix& gradient) {
 
 }  // namespace
 
-LinearAdapter::LinearAdapter(const ModelContext& model, const LinearPlaces& places, std::int64_t in, bool varies)
-    : dtype_(model.dtype), in_(in), varies_(varies), magnitudes_(model, places) {
+LinearAdapter::LinearAdapter(const ModelContext& model, const LinearSpecs& matrices, std::int64_t in, bool varies)
+    : dtype_(model.dtype), in_(in), varies_(varies), magnitudes_(model, matrices) {
   if (!model.config.adapter) return;
   rank_ = model.config.adapter->rank;
   scale_ = static_cast<float>(model.config.adapter->scale);
   dropout_ = model.config.adapter->dropout;
   std::int64_t begin = 0;
-  for (std::size_t place = 0; place < places.size(); ++place) {
-    const LinearPlace& matrix = places[place];
+  for (std::size_t index = 0; index < matrices.size(); ++index) {
+    const LinearSpec& matrix = matrices[index];
     if (matrix.adapter)
-      parts_.push_back({place, begin, matrix.out, {matrix.adapter->down, {}, {}}, {matrix.adapter->up, {}, {}}});
+      parts_.push_back({index, begin, matrix.out, {matrix.adapter->down, {}, {}}, {matrix.adapter->up, {}, {}}});
     begin += matrix.out;
   }
   if (!parts_.empty()) site_ = kFirstSite + static_cast<std::uint32_t>(parts_.front().down.param);
@@ -59,8 +59,8 @@ void LinearAdapter::bind(const ModelContext& model, ParamPointers params, std::s
     part.down.bind(down);
     part.up.bind(up);
     if (magnitudes_.empty()) continue;
-    magnitudes_.bind(model, params, part.place,
-                     {weights[part.place].parts.front(), model.layout == WeightLayout::kInOut, down, up, scale_});
+    magnitudes_.bind(model, params, part.index,
+                     {weights[part.index].parts.front(), model.layout == WeightLayout::kInOut, down, up, scale_});
   }
 }
 
@@ -86,7 +86,7 @@ void LinearAdapter::add_outputs(const Matrix& low, const Matrix& y, std::vector<
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     const Part& mine = parts_[part];
     const Matrix sums =
-        magnitudes_.empty() ? y.columns(mine.begin, mine.out) : magnitudes_.products_of(low, mine.place);
+        magnitudes_.empty() ? y.columns(mine.begin, mine.out) : magnitudes_.products_of(low, mine.index);
     problems.push_back(product(low_of(low, part), mine.up.along_n, sums, row_range));
     problems.back().accumulate = true;
   }
@@ -96,7 +96,7 @@ void LinearAdapter::add_outputs(const Matrix& low, std::span<const Matrix> ys, s
                                 const std::int32_t* row_range) const {
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     const Part& mine = parts_[part];
-    const Matrix sums = magnitudes_.empty() ? ys[mine.place] : magnitudes_.products_of(low, mine.place);
+    const Matrix sums = magnitudes_.empty() ? ys[mine.index] : magnitudes_.products_of(low, mine.index);
     problems.push_back(product(low_of(low, part), mine.up.along_n, sums, row_range));
     problems.back().accumulate = true;
   }
@@ -106,12 +106,12 @@ void LinearAdapter::finish(const ModelContext& model, const Matrix& low, const M
                            const std::int32_t* row_range) const {
   if (magnitudes_.empty()) return;
   for (const Part& part : parts_)
-    magnitudes_.output(model, part.place, low, y.columns(part.begin, part.out), row_range);
+    magnitudes_.output(model, part.index, low, y.columns(part.begin, part.out), row_range);
 }
 
 void LinearAdapter::finish(const ModelContext& model, const Matrix& low, std::span<const Matrix> ys) const {
   if (magnitudes_.empty()) return;
-  for (const Part& part : parts_) magnitudes_.output(model, part.place, low, ys[part.place], nullptr);
+  for (const Part& part : parts_) magnitudes_.output(model, part.index, low, ys[part.index], nullptr);
 }
 
 void LinearAdapter::add_low_gradient(const Matrix& dy, const Matrix& dlow, std::vector<GemmProblem>& problems,
@@ -154,8 +154,8 @@ void LinearAdapter::add_weight_gradients(const ModelContext& model, const Backwa
   for (std::size_t part = parts_.size(); part-- > 0;) {
     const Part& at = parts_[part];
     AdapterGradients::Factors& mine = grads.factors[part];
-    if (const auto param = magnitudes_.param(at.place); param && model.trains(*param))
-      magnitudes_.gradient(model, at.place, args.dy, args.low, mine.magnitude.span(), row_range);
+    if (const auto param = magnitudes_.param(at.index); param && model.trains(*param))
+      magnitudes_.gradient(model, at.index, args.dy, args.low, mine.magnitude.span(), row_range);
     if (model.trains(at.up.param)) {
       mine.up_target = target_of(at.up.param, mine.up, sink);
       mine.low.set_k(model.ctx, args.x.rows);
@@ -176,11 +176,11 @@ void LinearAdapter::add_weight_gradients(const ModelContext& model, const Backwa
   problems.insert(problems.end(), products.begin(), products.end());
 }
 
-void LinearAdapter::emit(const ModelContext& model, std::size_t place, AdapterGradients& grads, GradSink& sink) const {
-  const auto part = std::ranges::find(parts_, place, &Part::place);
+void LinearAdapter::emit(const ModelContext& model, std::size_t index, AdapterGradients& grads, GradSink& sink) const {
+  const auto part = std::ranges::find(parts_, index, &Part::index);
   if (part == parts_.end()) return;
   const AdapterGradients::Factors& mine = grads.factors[static_cast<std::size_t>(part - parts_.begin())];
-  if (const auto param = magnitudes_.param(place)) model.emit(*param, mine.magnitude.span(), sink);
+  if (const auto param = magnitudes_.param(index)) model.emit(*param, mine.magnitude.span(), sink);
   if (model.trains(part->up.param)) sink.take(part->up.param, view_of(mine.up_target));
   if (model.trains(part->down.param)) sink.take(part->down.param, view_of(mine.down_target));
 }

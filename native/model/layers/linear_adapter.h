@@ -37,10 +37,10 @@ struct AdapterGradients {
 /// scale is in `low` and in its gradient, so neither the outputs nor the gradients of the factors need it.
 ///
 /// With magnitudes these rows begin with z and dz (AdapterMagnitudes). finish() makes the outputs of these, and they
-/// take the place of dy in all products of the backward.
+/// take the index of dy in all products of the backward.
 class LinearAdapter {
  public:
-  LinearAdapter(const ModelContext& model, const LinearPlaces& places, std::int64_t in, bool varies);
+  LinearAdapter(const ModelContext& model, const LinearSpecs& matrices, std::int64_t in, bool varies);
 
   bool empty() const { return parts_.empty(); }
   /// Returns true if forward passes have products of adapters.
@@ -90,8 +90,8 @@ class LinearAdapter {
   /// Adds the products of the factors' gradients, without row_range; the gradients of magnitudes are computed at once.
   void add_weight_gradients(const ModelContext& model, const Backward& args, AdapterGradients& grads, GradSink& sink,
                             std::vector<GemmProblem>& problems, const std::int32_t* row_range = nullptr) const;
-  /// Gives the gradients of the Linear's matrix `place` to the sink, if it has an adapter.
-  void emit(const ModelContext& model, std::size_t place, AdapterGradients& grads, GradSink& sink) const;
+  /// Gives the gradients of the Linear's matrix `index` to the sink, if it has an adapter.
+  void emit(const ModelContext& model, std::size_t index, AdapterGradients& grads, GradSink& sink) const;
   /// Makes them zeros, for a backward without rows.
   void no_gradient(const ModelContext& model, AdapterGradients& grads) const;
 
@@ -104,7 +104,7 @@ class LinearAdapter {
     void bind(const ConstMatrix& matrix);
   };
   struct Part {
-    std::size_t place = 0;            // in the Linear
+    std::size_t index = 0;            // in the Linear
     std::int64_t begin = 0, out = 0;  // columns of y
     Factor down, up;                  // (rank, in), (out, rank)
   };

@@ -8,13 +8,13 @@ LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear
                                  std::shared_ptr<PackedMatrix> spare)
     : adapter(model, linear.adapter(), rows), dlow(linear.adapter().make_low(model, rows)) {
   const bool in_first = linear.layout_ == WeightLayout::kInOut;
-  for (const LinearPlace& place : linear.places_) {
-    const std::int64_t height = in_first ? linear.in() : place.out, width = in_first ? place.out : linear.in();
-    const bool has_weight = !model.frozen.has_all_like(place.weight);
-    const bool has_bias = place.bias && !model.frozen.has_all_like(*place.bias);
+  for (const LinearSpec& spec : linear.specs_) {
+    const std::int64_t height = in_first ? linear.in() : spec.out, width = in_first ? spec.out : linear.in();
+    const bool has_weight = !model.frozen.has_all_like(spec.weight);
+    const bool has_bias = spec.bias && !model.frozen.has_all_like(*spec.bias);
     weights.push_back(has_weight ? Tensor(model.ctx, model.weight_gradients, height, width, Tensor::Rows::kContiguous)
                                  : Tensor());
-    biases.emplace_back(model.ctx, has_bias ? place.out : 0);
+    biases.emplace_back(model.ctx, has_bias ? spec.out : 0);
     any_weight = any_weight || has_weight;
   }
   targets.resize(weights.size());

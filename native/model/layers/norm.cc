@@ -2,9 +2,9 @@
 
 namespace zerofleet {
 
-std::unique_ptr<Norm> make_norm(const ModelConfig& config, const std::optional<NormPlace>& place) {
-  if (!place) return nullptr;
-  return config.norm == NormType::kRms ? make_rms_norm(*place) : make_layer_norm(*place);
+std::unique_ptr<Norm> make_norm(const ModelConfig& config, const std::optional<NormSpec>& spec) {
+  if (!spec) return nullptr;
+  return config.norm == NormType::kRms ? make_rms_norm(*spec) : make_layer_norm(*spec);
 }
 
 }  // namespace zerofleet

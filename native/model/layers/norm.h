@@ -50,9 +50,9 @@ class Norm {
                         GradSink& sink) const = 0;
 };
 
-std::unique_ptr<Norm> make_rms_norm(const NormPlace& place);
-std::unique_ptr<Norm> make_layer_norm(const NormPlace& place);
-/// Makes the norm of the configuration; null without a place.
-std::unique_ptr<Norm> make_norm(const ModelConfig& config, const std::optional<NormPlace>& place);
+std::unique_ptr<Norm> make_rms_norm(const NormSpec& spec);
+std::unique_ptr<Norm> make_layer_norm(const NormSpec& spec);
+/// Makes the norm of the configuration; null without a spec.
+std::unique_ptr<Norm> make_norm(const ModelConfig& config, const std::optional<NormSpec>& spec);
 
 }  // namespace zerofleet

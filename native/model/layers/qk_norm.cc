@@ -22,8 +22,8 @@ QkNorm::Kept::Kept(const ModelContext& model, std::int64_t rows)
 std::size_t QkNorm::Kept::num_bytes() const { return bytes_of(raw, query_rstd, key_rstd); }
 
 void QkNorm::bind(ParamPointers params) {
-  query_weight_ = params[place_.query];
-  key_weight_ = params[place_.key];
+  query_weight_ = params[spec_.query];
+  key_weight_ = params[spec_.key];
 }
 
 void QkNorm::forward(const ModelContext& model, Kept& kept, const Matrix& qkv) const {
@@ -61,8 +61,8 @@ void QkNorm::backward(const ModelContext& model, const Kept& kept, const Matrix&
     head_norm_backward(model.ctx, args);
     model.emit(param, args.dweight, sink);
   };
-  run(c.query_size(), c.key_value_size(), c.key_norm_size(), key_weight_, kept.key_rstd, place_.key, work.dkey);
-  run(0, c.query_size(), c.query_norm_size(), query_weight_, kept.query_rstd, place_.query, work.dquery);
+  run(c.query_size(), c.key_value_size(), c.key_norm_size(), key_weight_, kept.key_rstd, spec_.key, work.dkey);
+  run(0, c.query_size(), c.query_norm_size(), query_weight_, kept.query_rstd, spec_.query, work.dquery);
 }
 
 }  // namespace zerofleet

@@ -10,7 +10,7 @@ namespace zerofleet {
 /// RMSNorm of queries and of keys before the rotation: of each head by itself, or of all together.
 class QkNorm {
  public:
-  explicit QkNorm(const QkNormPlace& place) : place_(place) {}
+  explicit QkNorm(const QkNormSpec& spec) : spec_(spec) {}
 
   struct Kept {
     Kept(const ModelContext& model, std::int64_t rows);
@@ -34,7 +34,7 @@ class QkNorm {
   void backward(const ModelContext& model, const Kept& kept, const Matrix& dqkv, Work& work, GradSink& sink) const;
 
  private:
-  QkNormPlace place_;
+  QkNormSpec spec_;
   const void* query_weight_ = nullptr;
   const void* key_weight_ = nullptr;
 };

@@ -6,13 +6,13 @@ namespace {
 
 class RmsNorm final : public Norm {
  public:
-  explicit RmsNorm(const NormPlace& place) : place_(place) {}
+  explicit RmsNorm(const NormSpec& spec) : spec_(spec) {}
 
   // 4·M
   Kept make_kept(const ModelContext& model, std::int64_t rows) const override {
     return {Values<float>(model.ctx, rows), {}};
   }
-  void bind(ParamPointers params) override { weight_ = params[place_.weight]; }
+  void bind(ParamPointers params) override { weight_ = params[spec_.weight]; }
 
   void forward(const ModelContext& model, const Residual& residual, const Matrix& y, Kept& kept) const override {
     RmsNormForward args;
@@ -36,18 +36,18 @@ class RmsNorm final : public Norm {
     args.rstd = kept.rstd.first(pass.x.rows);
     args.residual = pass.residual;
     args.dx = pass.dx;
-    if (model.trains(place_.weight)) args.dweight = values_for(model, work.dweight, pass.x.cols);
+    if (model.trains(spec_.weight)) args.dweight = values_for(model, work.dweight, pass.x.cols);
     rmsnorm_backward(model.ctx, args);
-    model.emit(place_.weight, args.dweight, sink);
+    model.emit(spec_.weight, args.dweight, sink);
   }
 
  private:
-  NormPlace place_;
+  NormSpec spec_;
   const void* weight_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Norm> make_rms_norm(const NormPlace& place) { return std::make_unique<RmsNorm>(place); }
+std::unique_ptr<Norm> make_rms_norm(const NormSpec& spec) { return std::make_unique<RmsNorm>(spec); }
 
 }  // namespace zerofleet

@@ -18,7 +18,7 @@ ModelConfig with_adapter(const ModelConfig& base, const AdapterConfig& adapter) 
 /// Calls `visit` with the matrices of each Linear that all tokens pass through, and the number of its inputs.
 template <class Visit>
 void each_linear(const ModelConfig& config, const ParamTable& table, Visit visit) {
-  for (const LayerPlace& layer : table.layers) {
+  for (const LayerSpec& layer : table.layers) {
     visit(layer.qkv, config.hidden_size);
     visit(layer.output, config.query_size());
     visit(layer.mlp.dense.inner, config.hidden_size);
@@ -53,17 +53,17 @@ ServedAdapter::ServedAdapter(const ModelContext& base, const AdapterConfig& adap
     elements.push_back(target.data());
   }
   std::int64_t width = 0;
-  each_linear(model.config, table, [&](const LinearPlaces& places, std::int64_t in) {
-    LinearAdapter linear(model, places, in, true);
+  each_linear(model.config, table, [&](const LinearSpecs& specs, std::int64_t in) {
+    LinearAdapter linear(model, specs, in, true);
     if (linear.empty()) return;
     linear.bind(model, {elements}, {});
     width = std::max(width, linear.low_size());
-    linears_.emplace(places.front().weight, std::move(linear));
+    linears_.emplace(specs.front().weight, std::move(linear));
   });
   low_ = model.tensor(rows, width);
 }
 
-const LinearAdapter* ServedAdapter::of(std::size_t weight) const {
+const LinearAdapter* ServedAdapter::linear_of(std::size_t weight) const {
   const auto found = linears_.find(weight);
   return found == linears_.end() ? nullptr : &found->second;
 }
@@ -78,9 +78,9 @@ void add_adapted_rows(const ModelContext& model, std::span<const AdaptedRows> ro
                       std::span<const Matrix> ys) {
   std::vector<GemmProblem> lows, outputs;
   for (const AdaptedRows& mine : rows) {
-    const LinearAdapter* adapter = mine.adapter->of(weight);
+    const LinearAdapter* adapter = mine.adapter->linear_of(weight);
     if (adapter == nullptr) continue;
-    const auto part = [&](const Matrix& matrix) { return mine.range == nullptr ? mine.of(matrix) : matrix; };
+    const auto part = [&](const Matrix& matrix) { return mine.range == nullptr ? mine.rows_of(matrix) : matrix; };
     const Matrix low = part(mine.adapter->low().first_rows(x.rows)).columns(0, adapter->low_size());
     std::vector<Matrix> sums(ys.size());
     std::ranges::transform(ys, sums.begin(), part);

@@ -27,7 +27,7 @@ class ServedAdapter {
                 std::span<const std::vector<std::byte>> values);
 
   /// That of the Linear whose first matrix is the parameter `weight`, or null.
-  const LinearAdapter* of(std::size_t weight) const;
+  const LinearAdapter* linear_of(std::size_t weight) const;
   /// Room for its low-rank rows, (rows, largest low_size()).
   const Tensor& low() const { return low_; }
   std::size_t num_bytes() const;
@@ -46,7 +46,7 @@ struct AdaptedRows {
       nullptr;  // begin and end in a CUDA device's memory, where products have all rows; null on a CPU
 
   /// These rows of a matrix with those of the pass.
-  Matrix of(const Matrix& matrix) const { return matrix.row_slice(begin, end - begin); }
+  Matrix rows_of(const Matrix& matrix) const { return matrix.row_slice(begin, end - begin); }
 };
 
 /// Adds what their adapters add to rows of a Linear's outputs `ys`, (M, out) of each of its matrices, from its input x

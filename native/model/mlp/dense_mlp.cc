@@ -51,10 +51,10 @@ struct DenseWork final : Mlp::Work {
 
 class DenseMlp final : public Mlp {
  public:
-  DenseMlp(const ModelContext& model, const DensePlace& place)
+  DenseMlp(const ModelContext& model, const DenseSpec& spec)
       : gelu_(gelu_of(model.config.mlp)),
-        inner_(model, place.inner, model.config.hidden_size, model.weights),
-        outer_(model, place.outer, model.config.intermediate_size, model.weights) {}
+        inner_(model, spec.inner, model.config.hidden_size, model.weights),
+        outer_(model, spec.outer, model.config.intermediate_size, model.weights) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
     return std::make_unique<DenseKept>(model, shape.rows(), gelu_ ? 1 : 2, inner_, outer_);
@@ -115,8 +115,8 @@ class DenseMlp final : public Mlp {
 
 }  // namespace
 
-std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DensePlace& place) {
-  return std::make_unique<DenseMlp>(model, place);
+std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DenseSpec& spec) {
+  return std::make_unique<DenseMlp>(model, spec);
 }
 
 }  // namespace zerofleet

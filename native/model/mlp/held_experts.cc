@@ -34,12 +34,12 @@ class Held final : public GradSink {
 
 }  // namespace
 
-HeldExperts::Expert::Expert(const ModelContext& model, const DensePlace& place)
-    : inner(model, place.inner, model.config.hidden_size, WeightUse::kPackedCopies, Linear::RowCount::kVaries),
-      outer(model, place.outer, model.config.intermediate_size, WeightUse::kPackedCopies, Linear::RowCount::kVaries) {}
+HeldExperts::Expert::Expert(const ModelContext& model, const DenseSpec& spec)
+    : inner(model, spec.inner, model.config.hidden_size, WeightUse::kPackedCopies, Linear::RowCount::kVaries),
+      outer(model, spec.outer, model.config.intermediate_size, WeightUse::kPackedCopies, Linear::RowCount::kVaries) {}
 
-HeldExperts::HeldExperts(const ModelContext& model, std::span<const DensePlace> places) {
-  for (const DensePlace& place : places) experts_.emplace_back(model, place);
+HeldExperts::HeldExperts(const ModelContext& model, std::span<const DenseSpec> specs) {
+  for (const DenseSpec& spec : specs) experts_.emplace_back(model, spec);
 }
 
 HeldExperts::LowRows HeldExperts::low_rows() const {

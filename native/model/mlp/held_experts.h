@@ -20,7 +20,7 @@ struct ExpertRows {
 /// The experts that this rank computes: SwiGLU MLPs, each over its own rows.
 class HeldExperts {
  public:
-  HeldExperts(const ModelContext& model, std::span<const DensePlace> places);
+  HeldExperts(const ModelContext& model, std::span<const DenseSpec> specs);
 
   /// Low-rank rows of the experts' adapters, or their gradients: (R, low_size()) of each Linear, empty without
   /// adapters.
@@ -71,7 +71,7 @@ class HeldExperts {
 
  private:
   struct Expert {
-    Expert(const ModelContext& model, const DensePlace& place);
+    Expert(const ModelContext& model, const DenseSpec& spec);
     Linear inner, outer;
   };
 

@@ -2,8 +2,8 @@
 
 namespace zerofleet {
 
-std::unique_ptr<Mlp> make_mlp(const ModelContext& model, const MlpPlace& place) {
-  return place.experts.empty() ? make_dense_mlp(model, place.dense) : make_moe_mlp(model, place);
+std::unique_ptr<Mlp> make_mlp(const ModelContext& model, const MlpSpec& spec) {
+  return spec.experts.empty() ? make_dense_mlp(model, spec.dense) : make_moe_mlp(model, spec);
 }
 
 }  // namespace zerofleet

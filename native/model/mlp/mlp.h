@@ -47,10 +47,10 @@ class Mlp {
                         GradSink& sink) const = 0;
 };
 
-std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DensePlace& place);
+std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DenseSpec& spec);
 /// A mixture of experts: each token goes through the few that its router chooses.
-std::unique_ptr<Mlp> make_moe_mlp(const ModelContext& model, const MlpPlace& place);
+std::unique_ptr<Mlp> make_moe_mlp(const ModelContext& model, const MlpSpec& spec);
 /// Makes the MLP of the configuration.
-std::unique_ptr<Mlp> make_mlp(const ModelContext& model, const MlpPlace& place);
+std::unique_ptr<Mlp> make_mlp(const ModelContext& model, const MlpSpec& spec);
 
 }  // namespace zerofleet

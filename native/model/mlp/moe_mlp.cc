@@ -98,7 +98,7 @@ void with_room_for(const RowPlan& plan, const Body& body) {
 }
 
 /// Returns the experts that this rank holds.
-std::span<const DensePlace> held_here(const ModelContext& model, std::span<const DensePlace> experts) {
+std::span<const DenseSpec> held_here(const ModelContext& model, std::span<const DenseSpec> experts) {
   if (model.row_exchange == nullptr) return experts;
   const Range& held = model.row_exchange->experts();
   return experts.subspan(static_cast<std::size_t>(held.begin), static_cast<std::size_t>(held.size()));
@@ -106,9 +106,9 @@ std::span<const DensePlace> held_here(const ModelContext& model, std::span<const
 
 class MoeMlp final : public Mlp {
  public:
-  MoeMlp(const ModelContext& model, const MlpPlace& place)
-      : router_(model, place.router, model.config.hidden_size, model.weights),
-        experts_(model, held_here(model, place.experts)) {}
+  MoeMlp(const ModelContext& model, const MlpSpec& spec)
+      : router_(model, spec.router, model.config.hidden_size, model.weights),
+        experts_(model, held_here(model, spec.experts)) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
     return std::make_unique<MoeKept>(model, shape.rows(), router_, experts_);
@@ -235,8 +235,8 @@ void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backwar
 
 }  // namespace
 
-std::unique_ptr<Mlp> make_moe_mlp(const ModelContext& model, const MlpPlace& place) {
-  return std::make_unique<MoeMlp>(model, place);
+std::unique_ptr<Mlp> make_moe_mlp(const ModelContext& model, const MlpSpec& spec) {
+  return std::make_unique<MoeMlp>(model, spec);
 }
 
 }  // namespace zerofleet

@@ -10,7 +10,7 @@ namespace {
 
 struct Sequence {
   std::span<const std::int32_t> tokens, targets;  // (T)
-  std::size_t first, end;                         // places of the targets from the first to the last that counts
+  std::size_t first, end;                         // positions of the targets from the first to the last that counts
 
   Sequence(const LeafInput& leaf, std::size_t row, std::size_t length)
       : tokens(leaf.tokens.subspan(row * length, length)), targets(leaf.targets.subspan(row * length, length)) {
@@ -29,8 +29,8 @@ struct Sequence {
 
 }  // namespace
 
-// Token i + 1 is the target of place i: the prompt is tokens 0 to `first`, the completion begins with the token behind
-// it.
+// Token i + 1 is the target of position i: the prompt is tokens 0 to `first`, the completion begins with the token
+// behind it.
 MismatchedLeaf mismatched_leaf(const LeafInput& prompts, const LeafInput& completions, std::int64_t batch) {
   const auto rows = static_cast<std::size_t>(batch);
   const std::size_t numel = prompts.tokens.size();

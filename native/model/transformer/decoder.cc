@@ -37,8 +37,8 @@ std::vector<bool> copied_params(const Context& context, const ParamTable& table)
   std::vector<bool> copied(table.specs.size(), false);
   if (context.device.kind != DeviceKind::kCpu) return copied;
   copied[table.head] = true;
-  for (const LayerPlace& layer : table.layers) {
-    for (const LinearPlace& matrix : matrices_of(layer)) copied[matrix.weight] = !matrix.quantized;
+  for (const LayerSpec& layer : table.layers) {
+    for (const LinearSpec& matrix : matrices_of(layer)) copied[matrix.weight] = !matrix.quantized;
   }
   return copied;
 }
@@ -60,7 +60,7 @@ struct Decoder::State {
         norm_kept(norm->make_kept(model, given.max_rows)),
         cache(model, given.num_pages + 1),
         tokens_upload(context, given.max_rows),
-        places_upload(context, given.max_rows),
+        positions_upload(context, given.max_rows),
         tables_upload(context, given.max_rows),
         last_upload(context, given.max_sequences),
         ranges_upload(context, 2 * given.max_rows),
@@ -88,7 +88,7 @@ struct Decoder::State {
   std::unique_ptr<Norm> norm;
   Norm::Kept norm_kept;
   KvCache cache;  // its last page is for rows that only fill up a pass
-  IndexUpload tokens_upload, places_upload, tables_upload, last_upload, ranges_upload;
+  IndexUpload tokens_upload, positions_upload, tables_upload, last_upload, ranges_upload;
   std::optional<IndexUpload> pages_upload;  // of the largest size so far
   std::size_t pages_capacity = 0;
   BoundParams params;
@@ -100,7 +100,7 @@ struct Decoder::State {
 
   /// The rows of a pass.
   struct Rows {
-    std::vector<std::int32_t> tokens, places, tables, pages, last;
+    std::vector<std::int32_t> tokens, positions, tables, pages, last;
     std::vector<AdaptedRows> adapted;
     void adapt(const SequenceRows& sequence);
   };
@@ -153,7 +153,7 @@ Decoder::State::Rows Decoder::State::rows_of(std::span<const SequenceRows> seque
     rows.pages.insert(rows.pages.end(), sequence.page_table.begin(), sequence.page_table.end());
     for (std::size_t i = 0; i < sequence.tokens.size(); ++i) {
       rows.tokens.push_back(sequence.tokens[i]);
-      rows.places.push_back(static_cast<std::int32_t>(sequence.first + static_cast<std::int64_t>(i)));
+      rows.positions.push_back(static_cast<std::int32_t>(sequence.first + static_cast<std::int64_t>(i)));
       rows.tables.push_back(page_table);
     }
     if (sequence.needs_logits) rows.last.push_back(static_cast<std::int32_t>(rows.tokens.size()) - 1);
@@ -168,7 +168,7 @@ void Decoder::State::fill_up(Rows& rows) const {
   rows.tables.resize(count, static_cast<std::int32_t>(rows.pages.size()));
   rows.pages.push_back(static_cast<std::int32_t>(limits.num_pages));
   rows.tokens.resize(count, 0);
-  rows.places.resize(count, 0);
+  rows.positions.resize(count, 0);
   if (!rows.last.empty()) rows.last.resize(static_cast<std::size_t>(limits.max_sequences), rows.last.front());
 }
 
@@ -196,9 +196,9 @@ void Decoder::State::upload_ranges(std::vector<AdaptedRows>& adapted) {
 
 void Decoder::State::run(Rows& all, std::size_t num_logits) {
   const auto rows = static_cast<std::int64_t>(all.tokens.size());
-  const Indices places = places_upload.upload(model.ctx, all.places);
-  cache.rows = {places, tables_upload.upload(model.ctx, all.tables), upload_pages(all.pages)};
-  Pass pass{{1, rows}, places, {}, nullptr};
+  const Indices positions = positions_upload.upload(model.ctx, all.positions);
+  cache.rows = {positions, tables_upload.upload(model.ctx, all.tables), upload_pages(all.pages)};
+  Pass pass{{1, rows}, positions, {}, nullptr};
   pass.kv_cache = &cache;
   upload_ranges(all.adapted);
   pass.adapted = all.adapted;

@@ -17,7 +17,7 @@ class ServedAdapter;
 /// New tokens of a sequence.
 struct SequenceRows {
   std::span<const std::int32_t> tokens;
-  std::int64_t first = 0;                    // place of tokens[0] in the sequence
+  std::int64_t first = 0;                    // position of tokens[0] in the sequence
   std::span<const std::int32_t> page_table;  // pages of all tokens, the new ones included, kPageTokens in each
   bool needs_logits = false;                 // of the token after the last one
   const ServedAdapter* adapter = nullptr;    // from make_adapter(); null: the model alone

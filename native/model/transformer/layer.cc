@@ -23,16 +23,16 @@ void add_up(const ModelContext& model, const Residual& residual) {
 
 }  // namespace
 
-Layer::Layer(const ModelContext& model, const LayerPlace& place, std::size_t number)
-    : input_norm_(make_norm(model.config, place.input_norm)),
-      attention_(model, place, number),
-      attention_output_norm_(make_norm(model.config, place.attention_output_norm)),
-      middle_norm_(make_norm(model.config, place.post_attention_norm)),
-      mlp_(make_mlp(model, place.mlp)),
-      mlp_output_norm_(make_norm(model.config, place.mlp_output_norm)),
-      attention_dropout_(model.config.residual_dropout, dropout_site(number, DropoutPlace::kAttention),
+Layer::Layer(const ModelContext& model, const LayerSpec& spec, std::size_t number)
+    : input_norm_(make_norm(model.config, spec.input_norm)),
+      attention_(model, spec, number),
+      attention_output_norm_(make_norm(model.config, spec.attention_output_norm)),
+      middle_norm_(make_norm(model.config, spec.post_attention_norm)),
+      mlp_(make_mlp(model, spec.mlp)),
+      mlp_output_norm_(make_norm(model.config, spec.mlp_output_norm)),
+      attention_dropout_(model.config.residual_dropout, dropout_site(number, DropoutSite::kAttention),
                          model.config.residual_scale),
-      mlp_dropout_(model.config.residual_dropout, dropout_site(number, DropoutPlace::kMlp),
+      mlp_dropout_(model.config.residual_dropout, dropout_site(number, DropoutSite::kMlp),
                    model.config.residual_scale) {}
 
 Layer::Kept::Kept(const ModelContext& model, const PassShape& shape, const Layer& layer)

@@ -14,7 +14,7 @@ namespace zerofleet {
 /// inputs, norms of the outputs of attention and MLP, or both.
 class Layer {
  public:
-  Layer(const ModelContext& model, const LayerPlace& place, std::size_t number);
+  Layer(const ModelContext& model, const LayerSpec& spec, std::size_t number);
 
   /// State that the forward keeps for the backward beside the layer's input.
   struct Kept {

@@ -21,9 +21,9 @@ std::size_t lowest_trained_layer(const ModelContext& model, const ParamTable& ta
 LayerStack::LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table,
                        bool checkpoint_activations)
     : lowest_trained_(lowest_trained_layer(model, table)), checkpoints_(checkpoint_activations), shape_(shape) {
-  for (const LayerPlace& place : table.layers) {
+  for (const LayerSpec& spec : table.layers) {
     const std::size_t number = layers_.size();
-    layers_.emplace_back(model, place, number);
+    layers_.emplace_back(model, spec, number);
     if (place_of(number) < inputs_.size()) continue;  // shared
     inputs_.push_back(model.tensor(shape.rows(), model.config.hidden_size));
     if (kept_.empty() || !checkpoints_) kept_.emplace_back(model, shape, layers_.back());

@@ -41,7 +41,7 @@ class LayerStack {
   void backward(const ModelContext& model, const Pass& pass, const Matrix& added, GradSink& sink);
 
  private:
-  /// Place of a layer's input; without activation checkpointing also of what it keeps.
+  /// Index of a layer's input; without activation checkpointing also of what it keeps.
   std::size_t place_of(std::size_t layer) const {
     const std::size_t shared = lowest_trained_ == 0 ? 0 : 1;
     return layer < lowest_trained_ ? 0 : layer - lowest_trained_ + shared;
@@ -53,8 +53,8 @@ class LayerStack {
   PassShape shape_;
   ParamPointers params_;
   std::vector<Layer> layers_;
-  std::vector<Tensor> inputs_;       // (M, D) by place
-  std::vector<Layer::Kept> kept_;    // by place, or one for all layers in turn
+  std::vector<Tensor> inputs_;       // (M, D) by layer
+  std::vector<Layer::Kept> kept_;    // by layer, or one for all layers in turn
   std::optional<Layer::Work> work_;  // made by the first pack_backward()
 };
 

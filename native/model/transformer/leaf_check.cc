@@ -11,12 +11,12 @@ namespace {
 void check_documents(std::span<const std::int32_t> starts, const PassShape& shape) {
   if (starts.empty()) return;
   require(starts.size() == static_cast<std::size_t>(shape.rows()), "invalid_argument",
-          "document_starts has one place per token, or none at all");
+          "document_starts has one position per token, or none at all");
   for (std::size_t row = 0; row < starts.size(); ++row) {
-    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % shape.length);
-    const std::int32_t before = place == 0 ? 0 : starts[row - 1];
-    require(starts[row] >= before && starts[row] <= place, "invalid_argument",
-            "document_starts: the document of token " + std::to_string(place) + " cannot begin at " +
+    const auto position = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % shape.length);
+    const std::int32_t before = position == 0 ? 0 : starts[row - 1];
+    require(starts[row] >= before && starts[row] <= position, "invalid_argument",
+            "document_starts: the document of token " + std::to_string(position) + " cannot begin at " +
                 std::to_string(starts[row]));
   }
 }

@@ -12,7 +12,7 @@ LeafHead::LeafHead(const ModelContext& model, std::int64_t max_rows)
     : head_(model, max_rows),
       targets_upload_(model.ctx, max_rows),
       rows_upload_(model.ctx, max_rows),
-      places_upload_(model.ctx, max_rows) {}
+      indices_upload_(model.ctx, max_rows) {}
 
 Matrix LeafHead::pick(const ModelContext& model, const Input& input) {
   const PassShape& shape = input.leaf.shape();
@@ -46,7 +46,7 @@ void LeafHead::forward_backward(const ModelContext& model, const Input& input, c
     head_.run(model, normed, targets, &of_rows);
   }
   if (!rows_->are_all())
-    embedding(model.ctx, of_rows.normed, places_upload_.upload(model.ctx, rows_->places()), to.normed);
+    embedding(model.ctx, of_rows.normed, indices_upload_.upload(model.ctx, rows_->indices()), to.normed);
 }
 
 // A loss is -log p, so that its factor is that of log p with the other sign.

@@ -50,7 +50,7 @@ class LeafHead {
   LossHead head_;
   std::optional<TargetRows> rows_;  // of the last leaf
   std::int64_t batch_ = 0;          // its sequences
-  IndexUpload targets_upload_, rows_upload_, places_upload_;
+  IndexUpload targets_upload_, rows_upload_, indices_upload_;
 };
 
 }  // namespace zerofleet

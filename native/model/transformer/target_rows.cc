@@ -33,9 +33,9 @@ TargetRows::TargetRows(std::span<const std::int32_t> targets, std::int64_t lengt
 
 void TargetRows::find_places(std::size_t num_rows) {
   const auto other = std::ranges::find_if(targets_, [](std::int32_t target) { return target < 0; });
-  places_.assign(num_rows, static_cast<std::int32_t>(other - targets_.begin()));
-  for (std::size_t place = 0; place < rows_.size(); ++place) {
-    if (targets_[place] >= 0) places_[static_cast<std::size_t>(rows_[place])] = static_cast<std::int32_t>(place);
+  indices_.assign(num_rows, static_cast<std::int32_t>(other - targets_.begin()));
+  for (std::size_t index = 0; index < rows_.size(); ++index) {
+    if (targets_[index] >= 0) indices_[static_cast<std::size_t>(rows_[index])] = static_cast<std::int32_t>(index);
   }
 }
 

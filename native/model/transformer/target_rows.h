@@ -19,15 +19,15 @@ class TargetRows {
   TargetRows(std::span<const std::int32_t> targets, std::int64_t length, std::int64_t unit);
 
   /// True if these are all rows of the leaf, in order.
-  bool are_all() const { return places_.empty(); }
+  bool are_all() const { return indices_.empty(); }
   /// (N) the leaf's row of each row.
   std::span<const std::int32_t> rows() const { return rows_; }
   /// (N) targets, and the sequence of each row.
   const std::vector<std::int32_t>& targets() const { return targets_; }
   std::span<const std::int32_t> sequences() const { return sequences_; }
-  /// (M) place of each row of the leaf among these rows. The place of a row that was left out is that of a row without
+  /// (M) index of each row of the leaf among these rows. The index of a row that was left out is that of a row without
   /// a target. Empty with are_all().
-  std::span<const std::int32_t> places() const { return places_; }
+  std::span<const std::int32_t> indices() const { return indices_; }
 
  private:
   void add(std::int32_t row, std::int32_t target) {
@@ -36,7 +36,7 @@ class TargetRows {
   }
   void find_places(std::size_t num_rows);
 
-  std::vector<std::int32_t> rows_, targets_, sequences_, places_;
+  std::vector<std::int32_t> rows_, targets_, sequences_, indices_;
 };
 
 }  // namespace zerofleet

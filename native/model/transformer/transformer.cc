@@ -153,8 +153,8 @@ Pass Transformer::State::placed_pass(const TrimmedLeaf& leaf, const LeafKey* dro
   if (!table.positions && document_starts.empty()) return {cut, {}, {}, dropout};
   positions.resize(static_cast<std::size_t>(cut.rows()));
   for (std::size_t row = 0; row < positions.size(); ++row) {
-    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % cut.length);
-    positions[row] = document_starts.empty() ? place : place - document_starts[row];
+    const auto position = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % cut.length);
+    positions[row] = document_starts.empty() ? position : position - document_starts[row];
   }
   return {cut, positions_upload.upload(model.ctx, positions), documents_upload.upload(model.ctx, document_starts),
           dropout};

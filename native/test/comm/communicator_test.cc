@@ -28,8 +28,8 @@ std::vector<std::string> run_gloo(int world_size, const RankBody& body, std::chr
   return run_gloo_world(world_size, body, timeout);
 }
 
-std::byte mark(int from, int to, std::int64_t place) {
-  return static_cast<std::byte>((from * 31 + to * 7 + place * 3) % 251);
+std::byte mark(int from, int to, std::int64_t index) {
+  return static_cast<std::byte>((from * 31 + to * 7 + index * 3) % 251);
 }
 
 /// Piece sizes that differ per pair, some of them zero.
@@ -172,7 +172,7 @@ void check_slow_peer(RunWorld run) {
 
 /// Rank 1 lives and comes to the exchange, but never sends the message that rank 0 waits for.
 void check_stuck_exchange(RunWorld run) {
-  std::atomic<bool> over = false;
+  std::atomic<bool> done = false;
   const auto codes = run(
       2,
       [&](Communicator& comm) {
@@ -180,12 +180,12 @@ void check_stuck_exchange(RunWorld run) {
         if (comm.rank() == 0) {
           const auto waits = [&] { comm.all_to_all(bytes, {}, bytes, std::vector<Message>{{1, {0, 2}}}); };
           const std::string code = code_of(waits);
-          over = true;
-          over.notify_all();
+          done = true;
+          done.notify_all();
           throw Error(code, "seen");
         }
         comm.all_to_all(bytes, {}, bytes, {});
-        over.wait(false);
+        done.wait(false);
       },
       300ms);
   CHECK(codes == std::vector<std::string>{"comm_timeout", "none"});
@@ -193,16 +193,16 @@ void check_stuck_exchange(RunWorld run) {
 
 /// Rank 0 gives up while it waits for rank 1.
 void check_abort(RunWorld run) {
-  std::atomic<bool> over = false;
+  std::atomic<bool> done = false;
   const auto codes = run(
       2,
       [&](Communicator& comm) {
-        if (comm.rank() == 1) return over.wait(false);
+        if (comm.rank() == 1) return done.wait(false);
         const std::jthread aborter([&] { comm.abort(); });  // before the call or during it
         const std::string code = code_of([&] { comm.barrier(); });
         CHECK(code_of([&] { comm.barrier(); }) == code);
-        over = true;
-        over.notify_all();
+        done = true;
+        done.notify_all();
         throw Error(code, "seen");
       },
       60s);

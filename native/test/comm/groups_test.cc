@@ -66,9 +66,9 @@ GLOO_TEST_CASE("groups of ranks over Gloo are worlds of their own, beside the wh
     RelayedStores stores(kWorldSize);
     const auto gloo = run_threads(kWorldSize, [&](int rank) {
       const GlooOptions options{rank, kWorldSize, kRanksAddress, 30s};
-      const auto world = connect_gloo(options, stores.of(rank));
-      const auto group = connect_gloo_group(options, num_groups, stores.of(rank));
-      const auto beside = connect_gloo_neighbours(options, num_groups, stores.of(rank));
+      const auto world = connect_gloo(options, stores.store(rank));
+      const auto group = connect_gloo_group(options, num_groups, stores.store(rank));
+      const auto beside = connect_gloo_neighbours(options, num_groups, stores.store(rank));
       CHECK(group->world_size() == kWorldSize / num_groups);
       check_group(*group, rank, num_groups);
       check_neighbours(*beside, rank, num_groups);

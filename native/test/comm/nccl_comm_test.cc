@@ -72,7 +72,7 @@ TEST_CASE("nccl_comm: ranks of a world in one process are refused on two devices
   const auto connect = [&](const std::string& world, int last_device) {
     auto codes = run_threads(2, [&](int rank) {
       const Device device{DeviceKind::kCpu, rank == 1 ? last_device : 0};
-      connect_nccl_through(backend, {rank, 2, device, 300ms, world}, stores.of(rank));
+      connect_nccl_through(backend, {rank, 2, device, 300ms, world}, stores.store(rank));
     });
     std::ranges::sort(codes);
     return codes;
@@ -140,7 +140,7 @@ TEST_CASE("groups of ranks, those apart and those next to each other, find one a
   const auto codes = run_threads(4, [&](int rank) {
     const NcclOptions options{rank, 4, Device{}, 30s, "a/"};
     const auto peers = [&](const NcclOptions& of_group) {
-      const auto comm = connect_nccl_through(backend, of_group, stores.of(rank));
+      const auto comm = connect_nccl_through(backend, of_group, stores.store(rank));
       std::vector<std::byte> ranks(2);
       ranks[static_cast<std::size_t>(comm->rank())] = static_cast<std::byte>(rank);
       comm->all_gather(ranks, std::vector<Range>{{0, 1}, {1, 2}});

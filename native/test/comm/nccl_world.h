@@ -21,7 +21,7 @@ inline std::vector<std::string> run_fake_nccl_world(int world_size, const RankBo
   const NcclBackend backend{fake_nccl(), [](const std::byte*) { return true; }};
   RelayedStores stores(world_size);
   return run_threads(world_size, [&](int rank) {
-    const auto comm = connect_nccl_through(backend, {rank, world_size, Device{}, timeout}, stores.of(rank));
+    const auto comm = connect_nccl_through(backend, {rank, world_size, Device{}, timeout}, stores.store(rank));
     body(*comm);
   });
 }
@@ -32,7 +32,7 @@ inline std::vector<std::string> run_staged_fake_nccl_world(int world_size, const
   const NcclBackend backend{fake_nccl(), [](const std::byte*) { return false; }};
   RelayedStores stores(world_size);
   return run_threads(world_size, [&](int rank) {
-    const auto comm = connect_nccl_through(backend, {rank, world_size, Device{}, timeout}, stores.of(rank));
+    const auto comm = connect_nccl_through(backend, {rank, world_size, Device{}, timeout}, stores.store(rank));
     body(*comm);
   });
 }

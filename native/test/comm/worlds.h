@@ -40,7 +40,7 @@ class RelayedStores {
       }));
     }
   }
-  KvStore& of(int rank) { return *stores_[static_cast<std::size_t>(rank)]; }
+  KvStore& store(int rank) { return *stores_[static_cast<std::size_t>(rank)]; }
 
  private:
   std::vector<std::unique_ptr<KvStore>> stores_;
@@ -64,7 +64,7 @@ inline std::vector<std::string> run_gloo_world(int world_size, const RankBody& b
                                                std::chrono::milliseconds timeout) {
   RelayedStores stores(world_size);
   return run_threads(world_size, [&](int rank) {
-    const auto comm = connect_gloo({rank, world_size, kRanksAddress, timeout}, stores.of(rank));
+    const auto comm = connect_gloo({rank, world_size, kRanksAddress, timeout}, stores.store(rank));
     body(*comm);
   });
 }

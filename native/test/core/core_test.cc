@@ -118,7 +118,7 @@ TEST_CASE("an exception in a task reaches the caller after all tasks, and the po
   CHECK_THROWS_AS(ThreadPool(0), Error);
 }
 
-TEST_CASE("skewed buffers differ in their places within a huge page and stay inside their mapping") {
+TEST_CASE("skewed buffers differ in their offsets within a huge page and stay inside their mapping") {
   for (const int skew : {0, 1, 28}) {
     Buffer buffer(Device{}, std::size_t{5} << 20, skew);
     CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % (std::size_t{2} << 20) ==

@@ -11,7 +11,7 @@
 
 namespace zerofleet::emulator {
 
-/// A place in a queue: reached when all before it is done.
+/// A position in a queue: reached when all before it is done.
 class Mark {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -53,11 +53,11 @@ TEST_CASE("targets are the tokens shifted by one, and an epoch visits every sequ
   REQUIRE(source.sequences().num_sequences() == 10);
   std::set<std::int32_t> starts;
   LeafBatch batch;
-  int place = 0;
-  for (int step = 0; place < 10; ++step) {
+  int position = 0;
+  for (int step = 0; position < 10; ++step) {
     for (int leaf = 0; leaf < 2; ++leaf) {
       source.load(step, leaf, batch);
-      for (std::size_t row = 0; row < 2 && place < 10; ++row, ++place) {
+      for (std::size_t row = 0; row < 2 && position < 10; ++row, ++position) {
         starts.insert(batch.tokens[row * 8]);
         for (std::size_t i = 0; i < 8; ++i) {
           CHECK(batch.targets[row * 8 + i] == batch.tokens[row * 8 + i] + 1);
@@ -81,10 +81,10 @@ TEST_CASE("several files are read in the order of their mixture") {
     CHECK(source.sequences().num_sequences() == 20);
     const MixtureOrder order(5, {{5 / unit_sequences, 2}, {15 / unit_sequences, 1}});
     LeafBatch batch;
-    for (std::int64_t place = 0; place < 60; ++place) {
-      source.load(place / 3, place % 3, batch);
+    for (std::int64_t position = 0; position < 60; ++position) {
+      source.load(position / 3, position % 3, batch);
       for (std::int64_t row = 0; row < unit_sequences; ++row) {
-        const std::int64_t sequence = order.at(place) * unit_sequences + row;
+        const std::int64_t sequence = order.at(position) * unit_sequences + row;
         CHECK(batch.sequences[static_cast<std::size_t>(row)] == sequence);
         const std::int64_t first_token = sequence < 5 ? sequence * 8 : 500 + (sequence - 5) * 8;
         CHECK(batch.tokens[static_cast<std::size_t>(row * 8)] == first_token);
@@ -143,7 +143,7 @@ TEST_CASE("no target begins another document, and every token knows where its do
   CHECK(second.document_starts == Ids{0, 0, 2, 2, 2, 2, 2, 2});
 }
 
-TEST_CASE("a document that goes on in the next sequence starts there at place 0") {
+TEST_CASE("a document that goes on in the next sequence starts there at position 0") {
   TokenTables tables = counting(9, 4);
   tables.documents = {0, 2};
   CHECK(sequence_of(tables, 0).document_starts == Ids{0, 0, 2, 2});

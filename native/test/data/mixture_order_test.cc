@@ -47,20 +47,21 @@ const std::vector<Parts> kMixtures = {
 TEST_CASE("a single dataset is read by its permutation") {
   const MixtureOrder order(42, {{10, 3}});
   const SamplePermutation permutation(42, 10);
-  for (std::int64_t place = 0; place < 35; ++place) CHECK(order.at(place) == permutation.at(place / 10, place % 10));
+  for (std::int64_t position = 0; position < 35; ++position)
+    CHECK(order.at(position) == permutation.at(position / 10, position % 10));
 }
 
-TEST_CASE("every W places have exactly the weight of each dataset, and no prefix strays far from its shares") {
+TEST_CASE("every W positions have exactly the weight of each dataset, and no prefix strays far from its shares") {
   for (const Parts& parts : kMixtures) {
     const MixtureOrder order(5, parts);
     const std::int64_t total = total_weight(parts);
     std::vector<std::int64_t> counts(parts.size());
-    for (std::int64_t place = 0; place < 7 * total; ++place) {
-      ++counts[found(parts, order.at(place)).dataset];
+    for (std::int64_t position = 0; position < 7 * total; ++position) {
+      ++counts[found(parts, order.at(position)).dataset];
       for (std::size_t i = 0; i < parts.size(); ++i) {
-        const std::int64_t strays = std::abs(counts[i] * total - (place + 1) * parts[i].weight);
+        const std::int64_t strays = std::abs(counts[i] * total - (position + 1) * parts[i].weight);
         REQUIRE(strays < static_cast<std::int64_t>(parts.size()) * total);
-        if ((place + 1) % total == 0) REQUIRE(strays == 0);
+        if ((position + 1) % total == 0) REQUIRE(strays == 0);
       }
     }
   }
@@ -70,8 +71,8 @@ TEST_CASE("a dataset repeats no unit before all of its units were read, and then
   for (const Parts& parts : kMixtures) {
     const MixtureOrder order(5, parts);
     std::vector<std::vector<std::int64_t>> read(parts.size());
-    for (std::int64_t place = 0; place < 9 * total_weight(parts); ++place) {
-      const auto [dataset, unit] = found(parts, order.at(place));
+    for (std::int64_t position = 0; position < 9 * total_weight(parts); ++position) {
+      const auto [dataset, unit] = found(parts, order.at(position));
       read[dataset].push_back(unit);
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -93,15 +94,16 @@ TEST_CASE("datasets of one size have independent orders") {
   const Parts parts = {{1000, 1}, {1000, 1}};
   const MixtureOrder order(5, parts);
   int equal = 0;
-  for (std::int64_t place = 0; place < 2000; place += 2) equal += order.at(place + 1) - 1000 == order.at(place);
+  for (std::int64_t position = 0; position < 2000; position += 2)
+    equal += order.at(position + 1) - 1000 == order.at(position);
   CHECK(equal < 10);
 }
 
-TEST_CASE("places and weights beyond 32 bits are exact") {
+TEST_CASE("positions and weights beyond 32 bits are exact") {
   const std::int64_t large = (std::int64_t{1} << 40) + 15;
   const MixtureOrder order(1, {{3, large}, {1, 2 * large}});
   std::map<bool, int> counts;
-  for (std::int64_t place = 3 * large; place < 3 * large + 3000; ++place) ++counts[order.at(place) < 3];
+  for (std::int64_t position = 3 * large; position < 3 * large + 3000; ++position) ++counts[order.at(position) < 3];
   CHECK(counts[true] == 1000);
   CHECK(counts[false] == 2000);
 }
@@ -110,7 +112,7 @@ TEST_CASE("the order is part of the contract: it never changes between versions"
   // The values are those of the Python function in docs/data.md.
   const MixtureOrder order(42, {{10, 3}, {4, 2}});
   std::vector<std::int64_t> units;
-  for (std::int64_t place = 0; place < 15; ++place) units.push_back(order.at(place));
+  for (std::int64_t position = 0; position < 15; ++position) units.push_back(order.at(position));
   CHECK(units == std::vector<std::int64_t>{10, 8, 13, 9, 2, 12, 3, 11, 5, 6, 13, 4, 12, 7, 0});
 }
 

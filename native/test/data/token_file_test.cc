@@ -41,9 +41,9 @@ std::string code_of_file(const std::string& bytes) {
 }
 
 template <class T>
-std::string with_field(std::size_t place, T value) {
+std::string with_field(std::size_t position, T value) {
   std::string bytes = bytes_of(tables());
-  std::memcpy(bytes.data() + place, &value, sizeof value);
+  std::memcpy(bytes.data() + position, &value, sizeof value);
   return bytes;
 }
 
@@ -67,9 +67,9 @@ TEST_CASE("a token file is read as it was written") {
     CHECK(tokens.sequence_length() == 4);
     CHECK(std::vector(tokens.sequences().begin(), tokens.sequences().end()) == written.sequences);
     CHECK(std::vector(tokens.documents().begin(), tokens.documents().end()) == written.documents);
-    for (std::int64_t place = 0; place < 13; ++place) {
-      CHECK(tokens.token(place) == place);
-      CHECK(tokens.counts_as_target(place) == (place != 9));
+    for (std::int64_t position = 0; position < 13; ++position) {
+      CHECK(tokens.token(position) == position);
+      CHECK(tokens.counts_as_target(position) == (position != 9));
     }
   }
 }

@@ -40,8 +40,8 @@ GoldenFile::GoldenFile(const std::string& name) : name_(name) {
     } else if (kind == "word") {
       index >> words_[key];
     } else {
-      Entry& place = tensors_[key];
-      index >> place.type >> place.offset >> place.count;
+      Entry& found = tensors_[key];
+      index >> found.type >> found.offset >> found.count;
     }
   }
   std::ostringstream bytes;
@@ -62,21 +62,21 @@ const GoldenFile::Entry& GoldenFile::entry(const std::string& key) const {
 }
 
 std::vector<float> GoldenFile::floats(const std::string& key) const {
-  const Entry& place = entry(key);
-  std::vector<float> values(place.count);
-  for (std::size_t i = 0; i < place.count; ++i) {
-    values[i] = place.type == "bf16" ? to_float(element<bf16>(data_, place.offset + 2 * i))
-                                     : element<float>(data_, place.offset + 4 * i);
+  const Entry& found = entry(key);
+  std::vector<float> values(found.count);
+  for (std::size_t i = 0; i < found.count; ++i) {
+    values[i] = found.type == "bf16" ? to_float(element<bf16>(data_, found.offset + 2 * i))
+                                     : element<float>(data_, found.offset + 4 * i);
   }
   return values;
 }
 
 std::vector<std::int32_t> GoldenFile::integers(const std::string& key) const {
-  const Entry& place = entry(key);
-  std::vector<std::int32_t> values(place.count);
-  for (std::size_t i = 0; i < place.count; ++i) {
-    values[i] = place.type == "u16" ? element<std::uint16_t>(data_, place.offset + 2 * i)
-                                    : element<std::int32_t>(data_, place.offset + 4 * i);
+  const Entry& found = entry(key);
+  std::vector<std::int32_t> values(found.count);
+  for (std::size_t i = 0; i < found.count; ++i) {
+    values[i] = found.type == "u16" ? element<std::uint16_t>(data_, found.offset + 2 * i)
+                                    : element<std::int32_t>(data_, found.offset + 4 * i);
   }
   return values;
 }

@@ -3,10 +3,11 @@
     pip install torch transformers peft numpy
     python native/test/golden/make_golden_adapters.py [directory] [case ...]
 
-Each case is a pair of files as make_golden_families.py describes them, with adapters whose A and B are both random, and the
-gradients of what is trained only: of the factors, of DoRA's magnitudes, and of modules_to_save. transformers has the experts of Mixtral in
-one tensor, over which peft has no DoRA: its case is peft's formula written out. With a "quantization" peft computes over the matrices of
-layers as make_golden_quantize.py restores them; the file has them as they were.
+Each case is a pair of files as make_golden_families.py describes them, with adapters whose A and B are both random, and
+the gradients of what is trained only: of the factors, of DoRA's magnitudes, and of modules_to_save. transformers has
+the experts of Mixtral in one tensor, over which peft has no DoRA: its case is peft's formula written out. With a
+"quantization" peft computes over the matrices of layers as make_golden_quantize.py restores them; the file has them as
+they were.
 """
 
 import copy
@@ -16,7 +17,8 @@ import numpy as np
 import torch
 from peft import LoraConfig, get_peft_model
 
-from make_golden_families import (BATCH, CASES, LENGTH, MIN_MARGIN, MOE_BATCH, MOE_LENGTH, as_saved, bf16_errors, gradients, margin,
+from make_golden_families import (BATCH, CASES, LENGTH, MIN_MARGIN, MOE_BATCH, MOE_LENGTH, as_saved, bf16_errors,
+    gradients, margin,
                                   randomise, saved_parameters, write_architecture, write_cases, write_words)
 from make_golden_model import IGNORED, GoldenFile
 from make_golden_quantize import quantized

@@ -6,11 +6,11 @@
 
 Each case is a pair of files as make_golden_model.py describes them, with one more kind of line:
     word KEY VALUE
-They hold the architecture that job-document/ reads from the model's config.json, parameters that bf16 can represent, tokens, targets
-(some ignored), the logits after the first sequence, the loss sum, with experts the auxiliary loss, and every gradient in
-float32, with names and shapes as save_pretrained writes them; and how far PyTorch's own
-passes in bf16 are from its float32 pass, per gradient: the larger of its two attentions, "eager" and "sdpa". Rotary
-frequencies stay float32 in all passes.
+They hold the architecture that job-document/ reads from the model's config.json, parameters that bf16 can represent,
+tokens, targets (some ignored), the logits after the first sequence, the loss sum, with experts the auxiliary loss, and
+every gradient in float32, with names and shapes as save_pretrained writes them; and how far PyTorch's own passes in
+bf16 are from its float32 pass, per gradient: the larger of its two attentions, "eager" and "sdpa". Rotary frequencies
+stay float32 in all passes.
 """
 
 import copy
@@ -22,7 +22,8 @@ import zlib
 
 import numpy as np
 import torch
-from transformers import (GPT2Config, GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig,
+from transformers import (GPT2Config, GPT2LMHeadModel, GraniteConfig, GraniteForCausalLM, LlamaConfig,
+    LlamaForCausalLM, MistralConfig,
                           MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM,
                           Olmo3Config, Olmo3ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
                           Qwen3MoeConfig, Qwen3MoeForCausalLM,
@@ -50,7 +51,8 @@ def rope(kind="default", theta=10000.0):
 
 def gpt2(activation, tied):
     cfg = GPT2Config(n_embd=32, n_inner=None if tied else 40, n_layer=2, n_head=4, vocab_size=45, n_positions=64,
-                     activation_function=activation, bos_token_id=None, eos_token_id=None, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+                     activation_function=activation, bos_token_id=None, eos_token_id=None, resid_pdrop=0.0,
+                         embd_pdrop=0.0, attn_pdrop=0.0,
                      tie_word_embeddings=tied, attn_implementation="eager")
     return GPT2LMHeadModel(cfg)
 
@@ -81,7 +83,8 @@ CASES = {
         Olmo3Config(**SIZES, sliding_window=7, layer_types=["sliding_attention", "full_attention"], pad_token_id=None,
                     rope_parameters={"full_attention": rope("yarn", 500000.0), "sliding_attention": rope(theta=500000.0)})),
     "qwen3_moe": lambda: Qwen3MoeForCausalLM(
-        Qwen3MoeConfig(**SIZES, head_dim=12, moe_intermediate_size=20, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True,
+        Qwen3MoeConfig(**SIZES, head_dim=12, moe_intermediate_size=20, num_experts=5, num_experts_per_tok=2,
+            norm_topk_prob=True,
                        output_router_logits=True, router_aux_loss_coef=0.5, rope_parameters=rope(),
                        experts_implementation="eager")),
     "granite": lambda: GraniteForCausalLM(

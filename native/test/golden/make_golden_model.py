@@ -12,7 +12,8 @@ Cases:
   gqa_untied, mha_tied  one pass: parameters that bf16 can represent, tokens, targets (some ignored), the loss sum and
                         every gradient in float32; and how far PyTorch's own passes in bf16, in fp16 and in fp16 with a
                         loss scale are from its float32 pass, per gradient.
-  curve                 200 steps of AdamW in float32: initial parameters, the tokens of each step, losses and gradient norms.
+  curve                 200 steps of AdamW in float32: initial parameters, the tokens of each step, losses and gradient
+                        norms.
 """
 
 import copy
@@ -74,7 +75,8 @@ def write_config(golden, cfg, theta=10000.0):
 
 def loss_sum(model, tokens, targets):
     logits = model(input_ids=tokens, use_cache=False).logits.float()
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED,
+        reduction="sum")
 
 
 def gradients(model, tokens, targets, grad_scale):

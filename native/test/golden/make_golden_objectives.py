@@ -6,8 +6,9 @@
 Each case is a pair of files as make_golden_families.py describes them:
   objectives_full  all parameters are trained; the reference is another model, whose log-probabilities are in the file.
   objectives_lora  adapters of peft are trained; the reference is the model with its adapters disabled.
-The formulas are written down from the papers: Rafailov 2023 (DPO; cDPO by Mitchell), Azar 2023 (IPO, with means over tokens), Hong 2024
-(ORPO), Ethayarajh 2024 (KTO), Meng 2024 (SimPO). Losses are sums over pairs, or over sequences in KTO.
+The formulas are written down from the papers: Rafailov 2023 (DPO; cDPO by Mitchell), Azar 2023 (IPO, with means over
+tokens), Hong 2024 (ORPO), Ethayarajh 2024 (KTO), Meng 2024 (SimPO). Losses are sums over pairs, or over sequences in
+KTO.
 """
 
 import copy
@@ -44,7 +45,8 @@ def leaf(vocab):
     tokens = torch.randint(vocab, (len(DESIRABLE), LENGTH + 1))
     for pair, prompt in enumerate(PROMPTS):
         tokens[2 * pair + 1, :prompt] = tokens[2 * pair, :prompt]
-    return with_targets(tokens, [prompt for prompt in PROMPTS for _ in range(2)], [end for ends in ENDS for end in ends])
+    return with_targets(tokens, [prompt for prompt in PROMPTS for _ in range(2)], [end for ends in ENDS
+        for end in ends])
 
 
 def with_targets(tokens, prompts, ends):
@@ -125,7 +127,8 @@ def write_objective(golden, model, kind, data, reference, kl):
 
 def full(seed):
     torch.manual_seed(seed)
-    model = Qwen3ForCausalLM(Qwen3Config(**SMALL, head_dim=8, rope_parameters=rope(), tie_word_embeddings=True)).float().eval()
+    model = Qwen3ForCausalLM(Qwen3Config(**SMALL, head_dim=8, rope_parameters=rope(),
+        tie_word_embeddings=True)).float().eval()
     randomise(model)
     other = copy.deepcopy(model)
     with torch.no_grad():

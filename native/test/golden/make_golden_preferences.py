@@ -3,10 +3,10 @@
     pip install torch transformers peft numpy
     python native/test/golden/make_golden_preferences.py [directory]
 
-preference_training has the initial parameters of a small Llama, prompts and completions, and for `dpo` and `kto` the loss and the
-means of each step, all parameters trained in float32. The reference is the model as the training begins. Formulas are those of
-make_golden_objectives.py; the order of the data is that of docs/data.md, and KTO's mismatched sequences are those of
-native/train/loss/preference_loss.h.
+preference_training has the initial parameters of a small Llama, prompts and completions, and for `dpo` and `kto` the
+loss and the means of each step, all parameters trained in float32. The reference is the model as the training begins.
+Formulas are those of make_golden_objectives.py; the order of the data is that of docs/data.md, and KTO's mismatched
+sequences are those of native/train/loss/preference_loss.h.
 """
 
 import copy
@@ -34,8 +34,8 @@ def philox(key, counter):
     return c
 
 
-def unit_at(num_units, place):
-    epoch, value = divmod(place, num_units)
+def unit_at(num_units, position):
+    epoch, value = divmod(position, num_units)
     half = max(1, ((num_units - 1).bit_length() + 1) // 2)
     mask = (1 << half) - 1
     while True:
@@ -78,7 +78,8 @@ def kto(model, reference, sequences, units, labels):
     with torch.no_grad():
         kl = (log_probs(model, *other)[0] - log_probs(reference, *other)[0]).mean().clamp(min=0)
     policy, _ = log_probs(model, *data)
-    ratio, desirable = policy - log_probs(reference, *data)[0].detach(), torch.tensor([labels[unit] for unit in units]).bool()
+    ratio, desirable = policy - log_probs(reference, *data)[0].detach(), torch.tensor([labels[unit]
+        for unit in units]).bool()
     gain = options["desirable_weight"] * (1 - torch.sigmoid(options["beta"] * (ratio - kl)))
     pain = options["undesirable_weight"] * (1 - torch.sigmoid(options["beta"] * (kl - ratio)))
     return torch.where(desirable, gain, pain), options["beta"] * ratio, policy, desirable, torch.where(desirable, ratio > kl, ratio < kl)
@@ -87,15 +88,17 @@ def kto(model, reference, sequences, units, labels):
 def train(golden, name, run_leaf, initial, sequences, labels):
     model, reference = copy.deepcopy(initial), initial
     num_units = SEQUENCES // 2 if name == "dpo" else SEQUENCES
-    matrices, others = ([p for p in model.parameters() if (p.dim() > 1) == of_matrices] for of_matrices in (True, False))
+    matrices, others = ([p for p in model.parameters() if (p.dim() > 1) == of_matrices] for of_matrices in (True,
+        False))
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}],
                                   lr=LR, betas=BETAS, eps=EPS)
     for step in range(STEPS):
         optimizer.zero_grad()
         leaves = []
         for first in range(0, GLOBAL_BATCH, MICRO_BATCH):
-            places = [step * GLOBAL_BATCH + first + i for i in range(MICRO_BATCH)]
-            leaves.append(run_leaf(model, reference, sequences, [unit_at(num_units, place) for place in places], labels))
+            positions = [step * GLOBAL_BATCH + first + i for i in range(MICRO_BATCH)]
+            leaves.append(run_leaf(model, reference, sequences, [unit_at(num_units, position)
+                for position in positions], labels))
             (leaves[-1][0].sum() / GLOBAL_BATCH).backward()
         losses, rewards, policy, chosen, correct = (torch.cat([leaf[i].detach() for leaf in leaves]) for i in range(5))
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), CLIPPING)

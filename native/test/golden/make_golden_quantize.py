@@ -1,12 +1,13 @@
 """Writes quantize.txt: quantized matrices by a reference in numpy, for the tests of kernels/quantize.
 
 Run with any Python that has numpy:  python make_golden_quantize.py
-Every operation is done in float64 and then rounded to float32: for sums, products and quotients of float32 that is the correctly rounded
-result in float32. The reference shares nothing with the kernels but the definition in kernels/quantize/formulas/blocks.h. Nearest levels
-are found by distances, the smallest first.
+Every operation is done in float64 and then rounded to float32: for sums, products and quotients of float32 that is the
+correctly rounded result in float32. The reference shares nothing with the kernels but the definition in
+kernels/quantize/formulas/blocks.h. Nearest levels are found by distances, the smallest first.
 
-The script also derives the levels of NF4 from the quantiles of the normal distribution, as the paper constructs them, and fails where one
-is further than 1e-6 from that. Where bitsandbytes is installed, it compares the codes of random blocks with its own.
+The script also derives the levels of NF4 from the quantiles of the normal distribution, as the paper constructs them,
+and fails where one is further than 1e-6 from that. Where bitsandbytes is installed, it compares the codes of random
+blocks with its own.
 
 One line per fact, each a word followed by values:
   case NAME     begins a case
@@ -17,7 +18,8 @@ One line per fact, each a word followed by values:
   scales        the code of each block
   groups        offset and step of each group
   codes         (rows · cols)
-  restored      (rows · cols); or, for generated values, checksums of codes and of the bits of restored values in fp32, bf16 and fp16:
+  restored      (rows · cols); or, for generated values, checksums of codes and of the bits of restored values in fp32,
+                bf16 and fp16:
   checksums     each Σ (i + 1) · word_i mod 2^32
 """
 
@@ -175,7 +177,8 @@ def compare_with_bitsandbytes() -> str:
 def main() -> None:
     assert np.abs(constructed_levels() - LEVELS).max() < 1e-6, constructed_levels() - LEVELS
     midpoints = (LEVELS[:-1] + LEVELS[1:]) / np.float32(2)
-    ties = np.concatenate([[1.0], midpoints, np.nextafter(midpoints, np.float32(2)), np.nextafter(midpoints, np.float32(-2))])
+    ties = np.concatenate([[1.0], midpoints, np.nextafter(midpoints, np.float32(2)), np.nextafter(midpoints,
+        np.float32(-2))])
     halves = np.concatenate([[127.0], np.arange(-126.5, 127.0)[::9], [-127.0, 126.5]])
     random = np.random.default_rng(3)
     mixed = random.normal(size=(3, 200)).astype(np.float32)  # blocks at the ends of rows have 8 elements

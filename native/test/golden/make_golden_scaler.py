@@ -1,7 +1,7 @@
 """Writes scaler_deepspeed.txt: the scales that DeepSpeed's dynamic loss scaler goes through for given overflows.
 
-Without ZeRO (stage 0) the scale is moved by FP16_Optimizer itself, which knows no hysteresis and never refuses to go on;
-those cases have names that begin with stage0.
+Without ZeRO (stage 0) the scale is moved by FP16_Optimizer itself, which knows no hysteresis and never refuses to go
+on; those cases have names that begin with stage0.
 
 Run with any Python that has PyTorch and DeepSpeed:  python make_golden_scaler.py [commit of DeepSpeed]
 The file has one line per fact, each a word followed by values; runs of equal values are written value:count.
@@ -52,8 +52,8 @@ def above(limit: float):
 
 def drifting(iteration: int, scale: float) -> bool:
     """The limit falls from 2^20 to 2^4 and rises again, as gradients grow and shrink."""
-    place = abs(iteration - ITERATIONS // 2) / (ITERATIONS // 2)
-    return scale > 2.0 ** (4 + 16 * place)
+    share = abs(iteration - ITERATIONS // 2) / (ITERATIONS // 2)
+    return scale > 2.0 ** (4 + 16 * share)
 
 
 def always(iteration: int, scale: float) -> bool:

@@ -18,11 +18,11 @@ namespace {
 const std::vector<float> kLogits{std::log(0.3F), std::log(0.1F), std::log(0.4F), std::log(0.2F)};
 constexpr int kDraws = 4000;
 
-/// Frequencies of each token in draws at places 0, 1, …, as shares of all.
+/// Frequencies of each token in draws at positions 0, 1, …, as shares of all.
 std::vector<double> shares(const DrawOptions& options) {
   std::vector<double> counts(kLogits.size());
-  for (std::uint32_t place = 0; place < kDraws; ++place) {
-    counts[static_cast<std::size_t>(draw_token(best_cpu_isa(), kLogits, options, place))] += 1.0 / kDraws;
+  for (std::uint32_t position = 0; position < kDraws; ++position) {
+    counts[static_cast<std::size_t>(draw_token(best_cpu_isa(), kLogits, options, position))] += 1.0 / kDraws;
   }
   return counts;
 }
@@ -75,8 +75,8 @@ TEST_CASE("a nucleus of many tokens is found in an unordered vocabulary") {
   DrawOptions options;
   options.top_p = 0.5;
   std::set<std::int32_t> drawn;
-  for (std::uint32_t place = 0; place < kDraws; ++place)
-    drawn.insert(draw_token(best_cpu_isa(), logits, options, place));
+  for (std::uint32_t position = 0; position < kDraws; ++position)
+    drawn.insert(draw_token(best_cpu_isa(), logits, options, position));
   std::vector<std::int32_t> likely;
   for (std::int32_t token = 0; token < kTokens; ++token) {
     if (logits[static_cast<std::size_t>(token)] == 0) likely.push_back(token);
@@ -118,7 +118,8 @@ TEST_CASE("tokens that a mask does not allow are never drawn") {
       options.top_k = top_k;
       for (const CpuIsa isa : {CpuIsa::kGeneric, best_cpu_isa()}) {
         std::set<std::int32_t> drawn;
-        for (std::uint32_t place = 0; place < 200; ++place) drawn.insert(draw_token(isa, masked, options, place));
+        for (std::uint32_t position = 0; position < 200; ++position)
+          drawn.insert(draw_token(isa, masked, options, position));
         CHECK(drawn == std::set<std::int32_t>{0, 3});
       }
     }
@@ -127,15 +128,17 @@ TEST_CASE("tokens that a mask does not allow are never drawn") {
   CHECK(draw_token(best_cpu_isa(), masked, options, 0) == 0);
 }
 
-TEST_CASE("a draw depends on seed and place; ties go to the lower token") {
+TEST_CASE("a draw depends on seed and position; ties go to the lower token") {
   DrawOptions options, other;
   other.seed = 2;
   int differences = 0;
-  for (std::uint32_t place = 0; place < 100; ++place) {
-    CHECK(draw_token(best_cpu_isa(), kLogits, options, place) == draw_token(best_cpu_isa(), kLogits, options, place));
+  for (std::uint32_t position = 0; position < 100; ++position) {
+    CHECK(draw_token(best_cpu_isa(), kLogits, options, position) ==
+          draw_token(best_cpu_isa(), kLogits, options, position));
     differences +=
-        draw_token(best_cpu_isa(), kLogits, options, place) != draw_token(best_cpu_isa(), kLogits, other, place) ? 1
-                                                                                                                 : 0;
+        draw_token(best_cpu_isa(), kLogits, options, position) != draw_token(best_cpu_isa(), kLogits, other, position)
+            ? 1
+            : 0;
   }
   CHECK(differences > 20);
   options.top_k = 1;

@@ -127,7 +127,7 @@ TEST_CASE("the loss is the mean over the targets that count, however they are sp
   // Three sequences; in the second one target alone counts.
   TokenTables tables = cut_into_sequences(std::vector<std::uint32_t>(17 * 3 + 1, 5), 17);
   tables.counts.assign(17 * 3 + 1, true);
-  for (std::size_t place = 19; place <= 34; ++place) tables.counts[place] = false;
+  for (std::size_t position = 19; position <= 34; ++position) tables.counts[position] = false;
   const TemporaryFile all(bytes_of(tables));
   job.config.evaluation_files = {{all.path()}};
   std::map<std::string, EvalResult> results;

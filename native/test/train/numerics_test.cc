@@ -19,7 +19,7 @@ namespace {
 std::vector<std::string> codes_of_ranks(const std::vector<std::string>& fingerprints) {
   RelayedStores stores(static_cast<int>(fingerprints.size()));
   return run_threads(static_cast<int>(fingerprints.size()), [&](int rank) {
-    require_same_numerics(stores.of(rank), rank, fingerprints[static_cast<std::size_t>(rank)], 30s);
+    require_same_numerics(stores.store(rank), rank, fingerprints[static_cast<std::size_t>(rank)], 30s);
   });
 }
 

@@ -21,13 +21,13 @@ struct FullState {
     }
   }
 
-  std::vector<float>& of(StateId state, std::size_t param) { return values[static_cast<std::size_t>(state)][param]; }
+  std::vector<float>& array(StateId state, std::size_t param) { return values[static_cast<std::size_t>(state)][param]; }
   std::span<float> at(const StateRange& range) {
-    return std::span(of(range.state, range.param))
+    return std::span(array(range.state, range.param))
         .subspan(static_cast<std::size_t>(range.elements.begin), static_cast<std::size_t>(range.elements.size()));
   }
   bool has(StateId state, std::size_t param) {
-    return std::ranges::none_of(of(state, param), [](float value) { return std::isnan(value); });
+    return std::ranges::none_of(array(state, param), [](float value) { return std::isnan(value); });
   }
 
   /// The part of one rank. Ranks call it one after another.

@@ -51,7 +51,7 @@ LeafTable<Record> map_leaves(const SequenceReader& sequences, std::int64_t rows,
         sequences.clear(row, batch);
       }
     }
-    compute(batch, leaf < num_leaves ? table.of(leaf) : std::span(dropped));
+    compute(batch, leaf < num_leaves ? table.leaf(leaf) : std::span(dropped));
   }
   table.exchange(ranks.world);
   return table;

@@ -37,7 +37,7 @@ class LeafTable {
   std::int64_t num_leaves() const { return std::ssize(indices_); }
 
   /// Returns the records of a leaf, (width).
-  std::span<Record> of(std::int64_t leaf) {
+  std::span<Record> leaf(std::int64_t leaf) {
     const auto first = static_cast<std::size_t>(indices_[static_cast<std::size_t>(leaf)] * width_);
     return std::span(records_).subspan(first, static_cast<std::size_t>(width_));
   }

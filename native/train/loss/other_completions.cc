@@ -12,7 +12,7 @@ OtherCompletions::OtherCompletions(const SequenceReader& sequences) : sequences_
   sequences_.resize(pair_, 2);
 }
 
-std::int64_t OtherCompletions::of(std::int64_t sequence) {
+std::int64_t OtherCompletions::completion_of(std::int64_t sequence) {
   const std::int64_t count = sequences_.num_sequences();
   const std::int64_t first = (sequence + std::max<std::int64_t>(1, count * 3 / 8)) % count;
   if (!are_equal(sequence, first)) return first;

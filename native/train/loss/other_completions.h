@@ -18,7 +18,7 @@ class OtherCompletions {
   explicit OtherCompletions(const SequenceReader& sequences);
 
   /// Returns the sequence with the other completion; kNoSequence if all completions of the file are equal.
-  std::int64_t of(std::int64_t sequence);
+  std::int64_t completion_of(std::int64_t sequence);
 
  private:
   bool are_equal(std::int64_t one, std::int64_t other);

@@ -85,7 +85,7 @@ MismatchedLeaf PreferenceLoss::mismatched(std::size_t number, const LeafBatch& b
   sequences.resize(completions_, parts_.leaf_sequences);
   for (std::int64_t row = 0; row < parts_.leaf_sequences; ++row) {
     const std::int64_t sequence = batch.sequences[static_cast<std::size_t>(row)];
-    const std::int64_t other = sequence == kNoSequence ? kNoSequence : others_[number].of(sequence);
+    const std::int64_t other = sequence == kNoSequence ? kNoSequence : others_[number].completion_of(sequence);
     if (other == kNoSequence) {
       sequences.clear(row, completions_);
     } else {
@@ -99,7 +99,7 @@ LeafLoss PreferenceLoss::run_leaf(const LeafBatch& batch, const LeafKey& key, co
   const Stopwatch scoring;
   const Inputs inputs = inputs_of(0, batch);
   const double scoring_seconds = scoring.seconds();
-  Sums& sums = step_.of(static_cast<std::int64_t>(key.leaf)).front();
+  Sums& sums = step_.leaf(static_cast<std::int64_t>(key.leaf)).front();
   const SequenceObjective objective = [&](std::span<const SequenceScore> scores) {
     ObjectiveResult result = zerofleet::evaluate(objective_, scores, inputs.leaf());
     sums = {result.sums, targets_of(scores)};
@@ -113,7 +113,7 @@ LeafLoss PreferenceLoss::run_leaf(const LeafBatch& batch, const LeafKey& key, co
 
 PreferenceLoss::Sums PreferenceLoss::sum_of(LeafTable<Sums>& leaves) {
   Sums sum;
-  for (std::int64_t leaf = 0; leaf < leaves.num_leaves(); ++leaf) sum += leaves.of(leaf).front();
+  for (std::int64_t leaf = 0; leaf < leaves.num_leaves(); ++leaf) sum += leaves.leaf(leaf).front();
   return sum;
 }
 
@@ -162,7 +162,7 @@ void PreferenceLoss::append_reference(std::size_t number, bool is_mismatched, st
                                    });
   for (std::int64_t sequence = 0; sequence < num_sequences; ++sequence) {
     log_probs.push_back(
-        leaves.of(sequence / parts_.leaf_sequences)[static_cast<std::size_t>(sequence % parts_.leaf_sequences)]);
+        leaves.leaf(sequence / parts_.leaf_sequences)[static_cast<std::size_t>(sequence % parts_.leaf_sequences)]);
   }
 }
 

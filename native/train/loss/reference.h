@@ -14,7 +14,7 @@ namespace zerofleet {
 struct ReferenceRows {
   LeafInput input;
   std::size_t table = 0;
-  std::span<const std::int64_t> sequences;  // (B) places in the table, or kNoSequence
+  std::span<const std::int64_t> sequences;  // (B) indices in the table, or kNoSequence
 };
 
 /// The model that a preference objective compares with.
@@ -49,7 +49,7 @@ class StoredReference final : public ReferenceModel {
   void set(std::vector<double> log_probs);
 
  private:
-  std::vector<std::size_t> begins_;  // first place of each table, and the end
+  std::vector<std::size_t> begins_;  // first index of each table, and the end
   std::vector<double> log_probs_;    // empty before set()
 };
 

@@ -29,7 +29,7 @@ EvalResult TargetLoss::evaluate(std::size_t file) {
                                        });
   TargetSums all;
   for (std::int64_t leaf = 0; leaf < leaves.num_leaves(); ++leaf) {
-    const TargetSums& sums = leaves.of(leaf).front();
+    const TargetSums& sums = leaves.leaf(leaf).front();
     all.loss_sum += sums.loss_sum;
     all.num_targets += sums.num_targets;
   }

@@ -6,7 +6,7 @@
 
 namespace zerofleet {
 
-/// A leaf that a rank computes in a step, and its place in its lane.
+/// A leaf that a rank computes in a step, and its position in its lane.
 struct ScheduledLeaf {
   std::int64_t leaf = 0;
   std::int64_t round = 0;  // in which the lane is exchanged

@@ -125,7 +125,7 @@ class ZeroOptimizer {
   /// It starts after all work that the rank has queued on its device, and after all exchanges that it has posted.
   ///
   /// A rank thus has one exchange in progress at a time, in the same order on all ranks. Ranks must call this at the
-  /// same places of their backward. Throws what `exchange` throws, and errors of earlier exchanges.
+  /// same points of their backward. Throws what `exchange` throws, and errors of earlier exchanges.
   void run_exchange(const std::function<void()>& exchange);
 
   /// Completes a step. Throws Error{"leaf_out_of_order"} if leaves are missing. When the loss scaler gives up, throws

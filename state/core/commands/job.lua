@@ -8,25 +8,32 @@
 --   <prefix>:job:<id>                  hash    the record (fields: state/jobs/record.ts)
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first; bounded
 --   <prefix>:job:<id>:events, :metrics, :logs  stream  entry id <seq>-<stamp>, one counter for all
---   <prefix>:job:<id>:metric-blocks    list    '<first seq> <first step> <last step> <last seq> <line bytes>' of metrics of successive steps (report.lua)
---   <prefix>:job:<id>:metric-extremes  list    for each block JSON: name of a value -> its extremes and the seqs of their metrics
+--   <prefix>:job:<id>:metric-blocks    list    '<first seq> <first step> <last step> <last seq> <line bytes>' of
+--                                              metrics of successive steps (report.lua)
+--   <prefix>:job:<id>:metric-extremes  list    for each block JSON: name of a value -> its extremes and the seqs of
+--                                              their metrics
 --   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (attempt.lua)
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-order  zset by step
---   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id;  <index>:checkpoints  zset of checkpoint ids, by id
---   <prefix>:removed-checkpoints       zset    checkpoint id and job id of removed checkpoints, by checkpoint id; bounded
+--   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id;  <index>:checkpoints  zset of checkpoint ids,
+--                                                                                             by id
+--   <prefix>:removed-checkpoints       zset    checkpoint id and job id of removed checkpoints, by checkpoint id;
+--                                              bounded
 --   <prefix>:checkpoint:<id>:holds     zset    holder -> end of its hold (ms, server clock)
---   <index>:jobs, :jobs:state:<state>, and :jobs:<each of the field indexes>       zset of job ids, by id (that is, by time)
+--   <index>:jobs, :jobs:state:<state>, and :jobs:<each of the field indexes>       zset of job ids, by id (that is, by
+--                                                                                  time)
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
---   <prefix>:request:<hash>            hash    body_hash, token, until | reply: other requests with an idempotency key; expires
+--   <prefix>:request:<hash>            hash    body_hash, token, until | reply: other requests with an idempotency key;
+--                                              expires
 --   <prefix>:dataset:<id>              string  JSON;  :jobs  set of unfinished jobs that name it
 --   <prefix>:upload:<id>               string  id of the dataset that an upload became; expires
 --   <index>:datasets, :datasets:name:<name>    zset of dataset ids, by id
---   <index>:copies                     hash    format, size, ETag and URI of an object -> id of the dataset that was copied from it;
---                                              'model', version and URI of a folder -> id of the model
+--   <index>:copies                     hash    format, size, ETag and URI of an object -> id of the dataset that was
+--                                              copied from it; 'model', version and URI of a folder -> id of the model
 --   <prefix>:model:<id>, <index>:models  as for datasets
 --   <prefix>:projects                  set     names of projects that have or had records, except 'default'
---   <prefix>:api-key:<hash>            hash    the key whose secret has this SHA-256 (fields: state/access/api-keys.ts); after a
---                                              rotation one per secret, the older one expires
+--   <prefix>:api-key:<hash>            hash    the key whose secret has this SHA-256 (fields:
+--                                              state/access/api-keys.ts); after a rotation one per secret, the older
+--                                              one expires
 --   <prefix>:api-keys                  hash    key id -> hash of its newest secret
 --   <index>:api-key-ids, :api-key-ids:name:<name>  zset of key ids, by id
 --   <index>:user-ids                   zset of ids of users, by the end of their sign-in (Unix time in ms)
@@ -34,42 +41,58 @@
 --   <prefix>:share:<hash>              string  id of the share whose token has this SHA-256; expires
 --   <prefix>:job:<id>:shares           zset    share id -> its end (ms, server clock)
 --   <prefix>:sign-in-code:<hash>       string  id of the principal; expires
---   <prefix>:session:<hash>            hash    principal_id, expires_at (ms, server clock), secure: a browser session; expires
---   <prefix>:sign-in-codes:<id>, :sessions:<id>  zset  hashes of the principal's codes or sessions, by their ends; bounded
+--   <prefix>:session:<hash>            hash    principal_id, expires_at (ms, server clock), secure: a browser session;
+--                                              expires
+--   <prefix>:sign-in-codes:<id>, :sessions:<id>  zset  hashes of the principal's codes or sessions, by their ends;
+--                                                      bounded
 --   <index>:hub-token                  hash    token, set_at: of the Hugging Face Hub
 --   <index>:quota, :used, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
 --   <index>:audit-log                  stream  entry (JSON); the oldest are dropped
---   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed
---   <prefix>:deleted-checkpoints       hash    deleted checkpoint id -> JSON {job_id, prefix, project}, until its objects are removed
+--   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are
+--                                              removed
+--   <prefix>:deleted-checkpoints       hash    deleted checkpoint id -> JSON {job_id, prefix, project}, until its
+--                                              objects are removed
 --   <prefix>:leases                    zset    job id -> end of its lease (ms, server clock)
 --   <prefix>:wait-deadlines            zset    waiting job id -> deadline of its wait (ms, server clock)
 --   <prefix>:restore                   string  exists while lost records are restored; expires
 --   <prefix>:sweep-lock                string  exists until the next server may sweep the object store; expires
 --   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms),
 --                                              retiring ('1': its machine will be terminated)
---   <prefix>:drained                   zset    machine id -> time at which it reported that it is drained (ms), for a day
---   <prefix>:leader-lease:<name>       hash    leader lease: holder, lease_until (ms, server clock), state of the leader: see acquire_leader_lease.lua
+--   <prefix>:drained                   zset    machine id -> time at which it reported that it is drained (ms), for a
+--                                              day
+--   <prefix>:leader-lease:<name>       hash    leader lease: holder, lease_until (ms, server clock), state of the
+--                                              leader: see acquire_leader_lease.lua
 --   <prefix>:pools                     set     names of pools that have, or had until recently, a worker or a job
 --   <prefix>:pool:<pool>:workers       zset    worker id -> time until which it counts as alive (ms)
---   <prefix>:pool:<pool>:holders       set     jobs that hold slots (field `placements`): by the lease of `worker`, or, until that worker has
---                                              claimed them, by the allocation to `allocated_to`
+--   <prefix>:pool:<pool>:holders       set     jobs that hold slots (field `placements`): by the lease of `worker`, or,
+--                                              until that worker has claimed them, by the allocation to `allocated_to`
 --   <prefix>:pool:<pool>:waiting       zset    jobs that wait for slots, approximately in queue order (state.lua)
---   <prefix>:pool:<pool>:delayed       zset    delayed jobs -> time at which they begin to wait for slots (ms, server clock)
---   <prefix>:pool:<pool>:waiting-jobs  hash    id of each waiting or delayed job -> its data for the scheduler, JSON (state.lua)
---   <prefix>:pool:<pool>:version       string  stamp of the newest change of workers, demands or allocations: a decision is for one version
---   <prefix>:pool:<pool>:last-allocations  zset  project and group -> time of the project's last allocation there (ms), for a day
---   <prefix>:pool:<pool>:samples       zset    project, model and id of each request for a sample that waits for a worker -> its time (ms); expires
---   <prefix>:pool:<pool>:samples-taken zset    id of each request that a worker answers -> end of the worker's hold (ms); expires
---   <prefix>:sample:<id>               hash    caller, pool, queue (project and model), payload (JSON), since (ms), until (ms: no worker takes it
---                                              later; '' once one has), worker ('' for none), lost (workers); expires
---   <prefix>:sample-caller:<caller>    hash    bytes of unread messages; expires with the caller;  :messages  stream of id, message (JSON)
+--   <prefix>:pool:<pool>:delayed       zset    delayed jobs -> time at which they begin to wait for slots (ms, server
+--                                              clock)
+--   <prefix>:pool:<pool>:waiting-jobs  hash    id of each waiting or delayed job -> its data for the scheduler, JSON
+--                                              (state.lua)
+--   <prefix>:pool:<pool>:version       string  stamp of the newest change of workers, demands or allocations: a
+--                                              decision is for one version
+--   <prefix>:pool:<pool>:last-allocations  zset  project and group -> time of the project's last allocation there (ms),
+--                                                for a day
+--   <prefix>:pool:<pool>:samples       zset    project, model and id of each request for a sample that waits for a
+--                                              worker -> its time (ms); expires
+--   <prefix>:pool:<pool>:samples-taken zset    id of each request that a worker answers -> end of the worker's hold
+--                                              (ms); expires
+--   <prefix>:sample:<id>               hash    caller, pool, queue (project and model), payload (JSON), since (ms),
+--                                              until (ms: no worker takes it later; '' once one has), worker ('' for
+--                                              none), lost (workers); expires
+--   <prefix>:sample-caller:<caller>    hash    bytes of unread messages; expires with the caller;  :messages  stream of
+--                                                                                                             id,
+--                                                                                                             message
+--                                                                                                             (JSON)
 --   <prefix>:removed-workers           set     workers whose queue must be removed
 --   <prefix>:outbox                    stream  queue entries for the relay to deliver
 --   <prefix>:project:<project>:webhooks        zset of webhook ids, by id
---   <prefix>:forwards                  zset    job id and index of an integration that has not ended, <id>:<index> -> time at which it is due
---                                              (ms, server clock)
---   <prefix>:job:<id>:forward:<index>  hash    state (JSON), seq (of the job's stream, when all of it was forwarded), token (of the server
---                                              that forwards; empty for none)
+--   <prefix>:forwards                  zset    job id and index of an integration that has not ended, <id>:<index> ->
+--                                              time at which it is due (ms, server clock)
+--   <prefix>:job:<id>:forward:<index>  hash    state (JSON), seq (of the job's stream, when all of it was forwarded),
+--                                              token (of the server that forwards; empty for none)
 --   <prefix>:webhook:<id>              hash    document (JSON), project, secrets (JSON),
 --                                              failing_since (while its receiver accepts no message)
 --   <prefix>:webhook:<id>:deliveries   zset    delivery ids, by id (that is, by time); the log is bounded

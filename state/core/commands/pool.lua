@@ -74,7 +74,8 @@ local function load_pool(name, now)
     local draining = fields[2] == '1' or fields[3] == '1'
     -- A draining worker receives no new work.
     local slots = draining and 0 or tonumber(fields[1])
-    local worker = { id = id, slots = tonumber(fields[1]), free = slots, used = 0, draining = draining, group = fields[4] or '' }
+    local worker = { id = id, slots = tonumber(fields[1]), free = slots, used = 0 }
+    worker.draining, worker.group = draining, fields[4] or ''
     -- Memory of the smallest of its GPUs; nil where ranks run on the CPU.
     worker.gpu_bytes = tonumber(fields[5] or '')
     pool.workers[#pool.workers + 1] = worker

@@ -1,7 +1,8 @@
 -- The world of a job, and the worlds of a worker. Needs job.lua.
 --
 --   <prefix>:job:<id>:world       hash  id, execution, plan (JSON, with the token), members (JSON)
---   <prefix>:worker:<id>:worlds   set   jobs whose world has the worker as a member; also the channel that announces changes
+--   <prefix>:worker:<id>:worlds   set   jobs whose world has the worker as a member; also the channel that announces
+--                                       changes
 
 -- Expiry after a member's last read, which removes the keys of killed workers.
 local WORLD_TTL_MS = 3600000

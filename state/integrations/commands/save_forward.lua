@@ -2,8 +2,10 @@
 --
 -- call: job_id, index, token (of the claim), state (JSON),
 --       lease_ms            renews the claim; or one of the following ends it:
---       due_ms, seq         the time until the next claim; the number up to which the job's stream was forwarded, absent if there is more
---       beat_ms             the time until the next claim of a job that writes nothing; absent if it is not claimed then
+--       due_ms, seq         the time until the next claim; the number up to which the job's stream was forwarded,
+--                           absent if there is more
+--       beat_ms             the time until the next claim of a job that writes nothing; absent if it is not claimed
+--                           then
 --       done (true)         there is no next claim
 --       event {type, at, data (JSON)} or absent
 -- Returns: ok, '1'     saved

@@ -30,7 +30,8 @@ if missing then
 end
 
 local project = call.record.project
-local refused = jobs_error(project) or ranks_error(project, tonumber(call.record.requested_ranks)) or storage_error(project, 0)
+local ranks = tonumber(call.record.requested_ranks)
+local refused = jobs_error(project) or ranks_error(project, ranks) or storage_error(project, 0)
 if refused then
   return refused
 end

@@ -4,7 +4,8 @@
 -- resize), at,
 --       if_versions [state_version] or absent
 -- Returns: ok, 'done', record, history     carried out, or recorded for the worker
---          ok, 'idle'                      cancel of a job that no worker holds: the caller must finish it (finish_job.lua)
+--          ok, 'idle'                      cancel of a job that no worker holds: the caller must finish it
+--                                          (finish_job.lua)
 -- Errors: job_not_found, job_final, invalid_state, version_mismatch, ranks_quota_exceeded
 -- Events: job.state; checkpoint.requested; resize.requested
 

@@ -1,8 +1,9 @@
 -- Applies the scheduler's decision for a pool atomically, if the pool has not changed since its snapshot.
 --
 -- call: pool, version, claim_ms (timeout of an allocation's claim), at,
---       starts [{job_id, worker (the leader), placements (JSON), granted_priority, group}], growth [{job_id, placements (JSON)}],
---       requests [{job_id, ranks, for_job}], withdrawn [job_id], waiting [job_id] (jobs whose record states that they wait for slots)
+--       starts [{job_id, worker (the leader), placements (JSON), granted_priority, group}], growth [{job_id, placements
+--       (JSON)}], requests [{job_id, ranks, for_job}], withdrawn [job_id], waiting [job_id] (jobs whose record states
+--       that they wait for slots)
 -- Returns: ok, '1'     applied
 --          ok, '0'     the pool has changed
 -- Events: none; outbox entries for the jobs that begin

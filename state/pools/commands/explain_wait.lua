@@ -1,4 +1,4 @@
--- Tells a waiting job why no machines are requested for it. Jobs that wait no more are told nothing.
+-- Tells a waiting job why no machines are requested for it. Jobs that no longer wait get no event.
 --
 -- call: job_id, reason, message, at
 -- Returns: ok

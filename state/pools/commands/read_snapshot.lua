@@ -48,7 +48,8 @@ end
 
 local workers, jobs = {}, {}
 for _, worker in ipairs(pool.workers) do
-  workers[#workers + 1] = { worker.id, worker.slots, worker.draining and 1 or 0, worker.group, worker.gpu_bytes and string.format('%d', worker.gpu_bytes) or '' }
+  local gpu_bytes = worker.gpu_bytes and string.format('%d', worker.gpu_bytes) or ''
+  workers[#workers + 1] = { worker.id, worker.slots, worker.draining and 1 or 0, worker.group, gpu_bytes }
 end
 for _, holder in ipairs(pool.holders) do
   local entry = { holder.id, (holder.job.allocated_to or '') == '' and 1 or 0 }

@@ -1,6 +1,6 @@
--- Takes requests for samples for a worker: until it runs `max_running`, and at most `limit`. The project with the fewest
--- running requests of the worker comes first, then the model with the fewest, then the request that has waited longest.
--- Requests of workers that stopped renewing them wait again before; one that has lost too many is ended.
+-- Takes requests for samples for a worker: until it runs `max_running`, and at most `limit`. The project with the
+-- fewest running requests of the worker comes first, then the model with the fewest, then the request that has waited
+-- longest. Requests of workers that stopped renewing them wait again before; one that has lost too many is ended.
 --
 -- call: pool, worker, max_running, running {'<project> <model>' = requests that the worker runs}, hold_ms, limit,
 --       max_lost, lost_reply (JSON: the message for a caller whose request lost too many workers)

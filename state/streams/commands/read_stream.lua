@@ -4,7 +4,8 @@
 --       or instead newest: true, before {stream, seq, stamp} or absent (from the end): newest first,
 --       steps {from, to (absent: no end)} or absent: metrics of blocks (report.lua) without these steps are skipped
 -- Returns: ok, stream, {entry…} …
---          the stream's name ('' for an unknown job) and one list for each of `kinds`; an entry is {id, {field, value…}}
+--          the stream's name ('' for an unknown job) and one list for each of `kinds`; an entry is {id, {field,
+--          value…}}
 -- Errors: position_lost     the job has another stream than that of the position, or the stream has lost its end
 --
 -- All kinds are read in one command. An event and a later metric may arrive between two reads; a reader that continued

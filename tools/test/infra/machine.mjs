@@ -9,7 +9,7 @@ const PROGRAMS = [
   ...['aws', 'blkid', 'curl', 'dnf', 'docker', 'lsblk', 'mdadm', 'mkfs.xfs', 'mount', 'mountpoint'],
   ...['cloud-init', 'nvidia-smi', 'sleep', 'systemctl'],
 ];
-/** Places to which the scripts write. */
+/** Directories to which the scripts write. */
 const PLACES =
   /(?<![\w/.])\/(?=(?:usr\/local|etc\/zerofleet|etc\/systemd|var\/lib\/zerofleet|run\/zerofleet|dev\/infiniband|tmp|home\/ec2-user)\b)/g;
 
@@ -80,7 +80,7 @@ export class Machine {
     return lines.map((line) => line.replaceAll(this.dir, ''));
   }
 
-  /** Runs a script, perhaps one that this machine wrote; its places are those of this machine. */
+  /** Runs a script, perhaps one that this machine wrote; its directories are those of this machine. */
   async run(script, args = [], env = {}) {
     const file = join(this.dir, 'script');
     writeFileSync(file, script.replaceAll(this.dir, '').replace(PLACES, `${this.dir}/`));

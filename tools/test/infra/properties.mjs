@@ -15,8 +15,8 @@ function readReport(output) {
     const key = `${message['@testfile'] ?? ''} ${message['@testrun'] ?? ''}`;
     if (message.type === 'diagnostic') {
       const { summary, detail, range } = message.diagnostic;
-      const place = range ? ` (${range.filename}:${range.start.line})` : '';
-      problems.set(key, `${problems.get(key) ?? ''}${summary}${place}: ${detail}\n`);
+      const location = range ? ` (${range.filename}:${range.start.line})` : '';
+      problems.set(key, `${problems.get(key) ?? ''}${summary}${location}: ${detail}\n`);
     }
     if (message.type === 'test_run' && message.test_run.progress === 'complete') {
       const { path, run, status } = message.test_run;

@@ -25,8 +25,8 @@ const HAS_LOCKED_HASH = PLATFORM === 'linux_amd64';
 const AT_ONCE = Math.min(2, availableParallelism());
 
 /**
- * Directories that may contain providers: those of Terraform's configuration, its default places, and everything below
- * /opt.
+ * Directories that may contain providers: those of Terraform's configuration, its default directories, and everything
+ * below /opt.
  */
 function mirrorCandidates() {
   const { TF_CLI_CONFIG_FILE, TF_PLUGIN_CACHE_DIR } = process.env;

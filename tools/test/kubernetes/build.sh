@@ -3,9 +3,9 @@
 #
 #   tools/test/kubernetes/build.sh       prints the directory of the programs: .build/kubernetes/VERSION
 #
-# Programs: kube-apiserver, kube-controller-manager, kube-scheduler (one binary), and etcd, kubectl from Debian's packages.
-# All packages are unpacked below .build, so that the machine stays as it is; needs no root. About five minutes of processor
-# time; 0.9 GB of memory, 3 GB of disk meanwhile, 0.2 GB afterwards.
+# Programs: kube-apiserver, kube-controller-manager, kube-scheduler (one binary), and etcd, kubectl from Debian's
+# packages. All packages are unpacked below .build, so that the machine stays as it is; needs no root. About five
+# minutes of processor time; 0.9 GB of memory, 3 GB of disk meanwhile, 0.2 GB afterwards.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../../.." && pwd)

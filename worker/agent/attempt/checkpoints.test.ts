@@ -17,10 +17,10 @@ async function fleet(
 type Damage = (bytes: Buffer) => Buffer | null;
 
 const flipped =
-  (place: (bytes: Buffer) => number): Damage =>
+  (offsetIn: (bytes: Buffer) => number): Damage =>
   (bytes) => {
     const bad = Buffer.from(bytes);
-    bad[place(bytes)]! ^= 1;
+    bad[offsetIn(bytes)]! ^= 1;
     return bad;
   };
 const cut =

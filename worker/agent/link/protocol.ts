@@ -11,7 +11,8 @@
  *     kill {rank}                →
  *                                ←    line {rank, line}           of this rank's log
  *                                ←    ended {rank, end}           last message of this rank
- *                                ←    leaving                     the member asks to leave; it stays until its ranks have ended
+ *                                ←    leaving                     the member asks to leave; it stays until its ranks
+ *                                                                 have ended
  */
 
 import type {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { PlacedDelta, SampleMessage } from '../../../contracts/index.js';
+import type { PositionedDelta, SampleMessage } from '../../../contracts/index.js';
 import { ReplyWriter } from './reply-writer.js';
 
 const usage = { prompt_tokens: 1, cached_tokens: 0, completion_tokens: 1 };
@@ -9,27 +9,27 @@ const tokens = (count: number) =>
     logprob: -1,
     top: [{ token: 'x', logprob: -1 }],
   }));
-const delta = (text: string, textAt: number, logprobs: PlacedDelta['logprobs'] = [], logprobsAt = 0) => ({
+const delta = (text: string, textAt: number, logprobs: PositionedDelta['logprobs'] = [], logprobsAt = 0) => ({
   index: 0,
   text,
   text_at: textAt,
   logprobs,
   logprobs_at: logprobsAt,
 });
-const sampleOf = (text: string, logprobs: PlacedDelta['logprobs'] = []) => ({
+const sampleOf = (text: string, logprobs: PositionedDelta['logprobs'] = []) => ({
   prompt: 'p',
   choices: [{ index: 0, text, finish_reason: 'stop' as const, logprobs }],
   usage,
 });
 
 /** A writer whose messages are refused as the test says. */
-function open(outcomes: ('full' | 'gone' | 'told')[] = []) {
+function open(outcomes: ('full' | 'gone' | 'sent')[] = []) {
   const sent: SampleMessage[] = [];
   const stop = new AbortController();
   const store = {
-    tellSample: async (_id: string, _worker: string, message: SampleMessage) => {
-      const outcome = outcomes.shift() ?? 'told';
-      if (outcome === 'told') sent.push(message);
+    sendSampleMessage: async (_id: string, _worker: string, message: SampleMessage) => {
+      const outcome = outcomes.shift() ?? 'sent';
+      if (outcome === 'sent') sent.push(message);
       return outcome;
     },
   };
@@ -61,7 +61,7 @@ t.test('a restarted answer is sent again completely', async (t) => {
 });
 
 t.test('messages have a bounded size, and wait while the caller has too many', async (t) => {
-  const { writer, sent, deltas } = open(['told', 'full', 'full']);
+  const { writer, sent, deltas } = open(['sent', 'full', 'full']);
   writer.sendState('answering');
   const logprobs = tokens(5_000);
   for (const at of [0, 1, 2]) writer.add([delta('a', at, logprobs.slice(at, at + 1), at)]);

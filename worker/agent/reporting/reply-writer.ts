@@ -1,7 +1,7 @@
 import type {
   AnswerEnd,
   GeneratedText,
-  PlacedDelta,
+  PositionedDelta,
   SampleMessage,
   SampleReply,
 } from '../../../contracts/index.js';
@@ -10,7 +10,7 @@ import type { SampleRequests } from '../../../state/index.js';
 import { isRetryable } from '../../shared/errors.js';
 
 interface ReplyWriterOptions {
-  store: Pick<SampleRequests, 'tellSample'>;
+  store: Pick<SampleRequests, 'sendSampleMessage'>;
   /** Of the request. */
   id: string;
   worker: string;
@@ -44,7 +44,7 @@ export class ReplyWriter {
     this.push({ state });
   }
 
-  add(deltas: readonly PlacedDelta[]): void {
+  add(deltas: readonly PositionedDelta[]): void {
     for (const delta of deltas) {
       const { index, text_at, text, logprobs_at, logprobs } = delta;
       this.added.set(index, { text: text_at + text.length, logprobs: logprobs_at + logprobs.length });
@@ -59,7 +59,7 @@ export class ReplyWriter {
     await this.writing;
   }
 
-  private restOf({ choices }: GeneratedText): PlacedDelta[] {
+  private restOf({ choices }: GeneratedText): PositionedDelta[] {
     return choices.flatMap(({ text, logprobs, finish_reason: _, ...common }) => {
       const { text: textAt, logprobs: logprobsAt } = this.added.get(common.index) ?? {
         text: 0,
@@ -107,9 +107,9 @@ export class ReplyWriter {
     const { store, id, worker, signal } = this.options;
     while (!signal.aborted) {
       const outcome = await store
-        .tellSample(id, worker, message)
+        .sendSampleMessage(id, worker, message)
         .catch((error: unknown) => (isRetryable(error) ? 'away' : 'gone'));
-      if (outcome === 'told') return true;
+      if (outcome === 'sent') return true;
       if (outcome === 'gone') return false;
       await waitOrAbort(outcome === 'full' ? FULL_MS : RETRY_MS, signal);
     }
@@ -128,7 +128,7 @@ function endOf({ prompt, choices, usage }: GeneratedText): AnswerEnd {
 /** Approximate bytes of a token with its log-probability. */
 const TOKEN_BYTES = 48;
 
-function bytesOf({ deltas }: { deltas: readonly PlacedDelta[] }): number {
+function bytesOf({ deltas }: { deltas: readonly PositionedDelta[] }): number {
   return deltas.reduce((sum, { text, logprobs }) => {
     const tokens = logprobs.reduce((count, { top }) => count + 1 + top.length, 0);
     return sum + text.length + TOKEN_BYTES * tokens;
@@ -136,7 +136,7 @@ function bytesOf({ deltas }: { deltas: readonly PlacedDelta[] }): number {
 }
 
 /** Cuts a delta to parts that fit into messages. */
-function* partsOf(delta: PlacedDelta): Generator<PlacedDelta> {
+function* partsOf(delta: PositionedDelta): Generator<PositionedDelta> {
   const { logprobs, logprobs_at } = delta;
   const tokens = Math.max(1, ...logprobs.map(({ top }) => 1 + top.length));
   const length = Math.max(1, Math.floor(MESSAGE_BYTES / (TOKEN_BYTES * tokens)));

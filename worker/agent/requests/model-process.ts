@@ -1,5 +1,5 @@
 import { ZerofleetError } from '../../../contracts/index.js';
-import type { GeneratedText, PlacedDelta, SampleTask } from '../../../contracts/queue.js';
+import type { GeneratedText, PositionedDelta, SampleTask } from '../../../contracts/queue.js';
 import type { SessionCredentials } from '../../../contracts/rank-protocol.js';
 import { type Deferred, deferred } from '../../shared/deferred.js';
 import { fromRankError } from '../../shared/errors.js';
@@ -13,7 +13,7 @@ const MAX_VARIANTS = 64;
 
 /** A request until its answer is complete. */
 interface PendingSample extends Deferred<GeneratedText> {
-  onDeltas(deltas: PlacedDelta[]): void;
+  onDeltas(deltas: PositionedDelta[]): void;
 }
 
 /** A variant of a model to load; see `ServeInput`. */
@@ -236,7 +236,7 @@ export class ModelProcess {
    */
   async sample(
     { variant, request }: { variant: number; request: SampleTask },
-    onDeltas: (deltas: PlacedDelta[]) => void,
+    onDeltas: (deltas: PositionedDelta[]) => void,
     signal: AbortSignal,
   ): Promise<GeneratedText> {
     signal.throwIfAborted();

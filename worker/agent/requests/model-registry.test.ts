@@ -30,11 +30,11 @@ function setup(t: Test, gpus: GpuPool | null = null) {
     onChange: () => {
       changes += 1;
     },
-    run: (placed, gpu, signal, { onStart, onMessage }) => {
+    run: (context, gpu, signal, { onStart, onMessage }) => {
       const ended = deferred<never>();
       signal.addEventListener('abort', () => ended.reject(signal.reason));
       onStart(() => undefined);
-      processes.set(placed.process_key, {
+      processes.set(context.process_key, {
         gpu: gpu?.uuid ?? null,
         free_bytes: gpu?.free_bytes ?? null,
         send: onMessage,

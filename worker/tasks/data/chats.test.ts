@@ -41,8 +41,8 @@ for (const { name, tokenizer, config, texts, chats } of golden.tokenizers) {
     for (const wanted of [1, 40, 100]) {
       const tokens: number[] = [];
       let pieces = 0;
-      for await (const { bytes, ...place } of textPieces([Buffer.from(text)], { wanted, limit: 1000 })) {
-        tokens.push(...hf.encodePiece(Buffer.from(bytes).toString(), place));
+      for await (const { bytes, ...position } of textPieces([Buffer.from(text)], { wanted, limit: 1000 })) {
+        tokens.push(...hf.encodePiece(Buffer.from(bytes).toString(), position));
         pieces++;
       }
       t.same(tokens, [...hf.encodeDocument(text)]);

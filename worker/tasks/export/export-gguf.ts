@@ -51,8 +51,8 @@ const QUANTIZATION_VERSION = 2;
 /**
  * Writes a checkpoint's weights, adapters merged, as a GGUF file with the tokenizer of the training inside, and a
  * `Modelfile` for Ollama. Weights are streamed. May be repeated: the same checkpoint gives the same bytes.
- * @throws ZerofleetError `export_unsupported`, `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the
- *   object store
+ * @throws ZerofleetError `export_unsupported`, `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of
+ *   the object store
  */
 export async function exportGguf(
   objects: ObjectStore,

@@ -23,7 +23,8 @@ type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
 
 /**
  * Writes what a checkpoint trained over a frozen model as a folder of PEFT: `adapter_config.json` and
- * `adapter_model.safetensors`. The format `peft_folded` has the scale of rank-stabilized adapters in `lora_alpha`. May be repeated: the same checkpoint gives the same bytes.
+ * `adapter_model.safetensors`. The format `peft_folded` has the scale of rank-stabilized adapters in `lora_alpha`. May
+ * be repeated: the same checkpoint gives the same bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
  */
 export async function exportPeft(

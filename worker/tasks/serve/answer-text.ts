@@ -1,5 +1,5 @@
 import type { CallFormat, SampleChoice } from '../../../contracts/index.js';
-import type { AnswerChoice, AnswerToken, PlacedDelta } from '../../../contracts/queue.js';
+import type { AnswerChoice, AnswerToken, PositionedDelta } from '../../../contracts/queue.js';
 import type { AnswerDecoder } from '../../../formats/encoding/prompt-tokenizer.js';
 import type { DrawnToken } from '../../shared/native/adapter.js';
 import { Detokenizer } from './detokenizer.js';
@@ -53,7 +53,7 @@ export class AnswerText {
   }
 
   /** Returns the text and tokens since the last call, or null. Holds back text that may become a stop string. */
-  delta(): PlacedDelta | null {
+  delta(): PositionedDelta | null {
     const { text: textAt, logprobs: logprobsAt } = this.returned;
     const held = this.finishReason === null ? this.possibleStop() : 0;
     const text = this.text.slice(textAt, this.text.length - held);

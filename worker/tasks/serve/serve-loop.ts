@@ -1,5 +1,5 @@
 import { type SampleTask, ZerofleetError } from '../../../contracts/index.js';
-import type { GeneratedText, PlacedDelta } from '../../../contracts/queue.js';
+import type { GeneratedText, PositionedDelta } from '../../../contracts/queue.js';
 import { seedOf } from '../../../platform/seeds.js';
 import { toRankError } from '../../shared/errors.js';
 import { losesDevice } from '../../shared/gpu-faults.js';
@@ -215,7 +215,7 @@ export class ServeLoop {
     for (const [id, { choices }] of this.answers) {
       const deltas = [...choices.values()]
         .map((choice) => choice.delta())
-        .filter((delta): delta is PlacedDelta => delta !== null);
+        .filter((delta): delta is PositionedDelta => delta !== null);
       if (deltas.length > 0) this.listener.send({ event: 'deltas', id, deltas });
     }
   }

@@ -10,8 +10,8 @@ const HEAP_MB = 2048;
 const IDLE_MS = 300_000;
 
 /**
- * Computes which tokens the constrained answers of a variant may continue with, in a thread. A mask is a function of the
- * constraint and the tokens. When a mask exceeds a limit, its answer fails, and others continue in a new thread.
+ * Computes which tokens the constrained answers of a variant may continue with, in a thread. A mask is a function of
+ * the constraint and the tokens. When a mask exceeds a limit, its answer fails, and others continue in a new thread.
  */
 export class TokenMasks {
   private readonly threads: ThreadPool<MaskTasks>;

@@ -1,19 +1,20 @@
 """Makes NAME.tar.br: python3 make_golden.py NAME FOLDER
 
-FOLDER has config.json files and checkpoints that DeepSpeed 0.19.6 wrote with torch 2.13 on two ranks. deepspeed, after six steps of AdamW,
-fp32:
+FOLDER has config.json files and checkpoints that DeepSpeed 0.19.6 wrote with torch 2.13 on two ranks. deepspeed, after
+six steps of AdamW, fp32:
   zero2/global_step6, zero3/global_step6                            of engine.save_checkpoint
   zero2/global_step6_universal, zero3/global_step6_universal        of ds_to_universal.py --inject_missing_state
 
 modes, after five steps, stage 2:
   round_robin/global_step5[_universal]   Llama, fp32, round_robin_gradients
   mixtral/global_step5[_universal]       Mixtral of transformers 5.18, fp32
-  fp16/global_step5                      Llama, fp16 with a dynamic loss scale that began at 2^20; three steps were skipped
+  fp16/global_step5                      Llama, fp16 with a dynamic loss scale that began at 2^20; three steps were
+                                         skipped
 
-Every file stays as it was, pickle and zip layout included, but for one thing: of each 32-bit float of a storage of more than 16 elements
-deepspeed keeps the sign and the exponent, modes the sign alone (1 or -1). The same value becomes the same one in every file, so a raw
-checkpoint and the universal one that was made of it still hold equal numbers, and 5 MB become some hundred kB. Below fp16/, where the
-module is in fp16, all become zeros.
+Every file stays as it was, pickle and zip layout included, but for one thing: of each 32-bit float of a storage of more
+than 16 elements deepspeed keeps the sign and the exponent, modes the sign alone (1 or -1). The same value becomes the
+same one in every file, so a raw checkpoint and the universal one that was made of it still hold equal numbers, and 5 MB
+become some hundred kB. Below fp16/, where the module is in fp16, all become zeros.
 """
 
 import io

@@ -1,5 +1,5 @@
-# The least that works: one pool of CPU machines on Spot, a single small Redis, one API task, one NAT gateway. For trying it out, and for a
-# team that can live with some minutes of absence; no job is lost in them.
+# The least that works: one pool of CPU machines on Spot, a single small Redis, one API task, one NAT gateway. For
+# trying it out, and for a team that can live with some minutes of absence; no job is lost in them.
 module "zerofleet" {
   source = "../.."
 

@@ -1,6 +1,6 @@
-# Pools for different work: CPU machines that are always there for small jobs, single GPUs on Spot, and whole machines with eight
-# GPUs, close together in one zone, on demand, for jobs that must not wait. Only the named team knows the name of the last pool
-# (docs/access.md says what that is worth).
+# Pools for different work: CPU machines that are always there for small jobs, single GPUs on Spot, and whole machines
+# with eight GPUs, close together in one zone, on demand, for jobs that must not wait. Only the named team knows the
+# name of the last pool (docs/access.md says what that is worth).
 module "zerofleet" {
   source = "../.."
 
@@ -69,8 +69,8 @@ module "zerofleet" {
     large = {
       availability_zones = ["${var.region}a"]
       machines = {
-        # An EFA interface on each of 32 network cards, close together, data on NVMe. A reservation, or a Capacity Block of some days,
-        # would be `reserved = { max = 4, capacity_reservation = "cr-…", capacity_block = true }`.
+        # An EFA interface on each of 32 network cards, close together, data on NVMe. A reservation, or a Capacity Block
+        # of some days, would be `reserved = { max = 4, capacity_reservation = "cr-…", capacity_block = true }`.
         h100 = {
           slots          = 8
           instance_types = ["p5.48xlarge"]

@@ -1,5 +1,6 @@
-# For a team that trains every day: Redis that loses nothing, the API in three zones, GPU machines on Spot with on-demand as the
-# fall-back, everything encrypted with keys of one's own, alarms by mail, a budget for the day and one for the month.
+# For a team that trains every day: Redis that loses nothing, the API in three zones, GPU machines on Spot with
+# on-demand as the fall-back, everything encrypted with keys of one's own, alarms by mail, a budget for the day and one
+# for the month.
 module "zerofleet" {
   source = "../.."
 

@@ -29,8 +29,9 @@ resource "aws_lb_target_group" "api" {
   port        = var.service.port
   tags        = var.tags
 
-  # Depends on nothing but the task itself: without Redis every task would fail it, and the balancer would have none left to answer
-  # that Redis is away. The task returns 503 here once it is stopping, and continues to serve for `drain_seconds`.
+  # Depends on nothing but the task itself: without Redis every task would fail it, and the balancer would have none
+  # left to answer that Redis is away. The task returns 503 here once it is stopping, and continues to serve for
+  # `drain_seconds`.
   health_check {
     path                = "/healthz"
     matcher             = "200"

@@ -1,4 +1,5 @@
-# The key with which an installation begins: 256 bits of a hash over 244 random ones. It lies in the state: keep that encrypted.
+# The key with which an installation begins: 256 bits of a hash over 244 random ones. It lies in the state: keep that
+# encrypted.
 resource "terraform_data" "api_key" {
   input            = sensitive("zf_${sha256("${uuid()}${uuid()}")}")
   triggers_replace = var.secrets.key_generation

@@ -24,8 +24,8 @@ resource "aws_iam_role_policy" "execution" {
   })
 }
 
-# Permissions of the autoscaler itself: its own groups only. It starts machines only by setting a group's desired capacity, so it
-# can neither choose what runs on them nor give them rights.
+# Permissions of the autoscaler itself: its own groups only. It starts machines only by setting a group's desired
+# capacity, so it can neither choose what runs on them nor give them rights.
 resource "aws_iam_role" "task" {
   name                 = "${var.name}-autoscaler"
   permissions_boundary = var.permissions_boundary

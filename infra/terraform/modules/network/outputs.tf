@@ -1,5 +1,5 @@
-# Who gets these values waits until the network carries what they need: a task that starts earlier can't pull its image, and a
-# deployment of such tasks is broken off.
+# Who gets these values waits until the network carries what they need: a task that starts earlier can't pull its image,
+# and a deployment of such tasks is broken off.
 
 output "vpc_id" {
   description = "The network."

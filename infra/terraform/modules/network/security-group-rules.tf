@@ -5,8 +5,9 @@ locals {
     autoscaler = aws_security_group.this["autoscaler"].id
     worker     = aws_security_group.this["worker"].id
   }
-  # The API sends webhooks to the addresses that its users name (and checks them itself). The others connect to AWS only: by
-  # endpoints, where there are any, else on the internet. How it is reached in an existing VPC, that VPC's owner says.
+  # The API sends webhooks to the addresses that its users name (and checks them itself). The others connect to AWS
+  # only: by endpoints, where there are any, else on the internet. How it is reached in an existing VPC, that VPC's
+  # owner says.
   aws_cidrs = local.own ? (length(var.vpc.interface_endpoints) == 0 ? ["0.0.0.0/0"] : []) : var.vpc.existing.aws_cidrs
   https = merge(
     { api = { from = local.programs.api, cidr = "0.0.0.0/0" } },

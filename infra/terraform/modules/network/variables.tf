@@ -65,7 +65,8 @@ variable "vpc" {
     error_message = "vpc.nat: \"none\", \"single\" or \"per_zone\"."
   }
 
-  # With one endpoint, workers and autoscaler reach nothing of AWS but endpoints: a partial list would take STS, logs or secrets away.
+  # With one endpoint, workers and autoscaler reach nothing of AWS but endpoints: a partial list would take STS, logs or
+  # secrets away.
   validation {
     condition     = length(setsubtract(local.needed_endpoints, var.vpc.interface_endpoints)) == 0 || var.vpc.nat != "none" && length(var.vpc.interface_endpoints) == 0 || var.vpc.existing != null
     error_message = "vpc.interface_endpoints: all of ${join(", ", local.needed_endpoints)}, or with a NAT gateway none; with a part of them the programs could not reach the rest of AWS."

@@ -1,5 +1,5 @@
-# An alarm watches a metric, or an expression over several. It goes off when the value is above its threshold (or below it)
-# in `periods` periods in succession.
+# An alarm watches a metric, or an expression over several. It goes off when the value is above its threshold (or below
+# it) in `periods` periods in succession.
 resource "aws_cloudwatch_metric_alarm" "this" {
   for_each            = merge(local.service_alarms, local.pool_alarms...)
   alarm_name          = "${var.name}-${each.key}"

@@ -6,8 +6,9 @@ resource "aws_cloudwatch_log_group" "this" {
   tags              = var.tags
 }
 
-# A worker logs each failed save of a job; the job goes on, and would lose its progress since the last good one. It also logs each
-# failure to get credentials for a job from STS. Running jobs go on until their hour is over; others wait in their queue.
+# A worker logs each failed save of a job; the job goes on, and would lose its progress since the last good one. It also
+# logs each failure to get credentials for a job from STS. Running jobs go on until their hour is over; others wait in
+# their queue.
 resource "aws_cloudwatch_log_metric_filter" "this" {
   for_each = {
     failed-saves       = { metric = local.failed_saves, message = "checkpoint not saved" }

@@ -27,9 +27,9 @@ locals {
 
   minute = 60
 
-  # A pool's jobs that wait for machines, a minute at a time: ranks that machines are wanted for, and jobs that the autoscaler wants no
-  # machines for, since they are larger than the pool or all its types are backed off. A queue goes to and fro between the two
-  # while a type is backed off, so neither of them alone lasts.
+  # A pool's jobs that wait for machines, a minute at a time: ranks that machines are wanted for, and jobs that the
+  # autoscaler wants no machines for, since they are larger than the pool or all its types are backed off. A queue goes
+  # to and fro between the two while a type is backed off, so neither of them alone lasts.
   waiting = "IF(desired > running, desired - running, 0) + refused"
 
   pool_alarms = [for pool, limits in var.pools : {
@@ -48,7 +48,8 @@ locals {
       }
     }
 
-    # Ranks are wanted, and there is no machine with a worker: those that are requested or boot have not helped for all that time.
+    # Ranks are wanted, and there is no machine with a worker: those that are requested or boot have not helped for all
+    # that time.
     "${pool}-dead-pool" = {
       description = "No machine of the pool ${pool} has had a worker for ${var.alarms.dead_minutes} minutes, though jobs want some. See docs/deploy.md."
       above       = 0

@@ -2,7 +2,8 @@ locals {
   user = "${var.name}-app"
 
   # The programs' own keys and channels, and no command that reads or changes the server's settings, except
-  # INFO, by which BullMQ reads the version, and those that find the primary in a cluster. CLIENT SETNAME names connections.
+  # INFO, by which BullMQ reads the version, and those that find the primary in a cluster. CLIENT SETNAME names
+  # connections.
   access_string = "on ~{zf}* resetchannels &{zf}:* -@all +@read +@write +@string +@hash +@list +@set +@sortedset +@stream +@pubsub +@scripting +@transaction +@connection +@fast -@dangerous -@admin +info +cluster|keyslot +cluster|slots"
 
   # The password before the newest is accepted too: programs that have not been restarted since go on.
@@ -11,13 +12,13 @@ locals {
   password    = terraform_data.password[tostring(var.password_generation)].output
   url         = "rediss${local.memorydb ? "+cluster" : ""}://${local.user}:${local.password}@${local.host}:6379?replicas=${local.copies}"
 
-  # Copies of a write before it is acknowledged. MemoryDB's log has each. With one replica of ElastiCache, writes would stop whenever that
-  # is away; of two, one is enough.
+  # Copies of a write before it is acknowledged. MemoryDB's log has each. With one replica of ElastiCache, writes would
+  # stop whenever that is away; of two, one is enough.
   copies = local.memorydb || local.replicas < 2 ? 0 : 1
 }
 
-# 244 random bits, drawn when it is made. They lie in the state like every password that Terraform gives to a service: keep the
-# state encrypted.
+# 244 random bits, drawn when it is made. They lie in the state like every password that Terraform gives to a service:
+# keep the state encrypted.
 resource "terraform_data" "password" {
   for_each = local.generations
   input    = sensitive(replace("${uuid()}${uuid()}", "-", ""))

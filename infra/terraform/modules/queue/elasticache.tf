@@ -32,7 +32,8 @@ resource "aws_elasticache_user" "this" {
   }
 }
 
-# A group must have a user named "default". Connections without a user name get it; it is disabled and has no permissions.
+# A group must have a user named "default". Connections without a user name get it; it is disabled and has no
+# permissions.
 resource "aws_elasticache_user" "disabled_default" {
   count         = local.memorydb ? 0 : 1
   user_id       = "${var.name}-default"

@@ -4,8 +4,8 @@ locals {
 
 output "url_secret_arn" {
   description = "Secret with ZEROFLEET_REDIS_URL: host, user, password, and what a write needs."
-  # The ARN of its version is the same text, and known only once Redis is there and the secret has its value. Programs that started
-  # earlier would end at once.
+  # The ARN of its version is the same text, and known only once Redis is there and the secret has its value. Programs
+  # that started earlier would end at once.
   value = aws_secretsmanager_secret_version.url.arn
 }
 

@@ -1,5 +1,5 @@
-# Refuses plain HTTP and old TLS regardless of the caller's rights. Presigned URLs that clients upload to are bound by it as
-# well.
+# Refuses plain HTTP and old TLS regardless of the caller's rights. Presigned URLs that clients upload to are bound by
+# it as well.
 resource "aws_s3_bucket_policy" "this" {
   bucket = aws_s3_bucket.this.id
 

@@ -1,4 +1,5 @@
-# Machines with several network cards reach each other at full speed only by EFA (Elastic Fabric Adapter), with an interface on each card.
+# Machines with several network cards reach each other at full speed only by EFA (Elastic Fabric Adapter), with an
+# interface on each card.
 
 locals {
   # Network cards by type. The first has addresses (EFA with ENA), the others carry EFA only.

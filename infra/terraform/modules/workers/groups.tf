@@ -1,6 +1,6 @@
 locals {
-  # Auto Scaling groups, one for each kind of machines and purchase option, named <pool>-<kind>-<way>. Reserved machines have a launch
-  # template of their own, which names the reservation.
+  # Auto Scaling groups, one for each kind of machines and purchase option, named <pool>-<kind>-<way>. Reserved machines
+  # have a launch template of their own, which names the reservation.
   groups = merge(flatten([
     for pool_name, pool in var.pools : [
       for kind_name, kind in pool.machines : [
@@ -33,8 +33,8 @@ resource "aws_autoscaling_group" "this" {
   max_size         = each.value.max
   desired_capacity = 0
 
-  # Only the autoscaler terminates machines, and it names which: one without a job. Moving machines between zones for balance
-  # would terminate busy ones.
+  # Only the autoscaler terminates machines, and it names which: one without a job. Moving machines between zones for
+  # balance would terminate busy ones.
   protect_from_scale_in = true
   suspended_processes   = ["AZRebalance"]
 
@@ -107,8 +107,9 @@ resource "aws_autoscaling_group" "this" {
   ]
 }
 
-# A machine that is to be terminated waits here while its worker saves and hands back its jobs: the worker sees the state in its
-# metadata, and the autoscaler completes the lifecycle action. Without that, the wait ends after `drain_seconds`.
+# A machine that is to be terminated waits here while its worker saves and hands back its jobs: the worker sees the
+# state in its metadata, and the autoscaler completes the lifecycle action. Without that, the wait ends after
+# `drain_seconds`.
 resource "aws_autoscaling_lifecycle_hook" "drain" {
   for_each               = local.groups
   name                   = "drain"

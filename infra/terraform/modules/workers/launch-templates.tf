@@ -58,7 +58,8 @@ resource "aws_launch_template" "this" {
   update_default_version               = true
   tags                                 = var.tags
 
-  # Version 2 of the metadata service only, and no further than this machine: a process behind a network bridge gets no credentials.
+  # Version 2 of the metadata service only, and no further than this machine: a process behind a network bridge gets no
+  # credentials.
   metadata_options {
     http_endpoint               = "enabled"
     http_tokens                 = "required"

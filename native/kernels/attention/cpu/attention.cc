@@ -55,9 +55,9 @@ class ForwardPass {
         products_{kernels, args.shape, words},
         dropout_(kernels, args.shape, args.options) {}
 
-  void pack(const HeadAreas& head, const HeadPlace& place, const KeyBlock& keys) const {
-    products_.pack_by_dim(args_.qkv, place, place.key_col, keys, head.keys);
-    products_.pack_by_row(args_.qkv, place, place.value_col, keys, head.values);
+  void pack(const HeadAreas& head, const HeadOffsets& offsets, const KeyBlock& keys) const {
+    products_.pack_by_dim(args_.qkv, offsets, offsets.key_col, keys, head.keys);
+    products_.pack_by_row(args_.qkv, offsets, offsets.value_col, keys, head.values);
   }
 
   void run(const HeadAreas& head, const RowAreas& areas, const KeyValueHead& kv_head, std::int64_t number) const {
@@ -68,7 +68,7 @@ class ForwardPass {
 
  private:
   void query_block(const HeadAreas& head, const RowAreas& areas, const QueryBlock& queries) const {
-    const HeadRows query{&args_.qkv, queries.place.first_row + queries.row, queries.place.query_col, queries.rows,
+    const HeadRows query{&args_.qkv, queries.offsets.first_row + queries.row, queries.offsets.query_col, queries.rows,
                          shape_.head_dim};
     kernels_.copy_words(query.to(areas.query, words_.steps(shape_.head_dim), words_));
     std::fill_n(areas.top, queries.rows, -std::numeric_limits<float>::infinity());
@@ -81,8 +81,8 @@ class ForwardPass {
     finish.top = areas.top;
     finish.total = areas.total;
     finish.sums = areas.sums;
-    finish.out = rows_from(args_.out, queries.place.first_row + queries.row, queries.place.query_col);
-    finish.lse = args_.lse.data() + queries.place.lse_index + queries.row;
+    finish.out = rows_from(args_.out, queries.offsets.first_row + queries.row, queries.offsets.query_col);
+    finish.lse = args_.lse.data() + queries.offsets.lse_index + queries.row;
     finish.rows = queries.rows;
     finish.cols = shape_.head_dim;
     finish.out_dtype = args_.out.dtype;

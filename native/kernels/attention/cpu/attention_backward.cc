@@ -90,10 +90,10 @@ class BackwardPass {
         products_{kernels, args.shape, words},
         dropout_(kernels, args.shape, args.options) {}
 
-  void pack(const HeadAreas& head, const HeadPlace& place, const KeyBlock& keys) const {
-    products_.pack_by_dim(args_.qkv, place, place.key_col, keys, head.keys_by_dim);
-    products_.pack_by_dim(args_.qkv, place, place.value_col, keys, head.values_by_dim);
-    products_.pack_by_row(args_.qkv, place, place.key_col, keys, head.keys_by_row);
+  void pack(const HeadAreas& head, const HeadOffsets& offsets, const KeyBlock& keys) const {
+    products_.pack_by_dim(args_.qkv, offsets, offsets.key_col, keys, head.keys_by_dim);
+    products_.pack_by_dim(args_.qkv, offsets, offsets.value_col, keys, head.values_by_dim);
+    products_.pack_by_row(args_.qkv, offsets, offsets.key_col, keys, head.keys_by_row);
     for (float* sums : {head.dkeys, head.dvalues}) {
       std::fill_n(sums + keys.key * shape_.head_dim, keys.keys * shape_.head_dim, 0.0F);
     }
@@ -103,7 +103,7 @@ class BackwardPass {
   void run(const HeadAreas& head, const RowAreas& areas, const KeyValueHead& kv_head, std::int64_t number) const {
     const StepRows rows(shape_, kv_head, number);
     for (std::int64_t i = 0; i < rows.num_blocks(); ++i) open(areas.blocks[i], rows.block(i));
-    const std::int64_t first_key = first_key_of(args_.options, rows.place.first_row, rows.begin);
+    const std::int64_t first_key = first_key_of(args_.options, rows.offsets.first_row, rows.begin);
     for (std::int64_t block = first_key / kKeyRows; block * kKeyRows < rows.end; ++block) {
       const KeyBlock keys = key_block(shape_, block);
       for (std::int64_t i = 0; i < rows.num_blocks(); ++i) add_to_query(head, areas, i, rows.block(i), keys);
@@ -111,22 +111,23 @@ class BackwardPass {
       wait_for_([&] { return turn.load() == number; });
       for (std::int64_t i = 0; i < rows.num_blocks(); ++i) add_to_keys(head, areas.blocks[i], rows.block(i), keys);
       const std::int64_t next = next_step(rows, number, block);
-      if (next == row_steps(shape_)) write_keys(head, rows.place, keys);
+      if (next == row_steps(shape_)) write_keys(head, rows.offsets, keys);
       turn.store(static_cast<std::int32_t>(next));
       wait_for_.changed();
     }
     for (std::int64_t i = 0; i < rows.num_blocks(); ++i) {
       const QueryBlock queries = rows.block(i);
-      write_sums(areas.blocks[i].dquery, queries.place.first_row + queries.row, queries.place.query_col, queries.rows);
+      write_sums(areas.blocks[i].dquery, queries.offsets.first_row + queries.row, queries.offsets.query_col,
+                 queries.rows);
     }
   }
 
  private:
   /// Packs a block of query rows.
   void open(const BackwardBlock& block, const QueryBlock& queries) const {
-    const std::int64_t first_row = queries.place.first_row + queries.row, rows = queries.rows;
-    const HeadRows query{&args_.qkv, first_row, queries.place.query_col, rows, shape_.head_dim};
-    const HeadRows dout{&args_.dout, first_row, queries.place.query_col, rows, shape_.head_dim};
+    const std::int64_t first_row = queries.offsets.first_row + queries.row, rows = queries.rows;
+    const HeadRows query{&args_.qkv, first_row, queries.offsets.query_col, rows, shape_.head_dim};
+    const HeadRows dout{&args_.dout, first_row, queries.offsets.query_col, rows, shape_.head_dim};
     kernels_.copy_words(query.to(block.query, head_steps_, words_));
     kernels_.copy_words(dout.to(block.dout, head_steps_, words_));
     kernels_.pack_k_rows(query.to(block.query_by_row, words_.steps(rows) * kPanel, words_));
@@ -135,10 +136,10 @@ class BackwardPass {
   }
 
   void row_dots(const BackwardBlock& block, const QueryBlock& queries) const {
-    const std::int64_t first_row = queries.place.first_row + queries.row;
+    const std::int64_t first_row = queries.offsets.first_row + queries.row;
     RowDotArgs dots;
-    dots.a = rows_from(args_.dout, first_row, queries.place.query_col);
-    dots.b = rows_from(args_.out, first_row, queries.place.query_col);
+    dots.a = rows_from(args_.dout, first_row, queries.offsets.query_col);
+    dots.b = rows_from(args_.out, first_row, queries.offsets.query_col);
     dots.dots = block.delta;
     dots.rows = queries.rows;
     dots.cols = shape_.head_dim;
@@ -159,7 +160,7 @@ class BackwardPass {
     AttentionRowsArgs softmax = rows_args(shape_, words_, queries, keys, first_keys);
     softmax.scores = areas.scores;
     softmax.dprobs = areas.dprobs;
-    softmax.lse = args_.lse.data() + queries.place.lse_index + queries.row;
+    softmax.lse = args_.lse.data() + queries.offsets.lse_index + queries.row;
     softmax.delta = block.delta;
     softmax.probs = areas.probs;
     softmax.dscores = areas.dscores;
@@ -185,17 +186,17 @@ class BackwardPass {
   std::int64_t next_step(const StepRows& rows, std::int64_t number, std::int64_t block) const {
     const std::int64_t each = steps_per_query_head(shape_), query_head = number / each;
     const bool last_of_head = rows.end == shape_.sequence_length;
-    if (!last_of_head && first_key_of(args_.options, rows.place.first_row, rows.end) < (block + 1) * kKeyRows) {
+    if (!last_of_head && first_key_of(args_.options, rows.offsets.first_row, rows.end) < (block + 1) * kKeyRows) {
       return number + 1;
     }
     const bool last = query_head + 1 == shape_.num_heads / shape_.num_kv_heads;
     return last ? row_steps(shape_) : (query_head + 1) * each + block * kKeyRows / kStepRows;
   }
 
-  void write_keys(const HeadAreas& head, const HeadPlace& place, const KeyBlock& keys) const {
-    const std::int64_t at = keys.key * shape_.head_dim, row = place.first_row + keys.key;
-    write_sums(head.dkeys + at, row, place.key_col, keys.keys);
-    write_sums(head.dvalues + at, row, place.value_col, keys.keys);
+  void write_keys(const HeadAreas& head, const HeadOffsets& offsets, const KeyBlock& keys) const {
+    const std::int64_t at = keys.key * shape_.head_dim, row = offsets.first_row + keys.key;
+    write_sums(head.dkeys + at, row, offsets.key_col, keys.keys);
+    write_sums(head.dvalues + at, row, offsets.value_col, keys.keys);
   }
 
   /// A (rows, keys) with its rows as k.

@@ -49,7 +49,8 @@ inline KeyBlock key_block(const AttentionShape& shape, std::int64_t number) {
 /// The query rows of step `number` of row_steps(): they are counted query head by query head.
 struct StepRows {
   StepRows(const AttentionShape& shape, const KeyValueHead& head, std::int64_t number)
-      : place(place_of(shape, head.batch,
+      : offsets(
+            offsets_of(shape, head.batch,
                        head.kv_head * (shape.num_heads / shape.num_kv_heads) + number / steps_per_query_head(shape))),
         begin(number % steps_per_query_head(shape) * kStepRows),
         end(std::min(begin + kStepRows, shape.sequence_length)) {}
@@ -57,10 +58,10 @@ struct StepRows {
   std::int64_t num_blocks() const { return (end - begin + kQueryRows - 1) / kQueryRows; }
   QueryBlock block(std::int64_t i) const {
     const std::int64_t row = begin + i * kQueryRows;
-    return {place, row, std::min(kQueryRows, end - row)};
+    return {offsets, row, std::min(kQueryRows, end - row)};
   }
 
-  HeadPlace place;
+  HeadOffsets offsets;
   std::int64_t begin, end;
 };
 
@@ -146,7 +147,7 @@ class HeadQueue {
   std::vector<std::size_t> slot_of_;  // per worker
 };
 
-/// Runs a Pass over all heads: pack(areas, place, keys) for each block of a head's keys, then run(areas, row areas,
+/// Runs a Pass over all heads: pack(areas, offsets, keys) for each block of a head's keys, then run(areas, row areas,
 /// head, number) for each of the head's row_steps(). A step may wait for a step of a lower number. Pass::HeadAreas is
 /// memory of a head, Pass::RowAreas of a worker.
 template <class Pass, class Args>
@@ -166,8 +167,8 @@ void run_attention(const Context& ctx, Scratch& scratch, const Args& args) {
     Carver shared(scratch.shared() + static_cast<std::size_t>(steps.slot) * head_memory.used());
     const typename Pass::HeadAreas areas(shared, shape, words);
     const KeyValueHead head{steps.head / shape.num_kv_heads, steps.head % shape.num_kv_heads};
-    if (number < size.packs) return pass.pack(areas, StepRows(shape, head, 0).place, key_block(shape, number));
-    Carver own(scratch.of(worker));
+    if (number < size.packs) return pass.pack(areas, StepRows(shape, head, 0).offsets, key_block(shape, number));
+    Carver own(scratch.area(worker));
     pass.run(areas, {own, shape, words}, head, number - size.packs);
   };
   ctx.pool->parallel_for(std::min<std::int64_t>(queue.num_steps(), ctx.pool->num_threads()),

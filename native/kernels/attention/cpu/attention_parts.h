@@ -71,11 +71,11 @@ struct HeadRows {
 };
 
 /// Columns of one (batch, query head) in the matrices, and its first row.
-struct HeadPlace {
+struct HeadOffsets {
   std::int64_t first_row, query_col, key_col, value_col, lse_index;
 };
 
-inline HeadPlace place_of(const AttentionShape& shape, std::int64_t batch, std::int64_t head) {
+inline HeadOffsets offsets_of(const AttentionShape& shape, std::int64_t batch, std::int64_t head) {
   const std::int64_t kv_head = head / (shape.num_heads / shape.num_kv_heads);
   return {batch * shape.sequence_length, head * shape.head_dim, (shape.num_heads + kv_head) * shape.head_dim,
           (shape.num_heads + shape.num_kv_heads + kv_head) * shape.head_dim,
@@ -109,7 +109,7 @@ inline void set_packed_a(GemmBlock& block, const std::uint32_t* panels, std::int
 
 /// Some query rows of one head, and a block of the keys that they see.
 struct QueryBlock {
-  HeadPlace place;
+  HeadOffsets offsets;
   std::int64_t row, rows;
 };
 struct KeyBlock {
@@ -128,16 +128,16 @@ struct HeadProducts {
   std::int64_t rows_at(const KeyBlock& keys) const { return keys.key / words.per_word() * kPanel; }
 
   /// A block of the keys or values that begin at `col`, packed into (head_dim, T).
-  void pack_by_dim(const ConstMatrix& qkv, const HeadPlace& place, std::int64_t col, const KeyBlock& keys,
+  void pack_by_dim(const ConstMatrix& qkv, const HeadOffsets& offsets, std::int64_t col, const KeyBlock& keys,
                    std::uint32_t* target) const {
-    const HeadRows rows{&qkv, place.first_row + keys.key, col, keys.keys, shape.head_dim};
+    const HeadRows rows{&qkv, offsets.first_row + keys.key, col, keys.keys, shape.head_dim};
     kernels.pack_k_cols(rows.to(target + columns_at(keys), words.steps(shape.head_dim) * kPanel, words));
   }
 
   /// The same into (T, head_dim).
-  void pack_by_row(const ConstMatrix& qkv, const HeadPlace& place, std::int64_t col, const KeyBlock& keys,
+  void pack_by_row(const ConstMatrix& qkv, const HeadOffsets& offsets, std::int64_t col, const KeyBlock& keys,
                    std::uint32_t* target) const {
-    const HeadRows rows{&qkv, place.first_row + keys.key, col, keys.keys, shape.head_dim};
+    const HeadRows rows{&qkv, offsets.first_row + keys.key, col, keys.keys, shape.head_dim};
     kernels.pack_k_rows(rows.to(target + rows_at(keys), words.steps(shape.sequence_length) * kPanel, words));
   }
 
@@ -181,12 +181,12 @@ struct HeadProducts {
   }
 };
 
-/// The first key that the query at `place` of the sequence whose first row is `first_row` sees, by the window and the
-/// documents. It never falls with the place.
-inline std::int64_t first_key_of(const AttentionOptions& options, std::int64_t first_row, std::int64_t place) {
-  const std::int64_t first = options.window == 0 ? 0 : std::max<std::int64_t>(0, place + 1 - options.window);
+/// The first key that the query at `position` of the sequence whose first row is `first_row` sees, by the window and
+/// the documents. It never falls with the position.
+inline std::int64_t first_key_of(const AttentionOptions& options, std::int64_t first_row, std::int64_t position) {
+  const std::int64_t first = options.window == 0 ? 0 : std::max<std::int64_t>(0, position + 1 - options.window);
   if (options.document_starts.empty()) return first;
-  return std::max<std::int64_t>(first, options.document_starts[static_cast<std::size_t>(first_row + place)]);
+  return std::max<std::int64_t>(first, options.document_starts[static_cast<std::size_t>(first_row + position)]);
 }
 
 /// The first key that each row of a block of queries sees.
@@ -196,7 +196,7 @@ class FirstKeys {
       : all_zero_(options.window == 0 && options.document_starts.empty()) {
     if (all_zero_) return;
     for (std::int64_t i = 0; i < queries.rows; ++i) {
-      keys_[static_cast<std::size_t>(i)] = first_key_of(options, queries.place.first_row, queries.row + i);
+      keys_[static_cast<std::size_t>(i)] = first_key_of(options, queries.offsets.first_row, queries.row + i);
     }
   }
 
@@ -250,7 +250,7 @@ class AttentionDropout {
     args.x = {values, scores_stride(shape_)};
     args.y = {values, scores_stride(shape_)};
     args.elements_per_row = static_cast<std::uint64_t>(shape_.sequence_length);
-    const auto row = static_cast<std::uint64_t>(queries.place.lse_index + queries.row);
+    const auto row = static_cast<std::uint64_t>(queries.offsets.lse_index + queries.row);
     args.first_element = row * args.elements_per_row + static_cast<std::uint64_t>(keys.key);
     args.rows = queries.rows;
     args.cols = keys.keys;

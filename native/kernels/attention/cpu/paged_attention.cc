@@ -42,21 +42,21 @@ struct PageLayout {
 
 /// Neighbouring rows of one sequence.
 struct Run {
-  std::int64_t row, rows, place, table;
+  std::int64_t row, rows, position, table;
 };
 
 std::vector<Run> runs_of(const PagedRows& rows, std::int64_t longest) {
   std::vector<Run> runs;
-  for (std::size_t row = 0; row < rows.places.size(); ++row) {
-    const std::int64_t place = rows.places[row], table = rows.tables[row];
+  for (std::size_t row = 0; row < rows.positions.size(); ++row) {
+    const std::int64_t position = rows.positions[row], table = rows.tables[row];
     if (!runs.empty()) {
       Run& last = runs.back();
-      if (last.table == table && last.place + last.rows == place && last.rows < longest) {
+      if (last.table == table && last.position + last.rows == position && last.rows < longest) {
         ++last.rows;
         continue;
       }
     }
-    runs.push_back({static_cast<std::int64_t>(row), 1, place, table});
+    runs.push_back({static_cast<std::int64_t>(row), 1, position, table});
   }
   return runs;
 }
@@ -96,7 +96,7 @@ class PagedPass {
     const std::int64_t key_col = (shape_.num_heads + head) * shape_.head_dim,
                        value_col = key_col + layout_.heads * shape_.head_dim;
     for (std::int64_t i = 0; i < run.rows; ++i) {
-      const std::int64_t place = run.place + i, slot = place % kPageTokens, page = page_of(run, place);
+      const std::int64_t position = run.position + i, slot = position % kPageTokens, page = page_of(run, position);
       std::uint32_t* keys = layout_.keys(args_.keys, page, head);
       std::uint32_t* values = layout_.values(args_.values, page, head);
       // What an earlier text left must not meet a probability of zero as an infinity.
@@ -131,9 +131,9 @@ class PagedPass {
     std::array<std::int64_t, kQueryRows> first_keys{};
     for (std::int64_t i = 0; i < run.rows; ++i) {
       first_keys[static_cast<std::size_t>(i)] =
-          args_.window == 0 ? 0 : std::max<std::int64_t>(0, run.place + i + 1 - args_.window);
+          args_.window == 0 ? 0 : std::max<std::int64_t>(0, run.position + i + 1 - args_.window);
     }
-    const std::int64_t lowest = first_keys[0], end = run.place + run.rows;
+    const std::int64_t lowest = first_keys[0], end = run.position + run.rows;
     bool first = true;
     for (std::int64_t block = lowest / kKeyRows; block * kKeyRows < end; ++block) {
       const std::int64_t begin = std::max(block * kKeyRows, lowest / kPanel * kPanel);
@@ -147,8 +147,8 @@ class PagedPass {
   }
 
  private:
-  std::int64_t page_of(const Run& run, std::int64_t place) const {
-    return args_.rows.pages[static_cast<std::size_t>(run.table + place / kPageTokens)];
+  std::int64_t page_of(const Run& run, std::int64_t position) const {
+    return args_.rows.pages[static_cast<std::size_t>(run.table + position / kPageTokens)];
   }
 
   /// Two neighbouring tokens share a word.
@@ -188,7 +188,7 @@ class PagedPass {
     args.probs_stride = Areas::kStride;
     args.rows = run.rows;
     args.keys = keys.keys;
-    args.first_valid = run.place + 1 - keys.key;
+    args.first_valid = run.position + 1 - keys.key;
     args.first_keys = args_.window == 0 ? nullptr : first_keys;
     args.first_key = keys.key;
     args.padded = even(keys.keys);
@@ -274,7 +274,7 @@ void paged_attention(const Context& ctx, Scratch& scratch, const PagedAttention&
   const std::vector<Run> added = runs_of(args.rows, std::numeric_limits<std::int64_t>::max());
   const std::int64_t kv_heads = args.shape.num_kv_heads;
   ctx.pool->parallel_for(std::ssize(added) * kv_heads, [&](std::int64_t index, int worker) {
-    Carver carver(scratch.of(worker));
+    Carver carver(scratch.area(worker));
     pass.append(added[static_cast<std::size_t>(index / kv_heads)], index % kv_heads,
                 Areas(carver, pass.layout()).query);
   });
@@ -282,7 +282,7 @@ void paged_attention(const Context& ctx, Scratch& scratch, const PagedAttention&
   const std::vector<Task> tasks = tasks_of(args.shape, runs);
   ctx.pool->parallel_for(std::ssize(tasks), [&](std::int64_t index, int worker) {
     const Task& task = tasks[static_cast<std::size_t>(index)];
-    Carver carver(scratch.of(worker));
+    Carver carver(scratch.area(worker));
     pass.attend(*task.run, task.head, task.heads, Areas(carver, pass.layout()));
   });
 }

@@ -24,10 +24,10 @@ struct AttentionMask {
   int length;
 
   __device__ int first_key(std::int64_t batch, int query) const {
-    const int place = query < length ? query : length - 1;
-    int first = window == 0 || place + 1 <= window ? 0 : place + 1 - window;
+    const int position = query < length ? query : length - 1;
+    int first = window == 0 || position + 1 <= window ? 0 : position + 1 - window;
     if (starts != nullptr) {
-      const int start = starts[batch * length + place];
+      const int start = starts[batch * length + position];
       first = start > first ? start : first;
     }
     return first;
@@ -46,7 +46,7 @@ struct AttentionCall {
 
 template <class T>
 AttentionCall<T> attention_call(const AttentionShape& shape, const ConstMatrix& qkv, const AttentionOptions& options) {
-  constexpr std::int64_t kMost = 1 << 30;  // places and widths are ints in the kernels
+  constexpr std::int64_t kMost = 1 << 30;  // positions and widths are ints in the kernels
   require(shape.sequence_length <= kMost && shape.qkv_size() <= kMost, "invalid_argument",
           "attention: a CUDA device takes sequences and rows of up to 2^30");
   const auto length = static_cast<int>(shape.sequence_length);
@@ -71,8 +71,8 @@ __device__ inline AttentionTile tile_of_block(std::int64_t batch, int heads, int
                                               bool last_first) {
   const std::int64_t each = batch * heads, index = blockIdx.x;
   const int tile = static_cast<int>(index / each);
-  const std::int64_t place = index % each;
-  return {static_cast<int>(place / heads), static_cast<int>(place % heads),
+  const std::int64_t position = index % each;
+  return {static_cast<int>(position / heads), static_cast<int>(position % heads),
           (last_first ? num_tiles - 1 - tile : tile) * tile_rows};
 }
 
@@ -85,8 +85,8 @@ struct HeadTile {
 };
 
 /// Row of a (B·T, …) matrix.
-__device__ inline std::int64_t token_row(const AttentionSizes& s, std::int64_t batch, int place) {
-  return batch * s.length + place;
+__device__ inline std::int64_t token_row(const AttentionSizes& s, std::int64_t batch, int position) {
+  return batch * s.length + position;
 }
 
 /// The columns of one head, from row `first` of a sequence to its end, of a (B·T, …) matrix.
@@ -105,7 +105,7 @@ __device__ inline std::int64_t row_index(const AttentionSizes& s, std::int64_t b
 }
 
 /// A score: `row` of (B, H, T) and its key.
-struct ScorePlace {
+struct ScoreIndex {
   std::int64_t row;
   int key;
 };
@@ -116,14 +116,14 @@ __device__ bool keeps(const AttentionCall<T>& call, std::int64_t row, int key) {
                                          static_cast<std::uint64_t>(key));
 }
 
-/// Bit e says whether dropout keeps place(e), for e < kCount ≤ 32. A loop on purpose: unrolled with the sums that the
-/// bits are for, ten rounds for each would be most of a kernel's code and of its registers.
-template <int kCount, class T, class Place>
-__device__ std::uint32_t kept_bits(const AttentionCall<T>& call, const Place& place) {
+/// Bit e says whether dropout keeps the score index_of(e), for e < kCount ≤ 32. A loop on purpose: unrolled with the
+/// sums that the bits are for, ten rounds for each would be most of a kernel's code and of its registers.
+template <int kCount, class T, class IndexOf>
+__device__ std::uint32_t kept_bits(const AttentionCall<T>& call, const IndexOf& index_of) {
   std::uint32_t bits = 0;
   ZF_DEVICE_UNROLL(1)
   for (int e = 0; e < kCount; ++e) {
-    const ScorePlace at = place(e);
+    const ScoreIndex at = index_of(e);
     bits |= (keeps(call, at.row, at.key) ? 1U : 0U) << e;
   }
   return bits;

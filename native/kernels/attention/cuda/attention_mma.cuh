@@ -9,7 +9,7 @@
 
 // Products of the kernels of attention on tensor cores, as in FlashAttention-2. Each warp has 16 · kRowTiles rows of
 // one operand to itself and all rows of the other. The sums of one product lie as the left operand of the next product
-// wants its elements. So the scores, and the probabilities made of them, never leave the warp's registers.
+// needs its elements. So the scores, and the probabilities made of them, never leave the warp's registers.
 //
 // Heads of up to kWidth columns are filled up with zeros in shared memory. There a row is kWidth + 8 elements apart
 // from the next, an odd multiple of 16 bytes for every width in use. So the eight rows of a matrix that ldmatrix reads

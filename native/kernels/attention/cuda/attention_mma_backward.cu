@@ -134,7 +134,7 @@ __device__ ScoreBits key_bits(const AttentionCall<T>& c, const QueryRows<kRows>&
   }
   if constexpr (kDrops) {
     bits.kept = kept_bits<kRows / 2>(c, [&](int e) {
-      return ScorePlace{row_index(c.sizes, batch, head, query + fragment_col(e / 4, e % 4)),
+      return ScoreIndex{row_index(c.sizes, batch, head, query + fragment_col(e / 4, e % 4)),
                         key + fragment_row(0, e % 4)};
     });
   }
@@ -221,14 +221,14 @@ __device__ ScoreBits query_bits(const AttentionCall<T>& c, const QueryRows<kRows
       ZF_DEVICE_UNROLL(4)
       for (int i = 0; i < 4; ++i) {
         const int at = key + fragment_col(n, i);
-        const int place = fragment_row(0, i);
-        bits.visible |= (at <= query + place && at >= rows.first_key[row + place] ? 1U : 0U) << (4 * n + i);
+        const int position = fragment_row(0, i);
+        bits.visible |= (at <= query + position && at >= rows.first_key[row + position] ? 1U : 0U) << (4 * n + i);
       }
     }
   }
   if constexpr (kDrops) {
     bits.kept = kept_bits<kKeys / 2>(c, [&](int e) {
-      return ScorePlace{row_index(c.sizes, batch, head, query + fragment_row(0, e % 4)),
+      return ScoreIndex{row_index(c.sizes, batch, head, query + fragment_row(0, e % 4)),
                         key + fragment_col(e / 4, e % 4)};
     });
   }

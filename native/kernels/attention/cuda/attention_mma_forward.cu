@@ -33,12 +33,12 @@ struct MmaRowState {
 };
 
 /// Position of a warp: its first query row, and the block of keys.
-struct FragmentPlace {
+struct FragmentOrigin {
   int batch, head, query, key;
 };
 
 template <int kRowTiles>
-__device__ void hide(const AttentionMask& mask, const FragmentPlace& at, FragmentC (&scores)[kRowTiles][kKeys / 8]) {
+__device__ void hide(const AttentionMask& mask, const FragmentOrigin& at, FragmentC (&scores)[kRowTiles][kKeys / 8]) {
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
     ZF_DEVICE_UNROLL(2)
@@ -57,11 +57,11 @@ __device__ void hide(const AttentionMask& mask, const FragmentPlace& at, Fragmen
 }
 
 template <class T, int kRowTiles>
-__device__ void drop(const AttentionCall<T>& c, const FragmentPlace& at, FragmentC (&probs)[kRowTiles][kKeys / 8]) {
+__device__ void drop(const AttentionCall<T>& c, const FragmentOrigin& at, FragmentC (&probs)[kRowTiles][kKeys / 8]) {
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
     const std::uint32_t kept = kept_bits<kKeys / 2>(c, [&](int e) {
-      return ScorePlace{row_index(c.sizes, at.batch, at.head, at.query + fragment_row(r, e % 4)),
+      return ScoreIndex{row_index(c.sizes, at.batch, at.head, at.query + fragment_row(r, e % 4)),
                         at.key + fragment_col(e / 4, e % 4)};
     });
     ZF_DEVICE_UNROLL(kKeys / 8)
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kForwardThreads, 2)
     __syncthreads();  // keys are there; values are no longer read
     load_tile<kWidth, kKeys, kForwardThreads>(values, head_tile(c.qkv, s, tile.batch, value_col, key), aligned);
     const bool sees = key < query + F::kWarpRows && query < s.length;  // alike in all lanes
-    const FragmentPlace at{tile.batch, tile.head, query, key};
+    const FragmentOrigin at{tile.batch, tile.head, query, key};
     FragmentA probs[kRowTiles][kKeys / 16];
     if (sees) {
       FragmentC scores[kRowTiles][kKeys / 8];
@@ -165,9 +165,9 @@ __global__ void __launch_bounds__(kForwardThreads, 2)
     for (int half = 0; half < 2; ++half) {
       const float total = row_sum(rows.total[r][half]);
       factor[r][half] = (c.drops ? c.dropout.scale : 1.0F) / total;
-      const int place = query + fragment_row(r, 2 * half);
-      if (lane_of_warp() % 4 == 0 && place < s.length) {
-        a.lse[row_index(s, tile.batch, tile.head, place)] = fmaf(rows.top[r][half], kLn2, logf(total));
+      const int position = query + fragment_row(r, 2 * half);
+      if (lane_of_warp() % 4 == 0 && position < s.length) {
+        a.lse[row_index(s, tile.batch, tile.head, position)] = fmaf(rows.top[r][half], kLn2, logf(total));
       }
     }
   }

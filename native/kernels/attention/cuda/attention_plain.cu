@@ -22,7 +22,7 @@ __device__ void plain_softmax_step(const AttentionCall<T>& c, const AttentionTil
   std::uint32_t kept = ~0U;
   if (c.drops) {
     kept = kept_bits<16>(c, [&](int e) {
-      return ScorePlace{row_index(c.sizes, tile.batch, tile.head, tile.first + plain_row(e / 4)),
+      return ScoreIndex{row_index(c.sizes, tile.batch, tile.head, tile.first + plain_row(e / 4)),
                         key + plain_col(e % 4)};
     });
   }

@@ -24,21 +24,21 @@ __device__ void plain_score_gradients(const AttentionBackwardCall<T>& a, std::in
   std::uint32_t kept = ~0U;
   if (c.drops) {
     kept = kept_bits<16>(c, [&](int e) {
-      return ScorePlace{row_index(s, batch, head, query + plain_row(e / 4)), key + plain_col(e % 4)};
+      return ScoreIndex{row_index(s, batch, head, query + plain_row(e / 4)), key + plain_col(e % 4)};
     });
   }
   const float kept_factor = c.drops ? c.dropout.scale : 1.0F;
   ZF_DEVICE_UNROLL(4)
   for (int i = 0; i < 4; ++i) {
-    const int place = query + plain_row(i);
-    const bool inside = place < s.length;
-    const std::int64_t row = row_index(s, batch, head, inside ? place : 0);
+    const int position = query + plain_row(i);
+    const bool inside = position < s.length;
+    const std::int64_t row = row_index(s, batch, head, inside ? position : 0);
     const float lse = a.lse[row], delta = a.delta[row];
-    const int first_key = c.mask.first_key(batch, place);
+    const int first_key = c.mask.first_key(batch, position);
     ZF_DEVICE_UNROLL(4)
     for (int j = 0; j < 4; ++j) {
       const int at = key + plain_col(j);
-      const bool visible = inside && at <= place && at >= first_key;
+      const bool visible = inside && at <= position && at >= first_key;
       const float p = visible ? expf(probs[i][j] * c.scale - lse) : 0.0F;
       const float factor = (kept >> (4 * i + j) & 1U) != 0 ? kept_factor : 0.0F;
       dscores[i][j] = p * (dscores[i][j] * factor - delta) * c.scale;

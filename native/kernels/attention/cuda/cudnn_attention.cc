@@ -65,7 +65,7 @@ Attention::Choice Attention::choose(const Call& call) {
       try {
         auto plan = std::make_unique<Plan>(library_, handle_, graph, std::move(config));
         if (plan->workspace_bytes() > max_workspace_bytes(choice.part)) {
-          last_reason = "it wants " + std::to_string(plan->workspace_bytes()) + " bytes of workspace";
+          last_reason = "it needs " + std::to_string(plan->workspace_bytes()) + " bytes of workspace";
         } else if (!passes_trial(*plan, choice.part, call)) {
           last_reason = "it computes a call wrongly whose results are known";
         } else {

@@ -50,12 +50,14 @@ class AttentionBuilder {
       const Tensor hidden = graph.number(-std::numeric_limits<float>::infinity());
       values = graph.select(graph.between(kFloat32, scores), values, hidden, condition);
     };
-    const auto place = [&](std::int64_t axis) { return graph.index(graph.between(kInt32, scores), values, axis); };
-    const Tensor row = place(2), col = place(3);
+    const auto index_along = [&](std::int64_t axis) {
+      return graph.index(graph.between(kInt32, scores), values, axis);
+    };
+    const Tensor row = index_along(2), col = index_along(3);
     hidden_unless(graph.pointwise(kGreaterOrEqual, graph.between(kBool, scores), row, col, kBool));
     if (s.window == 0 || s.window >= s.length) return values;
     const Tensor window = graph.number(static_cast<float>(s.window));
-    const Tensor own_row = place(2), own_col = place(3);
+    const Tensor own_row = index_along(2), own_col = index_along(3);
     const Tensor last_row = graph.pointwise(kAdd, graph.between(kFloat32, scores), own_col, window);
     hidden_unless(graph.pointwise(kGreater, graph.between(kBool, scores), last_row, own_row, kBool));
     return values;

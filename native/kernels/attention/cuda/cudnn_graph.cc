@@ -10,15 +10,15 @@ Extents packed(const Extents& dims) { return {dims[1] * dims[2] * dims[3], dims[
 }  // namespace
 
 Tensor GraphBuilder::add_tensor(std::int64_t id, DataType type, const Extents& dims, const Extents& strides,
-                                const Place& place) {
+                                const TensorKind& kind) {
   auto tensor = std::make_unique<Descriptor>(library_, kTensor);
   tensor->set(kTensorId, id);
   tensor->set(kTensorDataType, type);
   tensor->set(kTensorDimensions, std::span<const std::int64_t>(dims));
   tensor->set(kTensorStrides, std::span<const std::int64_t>(strides));
   tensor->set(kTensorAlignment, kMemoryAlignment);
-  if (place.is_virtual) tensor->set(kTensorIsVirtual, true);
-  if (place.is_by_value) tensor->set(kTensorIsByValue, true);
+  if (kind.is_virtual) tensor->set(kTensorIsVirtual, true);
+  if (kind.is_by_value) tensor->set(kTensorIsByValue, true);
   tensor->finalize();
   tensors_.push_back(std::move(tensor));
   return {id, dims, tensors_.back().get()};

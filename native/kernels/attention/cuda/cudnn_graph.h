@@ -45,7 +45,7 @@ class GraphBuilder {
   Tensor pointwise(PointwiseMode mode, const Tensor& y, const Tensor& x);
   Tensor pointwise(PointwiseMode mode, const Tensor& y, const Tensor& x, const Tensor& b, DataType compute = kFloat32);
   Tensor select(const Tensor& y, const Tensor& x, const Tensor& b, const Tensor& t);
-  /// y = the place of each element of x along a dimension.
+  /// y = the index of each element of x along a dimension.
   Tensor index(const Tensor& y, const Tensor& x, std::int64_t axis);
   /// c (b, h, m, n) = a (b, h, m, k) · b (b, h', k, n), where h' divides h.
   Tensor matmul(const Tensor& c, const Tensor& a, const Tensor& b);
@@ -60,10 +60,11 @@ class GraphBuilder {
   static constexpr std::int64_t kFirstOwnId = 100;
 
  private:
-  struct Place {
+  struct TensorKind {
     bool is_virtual = false, is_by_value = false;
   };
-  Tensor add_tensor(std::int64_t id, DataType type, const Extents& dims, const Extents& strides, const Place& place);
+  Tensor add_tensor(std::int64_t id, DataType type, const Extents& dims, const Extents& strides,
+                    const TensorKind& kind);
   void add_pointwise(Descriptor mode, const Tensor& y, const Tensor& x, const Tensor* b, const Tensor* t);
   Descriptor pointwise_mode(PointwiseMode mode, DataType compute) const;
   void add_operation(Descriptor operation);

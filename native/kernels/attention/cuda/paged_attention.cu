@@ -25,14 +25,14 @@ struct QueryArguments {
   Rows<const T> qkv;
   Rows<T> keys, values;  // (num_pages · kPageTokens, num_kv_heads · head_dim)
   Rows<T> out;
-  const std::int32_t *places, *tables, *pages;
+  const std::int32_t *positions, *tables, *pages;
   std::int64_t head_dim, heads_per_key, query_size, window;
   float scale;
   bool aligned;  // queries and keys
 
   /// Row of a token's keys and values.
-  __device__ std::int64_t slot(const std::int32_t* table, std::int64_t place) const {
-    return table[place / kPageTokens] * kPageTokens + place % kPageTokens;
+  __device__ std::int64_t slot(const std::int32_t* table, std::int64_t position) const {
+    return table[position / kPageTokens] * kPageTokens + position % kPageTokens;
   }
 };
 
@@ -62,7 +62,7 @@ __device__ float product(const T* query, const T* key, std::int64_t head_dim, bo
 /// Keys and values of a new token into its page; blockIdx.x: row.
 template <class T>
 __global__ void __launch_bounds__(kRowThreads) append_kernel(const QueryArguments<T> a, std::int64_t cols) {
-  const std::int64_t row = blockIdx.x, slot = a.slot(a.pages + a.tables[row], a.places[row]);
+  const std::int64_t row = blockIdx.x, slot = a.slot(a.pages + a.tables[row], a.positions[row]);
   const T* keys = a.qkv.row(row) + a.query_size;
   for (std::int64_t i = threadIdx.x; i < cols; i += kRowThreads) {
     a.keys.row(slot)[i] = keys[i];
@@ -78,7 +78,8 @@ __global__ void __launch_bounds__(kRowThreads, 5) query_kernel(const QueryArgume
   float* sums = dynamic_shared<float>();  // (head_dim)
   const std::int64_t row = blockIdx.x, head = blockIdx.y, key_col = head / a.heads_per_key * a.head_dim;
   const std::int32_t* table = a.pages + a.tables[row];
-  const std::int64_t end = a.places[row] + std::int64_t{1}, begin = a.window > 0 && a.window < end ? end - a.window : 0;
+  const std::int64_t end = a.positions[row] + std::int64_t{1},
+                     begin = a.window > 0 && a.window < end ? end - a.window : 0;
   const T* query = a.qkv.row(row) + head * a.head_dim;
   for (std::int64_t d = threadIdx.x; d < a.head_dim; d += kRowThreads) sums[d] = 0;
   float largest = kLowestScore, total = 0;
@@ -133,7 +134,7 @@ void paged_attention(const Context& ctx, Scratch&, const PagedAttention& args) {
                               rows_of<T>(keys),
                               rows_of<T>(values),
                               rows_of<T>(args.out),
-                              args.rows.places.on_device(),
+                              args.rows.positions.on_device(),
                               args.rows.tables.on_device(),
                               args.rows.pages.on_device(),
                               s.head_dim,

@@ -13,9 +13,9 @@
 #include "kernels/common/cuda/warp.cuh"
 
 // Tensor cores as one warp uses them (PTX: mma.sync.m16n8k16 with fp32 sums, ldmatrix). Lane l has of each
-// fragment what its group g = l / 4 and its place t = l % 4 say. All lanes of a warp must come to each of these
-// functions together. The emulated twins move the same registers between the same lanes, so that tests on the emulated
-// device check every index.
+// fragment what its group g = l / 4 and its index t = l % 4 within the group say. All lanes of a warp must come to each
+// of these functions together. The emulated twins move the same registers between the same lanes, so that tests on the
+// emulated device check every index.
 namespace zerofleet::cuda {
 
 /// 16 × 16 elements of two bytes, rows × k. In r[0] are those of row g and k 2t, 2t + 1, in r[1] those of row g + 8. In
@@ -121,12 +121,12 @@ void mma(FragmentC& c, const FragmentA& a, const FragmentB& b) {
     FragmentB b;
   } const mine{a, b};
   const std::byte* lanes = emulator::exchange(kWholeWarp, &mine, sizeof mine);
-  const int group = lane_of_warp() / 4, place = lane_of_warp() % 4;
-  float left[2][16], right[16][2];  // the rows group and group + 8 of A, the columns 2 · place and the next one of B
+  const int group = lane_of_warp() / 4, in_group = lane_of_warp() % 4;
+  float left[2][16], right[16][2];  // the rows group and group + 8 of A, the columns 2 · in_group and the next one of B
   for (int pair = 0; pair < 4; ++pair) {
     const Both of_a = emulator::from_lane<Both>(lanes, group * 4 + pair);
-    const Both of_b[2] = {emulator::from_lane<Both>(lanes, 2 * place * 4 + pair),
-                          emulator::from_lane<Both>(lanes, (2 * place + 1) * 4 + pair)};
+    const Both of_b[2] = {emulator::from_lane<Both>(lanes, 2 * in_group * 4 + pair),
+                          emulator::from_lane<Both>(lanes, (2 * in_group + 1) * 4 + pair)};
     for (int which = 0; which < 8; ++which) {
       const int high = which / 4, half = which / 2 % 2, k = high * 8 + pair * 2 + which % 2;
       left[half][k] = element_of_pair<T>(of_a.a.r[half + high * 2], k % 2);
@@ -146,11 +146,11 @@ void load_matrices(std::uint32_t (&r)[4], const void* row) {
   if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) std::abort();
   std::memcpy(&mine, row, sizeof mine);
   const std::byte* lanes = emulator::exchange(kWholeWarp, &mine, sizeof mine);
-  const int group = lane_of_warp() / 4, place = lane_of_warp() % 4;
+  const int group = lane_of_warp() / 4, in_group = lane_of_warp() % 4;
   for (int i = 0; i < 4; ++i) {
     std::uint32_t pair = 0;
     for (int half = 0; half < 2; ++half) {
-      const int at_row = kTransposed ? 2 * place + half : group, at_col = kTransposed ? group : 2 * place + half;
+      const int at_row = kTransposed ? 2 * in_group + half : group, at_col = kTransposed ? group : 2 * in_group + half;
       const Row from = emulator::from_lane<Row>(lanes, 8 * i + at_row);
       pair |= static_cast<std::uint32_t>(from.elements[at_col]) << (16 * half);
     }

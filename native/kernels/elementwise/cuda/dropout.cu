@@ -25,11 +25,11 @@ struct DropoutArguments {
 };
 
 /// Position of an element.
-struct ElementPlace {
+struct ElementPosition {
   std::int64_t row, col;
 };
 
-__device__ ElementPlace place_of(std::int64_t element, std::int64_t cols) {
+__device__ ElementPosition position_of(std::int64_t element, std::int64_t cols) {
   if ((static_cast<std::uint64_t>(element) | static_cast<std::uint64_t>(cols)) >> 32 ==
       0) {  // much the faster division
     const auto row = static_cast<std::uint32_t>(element) / static_cast<std::uint32_t>(cols);
@@ -54,12 +54,12 @@ __global__ void __launch_bounds__(kDropoutThreads) dropout_kernel(const DropoutA
     const std::int64_t begin = first + word * kDistance;
     if (begin >= a.numel) return;
     if (a.aligned) {
-      const ElementPlace place = place_of(begin, a.cols);
-      const Columns<kNeighbours> at{place.col, kNeighbours, true};
-      const Lanes<kNeighbours> x = load(a.x.row(place.row), at);
+      const ElementPosition position = position_of(begin, a.cols);
+      const Columns<kNeighbours> at{position.col, kNeighbours, true};
+      const Lanes<kNeighbours> x = load(a.x.row(position.row), at);
       Lanes<kNeighbours> y{};
-      if (a.rule.adds) y = load(a.y.row(place.row), at);
-      store(a.y.row(place.row), at, lanes<kNeighbours>([&](int k) {
+      if (a.rule.adds) y = load(a.y.row(position.row), at);
+      store(a.y.row(position.row), at, lanes<kNeighbours>([&](int k) {
               const float kept = x.v[k] * factor(word, k);
               return a.rule.adds ? y.v[k] + kept : kept;
             }));
@@ -68,9 +68,9 @@ __global__ void __launch_bounds__(kDropoutThreads) dropout_kernel(const DropoutA
 #pragma unroll
     for (int k = 0; k < kNeighbours; ++k) {
       if (begin + k >= a.numel) break;
-      const ElementPlace place = place_of(begin + k, a.cols);
-      const float kept = widened(a.x.row(place.row)[place.col]) * factor(word, k);
-      T& y = a.y.row(place.row)[place.col];
+      const ElementPosition position = position_of(begin + k, a.cols);
+      const float kept = widened(a.x.row(position.row)[position.col]) * factor(word, k);
+      T& y = a.y.row(position.row)[position.col];
       y = narrowed<T>(a.rule.adds ? widened(y) + kept : kept);
     }
   }

@@ -8,7 +8,7 @@ namespace zerofleet::cpu::ZF_ISA_NS {
 
 typedef uint64_t vl __attribute__((vector_size(kLanes * 4)));  // half as many lanes of 64 bits
 
-/// The products of the lanes in even places of a with b, in 64 bits.
+/// The products of the lanes with even indices of a with b, in 64 bits.
 ZF_INLINE vl multiply_even(vu a, uint32_t b) {
 #if defined(__AVX512F__)
   // Uses the mask of all lanes, because the plain form reads an undefined value, which the compiler warns of.

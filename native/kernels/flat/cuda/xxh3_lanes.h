@@ -34,7 +34,7 @@ inline constexpr Secret kStandardSecret{
      0x647378d9c97e9fc8, 0xc3ebd33483acc5ea, 0xeb6313faffa081c5, 0x49daf0b751dd0d17, 0x9e68d429265516d3,
      0xfca1477d58be162b, 0xce31d07ad1b8f88f, 0x280416958f3acb45, 0x7e404bbbcafbd7af}};
 
-/// Word `word` of the secret of a seed: the standard one, plus the seed at even places, minus it at odd ones.
+/// Word `word` of the secret of a seed: the standard one, plus the seed at even indices, minus it at odd ones.
 ZF_HOST_DEVICE inline std::uint64_t secret_word(const Secret& standard, std::uint64_t seed, int word) {
   return word % 2 == 0 ? standard.words[word] + seed : standard.words[word] - seed;
 }

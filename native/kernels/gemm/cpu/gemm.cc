@@ -236,7 +236,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   scratch.reserve(measure.used());
   ctx.pool->parallel_for(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t index, int worker) {
     const Task& task = tasks[static_cast<std::size_t>(index)];
-    Carver carver(scratch.of(worker));
+    Carver carver(scratch.area(worker));
     run_task(kernels, task, words_of(ctx, *task.problem), BlockAreas(carver));
   });
 }

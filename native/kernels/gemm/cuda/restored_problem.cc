@@ -20,8 +20,8 @@ RestoredProblem::RestoredProblem(const Context& ctx, const GemmProblem& quantize
   std::int64_t k = 0;
   for (std::size_t index = 0; index < from.parts.size(); ++index) {
     const ConstMatrix& part = from.parts[index];
-    const Matrix place{along_k ? all.at(k, 0) : all.at(0, k), all.dtype, part.rows, part.cols, cols};
-    dequantize(ctx, *from.quantized[index], place);
+    const Matrix target{along_k ? all.at(k, 0) : all.at(0, k), all.dtype, part.rows, part.cols, cols};
+    dequantize(ctx, *from.quantized[index], target);
     k += along_k ? part.rows : part.cols;
   }
   source_.parts = {all};

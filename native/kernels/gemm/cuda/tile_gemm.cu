@@ -109,14 +109,14 @@ __device__ void store_two(const TileCall<T>& call, int row, int col, float first
 
 template <class C, class T>
 __device__ void store_tile_sums(const TileCall<T>& call, int row, int col, const Sums& sums) {
-  const int group = lane_of_warp() / 4, place = lane_of_warp() % 4;
+  const int group = lane_of_warp() / 4, in_group = lane_of_warp() % 4;
   ZF_DEVICE_UNROLL(kRowFragments)
   for (int r = 0; r < kRowFragments; ++r) {
     ZF_DEVICE_UNROLL(kColFragments)
     for (int n = 0; n < kColFragments; ++n) {
       ZF_DEVICE_UNROLL(2)
       for (int half = 0; half < 2; ++half) {
-        const int at_row = row + 16 * r + 8 * half + group, at_col = col + 8 * n + 2 * place;
+        const int at_row = row + 16 * r + 8 * half + group, at_col = col + 8 * n + 2 * in_group;
         if (at_row >= call.m || at_col >= call.n) continue;
         store_two<C>(call, at_row, at_col, sums[r][n].v[2 * half], sums[r][n].v[2 * half + 1]);
       }

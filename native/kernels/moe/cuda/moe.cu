@@ -53,9 +53,9 @@ __global__ void __launch_bounds__(kRowThreads) combine_backward_kernel(const Com
   constexpr int N = kWidth<T>;
   const std::int64_t pair = Team::row();
   if (pair >= a.num_pairs) return;
-  const std::int64_t place = a.pairs.rows[pair];
-  const T *row = a.rows.row(place), *dy = a.dy.row(pair / a.pairs.chosen);
-  T* drow = a.drows.row(place);
+  const std::int64_t index = a.pairs.rows[pair];
+  const T *row = a.rows.row(index), *dy = a.dy.row(pair / a.pairs.chosen);
+  T* drow = a.drows.row(index);
   const float weight = a.pairs.weights[pair];
   float products = 0;
   Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {

@@ -45,9 +45,9 @@ __global__ void __launch_bounds__(kRowThreads) looped_norm_backward_kernel(const
   constexpr int N = kWidth<T>;
   const std::int64_t index = Team::row();
   if (index >= a.rows) return;
-  const auto place = a.place(index);
-  const T *dy = a.dy.row(place.row) + place.first, *x = a.x.row(place.row) + place.first;
-  const float mean = kCentred ? a.mean[place.stat] : 0.0F, rstd = a.rstd[place.stat];
+  const auto position = a.position(index);
+  const T *dy = a.dy.row(position.row) + position.first, *x = a.x.row(position.row) + position.first;
+  const float mean = kCentred ? a.mean[position.stat] : 0.0F, rstd = a.rstd[position.stat];
   float grads = 0, products = 0;
   Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
     // dy is zero beyond the row, so the value of x̂ there does not matter.
@@ -61,8 +61,8 @@ __global__ void __launch_bounds__(kRowThreads) looped_norm_backward_kernel(const
   });
   const float mean_grad = kCentred ? Team::sum(grads) / static_cast<float>(a.cols) : 0.0F;
   const float mean_product = Team::sum(products) / static_cast<float>(a.cols);
-  T* dx = a.dx.row(place.row) + place.first;
-  const T* residual = a.residual.data == nullptr ? nullptr : a.residual.row(place.row) + place.first;
+  T* dx = a.dx.row(position.row) + position.first;
+  const T* residual = a.residual.data == nullptr ? nullptr : a.residual.row(position.row) + position.first;
   Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
     const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
     Lanes<N> grad = lanes<N>([&](int k) {

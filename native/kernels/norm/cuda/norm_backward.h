@@ -8,7 +8,8 @@
 namespace zerofleet::cuda {
 
 /// Backward of a norm over rows, or over the parts of rows that are heads. For x̂ = (x − mean) · rstd and g = dy ·
-/// weight: dx = residual + rstd · (g − mean(g) − x̂ · mean(g · x̂)); without means x̂ = x · rstd, and mean(g) is left out.
+/// weight: dx = residual + rstd · (g − mean(g) − x̂ · mean(g · x̂)); without means x̂ = x · rstd, and mean(g) is left
+/// out.
 struct NormBackward {
   ConstMatrix dy, x;             // (M, H · D)
   const void* weight = nullptr;  // (D)

@@ -25,11 +25,11 @@ struct BackwardRows {
   unsigned heads;
   bool aligned;
 
-  /// Place of a head's row: row of the matrix, first column, index of its mean and deviation.
-  struct Place {
+  /// Position of a head's row: row of the matrix, first column, index of its mean and deviation.
+  struct Position {
     std::int64_t row, first, stat;
   };
-  __device__ Place place(std::int64_t index) const {
+  __device__ Position position(std::int64_t index) const {
     if (heads == 1) return {index, 0, index};
     const auto row = static_cast<std::int64_t>(static_cast<unsigned>(index) / heads);
     const std::int64_t head = index - row * heads;
@@ -111,7 +111,7 @@ struct OnePass {
   __device__ Part read(std::int64_t row, std::int64_t end) const {
     Part part{};
     if (row >= end) return part;
-    const auto at = a.place(row);
+    const auto at = a.position(row);
     part.rstd = a.rstd[at.stat];
     if constexpr (kCentred) part.mean = a.mean[at.stat];
 #pragma unroll
@@ -127,7 +127,7 @@ struct OnePass {
   __device__ Own residual(std::int64_t row, std::int64_t end) const {
     Own before{};
     if (a.residual.data == nullptr || row >= end) return before;
-    const auto at = a.place(row);
+    const auto at = a.position(row);
 #pragma unroll
     for (int i = 0; i < kAccesses; ++i) {
       if (has(i)) before.read(i, a.residual.row(at.row) + at.first + Shape::column(i));
@@ -173,7 +173,7 @@ struct OnePass {
   /// dx of this thread's part of a row.
   __device__ void store_row(std::int64_t row, const Part& part, const Own& weight, const Own& before,
                             const float (&means)[kSums]) const {
-    const auto at = a.place(row);
+    const auto at = a.position(row);
 #pragma unroll
     for (int i = 0; i < kAccesses; ++i) {
       if (!has(i)) continue;

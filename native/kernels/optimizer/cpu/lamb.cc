@@ -14,9 +14,9 @@ void lamb_prepare(const Context& context, std::span<const OptimizerSegment> segm
   const TileAccess access{.writes_master = false, .tile_numel = sums.block_numel};
   for_each_optimizer_tile(context, segments, dtypes, access, [&](const OptimizerTile& tile, const TileOrigin& origin) {
     const LambTileSums block = prepare(tile, groups[segments[origin.segment].group]);
-    const auto place = static_cast<std::size_t>(sums.first_stats[origin.segment] + origin.begin / sums.block_numel);
-    sums.weights[place] = block.weights;
-    sums.updates[place] = block.updates;
+    const auto slot = static_cast<std::size_t>(sums.first_stats[origin.segment] + origin.begin / sums.block_numel);
+    sums.weights[slot] = block.weights;
+    sums.updates[slot] = block.updates;
   });
 }
 

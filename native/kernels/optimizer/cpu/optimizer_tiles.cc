@@ -22,7 +22,7 @@ auto pick_widen(CpuIsa isa, DType dtype) {
   return dtype == DType::kF16 ? ZF_PICK_KERNEL(isa, widen_from_f16) : ZF_PICK_KERNEL(isa, widen_from_bf16);
 }
 
-/// Elements of a tile. An array that passes through scratch memory wants short tiles: then its conversions overlap with
+/// Elements of a tile. An array that passes through scratch memory needs short tiles: then its conversions overlap with
 /// the reading of the next tile. From 1024 elements on they don't overlap (measured with AdamW). Otherwise long tiles
 /// cost less.
 std::int64_t best_tile_numel(const OptimizerDTypes& dtypes, const TileAccess& access) {

@@ -64,11 +64,11 @@ void lamb_prepare(const Context& context, Segments segments, const OptimizerDTyp
   const auto fetched = results.fetch();
   std::size_t next = 0;
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    const auto place = static_cast<std::size_t>(sums.first_stats[i]);
+    const auto slot = static_cast<std::size_t>(sums.first_stats[i]);
     const auto num_blocks = static_cast<std::size_t>(segments[i].numel / sums.block_numel);
     for (std::size_t block = 0; block < num_blocks; ++block, ++next) {
-      sums.weights[place + block] = fetched[next].weights;
-      sums.updates[place + block] = fetched[next].updates;
+      sums.weights[slot + block] = fetched[next].weights;
+      sums.updates[slot + block] = fetched[next].updates;
     }
   }
 }

@@ -16,7 +16,7 @@ struct UpdateList {};
 using OptimizerUpdates = UpdateList<AdamWUpdate, AdamUpdate, LambUpdate, LionUpdate, AdagradUpdate, SgdUpdate,
                                     SgdMomentumUpdate, SgdNesterovUpdate>;
 
-/// The place of an update in a list.
+/// The index of an update in a list.
 template <class Update, class List>
 constexpr int kUpdateIndex = -1;
 template <class Update, class... Rest>

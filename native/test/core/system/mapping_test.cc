@@ -27,7 +27,7 @@ TEST_CASE("a mapping is whole pages, whatever their size, and large enough from 
       CHECK(plan.bytes >= needed);
       CHECK(plan.huge_bytes % kHugePageBytes == 0);
       CHECK(plan.huge_bytes <= plan.bytes);
-      // The slack reaches the next huge page from any place.
+      // The slack reaches the next huge page from any address.
       CHECK(plan.asked_bytes - plan.bytes == (huge ? kHugePageBytes : 0));
     }
   }

@@ -16,9 +16,9 @@ TEST_CASE("threads that wait for their turn, awake or asleep, all get it") {
   ThreadPool pool(kThreads);
   WaitFor wait_for;
   std::atomic<int> turn{0};
-  pool.parallel_for(kThreads, [&](std::int64_t place, int) {
+  pool.parallel_for(kThreads, [&](std::int64_t index, int) {
     for (int round = 0; round < rounds; ++round) {
-      const int own = round * kThreads + static_cast<int>(place);
+      const int own = round * kThreads + static_cast<int>(index);
       wait_for([&] { return turn == own; });
       turn = own + 1;
       wait_for.changed();

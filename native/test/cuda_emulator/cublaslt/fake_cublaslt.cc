@@ -114,7 +114,7 @@ struct Job {
   std::uint64_t fault;
 };
 
-/// Applies the epilogue to a sum; `at` is its place in the second matrix.
+/// Applies the epilogue to a sum; `at` is its position in the second matrix.
 float put_through(const MatmulDesc& desc, DType dtype, std::int64_t at, float sum) {
   if ((desc.epilogue & kGelu) != 0) {
     store(desc.aux, dtype, at, sum);
@@ -283,7 +283,7 @@ ZF_EXPORT int cublasLtMatmulPreferenceSetAttribute(Preference* preference, int a
 }
 
 // An algorithm remembers the alignment that it was chosen for, and that of the second matrix, whose address the
-// heuristic looks at. Those for operands at odd places are missing, as they are for some shapes in the real library.
+// heuristic looks at. Those for operands at odd addresses are missing, as they are for some shapes in the real library.
 // The first candidate cannot be used: who takes it without a look fails. Sums that are split over k drop their end,
 // unless k is a multiple of 64.
 ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, const Layout* a, const Layout* b,

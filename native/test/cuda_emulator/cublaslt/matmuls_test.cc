@@ -51,7 +51,7 @@ struct Activated {
 
 }  // namespace
 
-DEVICE_TEST_CASE("an algorithm is chosen once for a shape, its strides, types and places in memory") {
+DEVICE_TEST_CASE("an algorithm is chosen once for a shape, its strides, types and alignment in memory") {
   DeviceMachine machine({DeviceKind::kCuda, 0});
   cuda::Matmuls matmuls(machine.ctx, cublaslt::open_library(kFake));
   CHECK(matmuls.library_name() == "cublasLt 130101");
@@ -93,7 +93,7 @@ DEVICE_TEST_CASE("products that the library does not support go to other kernels
   CHECK(none.library_name().empty());
 }
 
-DEVICE_TEST_CASE("GELU in a product: an algorithm for its kind and its second matrix's rows and place") {
+DEVICE_TEST_CASE("GELU in a product: an algorithm for its kind and its second matrix's rows and address") {
   DeviceMachine machine({DeviceKind::kCuda, 0});
   cuda::Matmuls matmuls(machine.ctx, cublaslt::open_library(kFake));
   const FakeCublaslt fake(ZF_FAKE_CUBLASLT);

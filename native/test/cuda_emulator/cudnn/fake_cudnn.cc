@@ -159,7 +159,7 @@ ZF_EXPORT int cudnnBackendGetAttribute(const Descriptor* descriptor, int attribu
     return fail(kBadParameter, "no such attribute");
   const std::vector<std::byte>& bytes = node.values.at(attribute).bytes;
   *count = static_cast<std::int64_t>(bytes.size() / (is_number ? 8 : 4));
-  if (*count > requested) return fail(kBadParameter, "too few places");
+  if (*count > requested) return fail(kBadParameter, "too few entries");
   std::memcpy(values, bytes.data(), bytes.size());
   return kSuccess;
 }

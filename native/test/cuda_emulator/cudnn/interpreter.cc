@@ -33,13 +33,13 @@ void for_each(const Extents& dims, const Body& body) {
   }
 }
 
-std::size_t place_in(const Extents& dims, const Extents& at) {
-  std::size_t place = 0;
+std::size_t index_in(const Extents& dims, const Extents& at) {
+  std::size_t index = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     const std::int64_t own = dims[i] == 1 ? 0 : at[i];
-    place = place * static_cast<std::size_t>(dims[i]) + static_cast<std::size_t>(own);
+    index = index * static_cast<std::size_t>(dims[i]) + static_cast<std::size_t>(own);
   }
-  return place;
+  return index;
 }
 
 std::size_t offset_of(const Extents& strides, const Extents& at) {
@@ -141,8 +141,8 @@ class Interpreter {
     for_each(c.dims, [&](const Extents& at, std::size_t index) {
       double sum = 0;
       for (std::int64_t k = 0; k < depth; ++k) {
-        sum += a.values[place_in(a.dims, {at[0], at[1], at[2], k})] *
-               b.values[place_in(b.dims, {at[0], at[1] / group, k, at[3]})];
+        sum += a.values[index_in(a.dims, {at[0], at[1], at[2], k})] *
+               b.values[index_in(b.dims, {at[0], at[1] / group, k, at[3]})];
       }
       c.values[index] = sum;
     });
@@ -155,7 +155,7 @@ class Interpreter {
     for_each(x.dims, [&](const Extents& at, std::size_t index) {
       Extents target = at;
       for (std::size_t i = 0; i < 4; ++i) target[i] = at[i] / (x.dims[i] / y.dims[i]);
-      double& value = y.values[place_in(y.dims, target)];
+      double& value = y.values[index_in(y.dims, target)];
       value = is_maximum ? std::max(value, x.values[index]) : value + x.values[index];
     });
   }
@@ -177,7 +177,7 @@ class Interpreter {
     const Array* t = op.has(758) ? &value_of(op.node(758)) : nullptr;
     const auto axis = static_cast<std::size_t>(op.node(750).get<std::int64_t>(9));
     for_each(y.dims, [&](const Extents& at, std::size_t index) {
-      const double other = b == nullptr ? 0 : b->values[place_in(b->dims, at)];
+      const double other = b == nullptr ? 0 : b->values[index_in(b->dims, at)];
       if (mode == 501) {
         y.values[index] = static_cast<double>(at[axis]);
       } else if (t != nullptr) {

@@ -88,7 +88,7 @@ inline std::vector<std::string> on_nccl_ranks(const TrainerConfig& job, int worl
     const auto of_rank = std::make_shared<OneAtATime::Rank>();
     const auto connect = [&](const NcclOptions& options) -> std::unique_ptr<Communicator> {
       if (options.world_size == 1) return make_solo_comm();
-      return std::make_unique<OneAtATime>(connect_nccl_through(backend, options, stores.of(rank)), of_rank);
+      return std::make_unique<OneAtATime>(connect_nccl_through(backend, options, stores.store(rank)), of_rank);
     };
     const NcclOptions options{rank, world_size, kFirstGpu, timeout};
     TrainerComms comms(connect(options));

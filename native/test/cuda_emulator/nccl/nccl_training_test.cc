@@ -102,7 +102,7 @@ std::vector<std::string> on_queued_ranks(std::chrono::milliseconds timeout,
   const NcclBackend backend = fake_nccl_on_device();
   RelayedStores stores(2);
   return run_threads(2, [&](int rank) {
-    const auto comm = connect_nccl_through(backend, {rank, 2, kFirstGpu, timeout}, stores.of(rank));
+    const auto comm = connect_nccl_through(backend, {rank, 2, kFirstGpu, timeout}, stores.store(rank));
     QueuedRank queued(*comm);
     body(queued);
   });

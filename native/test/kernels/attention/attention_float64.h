@@ -39,10 +39,10 @@ inline AttentionCase with_documents(AttentionCase c) {
   std::int32_t start = 0;
   std::size_t next = 0;
   for (std::int64_t row = 0; row < c.shape.batch * c.shape.sequence_length; ++row) {
-    const auto place = static_cast<std::int32_t>(row % c.shape.sequence_length);
-    if (place == 0) start = 0;
-    if (place == start + kLengths[next % 5]) {
-      start = place;
+    const auto position = static_cast<std::int32_t>(row % c.shape.sequence_length);
+    if (position == 0) start = 0;
+    if (position == start + kLengths[next % 5]) {
+      start = position;
       ++next;
     }
     c.document_starts.push_back(start);

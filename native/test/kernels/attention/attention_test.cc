@@ -132,14 +132,14 @@ TEST_CASE("the float64 gradient that attention is tested with agrees with centra
 }
 
 DEVICE_TEST_CASE(
-    "attention: documents beside each other give the bits of each alone where they begin at the same place") {
+    "attention: documents beside each other give the bits of each alone where they begin at the same position") {
   on_every_device([](const Context& ctx, DType dtype) {
     const AttentionShape shape{1, 256, 2, 1, 10};
     std::mt19937 random(37);
     const HostMatrix qkv = HostMatrix::random(dtype, 256, shape.qkv_size(), random);
     const HostMatrix dout = HostMatrix::random(dtype, 256, shape.query_size(), random);
     AttentionCase two{shape};
-    for (std::int32_t place = 0; place < 256; ++place) two.document_starts.push_back(place < 128 ? 0 : 128);
+    for (std::int32_t position = 0; position < 256; ++position) two.document_starts.push_back(position < 128 ? 0 : 128);
     CHECK(attention_results(ctx, two, qkv, dout, dtype) ==
           attention_results(ctx, {{2, 128, 2, 1, 10}}, qkv, dout, dtype));
   });

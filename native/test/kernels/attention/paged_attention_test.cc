@@ -60,16 +60,16 @@ std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts
   std::vector<std::vector<std::int32_t>> tables(texts.size());
   for (const Text& text : texts) outs.emplace_back(dtype, text.qkv.rows(), 120);
   for (std::int64_t first = 0;; first += step) {
-    SharedValues<std::int32_t> places, of_rows, all_pages;
+    SharedValues<std::int32_t> positions, of_rows, all_pages;
     std::vector<std::pair<std::size_t, std::int64_t>> rows;  // text and row
-    std::vector<std::int32_t> place, table, page;
+    std::vector<std::int32_t> row_positions, table, page;
     for (std::size_t text = 0; text < texts.size(); ++text) {
       const std::int64_t end = std::min(texts[text].qkv.rows(), first + step);
       if (first >= end) continue;
       while (std::ssize(tables[text]) * kPageTokens < end) tables[text].push_back(pages.take());
       for (std::int64_t row = first; row < end; ++row) {
         rows.emplace_back(text, row);
-        place.push_back(static_cast<std::int32_t>(row));
+        row_positions.push_back(static_cast<std::int32_t>(row));
         table.push_back(static_cast<std::int32_t>(page.size()));
       }
       page.insert(page.end(), tables[text].begin(), tables[text].end());
@@ -87,7 +87,7 @@ std::vector<HostMatrix> in_steps(const Context& ctx, std::span<const Text> texts
       std::ranges::copy(numbers, room.begin());
       return Indices(room, room.data());
     };
-    const PagedRows paged{shared(place, places), shared(table, of_rows), shared(page, all_pages)};
+    const PagedRows paged{shared(row_positions, positions), shared(table, of_rows), shared(page, all_pages)};
     paged_attention(
         ctx, scratch,
         {shape_of(count), qkv.view(), pages.keys.data(), pages.values.data(), kNumPages, paged, window, out.view()});
@@ -158,16 +158,18 @@ TEST_CASE("paged attention refuses what does not fit") {
   Scratch scratch(machine.ctx);
   Pages pages(machine.ctx, DType::kF32);
   HostMatrix qkv(DType::kF32, 2, shape_of(2).qkv_size()), out(DType::kF32, 2, 120);
-  const std::vector<std::int32_t> places{31, 32}, tables{0, 0}, two{3, 1}, outside{3, kNumPages};
+  const std::vector<std::int32_t> positions{31, 32}, tables{0, 0}, two{3, 1}, outside{3, kNumPages};
   const auto code_with = [&](const auto& change) {
-    PagedAttention args{shape_of(2),           qkv.view(), pages.keys.data(), pages.values.data(), kNumPages,
-                        {places, tables, two}, 0,          out.view()};
+    PagedAttention args{
+        shape_of(2), qkv.view(), pages.keys.data(), pages.values.data(), kNumPages, {positions, tables, two},
+        0,           out.view()};
     change(args);
     return code_of([&] { paged_attention(machine.ctx, scratch, args); });
   };
   CHECK(code_with([&](PagedAttention& args) { args.rows.pages = Indices(two).first(1); }) == "invalid_argument");
   CHECK(code_with([&](PagedAttention& args) { args.rows.pages = outside; }) == "invalid_argument");
-  CHECK(code_with([&](PagedAttention& args) { args.rows.places = Indices(places).first(1); }) == "invalid_argument");
+  CHECK(code_with([&](PagedAttention& args) { args.rows.positions = Indices(positions).first(1); }) ==
+        "invalid_argument");
   CHECK(code_with([](PagedAttention& args) { args.window = -1; }) == "invalid_argument");
   CHECK(code_with([](PagedAttention& args) { args.shape.batch = 2; }) == "invalid_argument");
   CHECK(code_with([](PagedAttention& args) { args.shape.num_kv_heads = 4; }) == "invalid_argument");

@@ -54,7 +54,7 @@ TEST_CASE("scaled rotary frequencies are those of transformers") {
     CHECK(actual.attention_factor == static_cast<float>(facts.numbers("attention_factor")[0]));
     REQUIRE(actual.radians.size() == expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      // torch's own power is off by a unit in the last place here and there.
+      // torch's own power is off by a unit in the last position here and there.
       CHECK(static_cast<double>(actual.radians[i]) == doctest::Approx(expected[i]).epsilon(2e-7));
     }
   }
@@ -74,7 +74,7 @@ TEST_CASE("scaled angles are those of transformers, also beyond the length of th
     const auto half = static_cast<std::size_t>(head_dim / 2);
     for (std::size_t i = 0; i < positions.size(); ++i) {
       for (std::size_t pair = 0; pair < half; ++pair) {
-        // A frequency may differ by a unit in the last place, which the position multiplies.
+        // A frequency may differ by a unit in the last position, which the position multiplies.
         const double tolerance = attention_factor * (2e-7 + 1.2e-7 * positions[i] * frequencies[pair]);
         const std::size_t at = static_cast<std::size_t>(positions[i]) * half + pair;
         CAPTURE(positions[i]);

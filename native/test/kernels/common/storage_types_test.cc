@@ -34,7 +34,7 @@ bool row_is_finite(const HostMatrix& matrix, std::int64_t row) {
   return true;
 }
 
-/// The place of a number among all of its type: 0 for both zeros, infinity next to the largest.
+/// The index of a number among all of its type: 0 for both zeros, infinity next to the largest.
 int rank_of(f16 value) {
   const int magnitude = std::bit_cast<std::uint16_t>(value) & 0x7FFF;
   return std::signbit(to_float(value)) ? -magnitude : magnitude;

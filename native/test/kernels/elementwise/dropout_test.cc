@@ -42,9 +42,9 @@ DEVICE_TEST_CASE("dropout scales what it keeps; an element's mask depends on its
          {std::pair<std::int64_t, std::int64_t>{70, 37}, {3, 64}, {2, 200}, {130, 1}, {5, 84}}) {
       std::mt19937 random(103);
       const std::int64_t gap = cols % 4 == 0 ? 4 : 1;
-      HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 2 * gap), y(dtype, rows, cols, gap), over = x;
+      HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 2 * gap), y(dtype, rows, cols, gap), overwritten = x;
       dropout(ctx, kKey, 0.25, x.view(), y.view());
-      dropout(ctx, kKey, 0.25, over.view(), over.view());
+      dropout(ctx, kKey, 0.25, overwritten.view(), overwritten.view());
       synchronize(ctx);
       HostMatrix expected(dtype, rows, cols, gap);
       for (std::int64_t i = 0; i < rows; ++i) {
@@ -54,7 +54,7 @@ DEVICE_TEST_CASE("dropout scales what it keeps; an element's mask depends on its
         }
       }
       CHECK(y == expected);
-      CHECK(table_of(over) == table_of(y));
+      CHECK(table_of(overwritten) == table_of(y));
       HostMatrix sums = x;
       add_dropout(ctx, kKey, 0.25, x.view(), sums.view());
       synchronize(ctx);

@@ -23,7 +23,7 @@ struct EpilogueCase {
   std::int64_t inner_gap = 0, c_gap = 0;
 };
 
-// Shapes of models; rows of the second matrix that are further apart than C's; broken tiles at odd places.
+// Shapes of models; rows of the second matrix that are further apart than C's; broken tiles at odd addresses.
 constexpr EpilogueCase kEpilogueCases[] = {{48, 32, 64}, {40, 24, 32, 16}, {33, 64, 40, 0, 8},
                                            {7, 8, 16},   {65, 130, 33},    {16, 8, 24, 4}};
 

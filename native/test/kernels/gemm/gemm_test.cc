@@ -35,7 +35,7 @@ bool is_refused(const GemmCase& shape, DType c_dtype) {
   return shape.accumulate && c_dtype != DType::kF32 && shape.k > kMaxAddedDepth;
 }
 
-// Whole and broken tiles, panels and words; rows 4 KiB apart; k beyond one pass; rows at odd places.
+// Whole and broken tiles, panels and words; rows 4 KiB apart; k beyond one pass; rows at odd addresses.
 constexpr GemmCase kGemmCases[] = {{1, 1, 1},
                                    {3, 5, 7},
                                    {8, 64, 32},
@@ -153,8 +153,8 @@ std::string describe(const GemmCase& shape, CpuIsa isa, DType dtype, Device devi
 }
 
 /// A context and the scratch memory of its products.
-struct Place {
-  explicit Place(Device device, CpuIsa isa = best_cpu_isa(), int num_threads = 2)
+struct Setup {
+  explicit Setup(Device device, CpuIsa isa = best_cpu_isa(), int num_threads = 2)
       : machine(device, isa, num_threads), scratch(machine.ctx) {}
   DeviceMachine machine;
   const Context& ctx = machine.ctx;
@@ -164,20 +164,20 @@ struct Place {
 }  // namespace
 
 DEVICE_TEST_CASE("gemm matches float64 for every device, path, type and shape, packed or as it lies") {
-  std::vector<std::unique_ptr<Place>> places;
+  std::vector<std::unique_ptr<Setup>> setups;
   for (const CpuIsa isa : available_isas()) {
-    if (cpu_is_tested()) places.push_back(std::make_unique<Place>(Device{}, isa));
+    if (cpu_is_tested()) setups.push_back(std::make_unique<Setup>(Device{}, isa));
   }
-  for (const Device device : cuda_devices_here()) places.push_back(std::make_unique<Place>(device));
+  for (const Device device : cuda_devices_here()) setups.push_back(std::make_unique<Setup>(device));
   for (const DType dtype : kAllDTypes) {
     for (const DType c_dtype : kAllDTypes) {
       for (const GemmCase& shape : kGemmCases) {
         if (is_refused(shape, c_dtype)) continue;
         const GemmOperands operands = operands_of(shape, dtype, c_dtype);
         const Table expected = expected_of(shape, operands);
-        for (const auto& place : places) {
-          const Context& ctx = place->ctx;
-          Scratch& scratch = place->scratch;
+        for (const auto& setup : setups) {
+          const Context& ctx = setup->ctx;
+          Scratch& scratch = setup->scratch;
           if (kSanitized && ctx.device.kind == DeviceKind::kCuda && dtype == DType::kF16) continue;  // bf16's accesses
           CAPTURE(describe(shape, ctx.cpu_isa, dtype, ctx.device));
           const double allowed = tolerance_of_product(ctx.device, dtype, c_dtype, shape.k);
@@ -195,11 +195,11 @@ DEVICE_TEST_CASE("gemm matches float64 for every device, path, type and shape, p
 
 TEST_CASE("gemm gives the same bits with one, two and three threads, and with the smallest words") {
   for (const CpuIsa isa : available_isas()) {
-    Place one({}, isa, 1), two({}, isa, 2), three({}, isa, 3);
+    Setup one({}, isa, 1), two({}, isa, 2), three({}, isa, 3);
     for (const DType dtype : kAllDTypes) {
       for (const GemmCase& shape : kGemmCases) {
         const GemmOperands operands = operands_of(shape, dtype, DType::kF32);
-        const auto product = [&](Place& place) { return run(place.ctx, place.scratch, shape, operands, dtype); };
+        const auto product = [&](Setup& setup) { return run(setup.ctx, setup.scratch, shape, operands, dtype); };
         const HostMatrix expected = product(one);
         CAPTURE(describe(shape, isa, dtype));
         CHECK(product(two) == expected);
@@ -292,7 +292,7 @@ DEVICE_TEST_CASE("gemm: more columns than the second dimension of a CUDA grid ha
 TEST_CASE("gemm: a source gives the bits of its packed copy, both ways round, in parts, with any number of threads") {
   struct Path {
     explicit Path(CpuIsa isa) : one({}, isa, 1), three({}, isa, 3) {}
-    Place one, three;
+    Setup one, three;
   };
   std::vector<std::unique_ptr<Path>> paths;
   for (const CpuIsa isa : available_isas()) paths.push_back(std::make_unique<Path>(isa));
@@ -307,8 +307,8 @@ TEST_CASE("gemm: a source gives the bits of its packed copy, both ways round, in
         const GemmOperands operands = operands_of(shape, dtype, c_dtype);
         for (const auto& path : paths) {
           CAPTURE(describe(shape, path->one.ctx.cpu_isa, dtype));
-          const auto of_source = [&](Place& place, SourceRows rows) {
-            return run_source(place.ctx, place.scratch, shape, operands, rows, values);
+          const auto of_source = [&](Setup& setup, SourceRows rows) {
+            return run_source(setup.ctx, setup.scratch, shape, operands, rows, values);
           };
           const HostMatrix expected = run(path->one.ctx, path->one.scratch, shape, operands, dtype, values);
           CHECK(of_source(path->one, SourceRows::kAlongK) == expected);
@@ -322,15 +322,15 @@ TEST_CASE("gemm: a source gives the bits of its packed copy, both ways round, in
 
 TEST_CASE("gemm: an element has the same bits whatever part of the product is computed") {
   for (const CpuIsa isa : available_isas()) {
-    Place place({}, isa, 1);
+    Setup setup({}, isa, 1);
     for (const DType dtype : kAllDTypes) {
       const GemmCase whole{70, 300, 100};
       const GemmOperands operands = operands_of(whole, dtype, DType::kF32);
-      const HostMatrix expected = run(place.ctx, place.scratch, whole, operands, dtype);
+      const HostMatrix expected = run(setup.ctx, setup.scratch, whole, operands, dtype);
       HostMatrix row(dtype, 1, 300);
       for (std::int64_t k = 0; k < 300; ++k) row.set(0, k, static_cast<float>(operands.a.at(67, k)));
       const HostMatrix alone =
-          run(place.ctx, place.scratch, {1, 300, 100}, {row, operands.b, HostMatrix(DType::kF32, 1, 100)}, dtype);
+          run(setup.ctx, setup.scratch, {1, 300, 100}, {row, operands.b, HostMatrix(DType::kF32, 1, 100)}, dtype);
       for (std::int64_t j = 0; j < 100; ++j) CHECK(alone.at(0, j) == expected.at(67, j));
     }
   }

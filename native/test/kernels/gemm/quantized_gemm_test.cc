@@ -44,9 +44,9 @@ struct QuantizedOperands {
     HostMatrix all(dtype, along_k ? shape.k : shape.n, along_k ? shape.n : shape.k);
     std::int64_t begin = 0;
     for (const QuantizedMatrix& part : parts) {
-      const Matrix place{along_k ? all.view().at(begin, 0) : all.view().at(0, begin), dtype, part.rows(), part.cols(),
-                         all.view().stride};
-      dequantize(ctx, part, place);
+      const Matrix target{along_k ? all.view().at(begin, 0) : all.view().at(0, begin), dtype, part.rows(), part.cols(),
+                          all.view().stride};
+      dequantize(ctx, part, target);
       begin += along_k ? part.rows() : part.cols();
     }
     synchronize(ctx);

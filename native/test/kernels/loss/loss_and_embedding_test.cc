@@ -42,7 +42,7 @@ ExpectedLoss expected_of(const HostMatrix& logits, std::span<const std::int32_t>
   return expected;
 }
 
-/// Fills the places behind the columns with `value`.
+/// Fills the elements behind the columns with `value`.
 void fill_padding(HostMatrix& matrix, std::int64_t gap, float value) {
   for (std::int64_t row = 0; row < matrix.rows(); ++row) {
     for (std::int64_t i = 0; i < gap; ++i) matrix.set(row, matrix.cols() + i, value);
@@ -71,8 +71,8 @@ DEVICE_TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient ap
       HostMatrix shared = logits;
       const Matrix view = shared.view();
       const auto per_float = static_cast<std::int64_t>(sizeof(float) / size_of(dtype));
-      const Matrix over{view.data, dtype, rows, vocab, view.stride * per_float};
-      cross_entropy(ctx, {view, targets, again, over, kGradScale});
+      const Matrix in_place{view.data, dtype, rows, vocab, view.stride * per_float};
+      cross_entropy(ctx, {view, targets, again, in_place, kGradScale});
       synchronize(ctx);
       for (std::size_t row = 0; row < losses.size(); ++row) {
         CHECK(static_cast<double>(losses[row]) == doctest::Approx(expected.losses[row]).epsilon(2e-6));
@@ -81,7 +81,7 @@ DEVICE_TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient ap
       CHECK(again == losses);
       bool same = true;
       for (std::int64_t i = 0; i < rows; ++i) {
-        same = same && std::memcmp(over.at(i, 0), dlogits.view().at(i, 0),
+        same = same && std::memcmp(in_place.at(i, 0), dlogits.view().at(i, 0),
                                    static_cast<std::size_t>(vocab) * size_of(dtype)) == 0;
       }
       CHECK(same);

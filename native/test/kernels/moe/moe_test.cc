@@ -159,17 +159,18 @@ void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tok
   CHECK(relative_error(all_dx, with_tokens) < tolerance(dtype));
 
   const auto check_again = [&](const Context& other) {  // and with the gradients over the rows
-    HostMatrix again_y(dtype, num_tokens, cols), again_dx(dtype, num_tokens, cols), over = results;
+    HostMatrix again_y(dtype, num_tokens, cols), again_dx(dtype, num_tokens, cols), in_place = results;
     SharedValues<float> again_dweights(dweights.size());
     combine_rows(other, groups, routes.weights, results.view(), again_y.view());
     gather_rows_backward(other, groups, results.view(), again_dx.view());
-    combine_rows_backward(other, {&groups, routes.weights, over.view(), dy.view(), over.view(), again_dweights});
+    combine_rows_backward(other,
+                          {&groups, routes.weights, in_place.view(), dy.view(), in_place.view(), again_dweights});
     synchronize(other);
     CHECK(again_y == y);
     CHECK(again_dx == dx);
     CHECK(again_dweights == dweights);
-    for (std::int64_t i = 0; i < over.rows(); ++i) {
-      for (std::int64_t j = 0; j < cols; ++j) REQUIRE(over.at(i, j) == drows.at(i, j));
+    for (std::int64_t i = 0; i < in_place.rows(); ++i) {
+      for (std::int64_t j = 0; j < cols; ++j) REQUIRE(in_place.at(i, j) == drows.at(i, j));
     }
   };
   check_again(ctx);

@@ -58,7 +58,7 @@ struct OptimizerArrays {
   }
 };
 
-/// More segments than a batch has, odd lengths and places, and whole blocks.
+/// More segments than a batch has, odd lengths and addresses, and whole blocks.
 std::vector<std::size_t> cuts_of_segments() {
   std::vector<std::size_t> cuts{0, 4096, 4096, 4099, 9000};
   while (cuts.size() < 90) cuts.push_back(cuts.back() + 1 + cuts.size() % 7 * 300);

@@ -44,10 +44,10 @@ inline HostMatrix dequantized(const Context& ctx, const QuantizedMatrix& source,
 /// The code of an element of a matrix in the host's memory.
 inline int code_at(const QuantizedMatrix& matrix, std::int64_t row, std::int64_t col) {
   const ConstQuantBlocks blocks = matrix.blocks();
-  const std::int64_t block = row * quant_blocks_of_row(matrix.cols()) + col / kQuantBlock, place = col % kQuantBlock;
+  const std::int64_t block = row * quant_blocks_of_row(matrix.cols()) + col / kQuantBlock, index = col % kQuantBlock;
   const std::uint8_t* codes = blocks.codes + block * code_bytes_of_block(matrix.format());
-  if (matrix.format() == QuantFormat::kInt8) return static_cast<std::int8_t>(codes[place]);
-  return place < kQuantBlock / 2 ? codes[place] & 15 : codes[place - kQuantBlock / 2] >> 4;
+  if (matrix.format() == QuantFormat::kInt8) return static_cast<std::int8_t>(codes[index]);
+  return index < kQuantBlock / 2 ? codes[index] & 15 : codes[index - kQuantBlock / 2] >> 4;
 }
 
 }  // namespace zerofleet::test

@@ -61,8 +61,8 @@ std::vector<std::uint32_t> words_of(HostMatrix matrix) {
 
 template <class Word>
 double checksum(const std::vector<Word>& words) {
-  std::uint32_t sum = 0, place = 0;
-  for (const Word word : words) sum += ++place * static_cast<std::uint32_t>(word);
+  std::uint32_t sum = 0, index = 0;
+  for (const Word word : words) sum += ++index * static_cast<std::uint32_t>(word);
   return static_cast<double>(sum);
 }
 

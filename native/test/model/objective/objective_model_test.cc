@@ -25,8 +25,8 @@ RandomModel model_of(const Context& ctx, const ModelConfig& config, DType dtype,
                      const TransformerOptions& options = {}) {
   RandomModel model(ctx, config, dtype, options, kShape);
   for (std::size_t row = 0; row < model.targets.size(); ++row) {
-    const std::size_t sequence = row / 11, place = row % 11;
-    if (place < 2 || place > 10 - sequence) model.targets[row] = -100;  // prompts, and ends of different lengths
+    const std::size_t sequence = row / 11, position = row % 11;
+    if (position < 2 || position > 10 - sequence) model.targets[row] = -100;  // prompts, and ends of different lengths
   }
   return model;
 }
@@ -178,13 +178,13 @@ TEST_CASE("objectives: factors of -1 give the bits of a plain pass") {
   }
 }
 
-// A product's rows do not depend on their place, nor do experts' rows; attention is within a sequence.
+// A product's rows do not depend on their position, nor do experts' rows; attention is within a sequence.
 TEST_CASE("objectives: the order of a leaf's pairs changes no bit of a pair's scores and factors") {
   const DeviceMachine machine({}, best_cpu_isa(), 2);
   for (const auto& [name, family] : family_configs()) {
     CAPTURE(name);
     ModelConfig config = family;
-    config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;  // masks belong to places
+    config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;  // masks belong to positions
     RandomModel model = model_of(machine.ctx, config, DType::kBF16),
                 turned = model_of(machine.ctx, config, DType::kBF16);
     std::ranges::rotate(turned.tokens, turned.tokens.begin() + 22);

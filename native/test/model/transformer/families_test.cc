@@ -43,9 +43,9 @@ void pad(const RandomModel& alone, std::int32_t length, std::int32_t padded_leng
   padded.lengths = {length, length};
   for (std::size_t i = 0; i < padded.tokens.size(); ++i) {
     const auto sequence = static_cast<std::int32_t>(i) / padded_length,
-               place = static_cast<std::int32_t>(i) % padded_length;
-    const auto from = static_cast<std::size_t>(sequence * length + place);
-    const bool is_padding = place >= length;
+               position = static_cast<std::int32_t>(i) % padded_length;
+    const auto from = static_cast<std::size_t>(sequence * length + position);
+    const bool is_padding = position >= length;
     padded.tokens[i] = is_padding ? 0 : alone.tokens[from];
     padded.targets[i] = is_padding ? -100 : alone.targets[from];
     padded.document_starts.push_back(is_padding ? length : 0);

@@ -122,7 +122,7 @@ TEST_CASE("frozen layers below the lowest that is trained keep nothing for a bac
         if (!checkpoints) num_bytes.push_back(model.model().activation_bytes());
       }
     }
-    // From the second frozen layer on each keeps less. One place each has 4, 4, 3, 2 and 1 layer.
+    // From the second frozen layer on each keeps less. One input each has 4, 4, 3, 2 and 1 layer.
     CHECK(num_bytes[1] > num_bytes[2]);
     CHECK(num_bytes[2] > num_bytes[3]);
     CHECK(num_bytes[3] > num_bytes[4]);

@@ -106,9 +106,9 @@ struct Formulas {
 
   /// Norms of the stream and of what is added to it, in one layer.
   static std::int64_t num_norms(const ModelConfig& c) {
-    const LayerPlace layer = ParamTable(c).layers[0];
-    const std::optional<NormPlace> norms[] = {layer.input_norm, layer.attention_output_norm, layer.post_attention_norm,
-                                              layer.mlp_output_norm};
+    const LayerSpec layer = ParamTable(c).layers[0];
+    const std::optional<NormSpec> norms[] = {layer.input_norm, layer.attention_output_norm, layer.post_attention_norm,
+                                             layer.mlp_output_norm};
     return std::ranges::count_if(norms, [](const auto& norm) { return norm.has_value(); });
   }
 

@@ -53,12 +53,12 @@ TEST_CASE("rows with targets are taken in pairs, with at least one row without a
   CHECK(list_of(rows.rows()) == Numbers{2, 3, 6, 7});
   CHECK(rows.targets() == Numbers{5, -100, 6, 7});
   CHECK(list_of(rows.sequences()) == Numbers{0, 0, 1, 1});
-  CHECK(list_of(rows.places()) == Numbers{1, 1, 0, 1, 1, 1, 2, 3, 1, 1});
+  CHECK(list_of(rows.indices()) == Numbers{1, 1, 0, 1, 1, 1, 2, 3, 1, 1});
 
   const TargetRows whole_pairs(Numbers{1, 2, -100, -100, 3, 4, -100, -100}, 4, 2);
   CHECK(list_of(whole_pairs.rows()) == Numbers{0, 1, 4, 5, 0, 0});
   CHECK(whole_pairs.targets() == Numbers{1, 2, 3, 4, -100, -100});
-  CHECK(list_of(whole_pairs.places()) == Numbers{0, 1, 4, 4, 2, 3, 4, 4});
+  CHECK(list_of(whole_pairs.indices()) == Numbers{0, 1, 4, 4, 2, 3, 4, 4});
 }
 
 TEST_CASE("the number of rows is a multiple of the unit, or all rows are taken") {
@@ -70,7 +70,7 @@ TEST_CASE("the number of rows is a multiple of the unit, or all rows are taken")
   CHECK(few.targets()[63] == -100);
   const TargetRows none(Numbers(100, -100), 50, 2);
   CHECK(none.targets() == Numbers(2, -100));
-  CHECK(list_of(none.places()) == Numbers(100, 0));
+  CHECK(list_of(none.indices()) == Numbers(100, 0));
   for (const std::int64_t unit : {2, 64}) {
     const TargetRows all(Numbers(64, 1), 32, unit);
     CHECK(all.are_all());
@@ -106,7 +106,7 @@ TEST_CASE("the loss head has the same bits with the rows that have targets alone
       CHECK(few.dweight == all.dweight);
       for (std::int64_t row = 0; row < kLeafRows; ++row) {
         for (std::int64_t k = 0; k < kHeadHidden; ++k)
-          REQUIRE(few.dnormed.at(rows.places()[static_cast<std::size_t>(row)], k) == all.dnormed.at(row, k));
+          REQUIRE(few.dnormed.at(rows.indices()[static_cast<std::size_t>(row)], k) == all.dnormed.at(row, k));
       }
     }
   }

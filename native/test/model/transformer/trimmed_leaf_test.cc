@@ -14,7 +14,7 @@ using Numbers = std::vector<std::int32_t>;
 
 constexpr std::int64_t kLength = 100;
 
-/// A leaf whose tokens are their places, and whose sequences have targets up to the given counts of tokens.
+/// A leaf whose tokens are their positions, and whose sequences have targets up to the given counts of tokens.
 struct Leaf {
   explicit Leaf(const Numbers& counts) : shape{std::ssize(counts), kLength} {
     tokens.resize(static_cast<std::size_t>(shape.rows()));
@@ -45,9 +45,9 @@ TEST_CASE("a leaf is cut behind the last target of its sequences, at a multiple 
     CHECK(trimmed.shape().batch == leaf.shape.batch);
     Numbers tokens, targets;
     for (std::int64_t sequence = 0; sequence < leaf.shape.batch; ++sequence) {
-      for (std::int64_t place = 0; place < length; ++place) {
-        tokens.push_back(leaf.tokens[static_cast<std::size_t>(sequence * kLength + place)]);
-        targets.push_back(leaf.targets[static_cast<std::size_t>(sequence * kLength + place)]);
+      for (std::int64_t position = 0; position < length; ++position) {
+        tokens.push_back(leaf.tokens[static_cast<std::size_t>(sequence * kLength + position)]);
+        targets.push_back(leaf.targets[static_cast<std::size_t>(sequence * kLength + position)]);
       }
     }
     CHECK(listed(trimmed.input().tokens) == tokens);

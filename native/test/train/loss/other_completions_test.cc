@@ -29,7 +29,7 @@ struct CompletionsFile {
     for (std::size_t sequence = 0; sequence < letters.size(); ++sequence) {
       tables.sequences.push_back(tables.tokens.size());
       tables.documents.push_back(tables.tokens.size());
-      for (std::size_t place = 0; place < 1 + sequence % 3; ++place) {
+      for (std::size_t position = 0; position < 1 + sequence % 3; ++position) {
         tables.tokens.push_back(static_cast<std::uint32_t>(1 + sequence));
         tables.counts.push_back(false);
       }
@@ -49,8 +49,8 @@ struct CompletionsFile {
 /// The definition, word by word.
 std::int64_t expected_other(const std::string& letters, std::size_t sequence) {
   const std::size_t count = letters.size(), first = sequence + std::max<std::size_t>(1, count * 3 / 8);
-  for (std::size_t place = first; place < first + count; ++place) {
-    if (letters[place % count] != letters[sequence]) return static_cast<std::int64_t>(place % count);
+  for (std::size_t position = first; position < first + count; ++position) {
+    if (letters[position % count] != letters[sequence]) return static_cast<std::int64_t>(position % count);
   }
   return kNoSequence;
 }
@@ -65,7 +65,7 @@ TEST_CASE("preferences: KTO's other completion is never equal to that of the seq
     OtherCompletions others(file.sequences);
     for (std::size_t sequence = 0; sequence < letters.size(); ++sequence) {
       CAPTURE(sequence);
-      CHECK(others.of(static_cast<std::int64_t>(sequence)) == expected_other(letters, sequence));
+      CHECK(others.completion_of(static_cast<std::int64_t>(sequence)) == expected_other(letters, sequence));
     }
   }
 }

@@ -28,8 +28,8 @@ TokenTables golden_preferences(const GoldenFile& golden) {
   for (std::size_t sequence = 0; sequence < prompts.size(); ++sequence) {
     tables.sequences.push_back(tables.counts.size());
     tables.documents.push_back(tables.counts.size());
-    for (std::int32_t place = 0; place < prompts[sequence] + completions[sequence]; ++place) {
-      tables.counts.push_back(place >= prompts[sequence] || (place == 0 && labels[sequence] == 1));
+    for (std::int32_t position = 0; position < prompts[sequence] + completions[sequence]; ++position) {
+      tables.counts.push_back(position >= prompts[sequence] || (position == 0 && labels[sequence] == 1));
     }
   }
   return tables;

@@ -18,19 +18,20 @@ inline TokenTables preferences(std::uint32_t num_sequences, std::int64_t length,
   TokenTables tables;
   tables.sequence_length = length;
   tables.documents.clear();
-  const auto random = [&](std::uint32_t purpose, std::uint32_t number, std::uint32_t place, std::uint32_t below) {
-    return philox(seed, {number, place, purpose, 0})[0] % below;
+  const auto random = [&](std::uint32_t purpose, std::uint32_t number, std::uint32_t position, std::uint32_t below) {
+    return philox(seed, {number, position, purpose, 0})[0] % below;
   };
-  const auto places = static_cast<std::uint32_t>(length);
+  const auto positions = static_cast<std::uint32_t>(length);
   for (std::uint32_t sequence = 0; sequence < num_sequences; ++sequence) {
     tables.sequences.push_back(tables.tokens.size());
     tables.documents.push_back(tables.tokens.size());
-    const std::uint32_t prompt = 1 + random(0, sequence / 2, 0, 5), completion = 1 + random(1, sequence, 0, places - 5);
-    for (std::uint32_t place = 0; place < prompt + completion; ++place) {
-      const bool of_prompt = place < prompt;
-      tables.tokens.push_back(of_prompt ? random(2, sequence / 2, place, vocab_size)
-                                        : random(3, sequence, place, vocab_size));
-      tables.counts.push_back(of_prompt ? place == 0 && random(4, sequence, 0, 2) == 1 : true);
+    const std::uint32_t prompt = 1 + random(0, sequence / 2, 0, 5),
+                        completion = 1 + random(1, sequence, 0, positions - 5);
+    for (std::uint32_t position = 0; position < prompt + completion; ++position) {
+      const bool of_prompt = position < prompt;
+      tables.tokens.push_back(of_prompt ? random(2, sequence / 2, position, vocab_size)
+                                        : random(3, sequence, position, vocab_size));
+      tables.counts.push_back(of_prompt ? position == 0 && random(4, sequence, 0, 2) == 1 : true);
     }
   }
   return tables;

@@ -79,7 +79,7 @@ TEST_CASE("a bucket that is full early waits for those before it") {
   CHECK(f.order() == std::vector<std::int64_t>{0, 1, 2});
 }
 
-TEST_CASE("a bucket holds the gradients at their places and zeros as padding, in reused buffers too") {
+TEST_CASE("a bucket holds the gradients at their offsets and zeros as padding, in reused buffers too") {
   Fixture f;
   for (int leaf = 0; leaf < 3; ++leaf) {
     f.full.clear();

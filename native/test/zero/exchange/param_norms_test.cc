@@ -26,10 +26,10 @@ std::vector<ParamNorm> norms_of_rank(Communicator& comm, std::int64_t bucket_blo
   ParamNorms norms(layout, comm.rank());
   for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
     const Range owned = layout.owned_blocks(bucket, comm.rank());
-    auto place = static_cast<std::size_t>(layout.shard_offset(bucket, comm.rank()) / kBlockNumel);
-    for (std::int64_t block = owned.begin; block < owned.end; ++block, ++place) {
-      norms.weight_sums()[place] = sum_of_block(block, false);
-      norms.update_sums()[place] = sum_of_block(block, true);
+    auto index = static_cast<std::size_t>(layout.shard_offset(bucket, comm.rank()) / kBlockNumel);
+    for (std::int64_t block = owned.begin; block < owned.end; ++block, ++index) {
+      norms.weight_sums()[index] = sum_of_block(block, false);
+      norms.update_sums()[index] = sum_of_block(block, true);
     }
   }
   return norms.exchange(comm);

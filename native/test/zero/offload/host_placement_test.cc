@@ -14,7 +14,7 @@
 using namespace zerofleet;
 using namespace zerofleet::test;
 
-TEST_CASE("windows arrive whole and in their places, two in progress at a time") {
+TEST_CASE("windows arrive whole and at their offsets, two in progress at a time") {
   for (const Device device : devices_here()) {
     DeviceMachine rank(device), comm_thread(device);
     HostPlacement placement(rank.ctx, comm_thread.ctx);

@@ -115,21 +115,21 @@ TEST_CASE("optimizer kernels that divide refuse eps 0") {
   CHECK(kernels.update_code(without_eps(kLamb), {}) == "invalid_argument");
 }
 
-TEST_CASE("LAMB refuses sums without a place, broken blocks and missing ratios") {
+TEST_CASE("LAMB refuses sums without a slot, broken blocks and missing ratios") {
   Kernels kernels;
   std::vector<double> sums(2);
-  const std::int64_t place = 1, outside = 2, negative = -1;
-  CHECK(kernels.prepare_code(kLamb, {4096, {&place, 1}, sums, sums}) == "none");
+  const std::int64_t slot = 1, outside = 2, negative = -1;
+  CHECK(kernels.prepare_code(kLamb, {4096, {&slot, 1}, sums, sums}) == "none");
   CHECK(kernels.prepare_code(kLamb, {4096, {&outside, 1}, sums, sums}) == "invalid_argument");
   CHECK(kernels.prepare_code(kLamb, {4096, {&negative, 1}, sums, sums}) == "invalid_argument");
-  CHECK(kernels.prepare_code(kLamb, {2048, {&place, 1}, sums, sums}) == "invalid_argument");
-  CHECK(kernels.prepare_code(kLamb, {16, {&place, 1}, sums, sums}) == "invalid_argument");
-  CHECK(kernels.prepare_code(kLamb, {8192, {&place, 1}, sums, sums}) == "invalid_argument");
+  CHECK(kernels.prepare_code(kLamb, {2048, {&slot, 1}, sums, sums}) == "invalid_argument");
+  CHECK(kernels.prepare_code(kLamb, {16, {&slot, 1}, sums, sums}) == "invalid_argument");
+  CHECK(kernels.prepare_code(kLamb, {8192, {&slot, 1}, sums, sums}) == "invalid_argument");
   CHECK(kernels.prepare_code(kLamb, {4096, {}, sums, sums}) == "invalid_argument");
-  CHECK(kernels.prepare_code(kLamb, {4096, {&place, 1}, sums, std::span(sums).first(1)}) == "invalid_argument");
+  CHECK(kernels.prepare_code(kLamb, {4096, {&slot, 1}, sums, std::span(sums).first(1)}) == "invalid_argument");
   CHECK(kernels.update_code(kLamb, {}) == "invalid_argument");
   kernels.segment.numel = 100;
-  CHECK(kernels.prepare_code(kLamb, {4096, {&place, 1}, sums, sums}) == "invalid_argument");
+  CHECK(kernels.prepare_code(kLamb, {4096, {&slot, 1}, sums, sums}) == "invalid_argument");
 }
 
 TEST_CASE("each segment moves by the rate and decay of its group") {

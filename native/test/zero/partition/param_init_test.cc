@@ -76,7 +76,7 @@ TEST_CASE("a parameter of more elements than are initialized at a time has all o
   for (std::size_t param = 0; param < job.specs.size(); ++param) {
     std::vector<float> expected(static_cast<std::size_t>(job.specs[param].numel()));
     init_param(job.specs[param], 5, param, 0, expected);
-    CHECK(state.of(StateId::kMaster, param) == expected);
+    CHECK(state.array(StateId::kMaster, param) == expected);
   }
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("norm weights begin at one, biases at zero") {
   CHECK(values == std::vector<float>(10, 0.0F));
 }
 
-TEST_CASE("digests add up in any order and see values, places and states") {
+TEST_CASE("digests add up in any order and see values, positions and states") {
   ThreadPool one(1), three(3);
   const Context context{Device{}, &one, best_cpu_isa()};
   const auto values = init(1, 0, 0, 5 * kBlockNumel);

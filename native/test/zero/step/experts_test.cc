@@ -114,7 +114,7 @@ TEST_CASE("experts: with the experts at a standstill, shared parameters train as
   for (std::size_t param = 0; param < job.specs.size(); ++param) {
     for (const StateId id : {StateId::kMaster, StateId::kExpAvg, StateId::kExpAvgSq}) {
       REQUIRE(with.has(id, param));
-      CHECK((with.of(id, param) == without.of(id, param)) == (job.specs[param].expert < 0));
+      CHECK((with.array(id, param) == without.array(id, param)) == (job.specs[param].expert < 0));
     }
   }
 }

@@ -64,12 +64,12 @@ struct PartsJob {
     for (const ShardSlice& slice : layout.shard_slices(shard)) {
       for (std::int64_t i = 0; i < slice.elements.size(); ++i) {
         const float value = element(part, slice.param, slice.elements.begin + i);
-        const auto place = static_cast<std::size_t>(slice.shard_offset + i) * size_of(dtype);
+        const auto index = static_cast<std::size_t>(slice.shard_offset + i) * size_of(dtype);
         const auto half = dtype == DType::kF16 ? to_f16(value).bits : to_bf16(value).bits;
         if (dtype == DType::kF32) {
-          std::memcpy(&bytes[place], &value, 4);
+          std::memcpy(&bytes[index], &value, 4);
         } else {
-          std::memcpy(&bytes[place], &half, 2);
+          std::memcpy(&bytes[index], &half, 2);
         }
       }
     }
@@ -126,16 +126,16 @@ bool equal_bits(const GlobalStats& a, const GlobalStats& b) {
 
 }  // namespace
 
-TEST_CASE("blocks are met in ascending order, each with its parameter, shard and place") {
+TEST_CASE("blocks are met in ascending order, each with its parameter, shard and index") {
   const PartsJob job;
   for (const int world_size : {1, 2, 5}) {
     const ShardLayout layout(job.shared, world_size, 3);
     std::int64_t block = 0;
-    for_each_block(layout, [&](std::size_t param, int shard, std::int64_t place) {
+    for_each_block(layout, [&](std::size_t param, int shard, std::int64_t index) {
       CHECK(layout.param_of_block(block) == param);
       const std::int64_t bucket = layout.bucket_of_block(block);
       const Range owned = layout.owned_blocks(bucket, shard);
-      CHECK(place == layout.shard_offset(bucket, shard) / kBlockNumel + block - owned.begin);
+      CHECK(index == layout.shard_offset(bucket, shard) / kBlockNumel + block - owned.begin);
       CHECK((block >= owned.begin && block < owned.end));
       ++block;
     });

@@ -81,15 +81,15 @@ TEST_CASE("restore weights: the master as it was, everything else as at the begi
   CHECK(after.progress.optimizer_steps == 0);
   CHECK(after.progress.loss_scaler == LossScaler(job.options.loss_scale).state());
   for (std::size_t param = 0; param < job.specs.size(); ++param) {
-    CHECK(after.state.of(StateId::kMaster, param) == saved.state.of(StateId::kMaster, param));
-    CHECK(std::ranges::all_of(after.state.of(StateId::kExpAvg, param), [](float value) { return value == 0; }));
-    CHECK(std::ranges::all_of(after.state.of(StateId::kExpAvgSq, param), [](float value) { return value == 0; }));
+    CHECK(after.state.array(StateId::kMaster, param) == saved.state.array(StateId::kMaster, param));
+    CHECK(std::ranges::all_of(after.state.array(StateId::kExpAvg, param), [](float value) { return value == 0; }));
+    CHECK(std::ranges::all_of(after.state.array(StateId::kExpAvgSq, param), [](float value) { return value == 0; }));
   }
   // Without moments in the checkpoint it is the same.
   const auto expected = load_and_run(job, 2, saved, Restore::kWeights, {0, 2});
   for (std::size_t param = 0; param < job.specs.size(); ++param) {
-    saved.state.of(StateId::kExpAvg, param)[0] = NAN;  // not loaded
-    saved.state.of(StateId::kExpAvgSq, param)[0] = NAN;
+    saved.state.array(StateId::kExpAvg, param)[0] = NAN;  // not loaded
+    saved.state.array(StateId::kExpAvgSq, param)[0] = NAN;
   }
   CHECK(load_and_run(job, 1, saved, Restore::kWeights, {0, 2}) == expected);
   CHECK(load_and_run(job, 1, saved, Restore::kFull, {0, 2}) != expected);  // its counter of steps
@@ -102,14 +102,14 @@ TEST_CASE("restore 16-bit weights: the master equals the parameters, rounded and
     Saved saved = run_and_save(job, 2, 3), after{FullState(job.specs), {}};
     load_and_run(job, 3, saved, Restore::kWeights16Bit, {0, 0}, &after);
     for (std::size_t param = 0; param < job.specs.size(); ++param) {
-      std::vector<float> expected = saved.state.of(StateId::kMaster, param);
+      std::vector<float> expected = saved.state.array(StateId::kMaster, param);
       for (float& value : expected) {
         if (dtype == DType::kBF16) value = to_float(to_bf16(value));
         if (dtype == DType::kF16) value = to_float(to_f16(value));
       }
-      CHECK(after.state.of(StateId::kMaster, param) == expected);
-      CHECK(after.state.of(StateId::kExpAvg, param) == saved.state.of(StateId::kExpAvg, param));
-      CHECK(after.state.of(StateId::kExpAvgSq, param) == saved.state.of(StateId::kExpAvgSq, param));
+      CHECK(after.state.array(StateId::kMaster, param) == expected);
+      CHECK(after.state.array(StateId::kExpAvg, param) == saved.state.array(StateId::kExpAvg, param));
+      CHECK(after.state.array(StateId::kExpAvgSq, param) == saved.state.array(StateId::kExpAvgSq, param));
     }
     CHECK(after.progress.optimizer_steps == saved.progress.optimizer_steps);
   }
@@ -140,9 +140,9 @@ TEST_CASE("restore 16-bit weights and digests: all elements of a piece that is t
     std::vector<float> expected(static_cast<std::size_t>(job.specs[0].numel()));
     init_param(job.specs[0], 5, 0, 0, expected);
     for (float& value : expected) value = dtype == DType::kBF16 ? to_float(to_bf16(value)) : to_float(to_f16(value));
-    CHECK(state.of(StateId::kMaster, 0) == expected);
+    CHECK(state.array(StateId::kMaster, 0) == expected);
     for (const StateId id : {StateId::kMaster, StateId::kExpAvg, StateId::kExpAvgSq}) {
-      std::vector<float> padded = state.of(id, 0);
+      std::vector<float> padded = state.array(id, 0);
       padded.resize(static_cast<std::size_t>(num_blocks_of(job.specs[0].numel()) * kBlockNumel));
       expected_digest += digest_blocks(context, static_cast<std::uint8_t>(id), 0, padded);
     }
@@ -170,10 +170,10 @@ TEST_CASE("refresh master: the parameters' values replace the master's, on any n
     after.state.save(zero);
   });
   for (std::size_t param = 0; param < job.specs.size(); ++param) {
-    std::vector<float> expected = saved.state.of(StateId::kMaster, param);
+    std::vector<float> expected = saved.state.array(StateId::kMaster, param);
     for (float& value : expected) value = to_float(to_bf16(value));
-    CHECK(after.state.of(StateId::kMaster, param) == expected);
-    CHECK(after.state.of(StateId::kExpAvg, param) == saved.state.of(StateId::kExpAvg, param));
+    CHECK(after.state.array(StateId::kMaster, param) == expected);
+    CHECK(after.state.array(StateId::kExpAvg, param) == saved.state.array(StateId::kExpAvg, param));
   }
 }
 

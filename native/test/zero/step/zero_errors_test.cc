@@ -128,7 +128,7 @@ TEST_CASE("a rank that dies in mid-step ends the others with comm_failed") {
 
 TEST_CASE("a rank that stays silent ends the others with an error in time") {
   FakeJob job;
-  std::atomic<bool> over{false};
+  std::atomic<bool> done{false};
   const auto failures = run_ranks(
       2,
       [&](Communicator& comm) {
@@ -136,11 +136,11 @@ TEST_CASE("a rank that stays silent ends the others with an error in time") {
         ZeroOptimizer zero({Device{}, &pool, job.isa}, comm, job.specs, job.options);
         zero.initialize(1);
         if (comm.rank() == 1) {
-          while (!over) std::this_thread::yield();
+          while (!done) std::this_thread::yield();
           return;
         }
         const std::string code = code_of([&] { job.run_step(zero, 0); });
-        over = true;
+        done = true;
         CHECK(code == "comm_timeout");
       },
       std::chrono::milliseconds(200));

@@ -41,7 +41,7 @@ TEST_CASE("frozen parameters keep their values and have no moments; the others t
   for (std::size_t param = 0; param < job.specs.size(); ++param) {
     CHECK(after.has(StateId::kMaster, param));
     CHECK(after.has(StateId::kExpAvg, param) == !job.is_frozen(param));
-    CHECK((after.of(StateId::kMaster, param) == before.of(StateId::kMaster, param)) == job.is_frozen(param));
+    CHECK((after.array(StateId::kMaster, param) == before.array(StateId::kMaster, param)) == job.is_frozen(param));
   }
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("frozen parameters are on every rank in compute dtype, and their gradi
     zero.initialize(5);
     job.run_step(zero, 0);
     const auto* values = reinterpret_cast<const float*>(zero.params()[2]);
-    CHECK(std::vector<float>(values, values + 4096) == state.of(StateId::kMaster, 2));
+    CHECK(std::vector<float>(values, values + 4096) == state.array(StateId::kMaster, 2));
     zero.begin_leaf(zero.leaves().front());
     CHECK(code_of([&] { zero.add_grad(2, std::vector<float>(4096)); }) == "gradient_of_frozen");
   });
@@ -92,11 +92,11 @@ TEST_CASE("groups: a rate of half for all is half the rate; a group at rate 0 st
   const auto expected = mixed.digests(1, 3);
   for (const int world_size : {2, 5}) CHECK(mixed.digests(world_size, 3) == expected);
   FullState before = state_after(mixed, 1, 0), after = state_after(mixed, 2, 3), usual = state_after(slow, 2, 3);
-  CHECK(after.of(StateId::kMaster, 3) == before.of(StateId::kMaster, 3));
-  CHECK(after.of(StateId::kExpAvg, 3) == usual.of(StateId::kExpAvg, 3));
-  CHECK(after.of(StateId::kMaster, 0) == usual.of(StateId::kMaster, 0));
-  CHECK(after.of(StateId::kMaster, 1) != usual.of(StateId::kMaster, 1));
-  CHECK(after.of(StateId::kMaster, 5) != usual.of(StateId::kMaster, 5));
+  CHECK(after.array(StateId::kMaster, 3) == before.array(StateId::kMaster, 3));
+  CHECK(after.array(StateId::kExpAvg, 3) == usual.array(StateId::kExpAvg, 3));
+  CHECK(after.array(StateId::kMaster, 0) == usual.array(StateId::kMaster, 0));
+  CHECK(after.array(StateId::kMaster, 1) != usual.array(StateId::kMaster, 1));
+  CHECK(after.array(StateId::kMaster, 5) != usual.array(StateId::kMaster, 5));
 }
 
 TEST_CASE("groups of another model are refused, and so is a model of which nothing is trained") {

@@ -175,7 +175,7 @@ TEST_CASE("fp16 master: stored and saved values are fp16, parameters equal it, a
     comm.barrier();
     for (std::size_t param = 0; param < job.specs.size(); ++param) {
       const auto* halves = reinterpret_cast<const f16*>(zero.params()[param]);
-      const auto& master = state.of(StateId::kMaster, param);
+      const auto& master = state.array(StateId::kMaster, param);
       for (std::size_t i = 0; i < master.size(); ++i) REQUIRE(to_float(halves[i]) == master[i]);
     }
     // Loading a saved state restores it exactly.

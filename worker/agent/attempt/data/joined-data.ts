@@ -105,7 +105,7 @@ function total(summaries: readonly Summary[]): Summary {
   const [first, ...others] = summaries;
   if (first === undefined) throw new Error('a job has training data');
   if (others.length === 0) return first;
-  const of = (count: (summary: Summary) => number) => sum(summaries.map(count));
+  const sumOf = (count: (summary: Summary) => number) => sum(summaries.map(count));
   const flaws: Summary['flaws'] = {};
   for (const summary of summaries)
     for (const [flaw, { texts }] of Object.entries(summary.flaws) as [
@@ -114,16 +114,16 @@ function total(summaries: readonly Summary[]): Summary {
     ][])
       flaws[flaw] = { texts: (flaws[flaw]?.texts ?? 0) + texts, first_line: null };
   return {
-    documents: of(({ documents }) => documents),
-    tokens: of(({ tokens }) => tokens),
-    targets: of(({ targets }) => targets),
+    documents: sumOf(({ documents }) => documents),
+    tokens: sumOf(({ tokens }) => tokens),
+    targets: sumOf(({ targets }) => targets),
     max_token: Math.max(...summaries.map(({ max_token }) => max_token)),
-    long_documents: of(({ long_documents }) => long_documents),
+    long_documents: sumOf(({ long_documents }) => long_documents),
     flaws,
-    sequences: of(({ sequences }) => sequences),
-    useful_tokens: of(({ useful_tokens }) => useful_tokens),
-    validation_sequences: of(({ validation_sequences }) => validation_sequences),
-    without_targets: of(({ without_targets }) => without_targets),
+    sequences: sumOf(({ sequences }) => sequences),
+    useful_tokens: sumOf(({ useful_tokens }) => useful_tokens),
+    validation_sequences: sumOf(({ validation_sequences }) => validation_sequences),
+    without_targets: sumOf(({ without_targets }) => without_targets),
   };
 }
 

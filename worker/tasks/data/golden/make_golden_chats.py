@@ -2,7 +2,8 @@
 
     python worker/tasks/data/golden/make_golden_chats.py
 
-Needs transformers, tokenizers and jinja2. The tokenizers are trained on a few sentences here, so that nothing is downloaded.
+Needs transformers, tokenizers and jinja2. The tokenizers are trained on a few sentences here, so that nothing is
+downloaded.
 """
 import json
 import tempfile

@@ -2,8 +2,8 @@
 
     python worker/tasks/data/golden/make_golden_completions.py
 
-Needs trl 1.13 with datasets and accelerate, transformers and tokenizers. The tokenizers, and the template with generation
-tags, are those of chats.json.
+Needs trl 1.13 with datasets and accelerate, transformers and tokenizers. The tokenizers, and the template with
+generation tags, are those of chats.json.
 """
 import json
 import tempfile

@@ -1,6 +1,7 @@
 #!/bin/bash
-# instance-store.sh DIRECTORY: mounts the NVMe disks of this machine there as one file system, striped if they are several. Does
-# nothing on a machine without such disks. Their content ends with the machine, and so does everything in the worker's directory.
+# instance-store.sh DIRECTORY: mounts the NVMe disks of this machine there as one file system, striped if they are
+# several. Does nothing on a machine without such disks. Their content ends with the machine, and so does everything in
+# the worker's directory.
 set -euo pipefail
 source /usr/local/lib/zerofleet/retry.sh
 

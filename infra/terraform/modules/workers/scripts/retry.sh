@@ -1,4 +1,5 @@
-# retry COMMAND...: repeats the command until it succeeds, RETRY_TIMES times at most (10), with pauses of 1, 2, 4, ... up to 30 seconds.
+# retry COMMAND...: repeats the command until it succeeds, RETRY_TIMES times at most (10), with pauses of 1, 2, 4, ...
+# up to 30 seconds.
 retry() {
   local attempt pause=1
   for ((attempt = 1; attempt < ${RETRY_TIMES:-10}; attempt++)); do

@@ -7,7 +7,7 @@ interface PageEnd {
   below: string;
 }
 
-export class Turns {
+export class PageRotation {
   private first: PageEnd | null = null;
   private other: PageEnd | null = null;
   private isFirst = true;

@@ -1,18 +1,18 @@
 import t from 'tap';
-import { linkTo, parsePlace } from './place.js';
+import { linkTo, parseRoute } from './route.js';
 
 t.test('an address names a view and its settings', async (t) => {
-  const { path, query } = parsePlace('#/runs/job_1?tab=logs&run=a&run=b');
+  const { path, query } = parseRoute('#/runs/job_1?tab=logs&run=a&run=b');
   t.same(path, ['runs', 'job_1']);
   t.equal(query.get('tab'), 'logs');
   t.same(query.getAll('run'), ['a', 'b']);
-  for (const none of ['', '#', '#/']) t.same(parsePlace(none).path, []);
-  t.same(parsePlace('#/runs/100%').path, ['runs', '100%']);
+  for (const none of ['', '#', '#/']) t.same(parseRoute(none).path, []);
+  t.same(parseRoute('#/runs/100%').path, ['runs', '100%']);
 });
 
 t.test('a link leads where it was made for', async (t) => {
   const link = linkTo(['runs', 'a/b ?c'], { text: 'x & y', run: ['1', '2'], none: '', missing: undefined });
-  const { path, query } = parsePlace(link);
+  const { path, query } = parseRoute(link);
   t.same(path, ['runs', 'a/b ?c']);
   t.same(
     [...query],

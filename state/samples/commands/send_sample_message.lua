@@ -1,7 +1,7 @@
 -- Passes a message of a worker to the caller of a request for a sample, unless the caller has too many unread ones.
 --
 -- call: id, worker, message (JSON), last (true: the request has ended), max_bytes (of the caller's unread messages)
--- Returns: ok, 'told'
+-- Returns: ok, 'sent'
 --          ok, 'full'     the caller has to read first
 --          ok, 'gone'     nobody waits for it, or another worker has it
 -- Channels: <prefix>:sample-caller:<caller>
@@ -18,4 +18,4 @@ local delivered = tell_caller(call.id, call.message)
 if call.last or not delivered then
   forget_sample(call.id)
 end
-return { 'ok', delivered and 'told' or 'gone' }
+return { 'ok', delivered and 'sent' or 'gone' }

@@ -1,12 +1,12 @@
 /** Addresses of views, by the fragment: `#/runs/job_…?tab=logs`. A fragment is never sent to a server. */
 
-interface Place {
+interface Route {
   /** Parts of the path. */
   path: readonly string[];
   query: URLSearchParams;
 }
 
-export function parsePlace(hash: string): Place {
+export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#?\/?/, '').split('?', 2);
   return { path: path.split('/').filter(Boolean).map(decoded), query: new URLSearchParams(query) };
 }
