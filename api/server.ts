@@ -11,6 +11,7 @@ import { connectJobStore, startWebhookRelay } from '../state/index.js';
 import { SampleQueue } from './answers/sample-queue.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey, readFirstKey } from './first-key.js';
+import { collectPeriodically } from './garbage-collector.js';
 import { Forwarder } from './integrations/forwarder.js';
 import { Trackers } from './integrations/trackers.js';
 import { finishDeletions } from './jobs/changes/deletions.js';
@@ -19,7 +20,6 @@ import { watchWaits } from './jobs/wait-watch.js';
 import type { ApiLimits } from './limits.js';
 import { OidcProvider } from './oidc/provider.js';
 import { oidcSettings } from './oidc/settings.js';
-import { sweepPeriodically } from './sweeper.js';
 import { AddressPolicy } from './webhooks/addresses.js';
 import { WebhookSender } from './webhooks/sender.js';
 
@@ -100,8 +100,8 @@ export async function startApi({
     closers.push(() => waits.close());
     const deletions = finishDeletions({ store, objects, log });
     closers.push(() => deletions.close());
-    const sweeper = sweepPeriodically({ store, objects, log });
-    closers.push(() => sweeper.close());
+    const collector = collectPeriodically({ store, objects, log });
+    closers.push(() => collector.close());
     const samples = new SampleQueue(store, log);
     closers.push(() => samples.close());
     const exports = new ExportQueue(redisUrl, log);
