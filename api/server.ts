@@ -20,6 +20,7 @@ import { watchWaits } from './jobs/wait-watch.js';
 import type { ApiLimits } from './limits.js';
 import { OidcProvider } from './oidc/provider.js';
 import { oidcSettings } from './oidc/settings.js';
+import { runSweeps } from './sweeps/runner.js';
 import { AddressPolicy } from './webhooks/addresses.js';
 import { WebhookSender } from './webhooks/sender.js';
 
@@ -102,6 +103,8 @@ export async function startApi({
     closers.push(() => deletions.close());
     const collector = collectPeriodically({ store, objects, log });
     closers.push(() => collector.close());
+    const sweeps = runSweeps({ store, objects, log });
+    closers.push(() => sweeps.close());
     const samples = new SampleQueue(store, log);
     closers.push(() => samples.close());
     const exports = new ExportQueue(redisUrl, log);

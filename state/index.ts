@@ -53,6 +53,8 @@ export {
   parseResult,
   parser,
   parseSpec,
+  parseSweep,
+  parseSweepRuns,
   putAccepted,
   putDatasetDocument,
   putDesired,
@@ -61,10 +63,13 @@ export {
   putQuotaDocument,
   putResult,
   putSpec,
+  putSweepDocument,
+  putSweepRuns,
   ResultDocument,
   readGiven,
   SpecDocument,
 } from './records/stored-documents.js';
+export type { StoredSweep, SweepRecords, SweepTask } from './records/sweeps.js';
 export type { UploadSpace } from './records/uploads.js';
 export { IDEMPOTENCY_TTL_MS, type IdempotencyInput, idempotencyEntry } from './repeats/idempotency.js';
 export type { BegunRequest, KeyedRequest, RequestRepeats, StoredReply } from './repeats/repeats.js';

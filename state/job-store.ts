@@ -49,6 +49,7 @@ import { worldRendezvous } from './pools/worlds.js';
 import { datasetRecords } from './records/datasets.js';
 import { garbageGuard } from './records/garbage-guard.js';
 import { modelRecords } from './records/models.js';
+import { sweepRecords } from './records/sweeps.js';
 import { uploadSpace } from './records/uploads.js';
 import { requestRepeats } from './repeats/repeats.js';
 import { sampleRequests } from './samples/samples.js';
@@ -107,6 +108,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string) {
     ...jobStreams(context),
     ...datasetRecords(context),
     ...modelRecords(context),
+    ...sweepRecords(context),
     ...poolSlots(context),
     ...scaling(context),
     ...scheduling(context),

@@ -24,6 +24,7 @@
 --   <index>:copies                     hash    format, size, ETag and URI of an object -> id of the dataset that was copied from it;
 --                                              'model', version and URI of a folder -> id of the model
 --   <prefix>:model:<id>, <index>:models  as for datasets
+--   <prefix>:sweep:<id>, <index>:sweeps  as for datasets;  <prefix>:active-sweeps  hash  id of each sweep with unfinished work -> its project
 --   <prefix>:projects                  set     names of projects that have or had records, except 'default'
 --   <prefix>:api-key:<hash>            hash    the key whose secret has this SHA-256 (fields: state/access/api-keys.ts); after a
 --                                              rotation one per secret, the older one expires
