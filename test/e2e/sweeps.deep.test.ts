@@ -19,7 +19,11 @@ function documentOf(dataset: string): JobSpec {
   return {
     ...job,
     data: { ...data, validation_fraction: 0.1 },
-    train: { ...train, evaluation: { every_steps: 4 } },
+    train: {
+      ...train,
+      evaluation: { every_steps: 4 },
+      lr_schedule: { type: 'cosine', warmup_steps: 3, min_lr: 0 },
+    },
     resources: { ranks: { min: 1, max: 1 } },
   };
 }
