@@ -107,5 +107,6 @@ export { defaultRetry, type RetryPolicy } from './retry.js';
 export type { SignInAddress } from './sessions.js';
 export type { SharedAddress } from './shares.js';
 export type { FollowOptions } from './stream.js';
+export { rangeOf } from './sweep-space.js';
 export type { ClientOptions } from './transport.js';
 export type { Content } from './uploads.js';

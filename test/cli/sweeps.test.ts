@@ -1,21 +1,10 @@
 import t from 'tap';
 import { runSweeps } from '../../api/sweeps/runner.js';
-import { rangeOf } from '../../clients/cli/commands/sweeps.js';
 import type { Sweep } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { start } from './command-line.js';
 
 const TEXT = 'to be or not to be, that is the question. '.repeat(400);
-
-t.test('values of a field', (t) => {
-  t.same(rangeOf('train.seed=1,2'), ['train.seed', { values: [1, 2] }]);
-  t.same(rangeOf('a=1e-4, x,null'), ['a', { values: [1e-4, 'x', null] }]);
-  t.same(rangeOf('a=[true]'), ['a', { values: [true] }]);
-  t.same(rangeOf('a=1e-5..1e-2:log'), ['a', { min: 1e-5, max: 1e-2, scale: 'log' }]);
-  t.same(rangeOf('a=-1..1'), ['a', { min: -1, max: 1 }]);
-  for (const text of ['a', '=1', 'a=', 'a=[1', 'a={']) t.throws(() => rangeOf(text), /names no values/, text);
-  t.end();
-});
 
 t.test('a sweep is planned, created, shown, paused and cancelled', async (t) => {
   const { stack, zerofleet, file } = await start(t);
@@ -35,6 +24,7 @@ t.test('a sweep is planned, created, shown, paused and cancelled', async (t) => 
   const refused = await zerofleet(['sweep', document, '--over', 'train.sed=1,2']);
   t.match(refused, { code: 1, err: /\/space\/train.sed/ });
   t.match(await zerofleet(['sweep', document]), { code: 2, err: /--over/ });
+  t.match(await zerofleet(['sweep', document, '--over', 'x']), { code: 2, err: /names no values/ });
 
   const made = await zerofleet(['sweep', document, ...over, '-c', '1']);
   t.match(made, { code: 0, out: /^swp_\w{26}$/, err: /^4 runs/ });

@@ -4,58 +4,21 @@ import { recover } from '../../../control/recovery/recover.js';
 import { createLogger } from '../../../platform/logging/logging.js';
 import { until } from '../../../platform/testing/waiting.js';
 import { runSweeps } from '../../sweeps/runner.js';
-import { smallSweep, type TestStack } from '../../testing/stack.js';
-import { found, getSweep, jobOf, jobsOf, postSweep, settled, startWithSweeps } from '../../testing/sweeps.js';
-import { checkpointOf, metricOf, progressOf } from '../../testing/training.js';
+import { smallSweep } from '../../testing/stack.js';
+import {
+  found,
+  getSweep,
+  HALVING_STEPS,
+  halvingSweep,
+  jobOf,
+  jobsOf,
+  postSweep,
+  settled,
+  startWithSweeps,
+  trainForSweep,
+} from '../../testing/sweeps.js';
 
 const UNKNOWN = `swp_${'0'.repeat(26)}`;
-const RATES = [0.004, 0.001, 0.003, 0.002];
-const STEPS = 8;
-
-function halving(dataset: string) {
-  const { spec } = smallSweep(dataset);
-  return {
-    name: 'halving',
-    spec: { ...spec, train: { steps: STEPS, evaluation: { every_steps: 2 } } },
-    space: { 'train.optimizer.lr': { values: RATES } },
-    method: 'successive_halving',
-    min_steps: 2,
-    factor: 2,
-    max_concurrent: 2,
-  };
-}
-
-/** Trains a job as a worker does: to its end, or until it shall pause. Its loss depends on the learning rate. */
-async function train({ store }: TestStack, id: string): Promise<void> {
-  const job = (await store.getJob(id)) as Job;
-  const claim = await store.claimAttempt(id, job.attempt, 'worker', 600_000);
-  if (!claim.granted) return;
-  const { execution } = claim;
-  await store.transition(id, execution, 'starting');
-  await store.transition(id, execution, 'running', { patch: { world_size: 1 } });
-  const { lr } = job.spec.train.optimizer as { lr: number };
-  for (let step = job.progress.step + 1; step <= STEPS; step += 1) {
-    const metric = {
-      ...metricOf(step),
-      ...(step % 2 === 0 && { eval_losses: { validation: lr + 1 / step } }),
-    };
-    await store.report(id, execution, [metric], progressOf(step, STEPS), { batch: step });
-    if (step % 2 === 1) continue;
-    const isAsked = async () => (await store.getJob(id))?.state !== 'running';
-    const isLast = step === STEPS;
-    if (!isLast && !(await asked(isAsked))) continue;
-    await store.commitCheckpoint(id, execution, checkpointOf(id, step));
-    if (isLast) await store.finishJob(id, execution, 'succeeded', { reason: 'completed' });
-    else await store.releaseAttempt(id, execution, { to: 'paused' });
-    return;
-  }
-}
-
-/** True if a request comes soon; without one the job trains on, past the rung. */
-async function asked(isAsked: () => Promise<boolean>): Promise<boolean> {
-  for (let looks = 0; looks < 10; looks += 1) if (await isAsked()) return true;
-  return false;
-}
 
 t.test('a grid trains its runs, a few at a time, and finds the best', async (t) => {
   const { stack, dataset } = await startWithSweeps(t);
@@ -114,10 +77,11 @@ t.test('a grid trains its runs, a few at a time, and finds the best', async (t) 
 
 t.test('successive halving pauses at the rungs, and continues with the best', async (t) => {
   const { stack, dataset } = await startWithSweeps(t);
-  const { id } = (await postSweep(stack, '', halving(dataset))).json<Sweep>();
+  const { id } = (await postSweep(stack, '', halvingSweep(dataset))).json<Sweep>();
   const sweep = await found(async () => {
     const now = await getSweep(stack, id);
-    for (const job of await jobsOf(stack, now)) if (job?.state === 'queued') await train(stack, job.id);
+    for (const job of await jobsOf(stack, now))
+      if (job?.state === 'queued') await trainForSweep(stack, job.id);
     return now.ended_at === null ? null : now;
   });
   t.match(sweep, {
@@ -133,12 +97,12 @@ t.test('successive halving pauses at the rungs, and continues with the best', as
     sweep.runs.map(({ state, rung, evaluations }) => [state, rung, evaluations.map(({ step }) => step)]),
     [
       ['stopped', 0, [2]],
-      ['succeeded', 2, [2, 4, STEPS]],
+      ['succeeded', 2, [2, 4, HALVING_STEPS]],
       ['stopped', 0, [2]],
       ['stopped', 1, [2, 4]],
     ],
   );
-  t.equal(sweep.runs[1]?.evaluations.at(-1)?.value, 0.001 + 1 / STEPS);
+  t.equal(sweep.runs[1]?.evaluations.at(-1)?.value, 0.001 + 1 / HALVING_STEPS);
   for (const job of await jobsOf(stack, sweep)) t.match(job?.state, /^(succeeded|cancelled)$/);
   await until(async () => (await stack.store.activeSweeps()).length === 0);
 });

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { parse } from 'yaml';
-import type { Sweep, SweepPlan, SweepRange, SweepRun, SweepSpec } from '../../../contracts/index.js';
-import { collect } from '../../typescript/index.js';
+import type { Sweep, SweepPlan, SweepRun, SweepSpec } from '../../../contracts/index.js';
+import { collect, rangeOf } from '../../typescript/index.js';
 import { CliError, type Context, EXIT, type Run } from '../context.js';
 import { age, type Columns, tableOf } from '../format.js';
 import { NamedArgument } from '../names.js';
@@ -82,7 +81,7 @@ async function create(context: Context, file: string, options: SweepOptions): Pr
   const { runs, halving, minSteps, factor, seed, metric, concurrent, name } = options;
   const spec: SweepSpec = {
     spec: await withIds(context, document),
-    space: Object.fromEntries(options.over.map(rangeOf)),
+    space: spaceOf(options.over),
     method: halving ? 'successive_halving' : runs === undefined ? 'grid' : 'random',
     ...(name !== undefined && { name }),
     ...(runs !== undefined && { runs }),
@@ -103,29 +102,14 @@ async function create(context: Context, file: string, options: SweepOptions): Pr
   if (options.watch) await watch(context, sweep.id);
 }
 
-/** @param text `path=a,b,c`, or `path=min..max` with a scale */
-export function rangeOf(text: string): [path: string, range: SweepRange] {
-  const [, path = '', values = ''] = /^((?:[^=\\]|\\.)+)=(.*)$/s.exec(text) ?? [];
-  const range = /^(?<min>[^.,[\]].*?)\.\.(?<max>[^:,]+)(?::(?<scale>linear|log|integer))?$/.exec(
-    values,
-  )?.groups;
-  const [min, max] = [Number(range?.min), Number(range?.max)];
-  if (path !== '' && range !== undefined && Number.isFinite(min) && Number.isFinite(max))
-    return [path, { min, max, ...(range.scale && { scale: range.scale as 'log' }) }];
-  const listed = path === '' ? null : listOf(values);
-  if (listed !== null && listed.length > 0) return [path, { values: listed }];
-  const how =
-    'write path=a,b,c, or path=min..max with :log or :integer, e.g. train.optimizer.lr=1e-5..1e-3:log';
-  throw new CliError(`'${text}' names no values: ${how}`, EXIT.usage);
-}
-
-function listOf(text: string): NonNullable<SweepRange['values']> | null {
-  try {
-    const found: unknown = parse(`[${text.replace(/^\[(.*)\]$/s, '$1')}]`);
-    return Array.isArray(found) ? found : null;
-  } catch {
-    return null;
-  }
+function spaceOf(texts: readonly string[]): SweepSpec['space'] {
+  const fields = texts.map((text) => {
+    const found = rangeOf(text);
+    if (found !== null) return found;
+    const how = 'write path=a,b,c, or path=min..max, e.g. train.optimizer.lr=1e-5..1e-3:log';
+    throw new CliError(`'${text}' names no values: ${how}`, EXIT.usage);
+  });
+  return Object.fromEntries(fields);
 }
 
 function planText({ metric, rungs, runs }: SweepPlan): string {
