@@ -137,6 +137,12 @@ export const ERROR_CATALOGUE = {
   storage_quota_exceeded: kind(403, 'limit', 'The project has reached its storage quota'),
   api_key_builtin: kind(409, 'user', "The API key is set by the server's configuration"),
 
+  // sweeps
+  sweep_not_found: kind(404, 'user', 'The sweep does not exist'),
+  sweep_final: kind(409, 'user', 'The sweep has ended'),
+  sweep_unfinished: kind(409, 'user', 'The sweep has not ended'),
+  too_many_sweeps: kind(409, 'user', 'The project has reached its maximum number of sweeps'),
+
   // webhooks
   webhook_not_found: kind(404, 'user', 'The webhook does not exist'),
   delivery_not_found: kind(404, 'user', 'The log of the webhook has no such message'),

@@ -114,6 +114,14 @@ export const FIELD_ERROR_CATALOGUE = {
   deepspeed_conflict: 'deepspeed_config contradicts another field or key.',
   deepspeed_batch_mismatch:
     "DeepSpeed's three batch sizes are inconsistent with each other or the number of ranks.",
+  sweep_values_missing: 'A grid needs `values`; a range is only drawn from.',
+  sweep_range_empty: 'min < max does not hold, or min is not positive with a log scale.',
+  sweep_runs_missing: 'A random sweep needs the number of runs.',
+  sweep_too_many_runs: 'A sweep has at most 100 runs.',
+  sweep_too_few_values: 'The fields have fewer combinations of values than the runs that are to be drawn.',
+  sweep_rungs_missing: 'No evaluation before the end is a rung at which runs can be compared.',
+  sweep_comparison_differs:
+    'The field must be the same in all runs, because it decides where they are compared.',
   integration_server_not_found: 'The operator has configured no such server for the project.',
   integration_url_refused: 'The server may not be reached at this URL.',
   webhook_url_refused: 'Sending to this URL is not allowed.',

@@ -18,6 +18,16 @@ export function modelDocumentKey(modelId: string): string {
   return `${modelKey(modelId)}/MODEL.json`;
 }
 
+/** Key of a sweep's document, for restoring its record. */
+export function sweepDocumentKey(sweepId: string): string {
+  return `sweeps/${sweepId}/sweep.json`;
+}
+
+/** Key of the documents of a sweep's runs. */
+export function sweepRunsKey(sweepId: string): string {
+  return `sweeps/${sweepId}/runs.json`;
+}
+
 /** Key of the document with a project's limits, for restoring its record. */
 export function quotaDocumentKey(project: string): string {
   return `projects/${project}/quota.json`;

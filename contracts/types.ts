@@ -102,6 +102,14 @@ export type JobLog = Schemas['JobLog'];
 /** One entry of a job's stream: events, metrics and log lines share one increasing `seq`. */
 export type StreamEntry = JobEvent | JobMetric | JobLog;
 
+export type SweepSpec = Schemas['SweepSpec'];
+export type SweepRange = Schemas['SweepRange'];
+export type SweepValue = Schemas['SweepValue'];
+export type SweepPlan = Schemas['SweepPlan'];
+export type SweepRun = Schemas['SweepRun'];
+export type SweepState = Schemas['SweepState'];
+export type Sweep = Schemas['Sweep'];
+
 export type WebhookSpec = Schemas['WebhookSpec'];
 export type WebhookPatch = Schemas['WebhookPatch'];
 export type Webhook = Schemas['Webhook'];

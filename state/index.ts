@@ -40,6 +40,7 @@ export type { JobDemandRecord, Scaling, WorkerUse } from './pools/scaling.js';
 export type { Scheduling, WorkerSlots } from './pools/scheduling.js';
 export type { SealedWorld, WorldMember, WorldPlan, WorldRendezvous } from './pools/worlds.js';
 export type { DatasetCopyKey, DatasetRecords } from './records/datasets.js';
+export type { GarbageGuard } from './records/garbage-guard.js';
 export type { ModelCopyKey, ModelRecords } from './records/models.js';
 export {
   DesiredDocument,
@@ -52,6 +53,8 @@ export {
   parseResult,
   parser,
   parseSpec,
+  parseSweep,
+  parseSweepRuns,
   putAccepted,
   putDatasetDocument,
   putDesired,
@@ -60,11 +63,13 @@ export {
   putQuotaDocument,
   putResult,
   putSpec,
+  putSweepDocument,
+  putSweepRuns,
   ResultDocument,
   readGiven,
   SpecDocument,
 } from './records/stored-documents.js';
-export type { SweepGuard } from './records/sweep-guard.js';
+export type { StoredSweep, SweepRecords, SweepTask } from './records/sweeps.js';
 export type { UploadSpace } from './records/uploads.js';
 export { IDEMPOTENCY_TTL_MS, type IdempotencyInput, idempotencyEntry } from './repeats/idempotency.js';
 export type { BegunRequest, KeyedRequest, RequestRepeats, StoredReply } from './repeats/repeats.js';

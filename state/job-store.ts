@@ -47,8 +47,9 @@ import { scaling } from './pools/scaling.js';
 import { scheduling } from './pools/scheduling.js';
 import { worldRendezvous } from './pools/worlds.js';
 import { datasetRecords } from './records/datasets.js';
+import { garbageGuard } from './records/garbage-guard.js';
 import { modelRecords } from './records/models.js';
-import { sweepGuard } from './records/sweep-guard.js';
+import { sweepRecords } from './records/sweeps.js';
 import { uploadSpace } from './records/uploads.js';
 import { requestRepeats } from './repeats/repeats.js';
 import { sampleRequests } from './samples/samples.js';
@@ -107,6 +108,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string) {
     ...jobStreams(context),
     ...datasetRecords(context),
     ...modelRecords(context),
+    ...sweepRecords(context),
     ...poolSlots(context),
     ...scaling(context),
     ...scheduling(context),
@@ -125,7 +127,7 @@ function storeOn(redis: Redis, subscriber: Redis, prefix: string) {
     ...checkpointEdits(context),
     ...sampleRequests(context),
     ...requestRepeats(context),
-    ...sweepGuard(context),
+    ...garbageGuard(context),
     ...waitLimits(context),
     ...forwards(context),
     ...webhooks(context),

@@ -7,7 +7,7 @@ const programs = {
   quickstart: 'dist/ops/quickstart/main.js',
   recover: 'dist/ops/recover/main.js',
   sample: 'dist/ops/sample/main.js',
-  sweep: 'dist/ops/sweep/main.js',
+  gc: 'dist/ops/gc/main.js',
   chaos: 'compiled/test/chaos/main.js',
   property: 'compiled/test/property/main.js',
 };

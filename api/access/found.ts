@@ -8,6 +8,7 @@ const CODES = {
   checkpoint: 'checkpoint_not_found',
   upload: 'upload_not_found',
   webhook: 'webhook_not_found',
+  sweep: 'sweep_not_found',
   share: 'share_not_found',
   'API key': 'api_key_not_found',
   'key, user or share': 'principal_not_found',

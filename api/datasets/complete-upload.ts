@@ -35,7 +35,7 @@ export async function completeUpload(
   const upload = session.announced.id;
   const outcome = (await session.outcome()) ?? (await decide(deps, completion, signal));
   const dataset = await recordOutcome(deps, outcome, upload);
-  // The sweep removes parts that remain after a failure.
+  // Garbage collection removes parts that remain after a failure.
   await session.removeParts().catch((err: unknown) => deps.log.warn({ err, upload }, 'parts left'));
   return dataset;
 }
@@ -56,7 +56,7 @@ async function decide(
   }
 }
 
-/** Stores the current content as an unrecorded dataset. The sweep removes it if the server dies here. */
+/** Stores the current content as an unrecorded dataset. Garbage collection removes it if the server dies here. */
 async function storeParts(
   { objects, inspector, limits }: CompleteUploadDeps,
   session: UploadSession,

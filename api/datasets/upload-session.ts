@@ -6,7 +6,7 @@
  *     uploads/<project>/<upload>/parts/<number>     a complete part
  *     uploads/<project>/<upload>/dataset.json       how it ended: the resulting dataset, or null; written once
  *
- * The sweep removes uploads that received nothing for a day.
+ * Garbage collection removes uploads that received nothing for a day.
  */
 import {
   type Dataset,
@@ -84,7 +84,7 @@ export class UploadSession {
     try {
       await putDocument(objects, session.documentKey, session.announced);
     } catch (error) {
-      // The write may have succeeded anyway. Its storage is then not counted until the sweep, a day later, or until
+      // The write may have succeeded anyway. Its storage is then not counted until garbage collection, a day later, or until
       // completion.
       await store.releaseUpload(project, id).catch(() => undefined);
       throw error;
@@ -245,7 +245,7 @@ export class UploadSession {
   async remove(store: Pick<UploadSpace, 'releaseUpload'>): Promise<void> {
     await this.objects.delete([this.documentKey]);
     await removeFolder(this.objects, this.folder);
-    // If the server dies here, the sweep removes the parts.
+    // If the server dies here, garbage collection removes the parts.
     await store.releaseUpload(this.announced.project, this.announced.id);
   }
 

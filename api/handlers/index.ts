@@ -26,6 +26,7 @@ import * as downloads from './results/downloads.js';
 import * as exports from './results/exports.js';
 import { sampleCheckpoint, sampleModel } from './results/samples.js';
 import * as tensors from './results/tensors.js';
+import * as sweeps from './sweeps/sweeps.js';
 import type { OperationHandler } from './types.js';
 
 /** One handler per operation of the contract; a test compares the two sets. */
@@ -124,6 +125,14 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   getMetrics: pools.getMetrics,
   listPools: pools.listPools,
   listWorkers: pools.listWorkers,
+
+  createSweep: sweeps.createSweep,
+  listSweeps: sweeps.listSweeps,
+  getSweep: sweeps.getSweep,
+  deleteSweep: sweeps.deleteSweep,
+  cancelSweep: sweeps.cancelSweep,
+  pauseSweep: sweeps.pauseSweep,
+  resumeSweep: sweeps.resumeSweep,
 
   createWebhook: webhooks.createWebhook,
   listWebhooks: webhooks.listWebhooks,

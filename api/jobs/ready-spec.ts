@@ -81,7 +81,8 @@ function withCachedLookups({ object, tokenizer, folder, ...find }: SpecLookups):
   };
 }
 
-function once<Args extends unknown[], T>(look: (...args: Args) => Promise<T>) {
+/** Returns a look-up that remembers its answers. */
+export function once<Args extends unknown[], T>(look: (...args: Args) => Promise<T>) {
   const found = new Map<string, Promise<T>>();
   return (...args: Args): Promise<T> => {
     const key = JSON.stringify(args);

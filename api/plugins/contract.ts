@@ -101,7 +101,7 @@ function routeOptions({ operations }: Contract, operationId: OperationId): Route
       preValidation: async (request: FastifyRequest) => requireBody(operation, request),
     }),
     // These handlers report schema errors together with errors of rules between fields.
-    attachValidation: operationId === 'createJob' || operationId === 'estimateMemory',
+    attachValidation: ['createJob', 'estimateMemory', 'createSweep'].includes(operationId),
   };
   // The OpenAPI glue adds method, url and schema.
   return options as RouteOptions;

@@ -1,10 +1,10 @@
 /** Every operation of the contract, with a request to records of project `default`. */
 import type { InjectOptions } from 'fastify';
 import { ulid } from 'ulid';
-import type { OperationId, Scope, Upload } from '../../contracts/index.js';
+import type { OperationId, Scope, Sweep, Upload } from '../../contracts/index.js';
 import { putTestCheckpoint, testParams } from '../../formats/testing/checkpoints.js';
 import { testModel } from '../../formats/testing/models.js';
-import { smallSpec, type TestStack } from './stack.js';
+import { smallSpec, smallSweep, type TestStack } from './stack.js';
 import { checkpointOf, claimAndTrain } from './training.js';
 
 /** Ids of the records of project `default`, by path parameter name. */
@@ -18,6 +18,7 @@ export interface Ids {
   model_id: string;
   key_id: string;
   share_id: string;
+  sweep_id: string;
   webhook_id: string;
   delivery_id: string;
   project: string;
@@ -66,6 +67,7 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   listApiKeys: { own: 200, foreign: 200 },
   listAuditLog: { own: 200, foreign: 200 },
   listUsers: { own: 200, foreign: 200 },
+  listSweeps: { own: 200, foreign: 200 },
   listWebhooks: { own: 200, foreign: 200 },
   getUsage: { own: 200, foreign: 200 },
   getMe: { own: 200, foreign: 200 },
@@ -114,6 +116,7 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   getUpload: { own: 200 },
   getModel: { own: 200 },
   getApiKey: { own: 200 },
+  getSweep: { own: 200 },
   getWebhook: { own: 200 },
   listWebhookDeliveries: { own: 200 },
 
@@ -139,6 +142,11 @@ export const ROWS: { readonly [Id in OperationId]: Row } = {
   // A dataset of another project is treated as unknown.
   createJob: { own: 201, foreign: 422, body: ({ dataset_id }) => smallSpec(dataset_id) },
   forkJob: { own: 201, body: () => ({}) },
+  createSweep: { own: 201, foreign: 422, body: ({ dataset_id }) => smallSweep(dataset_id) },
+  pauseSweep: { own: 202 },
+  resumeSweep: { own: 202 },
+  cancelSweep: { own: 202 },
+  deleteSweep: { own: 204 },
 
   // No worker takes samples or exports here: the request reached the timeout.
   sampleCheckpoint: { own: 504, body: () => ({ prompt: 'a' }) },
@@ -228,11 +236,17 @@ export async function fill(stack: TestStack): Promise<Ids> {
     model_id: modelId,
     key_id: key.id,
     share_id: shareId,
+    sweep_id: await fillSweep(stack, job.spec.data.dataset ?? ''),
     ...(await fillWebhook(stack)),
     project: 'default',
     name: TENSOR,
     edit_id: '1e'.repeat(16),
   };
+}
+
+async function fillSweep(stack: TestStack, dataset: string): Promise<string> {
+  const payload = smallSweep(dataset);
+  return (await stack.request({ method: 'POST', url: '/v1/sweeps', payload })).json<Sweep>().id;
 }
 
 async function fillWebhook({ store }: TestStack): Promise<Pick<Ids, 'webhook_id' | 'delivery_id'>> {
@@ -280,6 +294,6 @@ export function requestOf({ id, method, path }: Operation, ids: Ids): InjectOpti
 /** A reply with request-specific values masked. */
 export function masked(body: string): string {
   return body
-    .replaceAll(/\b(job|ckpt|ds|mdl|key|shr|wh|dlv|upl)_\w{26}/g, 'ID')
+    .replaceAll(/\b(job|ckpt|ds|mdl|key|shr|swp|wh|dlv|upl)_\w{26}/g, 'ID')
     .replaceAll(/req_[\w-]+/g, 'REQ');
 }

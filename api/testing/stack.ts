@@ -213,6 +213,16 @@ export function smallSpec(dataset: string) {
   };
 }
 
+/** A sweep of two learning rates over the smallest document with an evaluation. */
+export function smallSweep(dataset: string) {
+  const { data, ...spec } = smallSpec(dataset);
+  return {
+    name: 'rates',
+    spec: { ...spec, data: { ...data, validation_fraction: 0.2 } },
+    space: { 'train.optimizer.lr': { values: [0.001, 0.002] } },
+  };
+}
+
 /** An object store with one method replaced. */
 export function withMethod<K extends keyof ObjectStore>(
   objects: ObjectStore,

@@ -63,6 +63,12 @@ const LISTS = {
     list: ({ apiKeys }, filter) =>
       each(apiKeys.list(filter), ({ id, name, scopes }) => ({ id, name, about: scopes.join(' ') })),
   },
+  sweep: {
+    prefix: 'swp_',
+    command: 'zerofleet sweeps',
+    list: ({ sweeps }, filter) =>
+      each(sweeps.list(filter), ({ id, name, state }) => ({ id, name, about: state })),
+  },
   webhook: {
     prefix: 'wh_',
     command: 'zerofleet webhooks',
@@ -86,6 +92,7 @@ const HELP: Readonly<Record<Kind, string>> = {
   dataset: 'name, id or id prefix',
   model: 'name, id or id prefix',
   key: 'name, id or id prefix',
+  sweep: 'name, id or id prefix',
   webhook: 'URL, id or id prefix',
   checkpoint: 'id or id prefix; JOB for its newest checkpoint, JOB@STEP for the one after that step',
   source: 'a job, or a checkpoint as JOB@STEP or id',

@@ -25,6 +25,7 @@ import { addPushCommand } from './commands/push.js';
 import { addSampleCommands } from './commands/samples.js';
 import { addShareCommands } from './commands/shares.js';
 import { addStartCommands } from './commands/start.js';
+import { addSweepCommands } from './commands/sweeps.js';
 import { addTensorCommands } from './commands/tensors.js';
 import { addTrainCommand } from './commands/train.js';
 import { addWebhookCommands } from './commands/webhooks.js';
@@ -88,6 +89,7 @@ function build(environment: Environment): Command {
   group('Begin', (program) => addLocalCommands(program, environment), addTrainCommand, addStartCommands);
   group('Data and models', addDataCommands, addHubTokenCommand);
   group('Jobs', addJobCommands, addLogCommands, addMetricsCommand);
+  group('Sweeps', addSweepCommands);
   group('Change jobs', addControlCommands, addChangeCommands, addOverrideCommand);
   group(
     'Results',

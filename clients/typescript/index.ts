@@ -18,6 +18,7 @@ import { Projects } from './projects.js';
 import { Samples } from './samples.js';
 import { Sessions } from './sessions.js';
 import { Shares } from './shares.js';
+import { Sweeps } from './sweeps.js';
 import { bodyOf, type ClientOptions, createHttp, fetchOf, type Http } from './transport.js';
 import { Datasets, estimate, Models } from './uploads.js';
 import { Webhooks } from './webhooks.js';
@@ -33,6 +34,7 @@ export class Zerofleet {
   readonly apiKeys: ApiKeys;
   readonly sessions: Sessions;
   readonly shares: Shares;
+  readonly sweeps: Sweeps;
   readonly webhooks: Webhooks;
   readonly projects: Projects;
 
@@ -46,6 +48,7 @@ export class Zerofleet {
     this.apiKeys = new ApiKeys(this.http);
     this.sessions = new Sessions(this.http, options.baseUrl);
     this.shares = new Shares(this.http, options.baseUrl);
+    this.sweeps = new Sweeps(this.http);
     this.webhooks = new Webhooks(this.http);
     this.projects = new Projects(this.http);
   }
@@ -104,5 +107,6 @@ export { defaultRetry, type RetryPolicy } from './retry.js';
 export type { SignInAddress } from './sessions.js';
 export type { SharedAddress } from './shares.js';
 export type { FollowOptions } from './stream.js';
+export { rangeOf } from './sweep-space.js';
 export type { ClientOptions } from './transport.js';
 export type { Content } from './uploads.js';

@@ -547,6 +547,131 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sweeps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List sweeps, newest first
+         * @description One page of sweeps, newest first.
+         */
+        get: operations["listSweeps"];
+        put?: never;
+        /**
+         * Create a sweep
+         * @description Trains a job for each combination of values of some fields and compares the jobs by their evaluation. The server
+         *     checks the documents of all runs first, and creates nothing if it refuses one of them.
+         *
+         *     The runs are ordinary jobs. The server begins them as others end, also while no client is connected. With
+         *     `successive_halving` it pauses each job at a rung, and resumes or cancels it once all runs have reached the
+         *     rung. As a pause does not change a training, a run has the same `state_digest` as its job by itself.
+         */
+        post: operations["createSweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sweeps/{sweep_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the sweep. */
+                sweep_id: components["parameters"]["SweepId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a sweep
+         * @description The sweep with its runs.
+         */
+        get: operations["getSweep"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a sweep
+         * @description Deletes the record of a sweep that has ended. Its jobs stay.
+         */
+        delete: operations["deleteSweep"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sweeps/{sweep_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the sweep. */
+                sweep_id: components["parameters"]["SweepId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a sweep
+         * @description Ends the sweep and cancels its unfinished jobs. Runs that have ended stay. A repeated request changes nothing.
+         */
+        post: operations["cancelSweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sweeps/{sweep_id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the sweep. */
+                sweep_id: components["parameters"]["SweepId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a sweep
+         * @description Begins no more runs and pauses the jobs of those that train. A repeated request changes nothing.
+         */
+        post: operations["pauseSweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sweeps/{sweep_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the sweep. */
+                sweep_id: components["parameters"]["SweepId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a sweep
+         * @description Resumes a paused sweep and its jobs. A repeated request changes nothing.
+         */
+        post: operations["resumeSweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/checkpoints": {
         parameters: {
             query?: never;
@@ -4729,6 +4854,249 @@ export interface components {
             token: string;
         };
         /**
+         * @description `swp_` and a ULID; identifiers sort by time of creation.
+         * @example swp_01KAJXC7P5Q7S9V1X3Z5B7D9FG
+         */
+        SweepId: string;
+        /**
+         * @description `succeeded`, `failed` (no run succeeded) and `cancelled` are final.
+         * @enum {string}
+         */
+        SweepState: "running" | "paused" | "succeeded" | "failed" | "cancelled";
+        /**
+         * @description `grid`: a run for each combination of the values. `random`: `runs` combinations, drawn with `seed`.
+         *     `successive_halving`: runs of either kind; at each rung the best ones continue and the others end (Jamieson and
+         *     Talwalkar 2016). The order in which runs are trained does not change which of them continue.
+         * @enum {string}
+         */
+        SweepMethod: "grid" | "random" | "successive_halving";
+        /** @description Value of a field; `null` removes the field from the document. */
+        SweepValue: string | number | boolean | null;
+        /** @description Values of a field. Set either `values`, or `min` and `max`. */
+        SweepRange: {
+            /** @description All values. */
+            values?: components["schemas"]["SweepValue"][];
+            /** @description Lower bound of drawn values. */
+            min?: number;
+            /** @description Upper bound of drawn values. */
+            max?: number;
+            /**
+             * @description Distribution between `min` and `max`: uniform, uniform in the logarithm, or uniform over integers. Drawn
+             *     numbers have four significant digits.
+             * @default linear
+             * @enum {string}
+             */
+            scale?: "linear" | "log" | "integer";
+        } & (unknown | unknown);
+        /** @description A step at which runs are compared. */
+        SweepRung: {
+            /** @description Number of completed steps; `null` for the end of the runs. */
+            step: number | null;
+            /** @description Maximum number of runs that train up to this step. */
+            runs: number;
+        };
+        /**
+         * @description `waiting`: for one of `max_concurrent`. `running`: its job trains or waits for slots. `held`: its job is paused at
+         *     a rung until all runs have reached it. `stopped`: others were better at its last rung. The others as of the job.
+         * @enum {string}
+         */
+        SweepRunState: "waiting" | "running" | "held" | "stopped" | "succeeded" | "failed" | "cancelled";
+        /** @description An error. */
+        SweepProblem: {
+            /** @description Stable code of the error catalogue. */
+            code: string;
+            /** @description Message for users. */
+            message: string;
+        };
+        /** @description A run of a sweep. */
+        SweepRun: {
+            /** @description Its job, which exists from the state `running` on. */
+            job_id: components["schemas"]["JobId"];
+            /** @description Name of the job: the name of the sweep and the values. */
+            name: string;
+            /** @description Values by field. */
+            values: {
+                [key: string]: components["schemas"]["SweepValue"];
+            };
+            state: components["schemas"]["SweepRunState"];
+            /** @description Index of the rung that it trains for. */
+            rung: number;
+            /** @description Values of `metric` at the rungs; with `early_stopping` the last one is the best of the run. */
+            evaluations: {
+                /** @description Number of completed steps. */
+                step: number;
+                /** @description Value in nats per token; `null` when not finite or unknown. */
+                value: number | null;
+            }[];
+            /** @description Why its job failed or could not be created. */
+            failure: components["schemas"]["SweepProblem"] | null;
+        };
+        /**
+         * @description Jobs of one document with different values of some fields.
+         * @example {
+         *       "id": "swp_01KAJXC7P5Q7S9V1X3Z5B7D9FG",
+         *       "name": "readme-bytes",
+         *       "project": "default",
+         *       "state": "running",
+         *       "method": "grid",
+         *       "seed": 0,
+         *       "metric": "eval_loss",
+         *       "max_concurrent": 4,
+         *       "space": {
+         *         "train.optimizer.lr": {
+         *           "values": [
+         *             0.001,
+         *             0.0003
+         *           ]
+         *         }
+         *       },
+         *       "spec": {
+         *         "name": "readme-bytes",
+         *         "model": {
+         *           "preset": "llama-tiny"
+         *         },
+         *         "data": {
+         *           "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *           "validation_fraction": 0.05
+         *         },
+         *         "train": {
+         *           "steps": 400,
+         *           "optimizer": {
+         *             "type": "adamw"
+         *           }
+         *         }
+         *       },
+         *       "rungs": [
+         *         {
+         *           "step": null,
+         *           "runs": 2
+         *         }
+         *       ],
+         *       "runs": [
+         *         {
+         *           "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *           "name": "readme-bytes lr=0.001",
+         *           "values": {
+         *             "train.optimizer.lr": 0.001
+         *           },
+         *           "state": "succeeded",
+         *           "rung": 0,
+         *           "evaluations": [
+         *             {
+         *               "step": 400,
+         *               "value": 1.82
+         *             }
+         *           ],
+         *           "failure": null
+         *         },
+         *         {
+         *           "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8E",
+         *           "name": "readme-bytes lr=0.0003",
+         *           "values": {
+         *             "train.optimizer.lr": 0.0003
+         *           },
+         *           "state": "running",
+         *           "rung": 0,
+         *           "evaluations": [],
+         *           "failure": null
+         *         }
+         *       ],
+         *       "best": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *       "problem": null,
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "ended_at": null
+         *     }
+         */
+        Sweep: {
+            id: components["schemas"]["SweepId"];
+            name: components["schemas"]["Name"];
+            project: components["schemas"]["ProjectName"];
+            state: components["schemas"]["SweepState"];
+            method: components["schemas"]["SweepMethod"];
+            seed: components["schemas"]["Seed"];
+            metric: components["schemas"]["EvaluationMetric"];
+            /** @description Number of runs that train or wait for slots at the same time. */
+            max_concurrent: number;
+            /** @description Values of the varied fields. */
+            space: {
+                [key: string]: components["schemas"]["SweepRange"];
+            };
+            spec: components["schemas"]["JobSpec"];
+            /** @description Steps at which runs are compared; one entry, the end, without `successive_halving`. */
+            rungs: components["schemas"]["SweepRung"][];
+            /** @description Its runs. Their jobs have the label `sweep` with the id of the sweep. */
+            runs: components["schemas"]["SweepRun"][];
+            /** @description Job of the run with the lowest value at the latest rung so far; `null` before the first value. */
+            best: components["schemas"]["JobId"] | null;
+            /** @description Why no run can begin at present, such as a quota; the sweep tries again. */
+            problem: components["schemas"]["SweepProblem"] | null;
+            created_at: components["schemas"]["Time"];
+            ended_at: components["schemas"]["Time"] | null;
+        };
+        /** @description A page of sweeps. */
+        SweepPage: {
+            data: components["schemas"]["Sweep"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description A job document, the fields to vary, and how. */
+        SweepSpec: {
+            /** @description Display name; by default that of the document. */
+            name?: components["schemas"]["Name"];
+            /** @description The document of all runs. It needs data to evaluate on. */
+            spec: components["schemas"]["JobSpec"];
+            /**
+             * @description The fields to vary, by their dotted path in the document, such as `train.optimizer.lr`. A dot in a name is
+             *     written `\.`.
+             * @example {
+             *       "train.optimizer.lr": {
+             *         "values": [
+             *           0.0001,
+             *           0.0003
+             *         ]
+             *       }
+             *     }
+             */
+            space: {
+                [key: string]: components["schemas"]["SweepRange"];
+            };
+            /** @default grid */
+            method?: components["schemas"]["SweepMethod"];
+            /** @description Number of runs to draw; for `random` and `successive_halving`. Without it `successive_halving` begins with the grid. */
+            runs?: number;
+            /**
+             * @description Seed of the drawn values.
+             * @default 0
+             */
+            seed?: components["schemas"]["Seed"];
+            /** @description Metric that compares the runs; lower is better. By default that of `early_stopping`, otherwise the first one of the job. */
+            metric?: components["schemas"]["EvaluationMetric"];
+            /** @description Steps of the first rung of `successive_halving`; by default `steps` / `factor`². Rungs are rounded up to an evaluation. */
+            min_steps?: number;
+            /**
+             * @description Of `successive_halving`: one of `factor` runs continues after a rung, and each rung has `factor` times the steps.
+             * @default 3
+             */
+            factor?: number;
+            /**
+             * @description Number of runs that train or wait for slots at the same time.
+             * @default 4
+             */
+            max_concurrent?: number;
+        };
+        /** @description The runs that a sweep would have. */
+        SweepPlan: {
+            metric: components["schemas"]["EvaluationMetric"];
+            rungs: components["schemas"]["SweepRung"][];
+            runs: {
+                /** @description Name of the job. */
+                name: string;
+                /** @description Values by field. */
+                values: {
+                    [key: string]: components["schemas"]["SweepValue"];
+                };
+            }[];
+        };
+        /**
          * @description Fields of a checkpoint to change.
          * @example {
          *       "pinned": true
@@ -6854,6 +7222,8 @@ export interface components {
         StreamLimit: number;
         /** @description Identifier of the share. */
         ShareId: components["schemas"]["ShareId"];
+        /** @description Identifier of the sweep. */
+        SweepId: components["schemas"]["SweepId"];
         /** @description Identifier of the checkpoint. */
         CheckpointId: components["schemas"]["CheckpointId"];
         /** @description Format of the export; absent for the checkpoint's own files. */
@@ -8029,6 +8399,339 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listSweeps: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                after?: components["schemas"]["SweepId"];
+                /** @description Maximum number of items per page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Returns only items with exactly this name. */
+                name?: components["parameters"]["NameFilter"];
+                /** @description Returns only sweeps whose identifier begins with this text. */
+                id_prefix?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of sweeps. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createSweep: {
+        parameters: {
+            query?: {
+                /** @description Only checks the runs. Nothing is recorded; the response contains the runs. */
+                dry_run?: boolean;
+            };
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepSpec"];
+            };
+        };
+        responses: {
+            /** @description Response to `dry_run`: all runs are valid. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepPlan"];
+                };
+            };
+            /** @description The recorded sweep. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sweep"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getSweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the sweep. */
+                sweep_id: components["parameters"]["SweepId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sweep. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sweep"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteSweep: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the sweep. */
+                sweep_id: components["parameters"]["SweepId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelSweep: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the sweep. */
+                sweep_id: components["parameters"]["SweepId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is recorded; the sweep. */
+            202: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sweep"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    pauseSweep: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the sweep. */
+                sweep_id: components["parameters"]["SweepId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is recorded; the sweep. */
+            202: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sweep"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    resumeSweep: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A unique name that the client chooses for this request. The same key with the same request returns the first
+                 *     response again; with a different request it is refused (`idempotency_key_reused`). While the first request is in
+                 *     progress, a repetition is refused and may be retried (`idempotency_key_in_use`); a response that contains a secret
+                 *     is not repeated (`response_not_repeatable`). For an upload, the server compares name, format, content type and
+                 *     length, not the content. The server forgets refused and failed requests at once and remembers all others for seven
+                 *     days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the sweep. */
+                sweep_id: components["parameters"]["SweepId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is recorded; the sweep. */
+            202: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sweep"];
+                };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];

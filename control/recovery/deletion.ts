@@ -1,6 +1,6 @@
 /**
  * Removal of a deleted job's objects. `deleted.json` is written first and removed last: while it exists,
- * `recover` skips the job and the sweep removes its remaining objects.
+ * `recover` skips the job and garbage collection removes its remaining objects.
  */
 import {
   checkpointsPrefix,

@@ -47,7 +47,7 @@ t.test('after a failover missing records are restored, and existing ones stay as
   t.same(await s.store.getDataset(dataset.id), dataset);
   t.same(await s.store.getDataset(later.id), later);
   t.same(await s.store.getQuota('team-b'), quota);
-  t.equal(await s.store.readyForSweep(), 'ready');
+  t.equal(await s.store.readyForCollection(), 'ready');
   t.match((await run(s)).found, { datasets: 0, jobs: {}, checkpoints: 0, untouched: 2 }, 'once');
 });
 

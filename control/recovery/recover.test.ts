@@ -60,6 +60,7 @@ t.test('a running job is queued with its checkpoints, and its worker is fenced',
   t.same(found, {
     datasets: 1,
     models: 0,
+    sweeps: 0,
     jobs: { queued: 1 },
     checkpoints: 2,
     unaccepted: 0,

@@ -1,6 +1,6 @@
 /**
  * Rebuilds the records that Redis has lost, all or some of them, from the object store: datasets, models,
- * jobs with their checkpoints. Existing records stay as they are. A restored job that was running or waiting
+ * jobs with their checkpoints, sweeps. Existing records stay as they are. A restored job that was running or waiting
  * is queued and continues from its newest checkpoint; one that had ended, or had been paused or cancelled,
  * stays so.
  */
@@ -17,7 +17,9 @@ import {
   parseDataset,
   parseModel,
   parseQuota,
+  parseSweep,
   putDesired,
+  type SweepRecords,
   type UploadSpace,
 } from '../../state/index.js';
 import { rebuild } from './rebuild.js';
@@ -30,7 +32,8 @@ interface RecoverOptions {
     Pick<DatasetRecords, 'getDataset' | 'putDataset'> &
     Pick<ModelRecords, 'getModel' | 'putModel'> &
     Pick<UploadSpace, 'reserveUpload'> &
-    Pick<Projects, 'getQuota' | 'putQuota'>;
+    Pick<Projects, 'getQuota' | 'putQuota'> &
+    Pick<SweepRecords, 'getSweep' | 'restoreSweep'>;
   objects: ObjectStore;
   /** Called with each skipped document and the reason. */
   onUnusable(key: string, error: ZerofleetError): void;
@@ -40,6 +43,7 @@ interface RecoverOptions {
 export interface Recovered {
   datasets: number;
   models: number;
+  sweeps: number;
   jobs: Partial<Record<JobState, number>>;
   checkpoints: number;
   /** Specs of jobs whose creation was interrupted before it was acknowledged to a client. */
@@ -56,7 +60,7 @@ export interface Recovered {
 export async function recover(options: RecoverOptions): Promise<Recovered> {
   const { store, objects } = options;
   const found: Recovered = {
-    ...{ datasets: 0, models: 0, jobs: {}, checkpoints: 0 },
+    ...{ datasets: 0, models: 0, sweeps: 0, jobs: {}, checkpoints: 0 },
     ...{ unaccepted: 0, unusable: 0, untouched: 0 },
   };
   const onUnusable = (key: string, error: ZerofleetError) => {
@@ -105,6 +109,13 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     found.jobs[job.state] = (found.jobs[job.state] ?? 0) + 1;
     found.checkpoints += restored.checkpoints.length;
   }
+  // A sweep takes a job that does not exist for a deleted one, so its jobs come first.
+  found.sweeps = await records(objects, 'sweeps/', 'sweep.json', onUnusable, async (bytes) => {
+    const { sweep } = parseSweep(bytes);
+    if (await store.getSweep(sweep.project, sweep.id)) return false;
+    await store.restoreSweep(sweep);
+    return true;
+  });
   await store.endRestore();
   return found;
 }

@@ -1,4 +1,4 @@
-/** Keys and size of an incomplete upload, for the job store, the sweep and `recover`. */
+/** Keys and size of an incomplete upload, for the job store, garbage collection and `recover`. */
 
 import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Type } from '../../platform/schema.js';

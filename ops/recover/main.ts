@@ -28,10 +28,10 @@ function recoverWith(config: Config): Promise<Recovered> {
 }
 
 function summary(found: Recovered): string {
-  const { datasets, models, jobs, checkpoints, untouched, unaccepted, unusable } = found;
+  const { datasets, models, sweeps, jobs, checkpoints, untouched, unaccepted, unusable } = found;
   const states = JOB_STATES.flatMap((state) => (jobs[state] ? [`${jobs[state]} ${state}`] : []));
   const lines = [
-    `recovered ${datasets} datasets, ${models} models, ${checkpoints} checkpoints`,
+    `recovered ${datasets} datasets, ${models} models, ${checkpoints} checkpoints, ${sweeps} sweeps`,
     `jobs: ${states.join(', ') || 'none'}`,
   ];
   if (untouched > 0) lines.push(`${untouched} jobs exist and are unchanged`);

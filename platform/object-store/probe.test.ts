@@ -30,7 +30,7 @@ t.test('a store that refuses to overwrite', async (t) => {
   t.equal(await keepsCreateOnly(files), true);
 });
 
-t.test('an object that cannot be removed is left to the sweep', async (t) => {
+t.test('an object that cannot be removed is left to garbage collection', async (t) => {
   const files = await FileStore.open(t.testdir(), {});
   const failing = Object.assign(Object.create(files), {
     delete: async () => {

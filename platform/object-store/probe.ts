@@ -2,7 +2,7 @@ import { newUlid } from '../random.js';
 import { ObjectStoreError } from './common/errors.js';
 import type { ObjectStore } from './common/port.js';
 
-/** Below a root of the sweep, which removes an object that the probe has left. */
+/** Below a root of garbage collection, which removes an object that the probe has left. */
 export const PROBES = 'uploads/_probe';
 
 /**

@@ -22,7 +22,7 @@ export type JobRestore = ReturnType<typeof jobRestore>;
 
 export function jobRestore({ commands, redis, prefix }: StoreContext) {
   return {
-    /** Until `endRestore`, or for an hour, no storage quota refuses a record, and nothing is swept. */
+    /** Until `endRestore`, or for an hour, no storage quota refuses a record, and nothing is collected. */
     async beginRestore(): Promise<void> {
       await redisCall(redis.set(`${prefix}:restore`, nowText(), 'PX', RESTORE_MS));
     },

@@ -22,7 +22,7 @@ interface StoredDocument {
  */
 export function documents<T extends StoredDocument>(
   context: StoreContext,
-  kind: 'dataset' | 'model',
+  kind: 'dataset' | 'model' | 'sweep',
   copyOf: (document: T) => string | undefined,
 ) {
   const { redis, prefix, commands } = context;

@@ -144,7 +144,7 @@ t.test('each project has its own list', async (t) => {
   t.equal((await store.listJobs({ state: ['cancelled'], project: 'team-b' })).data.length, 1);
   t.equal(await store.deleteDataset(theirs.id), true);
   t.same((await store.listDatasets({ project: 'team-b' })).data, []);
-  t.equal(await store.readyForSweep(), 'ready');
+  t.equal(await store.readyForCollection(), 'ready');
 });
 
 t.test('a dataset stays while a job needs it', async (t) => {

@@ -7,6 +7,7 @@
  *     jobs/<job>/deleted.json      deletion marker: the job is not rebuilt (deletion.ts)
  *     projects/<project>/quota.json                quota
  *     datasets/<dataset>/dataset.json, models/<model>/MODEL.json      records of the objects beside them
+ *     sweeps/<sweep>/sweep.json    record;  runs.json  documents of its runs
  *
  * The record in Redis is authoritative for writers; the documents follow it. Readers check the form and trust the
  * content, because no other program writes them.
@@ -22,6 +23,8 @@ import {
   type ProjectQuota,
   quotaDocumentKey,
   type ResolvedJobSpec,
+  sweepDocumentKey,
+  sweepRunsKey,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { desiredKey, resultKey, specKey } from '../../formats/checkpoint/layout.js';
@@ -31,6 +34,7 @@ import type { ObjectStore } from '../../platform/object-store/common/port.js';
 import { Check, type Static, type TSchema, Type } from '../../platform/schema.js';
 import type { Desired } from '../jobs/control.js';
 import type { JobRequests } from '../jobs/requests.js';
+import type { StoredSweep } from './sweeps.js';
 
 const Text = Type.String({ minLength: 1 });
 const Count = Type.Integer({ minimum: 0 });
@@ -100,6 +104,22 @@ const ModelDocument = Type.Object({
   format_version: Type.Literal(1),
   model: contractDocument<Model>(['id', 'config', 'files']),
 });
+
+const SweepDocument = Type.Object({
+  format_version: Type.Literal(1),
+  sweep: contractDocument<StoredSweep>(['id', 'project', 'sweep', 'tasks']),
+});
+const SweepRunsDocument = Type.Object({
+  format_version: Type.Literal(1),
+  runs: Type.Array(
+    Type.Object({
+      job_id: Text,
+      spec: contractDocument<ResolvedJobSpec>(['model', 'data', 'train', 'resources']),
+      given: contractDocument<JobSpec>(['model', 'data']),
+    }),
+  ),
+});
+export type SweepRunsDocument = Static<typeof SweepRunsDocument>;
 
 export function putSpec(objects: ObjectStore, document: Omit<SpecDocument, 'format_version'>): Promise<void> {
   return putDocument(objects, specKey(document.job_id), { format_version: 2, ...document });
@@ -188,12 +208,26 @@ export function putQuotaDocument(objects: ObjectStore, project: string, quota: P
   return putDocument(objects, quotaDocumentKey(project), { format_version: 1, project, quota });
 }
 
+export function putSweepDocument(objects: ObjectStore, sweep: StoredSweep): Promise<void> {
+  return putDocument(objects, sweepDocumentKey(sweep.id), { format_version: 1, sweep });
+}
+
+export function putSweepRuns(
+  objects: ObjectStore,
+  id: string,
+  runs: SweepRunsDocument['runs'],
+): Promise<void> {
+  return putDocument(objects, sweepRunsKey(id), { format_version: 1, runs });
+}
+
 export const parseSpec = parser(SpecDocument);
 export const parseDesired = parser(DesiredDocument);
 export const parseResult = parser(ResultDocument);
 export const parseDataset = parser(DatasetDocument);
 export const parseQuota = parser(QuotaDocument);
 export const parseModel = parser(ModelDocument);
+export const parseSweep = parser(SweepDocument);
+export const parseSweepRuns = parser(SweepRunsDocument);
 
 /** States of jobs without a worker and without a result. */
 const STATES_WITHOUT_WORKER: readonly Job['state'][] = ['queued', 'paused', 'cancelled'];

@@ -20,8 +20,8 @@ export interface Findings {
   orphan_processes: string[];
 }
 
-/** Time to sweep leftovers after everything has ended. */
-const SWEEP_MS = 60_000;
+/** Time to collect leftovers after everything has ended. */
+const COLLECTION_MS = 60_000;
 
 export async function auditJobs(
   client: Zerofleet,
@@ -63,13 +63,13 @@ export async function countSpread(client: Zerofleet, { submitted }: Workload): P
   return spread;
 }
 
-/** Orphaned keys and unfinished uploads, after a time to sweep. */
+/** Orphaned keys and unfinished uploads, after a time to collect them. */
 export async function orphanedObjects(
   objects: ObjectStore,
   client: Zerofleet,
   workload: Workload,
 ): Promise<string[]> {
-  for (const deadline = Date.now() + SWEEP_MS; ; await sleep(1_000)) {
+  for (const deadline = Date.now() + COLLECTION_MS; ; await sleep(1_000)) {
     const orphans = await orphansNow(objects, client, workload);
     if (orphans.length === 0 || Date.now() > deadline) {
       const uploads = await objects.abandonUploads('');
@@ -90,15 +90,15 @@ async function orphansNow(objects: ObjectStore, client: Zerofleet, workload: Wor
   for await (const { key } of objects.list('')) {
     if (!prefixes.some((prefix) => key.startsWith(prefix))) orphans.push(key);
   }
-  return withoutSwept(orphans);
+  return withoutCollected(orphans);
 }
 
 /**
- * Removes what the sweep removes after its grace period, a day. These are documents of unacknowledged jobs, whose API
+ * Removes what garbage collection removes after its grace period, a day. These are documents of unacknowledged jobs, whose API
  * was killed between a job's document and its record, and probes of the store by an API that was killed. Any other
  * leftover is orphaned.
  */
-function withoutSwept(orphans: readonly string[]): string[] {
+function withoutCollected(orphans: readonly string[]): string[] {
   const jobOf = (key: string) => /^jobs\/([^/]+)\//.exec(key)?.[1] ?? '';
   return orphans
     .filter((key) => !key.startsWith(`${PROBES}/`))

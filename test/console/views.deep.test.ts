@@ -44,6 +44,7 @@ const viewsOf = ({ running, paused, dataset, model, webhook }: Ids): readonly Vi
   live(`#/runs/${running}?tab=document`, 'pre:has-text("global_batch_size")'),
   live(`#/runs/${running}?tab=attempts`, 'main tbody tr'),
   still(`#/compare?run=${running}&run=${paused}`, 'main table'),
+  still('#/sweeps', '.empty:has-text("No sweep yet")'),
   live('#/fleet', '[aria-label="Worker a"]'),
   still('#/datasets', 'a.name', 'models'),
   still(`#/datasets/${dataset}`, '[aria-label=Properties]', 'models'),

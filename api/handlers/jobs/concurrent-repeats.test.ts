@@ -11,6 +11,7 @@ import type { ExportPort } from '../../services.js';
 import { JOB_MUTATIONS } from '../../testing/mutations/jobs.js';
 import type { Mutation } from '../../testing/mutations/mutation.js';
 import { RECORD_MUTATIONS } from '../../testing/mutations/records.js';
+import { SWEEP_MUTATIONS } from '../../testing/mutations/sweeps.js';
 import { startTestStack } from '../../testing/stack.js';
 
 const reads: 'changes nothing' = 'changes nothing';
@@ -68,6 +69,8 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   getMetrics: reads,
   listPools: reads,
   listWorkers: reads,
+  listSweeps: reads,
+  getSweep: reads,
   listWebhooks: reads,
   getWebhook: reads,
   listWebhookDeliveries: reads,
@@ -81,6 +84,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
 
   ...JOB_MUTATIONS,
   ...RECORD_MUTATIONS,
+  ...SWEEP_MUTATIONS,
 };
 
 const asked = new Set<string>();

@@ -1,8 +1,8 @@
 import t from 'tap';
 import type { Job, Page, Problem } from '../../../contracts/index.js';
+import { collectGarbage } from '../../../control/garbage/collect.js';
 import { readDeleted } from '../../../control/recovery/deletion.js';
 import { recover } from '../../../control/recovery/recover.js';
-import { sweep } from '../../../control/sweep/sweep.js';
 import { deletedKey, jobKey, MANIFEST_FILE, specKey } from '../../../formats/checkpoint/layout.js';
 import { putTestCheckpoint } from '../../../formats/testing/checkpoints.js';
 import { createLogger } from '../../../platform/logging/logging.js';
@@ -82,8 +82,8 @@ t.test('without artifacts its files stay, and recover does not bring it back', a
     Buffer.from('unfinished'),
   );
   t.equal((await remove(stack, job)).statusCode, 204);
-  const swept = await sweep({ ...stack, grace_ms: 0 });
-  t.match(swept, { leftovers: 1 }, 'except for a save that was never committed');
+  const collected = await collectGarbage({ ...stack, grace_ms: 0 });
+  t.match(collected, { leftovers: 1 }, 'except for a save that was never committed');
   const kept = await keysOf(stack, job);
   t.ok(kept.some((key) => key.endsWith(MANIFEST_FILE)));
   t.ok(kept.includes('exports/2/model.safetensors') && kept.includes('deleted.json'));
@@ -163,7 +163,7 @@ t.test('a deletion interrupted anywhere is completed exactly once', async (t) =>
   }
 });
 
-t.test('a deletion interrupted by a loss of Redis is completed by the sweep', async (t) => {
+t.test('a deletion interrupted by a loss of Redis is completed by garbage collection', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const job = await endedJob(stack);
@@ -174,8 +174,8 @@ t.test('a deletion interrupted by a loss of Redis is completed by the sweep', as
   await recover({ ...stack, onUnusable: (key, error) => t.fail(key, { error }) });
   t.equal(await stack.store.getJob(job.id), null, 'it does not come back');
   t.ok(await stack.objects.head(specKey(job.id)));
-  await sweep({ ...stack, grace_ms: 0 });
+  await collectGarbage({ ...stack, grace_ms: 0 });
   t.match(await readDeleted(stack.objects, job.id), { artifacts: 'removed' }, 'the answer stays the same');
-  await sweep({ ...stack, grace_ms: 0 });
+  await collectGarbage({ ...stack, grace_ms: 0 });
   t.strictSame(await keysOf(stack, job), []);
 });

@@ -1,8 +1,8 @@
 /** Jobs with a `tokenizer.json` in a bucket. */
 import t, { type Test } from 'tap';
 import type { DryRun, Estimate, Job, Problem } from '../../../contracts/index.js';
+import { collectGarbage } from '../../../control/garbage/collect.js';
 import { recover } from '../../../control/recovery/recover.js';
-import { sweep } from '../../../control/sweep/sweep.js';
 import { MANIFEST_FILE } from '../../../formats/checkpoint/layout.js';
 import { LARGE_TOKENIZER, TINY_TOKENIZER } from '../../../formats/testing/models.js';
 import { tokenFile } from '../../../formats/testing/tokens.js';
@@ -275,7 +275,7 @@ t.test('no job starts from a tokenizer, but jobs may use it by its id', async (t
   t.equal((await ask({ tokenizer })).json<Job>().spec.data.tokenizer, tokenizer);
 });
 
-t.test('it survives the loss of the job store and the sweep', async (t) => {
+t.test('it survives the loss of the job store and garbage collection', async (t) => {
   const { stack, ask, models } = await start(t);
   const job = (await ask({ tokenizer: URI })).json<Job>();
   const [model] = await models();
@@ -293,6 +293,6 @@ t.test('it survives the loss of the job store and the sweep', async (t) => {
   await t.rejects(store.deleteModel(model?.id ?? ''), { code: 'model_in_use' });
 
   await objects.put(`models/mdl_${'0'.repeat(26)}/tokenizer.json`, SMALL);
-  await sweep({ store, objects, grace_ms: 0 });
+  await collectGarbage({ store, objects, grace_ms: 0 });
   t.strictSame(await storedKeys(stack, 'models/'), keys, 'leftovers of an interrupted copy are removed');
 });

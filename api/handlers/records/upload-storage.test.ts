@@ -1,8 +1,8 @@
 /** Storage quota of uploads in parts: reservation and release. */
 import t from 'tap';
 import type { Dataset, Problem, ProjectUsage, Upload } from '../../../contracts/index.js';
+import { collectGarbage } from '../../../control/garbage/collect.js';
 import { recover } from '../../../control/recovery/recover.js';
-import { sweep } from '../../../control/sweep/sweep.js';
 import { PART, startUploads, TEXT } from '../../testing/part-uploads.js';
 import { ADMIN_KEY } from '../../testing/stack.js';
 
@@ -55,9 +55,9 @@ t.test('announced bytes count as storage until the upload completes or is delete
   t.match(await storage(), { upload_bytes: 300 });
   // Simulates a server that died after it removed the objects.
   await objects.delete([`uploads/default/${second}/upload.json`]);
-  await sweep({ store, objects, grace_ms: 60_000 });
+  await collectGarbage({ store, objects, grace_ms: 60_000 });
   t.match(await storage(), { upload_bytes: 300 }, 'its write may be in progress');
-  await sweep({ store, objects, grace_ms: -1000, dry_run: true });
+  await collectGarbage({ store, objects, grace_ms: -1000, dry_run: true });
   t.match(await storage(), { upload_bytes: 300 });
 
   await stack.redis.forget();
@@ -65,19 +65,19 @@ t.test('announced bytes count as storage until the upload completes or is delete
   await recover({ store, objects, onUnusable: (key) => t.fail(key) });
   t.match(await storage(), { upload_bytes: 200, dataset_bytes: 600 }, 'also after a loss of the records');
   t.equal((await stack.request({ url: `/v1/uploads/${third}` })).statusCode, 200);
-  await sweep({ store, objects, grace_ms: -1000 });
-  t.match(await storage(), { upload_bytes: 0, dataset_bytes: 600 }, 'swept uploads no longer count');
+  await collectGarbage({ store, objects, grace_ms: -1000 });
+  t.match(await storage(), { upload_bytes: 0, dataset_bytes: 600 }, 'collected uploads no longer count');
 });
 
-t.test('an idle upload is swept, an active one is not', async (t) => {
+t.test('an idle upload is collected, an active one is not', async (t) => {
   const { stack, begin, put, partOf, keys } = await startUploads(t);
-  // Nothing is swept while Redis is empty.
+  // Nothing is collected while Redis is empty.
   await stack.createJob();
   const { id } = await begin();
   await put(id, 1, partOf(TEXT, 1));
   const { store, objects } = stack;
-  await sweep({ store, objects, grace_ms: 60_000 });
+  await collectGarbage({ store, objects, grace_ms: 60_000 });
   t.equal((await keys('uploads/')).length, 2);
-  await sweep({ store, objects, grace_ms: -1000 });
+  await collectGarbage({ store, objects, grace_ms: -1000 });
   t.same(await keys('uploads/'), []);
 });

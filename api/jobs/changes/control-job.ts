@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type FieldError, type Job, ZerofleetError } from '../../../contracts/index.js';
 import { checkMultiple } from '../../../job-document/index.js';
+import type { ObjectStore } from '../../../platform/object-store/common/port.js';
 import { type Condition, type JobStore, keepDesired, putDesired } from '../../../state/index.js';
 import { findJob } from '../../access/found.js';
 import { requireFit, withRanks } from '../require-fit.js';
@@ -34,7 +35,7 @@ export async function resumeJob(
   if (ranks !== undefined) await requireRanks(request, job, ranks);
   const options = { ...condition, ...(ranks === undefined ? {} : { ranks }) };
   const asked = { ...job, requested_ranks: ranks ?? job.requested_ranks };
-  return queueAgain(request, asked, 'paused', () => store.resumeJob(job.id, options));
+  return queueAgain(storesOf(request), asked, 'paused', () => store.resumeJob(job.id, options));
 }
 
 export async function resizeJob(
@@ -55,7 +56,7 @@ export async function retryJob(request: Asking, id: string, condition: Condition
   const job = await findJob(store, id);
   refuseOther(job, condition);
   await requireFit(request, withRanks(job.spec, job.requested_ranks));
-  return queueAgain(request, job, 'failed', () => store.retryJob(job.id, condition));
+  return queueAgain(storesOf(request), job, 'failed', () => store.retryJob(job.id, condition));
 }
 
 /**
@@ -64,14 +65,13 @@ export async function retryJob(request: Asking, id: string, condition: Condition
  * changed concurrently.
  * @param from the state from which `queue` leads to the queue
  */
-async function queueAgain(
-  request: Asking,
+export async function queueAgain(
+  stores: { store: Pick<JobStore, 'getJob'>; objects: ObjectStore },
   job: Job,
   from: Job['state'],
   queue: () => Promise<Job>,
 ): Promise<Job> {
   if (job.state !== from) return queue();
-  const stores = storesOf(request);
   await putDesired(stores.objects, { ...job, state: 'queued' });
   const queued = await queue().catch(async (error: unknown) => {
     const now = await stores.store.getJob(job.id);

@@ -17,10 +17,12 @@ import {
 } from '../../../state/index.js';
 
 interface RecordJobInput {
+  /** `job_<ulid>`, for a caller that repeats the call; by default a new one. */
+  id?: string;
   spec: ResolvedJobSpec;
   /** The document before it was resolved. */
   given: JobSpec;
-  trace: TraceHeaders;
+  trace?: TraceHeaders;
   idempotency?: IdempotencyInput;
 }
 
@@ -35,9 +37,8 @@ interface RecordJobInput {
  */
 export async function recordJob(
   { store, objects }: { store: Pick<JobStore, 'createJob'>; objects: ObjectStore },
-  { given, ...input }: RecordJobInput,
+  { given, id = `job_${newUlid()}`, ...input }: RecordJobInput,
 ): Promise<CreateJobResult> {
-  const id = `job_${newUlid()}`;
   await putSpec(objects, { job_id: id, spec: input.spec, given, idempotency: idempotencyOf(input) });
   const discard = () => objects.delete([specKey(id)]).catch(() => undefined);
   try {

@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import OpenAI, { type APIError, toFile } from 'openai';
 import t, { type Test } from 'tap';
+import { collectGarbage } from '../../../control/garbage/collect.js';
 import { uploadDocumentKey } from '../../../control/recovery/uploads.js';
-import { sweep } from '../../../control/sweep/sweep.js';
 import type { ObjectStore } from '../../../platform/object-store/index.js';
 import { putDocument, storedBytes } from '../../../state/index.js';
 import { storedKeys } from '../../testing/model-uploads.js';
@@ -265,8 +265,8 @@ t.test('cancelled and expired uploads', async (t) => {
   t.equal(await stored(), 2 * CONTENT.length);
   await stack.loseRedis();
   t.equal(await stored(), 2 * CONTENT.length, 'what is pending is reserved again, what was cancelled is not');
-  await sweep({ store: stack.store, objects: stack.objects, grace_ms: 0 });
-  t.same(await storedKeys(stack, 'uploads/'), [], 'the sweep removes both');
+  await collectGarbage({ store: stack.store, objects: stack.objects, grace_ms: 0 });
+  t.same(await storedKeys(stack, 'uploads/'), [], 'garbage collection removes both');
   t.equal(await stored(), kept.bytes);
 });
 

@@ -17,6 +17,8 @@ import { SignIn } from './sign-in.js';
 import { setTitle } from './title.js';
 
 const CompareView = lazily(() => import('../runs/compare-view.js').then((module) => module.CompareView));
+const SweepsView = lazily(() => import('../sweeps/sweeps-view.js').then((module) => module.SweepsView));
+const SweepView = lazily(() => import('../sweeps/sweep-view.js').then((module) => module.SweepView));
 const FleetView = lazily(() => import('../fleet/fleet-view.js').then((module) => module.FleetView));
 const data = () => import('../data/datasets-view.js');
 const DatasetsView = lazily(() => data().then((module) => module.DatasetsView));
@@ -31,6 +33,7 @@ const AdminView = lazily(() => import('../admin/admin-view.js').then((module) =>
 /** Views by the first part of the path; each gets the others. */
 const VIEWS: Readonly<Record<string, FunctionComponent<{ path: readonly string[] }>>> = {
   runs: ({ path: [id] }) => (id === undefined ? <RunsView /> : <RunView key={id} id={id} />),
+  sweeps: ({ path: [id] }) => (id === undefined ? <SweepsView /> : <SweepView key={id} id={id} />),
   compare: () => <CompareView />,
   fleet: () => <FleetView />,
   datasets: ({ path: [id] }) => (id === undefined ? <DatasetsView /> : <DatasetView key={id} id={id} />),

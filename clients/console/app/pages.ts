@@ -13,6 +13,7 @@ interface Page {
 /** In the order in which they are offered. */
 export const PAGES: readonly Page[] = [
   { name: 'runs', label: 'Runs', scopes: ['jobs:read'] },
+  { name: 'sweeps', label: 'Sweeps', scopes: ['jobs:read'] },
   { name: 'compare', label: null, scopes: ['jobs:read'] },
   { name: 'playground', label: 'Playground', scopes: ['jobs:write'] },
   { name: 'fleet', label: 'Fleet', scopes: ['jobs:read'] },

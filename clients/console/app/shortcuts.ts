@@ -4,6 +4,7 @@ import { go } from './router.js';
 export const SHORTCUTS = [
   { keys: '/', action: 'search' },
   { keys: 'g r', action: 'runs' },
+  { keys: 'g s', action: 'sweeps' },
   { keys: 'g f', action: 'fleet' },
   { keys: 'g d', action: 'datasets' },
   { keys: 'g m', action: 'models' },
@@ -16,6 +17,7 @@ export const SHORTCUTS = [
 
 const PAGES: Readonly<Record<string, string>> = {
   r: '#/runs',
+  s: '#/sweeps',
   p: '#/playground',
   f: '#/fleet',
   d: '#/datasets',

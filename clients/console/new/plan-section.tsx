@@ -1,5 +1,8 @@
+import { useSignal } from '@preact/signals';
+import { Suspense } from 'preact/compat';
 import type { DryRun, Warning } from '../../../contracts/types.js';
 import { client } from '../app/connection.js';
+import { lazily } from '../app/lazily.js';
 import { go, linkTo } from '../app/router.js';
 import { ActionButton } from '../parts/action.js';
 import { bytes, compact, cost, count, duration, ranks } from '../parts/format.js';
@@ -10,10 +13,13 @@ import { asSpec, FIRST_DRAFT, valueAt, withValue } from './draft.js';
 import { PATHS } from './fields.js';
 import { TextInput, useForm } from './inputs.js';
 
+const NewSweep = lazily(() => import('../sweeps/new-sweep.js').then((module) => module.NewSweep));
+
 /** The job that the draft would become, and its start. */
 export function PlanSection() {
   const { draft, plan } = useForm();
   const { dryRun, fields, isChecking } = plan;
+  const isSweep = useSignal(false);
   const hasData = valueAt(draft.value, ['data']) !== undefined;
   const start = async () => {
     const { id } = await client.jobs.create(asSpec(draft.value));
@@ -31,11 +37,19 @@ export function PlanSection() {
       {dryRun.value && <Figures plan={dryRun.value} />}
       <div class="filters">
         <ActionButton label="Start the run" kind="primary" act={start} disabled={dryRun.value === null} />
+        <button type="button" disabled={!hasData} onClick={() => (isSweep.value = true)}>
+          Sweep
+        </button>
         <button type="button" onClick={() => (draft.value = FIRST_DRAFT)}>
           Begin anew
         </button>
       </div>
       <Commands />
+      {isSweep.value && (
+        <Suspense fallback={null}>
+          <NewSweep spec={asSpec(draft.value)} onClose={() => (isSweep.value = false)} />
+        </Suspense>
+      )}
     </section>
   );
 }

@@ -8,13 +8,21 @@ import { Chart } from '../parts/chart.js';
 import { Empty } from '../parts/empty.js';
 import { count, short, words } from '../parts/format.js';
 import { Notice } from '../parts/notice.js';
+import { ParallelPlot } from '../parts/parallel-plot.js';
 import { useStored } from '../parts/stored.js';
 import { formatOf } from '../run/chart-groups.js';
 import { type CurvePoint, extremesOf, namesIn, pointOf } from '../run/curve.js';
-import { agreement, differences } from './documents.js';
+import { agreement, type Difference, differences } from './documents.js';
 import { overlaid } from './overlay.js';
+import { isIdentity, isScalar, resultOf } from './results.js';
+import { Results } from './results-table.js';
 
 const POINTS = 1_000;
+/** Axes of settings that fit beside each other. */
+const MAX_AXES = 8;
+/** Characters of a value before it is folded. */
+const FOLDED = 40;
+const RESULT = 'best evaluation';
 const REFRESH_MS = 10_000;
 
 interface Compared {
@@ -57,6 +65,7 @@ export function CompareView() {
       {fault.value && <Notice fault={fault.value} />}
       {runs && (
         <>
+          <Outcome runs={runs} />
           <Curves runs={runs} />
           <Digests runs={runs} />
           <Differences runs={runs} />
@@ -65,6 +74,49 @@ export function CompareView() {
     </>
   );
 }
+
+/** Results first, then the settings that may have made the difference. */
+function Outcome({ runs }: { runs: readonly Compared[] }) {
+  const results = useMemo(() => runs.map(({ job, points }) => resultOf(job, points)), [runs]);
+  const settings = useMemo(
+    () =>
+      differences(runs.map(({ job }) => withoutNames(job.spec)))
+        .filter(isScalar)
+        .filter((one) => !isIdentity(one)),
+    [runs],
+  ).slice(0, MAX_AXES);
+  const lowest = Math.min(...results.map(({ best }) => best ?? Number.POSITIVE_INFINITY));
+  const rows = results.map(({ job, best }, index) => ({
+    id: job.id,
+    name: job.name || job.id,
+    values: {
+      ...Object.fromEntries(settings.map(({ pointer, values }) => [fieldName(pointer), values[index]])),
+      [RESULT]: best,
+    },
+    isBest: best === lowest,
+  }));
+  return (
+    <>
+      <Results results={results} />
+      {settings.length > 0 && Number.isFinite(lowest) && (
+        <section class="card">
+          <h2>Settings and result</h2>
+          <ParallelPlot
+            label="Settings and best evaluation of each run"
+            axes={[...settings.map(({ pointer }) => fieldName(pointer)), RESULT]}
+            rows={rows}
+          />
+        </section>
+      )}
+    </>
+  );
+}
+
+/** Names and labels decide nothing. */
+const withoutNames = ({ name: _, labels: __, ...spec }: Job['spec']) => spec;
+
+/** `/train/optimizer/lr` as `optimizer.lr`. */
+const fieldName = (pointer: string) => pointer.split('/').slice(-2).join('.');
 
 /** One value of all runs, which the reader chooses. */
 function Curves({ runs }: { runs: readonly Compared[] }) {
@@ -116,40 +168,63 @@ function Digests({ runs }: { runs: readonly Compared[] }) {
 }
 
 function Differences({ runs }: { runs: readonly Compared[] }) {
-  const found = differences(runs.map(({ job }) => job.spec)).filter(({ pointer }) => pointer !== '/name');
+  const all = differences(runs.map(({ job }) => job.spec)).filter(({ pointer }) => pointer !== '/name');
+  const found = all.filter((one) => !isIdentity(one));
+  const names = all.filter(isIdentity);
   return (
     <section class="card scroll">
       <h2>Documents</h2>
-      {found.length === 0 ? (
-        <p>All fields are equal.</p>
-      ) : (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Field</th>
-              {runs.map(({ job }, index) => (
-                <th key={job.id} scope="col">
-                  <a href={linkTo(['runs', job.id])}>
-                    {index + 1} {job.name || job.id}
-                  </a>
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {found.map(({ pointer, values }) => (
-              <tr key={pointer}>
-                <th scope="row" class="mono small">
-                  {pointer}
-                </th>
-                {values.map((value, index) => (
-                  <td key={runs[index]?.job.id}>{short(value)}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+      {found.length === 0 ? <p>All fields are equal.</p> : <Fields fields={found} runs={runs} />}
+      {names.length > 0 && (
+        <details>
+          <summary>Ids and storage prefixes ({names.length})</summary>
+          <Fields fields={names} runs={runs} />
+        </details>
       )}
     </section>
+  );
+}
+
+function Fields({ fields, runs }: { fields: readonly Difference[]; runs: readonly Compared[] }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Field</th>
+          {runs.map(({ job }, index) => (
+            <th key={job.id} scope="col">
+              <a href={linkTo(['runs', job.id])}>
+                {index + 1} {job.name || job.id}
+              </a>
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {fields.map(({ pointer, values }) => (
+          <tr key={pointer}>
+            <th scope="row" class="mono small">
+              {pointer}
+            </th>
+            {values.map((value, index) => (
+              <td key={runs[index]?.job.id}>
+                <Folded text={short(value)} />
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** A long text begins folded. */
+function Folded({ text }: { text: string }) {
+  if (text.length <= FOLDED) return <>{text}</>;
+  return (
+    <details class="folded">
+      <summary>{text.slice(0, FOLDED)}…</summary>
+      {text}
+    </details>
   );
 }

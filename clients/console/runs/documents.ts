@@ -11,7 +11,7 @@ export function fieldsOf(document: unknown, at = ''): Map<string, unknown> {
   );
 }
 
-interface Difference {
+export interface Difference {
   pointer: string;
   /** By document; undefined where it has no such field. */
   values: unknown[];

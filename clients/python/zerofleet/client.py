@@ -22,6 +22,7 @@ from .operations import (
 )
 from .retry import RetryPolicy
 from .schemas import Job
+from .sweeps import Sweeps
 from .training import Data, Method, document
 from .transport import Transport
 
@@ -53,6 +54,7 @@ class Zerofleet(ServiceOperations):
         self.datasets = Datasets(self._http, self.uploads)
         self.models = ModelsOperations(self._http)
         self.api_keys = ApiKeysOperations(self._http)
+        self.sweeps = Sweeps(self._http)
         self.webhooks = WebhooksOperations(self._http)
         self.projects = ProjectsOperations(self._http)
 

@@ -12,14 +12,14 @@ Get = Callable[[str, Mapping[str, object]], Any]
 """Reads a page of a list: path and query."""
 
 # A name that looks like an id is taken as one.
-LOOKS_LIKE_ID = re.compile(r"(job|ds|mdl|ckpt|upl|key|wh|usr|shr)_\w+")
-PATH = re.compile(r"/v1/(jobs|datasets|models|checkpoints)/([^/?]+)(.*)", re.DOTALL)
+LOOKS_LIKE_ID = re.compile(r"(job|ds|mdl|ckpt|swp|upl|key|wh|usr|shr)_\w+")
+PATH = re.compile(r"/v1/(jobs|datasets|models|checkpoints|sweeps)/([^/?]+)(.*)", re.DOTALL)
 CHECKPOINT = re.compile(r"(.+)@(\d+)", re.DOTALL)
 SHOWN = 5
 
 
 def with_id(path: str, get: Get) -> str:
-    """A path whose name of a job, dataset, model or checkpoint is replaced by an id. Raises ZerofleetError for a name
+    """A path whose name of a job, dataset, model, checkpoint or sweep is replaced by an id. Raises ZerofleetError for a name
     that nothing or more than one thing has."""
     found = PATH.fullmatch(path)
     if found is None:
@@ -33,7 +33,7 @@ def with_id(path: str, get: Get) -> str:
 
 
 def find_id(kind: str, name: str, get: Get) -> str:
-    """The id of the only job, dataset or model (`kind` is `jobs`, …) with a name."""
+    """The id of the only job, dataset, model or sweep (`kind` is `jobs`, …) with a name."""
     found = named(kind, name, get)
     if not found:
         raise ZerofleetError(f"no {kind[:-1]} is named {name!r}")

@@ -828,6 +828,144 @@ class ServiceOperations(Resource):
 
 
 
+class SweepsOperations(Resource):
+    def list(
+        self,
+        *,
+        after: Optional[schemas.SweepId] = None,
+        limit: Optional[int] = None,
+        name: Optional[schemas.Name] = None,
+        id_prefix: Optional[str] = None,
+    ) -> Iterator[schemas.Sweep]:
+        """One page of sweeps, newest first."""
+        return self._http.pages(
+            "/v1/sweeps",
+            query={
+                "after": after,
+                "limit": limit,
+                "name": name,
+                "id_prefix": id_prefix,
+            },
+        )
+
+    def create(
+        self,
+        body: schemas.SweepSpec,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> schemas.Sweep:
+        """Trains a job for each combination of values of some fields and compares the jobs by their
+        evaluation. The server checks the documents of all runs first, and creates nothing if it
+        refuses one of them. The runs are ordinary jobs. The server begins them as others end, also
+        while no client is connected. With `successive_halving` it pauses each job at a rung, and
+        resumes or cancels it once all runs have reached the rung. As a pause does not change a
+        training, a run has the same `state_digest` as its job by itself."""
+        answer: schemas.Sweep = self._http.json(
+            "POST",
+            "/v1/sweeps",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+            body=body,
+        )
+        return answer
+
+    def dry_run(
+        self,
+        body: schemas.SweepSpec,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> schemas.SweepPlan:
+        """Only checks the runs. Nothing is recorded; the response contains the runs."""
+        answer: schemas.SweepPlan = self._http.json(
+            "POST",
+            "/v1/sweeps",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+            query={"dry_run": True},
+            body=body,
+        )
+        return answer
+
+    def get(
+        self,
+        sweep_id: schemas.SweepId,
+    ) -> schemas.Sweep:
+        """The sweep with its runs."""
+        answer: schemas.Sweep = self._http.json(
+            "GET",
+            f"/v1/sweeps/{quoted(sweep_id)}",
+        )
+        return answer
+
+    def delete(
+        self,
+        sweep_id: schemas.SweepId,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> None:
+        """Deletes the record of a sweep that has ended. Its jobs stay."""
+        return self._http.empty(
+            "DELETE",
+            f"/v1/sweeps/{quoted(sweep_id)}",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+        )
+
+    def cancel(
+        self,
+        sweep_id: schemas.SweepId,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> schemas.Sweep:
+        """Ends the sweep and cancels its unfinished jobs. Runs that have ended stay. A repeated
+        request changes nothing."""
+        answer: schemas.Sweep = self._http.json(
+            "POST",
+            f"/v1/sweeps/{quoted(sweep_id)}/cancel",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+        )
+        return answer
+
+    def pause(
+        self,
+        sweep_id: schemas.SweepId,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> schemas.Sweep:
+        """Begins no more runs and pauses the jobs of those that train. A repeated request changes
+        nothing."""
+        answer: schemas.Sweep = self._http.json(
+            "POST",
+            f"/v1/sweeps/{quoted(sweep_id)}/pause",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+        )
+        return answer
+
+    def resume(
+        self,
+        sweep_id: schemas.SweepId,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> schemas.Sweep:
+        """Resumes a paused sweep and its jobs. A repeated request changes nothing."""
+        answer: schemas.Sweep = self._http.json(
+            "POST",
+            f"/v1/sweeps/{quoted(sweep_id)}/resume",
+            headers={
+                "Idempotency-Key": idempotency_key,
+            },
+        )
+        return answer
+
+
+
 class CheckpointsOperations(Resource):
     def list(
         self,

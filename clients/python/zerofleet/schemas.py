@@ -2587,6 +2587,138 @@ class NewShare(TypedDict):
     """The prefix `zf_share_` and 256 random bits; a bearer token."""
 
 
+class SweepRange(TypedDict, total=False):
+    """Values of a field. Set either `values`, or `min` and `max`."""
+    values: List[SweepValue]
+    """All values."""
+    min: float
+    """Lower bound of drawn values."""
+    max: float
+    """Upper bound of drawn values."""
+    scale: Literal["linear", "log", "integer"]
+    """Distribution between `min` and `max`: uniform, uniform in the logarithm, or uniform over
+    integers. Drawn numbers have four significant digits."""
+
+
+class SweepRung(TypedDict):
+    """A step at which runs are compared."""
+    step: Optional[int]
+    """Number of completed steps; `null` for the end of the runs."""
+    runs: int
+    """Maximum number of runs that train up to this step."""
+
+
+class SweepProblem(TypedDict):
+    """An error."""
+    code: str
+    """Stable code of the error catalogue."""
+    message: str
+    """Message for users."""
+
+
+class SweepRun(TypedDict):
+    """A run of a sweep."""
+    job_id: JobId
+    """Its job, which exists from the state `running` on."""
+    name: str
+    """Name of the job: the name of the sweep and the values."""
+    values: Dict[str, SweepValue]
+    """Values by field."""
+    state: SweepRunState
+    rung: int
+    """Index of the rung that it trains for."""
+    evaluations: List[SweepRunEvaluationsItem]
+    """Values of `metric` at the rungs; with `early_stopping` the last one is the best of the run."""
+    failure: Optional[SweepProblem]
+    """Why its job failed or could not be created."""
+
+
+class SweepRunEvaluationsItem(TypedDict):
+    step: int
+    """Number of completed steps."""
+    value: Optional[float]
+    """Value in nats per token; `null` when not finite or unknown."""
+
+
+class Sweep(TypedDict):
+    """Jobs of one document with different values of some fields."""
+    id: SweepId
+    name: Name
+    project: ProjectName
+    state: SweepState
+    method: SweepMethod
+    seed: Seed
+    metric: EvaluationMetric
+    max_concurrent: int
+    """Number of runs that train or wait for slots at the same time."""
+    space: Dict[str, SweepRange]
+    """Values of the varied fields."""
+    spec: JobSpec
+    rungs: List[SweepRung]
+    """Steps at which runs are compared; one entry, the end, without `successive_halving`."""
+    runs: List[SweepRun]
+    """Its runs. Their jobs have the label `sweep` with the id of the sweep."""
+    best: Optional[JobId]
+    """Job of the run with the lowest value at the latest rung so far; `null` before the first
+    value."""
+    problem: Optional[SweepProblem]
+    """Why no run can begin at present, such as a quota; the sweep tries again."""
+    created_at: Time
+    ended_at: Optional[Time]
+
+
+class SweepPage(TypedDict):
+    """A page of sweeps."""
+    data: List[Sweep]
+    next_cursor: NextCursor
+
+
+class _SweepSpecRequired(TypedDict):
+    spec: JobSpec
+    """The document of all runs. It needs data to evaluate on."""
+    space: Dict[str, SweepRange]
+    """The fields to vary, by their dotted path in the document, such as `train.optimizer.lr`. A dot
+    in a name is written `\\.`."""
+
+
+
+class SweepSpec(_SweepSpecRequired, total=False):
+    """A job document, the fields to vary, and how."""
+    name: Name
+    """Display name; by default that of the document."""
+    method: SweepMethod
+    runs: int
+    """Number of runs to draw; for `random` and `successive_halving`. Without it
+    `successive_halving` begins with the grid."""
+    seed: Seed
+    """Seed of the drawn values."""
+    metric: EvaluationMetric
+    """Metric that compares the runs; lower is better. By default that of `early_stopping`,
+    otherwise the first one of the job."""
+    min_steps: int
+    """Steps of the first rung of `successive_halving`; by default `steps` / `factor`². Rungs are
+    rounded up to an evaluation."""
+    factor: int
+    """Of `successive_halving`: one of `factor` runs continues after a rung, and each rung has
+    `factor` times the steps."""
+    max_concurrent: int
+    """Number of runs that train or wait for slots at the same time."""
+
+
+class SweepPlan(TypedDict):
+    """The runs that a sweep would have."""
+    metric: EvaluationMetric
+    rungs: List[SweepRung]
+    runs: List[SweepPlanRunsItem]
+
+
+class SweepPlanRunsItem(TypedDict):
+    name: str
+    """Name of the job."""
+    values: Dict[str, SweepValue]
+    """Values by field."""
+
+
 class CheckpointPatch(TypedDict):
     """Fields of a checkpoint to change."""
     pinned: bool
@@ -4051,6 +4183,26 @@ ShareId = str
 
 ShareDescription = str
 """A note for people. Those who open the link see it."""
+
+SweepId = str
+"""`swp_` and a ULID; identifiers sort by time of creation."""
+
+SweepState = Literal["running", "paused", "succeeded", "failed", "cancelled"]
+"""`succeeded`, `failed` (no run succeeded) and `cancelled` are final."""
+
+SweepMethod = Literal["grid", "random", "successive_halving"]
+"""`grid`: a run for each combination of the values. `random`: `runs` combinations, drawn with
+`seed`. `successive_halving`: runs of either kind; at each rung the best ones continue and the
+others end (Jamieson and Talwalkar 2016). The order in which runs are trained does not change which
+of them continue."""
+
+SweepValue = Optional[Union[str, float, bool]]
+"""Value of a field; `null` removes the field from the document."""
+
+SweepRunState = Literal["waiting", "running", "held", "stopped", "succeeded", "failed", "cancelled"]
+"""`waiting`: for one of `max_concurrent`. `running`: its job trains or waits for slots. `held`: its
+job is paused at a rung until all runs have reached it. `stopped`: others were better at its last
+rung. The others as of the job."""
 
 ToolName = str
 """Name of a function."""

@@ -1,6 +1,6 @@
--- Replaces the record of a dataset or a model if it has not changed since the caller read it.
+-- Replaces the record of a dataset, a model or a sweep if it has not changed since the caller read it.
 --
--- call: kind ('dataset' | 'model'), id, project, from (JSON as it was read), to (JSON), name_before, name
+-- call: kind ('dataset' | 'model' | 'sweep'), id, project, from (JSON as it was read), to (JSON), name_before, name
 -- Returns: ok, '1' replaced | '0' it has changed, or does not exist
 
 local key = prefix .. ':' .. call.kind .. ':' .. call.id

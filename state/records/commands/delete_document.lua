@@ -1,6 +1,6 @@
--- Deletes the record of a dataset or a model that no unfinished job names.
+-- Deletes the record of a dataset, a model or a sweep that no unfinished job names.
 --
--- call: kind ('dataset' | 'model'), id, copy_of (source of the copy) or absent
+-- call: kind ('dataset' | 'model' | 'sweep'), id, copy_of (source of the copy) or absent
 -- Returns: ok, '1' deleted | '0' unknown
 -- Errors: dataset_in_use, model_in_use
 --- @flags allow-oom

@@ -1,17 +1,17 @@
 import { DEFAULT_PROJECT } from '../../contracts/index.js';
 import { indexKey, projectsKey, redisCall, type StoreContext } from '../core/context.js';
 
-/** Queries of the object store's sweep to the records. */
-export type SweepGuard = ReturnType<typeof sweepGuard>;
+/** Queries of garbage collection to the records. */
+export type GarbageGuard = ReturnType<typeof garbageGuard>;
 
-export function sweepGuard(context: StoreContext) {
+export function garbageGuard(context: StoreContext) {
   const { redis, prefix } = context;
   return {
     /**
      * Returns 'ready' when the records determine which objects are unused, otherwise the reason why they do
      * not.
      */
-    async readyForSweep(): Promise<'ready' | 'empty' | 'restoring'> {
+    async readyForCollection(): Promise<'ready' | 'empty' | 'restoring'> {
       const projects = [DEFAULT_PROJECT, ...(await redisCall(redis.smembers(projectsKey(context))))];
       const indexes = projects.flatMap((project) =>
         ['jobs', 'datasets', 'models'].map((name) => indexKey(context, project, name)),
@@ -25,9 +25,9 @@ export function sweepGuard(context: StoreContext) {
     },
 
     /** Returns true to one of all servers that call it within `interval_ms`. */
-    async takeSweepTurn(intervalMs: number): Promise<boolean> {
+    async takeCollectionTurn(intervalMs: number): Promise<boolean> {
       const at = new Date().toISOString();
-      return (await redisCall(redis.set(`${prefix}:sweep-lock`, at, 'PX', intervalMs, 'NX'))) === 'OK';
+      return (await redisCall(redis.set(`${prefix}:collection-lock`, at, 'PX', intervalMs, 'NX'))) === 'OK';
     },
   };
 }

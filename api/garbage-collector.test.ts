@@ -5,9 +5,9 @@ import { openObjectStore } from '../platform/object-store/index.js';
 import { startTestRedis } from '../platform/testing/redis.js';
 import { openJobStore } from '../state/index.js';
 import { testDataset } from '../state/testing/jobs.js';
-import { sweepPeriodically } from './sweeper.js';
+import { collectPeriodically } from './garbage-collector.js';
 
-t.test('servers sweep their store periodically until they are closed', async (t) => {
+t.test('servers collect garbage in their store periodically until they are closed', async (t) => {
   const redis = await startTestRedis();
   const store = await openJobStore({ url: redis.url });
   const objects = await openObjectStore(new URL(`file://${t.testdir()}`).href);
@@ -19,7 +19,7 @@ t.test('servers sweep their store periodically until they are closed', async (t)
   await store.putDataset(testDataset());
   const log = createLogger({ level: 'silent', name: 'test' });
   const options = { store, objects, log, interval_ms: 20, grace_ms: 0 };
-  const servers = [sweepPeriodically(options), sweepPeriodically(options)];
+  const servers = [collectPeriodically(options), collectPeriodically(options)];
   t.teardown(() => Promise.all(servers.map((server) => server.close())));
   for (const round of [1, 2]) {
     const key = `datasets/ds_${round}/text`;
@@ -30,5 +30,5 @@ t.test('servers sweep their store periodically until they are closed', async (t)
   const key = 'datasets/ds_3/text';
   await objects.put(key, Buffer.from('left over'));
   await sleep(50);
-  t.ok(await objects.head(key), 'a closed sweeper does nothing');
+  t.ok(await objects.head(key), 'a closed collector does nothing');
 });

@@ -9,7 +9,7 @@ export interface ReservationStores {
 }
 
 /**
- * Releases the storage of uploads that are gone: swept ones, and ones whose server died between the removal
+ * Releases the storage of uploads that are gone: removed ones, and ones whose server died between the removal
  * and the release, or before the first write.
  * @param before ms since 1970; younger uploads may be about to be written
  */

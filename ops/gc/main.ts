@@ -1,6 +1,11 @@
-/** `npm run sweep`: removes unreferenced objects from the object store, and prints them. */
+/** `npm run gc`: removes unreferenced objects from the object store, and prints them. */
 import { parseArgs } from 'node:util';
-import { DEFAULT_GRACE_MS, type FoundLeftover, type Swept, sweep } from '../../control/sweep/sweep.js';
+import {
+  type Collected,
+  collectGarbage,
+  DEFAULT_GRACE_MS,
+  type FoundLeftover,
+} from '../../control/garbage/collect.js';
 import type { Config } from '../../platform/config/config.js';
 import { createLogger } from '../../platform/logging/logging.js';
 import { configFor } from '../stack/config.js';
@@ -19,7 +24,7 @@ interface Arguments {
 export async function main(args: readonly string[]): Promise<void> {
   try {
     const given = parse(args);
-    process.stdout.write(summary(await sweepWith(configFor(process.env, process.stderr), given), given));
+    process.stdout.write(summary(await collectWith(configFor(process.env, process.stderr), given), given));
   } catch (error) {
     process.stderr.write(`${explainStartError(error)}\n`);
     process.exitCode = 1;
@@ -28,7 +33,7 @@ export async function main(args: readonly string[]): Promise<void> {
 
 /** @throws UsageError that contains the usage */
 export function parse(args: readonly string[]): Arguments {
-  const usage = 'usage: npm run sweep [-- [--dry-run] [--grace-hours HOURS]]';
+  const usage = 'usage: npm run gc [-- [--dry-run] [--grace-hours HOURS]]';
   try {
     const { values } = parseArgs({
       args: [...args],
@@ -43,22 +48,22 @@ export function parse(args: readonly string[]): Arguments {
   }
 }
 
-function sweepWith(config: Config, options: Arguments): Promise<Swept> {
-  const log = createLogger({ level: config.log_level, name: 'sweep', destination: process.stderr });
+function collectWith(config: Config, options: Arguments): Promise<Collected> {
+  const log = createLogger({ level: config.log_level, name: 'gc', destination: process.stderr });
   const onFound = (found: FoundLeftover) => process.stdout.write(line(found));
-  return withStores(config, log, (stores) => sweep({ ...stores, ...options, onFound }));
+  return withStores(config, log, (stores) => collectGarbage({ ...stores, ...options, onFound }));
 }
 
 function line({ kind, key, objects, bytes, changed_at }: FoundLeftover): string {
   return `${kind.padEnd(14)} ${key} (${objects} objects, ${bytes} bytes, last written ${changed_at})\n`;
 }
 
-export function summary(swept: Swept, { dry_run }: Arguments): string {
-  const { skipped, leftovers, objects, bytes, uploads } = swept;
+export function summary(collected: Collected, { dry_run }: Arguments): string {
+  const { skipped, leftovers, objects, bytes, uploads } = collected;
   if (skipped === 'empty')
-    return 'nothing swept: Redis is empty. If it lost its records, run npm run recover first\n';
+    return 'nothing removed: Redis is empty. If it lost its records, run npm run recover first\n';
   if (skipped === 'restoring')
-    return 'nothing swept: the records are being restored, or a restore was interrupted; run npm run recover\n';
+    return 'nothing removed: the records are being restored, or a restore was interrupted; run npm run recover\n';
   const verb = dry_run ? 'would remove' : 'removed';
   return `${verb} ${leftovers} leftovers (${objects} objects, ${bytes} bytes) and ${uploads} unfinished uploads\n`;
 }

@@ -1,4 +1,4 @@
-/** Tests of the objects that the sweep removes, and above all of those that it never removes. */
+/** Tests of the objects that garbage collection removes, and above all of those that it never removes. */
 import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -21,7 +21,7 @@ import {
 } from '../../state/index.js';
 import { executionAt, noteExecutions } from '../../state/testing/executions.js';
 import { testDataset, testSpec } from '../../state/testing/jobs.js';
-import { type SweepOptions, type Swept, sweep } from './sweep.js';
+import { type Collected, type CollectOptions, collectGarbage } from './collect.js';
 
 const dataset = testDataset();
 const bytes = Buffer.from('bytes');
@@ -35,7 +35,7 @@ class Stores {
   ) {}
 
   static async open(t: { teardown(end: () => Promise<void>): void }): Promise<Stores> {
-    const dir = await mkdtemp(join(tmpdir(), 'zf-sweep-'));
+    const dir = await mkdtemp(join(tmpdir(), 'zf-garbage-'));
     const redis = await startTestRedis();
     const store = noteExecutions(await openJobStore({ url: redis.url }));
     const objects = await openObjectStore(pathToFileURL(dir).href);
@@ -92,15 +92,15 @@ class Stores {
     await this.store.finishJob(id, claim.execution, state);
   }
 
-  /** Sweeps, by default without a grace period. Returns the removed keys. */
-  async sweep(options: Partial<SweepOptions> = {}): Promise<string[]> {
+  /** Collects garbage, by default without a grace period. Returns the removed keys. */
+  async collectGarbage(options: Partial<CollectOptions> = {}): Promise<string[]> {
     const before = await this.keys();
-    this.last = await sweep({ store: this.store, objects: this.objects, grace_ms: 0, ...options });
+    this.last = await collectGarbage({ store: this.store, objects: this.objects, grace_ms: 0, ...options });
     const after = new Set(await this.keys());
     return before.filter((key) => !after.has(key));
   }
 
-  last: Swept | null = null;
+  last: Collected | null = null;
   private readonly opened = Date.now();
 }
 
@@ -115,17 +115,17 @@ t.test('uploads whose server died are removed, complete ones stay', async (t) =>
   await stores.store.putModel(model);
   const dead = [`datasets/ds_${ulid()}/text`, `models/mdl_${ulid()}/zero/a/fp32.pt`];
   await stores.put(...dead, 'elsewhere/of-another-app');
-  t.same(await stores.sweep({ grace_ms: 3_600_000 }), [], 'an upload that may be in progress stays');
+  t.same(await stores.collectGarbage({ grace_ms: 3_600_000 }), [], 'an upload that may be in progress stays');
   const reported: unknown[] = [];
-  t.same(await stores.sweep({ dry_run: true, onFound: (found) => reported.push(found) }), []);
+  t.same(await stores.collectGarbage({ dry_run: true, onFound: (found) => reported.push(found) }), []);
   t.match(stores.last, { leftovers: 2, objects: 2, bytes: 10 });
   t.match(reported, [
     { kind: 'dataset upload', key: dead[0]?.replace('/text', ''), objects: 1, bytes: 5 },
     { kind: 'model upload' },
   ]);
-  t.same(await stores.sweep(), dead);
+  t.same(await stores.collectGarbage(), dead);
   t.match(stores.last, { skipped: null, leftovers: 2, objects: 2, bytes: 10 });
-  t.same(await stores.sweep(), []);
+  t.same(await stores.collectGarbage(), []);
 });
 
 t.test('a probe of the store whose server died is removed', async (t) => {
@@ -137,8 +137,8 @@ t.test('a probe of the store whose server died is removed', async (t) => {
   t.equal(await keepsCreateOnly(dying), true);
   const probe = (await stores.keys()).find((key) => key.startsWith(PROBES));
   t.ok(probe);
-  t.same(await stores.sweep({ grace_ms: 3_600_000 }), [], 'a probe that may be in progress stays');
-  t.same(await stores.sweep(), [probe]);
+  t.same(await stores.collectGarbage({ grace_ms: 3_600_000 }), [], 'a probe that may be in progress stays');
+  t.same(await stores.collectGarbage(), [probe]);
 });
 
 t.test('a record or a document alone keeps its folder', async (t) => {
@@ -149,7 +149,7 @@ t.test('a record or a document alone keeps its folder', async (t) => {
   const unrecorded = testDataset();
   await stores.put(datasetKey(unrecorded.id));
   await putDatasetDocument(stores.objects, unrecorded);
-  t.same(await stores.sweep(), []);
+  t.same(await stores.collectGarbage(), []);
 });
 
 for (const state of ['failed', 'cancelled', 'succeeded'] as const) {
@@ -162,7 +162,7 @@ for (const state of ['failed', 'cancelled', 'succeeded'] as const) {
     const shard = `${saveKey(job.id, 1)}/shard-00000-of-00002.safetensors`;
     await stores.put(half, last, shard);
     const gone = state === 'succeeded' ? [shard, half] : [shard, last, half];
-    t.same(await stores.sweep(), gone.sort());
+    t.same(await stores.collectGarbage(), gone.sort());
   });
 }
 
@@ -174,9 +174,9 @@ t.test('of an active job, only saves of ended epochs are removed', async (t) => 
   const [old, current] = [1, 2].map((epoch) => `${saveKey(job.id, epoch)}/shard-00000-of-00001.safetensors`);
   const last = `jobs/${job.id}/exports/100/config.json`;
   await stores.put(String(old), String(current), last);
-  t.same(await stores.sweep(), [old], 'a save of the current epoch may be in progress');
+  t.same(await stores.collectGarbage(), [old], 'a save of the current epoch may be in progress');
   await stores.store.releaseAttempt(job.id, executionAt(job.id, 2), { to: 'paused' });
-  t.same(await stores.sweep(), [current], 'no worker has the job');
+  t.same(await stores.collectGarbage(), [current], 'no worker has the job');
 });
 
 t.test('a job whose creation was interrupted is removed, one with an unreadable spec is not', async (t) => {
@@ -185,7 +185,7 @@ t.test('a job whose creation was interrupted is removed, one with an unreadable 
   const [cut, unreadable] = [`job_${ulid()}`, `job_${ulid()}`];
   await putSpec(stores.objects, { job_id: cut, spec, idempotency: null });
   await stores.put(specKey(unreadable));
-  t.same(await stores.sweep(), [specKey(cut)]);
+  t.same(await stores.collectGarbage(), [specKey(cut)]);
 });
 
 t.test('an empty job store removes nothing', async (t) => {
@@ -193,11 +193,11 @@ t.test('an empty job store removes nothing', async (t) => {
   const job = await stores.job();
   await stores.put(`datasets/ds_${ulid()}/text`, `${saveKey(job.id, 1)}/shard-00000-of-00001.safetensors`);
   await stores.redis.forget();
-  t.same(await stores.sweep(), []);
+  t.same(await stores.collectGarbage(), []);
   t.equal(stores.last?.skipped, 'empty');
   await stores.store.beginRestore();
   await stores.store.putDataset(dataset);
-  t.same(await stores.sweep(), []);
+  t.same(await stores.collectGarbage(), []);
   t.equal(stores.last?.skipped, 'restoring', 'nor does one that is being rebuilt');
 });
 
@@ -208,11 +208,11 @@ t.test('committed objects survive an unnoticed loss of the records', async (t) =
   await stores.put(shard, `jobs/${job.id}/exports/100/config.json`);
   await stores.redis.forget();
   await stores.store.putDataset(testDataset());
-  t.same(await stores.sweep(), [], 'earlier jobs are unknown, but they were accepted');
+  t.same(await stores.collectGarbage(), [], 'earlier jobs are unknown, but they were accepted');
   t.equal(stores.last?.skipped, null);
 });
 
-t.test('a loss during a sweep stops the removal', async (t) => {
+t.test('a loss during a collection stops the removal', async (t) => {
   const stores = await Stores.open(t);
   await stores.put(`datasets/ds_${ulid()}/text`);
   const store = {
@@ -222,7 +222,7 @@ t.test('a loss during a sweep stops the removal', async (t) => {
       return stores.store.getDataset(id);
     },
   };
-  t.same(await stores.sweep({ store }), []);
+  t.same(await stores.collectGarbage({ store }), []);
 });
 
 t.test('folders that were written, recorded or finished since the listing are not removed', async (t) => {
@@ -245,7 +245,7 @@ t.test('folders that were written, recorded or finished since the listing are no
     },
     async getJob(id: string) {
       const found = await stores.store.getJob(id);
-      // The job is created after the sweep has read its answer.
+      // The job is created after garbage collection has read its answer.
       if (id === created && !found) await stores.store.createJob({ id, spec });
       return found;
     },
@@ -256,14 +256,14 @@ t.test('folders that were written, recorded or finished since the listing are no
     yield* stores.objects.list(prefix);
   };
   const objects: ObjectStore = Object.create(stores.objects, { list: { value: list } });
-  t.same(await stores.sweep({ store, objects }), []);
+  t.same(await stores.collectGarbage({ store, objects }), []);
   t.ok(await stores.objects.head(desiredKey(job.id)));
   t.equal(recorded, 2, 'it was checked again');
 });
 
-t.test('one of several servers sweeps in each interval', async (t) => {
+t.test('one of several servers collects in each interval', async (t) => {
   const { store } = await Stores.open(t);
-  const turns = await Promise.all([1, 2, 3].map(() => store.takeSweepTurn(60_000)));
+  const turns = await Promise.all([1, 2, 3].map(() => store.takeCollectionTurn(60_000)));
   t.equal(turns.filter(Boolean).length, 1);
-  t.notOk(await store.takeSweepTurn(60_000));
+  t.notOk(await store.takeCollectionTurn(60_000));
 });
